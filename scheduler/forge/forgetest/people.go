@@ -1,0 +1,198 @@
+package forgetest
+
+import (
+	"bytes"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/kalypso-dev/kalypso/scheduler/forge"
+)
+
+// What follows is done by people. None of it is counted as a call, and
+// anything impossible panics: it is a mistake in the test.
+
+// Push makes a commit on a branch, creating the repository and the branch when
+// they are missing. An empty content removes the file.
+func (f *Forge) Push(repo, branch string, files map[string]string) (id string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	r, ok := f.repos[repo]
+	if !ok {
+		r = &repository{
+			commits: map[string]*commit{}, branches: map[string]string{},
+			comments: map[int][]Comment{}, statuses: map[string][]forge.Status{},
+		}
+		f.repos[repo] = r
+	}
+	parent := r.branches[branch]
+	after := map[string][]byte{}
+	if c, ok := r.commits[parent]; ok {
+		after = maps.Clone(c.files)
+	}
+	for path, content := range files {
+		if content == "" {
+			delete(after, path)
+		} else {
+			after[path] = []byte(content)
+		}
+	}
+	return r.commit(branch, parent, fmt.Sprint("push ", len(r.commits)), after)
+}
+
+// DeleteByPerson removes a branch, which closes its pull requests.
+func (f *Forge) DeleteByPerson(repo, branch string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.must(repo).deleteBranch(branch)
+}
+
+// OpenPullRequest opens a pull request in a person's name.
+func (f *Forge) OpenPullRequest(repo, author, head, base string) int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	p, err := f.must(repo).open(repo, forge.PullRequest{Title: head, Head: head, Base: base}, author)
+	if err != nil {
+		panic(err)
+	}
+	return p.Number
+}
+
+// OpenIssue opens an issue in a person's name.
+func (f *Forge) OpenIssue(repo, author, title, body string) int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.must(repo).openIssue(repo, forge.Issue{Title: title, Body: body}, author).Number
+}
+
+// EditPullRequest changes a pull request as a person would.
+func (f *Forge) EditPullRequest(repo string, number int, edit func(*forge.PullRequest)) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	p, err := f.must(repo).pull(number)
+	if err != nil {
+		panic(err)
+	}
+	edit(p)
+}
+
+// EditIssue changes an issue as a person would.
+func (f *Forge) EditIssue(repo string, number int, edit func(*forge.Issue)) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	i, err := f.must(repo).issue(number)
+	if err != nil {
+		panic(err)
+	}
+	edit(i)
+}
+
+// Merge merges a pull request and returns the merge commit.
+func (f *Forge) Merge(repo string, number int) string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	r := f.must(repo)
+	p, err := r.pull(number)
+	if err != nil {
+		panic(err)
+	}
+	if p.State != forge.Open || p.Draft {
+		panic(fmt.Sprintf("pull request %d cannot be merged: state %s, draft %t", number, p.State, p.Draft))
+	}
+	head, base := r.commits[r.branches[p.Head]], r.commits[r.branches[p.Base]]
+	from := r.ancestor(head, base)
+	files := maps.Clone(base.files)
+	for path, content := range head.files {
+		if !bytes.Equal(content, from[path]) {
+			files[path] = content
+		}
+	}
+	for path := range from {
+		if _, ok := head.files[path]; !ok {
+			delete(files, path)
+		}
+	}
+	p.State = forge.Merged
+	p.MergeCommit = r.commit(p.Base, base.id, fmt.Sprint("merge ", number), files)
+	return p.MergeCommit
+}
+
+// ancestor returns the files of the commit that two branches grew from.
+func (r *repository) ancestor(a, b *commit) map[string][]byte {
+	seen := map[string]bool{}
+	for c := a; c != nil; c = r.commits[c.parent] {
+		seen[c.id] = true
+	}
+	for c := b; c != nil; c = r.commits[c.parent] {
+		if seen[c.id] {
+			return c.files
+		}
+	}
+	return nil
+}
+
+// State of the forge, for assertions.
+
+// Files returns the files of a branch; nil when there is no such branch.
+func (f *Forge) Files(repo, branch string) map[string]string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	c, ok := f.must(repo).commits[f.must(repo).branches[branch]]
+	if !ok {
+		return nil
+	}
+	files := map[string]string{}
+	for path, content := range c.files {
+		files[path] = string(content)
+	}
+	return files
+}
+
+// Branch returns the head of a branch, "" when there is none.
+func (f *Forge) Branch(repo, branch string) string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.must(repo).branches[branch]
+}
+
+// AllPullRequests returns every pull request of a repository, oldest first.
+func (f *Forge) AllPullRequests(repo string) (list []forge.PullRequest) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, p := range f.must(repo).pulls {
+		list = append(list, clone(p))
+	}
+	return list
+}
+
+// AllIssues returns every issue of a repository, oldest first.
+func (f *Forge) AllIssues(repo string) (list []forge.Issue) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, i := range f.must(repo).issues {
+		list = append(list, *i)
+	}
+	return list
+}
+
+// Comments returns the comments on an issue or pull request, oldest first.
+func (f *Forge) Comments(repo string, number int) []Comment {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return slices.Clone(f.must(repo).comments[number])
+}
+
+// AllStatuses returns every status that was set on a commit, oldest first.
+func (f *Forge) AllStatuses(repo, commit string) []forge.Status {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return slices.Clone(f.must(repo).statuses[commit])
+}
+
+func (f *Forge) must(repo string) *repository {
+	r, err := f.repo(repo)
+	if err != nil {
+		panic(err)
+	}
+	return r
+}

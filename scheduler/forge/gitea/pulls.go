@@ -1,0 +1,162 @@
+package gitea
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	sdk "code.gitea.io/sdk/gitea"
+
+	"github.com/kalypso-dev/kalypso/scheduler/forge"
+)
+
+// draftPrefix marks a draft: Gitea has no other sign for one.
+const draftPrefix = "WIP: "
+
+// PullRequests implements forge.Forge. Gitea lists the newest first.
+func (f *Forge) PullRequests(ctx context.Context, repo, head, base string) ([]forge.PullRequest, error) {
+	owner, name, err := split(repo)
+	if err != nil {
+		return nil, err
+	}
+	me, err := f.me(ctx)
+	if err != nil {
+		return nil, err
+	}
+	found := map[int]forge.PullRequest{}
+	for _, state := range []sdk.StateType{sdk.StateOpen, sdk.StateClosed} {
+		err := f.call(ctx, func(c *sdk.Client) (*sdk.Response, error) {
+			return pages(func(page sdk.ListOptions) (*sdk.Response, bool, error) {
+				list, r, err := c.ListRepoPullRequests(owner, name, sdk.ListPullRequestsOptions{ListOptions: page, State: state})
+				newest := false
+				for _, p := range list {
+					if !between(p, head, base) {
+						continue
+					}
+					pr := pullRequest(p, me)
+					found[pr.Number] = pr
+					newest = newest || pr.Own && state == sdk.StateClosed
+				}
+				return r, newest, err
+			})
+		})
+		if err != nil {
+			return nil, fmt.Errorf("pull requests of %s: %w", repo, err)
+		}
+	}
+	list := make([]forge.PullRequest, 0, len(found))
+	for _, pr := range found {
+		list = append(list, pr)
+	}
+	slices.SortFunc(list, func(a, b forge.PullRequest) int { return b.Number - a.Number })
+	return list, nil
+}
+
+// between tells whether a pull request goes from one branch to another of its
+// own repository. A fork's branch of the same name is another branch.
+func between(p *sdk.PullRequest, head, base string) bool {
+	return p.Head != nil && p.Base != nil && p.Base.Ref == base && p.Head.RepoID == p.Base.RepoID &&
+		(p.Head.Ref == head || p.Head.Name == head)
+}
+
+func pullRequest(p *sdk.PullRequest, me string) forge.PullRequest {
+	pr := forge.PullRequest{
+		Number: int(p.Index),
+		Title:  p.Title,
+		Body:   p.Body,
+		State:  forge.State(p.State),
+		Draft:  p.Draft || strings.HasPrefix(p.Title, draftPrefix),
+		URL:    p.HTMLURL,
+	}
+	pr.Title = strings.TrimPrefix(pr.Title, draftPrefix)
+	if p.Head != nil {
+		// Ref is refs/pull/N/head when the branch is gone; Name stays.
+		pr.Head, pr.HeadCommit = p.Head.Name, p.Head.Sha
+	}
+	if p.Base != nil {
+		pr.Base = p.Base.Ref
+	}
+	if p.Poster != nil {
+		pr.Author = p.Poster.UserName
+		pr.Own = strings.EqualFold(pr.Author, me)
+	}
+	for _, l := range p.Labels {
+		pr.Labels = append(pr.Labels, l.Name)
+	}
+	slices.Sort(pr.Labels)
+	if p.HasMerged {
+		pr.State = forge.Merged
+		if p.MergedCommitID != nil {
+			pr.MergeCommit = *p.MergedCommitID
+		}
+	}
+	return pr
+}
+
+// SavePullRequest implements forge.Forge.
+func (f *Forge) SavePullRequest(ctx context.Context, repo string, pr forge.PullRequest) (forge.PullRequest, error) {
+	owner, name, err := split(repo)
+	if err != nil {
+		return forge.PullRequest{}, err
+	}
+	me, err := f.me(ctx)
+	if err != nil {
+		return forge.PullRequest{}, err
+	}
+	title := pr.Title
+	if pr.Draft {
+		title = draftPrefix + title
+	}
+	if pr.Number == 0 {
+		labels, err := f.labelIDs(ctx, repo, pr.Labels)
+		if err != nil {
+			return forge.PullRequest{}, err
+		}
+		saved, err := f.createPullRequest(ctx, repo, sdk.CreatePullRequestOption{
+			Head: pr.Head, Base: pr.Base, Title: title, Body: pr.Body, Labels: labels,
+		})
+		if err != nil {
+			return forge.PullRequest{}, fmt.Errorf("opening a pull request from %s to %s in %s: %w", pr.Head, pr.Base, repo, err)
+		}
+		return pullRequest(saved, me), nil
+	}
+	var saved *sdk.PullRequest
+	number := int64(pr.Number)
+	relabelled, err := f.relabel(ctx, repo, number, pr.Labels, func() error {
+		state := sdk.StateType(pr.State)
+		return f.call(ctx, func(c *sdk.Client) (r *sdk.Response, err error) {
+			saved, r, err = c.EditPullRequest(owner, name, number, sdk.EditPullRequestOption{Title: title, Body: &pr.Body, State: &state})
+			return r, err
+		})
+	})
+	if err == nil && relabelled {
+		err = f.call(ctx, func(c *sdk.Client) (r *sdk.Response, err error) {
+			saved, r, err = c.GetPullRequest(owner, name, number)
+			return r, err
+		})
+	}
+	if err != nil {
+		return forge.PullRequest{}, fmt.Errorf("pull request %s#%d: %w", repo, pr.Number, err)
+	}
+	return pullRequest(saved, me), nil
+}
+
+// createPullRequest opens a pull request. Gitea answers 404 for a branch that
+// it has not seen yet, and for a while after a repository's first push for
+// every branch.
+func (f *Forge) createPullRequest(ctx context.Context, repo string, option sdk.CreatePullRequestOption) (saved *sdk.PullRequest, err error) {
+	owner, name, err := split(repo)
+	if err != nil {
+		return nil, err
+	}
+	err = settle(ctx, fmt.Sprintf("Gitea to see branches %s and %s of %s", option.Head, option.Base, repo), func() (bool, error) {
+		err := f.call(ctx, func(c *sdk.Client) (r *sdk.Response, err error) {
+			saved, r, err = c.CreatePullRequest(owner, name, option)
+			return r, err
+		})
+		return errors.Is(err, forge.ErrNotFound), err
+	})
+	return saved, err
+}

@@ -1,0 +1,151 @@
+// Package githttp reads and writes git repositories over smart http without a
+// work tree, a disk or a git binary. It is what every forge speaks, so that a
+// forge's own package holds only what differs: its API.
+package githttp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"time"
+
+	"github.com/go-git/go-git/v5/plumbing"
+	"github.com/go-git/go-git/v5/plumbing/protocol/packp"
+	"github.com/go-git/go-git/v5/plumbing/transport"
+	githttp "github.com/go-git/go-git/v5/plumbing/transport/http"
+	"golang.org/x/sync/singleflight"
+
+	"github.com/kalypso-dev/kalypso/scheduler/forge"
+)
+
+// Timeout bounds one conversation with a git server.
+const Timeout = 2 * time.Minute
+
+// Remote is a repository on a git server.
+type Remote struct {
+	URL  string // clone URL, http or https
+	Auth *Auth  // nil: nothing is sent
+}
+
+// Auth is sent as basic authentication, to the remote's own origin only.
+type Auth struct {
+	User, Password string
+}
+
+// Client talks to git servers and remembers the trees it has read.
+type Client struct {
+	transport transport.Transport
+	snapshots *cache
+	reads     singleflight.Group
+}
+
+// New returns a Client that keeps about cacheBytes of file contents.
+func New(httpClient *http.Client, cacheBytes int64) *Client {
+	return &Client{
+		transport: githttp.NewClient(httpClient),
+		snapshots: newCache(cacheBytes),
+	}
+}
+
+// Head returns the commit ID of a branch, or of the default branch when
+// branch is empty.
+func (c *Client) Head(ctx context.Context, remote Remote, branch string) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, Timeout)
+	defer cancel()
+	_, refs, err := c.open(ctx, remote)
+	if err != nil {
+		return "", err
+	}
+	head, err := resolve(refs, remote.URL, branch)
+	if err != nil {
+		return "", err
+	}
+	return head.String(), nil
+}
+
+// open starts a conversation for reading.
+func (c *Client) open(ctx context.Context, remote Remote) (transport.UploadPackSession, *packp.AdvRefs, error) {
+	endpoint, err := endpoint(remote.URL)
+	if err != nil {
+		return nil, nil, err
+	}
+	session, err := c.transport.NewUploadPackSession(endpoint, remote.auth())
+	if err != nil {
+		return nil, nil, fmt.Errorf("repository %s: %w", remote.name(), err)
+	}
+	refs, err := session.AdvertisedReferencesContext(ctx)
+	if err != nil {
+		return nil, nil, remote.failure(ctx, err)
+	}
+	return session, refs, nil
+}
+
+func (r Remote) auth() transport.AuthMethod {
+	if r.Auth == nil {
+		return nil
+	}
+	return &githttp.BasicAuth{Username: r.Auth.User, Password: r.Auth.Password}
+}
+
+// name is the clone URL without secrets, for messages.
+func (r Remote) name() string {
+	u, err := url.Parse(r.URL)
+	if err != nil {
+		return "with a malformed URL"
+	}
+	return u.Redacted()
+}
+
+// failure words a transport error. A server that asks for credentials knows a
+// repository that this account may not see, or hides whether there is one:
+// neither tells that it is absent.
+func (r Remote) failure(ctx context.Context, err error) error {
+	if cause := context.Cause(ctx); cause != nil {
+		return fmt.Errorf("repository %s: %w", r.name(), cause)
+	}
+	if errors.Is(err, transport.ErrRepositoryNotFound) {
+		return fmt.Errorf("repository %s: %w", r.name(), forge.ErrNotFound)
+	}
+	if errors.Is(err, transport.ErrEmptyRemoteRepository) {
+		return fmt.Errorf("repository %s is empty: %w", r.name(), forge.ErrNotFound)
+	}
+	return fmt.Errorf("repository %s: %w", r.name(), err)
+}
+
+// endpoint refuses everything but http: other transports would read the
+// scheduler's own machine or use its keys, for anybody who can write a URL
+// into a platform model.
+func endpoint(cloneURL string) (*transport.Endpoint, error) {
+	u, err := url.Parse(cloneURL)
+	if err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") {
+		return nil, fmt.Errorf("repository %q: only http and https clone URLs can be read: %w", redacted(cloneURL), forge.ErrNotFound)
+	}
+	e, err := transport.NewEndpoint(cloneURL)
+	if err != nil {
+		return nil, fmt.Errorf("repository %q: %w", u.Redacted(), err)
+	}
+	return e, nil
+}
+
+func redacted(cloneURL string) string {
+	if u, err := url.Parse(cloneURL); err == nil {
+		return u.Redacted()
+	}
+	return cloneURL
+}
+
+// resolve finds a branch in what the server advertises.
+func resolve(refs *packp.AdvRefs, repo, branch string) (plumbing.Hash, error) {
+	if branch == "" {
+		if refs.Head != nil {
+			return *refs.Head, nil
+		}
+		return plumbing.ZeroHash, fmt.Errorf("default branch of repository %s: %w", redacted(repo), forge.ErrNotFound)
+	}
+	if hash, ok := refs.References[plumbing.NewBranchReferenceName(branch).String()]; ok {
+		return hash, nil
+	}
+	return plumbing.ZeroHash, fmt.Errorf("branch %s of repository %s: %w", branch, redacted(repo), forge.ErrNotFound)
+}

@@ -1,0 +1,236 @@
+package githttp_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"net/http"
+	"net/http/cgi"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/kalypso-dev/kalypso/scheduler/forge"
+	"github.com/kalypso-dev/kalypso/scheduler/forge/githttp"
+)
+
+var ctx = context.Background()
+
+// server serves bare repositories with git's own http backend.
+type server struct {
+	*testing.T
+	root, url string
+	requests  atomic.Int64
+	password  string // asked for when set
+}
+
+func newServer(t *testing.T) *server {
+	t.Helper()
+	path, err := exec.LookPath("git")
+	if err != nil {
+		t.Skip("there is no git to serve repositories with")
+	}
+	s := &server{T: t, root: t.TempDir()}
+	backend := &cgi.Handler{Path: path, Args: []string{"http-backend"}, Env: []string{
+		"GIT_PROJECT_ROOT=" + s.root, "GIT_HTTP_EXPORT_ALL=1", "REMOTE_USER=x", "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_SYSTEM=/dev/null",
+	}}
+	h := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		s.requests.Add(1)
+		if _, password, _ := r.BasicAuth(); password != s.password {
+			w.WriteHeader(http.StatusUnauthorized)
+			return
+		}
+		backend.ServeHTTP(w, r)
+	}))
+	t.Cleanup(h.Close)
+	s.url = h.URL
+	return s
+}
+
+// create makes a bare repository and a work tree that pushes to it.
+func (s *server) create(name string) (remote githttp.Remote, work string) {
+	s.Helper()
+	bare := filepath.Join(s.root, name+".git")
+	s.git(s.root, "init", "-q", "--bare", "-b", "main", bare)
+	work = s.TempDir()
+	s.git(work, "init", "-q", "-b", "main")
+	s.git(work, "remote", "add", "origin", bare)
+	return githttp.Remote{URL: s.url + "/" + name + ".git"}, work
+}
+
+func (s *server) git(dir string, args ...string) string {
+	s.Helper()
+	c := exec.Command("git", args...)
+	c.Dir = dir
+	c.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_SYSTEM=/dev/null",
+		"GIT_AUTHOR_NAME=ann", "GIT_AUTHOR_EMAIL=ann@example.com", "GIT_COMMITTER_NAME=ann", "GIT_COMMITTER_EMAIL=ann@example.com")
+	var stderr bytes.Buffer
+	c.Stderr = &stderr
+	out, err := c.Output()
+	if err != nil {
+		s.Fatalf("git %s: %v\n%s", strings.Join(args, " "), err, stderr.String())
+	}
+	return strings.TrimSpace(string(out))
+}
+
+func (s *server) push(work, branch, content string) string {
+	s.Helper()
+	if err := os.WriteFile(filepath.Join(work, "a.txt"), []byte(content), 0o600); err != nil {
+		s.Fatal(err)
+	}
+	s.git(work, "add", "-A")
+	s.git(work, "commit", "-q", "--allow-empty", "-m", content)
+	s.git(work, "push", "-q", "origin", "HEAD:refs/heads/"+branch)
+	return s.git(work, "rev-parse", "HEAD")
+}
+
+// TestPinnedCommit reads commits that no branch points to, from a server that
+// gives them out by their ID and from one that does not.
+func TestPinnedCommit(t *testing.T) {
+	for _, allowed := range []string{"false", "true"} {
+		t.Run("allowed "+allowed, func(t *testing.T) {
+			s := newServer(t)
+			remote, work := s.create("app")
+			first := s.push(work, "main", "1")
+			s.push(work, "main", "2")
+			s.git(filepath.Join(s.root, "app.git"), "config", "uploadpack.allowAnySHA1InWant", allowed)
+			c := githttp.New(&http.Client{}, 1<<20)
+			for _, branch := range []string{"main", "gone", ""} {
+				tree, err := c.Tree(ctx, remote, branch, first)
+				if err != nil || string(tree.Files["a.txt"]) != "1" {
+					t.Errorf("branch %q: %+v, %v", branch, tree, err)
+				}
+			}
+			if _, err := c.Tree(ctx, remote, "main", strings.Repeat("1", 40)); !errors.Is(err, forge.ErrNotFound) {
+				t.Errorf("no such commit: %v", err)
+			}
+		})
+	}
+}
+
+func TestCacheSavesRequests(t *testing.T) {
+	s := newServer(t)
+	remote, work := s.create("app")
+	commit := s.push(work, "main", "1")
+	c := githttp.New(&http.Client{}, 1<<20)
+	read := func(branch, commit string, want int64) {
+		t.Helper()
+		before := s.requests.Load()
+		if _, err := c.Tree(ctx, remote, branch, commit); err != nil {
+			t.Fatal(err)
+		}
+		if n := s.requests.Load() - before; n != want {
+			t.Errorf("%d requests, want %d", n, want)
+		}
+	}
+	read("main", "", 2)
+	read("main", "", 1)
+	read("main", commit, 0)
+	tiny := githttp.New(&http.Client{}, 1)
+	for range 2 { // what was read last is kept whatever its size
+		if _, err := tiny.Tree(ctx, remote, "main", commit); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestWhatIsNotThere(t *testing.T) {
+	s := newServer(t)
+	remote, work := s.create("app")
+	c := githttp.New(&http.Client{}, 1<<20)
+	if _, err := c.Tree(ctx, remote, "main", ""); !errors.Is(err, forge.ErrNotFound) {
+		t.Errorf("empty repository: %v", err)
+	}
+	s.push(work, "main", "1")
+	if _, err := c.Tree(ctx, remote, "feature", ""); !errors.Is(err, forge.ErrNotFound) {
+		t.Errorf("no such branch: %v", err)
+	}
+	if _, err := c.Head(ctx, githttp.Remote{URL: s.url + "/none.git"}, "main"); !errors.Is(err, forge.ErrNotFound) {
+		t.Errorf("no such repository: %v", err)
+	}
+	for _, url := range []string{"file://" + s.root + "/app.git", s.root + "/app.git", "git@host:a/b", "ssh://host/a/b", "http://", "%"} {
+		if _, err := c.Head(ctx, githttp.Remote{URL: url}, "main"); !errors.Is(err, forge.ErrNotFound) {
+			t.Errorf("URL %q: %v", url, err)
+		}
+	}
+	s.password = "needed"
+	if _, err := c.Head(ctx, remote, "main"); err == nil || errors.Is(err, forge.ErrNotFound) {
+		t.Errorf("without rights: %v", err)
+	}
+	remote.Auth = &githttp.Auth{User: "x", Password: "needed"}
+	if _, err := c.Head(ctx, remote, "main"); err != nil {
+		t.Errorf("with rights: %v", err)
+	}
+	canceled, cancel := context.WithCancel(ctx)
+	cancel()
+	if _, err := c.Tree(canceled, remote, "main", ""); !errors.Is(err, context.Canceled) {
+		t.Errorf("canceled: %v", err)
+	}
+}
+
+// TestRedirectTakesNoToken redirects to another origin, which must not get
+// what was meant for the first.
+func TestRedirectTakesNoToken(t *testing.T) {
+	s := newServer(t)
+	_, work := s.create("app")
+	s.push(work, "main", "1")
+	var leaked atomic.Bool
+	other := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if _, _, ok := r.BasicAuth(); ok {
+			leaked.Store(true)
+		}
+		http.Redirect(w, r, s.url+r.URL.RequestURI(), http.StatusFound)
+	}))
+	defer other.Close()
+	first := httptest.NewServer(http.RedirectHandler(other.URL+"/app.git/info/refs?service=git-upload-pack", http.StatusFound))
+	defer first.Close()
+	_, _ = githttp.New(&http.Client{}, 1).Head(ctx, githttp.Remote{URL: first.URL + "/app.git", Auth: &githttp.Auth{User: "x", Password: "token"}}, "main")
+	if leaked.Load() {
+		t.Error("the token went to another origin")
+	}
+}
+
+func TestCommitAndLease(t *testing.T) {
+	s := newServer(t)
+	remote, work := s.create("app")
+	s.push(work, "main", "0")
+	base := s.push(work, "main", "1")
+	c := githttp.New(&http.Client{}, 1<<20)
+	request := forge.CommitRequest{
+		Branch: "kalypso/dev", Parent: base, Message: "m\n", When: time.Unix(1700000000, 0),
+		Changes: []forge.Change{{Path: "x/y.yaml", Content: []byte("y")}},
+	}
+	first, err := c.Commit(ctx, remote, request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if again, err := githttp.New(&http.Client{}, 1<<20).Commit(ctx, remote, request); err != nil || again != first {
+		t.Errorf("the same request makes %s, %v, want %s", again, err, first)
+	}
+	s.git(filepath.Join(s.root, "app.git"), "fsck", "--strict")
+
+	request.Changes[0].Content, request.Expect = []byte("z"), base
+	if _, err := c.Commit(ctx, remote, request); !errors.Is(err, forge.ErrMoved) {
+		t.Errorf("a branch elsewhere: %v", err)
+	}
+	request.Expect = strings.Repeat("1", 40)
+	request.Branch = "kalypso/none"
+	if _, err := c.Commit(ctx, remote, request); !errors.Is(err, forge.ErrMoved) {
+		t.Errorf("a branch that is gone: %v", err)
+	}
+	head, err := c.Head(ctx, remote, "kalypso/dev")
+	if err != nil || head != first {
+		t.Errorf("head %s, %v, want %s", head, err, first)
+	}
+	if err := c.Delete(ctx, remote, "kalypso/dev"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Head(ctx, remote, "kalypso/dev"); !errors.Is(err, forge.ErrNotFound) {
+		t.Errorf("after Delete: %v", err)
+	}
+}

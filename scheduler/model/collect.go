@@ -1,0 +1,142 @@
+package model
+
+import (
+	"fmt"
+	"reflect"
+
+	"github.com/kalypso-dev/kalypso/scheduler/v1alpha1"
+	"go.yaml.in/yaml/v3"
+	"k8s.io/apimachinery/pkg/util/validation"
+)
+
+// frame is what surrounds the spec of every document.
+type frame struct {
+	APIVersion string            `json:"apiVersion"`
+	Kind       string            `json:"kind"`
+	Metadata   v1alpha1.Metadata `json:"metadata"`
+}
+
+// read decodes a document. It reports what is wrong with it and returns false
+// when the object must not be used.
+func read[Spec any](doc document, findings *findings) (Object[Spec], bool) {
+	d := &decoder{position: doc.position, kind: doc.kind, findings: findings}
+	object := Object[Spec]{Position: doc.position, node: doc.node}
+	rest := d.frame(doc.node, &object.Metadata)
+	d.value(rest, reflect.ValueOf(&object.Spec).Elem(), restPath(doc.kind))
+	if d.failed {
+		return object, false
+	}
+	if messages := validation.IsDNS1123Subdomain(object.Name); len(messages) > 0 {
+		d.errorf(nodeAt(doc.node, "metadata", "name"), messages[0], "metadata.name %q is not a name", object.Name)
+	}
+	return object, !d.failed
+}
+
+// frame decodes what all documents have in common and returns the node of the
+// rest: the spec, or for a ConfigMap the document without the frame.
+func (d *decoder) frame(node *yaml.Node, metadata *v1alpha1.Metadata) *yaml.Node {
+	fields, _ := d.fields(node, "document")
+	known := []structField{{name: "apiVersion"}, {name: "kind"}, {name: "metadata"}, {name: "spec"}}
+	rest := &yaml.Node{Kind: yaml.MappingNode, Line: node.Line, Column: node.Column}
+	var specification *yaml.Node
+	for _, f := range fields {
+		switch name := f.key.Value; {
+		case name == "apiVersion" || name == "kind":
+		case name == "metadata":
+			d.metadata(f.value, metadata)
+		case d.kind == kindConfigMap:
+			if name != "binaryData" && name != "immutable" {
+				rest.Content = append(rest.Content, f.key, f.value)
+			}
+		case name == "spec":
+			specification = f.value
+		case name == "status":
+		default:
+			d.unknownField(f.key, reflect.TypeFor[frame](), known, "")
+		}
+	}
+	if metadata.Name == "" && !d.failed {
+		d.errorf(nodeAt(node, "metadata"), "", "metadata.name is missing")
+	}
+	if specification != nil && !isNull(resolve(specification)) {
+		return specification
+	}
+	return rest
+}
+
+func (d *decoder) metadata(node *yaml.Node, metadata *v1alpha1.Metadata) {
+	node = resolve(node)
+	if isNull(node) {
+		return
+	}
+	fields, ok := d.fields(node, "metadata")
+	if !ok {
+		return
+	}
+	known := &yaml.Node{Kind: yaml.MappingNode, Line: node.Line, Column: node.Column}
+	for _, f := range fields {
+		if !ignoredMetadata[f.key.Value] {
+			known.Content = append(known.Content, f.key, f.value)
+		}
+	}
+	d.structure(known, reflect.ValueOf(metadata).Elem(), "metadata")
+}
+
+var ignoredMetadata = func() map[string]bool {
+	set := map[string]bool{}
+	for _, name := range v1alpha1.IgnoredMetadata() {
+		set[name] = true
+	}
+	return set
+}()
+
+func restPath(kind string) string {
+	if kind == kindConfigMap {
+		return ""
+	}
+	return "spec"
+}
+
+// nodeAt returns the node at a path, or the last one on the way that exists.
+func nodeAt(node *yaml.Node, path ...string) *yaml.Node {
+	for _, name := range path {
+		at, value := child(resolve(node), name)
+		if at == nil {
+			return node
+		}
+		node = value
+	}
+	return node
+}
+
+// named is what collections need of an object.
+type named interface {
+	name() string
+	position() Position
+}
+
+func (o Object[Spec]) name() string       { return o.Name }
+func (o Object[Spec]) position() Position { return o.Position }
+
+// unique drops every object whose name an earlier one has, and reports both
+// places. The order of what it gets decides, so that must not depend on
+// chance.
+func unique[T named](kind string, objects []T, findings *findings) []T {
+	first := map[string]T{}
+	kept := objects[:0:0]
+	for _, object := range objects {
+		earlier, found := first[object.name()]
+		if !found {
+			first[object.name()] = object
+			kept = append(kept, object)
+			continue
+		}
+		findings.add(kind, Diagnostic{
+			Severity: Error,
+			Position: object.position(),
+			Message:  fmt.Sprintf("%s %s is already defined at %s", kind, object.name(), earlier.position()),
+			Hint:     "rename or remove one of them; until then only the other one counts",
+		})
+	}
+	return kept
+}

@@ -1,0 +1,241 @@
+package model
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/kalypso-dev/kalypso/scheduler/v1alpha1"
+	"go.yaml.in/yaml/v3"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// A decoder turns one YAML document into Go values and says, for everything
+// that does not fit, where it stands. It is strict about types, because a
+// guess about what `1.10` or `yes` means would end in somebody's cluster, and
+// lenient about unknown fields, because a newer version may know them.
+type decoder struct {
+	position Position // of the file
+	kind     string
+	findings *findings
+	failed   bool // an error was found, the value must not be used
+}
+
+// strictTypes are the types in which an unknown field is an error: a selector
+// whose only field is misspelled would match everything.
+var strictTypes = []reflect.Type{
+	reflect.TypeFor[v1alpha1.SchedulingPolicySpec](),
+	reflect.TypeFor[v1alpha1.DeploymentTargetSelector](),
+	reflect.TypeFor[v1alpha1.ClusterTypeSelector](),
+	reflect.TypeFor[metav1.LabelSelector](),
+	reflect.TypeFor[metav1.LabelSelectorRequirement](),
+}
+
+func (d *decoder) report(severity Severity, node *yaml.Node, message, hint string) {
+	position := d.position
+	position.Line, position.Column = node.Line, node.Column
+	d.failed = d.failed || severity == Error
+	d.findings.add(d.kind, Diagnostic{Severity: severity, Position: position, Message: message, Hint: hint})
+}
+
+func (d *decoder) errorf(node *yaml.Node, hint, format string, args ...any) {
+	d.report(Error, node, fmt.Sprintf(format, args...), hint)
+}
+
+// value decodes node into v. The path is for messages.
+func (d *decoder) value(node *yaml.Node, v reflect.Value, path string) {
+	node = resolve(node)
+	if isNull(node) {
+		return
+	}
+	if u, ok := v.Addr().Interface().(yaml.Unmarshaler); ok {
+		if err := u.UnmarshalYAML(node); err != nil {
+			d.errorf(node, "", "%s: %s", path, err)
+		}
+		return
+	}
+	switch v.Kind() {
+	case reflect.Struct:
+		d.structure(node, v, path)
+	case reflect.Map:
+		d.stringMap(node, v, path)
+	case reflect.Slice:
+		if node.Kind != yaml.SequenceNode {
+			d.errorf(node, "", "%s must be a list", path)
+			return
+		}
+		list := reflect.MakeSlice(v.Type(), len(node.Content), len(node.Content))
+		for i, element := range node.Content {
+			d.value(element, list.Index(i), fmt.Sprintf("%s[%d]", path, i))
+		}
+		v.Set(list)
+	case reflect.String:
+		d.text(node, v, path)
+	default:
+		panic(fmt.Sprintf("model: no decoding into %s", v.Type()))
+	}
+}
+
+func (d *decoder) text(node *yaml.Node, v reflect.Value, path string) {
+	if node.Kind != yaml.ScalarNode {
+		d.errorf(node, "", "%s must be a string", path)
+		return
+	}
+	if node.ShortTag() != "!!str" {
+		d.errorf(node, fmt.Sprintf("put it in quotes: %q", node.Value), "%s must be a string", path)
+		return
+	}
+	v.SetString(node.Value)
+}
+
+func (d *decoder) stringMap(node *yaml.Node, v reflect.Value, path string) {
+	fields, ok := d.fields(node, path)
+	if !ok {
+		return
+	}
+	m := reflect.MakeMapWithSize(v.Type(), len(fields))
+	for _, f := range fields {
+		value := reflect.New(v.Type().Elem()).Elem()
+		d.value(f.value, value, join(path, f.key.Value))
+		m.SetMapIndex(reflect.ValueOf(f.key.Value), value)
+	}
+	v.Set(m)
+}
+
+func (d *decoder) structure(node *yaml.Node, v reflect.Value, path string) {
+	fields, ok := d.fields(node, path)
+	if !ok {
+		return
+	}
+	known := structFields(v.Type())
+	for _, f := range fields {
+		i := slices.IndexFunc(known, func(k structField) bool { return k.name == f.key.Value })
+		if i < 0 {
+			d.unknownField(f.key, v.Type(), known, path)
+			continue
+		}
+		d.value(f.value, v.FieldByIndex(known[i].index), join(path, f.key.Value))
+	}
+	for _, k := range known {
+		if k.required && !d.failed && v.FieldByIndex(k.index).IsZero() {
+			d.errorf(node, "", "%s is missing", join(path, k.name))
+		}
+	}
+}
+
+func (d *decoder) unknownField(key *yaml.Node, t reflect.Type, known []structField, path string) {
+	names := make([]string, len(known))
+	for i, k := range known {
+		names[i] = k.name
+	}
+	severity := Warning
+	if slices.Contains(strictTypes, t) {
+		severity = Error
+	}
+	hint := "known fields are " + strings.Join(names, ", ")
+	if near := Nearest(key.Value, names); near != "" {
+		hint = fmt.Sprintf("did you mean %s?", near)
+	}
+	d.report(severity, key, fmt.Sprintf("unknown field %s", join(path, key.Value)), hint)
+}
+
+func join(path, name string) string {
+	if path == "" {
+		return name
+	}
+	return path + "." + name
+}
+
+// isNull says whether a field is there only in name.
+func isNull(node *yaml.Node) bool {
+	return node == nil || node.Kind == yaml.ScalarNode && node.ShortTag() == "!!null"
+}
+
+type field struct{ key, value *yaml.Node }
+
+// maxMerges ends merge keys that merge themselves or each other without end.
+const maxMerges = 100
+
+// fields returns the fields of a mapping, those that a merge key brings in
+// after its own. It reports what is no mapping, and keys that stand twice.
+func (d *decoder) fields(node *yaml.Node, path string) ([]field, bool) {
+	if node.Kind != yaml.MappingNode {
+		d.errorf(node, "", "%s must be an object", path)
+		return nil, false
+	}
+	var all []field
+	seen := map[string]bool{}
+	merges := 0
+	var collect func(node *yaml.Node)
+	collect = func(node *yaml.Node) {
+		var merged []*yaml.Node
+		own := map[string]bool{}
+		for i := 0; i+1 < len(node.Content); i += 2 {
+			key, value := node.Content[i], node.Content[i+1]
+			switch {
+			case key.ShortTag() == "!!merge":
+				merged = append(merged, mergeSources(value)...)
+			case key.Kind != yaml.ScalarNode:
+				d.errorf(key, "", "%s has a key that is no string", path)
+			case own[key.Value]:
+				d.errorf(key, "", "%s stands twice", join(path, key.Value))
+			default:
+				own[key.Value] = true
+				if !seen[key.Value] {
+					seen[key.Value] = true
+					all = append(all, field{key, value})
+				}
+			}
+		}
+		for _, source := range merged {
+			merges++
+			if source.Kind != yaml.MappingNode || merges > maxMerges {
+				if merges <= maxMerges+1 {
+					d.errorf(node, "", "%s has a merge key that cannot be followed", path)
+				}
+				return
+			}
+			collect(source)
+		}
+	}
+	collect(node)
+	return all, true
+}
+
+// mergeSources returns the mappings that a merge key's value names.
+func mergeSources(value *yaml.Node) []*yaml.Node {
+	value = resolve(value)
+	if value.Kind != yaml.SequenceNode {
+		return []*yaml.Node{value}
+	}
+	var sources []*yaml.Node
+	for _, element := range value.Content {
+		sources = append(sources, resolve(element))
+	}
+	return sources
+}
+
+type structField struct {
+	name     string
+	index    []int
+	required bool
+}
+
+// structFields lists the fields of a struct by their json tags, those of
+// inlined structs included. A field without omitempty is required.
+func structFields(t reflect.Type) []structField {
+	var fields []structField
+	for f := range t.Fields() {
+		name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
+		if f.Anonymous && name == "" {
+			for _, inner := range structFields(f.Type) {
+				inner.index = append(slices.Clone(f.Index), inner.index...)
+				fields = append(fields, inner)
+			}
+			continue
+		}
+		fields = append(fields, structField{name: name, index: f.Index, required: !strings.Contains(options, "omitempty")})
+	}
+	return fields
+}

@@ -1,0 +1,140 @@
+package model
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/kalypso-dev/kalypso/scheduler/v1alpha1"
+	"go.yaml.in/yaml/v3"
+)
+
+// platformConfigLabel marks the ConfigMaps that belong to the platform model
+// when its value is "true".
+const platformConfigLabel = "platform-config"
+
+// kindConfigMap is the one kind of another group that is read.
+const kindConfigMap = "ConfigMap"
+
+// A document is one YAML document that belongs to the platform model.
+type document struct {
+	kind     string
+	node     *yaml.Node // a mapping
+	position Position
+}
+
+// documents returns the documents of the files at or below a folder, in order
+// of path and line. Whatever is wrong goes to findings.
+func documents(tree *Tree, folder string, findings *findings) []document {
+	var all []document
+	for _, file := range modelFiles(tree, folder) {
+		position := Position{Repo: tree.Repo, Branch: tree.Branch, File: file}
+		content := tree.Files[file]
+		nodes, err := parse(content)
+		if err != nil {
+			findings.unparsable(position, content, err)
+			continue
+		}
+		for _, node := range nodes {
+			position.Line, position.Column = node.Line, node.Column
+			if doc, ok := classify(node, position, findings); ok {
+				all = append(all, doc)
+			}
+		}
+	}
+	return all
+}
+
+// parse returns the mappings that the documents of a YAML stream are. It takes
+// the stream whole or not at all: what follows an error cannot be trusted, and
+// what precedes it may be cut short.
+func parse(content []byte) ([]*yaml.Node, error) {
+	var nodes []*yaml.Node
+	decoder := yaml.NewDecoder(bytes.NewReader(content))
+	for {
+		var root yaml.Node
+		err := decoder.Decode(&root)
+		if errors.Is(err, io.EOF) {
+			return nodes, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		if root.Kind == yaml.DocumentNode && len(root.Content) == 1 && root.Content[0].Kind == yaml.MappingNode {
+			nodes = append(nodes, root.Content[0])
+		}
+	}
+}
+
+// classify says whether a document belongs to the platform model.
+func classify(node *yaml.Node, position Position, findings *findings) (document, bool) {
+	apiVersion, kind := scalar(node, "apiVersion"), scalar(node, "kind")
+	group, version, _ := strings.Cut(apiVersion, "/")
+	switch {
+	case apiVersion == "v1" && kind == kindConfigMap:
+		if scalar(node, "metadata", "labels", platformConfigLabel) != "true" {
+			return document{}, false
+		}
+	case group != v1alpha1.Group:
+		return document{}, false
+	case version != v1alpha1.Version:
+		findings.add(kind, Diagnostic{
+			Severity: Error,
+			Position: positionAt(node, position, []string{"apiVersion"}),
+			Message:  fmt.Sprintf("apiVersion %s is not known", apiVersion),
+			Hint:     "write " + v1alpha1.APIVersion,
+		})
+		return document{}, false
+	case !isKind(kind):
+		findings.add(kind, unknownKind(kind, positionAt(node, position, []string{"kind"})))
+		return document{}, false
+	}
+	return document{kind: kind, node: node, position: position}, true
+}
+
+func isKind(kind string) bool {
+	for _, known := range v1alpha1.Kinds() {
+		if kind == known {
+			return true
+		}
+	}
+	return false
+}
+
+// unknownKind is an error unless the kind is one that the original scheduler
+// keeps in its cluster as an intermediate result; those are harmless in git.
+func unknownKind(kind string, position Position) Diagnostic {
+	switch kind {
+	case "Assignment", "AssignmentPackage", "DeploymentTarget":
+		return Diagnostic{
+			Severity: Warning,
+			Position: position,
+			Message:  fmt.Sprintf("kind %s is computed, not read", kind),
+			Hint:     "remove the document",
+		}
+	}
+	d := Diagnostic{Severity: Error, Position: position, Message: fmt.Sprintf("kind %q is not known", kind)}
+	if near := Nearest(kind, v1alpha1.Kinds()); near != "" {
+		d.Hint = fmt.Sprintf("did you mean %s?", near)
+	} else {
+		d.Hint = "known kinds are " + strings.Join(v1alpha1.Kinds(), ", ")
+	}
+	return d
+}
+
+// scalar returns the text of a scalar at a path of mappings, or "".
+func scalar(node *yaml.Node, path ...string) string {
+	for _, name := range path {
+		node = resolve(node)
+		if node == nil || node.Kind != yaml.MappingNode {
+			return ""
+		}
+		_, node = child(node, name)
+	}
+	if node = resolve(node); node == nil || node.Kind != yaml.ScalarNode {
+		return ""
+	}
+	return node.Value
+}

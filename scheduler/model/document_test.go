@@ -1,0 +1,341 @@
+package model_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/kalypso-dev/kalypso/scheduler/model"
+	"github.com/kalypso-dev/kalypso/scheduler/model/modeltest"
+)
+
+// names lists an environment's objects as "kind name".
+func names(env *model.Environment) []string {
+	all := []string{}
+	for _, o := range env.ClusterTypes {
+		all = append(all, "ClusterType "+o.Name)
+	}
+	for _, o := range env.Policies {
+		all = append(all, "SchedulingPolicy "+o.Name)
+	}
+	for _, o := range env.Configs {
+		all = append(all, "ConfigMap "+o.Name)
+	}
+	for _, o := range env.ConfigSchemas {
+		all = append(all, "ConfigSchema "+o.Name)
+	}
+	for _, o := range env.Templates {
+		all = append(all, "Template "+o.Name)
+	}
+	for _, o := range env.Registrations {
+		all = append(all, "WorkloadRegistration "+o.Name)
+	}
+	for _, o := range env.Workloads {
+		all = append(all, "Workload "+o.Name)
+	}
+	return all
+}
+
+const policyHead = `apiVersion: scheduler.kalypso.io/v1alpha1
+kind: SchedulingPolicy
+metadata: {name: p}
+`
+
+func TestDocuments(t *testing.T) {
+	const ours = "apiVersion: scheduler.kalypso.io/v1alpha1\n"
+	const config = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: c\n  labels:\n    platform-config: \"true\"\n"
+	const complete, incomplete, configIncomplete = "complete", "incomplete", "config incomplete"
+	tests := []struct {
+		name    string
+		file    string
+		objects []string
+		found   []string
+		state   string
+	}{
+		{name: "unknown field", file: clusterType + "  configTyp: x\n",
+			objects: []string{"ClusterType small"},
+			found:   []string{"warning control@dev:f.yaml:8: unknown field spec.configTyp | did you mean configType?"}},
+		{name: "unknown field near nothing", file: clusterType + "  colour: x\n",
+			objects: []string{"ClusterType small"},
+			found:   []string{"warning control@dev:f.yaml:8: unknown field spec.colour | known fields are reconciler, namespaceService, configType"}},
+		{name: "unknown field beside the spec", file: clusterType + "specs: {}\n",
+			objects: []string{"ClusterType small"},
+			found:   []string{"warning control@dev:f.yaml:8: unknown field specs | did you mean spec?"}},
+		{name: "metadata of a live object", file: strings.Replace(clusterType, "  name: small\n", "  name: small\n  uid: 1\n  namespace: dev\n  creationTimestamp: null\n", 1) + "status: {}\n",
+			objects: []string{"ClusterType small"}},
+		{name: "misspelled selector", file: policyHead + "spec:\n  clusterTypeSelector:\n    labelSelectr:\n      matchLabels: {a: b}\n",
+			found: []string{"error control@dev:f.yaml:6: unknown field spec.clusterTypeSelector.labelSelectr | did you mean labelSelector?"}, state: incomplete},
+		{name: "unknown operator", file: policyHead + "spec:\n  clusterTypeSelector:\n    labelSelector:\n      matchExpressions: [{key: a, operator: Is, values: [b]}]\n",
+			found: []string{`error control@dev:f.yaml:6: SchedulingPolicy p: clusterTypeSelector: "Is" is not a valid label selector operator | operators are In, NotIn, Exists and DoesNotExist`}, state: incomplete},
+		{name: "policy without selectors", file: policyHead, objects: []string{"SchedulingPolicy p"}},
+		{name: "missing field", file: ours + "kind: ClusterType\nmetadata: {name: small}\nspec:\n  reconciler: flux\n",
+			found: []string{"error control@dev:f.yaml:5: spec.namespaceService is missing"}, state: incomplete},
+		{name: "missing spec", file: ours + "kind: ConfigSchema\nmetadata: {name: small}\n",
+			found: []string{"error control@dev:f.yaml:1: spec.schema is missing"}, state: incomplete},
+		{name: "missing name", file: ours + "kind: SchedulingPolicy\nmetadata: {labels: {a: b}}\n",
+			found: []string{"error control@dev:f.yaml:3: metadata.name is missing"}, state: incomplete},
+		{name: "missing metadata", file: ours + "kind: SchedulingPolicy\n",
+			found: []string{"error control@dev:f.yaml:1: metadata.name is missing"}, state: incomplete},
+		{name: "name that leads elsewhere", file: strings.Replace(clusterType, "small", "../../etc", 1),
+			found: []string{`error control@dev:f.yaml:4: metadata.name "../../etc" is not a name | ` + dnsHint}, state: incomplete},
+		{name: "number for a string", file: strings.Replace(clusterType, "flux", "1.10", 1),
+			found: []string{`error control@dev:f.yaml:6: spec.reconciler must be a string | put it in quotes: "1.10"`}, state: incomplete},
+		{name: "boolean label", file: strings.Replace(clusterType, "name: small", "name: small\n  labels: {edge: true}", 1),
+			found: []string{`error control@dev:f.yaml:5: metadata.labels.edge must be a string | put it in quotes: "true"`}, state: incomplete},
+		{name: "boolean configuration", file: config + "data:\n  A: true\n",
+			found: []string{`error control@dev:f.yaml:8: data.A must be a string | put it in quotes: "true"`}, state: configIncomplete},
+		{name: "unquoted platform-config", file: strings.Replace(config, `"true"`, "true", 1),
+			found: []string{`error control@dev:f.yaml:6: metadata.labels.platform-config must be a string | put it in quotes: "true"`}, state: configIncomplete},
+		{name: "configuration without data", file: config + "immutable: true\n", objects: []string{"ConfigMap c"}},
+		{name: "misspelled data", file: config + "dta: {}\n", objects: []string{"ConfigMap c"},
+			found: []string{"warning control@dev:f.yaml:7: unknown field dta | did you mean data?"}},
+		{name: "object for a string", file: strings.Replace(clusterType, "flux", "{a: b}", 1),
+			found: []string{"error control@dev:f.yaml:6: spec.reconciler must be a string"}, state: incomplete},
+		{name: "string for an object", file: ours + "kind: ClusterType\nmetadata: {name: small}\nspec: none\n",
+			found: []string{"error control@dev:f.yaml:4: spec must be an object"}, state: incomplete},
+		{name: "field that stands twice", file: clusterType + "  reconciler: argocd\n",
+			found: []string{"error control@dev:f.yaml:8: spec.reconciler stands twice"}, state: incomplete},
+		{name: "merge key", file: ours + "kind: ClusterType\nmetadata: &m {name: small}\nspec:\n  <<: {reconciler: a, namespaceService: b}\n  reconciler: c\n",
+			objects: []string{"ClusterType small"}},
+		{name: "endless merge", file: ours + "kind: ClusterType\nmetadata: {name: small}\nspec: &s\n  <<: [*s, *s]\n",
+			found: []string{"error control@dev:f.yaml:4: spec has a merge key that cannot be followed"}, state: incomplete},
+		{name: "unknown kind", file: ours + "kind: SchedulingPolcy\n",
+			found: []string{`error control@dev:f.yaml:2: kind "SchedulingPolcy" is not known | did you mean SchedulingPolicy?`}, state: incomplete},
+		{name: "computed kind", file: ours + "kind: Assignment\n",
+			found: []string{"warning control@dev:f.yaml:2: kind Assignment is computed, not read | remove the document"}},
+		{name: "workload in the control plane", file: ours + "kind: Workload\nmetadata: {name: w}\n",
+			found: []string{"warning control@dev:f.yaml:1: a Workload is read only from the folder that a WorkloadRegistration names | move it to the application's repository and register it"}},
+		{name: "other version", file: "apiVersion: scheduler.kalypso.io/v2\nkind: ClusterType\n",
+			found: []string{"error control@dev:f.yaml:1: apiVersion scheduler.kalypso.io/v2 is not known | write scheduler.kalypso.io/v1alpha1"}, state: incomplete},
+		{name: "unknown template type", file: ours + "kind: Template\nmetadata: {name: t}\nspec:\n  type: reconcilr\n  contentType: ps1\n  manifests: [a]\n",
+			found: []string{
+				`error control@dev:f.yaml:5: Template t: type "reconcilr" is not known | did you mean reconciler?`,
+				`error control@dev:f.yaml:6: Template t: contentType "ps1" is not known | use one of [yaml sh]`,
+			}, state: incomplete},
+		{name: "manifest that is a list", file: ours + "kind: Template\nmetadata: {name: t}\nspec:\n  type: config\n  manifests:\n  - [a]\n",
+			found: []string{"error control@dev:f.yaml:7: spec.manifests[0]: a manifest must be a string or an object"}, state: incomplete},
+		{name: "other documents", file: "- a list\n---\njust text\n---\n---\n# nothing\n---\na: 1\n"},
+		{name: "not YAML, ours", file: clusterType + "bad: [\n",
+			found: []string{"error control@dev:f.yaml:8: not valid YAML: did not find expected node content | all documents of the file are left out until it parses"}, state: incomplete},
+		{name: "not YAML, configuration", file: config + "\tdata:\n",
+			found: []string{"error control@dev:f.yaml:7: not valid YAML: found character that cannot start any token | all documents of the file are left out until it parses"}, state: configIncomplete},
+		{name: "not YAML, nobody's", file: "{{- if .Values.kind }}\n",
+			found: []string{"warning control@dev:f.yaml:1: not valid YAML: did not find expected node content | name the file in .sourceignore if it is no part of the platform model"}},
+		{name: "windows", file: "\ufeff" + strings.ReplaceAll(clusterType, "\n", "\r\n"), objects: []string{"ClusterType small"}},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			world := modeltest.Parse(pointers)
+			world.Write("control", "dev", "f.yaml", []byte(test.file))
+			env := load(t, world)
+			if test.objects == nil {
+				test.objects = []string{}
+			}
+			if test.found == nil {
+				test.found = []string{}
+			}
+			if diff := cmp.Diff(test.objects, names(env)); diff != "" {
+				t.Errorf("objects (-want +got):\n%s", diff)
+			}
+			if diff := cmp.Diff(test.found, lines(env.Diagnostics)); diff != "" {
+				t.Errorf("diagnostics (-want +got):\n%s", diff)
+			}
+			state := complete
+			switch {
+			case env.ConfigIncomplete && env.Incomplete:
+				state = configIncomplete
+			case env.Incomplete:
+				state = incomplete
+			}
+			if test.state == "" {
+				test.state = complete
+			}
+			if state != test.state {
+				t.Errorf("the model is %s, want %s", state, test.state)
+			}
+		})
+	}
+}
+
+const dnsHint = `a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')`
+
+func TestMergeKey(t *testing.T) {
+	world := modeltest.Parse(pointers)
+	world.Write("control", "dev", "f.yaml", []byte("apiVersion: scheduler.kalypso.io/v1alpha1\nkind: ClusterType\nmetadata: {name: small}\nspec:\n  <<: {reconciler: a, namespaceService: b}\n  reconciler: c\n"))
+	got := load(t, world).ClusterTypes[0].Spec
+	if got.Reconciler != "c" || got.NamespaceService != "b" {
+		t.Errorf("spec: %+v", got)
+	}
+}
+
+// TestOneBadFile proves that a file that cannot be read costs its own objects
+// and no other.
+func TestOneBadFile(t *testing.T) {
+	world := modeltest.Parse(pointers + application)
+	world.Write("control", "dev", "good.yaml", []byte(clusterType))
+	world.Write("control", "dev", "bad.yaml", []byte(policyHead+"spec: [\n"))
+	env := load(t, world)
+	want := []string{"ClusterType small", "WorkloadRegistration shop", "Workload shop"}
+	if diff := cmp.Diff(want, names(env)); diff != "" {
+		t.Errorf("objects (-want +got):\n%s", diff)
+	}
+	if len(env.Diagnostics) != 1 || env.Diagnostics[0].Position.File != "bad.yaml" {
+		t.Errorf("diagnostics: %q", lines(env.Diagnostics))
+	}
+}
+
+func TestDuplicates(t *testing.T) {
+	second := strings.Replace(clusterType, "flux", "argocd", 1)
+	world := modeltest.Parse(pointers)
+	world.Write("control", "dev", "a.yaml", []byte(clusterType))
+	world.Write("control", "dev", "b.yaml", []byte("---\n"+second))
+	world.Write("control", "main", "a.yaml", []byte(second))
+	for range 20 {
+		env := load(t, world)
+		if len(env.ClusterTypes) != 1 || env.ClusterTypes[0].Spec.Reconciler != "flux" {
+			t.Fatalf("cluster types: %+v", env.ClusterTypes)
+		}
+		want := []string{
+			"error control@dev:b.yaml:2: ClusterType small is already defined at control@dev:a.yaml:1 | rename or remove one of them; until then only the other one counts",
+			"error control@main:a.yaml:1: ClusterType small is already defined at control@dev:a.yaml:1 | rename or remove one of them; until then only the other one counts",
+		}
+		if diff := cmp.Diff(want, lines(env.Diagnostics)); diff != "" {
+			t.Fatalf("diagnostics (-want +got):\n%s", diff)
+		}
+		if !env.Incomplete || env.ConfigIncomplete {
+			t.Fatalf("incomplete %v, config %v", env.Incomplete, env.ConfigIncomplete)
+		}
+	}
+}
+
+func TestWorkloadFindings(t *testing.T) {
+	tests := []struct{ name, workload, want string }{
+		{"bad target name", "    - {name: A_b, environment: dev}\n",
+			`error shop@main:workload/workload.yaml:7: Workload shop: deployment target "A_b" is not a name | ` + dnsHint},
+		{"target twice", "    - {name: a, environment: dev}\n    - {name: a, environment: qa}\n    - {name: a, environment: dev}\n",
+			"error shop@main:workload/workload.yaml:9: Workload shop: deployment target a stands twice for environment dev | rename one of them"},
+		{"no environment", "    - {name: a}\n",
+			"error shop@main:workload/workload.yaml:7: spec.deploymentTargets[0].environment is missing"},
+		{"not YAML", "    - [\n",
+			"error shop@main:workload/workload.yaml:7: not valid YAML: did not find expected node content | all documents of the file are left out until it parses"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			world := modeltest.Parse(pointers + application)
+			world.Write("shop", "main", "workload/workload.yaml", []byte("apiVersion: scheduler.kalypso.io/v1alpha1\nkind: Workload\nmetadata:\n  name: shop\nspec:\n  deploymentTargets:\n"+test.workload))
+			env := load(t, world)
+			if diff := cmp.Diff([]string{test.want}, lines(env.Diagnostics)); diff != "" {
+				t.Errorf("diagnostics (-want +got):\n%s", diff)
+			}
+			if len(env.Workloads) != 0 || !env.Incomplete || env.ConfigIncomplete {
+				t.Errorf("workloads %v, incomplete %v, config %v", env.Workloads, env.Incomplete, env.ConfigIncomplete)
+			}
+		})
+	}
+}
+
+// TestChartBesideWorkload proves that text which merely looks like YAML, as
+// charts hold it, does not put a workload in doubt.
+func TestChartBesideWorkload(t *testing.T) {
+	world := modeltest.Parse(strings.Replace(pointers+application, "path: ./workload\n", "path: .\n", 1))
+	world.Write("shop", "main", "chart/templates/deployment.yaml", []byte("{{- if .Values.on }}\nkind: Deployment\n{{- end }}\n"))
+	env := load(t, world)
+	if env.Incomplete || len(env.Workloads) != 1 {
+		t.Errorf("incomplete %v, workloads %v", env.Incomplete, env.Workloads)
+	}
+	if len(env.Diagnostics) != 1 || env.Diagnostics[0].Severity != model.Warning {
+		t.Errorf("diagnostics: %q", lines(env.Diagnostics))
+	}
+}
+
+func TestRegisteredTwice(t *testing.T) {
+	world := modeltest.Parse(pointers + application + `
+-- control@main/again.yaml --
+apiVersion: scheduler.kalypso.io/v1alpha1
+kind: WorkloadRegistration
+metadata: {name: again}
+spec: {workload: {repo: https://forge.test/kalypso/shop, branch: main, path: workload}, workspace: other}
+`)
+	env := load(t, world)
+	if len(env.Workloads) != 1 || env.Workloads[0].Registration.Name != "again" {
+		t.Errorf("workloads: %+v", env.Workloads)
+	}
+	want := []string{"error control@main:registrations.yaml:1: Workload shop is already registered at control@main:again.yaml:1 | remove one of the registrations; until then only the other one counts"}
+	if diff := cmp.Diff(want, lines(env.Diagnostics)); diff != "" {
+		t.Errorf("diagnostics (-want +got):\n%s", diff)
+	}
+}
+
+func TestIgnored(t *testing.T) {
+	tests := []struct {
+		name, ignore, file string
+		want               bool
+	}{
+		{"nothing", "", "a/b.yaml", false},
+		{"folder", "a/\n", "a/b.yaml", true},
+		{"deep in a folder", "a/\n", "a/c/d/b.yaml", true},
+		{"comment", "# a/\n\n", "a/b.yaml", false},
+		{"anchored", "/b.yaml\n", "a/b.yaml", false},
+		{"name anywhere", "b.yaml\n", "a/b.yaml", true},
+		{"wildcard", "*.yaml\n", "a/b.yaml", true},
+		{"exception", "*.yaml\n!b.yaml\n", "a/b.yaml", false},
+		{"no exception below an ignored folder", "a/\n!a/b.yaml\n", "a/b.yaml", true},
+		{"double star", "a/**/b.yaml\n", "a/c/d/b.yaml", true},
+		{"windows line ends", "a/\r\n", "a/b.yaml", true},
+		{"spaces at the end", "a/  \n", "a/b.yaml", true},
+		{"GitHub's folder", "", ".github/workflows/b.yaml", true},
+		{"Gitea's folder", "", ".gitea/b.yaml", true},
+		{"other hidden folder", "", ".environments/b.yaml", false},
+		{"no YAML", "", "a/b.json", true},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			world := modeltest.Parse(pointers)
+			world.Write("control", "dev", ".sourceignore", []byte(test.ignore))
+			world.Write("control", "dev", test.file, []byte(clusterType))
+			// Patterns that catch the pointers too are caught by the base's objects only.
+			found := len(load(t, world).ClusterTypes) > 0
+			if found == test.want {
+				t.Errorf("%s with %q: ignored %v, want %v", test.file, test.ignore, !found, test.want)
+			}
+		})
+	}
+	t.Run("the deeper file wins", func(t *testing.T) {
+		world := modeltest.Parse(pointers)
+		world.Write("control", "dev", ".sourceignore", []byte("f.yaml\n"))
+		world.Write("control", "dev", "a/.sourceignore", []byte("!f.yaml\n"))
+		world.Write("control", "dev", "a/f.yaml", []byte(clusterType))
+		world.Write("control", "dev", "f.yaml", []byte(strings.Replace(clusterType, "small", "large", 1)))
+		if diff := cmp.Diff([]string{"ClusterType small"}, names(load(t, world))); diff != "" {
+			t.Errorf("objects (-want +got):\n%s", diff)
+		}
+	})
+	t.Run("nested file", func(t *testing.T) {
+		world := modeltest.Parse(pointers)
+		world.Write("control", "dev", "a/.sourceignore", []byte("/b.yaml\n"))
+		world.Write("control", "dev", "a/b.yaml", []byte(clusterType))
+		world.Write("control", "dev", "b.yaml", []byte(strings.Replace(clusterType, "small", "large", 1)))
+		if diff := cmp.Diff([]string{"ClusterType large"}, names(load(t, world))); diff != "" {
+			t.Errorf("objects (-want +got):\n%s", diff)
+		}
+	})
+}
+
+func TestPathNarrows(t *testing.T) {
+	world := modeltest.Parse(`
+-- control@dev/env/f.yaml --
+` + clusterType + `
+-- control@dev/environment/f.yaml --
+` + strings.Replace(clusterType, "small", "large", 1))
+	for _, path := range []string{"env", "./env", "/env/", "env/f.yaml", "x/../env"} {
+		ref := dev
+		ref.Path = path
+		env, err := model.LoadEnvironment(t.Context(), world, "dev", ref)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff([]string{"ClusterType small"}, names(env)); diff != "" {
+			t.Errorf("%s: objects (-want +got):\n%s", path, diff)
+		}
+	}
+}

@@ -1,0 +1,208 @@
+package model
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/kalypso-dev/kalypso/scheduler/v1alpha1"
+)
+
+// Environment is all that is known of one environment: typed objects, each
+// with its position, sorted by name; names are unique within a kind. It does
+// not depend on the order in which files or repositories were read.
+type Environment struct {
+	Name         string
+	ControlPlane Reference // the environment's branch
+	GitOps       Reference // where generated manifests go; zero when unknown
+	Promoted     string    // the commit that pins the base repository, "" when none
+
+	ClusterTypes  []ClusterType
+	Policies      []SchedulingPolicy
+	Configs       []PlatformConfig
+	ConfigSchemas []ConfigSchema
+	Templates     []Template
+	Registrations []WorkloadRegistration
+	Workloads     []Workload
+
+	// Diagnostics are sorted by position. Each error stands for something that
+	// was left out.
+	Diagnostics []Diagnostic
+	// Sources are the repositories this environment was read from, each with
+	// the commit that was read, sorted. One that does not exist is among them,
+	// without a commit unless one was asked for: a push may create it.
+	Sources []Reference
+
+	// Incomplete says that something in the sources could not be read or
+	// understood. Then an object's absence does not mean that it was removed.
+	Incomplete bool
+	// ConfigIncomplete says the same of platform ConfigMaps alone.
+	ConfigIncomplete bool
+}
+
+// LoadEnvironment reads one environment: its branch of the control plane, the
+// base repository that the branch names, and the repositories of all workloads
+// that are registered. A repository, branch or commit that does not exist
+// becomes a diagnostic; any other read error is returned, and then there is no
+// model at all.
+func LoadEnvironment(ctx context.Context, r Reader, name string, controlPlane Reference) (*Environment, error) {
+	l := &loader{
+		reads: newReads(r),
+		env:   &Environment{Name: name, ControlPlane: controlPlane},
+	}
+	if err := l.load(ctx); err != nil {
+		return nil, fmt.Errorf("loading environment %s: %w", name, err)
+	}
+	return l.env, nil
+}
+
+// LoadEnvironments reads the Environment objects at or below a folder of a
+// tree, which is that of the control plane's default branch. They come sorted
+// by name, with what is wrong about them.
+func LoadEnvironments(tree *Tree, path string) ([]EnvironmentObject, []Diagnostic) {
+	var c collection
+	for _, doc := range documents(tree, path, &c.findings) {
+		if doc.kind == v1alpha1.KindEnvironment {
+			c.add(doc)
+		}
+	}
+	environments := sorted(unique(v1alpha1.KindEnvironment, c.environments, &c.findings))
+	return environments, sortDiagnostics(c.findings.diagnostics)
+}
+
+// loader fills an Environment step by step.
+type loader struct {
+	reads *reads
+	env   *Environment
+	all   collection
+}
+
+func (l *loader) load(ctx context.Context) error {
+	if err := l.loadBranch(ctx); err != nil {
+		return err
+	}
+	if err := l.loadBases(ctx); err != nil {
+		return err
+	}
+	l.keepObjects()
+	if err := l.loadWorkloads(ctx); err != nil {
+		return err
+	}
+	f := &l.all.findings
+	l.env.Diagnostics = sortDiagnostics(f.diagnostics)
+	l.env.Incomplete, l.env.ConfigIncomplete = f.incomplete, f.configIncomplete
+	slices.SortFunc(l.env.Sources, compareReferences)
+	l.env.Sources = slices.Compact(l.env.Sources)
+	return nil
+}
+
+// loadBranch reads the environment's own branch.
+func (l *loader) loadBranch(ctx context.Context) error {
+	ref := l.env.ControlPlane
+	tree, err := l.read(ctx, ref)
+	if err != nil {
+		return err
+	}
+	at := Position{Repo: ref.Repo, Branch: ref.Branch, File: cleanFolder(ref.Path)}
+	if tree == nil {
+		l.all.findings.add("", notFound(ref, at))
+		return nil
+	}
+	for _, doc := range documents(tree, ref.Path, &l.all.findings) {
+		l.all.add(doc)
+	}
+	l.chooseGitOps(at)
+	l.all.bases = sorted(unique(v1alpha1.KindBaseRepo, l.all.bases, &l.all.findings))
+	if len(l.all.bases) == 0 {
+		l.all.findings.add("", missingObject(v1alpha1.KindBaseRepo, at, "templates and workload registrations come from there"))
+	}
+	return nil
+}
+
+// chooseGitOps takes the environment's one GitOpsRepo. Which of several is
+// meant nobody can know, so then there is none.
+func (l *loader) chooseGitOps(branch Position) {
+	repos := unique(v1alpha1.KindGitOpsRepo, l.all.gitOps, &l.all.findings)
+	switch len(repos) {
+	case 0:
+		l.all.findings.add(v1alpha1.KindGitOpsRepo, missingObject(v1alpha1.KindGitOpsRepo, branch, "generated manifests go there"))
+	case 1:
+		l.env.GitOps = reference(repos[0].Spec.RepositoryFolder)
+	default:
+		for _, repo := range repos[1:] {
+			l.all.findings.add(v1alpha1.KindGitOpsRepo, Diagnostic{
+				Severity: Error,
+				Position: repo.Position,
+				Message:  fmt.Sprintf("an environment has one GitOpsRepo, and there is one at %s", repos[0].Position),
+				Hint:     "remove one of them; until then nothing is generated",
+			})
+		}
+	}
+}
+
+// loadBases reads what the environment takes from base repositories. Their
+// own Environment, BaseRepo and GitOpsRepo objects are not this environment's.
+func (l *loader) loadBases(ctx context.Context) error {
+	for _, base := range l.all.bases {
+		ref := reference(base.Spec.RepositoryFolder)
+		ref.Commit = base.Spec.Commit
+		if ref.Commit != "" && (l.env.Promoted == "" || base.Name == mainBase) {
+			l.env.Promoted = ref.Commit
+		}
+		tree, err := l.read(ctx, ref)
+		if err != nil {
+			return err
+		}
+		if tree == nil {
+			field := "repo"
+			if ref.Commit != "" {
+				field = "commit"
+			}
+			l.all.findings.add("", notFound(ref, base.At("spec", field)))
+			continue
+		}
+		for _, doc := range documents(tree, ref.Path, &l.all.findings) {
+			switch doc.kind {
+			case v1alpha1.KindEnvironment, v1alpha1.KindBaseRepo, v1alpha1.KindGitOpsRepo:
+			default:
+				l.all.add(doc)
+			}
+		}
+	}
+	return nil
+}
+
+// mainBase is the name of the base repository whose commit is promoted.
+const mainBase = "main"
+
+// keepObjects moves what was collected into the environment. Before sorting,
+// the order is that of reading: the branch before the bases, files by path.
+func (l *loader) keepObjects() {
+	e, c, f := l.env, &l.all, &l.all.findings
+	e.ClusterTypes = sorted(unique(v1alpha1.KindClusterType, c.clusterTypes, f))
+	e.Policies = sorted(unique(v1alpha1.KindSchedulingPolicy, c.policies, f))
+	e.Configs = sorted(unique(kindConfigMap, c.configs, f))
+	e.ConfigSchemas = sorted(unique(v1alpha1.KindConfigSchema, c.configSchemas, f))
+	e.Templates = sorted(unique(v1alpha1.KindTemplate, c.templates, f))
+	e.Registrations = sorted(unique(v1alpha1.KindWorkloadRegistration, c.registrations, f))
+}
+
+// read reads a reference and remembers it as a source. It returns nil without
+// an error when it does not exist.
+func (l *loader) read(ctx context.Context, ref Reference) (*Tree, error) {
+	tree, err := l.reads.one(ctx, ref)
+	if err != nil {
+		return nil, err
+	}
+	source := ref
+	if tree != nil {
+		source.Commit = tree.Commit
+		// A tree read by commit need not know how it was asked for, and
+		// positions are for people, who know the branch.
+		named := *tree
+		named.Repo, named.Branch = ref.Repo, ref.Branch
+		tree = &named
+	}
+	l.env.Sources = append(l.env.Sources, source)
+	return tree, nil
+}

@@ -1,0 +1,392 @@
+package model_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/kalypso-dev/kalypso/scheduler/model"
+	"github.com/kalypso-dev/kalypso/scheduler/model/modeltest"
+)
+
+// pointers is what every environment's branch needs.
+const pointers = `
+-- control@dev/base-repo.yaml --
+apiVersion: scheduler.kalypso.io/v1alpha1
+kind: BaseRepo
+metadata: {name: main}
+spec: {repo: https://forge.test/kalypso/control, branch: main, path: .}
+-- control@dev/gitops-repo.yaml --
+apiVersion: scheduler.kalypso.io/v1alpha1
+kind: GitOpsRepo
+metadata: {name: dev}
+spec: {repo: https://forge.test/kalypso/gitops, branch: dev, path: ./clusters}
+-- control@main/README.md --
+shared
+`
+
+const clusterType = `apiVersion: scheduler.kalypso.io/v1alpha1
+kind: ClusterType
+metadata:
+  name: small
+spec:
+  reconciler: flux
+  namespaceService: default
+`
+
+const application = `
+-- control@main/registrations.yaml --
+apiVersion: scheduler.kalypso.io/v1alpha1
+kind: WorkloadRegistration
+metadata:
+  name: shop
+spec:
+  workload:
+    repo: https://forge.test/kalypso/shop
+    branch: main
+    path: ./workload
+  workspace: team
+-- shop@main/workload/workload.yaml --
+apiVersion: scheduler.kalypso.io/v1alpha1
+kind: Workload
+metadata:
+  name: shop
+spec:
+  deploymentTargets:
+    - name: test
+      environment: dev
+      manifests:
+        repo: https://forge.test/kalypso/shop-gitops
+        branch: dev
+        path: ./test
+        chart: oci
+`
+
+var dev = model.Reference{Repo: modeltest.Forge + "control", Branch: "dev", Path: "."}
+
+func load(t *testing.T, world *modeltest.World) *model.Environment {
+	t.Helper()
+	env, err := model.LoadEnvironment(context.Background(), world, "dev", dev)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return env
+}
+
+// lines writes diagnostics one per line, as a test can read them.
+func lines(diagnostics []model.Diagnostic) []string {
+	all := []string{}
+	for _, d := range diagnostics {
+		line := fmt.Sprintf("%s %s: %s", d.Severity, d.Position, d.Message)
+		if d.Hint != "" {
+			line += " | " + d.Hint
+		}
+		all = append(all, line)
+	}
+	return all
+}
+
+func TestLoadEnvironment(t *testing.T) {
+	world := modeltest.Parse(pointers + application + `
+-- control@dev/anywhere/at all.yml --
+apiVersion: v1
+kind: Service
+metadata:
+  name: not-ours
+---
+` + clusterType + `
+---
+apiVersion: v1
+kind: ConfigMap
+metadata:
+  name: not-platform
+data: {a: b}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata:
+  name: platform
+  labels:
+    platform-config: "true"
+data:
+  a: b
+  port: "007"
+-- control@main/template.yaml --
+apiVersion: scheduler.kalypso.io/v1alpha1
+kind: Template
+metadata:
+  labels:
+  name: flux
+spec:
+  type: reconciler
+  manifests:
+    - |
+      kind: First
+      name: {{ .Workload }}
+    - kind: Second
+      metadata:
+        name: "{{ .Workload }}"
+---
+apiVersion: scheduler.kalypso.io/v1alpha1
+kind: ConfigSchema
+metadata: {name: base-schema}
+spec: {schema: "{}"}
+-- control@main/.environments/dev.yaml --
+apiVersion: scheduler.kalypso.io/v1alpha1
+kind: Environment
+metadata: {name: dev}
+spec: {controlPlane: {repo: https://forge.test/kalypso/control, branch: dev, path: .}}
+`)
+	env := load(t, world)
+	if got := lines(env.Diagnostics); len(got) > 0 || env.Incomplete || env.ConfigIncomplete {
+		t.Fatalf("diagnostics: %q", got)
+	}
+	want := model.Reference{Repo: modeltest.Forge + "gitops", Branch: "dev", Path: "./clusters"}
+	if env.GitOps != want {
+		t.Errorf("GitOps = %v", env.GitOps)
+	}
+	if len(env.ClusterTypes) != 1 || env.ClusterTypes[0].Name != "small" || env.ClusterTypes[0].Spec.Reconciler != "flux" {
+		t.Errorf("cluster types: %+v", env.ClusterTypes)
+	}
+	if got := env.ClusterTypes[0].Position.String(); got != "control@dev:anywhere/at all.yml:6" {
+		t.Errorf("cluster type's position: %s", got)
+	}
+	if got := env.ClusterTypes[0].At("spec", "reconciler").String(); got != "control@dev:anywhere/at all.yml:11" {
+		t.Errorf("reconciler's position: %s", got)
+	}
+	if len(env.Configs) != 1 || env.Configs[0].Name != "platform" || env.Configs[0].Spec.Data["port"] != "007" {
+		t.Errorf("configs: %+v", env.Configs)
+	}
+	if got := env.Configs[0].At("data", "port").Line; got != 29 {
+		t.Errorf("port's line: %d", got)
+	}
+	if len(env.ConfigSchemas) != 1 || len(env.Templates) != 1 || len(env.Templates[0].Spec.Manifests) != 2 {
+		t.Fatalf("schemas %v templates %+v", env.ConfigSchemas, env.Templates)
+	}
+	manifests := env.Templates[0].Spec.Manifests
+	if manifests[0].Text != "kind: First\nname: {{ .Workload }}\n" || manifests[0].Line != 10 {
+		t.Errorf("manifest as string: %+v", manifests[0])
+	}
+	if manifests[1].Text != "kind: Second\nmetadata:\n  name: \"{{ .Workload }}\"\n" {
+		t.Errorf("manifest as object: %q", manifests[1].Text)
+	}
+	if len(env.Workloads) != 1 || env.Workloads[0].Registration.Spec.Workspace != "team" {
+		t.Fatalf("workloads: %+v", env.Workloads)
+	}
+	target := env.Workloads[0].Spec.DeploymentTargets[0]
+	if diff := cmp.Diff(map[string]string{"repo": modeltest.Forge + "shop-gitops", "branch": "dev", "path": "./test", "chart": "oci"}, target.Manifests); diff != "" {
+		t.Errorf("manifests (-want +got):\n%s", diff)
+	}
+	if got := env.Workloads[0].At("spec", "deploymentTargets", "0", "name").String(); got != "shop@main:workload/workload.yaml:7" {
+		t.Errorf("target's position: %s", got)
+	}
+	var sources []string
+	for _, s := range env.Sources {
+		sources = append(sources, fmt.Sprintf("%s@%s:%s %v", strings.TrimPrefix(s.Repo, modeltest.Forge), s.Branch, s.Path, len(s.Commit) == 40))
+	}
+	if diff := cmp.Diff([]string{"control@dev:. true", "control@main:. true", "shop@main:./workload true"}, sources); diff != "" {
+		t.Errorf("sources (-want +got):\n%s", diff)
+	}
+}
+
+// TestPinnedBase proves that the promoted commit wins over the branch.
+func TestPinnedBase(t *testing.T) {
+	world := modeltest.Parse(pointers + application)
+	pinned := world.Tree("control", "main").Commit
+	world.Remove("control", "main", "registrations.yaml")
+	if env := load(t, world); len(env.Workloads) != 0 || env.Promoted != "" {
+		t.Fatalf("head: %d workloads, promoted %q", len(env.Workloads), env.Promoted)
+	}
+	pin := func(commit string) {
+		world.Write("control", "dev", "base-repo.yaml", []byte(`apiVersion: scheduler.kalypso.io/v1alpha1
+kind: BaseRepo
+metadata: {name: main}
+spec:
+  repo: https://forge.test/kalypso/control
+  branch: main
+  commit: `+commit+"\n"))
+	}
+	pin(pinned)
+	env := load(t, world)
+	if len(env.Workloads) != 1 || env.Promoted != pinned {
+		t.Fatalf("pinned: %d workloads, promoted %q", len(env.Workloads), env.Promoted)
+	}
+	if got := env.Registrations[0].Position.String(); got != "control@main:registrations.yaml:1" {
+		t.Errorf("registration's position: %s", got)
+	}
+	pin(strings.Repeat("f", 40))
+	env = load(t, world)
+	want := []string{"error control@dev:base-repo.yaml:7: repository https://forge.test/kalypso/control or its commit ffffffffffffffffffffffffffffffffffffffff is not there | check the spelling, or create it"}
+	if diff := cmp.Diff(want, lines(env.Diagnostics)); diff != "" {
+		t.Errorf("diagnostics (-want +got):\n%s", diff)
+	}
+	if !env.Incomplete || !env.ConfigIncomplete {
+		t.Error("a base that is not there leaves the model complete")
+	}
+}
+
+func TestReadErrors(t *testing.T) {
+	for _, branch := range []string{"control@dev", "control@main", "shop@main"} {
+		world := modeltest.Parse(pointers + application)
+		broken := errors.New("connection refused")
+		world.Errors[branch] = broken
+		env, err := model.LoadEnvironment(context.Background(), world, "dev", dev)
+		if env != nil || !errors.Is(err, broken) {
+			t.Errorf("%s: environment %v, error %v", branch, env, err)
+		}
+		if err != nil && !strings.Contains(err.Error(), branch) {
+			t.Errorf("%s is not named by %q", branch, err)
+		}
+	}
+}
+
+// TestReadsOnce proves that one environment never sees two states of a branch.
+func TestReadsOnce(t *testing.T) {
+	world := modeltest.Parse(pointers + application + `
+-- control@main/again.yaml --
+apiVersion: scheduler.kalypso.io/v1alpha1
+kind: WorkloadRegistration
+metadata: {name: again}
+spec: {workload: {repo: https://forge.test/kalypso/shop, branch: main, path: other}, workspace: team}
+-- shop@main/other/workload.yaml --
+apiVersion: scheduler.kalypso.io/v1alpha1
+kind: Workload
+metadata: {name: other}
+`)
+	env := load(t, world)
+	if len(env.Workloads) != 2 {
+		t.Fatalf("workloads: %v", env.Workloads)
+	}
+	var paths []string
+	for _, source := range env.Sources {
+		paths = append(paths, source.Path)
+	}
+	if diff := cmp.Diff([]string{".", ".", "./workload", "other"}, paths); diff != "" {
+		t.Errorf("sources (-want +got):\n%s", diff)
+	}
+	seen := map[string]int{}
+	for _, ref := range world.Reads {
+		seen[ref.Repo+"@"+ref.Branch]++
+	}
+	for branch, n := range seen {
+		if n != 1 {
+			t.Errorf("%s was read %d times", branch, n)
+		}
+	}
+}
+
+func TestReferencesNotFound(t *testing.T) {
+	tests := []struct {
+		name, from, to string
+		want           []string
+	}{
+		{"registration's repository", "kalypso/shop\n", "YOUR_ORG/shop\n", []string{
+			"error control@main:registrations.yaml:7: repository https://forge.test/YOUR_ORG/shop or its branch main is not there | replace YOUR_ORG by your organisation's name",
+		}},
+		{"registration's branch", "branch: main\n    path: ./workload", "branch: trunk\n    path: ./workload", []string{
+			"error control@main:registrations.yaml:7: repository https://forge.test/kalypso/shop or its branch trunk is not there | check the spelling, or create it",
+		}},
+		{"registration's path", "path: ./workload\n", "path: ./wrokload\n", []string{
+			`error control@main:registrations.yaml:9: there is no Workload at "./wrokload" in shop@main | there is one in workload/workload.yaml`,
+		}},
+		{"base repository", "kalypso/control, branch: main", "kalypso/contrl, branch: main", []string{
+			"error control@dev:base-repo.yaml:4: repository https://forge.test/kalypso/contrl or its branch main is not there | check the spelling, or create it",
+		}},
+		{"base repository's object", "kind: BaseRepo", "kind: GitOpsRepo", []string{
+			"error control@dev: there is no BaseRepo on this branch | add a BaseRepo; templates and workload registrations come from there",
+			"error control@dev:gitops-repo.yaml:1: an environment has one GitOpsRepo, and there is one at control@dev:base-repo.yaml:1 | remove one of them; until then nothing is generated",
+		}},
+		{"GitOps repository's object", "kind: GitOpsRepo", "kind: BaseRepo", []string{
+			"error control@dev: there is no GitOpsRepo on this branch | add a GitOpsRepo; generated manifests go there",
+			"error control@dev:gitops-repo.yaml:4: repository https://forge.test/kalypso/gitops or its branch dev is not there | check the spelling, or create it",
+		}},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			text := strings.Replace(pointers+application, test.from, test.to, 1)
+			if text == pointers+application {
+				t.Fatal("the test changes nothing")
+			}
+			world := modeltest.Parse(text)
+			env := load(t, world)
+			if diff := cmp.Diff(test.want, lines(env.Diagnostics)); diff != "" {
+				t.Errorf("diagnostics (-want +got):\n%s", diff)
+			}
+			if !env.Incomplete {
+				t.Error("the model passes for complete")
+			}
+			for _, read := range world.Reads {
+				if !slices.ContainsFunc(env.Sources, func(s model.Reference) bool { return s.Repo == read.Repo && s.Branch == read.Branch }) {
+					t.Errorf("%v was read and is no source", read)
+				}
+			}
+		})
+	}
+}
+
+func TestMissingEnvironmentBranch(t *testing.T) {
+	env := load(t, modeltest.Parse("-- control@main/README.md --\n"))
+	want := []string{"error control@dev: repository https://forge.test/kalypso/control or its branch dev is not there | check the spelling, or create it"}
+	if diff := cmp.Diff(want, lines(env.Diagnostics)); diff != "" {
+		t.Errorf("diagnostics (-want +got):\n%s", diff)
+	}
+	if !env.Incomplete || len(env.Sources) != 1 {
+		t.Errorf("incomplete %v, sources %v", env.Incomplete, env.Sources)
+	}
+}
+
+func TestLoadEnvironments(t *testing.T) {
+	world := modeltest.Parse(`
+-- control@main/.environments/all.yaml --
+apiVersion: scheduler.kalypso.io/v1alpha1
+kind: Environment
+metadata:
+  labels:
+  name: stage
+spec:
+  controlPlane: {repo: r, branch: stage, path: .}
+---
+apiVersion: scheduler.kalypso.io/v1alpha1
+kind: Environment
+metadata: {name: dev}
+spec:
+  controlPlane: {repo: r, branch: dev}
+-- control@main/.environments/broken.yaml --
+apiVersion: scheduler.kalypso.io/v1alpha1
+kind: Environment
+metadata: {name: qa}
+spec:
+  controlPlane: {repo: r}
+-- control@main/.environments/twice.yaml --
+apiVersion: scheduler.kalypso.io/v1alpha1
+kind: Environment
+metadata: {name: dev}
+spec:
+  controlPlane: {repo: other, branch: dev}
+-- control@main/.github/ignored.yaml --
+apiVersion: scheduler.kalypso.io/v1alpha1
+kind: Environment
+metadata: {name: ignored}
+spec:
+  controlPlane: {repo: r, branch: dev}
+`)
+	environments, diagnostics := model.LoadEnvironments(world.Tree("control", "main"), "")
+	var got []string
+	for _, e := range environments {
+		got = append(got, e.Name+" "+e.Spec.ControlPlane.Repo+"@"+e.Spec.ControlPlane.Branch)
+	}
+	if diff := cmp.Diff([]string{"dev r@dev", "stage r@stage"}, got); diff != "" {
+		t.Errorf("environments (-want +got):\n%s", diff)
+	}
+	want := []string{
+		"error control@main:.environments/broken.yaml:5: spec.controlPlane.branch is missing",
+		"error control@main:.environments/twice.yaml:1: Environment dev is already defined at control@main:.environments/all.yaml:9 | rename or remove one of them; until then only the other one counts",
+	}
+	if diff := cmp.Diff(want, lines(diagnostics)); diff != "" {
+		t.Errorf("diagnostics (-want +got):\n%s", diff)
+	}
+}

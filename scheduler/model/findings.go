@@ -1,0 +1,47 @@
+package model
+
+import (
+	"bytes"
+
+	"github.com/kalypso-dev/kalypso/scheduler/v1alpha1"
+)
+
+// findings collects diagnostics and what their errors put in doubt.
+type findings struct {
+	diagnostics      []Diagnostic
+	incomplete       bool // an object may be missing
+	configIncomplete bool // a platform ConfigMap may be missing
+}
+
+// add keeps a diagnostic about a document of a kind, "" where the kind cannot
+// be known.
+func (f *findings) add(kind string, d Diagnostic) {
+	f.diagnostics = append(f.diagnostics, d)
+	if d.Severity != Error {
+		return
+	}
+	f.incomplete = true
+	f.configIncomplete = f.configIncomplete || kind == "" || kind == kindConfigMap
+}
+
+// unparsable reports a file that is not YAML. A file that mentions nothing of
+// the platform model cannot hold any of it, so there the finding is a warning:
+// a chart's templates beside a workload must not put the workload in doubt.
+func (f *findings) unparsable(position Position, content []byte, err error) {
+	line, message := ExplainYAML(content, err)
+	position.Line = line
+	d := Diagnostic{Severity: Error, Position: position, Message: "not valid YAML: " + message}
+	config := bytes.Contains(content, []byte(platformConfigLabel))
+	if !config && !bytes.Contains(content, []byte(v1alpha1.Group)) {
+		d.Severity = Warning
+		d.Hint = "name the file in " + ignoreFile + " if it is no part of the platform model"
+		f.add("", d)
+		return
+	}
+	d.Hint = "all documents of the file are left out until it parses"
+	kind := v1alpha1.Group
+	if config {
+		kind = kindConfigMap
+	}
+	f.add(kind, d)
+}

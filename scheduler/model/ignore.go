@@ -1,0 +1,77 @@
+package model
+
+import (
+	"cmp"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/go-git/go-git/v5/plumbing/format/gitignore"
+)
+
+// ignoreFile names files and folders that are not part of the platform model,
+// in the syntax of .gitignore. Flux's source controller gives it this name.
+const ignoreFile = ".sourceignore"
+
+// forgeFolders hold what a forge reads, workflows above all.
+var forgeFolders = []string{".gitea", ".github"}
+
+// modelFiles returns the paths of a tree's YAML files at or below a folder
+// that are not ignored, sorted.
+func modelFiles(tree *Tree, folder string) []string {
+	folder = cleanFolder(folder)
+	ignored := ignoreMatcher(tree)
+	var files []string
+	for file := range tree.Files {
+		if ext := path.Ext(file); ext != ".yaml" && ext != ".yml" {
+			continue
+		}
+		if within(file, folder) && !ignored(file) {
+			files = append(files, file)
+		}
+	}
+	slices.Sort(files)
+	return files
+}
+
+// ignoreMatcher says whether a file is left out. A folder's ignore file rules
+// what is below the folder; a deeper one and a later line win, but nothing
+// brings a file of an ignored folder back, as with git.
+func ignoreMatcher(tree *Tree) func(file string) bool {
+	var sources []string
+	for file := range tree.Files {
+		if path.Base(file) == ignoreFile {
+			sources = append(sources, file)
+		}
+	}
+	slices.SortFunc(sources, func(a, b string) int {
+		return cmp.Or(cmp.Compare(strings.Count(a, "/"), strings.Count(b, "/")), cmp.Compare(a, b))
+	})
+	var patterns []gitignore.Pattern
+	for _, source := range sources {
+		var domain []string
+		if dir := path.Dir(source); dir != "." {
+			domain = strings.Split(dir, "/")
+		}
+		for line := range strings.Lines(string(tree.Files[source])) {
+			line = strings.TrimRight(line, "\r\n")
+			if strings.TrimSpace(line) == "" || strings.HasPrefix(line, "#") {
+				continue
+			}
+			patterns = append(patterns, gitignore.ParsePattern(strings.TrimRight(line, " \t"), domain))
+		}
+	}
+	matcher := gitignore.NewMatcher(patterns)
+	return func(file string) bool {
+		elements := strings.Split(file, "/")
+		if len(elements) > 1 && slices.Contains(forgeFolders, elements[0]) {
+			return true
+		}
+		for n := 1; n < len(elements); n++ {
+			if matcher.Match(elements[:n], true) {
+				return true
+			}
+		}
+		return matcher.Match(elements, false)
+	}
+}

@@ -1,0 +1,115 @@
+// Package modeltest gives tests a world of repositories that is written down as
+// text. It is no part of the product.
+package modeltest
+
+import (
+	"context"
+	"crypto/sha1"
+	"encoding/hex"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/kalypso-dev/kalypso/scheduler/model"
+	"github.com/rogpeppe/go-internal/txtar"
+)
+
+// Forge begins the URL of every repository of a World.
+const Forge = "https://forge.test/kalypso/"
+
+// World is a set of branches. It implements [model.Reader].
+type World struct {
+	mu     sync.Mutex
+	trees  map[string]*model.Tree // by repository and branch
+	past   map[string]*model.Tree // by repository and commit, all there ever was
+	Errors map[string]error       // by "repository@branch": what reading it returns
+	Reads  []model.Reference      // what has been read, in order
+}
+
+// Parse makes a world from a txtar archive whose files are named
+// "repository@branch/path". A file named "repository@branch" stands for an
+// empty branch. It panics on any other name, for a test wrote it.
+func Parse(archive string) *World {
+	w := &World{trees: map[string]*model.Tree{}, past: map[string]*model.Tree{}, Errors: map[string]error{}}
+	for _, file := range txtar.Parse([]byte(archive)).Files {
+		repo, rest, ok := strings.Cut(file.Name, "@")
+		branch, path, _ := strings.Cut(rest, "/")
+		if !ok || branch == "" {
+			panic("modeltest: no repository@branch in " + file.Name)
+		}
+		w.Write(repo, branch, path, file.Data)
+	}
+	return w
+}
+
+// Write puts a file on a branch, which it creates. An empty path creates the
+// branch only.
+func (w *World) Write(repo, branch, path string, content []byte) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	key := repo + "@" + branch
+	tree := &model.Tree{Repo: Forge + repo, Branch: branch, Files: map[string][]byte{}}
+	if old := w.trees[key]; old != nil {
+		maps.Copy(tree.Files, old.Files)
+	}
+	if path != "" {
+		tree.Files[path] = content
+	}
+	w.keep(repo, tree)
+}
+
+// Remove takes a file off a branch.
+func (w *World) Remove(repo, branch, path string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	old := w.trees[repo+"@"+branch]
+	tree := &model.Tree{Repo: old.Repo, Branch: old.Branch, Files: maps.Clone(old.Files)}
+	delete(tree.Files, path)
+	w.keep(repo, tree)
+}
+
+func (w *World) keep(repo string, tree *model.Tree) {
+	tree.Commit = commit(tree.Files)
+	w.trees[repo+"@"+tree.Branch] = tree
+	w.past[repo+"@"+tree.Commit] = tree
+}
+
+// Tree returns the content of a branch, nil when there is none.
+func (w *World) Tree(repo, branch string) *model.Tree {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.trees[repo+"@"+branch]
+}
+
+// Read returns the branch that ref names, or its commit, which may be any that
+// a branch of the repository ever had; then the tree has no branch.
+func (w *World) Read(_ context.Context, ref model.Reference) (*model.Tree, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.Reads = append(w.Reads, ref)
+	repo := strings.TrimPrefix(ref.Repo, Forge)
+	if err := w.Errors[repo+"@"+ref.Branch]; err != nil {
+		return nil, err
+	}
+	if ref.Commit != "" {
+		if tree := w.past[repo+"@"+ref.Commit]; tree != nil {
+			return &model.Tree{Repo: tree.Repo, Commit: tree.Commit, Files: tree.Files}, nil
+		}
+		return nil, fmt.Errorf("commit %s: %w", ref.Commit, model.ErrNotFound)
+	}
+	if tree := w.trees[repo+"@"+ref.Branch]; tree != nil {
+		return tree, nil
+	}
+	return nil, fmt.Errorf("branch %s: %w", ref.Branch, model.ErrNotFound)
+}
+
+// commit names a content as git would: by a hash of it.
+func commit(files map[string][]byte) string {
+	hash := sha1.New()
+	for _, path := range slices.Sorted(maps.Keys(files)) {
+		fmt.Fprintf(hash, "%s\x00%d\x00%s", path, len(files[path]), files[path])
+	}
+	return hex.EncodeToString(hash.Sum(nil))
+}

@@ -1,0 +1,117 @@
+package model
+
+import (
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strconv"
+
+	"github.com/kalypso-dev/kalypso/scheduler/v1alpha1"
+	"go.yaml.in/yaml/v3"
+)
+
+// Object is one document of the platform model.
+type Object[Spec any] struct {
+	v1alpha1.Metadata
+	Spec     Spec
+	Position Position // of the document's first field
+
+	node *yaml.Node
+}
+
+// ConfigMap is the part of a Kubernetes ConfigMap that the platform model
+// uses.
+type ConfigMap struct {
+	Data map[string]string `json:"data,omitempty"`
+}
+
+// The objects of the platform model.
+type (
+	EnvironmentObject    = Object[v1alpha1.EnvironmentSpec]
+	BaseRepo             = Object[v1alpha1.BaseRepoSpec]
+	GitOpsRepo           = Object[v1alpha1.GitOpsRepoSpec]
+	ClusterType          = Object[v1alpha1.ClusterTypeSpec]
+	SchedulingPolicy     = Object[v1alpha1.SchedulingPolicySpec]
+	ConfigSchema         = Object[v1alpha1.ConfigSchemaSpec]
+	Template             = Object[v1alpha1.TemplateSpec]
+	WorkloadRegistration = Object[v1alpha1.WorkloadRegistrationSpec]
+	PlatformConfig       = Object[ConfigMap]
+)
+
+// Workload is a workload with the registration that admits it.
+type Workload struct {
+	Object[v1alpha1.WorkloadSpec]
+	Registration WorkloadRegistration
+}
+
+// At returns where a field of the document stands: its key's position in a
+// mapping, the element's in a list (numbered from 0). Where the path leads
+// nowhere it is the position of the last field on the way that exists.
+func (o Object[Spec]) At(path ...string) Position {
+	return positionAt(o.node, o.Position, path)
+}
+
+// Digest identifies an object by what it says and where each of its fields
+// stands. Two objects with the same digest cannot be told apart.
+func (o Object[Spec]) Digest() [sha256.Size]byte {
+	h := sha256.New()
+	// Specs are made of strings, lists and maps, which always encode; maps do
+	// so in order of their keys.
+	_ = json.NewEncoder(h).Encode([]any{o.Metadata, o.Spec, o.Position})
+	writePlaces(h, o.node)
+	return [sha256.Size]byte(h.Sum(nil))
+}
+
+func writePlaces(w io.Writer, node *yaml.Node) {
+	if node == nil {
+		return
+	}
+	fmt.Fprintf(w, "%d:%d(", node.Line, node.Column)
+	for _, child := range node.Content {
+		writePlaces(w, child)
+	}
+	fmt.Fprint(w, ")")
+}
+
+func positionAt(node *yaml.Node, position Position, path []string) Position {
+	for _, name := range path {
+		node = resolve(node)
+		if node == nil {
+			return position
+		}
+		var at *yaml.Node
+		at, node = child(node, name)
+		if at == nil {
+			return position
+		}
+		position.Line, position.Column = at.Line, at.Column
+	}
+	return position
+}
+
+// child returns the node that stands for a field's place and its value.
+func child(node *yaml.Node, name string) (at, value *yaml.Node) {
+	switch node.Kind {
+	case yaml.MappingNode:
+		for i := 0; i+1 < len(node.Content); i += 2 {
+			if node.Content[i].Value == name {
+				return node.Content[i], node.Content[i+1]
+			}
+		}
+	case yaml.SequenceNode:
+		if i, err := strconv.Atoi(name); err == nil && i >= 0 && i < len(node.Content) {
+			return node.Content[i], node.Content[i]
+		}
+	}
+	return nil, nil
+}
+
+// resolve follows aliases. A node never is its own alias, because YAML defines
+// an anchor before its use.
+func resolve(node *yaml.Node) *yaml.Node {
+	for node != nil && node.Kind == yaml.AliasNode {
+		node = node.Alias
+	}
+	return node
+}

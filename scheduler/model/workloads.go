@@ -1,0 +1,139 @@
+package model
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/kalypso-dev/kalypso/scheduler/v1alpha1"
+	"k8s.io/apimachinery/pkg/util/validation"
+)
+
+// placeholder is what the tutorials' texts have where an organisation's name
+// belongs.
+const placeholder = "YOUR_ORG"
+
+func notFoundHint(ref Reference) string {
+	if strings.Contains(ref.Repo, placeholder) {
+		return "replace " + placeholder + " by your organisation's name"
+	}
+	return "check the spelling, or create it"
+}
+
+// loadWorkloads reads the workloads of all registrations.
+func (l *loader) loadWorkloads(ctx context.Context) error {
+	refs := make([]Reference, len(l.env.Registrations))
+	for i, registration := range l.env.Registrations {
+		refs[i] = reference(registration.Spec.Workload)
+	}
+	if err := l.reads.ahead(ctx, refs); err != nil {
+		return err
+	}
+	var all []Workload
+	for i, registration := range l.env.Registrations {
+		tree, err := l.read(ctx, refs[i])
+		if err != nil {
+			return err
+		}
+		if tree == nil {
+			l.all.findings.add(v1alpha1.KindWorkloadRegistration, notFound(refs[i], registration.At("spec", "workload", "repo")))
+			continue
+		}
+		all = append(all, l.registered(tree, registration)...)
+	}
+	l.env.Workloads = sorted(unique(v1alpha1.KindWorkload, l.registeredOnce(all), &l.all.findings))
+	return nil
+}
+
+// registeredOnce drops a workload that two registrations point to, except for
+// the first of them, and reports the other.
+func (l *loader) registeredOnce(all []Workload) []Workload {
+	first := map[Position]WorkloadRegistration{}
+	var kept []Workload
+	for _, workload := range all {
+		earlier, found := first[workload.Position]
+		if !found {
+			first[workload.Position] = workload.Registration
+			kept = append(kept, workload)
+			continue
+		}
+		l.all.findings.add(v1alpha1.KindWorkloadRegistration, Diagnostic{
+			Severity: Error,
+			Position: workload.Registration.Position,
+			Message:  fmt.Sprintf("Workload %s is already registered at %s", workload.Name, earlier.Position),
+			Hint:     "remove one of the registrations; until then only the other one counts",
+		})
+	}
+	return kept
+}
+
+// registered returns the workloads at the place that a registration names.
+func (l *loader) registered(tree *Tree, registration WorkloadRegistration) []Workload {
+	f := &l.all.findings
+	before := len(f.diagnostics)
+	var found []Object[v1alpha1.WorkloadSpec]
+	for _, doc := range documents(tree, registration.Spec.Workload.Path, f) {
+		if doc.kind == v1alpha1.KindWorkload {
+			keep(doc, f, &found, checkTargets)
+		}
+	}
+	reported := slices.ContainsFunc(f.diagnostics[before:], func(d Diagnostic) bool { return d.Severity == Error })
+	if len(found) == 0 && !reported {
+		f.add(v1alpha1.KindWorkloadRegistration, noWorkload(tree, registration))
+	}
+	workloads := make([]Workload, len(found))
+	for i, object := range found {
+		workloads[i] = Workload{Object: object, Registration: registration}
+	}
+	return workloads
+}
+
+// noWorkload reports a registration whose path holds no Workload, and where in
+// the repository there is one.
+func noWorkload(tree *Tree, registration WorkloadRegistration) Diagnostic {
+	folder := registration.Spec.Workload
+	hint := "put a Workload there, or correct the path"
+	for _, doc := range documents(tree, "", &findings{}) {
+		if doc.kind == v1alpha1.KindWorkload {
+			hint = fmt.Sprintf("there is one in %s", doc.position.File)
+			break
+		}
+	}
+	return Diagnostic{
+		Severity: Error,
+		Position: registration.At("spec", "workload", "path"),
+		Message:  fmt.Sprintf("there is no Workload at %q in %s@%s", folder.Path, repoName(folder.Repo), folder.Branch),
+		Hint:     hint,
+	}
+}
+
+// checkTargets finds deployment targets whose names cannot be folders and
+// parts of Kubernetes names, and names that stand twice in one environment.
+func checkTargets(workload Object[v1alpha1.WorkloadSpec]) []Diagnostic {
+	var found []Diagnostic
+	type place struct{ environment, name string }
+	seen := map[place]bool{}
+	for i, target := range workload.Spec.DeploymentTargets {
+		at := workload.At("spec", "deploymentTargets", fmt.Sprint(i), "name")
+		if messages := validation.IsDNS1123Subdomain(target.Name); len(messages) > 0 {
+			found = append(found, Diagnostic{
+				Severity: Error,
+				Position: at,
+				Message:  fmt.Sprintf("Workload %s: deployment target %q is not a name", workload.Name, target.Name),
+				Hint:     messages[0],
+			})
+		}
+		key := place{target.Environment, target.Name}
+		if seen[key] {
+			found = append(found, Diagnostic{
+				Severity: Error,
+				Position: at,
+				Message:  fmt.Sprintf("Workload %s: deployment target %s stands twice for environment %s", workload.Name, target.Name, target.Environment),
+				Hint:     "rename one of them",
+			})
+		}
+		seen[key] = true
+	}
+	return found
+}

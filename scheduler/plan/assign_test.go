@@ -1,0 +1,174 @@
+package plan
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/kalypso-dev/kalypso/scheduler/model"
+)
+
+func policy(t testing.TB, name, spec string) model.SchedulingPolicy {
+	t.Helper()
+	var p model.SchedulingPolicy
+	p.Name = name
+	var raw struct {
+		Workspace string
+		Target    selectorText
+		Cluster   selectorText
+	}
+	fromYAML(t, spec, &raw)
+	p.Spec.DeploymentTargetSelector.Workspace = raw.Workspace
+	p.Spec.DeploymentTargetSelector.LabelSelector = raw.Target.selector()
+	p.Spec.ClusterTypeSelector.LabelSelector = raw.Cluster.selector()
+	return p
+}
+
+func clusterTypeOf(t testing.TB, name, labels string) model.ClusterType {
+	t.Helper()
+	var c model.ClusterType
+	c.Name = name
+	fromYAML(t, labels, &c.Labels)
+	return c
+}
+
+func targetOf(t testing.TB, name, workspace, labels string) *target {
+	t.Helper()
+	d := &target{Target: Target{Name: name, Workload: strings.Split(name, "-")[0], Workspace: workspace, Labels: map[string]string{}}}
+	fromYAML(t, labels, &d.Labels)
+	d.Labels["workload"], d.Labels["workspace"] = d.Workload, workspace
+	return d
+}
+
+// fleet is the hello-world workshop's.
+func fleet(t testing.TB) ([]model.ClusterType, []*target) {
+	return []model.ClusterType{
+			clusterTypeOf(t, "command-center", "{region: east-us, restricted: 'true'}"),
+			clusterTypeOf(t, "drone", "{region: east-us, restricted: 'true', edge: 'true'}"),
+			clusterTypeOf(t, "large", "{region: west-us, size: large}"),
+			clusterTypeOf(t, "small", "{region: west-us, size: small}"),
+		}, []*target{
+			targetOf(t, "app-functional", "kaizen", "{purpose: functional-test, edge: 'true'}"),
+			targetOf(t, "app-performance", "kaizen", "{purpose: performance-test, edge: 'false'}"),
+			targetOf(t, "svc-test", "platform", "{purpose: functional-test}"),
+		}
+}
+
+func describe(pairs []pair) []string {
+	all := []string{}
+	for _, p := range pairs {
+		all = append(all, p.clusterType.Name+"/"+p.target.Name+" by "+strings.Join(p.policies, ","))
+	}
+	return all
+}
+
+func TestAssign(t *testing.T) {
+	everything := []string{
+		"command-center/app-functional by p", "command-center/app-performance by p", "command-center/svc-test by p",
+		"drone/app-functional by p", "drone/app-performance by p", "drone/svc-test by p",
+		"large/app-functional by p", "large/app-performance by p", "large/svc-test by p",
+		"small/app-functional by p", "small/app-performance by p", "small/svc-test by p",
+	}
+	tests := []struct {
+		name string
+		spec string
+		want []string
+	}{
+		{"everything", "{}", everything},
+		{"empty selectors", "{target: {labels: {}}, cluster: {expressions: []}}", everything},
+		{"tutorial, functional", "{workspace: kaizen, target: {labels: {purpose: functional-test, edge: 'true'}}, cluster: {labels: {restricted: 'true', edge: 'true'}}}",
+			[]string{"drone/app-functional by p"}},
+		{"tutorial, performance", "{workspace: kaizen, target: {labels: {purpose: performance-test, edge: 'false'}}, cluster: {labels: {size: large}}}",
+			[]string{"large/app-performance by p"}},
+		{"workspace alone", "{workspace: platform, cluster: {labels: {size: small}}}", []string{"small/svc-test by p"}},
+		{"unknown workspace", "{workspace: nobody}", nil},
+		{"by workload", "{target: {labels: {workload: svc}}, cluster: {labels: {size: small}}}", []string{"small/svc-test by p"}},
+		{"by workspace's label", "{target: {labels: {workspace: platform}}, cluster: {labels: {size: small}}}", []string{"small/svc-test by p"}},
+		{"In", "{target: {labels: {workload: svc}}, cluster: {expressions: [{key: size, operator: In, values: [small, large]}]}}",
+			[]string{"large/svc-test by p", "small/svc-test by p"}},
+		{"NotIn holds where the label is missing", "{target: {labels: {workload: svc}}, cluster: {expressions: [{key: size, operator: NotIn, values: [small]}]}}",
+			[]string{"command-center/svc-test by p", "drone/svc-test by p", "large/svc-test by p"}},
+		{"Exists", "{target: {labels: {workload: svc}}, cluster: {expressions: [{key: edge, operator: Exists}]}}", []string{"drone/svc-test by p"}},
+		{"DoesNotExist", "{target: {labels: {workload: svc}}, cluster: {expressions: [{key: region, operator: DoesNotExist}]}}", nil},
+		{"labels and expressions", "{target: {labels: {workload: svc}}, cluster: {labels: {restricted: 'true'}, expressions: [{key: edge, operator: DoesNotExist}]}}",
+			[]string{"command-center/svc-test by p"}},
+		{"unknown operator selects nothing", "{cluster: {expressions: [{key: edge, operator: Is}]}}", nil},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			clusterTypes, targets := fleet(t)
+			if test.want == nil {
+				test.want = []string{}
+			}
+			got := describe(assign([]model.SchedulingPolicy{policy(t, "p", test.spec)}, clusterTypes, targets))
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Errorf("pairs (-want +got):\n%s", diff)
+			}
+		})
+	}
+	t.Run("no policy", func(t *testing.T) {
+		clusterTypes, targets := fleet(t)
+		if got := assign(nil, clusterTypes, targets); len(got) > 0 {
+			t.Errorf("pairs: %v", describe(got))
+		}
+	})
+}
+
+// TestAssignUnion proves that policies that select the same pair make one
+// assignment, in whatever order anything comes.
+func TestAssignUnion(t *testing.T) {
+	policies := []model.SchedulingPolicy{
+		policy(t, "b", "{target: {labels: {workload: svc}}, cluster: {labels: {region: west-us}}}"),
+		policy(t, "a", "{cluster: {labels: {size: small}}}"),
+		policy(t, "c", "{target: {labels: {workload: svc}}, cluster: {labels: {size: small}}}"),
+	}
+	want := []string{
+		"large/svc-test by b",
+		"small/app-functional by a",
+		"small/app-performance by a",
+		"small/svc-test by a,b,c",
+	}
+	clusterTypes, targets := fleet(t)
+	permutations(3, func(order []int) {
+		permutations(4, func(order4 []int) {
+			got := describe(assign(pick(policies, order), pick(clusterTypes, order4), pick(targets, order)))
+			if !slices.Equal(want, got) {
+				t.Fatalf("order %v %v: %v", order, order4, got)
+			}
+		})
+	})
+}
+
+func TestTargetsOf(t *testing.T) {
+	workload := func(name, labels, targets string) model.Workload {
+		var w model.Workload
+		w.Name = name
+		w.Registration.Spec.Workspace = "team"
+		w.Position = model.Position{File: name + ".yaml", Line: 1}
+		fromYAML(t, labels, &w.Labels)
+		fromYAML(t, targets, &w.Spec.DeploymentTargets)
+		return w
+	}
+	env := &model.Environment{Name: "dev", Workloads: []model.Workload{
+		workload("shop", "{type: application, size: of-workload, workload: lie}",
+			"[{name: test, environment: dev, labels: {purpose: test, size: of-target, workspace: lie}}, {name: uat, environment: qa}]"),
+		workload("a-b", "{}", "[{name: c, environment: dev}]"),
+		workload("a", "{}", "[{name: b-c, environment: dev}, {name: b, environment: dev}]"),
+	}}
+	targets := targetsOf(env)
+	var got []string
+	for _, d := range targets {
+		got = append(got, d.Name)
+	}
+	if diff := cmp.Diff([]string{"a-b", "a-b-c", "a-b-c", "shop-test"}, got); diff != "" {
+		t.Fatalf("targets (-want +got):\n%s", diff)
+	}
+	want := map[string]string{"purpose": "test", "type": "application", "size": "of-workload", "workload": "shop", "workspace": "team"}
+	if diff := cmp.Diff(want, targets[3].Labels); diff != "" {
+		t.Errorf("labels (-want +got):\n%s", diff)
+	}
+	if len(targets[0].twins) != 0 || len(targets[1].twins) != 1 || targets[1].twins[0].File != "a-b.yaml" || targets[2].twins[0].File != "a.yaml" {
+		t.Errorf("twins: %v %v %v", targets[0].twins, targets[1].twins, targets[2].twins)
+	}
+}

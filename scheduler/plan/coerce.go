@@ -1,0 +1,191 @@
+package plan
+
+import (
+	"encoding/json"
+	"regexp"
+	"strconv"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+)
+
+// maxSchemaDepth ends schemas that refer to themselves.
+const maxSchemaDepth = 32
+
+// A ConfigMap can hold nothing but strings. coerce gives each value the type
+// that its schema asks for, where the text allows it: never the type that the
+// text looks like, so "1.10" and "007" stay what they are for a schema that
+// asks for a string, or for nothing.
+func coerce(value any, s *jsonschema.Schema) any {
+	schemas := alternatives(s, 0, nil)
+	switch v := value.(type) {
+	case map[string]any:
+		m := make(map[string]any, len(v))
+		for key, element := range v {
+			m[key] = coerceWith(element, propertySchemas(schemas, key))
+		}
+		return m
+	case []any:
+		list := make([]any, len(v))
+		for i, element := range v {
+			list[i] = coerceWith(element, itemSchemas(schemas, i))
+		}
+		return list
+	}
+	return coerceScalar(value, allowedTypes(schemas))
+}
+
+// coerceWith coerces by the schemas that all apply to one value.
+func coerceWith(value any, schemas []*jsonschema.Schema) any {
+	if len(schemas) == 1 {
+		return coerce(value, schemas[0])
+	}
+	return coerce(value, &jsonschema.Schema{AllOf: schemas})
+}
+
+// alternatives returns s and every schema that it puts upon the same value.
+func alternatives(s *jsonschema.Schema, depth int, all []*jsonschema.Schema) []*jsonschema.Schema {
+	if s == nil || depth > maxSchemaDepth {
+		return all
+	}
+	all = append(all, s)
+	for _, list := range [][]*jsonschema.Schema{s.AllOf, s.AnyOf, s.OneOf, {s.Ref, s.If, s.Then, s.Else}} {
+		for _, other := range list {
+			all = alternatives(other, depth+1, all)
+		}
+	}
+	return all
+}
+
+func propertySchemas(schemas []*jsonschema.Schema, key string) []*jsonschema.Schema {
+	var found []*jsonschema.Schema
+	for _, s := range schemas {
+		matched := false
+		if property := s.Properties[key]; property != nil {
+			found, matched = append(found, property), true
+		}
+		for pattern, property := range s.PatternProperties {
+			if pattern.MatchString(key) {
+				found, matched = append(found, property), true
+			}
+		}
+		if additional, ok := s.AdditionalProperties.(*jsonschema.Schema); ok && !matched {
+			found = append(found, additional)
+		}
+	}
+	return found
+}
+
+func itemSchemas(schemas []*jsonschema.Schema, i int) []*jsonschema.Schema {
+	var found []*jsonschema.Schema
+	for _, s := range schemas {
+		if i < len(s.PrefixItems) {
+			found = append(found, s.PrefixItems[i])
+			continue
+		}
+		if s.Items2020 != nil {
+			found = append(found, s.Items2020)
+		}
+		switch items := s.Items.(type) {
+		case *jsonschema.Schema:
+			found = append(found, items)
+		case []*jsonschema.Schema:
+			if i < len(items) {
+				found = append(found, items[i])
+			}
+		}
+	}
+	return found
+}
+
+// allowedTypes returns the types that the schemas name: by type, or where that
+// is missing by the values of enum and const.
+func allowedTypes(schemas []*jsonschema.Schema) map[string]bool {
+	types := map[string]bool{}
+	for _, s := range schemas {
+		if s.Types != nil && !s.Types.IsEmpty() {
+			for _, name := range s.Types.ToStrings() {
+				types[name] = true
+			}
+			continue
+		}
+		var values []any
+		if s.Enum != nil {
+			values = append(values, s.Enum.Values...)
+		}
+		if s.Const != nil {
+			values = append(values, *s.Const)
+		}
+		for _, value := range values {
+			types[typeName(value)] = true
+		}
+	}
+	return types
+}
+
+func typeName(value any) string {
+	switch value.(type) {
+	case string:
+		return "string"
+	case bool:
+		return "boolean"
+	case nil:
+		return "null"
+	case json.Number, float64, int:
+		return "number"
+	}
+	return "object"
+}
+
+var (
+	integerText = regexp.MustCompile(`^-?(0|[1-9][0-9]*)$`)
+	numberText  = regexp.MustCompile(`^-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]{1,3})?$`)
+)
+
+// coerceScalar turns a value's text into the first of the types that it can
+// be. Where a string is allowed the text stays.
+func coerceScalar(value any, types map[string]bool) any {
+	var text string
+	switch v := value.(type) {
+	case string:
+		text = v
+	case literal:
+		if !types["string"] {
+			return literalNumber(v)
+		}
+		return string(v)
+	case int:
+		if types["string"] && !types["integer"] && !types["number"] {
+			return strconv.Itoa(v)
+		}
+		return v
+	case float64:
+		if types["string"] && !types["number"] {
+			return strconv.FormatFloat(v, 'g', -1, 64)
+		}
+		return v
+	default:
+		return value
+	}
+	switch {
+	case types["string"]:
+		return text
+	case types["integer"] && integerText.MatchString(text):
+		return json.Number(text)
+	case types["number"] && numberText.MatchString(text):
+		return json.Number(text)
+	case types["boolean"] && (text == "true" || text == "false"):
+		return text == "true"
+	case types["null"] && text == "null":
+		return nil
+	}
+	return text
+}
+
+// literalNumber is what YAML means by a literal, for a schema that does not
+// ask for its text.
+func literalNumber(l literal) any {
+	if numberText.MatchString(string(l)) {
+		return json.Number(l)
+	}
+	return string(l)
+}

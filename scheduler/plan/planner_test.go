@@ -1,0 +1,87 @@
+package plan
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/kalypso-dev/kalypso/scheduler/model"
+	"github.com/kalypso-dev/kalypso/scheduler/model/modeltest"
+)
+
+// twoApps is an environment with two workloads on two cluster types.
+func twoApps() *modeltest.World {
+	const head = "apiVersion: scheduler.kalypso.io/v1alpha1\n"
+	world := modeltest.Parse("")
+	object := func(branch, file, text string) { world.Write("control", branch, file, []byte(head+text)) }
+	object("dev", "base.yaml", "kind: BaseRepo\nmetadata: {name: main}\nspec: {repo: "+modeltest.Forge+"control, branch: main}\n")
+	object("dev", "gitops.yaml", "kind: GitOpsRepo\nmetadata: {name: dev}\nspec: {repo: "+modeltest.Forge+"gitops, branch: dev}\n")
+	object("dev", "policy.yaml", "kind: SchedulingPolicy\nmetadata: {name: all}\n")
+	for _, name := range []string{"east", "west"} {
+		object("dev", name+".yaml", "kind: ClusterType\nmetadata: {name: "+name+", labels: {region: "+name+"}}\nspec: {reconciler: flux, namespaceService: default}\n")
+	}
+	for name, kind := range map[string]string{"default": "namespace", "configmap": "config", "flux": "reconciler"} {
+		object("main", name+".yaml", "kind: Template\nmetadata: {name: "+name+"}\nspec:\n  type: "+kind+"\n  manifests: ['{{ .DeploymentTargetName }}: {{ toJson .ConfigData }}']\n")
+	}
+	for _, name := range []string{"shop", "stock"} {
+		object("main", name+".yaml", "kind: WorkloadRegistration\nmetadata: {name: "+name+"}\nspec: {workspace: team, workload: {repo: "+modeltest.Forge+name+", branch: main}}\n")
+		world.Write(name, "main", "workload.yaml", []byte(head+"kind: Workload\nmetadata: {name: "+name+"}\nspec:\n  deploymentTargets:\n    - {name: test, environment: dev}\n"))
+	}
+	return world
+}
+
+func configText(name, label, value string) []byte {
+	return fmt.Appendf(nil, "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: %s, labels: {platform-config: 'true', %s}}\ndata: {K: %s}\n", name, label, value)
+}
+
+// TestPlanner changes one thing after the other. Each time only what it touches
+// is worked out again, and the plan is the one of somebody without a memory.
+func TestPlanner(t *testing.T) {
+	world := twoApps()
+	edit := func(repo, branch, file, content string) func() {
+		return func() {
+			old := world.Tree(repo, branch).Files[file]
+			world.Write(repo, branch, file, []byte(content+string(old)))
+		}
+	}
+	steps := []struct {
+		name     string
+		do       func()
+		produced int
+	}{
+		{"the first plan", func() {}, 4},
+		{"nothing", func() {}, 0},
+		{"configuration for one region", func() { world.Write("control", "dev", "c.yaml", configText("c", "region: east", "a")) }, 2},
+		{"its value", func() { world.Write("control", "dev", "c.yaml", configText("c", "region: east", "b")) }, 2},
+		{"its region", func() { world.Write("control", "dev", "c.yaml", configText("c", "region: west", "b")) }, 4},
+		{"configuration for nobody", func() { world.Write("control", "dev", "d.yaml", configText("d", "region: north", "b")) }, 0},
+		{"configuration for one workload", func() { world.Write("control", "dev", "e.yaml", configText("e", "workload: shop", "e")) }, 2},
+		{"a line that moves", edit("control", "dev", "e.yaml", "# moved\n"), 2},
+		{"a schema for one pair", func() {
+			world.Write("control", "dev", "s.yaml", []byte("apiVersion: scheduler.kalypso.io/v1alpha1\nkind: ConfigSchema\nmetadata: {name: s, labels: {region: east, workload: stock}}\nspec: {schema: '{\"required\": [\"X\"]}'}\n"))
+		}, 1},
+		{"a workload", edit("shop", "main", "workload.yaml", "# moved\n"), 2},
+		{"a cluster type", edit("control", "dev", "east.yaml", "# moved\n"), 2},
+		{"a template", edit("control", "main", "flux.yaml", "# moved\n"), 4},
+		{"a policy", edit("control", "dev", "policy.yaml", "# moved\n"), 0},
+		{"a file of nobody", func() { world.Write("control", "dev", "README.md", []byte("x")) }, 0},
+	}
+	var planner Planner
+	for _, step := range steps {
+		step.do()
+		env, err := model.LoadEnvironment(t.Context(), world, "dev", model.Reference{Repo: modeltest.Forge + "control", Branch: "dev"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := planner.New(env, world.Tree("gitops", "dev"))
+		if len(got.Assignments) != 4 {
+			t.Fatalf("%s: %d assignments, problems %v", step.name, len(got.Assignments), messages(got.Problems))
+		}
+		if planner.produced != step.produced {
+			t.Errorf("%s: %d assignments were worked out, want %d", step.name, planner.produced, step.produced)
+		}
+		if diff := cmp.Diff(New(env, world.Tree("gitops", "dev")), got); diff != "" {
+			t.Errorf("%s: the memory makes a difference (-without +with):\n%s", step.name, diff)
+		}
+	}
+}

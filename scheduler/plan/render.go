@@ -1,0 +1,226 @@
+package plan
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"regexp"
+	"strconv"
+	"strings"
+	"text/template"
+
+	"github.com/kalypso-dev/kalypso/scheduler/model"
+	"go.yaml.in/yaml/v3"
+)
+
+// maxRounds bounds how often a result that holds template actions is rendered
+// again. Configuration values may hold actions, and those may name other
+// values.
+const maxRounds = 10
+
+// renderData is what templates see. The names are those of the original
+// scheduler.
+type renderData struct {
+	DeploymentTargetName string
+	Namespace            string
+	Environment          string
+	Workspace            string
+	Workload             string
+	Labels               map[string]string
+	Manifests            map[string]string
+	ClusterType          string
+	ConfigData           map[string]any
+}
+
+// renderError says where in a template's text rendering failed.
+type renderError struct {
+	line    int // from 1; 0 when unknown
+	message string
+	hint    string
+}
+
+func (e *renderError) Error() string {
+	if e.line > 0 {
+		return fmt.Sprintf("line %d: %s", e.line, e.message)
+	}
+	return e.message
+}
+
+// renderer renders templates. It keeps what it has parsed, because one template
+// renders all assignments of a cluster type.
+type renderer struct {
+	parsed map[string]*parsed
+}
+
+// parsed is a template that is ready to be executed, by one goroutine at a
+// time.
+type parsed struct {
+	*template.Template
+	steps *budget
+}
+
+func newRenderer() *renderer {
+	return &renderer{parsed: map[string]*parsed{}}
+}
+
+// render renders a template's text, again and again while the result still
+// changes and holds an action.
+func (r *renderer) render(text string, data renderData) (string, error) {
+	t, err := r.parse(text)
+	for round := range maxRounds {
+		if round > 0 {
+			t, err = parseTemplate(text, false)
+		}
+		out := ""
+		if err == nil {
+			out, err = execute(t, data)
+		}
+		if err != nil {
+			if round > 0 {
+				err = nestedError(err, round)
+			}
+			return "", err
+		}
+		if out == text || !strings.Contains(out, "{{") {
+			return out, nil
+		}
+		text = out
+	}
+	return "", &renderError{
+		message: fmt.Sprintf("the result still holds template actions after %d rounds", maxRounds),
+		hint:    "look for configuration values that name each other",
+	}
+}
+
+// parse parses a template, or remembers it.
+func (r *renderer) parse(text string) (*parsed, error) {
+	if t := r.parsed[text]; t != nil {
+		return t, nil
+	}
+	t, err := parseTemplate(text, false)
+	if err == nil {
+		r.parsed[text] = t
+	}
+	return t, err
+}
+
+// nestedError makes an error in a later round one that can be understood: its
+// line is one of the result before, which nobody has seen.
+func nestedError(err error, round int) error {
+	var e *renderError
+	if !errors.As(err, &e) {
+		return err
+	}
+	return &renderError{
+		message: fmt.Sprintf("in line %d of the result of round %d: %s", e.line, round, e.message),
+		hint:    "a configuration value holds a template action",
+	}
+}
+
+// parseTemplate parses a template and makes it strict. With lines, its results
+// hold marks that say which line of the text each of their parts comes from.
+func parseTemplate(text string, lines bool) (*parsed, error) {
+	steps := new(budget)
+	t, err := template.New(templateName).
+		Funcs(functions).
+		Funcs(template.FuncMap{stepName: steps.step}).
+		Parse(text)
+	if err != nil {
+		return nil, templateError(err)
+	}
+	tighten(t, text)
+	if lines {
+		mark(t, text)
+	}
+	return &parsed{t, steps}, nil
+}
+
+// execute renders a template once.
+func execute(t *parsed, data renderData) (string, error) {
+	*t.steps = maxSteps
+	out := &limitedBuffer{limit: maxOutput}
+	if err := t.Execute(out, data.copy()); err != nil {
+		return "", templateError(err)
+	}
+	return out.String(), nil
+}
+
+// copy keeps one rendering from changing the next one's data: sprig has
+// functions that change maps.
+func (d renderData) copy() renderData {
+	d.ConfigData, _ = clone(d.ConfigData).(map[string]any)
+	return d
+}
+
+// templateName is the name of every template while it is rendered, chosen so
+// that it can be told from the rest of an error's text.
+const templateName = "manifest"
+
+var (
+	templateErrorPlace = regexp.MustCompile(`^template: ` + templateName + `:(\d+)(?::\d+)?: `)
+	templateErrorNoise = regexp.MustCompile(`^executing "` + templateName + `" at <(.*?)>: `)
+	unclosedPlace      = regexp.MustCompile(` started at ` + templateName + `:(\d+)$`)
+	guardNoise         = regexp.MustCompile(guardName + ` "\d+" "((?:[^"\\]|\\.)*)" ?`)
+)
+
+// templateError takes the line out of an error of text/template, which knows
+// it only as text, and removes what the guards put there.
+func templateError(err error) error {
+	var missing *missingError
+	if errors.As(err, &missing) {
+		return &renderError{line: missing.line, message: missing.Error(), hint: "provide the value, or ask for it with {{ if }} or default"}
+	}
+	e := &renderError{message: err.Error()}
+	if place := templateErrorPlace.FindStringSubmatch(e.message); place != nil {
+		e.line, _ = strconv.Atoi(place[1])
+		e.message = e.message[len(place[0]):]
+	}
+	e.message = guardNoise.ReplaceAllString(e.message, "")
+	e.message = templateErrorNoise.ReplaceAllString(e.message, "")
+	if start := unclosedPlace.FindStringSubmatchIndex(e.message); start != nil {
+		e.line, _ = strconv.Atoi(e.message[start[2]:start[3]])
+		e.message = e.message[:start[0]]
+	}
+	for _, limit := range []error{errTooLong, errTooManySteps} {
+		if errors.Is(err, limit) {
+			e.message = limit.Error()
+		}
+	}
+	return e
+}
+
+var errTooLong = fmt.Errorf("the result is longer than %d bytes", maxOutput)
+
+// limitedBuffer ends a template that writes without end.
+type limitedBuffer struct {
+	bytes.Buffer
+	limit int
+}
+
+func (b *limitedBuffer) Write(p []byte) (int, error) {
+	if b.Len()+len(p) > b.limit {
+		return 0, errTooLong
+	}
+	return b.Buffer.Write(p)
+}
+
+// parseYAML returns the documents of a rendered text, or where it is not YAML.
+func parseYAML(text string) ([]any, error) {
+	var documents []any
+	decoder := yaml.NewDecoder(strings.NewReader(text))
+	for {
+		var document any
+		err := decoder.Decode(&document)
+		if errors.Is(err, io.EOF) {
+			return documents, nil
+		}
+		if err != nil {
+			line, message := model.ExplainYAML([]byte(text), err)
+			return nil, &renderError{line: line, message: message}
+		}
+		if document != nil {
+			documents = append(documents, document)
+		}
+	}
+}

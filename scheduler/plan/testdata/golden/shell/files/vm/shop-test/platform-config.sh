@@ -1,0 +1,2 @@
+export A='007'
+export B='2'

@@ -1,0 +1,289 @@
+package plan_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/kalypso-dev/kalypso/fixtures"
+	"github.com/kalypso-dev/kalypso/scheduler/model"
+	"github.com/kalypso-dev/kalypso/scheduler/model/modeltest"
+	"github.com/kalypso-dev/kalypso/scheduler/plan"
+	"go.yaml.in/yaml/v3"
+)
+
+const registrationFile = "workloads/basic-inference-workload-registration.yaml"
+
+const registration = `apiVersion: scheduler.kalypso.io/v1alpha1
+kind: WorkloadRegistration
+metadata:
+  name: basic-inference
+spec:
+  workload:
+    repo: https://forge.test/kalypso/basic-inference-orchestration
+    branch: main
+    path: ./workload
+  workspace: edge-ai
+`
+
+const qaPolicy = `apiVersion: scheduler.kalypso.io/v1alpha1
+kind: SchedulingPolicy
+metadata:
+  name: basic-inference-policy
+spec:
+  deploymentTargetSelector:
+    labelSelector:
+      matchLabels:
+        workload: basic-inference
+  clusterTypeSelector:
+    labelSelector:
+      matchLabels:
+        region: westus
+`
+
+// workshopWorld returns the world of the basic-inference workshop.
+func workshopWorld() (*modeltest.World, error) {
+	w, err := fixtures.Load("basic-inference", strings.TrimSuffix(modeltest.Forge, "/"))
+	if err != nil {
+		return nil, err
+	}
+	world := modeltest.Parse("")
+	for _, repo := range w.Repositories {
+		for _, branch := range repo.Branches {
+			for path, content := range branch.Files {
+				world.Write(repo.Name, branch.Name, path, content)
+			}
+		}
+	}
+	return world, nil
+}
+
+func workshop(t *testing.T) *modeltest.World {
+	t.Helper()
+	world, err := workshopWorld()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return world
+}
+
+// planned plans an environment of a workshop as it is at the moment.
+func planned(t *testing.T, world *modeltest.World, environment string) *plan.Plan {
+	t.Helper()
+	main := world.Tree("kalypso-control-plane", "main")
+	environments, diagnostics := model.LoadEnvironments(main, "")
+	if len(diagnostics) > 0 {
+		t.Fatalf("environments: %v", diagnostics)
+	}
+	for _, e := range environments {
+		if e.Name != environment {
+			continue
+		}
+		c := e.Spec.ControlPlane
+		env, err := model.LoadEnvironment(context.Background(), world, e.Name, model.Reference{Repo: c.Repo, Branch: c.Branch, Path: c.Path})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return plan.New(env, world.Tree("kalypso-platform-gitops", environment))
+	}
+	t.Fatalf("there is no environment %s", environment)
+	return nil
+}
+
+// merge does to the GitOps branch what merging the plan's pull request does.
+func merge(world *modeltest.World, p *plan.Plan) {
+	for _, c := range p.Changes {
+		if c.Action == plan.Remove {
+			world.Remove("kalypso-platform-gitops", p.GitOps.Branch, c.Path)
+		} else {
+			world.Write("kalypso-platform-gitops", p.GitOps.Branch, c.Path, c.Content)
+		}
+	}
+}
+
+func changes(p *plan.Plan) []string {
+	lines := []string{}
+	for _, c := range p.Changes {
+		lines = append(lines, string(c.Action)+" "+c.Path)
+	}
+	return lines
+}
+
+func documents(t *testing.T, content []byte) []any {
+	t.Helper()
+	var all []any
+	decoder := yaml.NewDecoder(bytes.NewReader(content))
+	for {
+		var document any
+		err := decoder.Decode(&document)
+		if errors.Is(err, io.EOF) {
+			return all
+		}
+		if err != nil {
+			t.Fatalf("%v in\n%s", err, content)
+		}
+		all = append(all, document)
+	}
+}
+
+// TestWorkshop walks through the workshop's tasks as far as the scheduler has a
+// part in them.
+func TestWorkshop(t *testing.T) {
+	world := workshop(t)
+	expect := func(p *plan.Plan, want ...string) {
+		t.Helper()
+		if want == nil {
+			want = []string{}
+		}
+		if diff := cmp.Diff(want, changes(p)); diff != "" {
+			t.Fatalf("changes (-want +got):\n%s", diff)
+		}
+	}
+	messages := func(p *plan.Plan) []string {
+		var all []string
+		for _, problem := range p.Problems {
+			all = append(all, problem.ClusterType+"/"+problem.Target+": "+problem.Message)
+		}
+		return all
+	}
+
+	t.Log("before anything is registered there are folders and nothing in them")
+	dev, qa := planned(t, world, "dev"), planned(t, world, "qa")
+	expect(dev, "add dev/README.md")
+	expect(qa, "add east-us/README.md", "add west-us/README.md")
+	if len(dev.Problems)+len(qa.Problems) > 0 {
+		t.Fatalf("problems: %v %v", dev.Problems, qa.Problems)
+	}
+	merge(world, dev)
+	merge(world, qa)
+	expect(planned(t, world, "dev"))
+
+	t.Log("a registration is assigned by the default policy on dev, by none on qa")
+	world.Write("kalypso-control-plane", "main", registrationFile, []byte(registration))
+	dev = planned(t, world, "dev")
+	expect(dev,
+		"add dev/basic-inference-dev/namespace.yaml",
+		"add dev/basic-inference-dev/platform-config.yaml",
+		"add dev/basic-inference-dev/reconciler.yaml")
+	expect(planned(t, world, "qa"))
+	for name := range map[string]bool{"namespace": true, "platform-config": true, "reconciler": true} {
+		want, err := os.ReadFile(filepath.Join("testdata", "basic-inference", name+".yaml"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		want = bytes.ReplaceAll(want, []byte("https://github.com/YOUR_ORG/"), []byte(modeltest.Forge))
+		got := dev.Files["dev/basic-inference-dev/"+name+".yaml"]
+		if diff := cmp.Diff(documents(t, want), documents(t, got)); diff != "" {
+			t.Errorf("%s.yaml (-want +got):\n%s", name, diff)
+		}
+	}
+	merge(world, dev)
+	expect(planned(t, world, "dev"))
+
+	t.Log("a policy on qa selects west-us only")
+	world.Write("kalypso-control-plane", "qa", "scheduling-policies/basic-inference-policy.yaml", []byte(qaPolicy))
+	qa = planned(t, world, "qa")
+	expect(qa,
+		"add west-us/basic-inference-qa/namespace.yaml",
+		"add west-us/basic-inference-qa/platform-config.yaml",
+		"add west-us/basic-inference-qa/reconciler.yaml")
+	merge(world, qa)
+
+	t.Log("a required value that nobody provides is one problem in each environment, and nothing else")
+	workload := world.Tree("basic-inference-orchestration", "main").Files["workload/workload.yaml"]
+	world.Write("basic-inference-orchestration", "main", "workload/workload.yaml", append(slices.Clone(workload), []byte(`  configSchemas:
+     - |
+      {
+      "properties": {
+        "inference_url": {
+        "type": "string",
+        "description": "Inference URL"
+        }
+      },
+        "required": [
+        "inference_url"
+        ]
+      }
+`)...))
+	dev, qa = planned(t, world, "dev"), planned(t, world, "qa")
+	expect(dev)
+	expect(qa)
+	if diff := cmp.Diff([]string{"dev/basic-inference-dev: inference_url is required"}, messages(dev)); diff != "" {
+		t.Fatalf("problems on dev (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]string{"west-us/basic-inference-qa: inference_url is required"}, messages(qa)); diff != "" {
+		t.Fatalf("problems on qa (-want +got):\n%s", diff)
+	}
+
+	t.Log("a value on dev solves the problem there and changes one file")
+	world.Write("kalypso-control-plane", "dev", "configs/inference-config.yaml", []byte(`apiVersion: v1
+kind: ConfigMap
+metadata:
+  name: inference-config
+  labels:
+    platform-config: "true"
+    component: inference
+data:
+  inference_url: "https://httpbin.org/post"
+`))
+	dev, qa = planned(t, world, "dev"), planned(t, world, "qa")
+	expect(dev, "modify dev/basic-inference-dev/platform-config.yaml")
+	if len(dev.Problems) > 0 || len(qa.Problems) != 1 {
+		t.Fatalf("problems: %v %v", dev.Problems, qa.Problems)
+	}
+	config := documents(t, dev.Files["dev/basic-inference-dev/platform-config.yaml"])[0].(map[string]any)["data"]
+	want := map[string]any{"ENVIRONMENT": "Dev", "SOME_DEV_ENVIRONMENT_VARIABLE": "true", "inference_url": "https://httpbin.org/post"}
+	if diff := cmp.Diff(any(want), config); diff != "" {
+		t.Fatalf("platform-config (-want +got):\n%s", diff)
+	}
+
+	t.Log("regional values on qa change west-us only")
+	for region, url := range map[string]string{"eastus": "https://qa-eastus-api.contoso.com", "westus": "https://qa-westus-api.contoso.com"} {
+		world.Write("kalypso-control-plane", "qa", "configs/"+region+".yaml", []byte(`apiVersion: v1
+kind: ConfigMap
+metadata:
+  name: `+region+`-config
+  labels:
+    platform-config: "true"
+    region: `+region+`
+data:
+  inference_url: `+url+`
+`))
+	}
+	qa = planned(t, world, "qa")
+	expect(qa, "modify west-us/basic-inference-qa/platform-config.yaml")
+	if !bytes.Contains(qa.Changes[0].Content, []byte("https://qa-westus-api.contoso.com")) || len(qa.Problems) > 0 {
+		t.Fatalf("content\n%s\nproblems: %v", qa.Changes[0].Content, qa.Problems)
+	}
+
+	t.Log("without its registration the application is gone, the cluster types stay")
+	world.Remove("kalypso-control-plane", "main", registrationFile)
+	expect(planned(t, world, "dev"),
+		"remove dev/basic-inference-dev/namespace.yaml",
+		"remove dev/basic-inference-dev/platform-config.yaml",
+		"remove dev/basic-inference-dev/reconciler.yaml")
+}
+
+// TestPromotedCommit pins the base repository and finds the pin on the branch.
+func TestPromotedCommit(t *testing.T) {
+	world := workshop(t)
+	before := world.Tree("kalypso-control-plane", "main").Commit
+	base := world.Tree("kalypso-control-plane", "dev").Files["base-repo.yaml"]
+	world.Write("kalypso-control-plane", "dev", "base-repo.yaml", append(slices.Clone(base), []byte("  commit: "+before+"\n")...))
+	p := planned(t, world, "dev")
+	if p.Promoted != before || string(p.Files[".github/tracking/Promoted_Commit_Id"]) != before+"\n" {
+		t.Fatalf("promoted %q, files %q", p.Promoted, slices.Sorted(maps.Keys(p.Files)))
+	}
+	merge(world, p)
+	if again := changes(planned(t, world, "dev")); len(again) > 0 {
+		t.Fatalf("changes after the merge: %v", again)
+	}
+}

@@ -1,0 +1,154 @@
+package promote
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/kalypso-dev/kalypso/scheduler/model"
+)
+
+// mainBase is the name of the BaseRepo whose commit is promoted, where a
+// branch has several.
+const mainBase = "main"
+
+// base is a BaseRepo object in a file that is edited in place.
+type base struct {
+	tree    *model.Tree
+	file    string
+	content []byte
+	name    string
+	node    *yaml.Node // the object's spec
+	index   int        // of the document in the file
+	spec    baseSpec
+}
+
+type baseSpec struct {
+	Repo   string `yaml:"repo"`
+	Branch string `yaml:"branch"`
+	Path   string `yaml:"path"`
+	Commit string `yaml:"commit"`
+}
+
+func (b *base) position() model.Position {
+	return model.Position{Repo: b.tree.Repo, Branch: b.tree.Branch, File: b.file, Line: b.node.Line}
+}
+
+// findBase finds the BaseRepo of an environment's branch: the only one, or the
+// one that is named main. Where its file lies does not matter.
+func findBase(tree *model.Tree, folder string) (*base, error) {
+	var all []*base
+	root := strings.Trim(path.Clean("/"+folder), "/")
+	for _, file := range slices.Sorted(maps.Keys(tree.Files)) {
+		if ext := path.Ext(file); ext != ".yaml" && ext != ".yml" || root != "" && !strings.HasPrefix(file, root+"/") {
+			continue
+		}
+		for _, b := range basesIn(file, tree.Files[file]) {
+			b.tree = tree
+			all = append(all, b)
+		}
+	}
+	if len(all) > 1 {
+		all = slices.DeleteFunc(all, func(b *base) bool { return b.name != mainBase })
+	}
+	if len(all) != 1 {
+		return nil, fmt.Errorf("branch %s of %s has no BaseRepo that is the only one or the only one named %s", tree.Branch, tree.Repo, mainBase)
+	}
+	return all[0], nil
+}
+
+// basesIn returns the BaseRepo objects of a file. What is no YAML holds none:
+// it is the model's to report.
+func basesIn(file string, content []byte) []*base {
+	if !bytes.Contains(content, []byte("BaseRepo")) {
+		return nil
+	}
+	var found []*base
+	decoder := yaml.NewDecoder(bytes.NewReader(content))
+	for index := 0; ; index++ {
+		var document yaml.Node
+		if err := decoder.Decode(&document); err != nil {
+			return found
+		}
+		var object struct {
+			APIVersion string `yaml:"apiVersion"`
+			Kind       string `yaml:"kind"`
+			Metadata   struct {
+				Name string `yaml:"name"`
+			} `yaml:"metadata"`
+			Spec yaml.Node `yaml:"spec"`
+		}
+		if document.Decode(&object) != nil || object.Kind != "BaseRepo" || !strings.HasPrefix(object.APIVersion, "scheduler.kalypso.io/") {
+			continue
+		}
+		b := &base{file: file, content: content, name: object.Metadata.Name, node: &object.Spec, index: index}
+		if object.Spec.Decode(&b.spec) != nil {
+			continue
+		}
+		found = append(found, b)
+	}
+}
+
+// pinned returns the file with another commit in the object, and everything
+// else, comments and order too, as it was.
+func (b *base) pinned(commit string) ([]byte, error) {
+	edited, err := setCommit(b.content, b.node, commit)
+	if err != nil {
+		return nil, fmt.Errorf("setting commit in %s: %w", b.position(), err)
+	}
+	if err := b.check(edited, commit); err != nil {
+		return nil, fmt.Errorf("setting commit in %s: %w; set it by hand once", b.position(), err)
+	}
+	return edited, nil
+}
+
+// check makes sure that an edited file says what it said, but for the commit:
+// the edit goes by lines and columns, and YAML can be written in many ways.
+func (b *base) check(edited []byte, commit string) error {
+	before, err := documents(b.content)
+	if err != nil {
+		return err
+	}
+	after, err := documents(edited)
+	if err != nil {
+		return fmt.Errorf("the edited file is not valid: %w", err)
+	}
+	if spec, ok := before[b.index]["spec"].(map[string]any); ok {
+		spec["commit"] = commit
+	}
+	x, err := yaml.Marshal(before)
+	if err != nil {
+		return err
+	}
+	y, err := yaml.Marshal(after)
+	if err != nil {
+		return err
+	}
+	if !bytes.Equal(x, y) {
+		return errors.New("the file is written in a way that cannot be edited safely")
+	}
+	return nil
+}
+
+func documents(content []byte) ([]map[string]any, error) {
+	var all []map[string]any
+	decoder := yaml.NewDecoder(bytes.NewReader(content))
+	for {
+		var document map[string]any
+		err := decoder.Decode(&document)
+		if errors.Is(err, io.EOF) {
+			return all, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, document)
+	}
+}

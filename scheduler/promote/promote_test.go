@@ -1,0 +1,161 @@
+package promote_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/kalypso-dev/kalypso/scheduler/forge"
+	"github.com/kalypso-dev/kalypso/scheduler/forge/forgetest"
+	"github.com/kalypso-dev/kalypso/scheduler/model"
+	"github.com/kalypso-dev/kalypso/scheduler/promote"
+)
+
+const repo = "acme/control-plane"
+
+var url = forgetest.URL(repo)
+
+func request() promote.Request {
+	return promote.Request{
+		Environment: "dev",
+		Branch:      model.Reference{Repo: url, Branch: "dev"},
+		From:        model.Reference{Repo: url, Branch: "main"},
+		Now:         func() time.Time { return time.Unix(1700000000, 0) },
+	}
+}
+
+func baseRepo(commit string) string {
+	if commit != "" {
+		commit = "  commit: " + commit + "\n"
+	}
+	return "apiVersion: scheduler.kalypso.io/v1alpha1\nkind: BaseRepo # what is shared\nmetadata:\n  name: main\nspec:\n  repo: " +
+		url + "\n  branch: main\n" + commit + "  path: .\n"
+}
+
+func world(t *testing.T, pin string) (*forgetest.Forge, string) {
+	t.Helper()
+	f := forgetest.New()
+	head := f.Push(repo, "main", map[string]string{"templates/t.yaml": "kind: Template\n", "README.md": "x"})
+	f.Push(repo, "dev", map[string]string{"base-repo.yaml": baseRepo(pin), "other.yaml": "a: b\n"})
+	return f, head
+}
+
+func apply(t *testing.T, f *forgetest.Forge) promote.Result {
+	t.Helper()
+	result, err := promote.Apply(context.Background(), f, request())
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.Calls()
+	if _, err := promote.Apply(context.Background(), f, request()); err != nil {
+		t.Fatal(err)
+	}
+	if writes := f.Writes(); len(writes) > 0 {
+		t.Fatalf("second Apply writes: %v", writes)
+	}
+	return result
+}
+
+func TestPromotes(t *testing.T) {
+	f, first := world(t, "")
+	if r := apply(t, f); !r.Promoted || r.Commit != first || r.Before != "" {
+		t.Errorf("first: %+v", r)
+	}
+	if got, want := f.Files(repo, "dev")["base-repo.yaml"], baseRepo(first); got != want {
+		t.Errorf("file (-want +got):\n%s", cmp.Diff(want, got))
+	}
+	want := []forge.Status{{Context: "dev environment", State: forge.Pending, Description: "Promoted"}}
+	if diff := cmp.Diff(want, f.AllStatuses(repo, first)); diff != "" {
+		t.Errorf("statuses (-want +got):\n%s", diff)
+	}
+
+	f.Push(repo, "main", map[string]string{"README.md": "y", ".github/workflows/ci.yaml": "on: push\n"})
+	if r := apply(t, f); r.Promoted || r.Commit != first {
+		t.Errorf("a change that does not matter: %+v", r)
+	}
+
+	second := f.Push(repo, "main", map[string]string{"templates/t.yaml": "kind: Template\n# new\n"})
+	if r := apply(t, f); !r.Promoted || r.Commit != second || r.Before != first {
+		t.Errorf("second: %+v", r)
+	}
+	if got := f.Files(repo, "dev"); got["base-repo.yaml"] != baseRepo(second) || got["other.yaml"] != "a: b\n" {
+		t.Errorf("files: %v", got)
+	}
+}
+
+func TestLaterStatusStays(t *testing.T) {
+	f, first := world(t, "")
+	apply(t, f)
+	if err := f.SetStatus(context.Background(), repo, first, forge.Status{Context: "dev environment", State: forge.Failure, Description: "Failed to deploy"}); err != nil {
+		t.Fatal(err)
+	}
+	apply(t, f)
+	if n := len(f.AllStatuses(repo, first)); n != 2 {
+		t.Errorf("%d statuses, want the promotion's and the later one", n)
+	}
+}
+
+func TestOtherBaseIsLeftAlone(t *testing.T) {
+	f, _ := world(t, "")
+	f.Push(repo, "dev", map[string]string{"base-repo.yaml": strings.Replace(baseRepo(""), "branch: main", "branch: stable", 1)})
+	if r := apply(t, f); r.Promoted || r.Commit != "" || !strings.Contains(r.Why, "stable") {
+		t.Errorf("%+v", r)
+	}
+}
+
+func TestUnknownPinIsReplaced(t *testing.T) {
+	f, head := world(t, strings.Repeat("0a", 20))
+	if r := apply(t, f); !r.Promoted || r.Commit != head {
+		t.Errorf("%+v", r)
+	}
+}
+
+// TestBranchMovesMeanwhile pushes to the environment's branch between the
+// promotion's reading and writing.
+func TestBranchMovesMeanwhile(t *testing.T) {
+	f, head := world(t, "")
+	pushes := 0
+	f.OnCall = func(c forgetest.Call) {
+		if c.Method == "Commit" && pushes < 2 {
+			pushes++
+			f.Push(repo, "dev", map[string]string{"other.yaml": "a: " + strings.Repeat("c", pushes) + "\n"})
+		}
+	}
+	if r := apply(t, f); r.Commit != head {
+		t.Errorf("%+v", r)
+	}
+	files := f.Files(repo, "dev")
+	if files["other.yaml"] != "a: cc\n" || files["base-repo.yaml"] != baseRepo(head) {
+		t.Errorf("files: %v", files)
+	}
+}
+
+func TestFaults(t *testing.T) {
+	for n := 1; ; n++ {
+		hit := false
+		for _, late := range []bool{false, true} {
+			f, head := world(t, "")
+			f.FailAt(n, late)
+			_, err := promote.Apply(context.Background(), f, request())
+			hit = hit || err != nil
+			if err != nil && !errors.Is(err, forgetest.ErrInjected) {
+				t.Fatal(err)
+			}
+			f.Calls()
+			apply(t, f)
+			if got := f.Files(repo, "dev")["base-repo.yaml"]; got != baseRepo(head) {
+				t.Errorf("call %d: %s", n, got)
+			}
+			if s := f.AllStatuses(repo, head); len(s) != 1 {
+				t.Errorf("call %d, late %t: statuses %v", n, late, s)
+			}
+		}
+		if !hit {
+			return
+		}
+	}
+}

@@ -1,0 +1,129 @@
+package publish
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/kalypso-dev/kalypso/scheduler/model"
+	"github.com/kalypso-dev/kalypso/scheduler/plan"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden files")
+
+// everything is a plan that has something of all that a body can say.
+func everything() (*plan.Plan, map[string][]byte) {
+	file := func(ct, dt string) string { return "clusters/" + ct + "/" + dt + "/reconciler.yaml" }
+	base := map[string][]byte{
+		"clusters/" + promotedFile:       []byte("1111111aaaa\n"),
+		file("drone", "changed-dev"):     []byte("1"),
+		file("drone", "gone-dev"):        []byte("1"),
+		file("old", "unwanted-dev"):      []byte("1"),
+		"clusters/old/README.md":         []byte("x"),
+		"clusters/drone/stray/notes.txt": []byte("people's"),
+		"elsewhere/a/b/reconciler.yaml":  []byte("other path"),
+	}
+	return &plan.Plan{
+		Environment: "dev",
+		GitOps:      model.Reference{Repo: "http://forge.test/acme/gitops.git", Branch: "dev", Path: "./clusters"},
+		Targets:     []plan.Target{{Name: "new-dev"}, {Name: "changed-dev"}, {Name: "unwanted-dev"}},
+		Assignments: []plan.Assignment{
+			{ClusterType: "drone", Target: "changed-dev", Policies: []string{"edge"}},
+			{ClusterType: "large", Target: "new-dev", Policies: []string{"a|b", "cloud"}},
+		},
+		Changes: []plan.Change{
+			{Path: "clusters/" + promotedFile, Action: plan.Modify, Content: []byte("2222222bbbb")},
+			{Path: file("drone", "changed-dev"), Action: plan.Modify, Content: []byte("2")},
+			{Path: file("drone", "gone-dev"), Action: plan.Remove},
+			{Path: file("large", "new-dev"), Action: plan.Add, Content: []byte("1")},
+			{Path: "clusters/large/README.md", Action: plan.Add, Content: []byte("x")},
+			{Path: "clusters/old/README.md", Action: plan.Remove},
+			{Path: file("old", "unwanted-dev"), Action: plan.Remove},
+			{Path: "clusters/odd/file.txt", Action: plan.Add, Content: []byte("x")},
+		},
+		Problems: []plan.Problem{
+			{
+				Severity: model.Warning, Message: "the file is not valid YAML:\nline 3",
+				Position: model.Position{Repo: "http://forge.test/acme/platform.git", Branch: "dev", File: "x.yaml", Line: 3},
+			},
+			{
+				ClusterType: "large", Target: "bad-dev", Severity: model.Error, Message: "inference_url is required", Hint: "add it",
+				Position: model.Position{Repo: "http://forge.test/acme/platform.git", Branch: "dev", File: "config.yaml", Line: 7},
+			},
+		},
+	}, base
+}
+
+func TestBody(t *testing.T) {
+	p, base := everything()
+	d := decide(p, base, nil)
+	got := d.pr.Title + "\n\n" + d.pr.Body
+	const golden = "testdata/body.md"
+	if *update {
+		if err := os.WriteFile(golden, []byte(got), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(golden)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestBodyIsBounded(t *testing.T) {
+	p := &plan.Plan{Environment: "dev"}
+	for i := range 5000 {
+		p.Changes = append(p.Changes, plan.Change{Path: fmt.Sprintf("drone/app%04d-dev/reconciler.yaml", i), Action: plan.Add})
+		p.Problems = append(p.Problems, plan.Problem{Message: strings.Repeat("x", 50)})
+	}
+	if n := len(decide(p, nil, nil).pr.Body); n > 60000 {
+		t.Errorf("the body has %d characters", n)
+	}
+}
+
+func TestTitle(t *testing.T) {
+	one, two := []pair{{"drone", "web-dev"}}, []pair{{"drone", "web-dev"}, {"large", "web-dev"}}
+	for _, test := range []struct {
+		summary summary
+		want    string
+	}{
+		{summary{added: one}, "Kalypso: dev: assign web-dev to drone"},
+		{summary{changed: one}, "Kalypso: dev: update web-dev on drone"},
+		{summary{removed: one}, "Kalypso: dev: remove web-dev from drone"},
+		{summary{added: two, removed: one}, "Kalypso: dev: add 2 assignments, remove web-dev from drone"},
+		{summary{promotion: true, promotedTo: "0123456789"}, "Kalypso: dev: promote 0123456"},
+		{summary{foldersAdded: []string{"large"}}, "Kalypso: dev: add cluster type large"},
+		{summary{other: []plan.Change{{}}}, "Kalypso: dev: change 1 files"},
+	} {
+		if got := title("dev", test.summary); got != test.want {
+			t.Errorf("%q, want %q", got, test.want)
+		}
+	}
+}
+
+func FuzzMarker(f *testing.F) {
+	f.Add("dev", "drone", "web-dev", "text\n")
+	f.Add("a -->\n<!-- kalypso:plan", "--", "\x00 \r\n", "<!-- kalypso:problem environment=x -->\n")
+	f.Fuzz(func(t *testing.T, environment, clusterType, target, text string) {
+		m := marker{kind: problemMarker, sha256: "0a", environment: environment, clusterType: clusterType, target: target, hold: holdOn}
+		if n := strings.Count(m.String(), "-->"); n != 1 {
+			t.Errorf("%q ends %d times", m, n)
+		}
+		if got := findMarker(plain(text)+"\n"+m.String(), problemMarker); got != m {
+			t.Errorf("found %+v, want %+v", got, m)
+		}
+		if got := findMarker(m.replaceIn(text), problemMarker); got != m {
+			t.Errorf("found %+v after replacing, want %+v", got, m)
+		}
+		if got := findMarker(plain(text), problemMarker); got != (marker{}) {
+			t.Errorf("text passes for %+v", got)
+		}
+	})
+}

@@ -1,0 +1,57 @@
+package watch
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"github.com/kalypso-dev/kalypso/scheduler/model"
+)
+
+// discover reads the Environment objects and starts, changes and stops
+// following accordingly. An environment is given up only when the control
+// plane was read and understood: an error is no order to stop.
+func (w *Watcher) discover(ctx context.Context, running *sync.WaitGroup) error {
+	tree, err := w.options.Forge.Read(ctx, w.options.ControlPlane)
+	if err != nil {
+		if ctx.Err() == nil {
+			w.controlFailed(fmt.Errorf("reading the control plane: %w", err))
+		}
+		return err
+	}
+	objects, diagnostics := model.LoadEnvironments(tree, w.options.ControlPlane.Path)
+	found := make(map[string]model.Reference, len(objects))
+	for _, o := range objects {
+		c := o.Spec.ControlPlane
+		found[o.Name] = model.Reference{Repo: c.Repo, Branch: c.Branch, Path: c.Path}
+	}
+	understood := true
+	for _, d := range diagnostics {
+		understood = understood && d.Severity != model.Error
+	}
+	w.controlRead(tree.Commit, diagnostics)
+
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for name, ref := range found {
+		if e, ok := w.environments[name]; ok {
+			e.move(ref)
+			continue
+		}
+		e := newEnvironment(name, ref)
+		w.environments[name] = e
+		ctx, cancel := context.WithCancel(ctx)
+		e.stop = cancel
+		w.log.Info("following environment", "environment", name, "branch", ref.Branch)
+		running.Go(func() { w.follow(ctx, e) })
+	}
+	for name, e := range w.environments {
+		if _, ok := found[name]; ok || !understood {
+			continue
+		}
+		w.log.Info("environment is gone from the control plane", "environment", name)
+		e.stop()
+		delete(w.environments, name)
+	}
+	return nil
+}

@@ -1,0 +1,143 @@
+// Package watch is the scheduler's loop: repository events in, plans published.
+//
+// A Watcher reads the Environment objects of the control plane's default
+// branch and follows each environment on its own. A run of an environment is
+//
+//	promote (the first environment only) -> load the model -> plan -> publish
+//
+// and happens when a webhook tells of a push to something that the last run
+// has read, when a slow poll finds a head that the last run has not seen, and
+// again after an error. Events that come during a run make one more run, not
+// one each.
+package watch
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net/url"
+	"sync"
+	"time"
+
+	"github.com/kalypso-dev/kalypso/scheduler/forge"
+	"github.com/kalypso-dev/kalypso/scheduler/model"
+)
+
+const (
+	// DefaultPoll is how often heads are compared when Options does not say.
+	DefaultPoll = 30 * time.Second
+	// resyncPolls is after how many polls an environment is run although no
+	// head has changed: a person's word on a pull request moves no head.
+	resyncPolls = 20
+	// runTimeout bounds one run of an environment.
+	runTimeout = 10 * time.Minute
+)
+
+// Options say what to watch.
+type Options struct {
+	Forge         forge.Forge
+	ControlPlane  model.Reference // where the Environment objects are: repository, branch (main) and folder
+	PromoteTo     string          // the environment that gets the default branch's commits; "" for none
+	Poll          time.Duration   // DefaultPoll when zero
+	Log           *slog.Logger    // slog.Default() when nil
+	WebhookSecret string          // signs webhooks and opens the status; empty refuses both
+}
+
+// Watcher follows the environments of one control plane.
+type Watcher struct {
+	options Options
+	log     *slog.Logger
+	wake    signal // the control plane's default branch has news
+
+	mu           sync.Mutex
+	environments map[string]*environment
+	control      ControlPlaneStatus
+	known        problems
+}
+
+// New returns a Watcher. It does nothing before Run, but its handlers can be
+// served: what they are told is not lost.
+func New(options Options) (*Watcher, error) {
+	if options.Forge == nil {
+		return nil, errors.New("watch: no forge")
+	}
+	if options.ControlPlane.Repo == "" {
+		return nil, errors.New("watch: no control plane repository")
+	}
+	if options.ControlPlane.Branch == "" {
+		options.ControlPlane.Branch = "main"
+	}
+	if options.Poll <= 0 {
+		options.Poll = DefaultPoll
+	}
+	if options.Log == nil {
+		options.Log = slog.Default()
+	}
+	return &Watcher{
+		options:      options,
+		log:          options.Log,
+		wake:         newSignal(),
+		environments: map[string]*environment{},
+		control: ControlPlaneStatus{
+			Repo: redacted(options.ControlPlane.Repo), Branch: options.ControlPlane.Branch, Path: options.ControlPlane.Path,
+		},
+	}, nil
+}
+
+// Run follows the environments until ctx ends. It returns when every run has
+// ended, with the reason that ctx ended for.
+func (w *Watcher) Run(ctx context.Context) error {
+	var running sync.WaitGroup
+	defer running.Wait()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+
+	running.Go(func() { w.polls(ctx) })
+	for failures := 0; ; {
+		var retry <-chan time.Time
+		if err := w.discover(ctx, &running); err != nil {
+			failures++
+			retry = time.After(backoff(failures))
+		} else {
+			failures = 0
+		}
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-w.wake:
+			failures = 0
+		case <-retry:
+		}
+	}
+}
+
+// redacted is a clone URL without a password.
+func redacted(cloneURL string) string {
+	u, err := url.Parse(cloneURL)
+	if err != nil {
+		return ""
+	}
+	return u.Redacted()
+}
+
+// signal holds at most one piece of news: whoever hears it looks at
+// everything.
+type signal chan struct{}
+
+func newSignal() signal { return make(signal, 1) }
+
+func (s signal) set() {
+	select {
+	case s <- struct{}{}:
+	default:
+	}
+}
+
+// backoff is how long to wait after so many failures in a row.
+func backoff(failures int) time.Duration {
+	const longest = time.Minute
+	if failures > 6 {
+		return longest
+	}
+	return min(time.Second<<(failures-1), longest)
+}

@@ -1,0 +1,73 @@
+package watch
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"sync"
+
+	"github.com/kalypso-dev/kalypso/scheduler/forge"
+	"github.com/kalypso-dev/kalypso/scheduler/model"
+)
+
+// sightings are the references that a run has read, each with the commit that
+// it was at, "" when it did not exist and unknown when it could not be read.
+// Their Path is empty. A reference with a commit never changes; it is here
+// only when it did not exist.
+type sightings map[model.Reference]string
+
+// unknown is sighted where a read failed or goes on.
+const unknown = "unknown"
+
+func (s sightings) commit(ref model.Reference) string {
+	ref.Path = ""
+	return s[ref]
+}
+
+// witness is a forge that remembers what was read through it.
+type witness struct {
+	forge.Forge
+
+	mu   sync.Mutex
+	seen sightings
+}
+
+// Read implements model.Reader. The reference is sighted before it is read, so
+// that a push during the read is known to concern the run.
+func (w *witness) Read(ctx context.Context, ref model.Reference) (*model.Tree, error) {
+	key := ref
+	key.Path = ""
+	w.sight(key, unknown)
+	tree, err := w.Forge.Read(ctx, ref)
+	switch {
+	case err == nil && ref.Commit != "":
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		delete(w.seen, key)
+	case err == nil:
+		w.sight(key, tree.Commit)
+	case errors.Is(err, forge.ErrNotFound):
+		w.sight(key, "")
+	}
+	return tree, err
+}
+
+func (w *witness) sight(key model.Reference, commit string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.seen == nil {
+		w.seen = sightings{}
+	}
+	w.seen[key] = commit
+}
+
+// sightings returns what has been read so far.
+func (w *witness) sightings() sightings {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	seen := maps.Clone(w.seen)
+	if seen == nil {
+		seen = sightings{}
+	}
+	return seen
+}
