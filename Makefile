@@ -1,0 +1,41 @@
+VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
+GO      ?= go
+CACHE   ?= $(or $(KALYPSO_CACHE),$(or $(XDG_CACHE_HOME),$(HOME)/.cache)/kalypso)
+
+GOLANGCI_LINT_VERSION = v2.15.0
+GOLANGCI_LINT         = $(CACHE)/tools/golangci-lint-$(GOLANGCI_LINT_VERSION)
+
+.PHONY: up
+up: build ## build everything and bring the sandbox up
+	bin/kalypso up
+
+.PHONY: build
+build: ## build the components that changed, pack them, link bin/kalypso
+	$(GO) run ./sandbox/components/build
+	CGO_ENABLED=0 $(GO) build -trimpath -tags payload -ldflags "-s -w -X main.version=$(VERSION)" -o bin/kalypso ./cmd/kalypso
+
+.PHONY: test
+test: build ## unit tests, then the built binary end to end
+	$(GO) vet ./...
+	$(GO) vet -tags e2e ./e2e/...
+	$(GO) test ./...
+	KALYPSO_BIN=$(CURDIR)/bin/kalypso $(GO) test -tags e2e -count=1 -timeout 20m ./e2e/...
+
+.PHONY: bench
+bench: build ## figures of the sandbox and of the scheduler's core, with the machine's facts
+	$(GO) run ./e2e/bench -kalypso bin/kalypso
+	$(GO) test -run '^$$' -bench . -benchmem ./scheduler/...
+
+.PHONY: lint
+lint: $(GOLANGCI_LINT) ## the import rules of the house, and the usual mistakes
+	$(GOLANGCI_LINT) run ./...
+
+$(GOLANGCI_LINT):
+	mkdir -p $(@D)/.new
+	GOBIN=$(@D)/.new GOFLAGS= $(GO) install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI_LINT_VERSION)
+	mv $(@D)/.new/golangci-lint $@
+
+.PHONY: clean
+clean: ## remove what build made in this clone; the cache of components stays
+	rm -rf bin
+	find sandbox/components/payload -mindepth 1 ! -name .keep -delete

@@ -1,0 +1,176 @@
+package cluster
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/yaml"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/discovery/cached/memory"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/restmapper"
+	"k8s.io/client-go/tools/clientcmd"
+)
+
+// fieldManager owns what kalypso sets on a cluster, in server-side apply.
+const fieldManager = "kalypso"
+
+// Client reads and writes objects of any kind on one cluster.
+type Client struct {
+	Dynamic   dynamic.Interface
+	discovery discovery.DiscoveryInterface
+
+	mu     sync.Mutex
+	mapper *restmapper.DeferredDiscoveryRESTMapper
+}
+
+// NewClient connects through a context of a kubeconfig file; no context means
+// the current one. It reads the file only: whether the cluster answers shows
+// with the first call.
+func NewClient(kubeconfig, context string) (*Client, error) {
+	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(
+		&clientcmd.ClientConfigLoadingRules{ExplicitPath: kubeconfig},
+		&clientcmd.ConfigOverrides{CurrentContext: context}).ClientConfig()
+	if err != nil {
+		return nil, err
+	}
+	config.QPS, config.Burst = 200, 400
+	config.WarningHandler = rest.NoWarnings{}
+	d, err := dynamic.NewForConfig(config)
+	if err != nil {
+		return nil, err
+	}
+	dc, err := discovery.NewDiscoveryClientForConfig(config)
+	if err != nil {
+		return nil, err
+	}
+	return &Client{
+		Dynamic:   d,
+		discovery: dc,
+		mapper:    restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(dc)),
+	}, nil
+}
+
+// Healthy returns nil when the API server says it is ready.
+func (c *Client) Healthy(ctx context.Context) error {
+	body, err := c.discovery.RESTClient().Get().AbsPath("/readyz").DoRaw(ctx)
+	if err == nil {
+		return nil
+	}
+	if checks := failedChecks(body); len(checks) > 0 {
+		return fmt.Errorf("API server is not ready: %s", strings.Join(checks, ", "))
+	}
+	return fmt.Errorf("API server: %w", err)
+}
+
+// failedChecks are the names on lines such as "[-]informer-sync failed: ...".
+func failedChecks(body []byte) []string {
+	var names []string
+	for line := range strings.Lines(string(body)) {
+		if rest, ok := strings.CutPrefix(line, "[-]"); ok {
+			name, _, _ := strings.Cut(rest, " ")
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// Apply makes the objects of a YAML stream be on the cluster as they are
+// written, in their order, by server-side apply.
+func (c *Client) Apply(ctx context.Context, manifests []byte) error {
+	objects, err := Decode(manifests)
+	if err != nil {
+		return err
+	}
+	for _, o := range objects {
+		if err := c.apply(ctx, o); err != nil {
+			return fmt.Errorf("%s %s: %w", o.GetKind(), o.GetName(), err)
+		}
+	}
+	return nil
+}
+
+func (c *Client) apply(ctx context.Context, o *unstructured.Unstructured) error {
+	resource, err := c.Resource(o.GroupVersionKind(), o.GetNamespace())
+	if err != nil {
+		return err
+	}
+	b, err := json.Marshal(o)
+	if err != nil {
+		return err
+	}
+	force := true
+	_, err = resource.Patch(ctx, o.GetName(), types.ApplyPatchType, b, metav1.PatchOptions{FieldManager: fieldManager, Force: &force})
+	return err
+}
+
+// Resource returns the door to the objects of a kind, in a namespace if the
+// kind has one. The kinds of the cluster are read again when this one is not
+// known, since it may have come since.
+func (c *Client) Resource(kind schema.GroupVersionKind, namespace string) (dynamic.ResourceInterface, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	mapping, err := c.mapper.RESTMapping(kind.GroupKind(), kind.Version)
+	if meta.IsNoMatchError(err) {
+		c.mapper.Reset()
+		mapping, err = c.mapper.RESTMapping(kind.GroupKind(), kind.Version)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if mapping.Scope.Name() == meta.RESTScopeNameNamespace {
+		return c.Dynamic.Resource(mapping.Resource).Namespace(namespace), nil
+	}
+	return c.Dynamic.Resource(mapping.Resource), nil
+}
+
+// Condition returns nil when the object's condition is True, and an error with
+// the condition's reason and message otherwise.
+func Condition(o *unstructured.Unstructured, kind string) error {
+	conditions, _, err := unstructured.NestedSlice(o.Object, "status", "conditions")
+	if err != nil {
+		return err
+	}
+	for _, c := range conditions {
+		m, ok := c.(map[string]any)
+		if !ok || m["type"] != kind {
+			continue
+		}
+		if m["status"] == "True" {
+			return nil
+		}
+		return fmt.Errorf("%s %s is not %s: %v: %v", o.GetKind(), o.GetName(), kind, m["reason"], m["message"])
+	}
+	return fmt.Errorf("%s %s has no condition %s yet", o.GetKind(), o.GetName(), kind)
+}
+
+// Decode reads a stream of YAML documents; empty ones are left out.
+func Decode(manifests []byte) ([]*unstructured.Unstructured, error) {
+	var all []*unstructured.Unstructured
+	d := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(manifests), 4096)
+	for {
+		o := &unstructured.Unstructured{}
+		err := d.Decode(&o.Object)
+		if errors.Is(err, io.EOF) {
+			return all, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		if len(o.Object) > 0 {
+			all = append(all, o)
+		}
+	}
+}

@@ -1,0 +1,149 @@
+// Package cluster brings up the sandbox's Kubernetes clusters and talks to
+// them.
+//
+// An embedded cluster is the real kube-apiserver, kube-controller-manager and
+// kube-scheduler in one child process of the supervisor, on an etcd that all
+// embedded clusters share, each below a prefix of its own. It needs no
+// container engine. It has no node yet: pods stay Pending.
+package cluster
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"github.com/kalypso-dev/kalypso/sandbox/supervisor"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+)
+
+const (
+	etcdDeadline         = 60 * time.Second
+	controlPlaneDeadline = 90 * time.Second
+)
+
+// Embedded makes embedded clusters.
+type Embedded struct {
+	Program  func() string            // path of the staged kube binary, known once it is staged
+	Dir      string                   // folder for data and certificates
+	Registry string                   // see supervisor.Process
+	Env      []string                 // environment of the children
+	Log      func(name string) string // log file of a component
+	// PortFree returns an error when a listener's port is taken by a stranger.
+	PortFree func(listener string) error
+}
+
+// Etcd is the store of all embedded clusters.
+func (e Embedded) Etcd(client, peer int) supervisor.Unit {
+	url := loopback("http", client)
+	p := &supervisor.Process{
+		Name:     "etcd",
+		Env:      e.Env,
+		Dir:      e.Dir,
+		Log:      e.Log("etcd"),
+		Registry: e.Registry,
+		Check:    func(ctx context.Context) error { return healthy(ctx, url+"/health") },
+	}
+	p.Prepare = func(context.Context) error {
+		p.Path = e.Program()
+		p.Argv = []string{"etcd",
+			"--data-dir=" + filepath.Join(e.Dir, "etcd"),
+			"--listen-client-url=" + url,
+			"--listen-peer-url=" + loopback("http", peer),
+		}
+		if err := e.PortFree("etcd"); err != nil {
+			return err
+		}
+		return os.MkdirAll(filepath.Join(e.Dir, "etcd"), 0o700)
+	}
+	return supervisor.Unit{Name: "etcd", Title: "store of the clusters", Component: p, Deadline: etcdDeadline, Log: p.Log}
+}
+
+// ControlPlane is one cluster: API server, controller manager and scheduler.
+func (e Embedded) ControlPlane(name string, port, etcd int) supervisor.Unit {
+	pki := e.pki(name)
+	p := &supervisor.Process{
+		Name:     name,
+		Env:      e.Env,
+		Dir:      e.Dir,
+		Log:      e.Log(name),
+		Registry: e.Registry,
+	}
+	p.Prepare = func(context.Context) error {
+		p.Path = e.Program()
+		p.Argv = []string{"control-plane",
+			"--name=" + name,
+			"--pki=" + pki,
+			"--port=" + strconv.Itoa(port),
+			"--etcd=" + loopback("http", etcd),
+		}
+		if err := e.PortFree(name); err != nil {
+			return err
+		}
+		return ensurePKI(pki, name, loopback("https", port))
+	}
+	var client *Client // made once: asking for readiness must cost next to nothing
+	p.Check = func(ctx context.Context) error {
+		if client == nil {
+			c, err := NewClient(e.AdminKubeconfig(name), "")
+			if err != nil {
+				return err
+			}
+			client = c
+		}
+		return client.Healthy(ctx)
+	}
+	return supervisor.Unit{Name: name, Title: "Kubernetes cluster " + name, Component: p, Deadline: controlPlaneDeadline, Log: p.Log}
+}
+
+// AdminKubeconfig is the file with a cluster's administrator.
+func (e Embedded) AdminKubeconfig(name string) string {
+	return filepath.Join(e.pki(name), "admin.kubeconfig")
+}
+
+func (e Embedded) pki(name string) string { return filepath.Join(e.Dir, name, "pki") }
+
+// MergeKubeconfigs returns one kubeconfig with the contexts of all clusters,
+// the first one being current.
+func (e Embedded) MergeKubeconfigs(names []string) ([]byte, error) {
+	all := clientcmdapi.NewConfig()
+	for _, name := range names {
+		c, err := clientcmd.LoadFromFile(e.AdminKubeconfig(name))
+		if err != nil {
+			return nil, fmt.Errorf("cluster %s: %w", name, err)
+		}
+		all.Clusters[name], all.AuthInfos[name], all.Contexts[name] = c.Clusters[name], c.AuthInfos[name], c.Contexts[name]
+	}
+	if len(names) > 0 {
+		all.CurrentContext = names[0]
+	}
+	return clientcmd.Write(*all)
+}
+
+func loopback(scheme string, port int) string {
+	return scheme + "://" + net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
+}
+
+// local never goes through a proxy.
+var local = &http.Client{Timeout: 5 * time.Second, Transport: &http.Transport{}}
+
+func healthy(ctx context.Context, url string) error {
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return err
+	}
+	response, err := local.Do(r)
+	if err != nil {
+		return err
+	}
+	defer response.Body.Close()
+	if response.StatusCode != http.StatusOK {
+		return fmt.Errorf("%s answers %s", url, response.Status)
+	}
+	return nil
+}

@@ -1,0 +1,180 @@
+// Package builder makes a payload: for each component it finds the archive in
+// the cache or makes it, then lays all of them and a manifest into the payload
+// folder.
+//
+// The cache is addressed by content: an archive's name has the digest of all
+// that decides what is in it (see [keyOf]), so an entry is right for ever and
+// is never updated. It lies outside of the repository, and any number of
+// clones may use it at once.
+package builder
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/kalypso-dev/kalypso/sandbox/components"
+	"github.com/kalypso-dev/kalypso/sandbox/components/build/internal/command"
+	"github.com/kalypso-dev/kalypso/sandbox/components/build/internal/recipe"
+	"github.com/kalypso-dev/kalypso/sandbox/components/internal/flock"
+)
+
+// A Builder makes the payload of one clone.
+type Builder struct {
+	// Root is the root of the repository.
+	Root string
+	// Cache is the folder of archives made before.
+	Cache string
+	// Recipes are the components.
+	Recipes []recipe.Recipe
+	// Progress gets one line for each thing done.
+	Progress io.Writer
+}
+
+// Main runs a Builder with the settings of the environment in the current
+// folder, and returns the exit code.
+func Main(ctx context.Context, stderr io.Writer) int {
+	cache, err := cacheFolder(os.Getenv)
+	if err == nil {
+		b := Builder{Root: ".", Cache: cache, Recipes: recipe.All(), Progress: stderr}
+		err = b.Run(ctx)
+	}
+	if err == nil {
+		return 0
+	}
+	var failed *command.Error
+	if errors.As(err, &failed) && failed.Tail != "" {
+		fmt.Fprintf(stderr, "\n%s\n\n", failed.Tail)
+	}
+	if errors.Is(err, context.Canceled) {
+		fmt.Fprintln(stderr, "components: interrupted")
+		return 130
+	}
+	fmt.Fprintln(stderr, "components:", err)
+	return 1
+}
+
+// cacheFolder is ${KALYPSO_CACHE:-${XDG_CACHE_HOME:-~/.cache}/kalypso}/components.
+func cacheFolder(env func(string) string) (string, error) {
+	dir := env("KALYPSO_CACHE")
+	if dir == "" {
+		base := env("XDG_CACHE_HOME")
+		if base == "" {
+			home, err := os.UserHomeDir()
+			if err != nil {
+				return "", fmt.Errorf("find the cache folder (or set KALYPSO_CACHE): %w", err)
+			}
+			base = filepath.Join(home, ".cache")
+		}
+		dir = filepath.Join(base, "kalypso")
+	}
+	return filepath.Abs(filepath.Join(dir, "components"))
+}
+
+// Run makes the payload. It builds one component at a time: each build uses
+// all of the machine.
+func (b Builder) Run(ctx context.Context) error {
+	root, err := filepath.Abs(b.Root)
+	if err != nil {
+		return err
+	}
+	b.Root = root
+	if _, err := os.Stat(filepath.Join(b.components(), "manifest.go")); err != nil {
+		return fmt.Errorf("run this from the root of the repository: %w", err)
+	}
+	var entries []entry
+	for _, r := range b.Recipes {
+		e, err := b.component(ctx, r)
+		if err != nil {
+			return fmt.Errorf("build %s: %w", r.Name, err)
+		}
+		entries = append(entries, e)
+	}
+	unlock, err := flock.Lock(ctx, filepath.Join(b.Cache, "payload.lock"), func() { b.log("payload", "waiting for another build") })
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	if err := b.self(ctx); err != nil {
+		return fmt.Errorf("licences of kalypso: %w", err)
+	}
+	if err := b.place(entries); err != nil {
+		return fmt.Errorf("fill %s: %w", b.payload(), err)
+	}
+	return nil
+}
+
+func (b Builder) components() string { return filepath.Join(b.Root, "sandbox", "components") }
+
+func (b Builder) payload() string { return filepath.Join(b.components(), "payload") }
+
+func (b Builder) log(name, format string, args ...any) {
+	fmt.Fprintf(b.Progress, "components: %-7s "+format+"\n", append([]any{name}, args...)...)
+}
+
+// component returns the cache's entry of a component, made if need be.
+func (b Builder) component(ctx context.Context, r recipe.Recipe) (entry, error) {
+	key, platform, err := keyOf(ctx, filepath.Join(b.components(), r.Name), r)
+	if err != nil {
+		return entry{}, err
+	}
+	c := cache{dir: b.Cache, name: r.Name}
+	unlock, err := c.lock(ctx, func() { b.log(r.Name, "waiting for another build of it") })
+	if err != nil {
+		return entry{}, err
+	}
+	defer unlock()
+	if e, ok := c.find(key); ok {
+		b.log(r.Name, "found in cache (%s)", key[:keyLen])
+		return e, nil
+	}
+	b.log(r.Name, "not in cache (%s), building", key[:keyLen])
+	started := time.Now()
+	e, err := b.build(ctx, r, c, key, platform)
+	if err != nil {
+		return entry{}, err
+	}
+	b.log(r.Name, "built in %s: %d files, %s, packed %s", time.Since(started).Round(100*time.Millisecond),
+		len(e.Component.Files), megabytes(e.Component.UnpackedSize()), megabytes(e.Component.Size))
+	return e, c.trim()
+}
+
+func megabytes(n int64) string { return fmt.Sprintf("%.1f MB", float64(n)/1e6) }
+
+// build carries out the recipe in a folder of its own.
+func (b Builder) build(ctx context.Context, r recipe.Recipe, c cache, key, platform string) (entry, error) {
+	// in the cache and not in /tmp, which may be memory: a front end takes 2 GB
+	tmp, err := os.MkdirTemp(c.dir, r.Name+"-*.work")
+	if err != nil {
+		return entry{}, err
+	}
+	defer os.RemoveAll(tmp)
+	bench := recipe.Bench{
+		Source: filepath.Join(b.components(), r.Name),
+		Out:    filepath.Join(tmp, "out"),
+		Work:   filepath.Join(tmp, "work"),
+		Log:    func(format string, args ...any) { b.log(r.Name, format, args...) },
+	}
+	for _, dir := range []string{bench.Out, bench.Work} {
+		if err := os.Mkdir(dir, 0o755); err != nil {
+			return entry{}, err
+		}
+	}
+	added, err := r.Make(ctx, bench)
+	if err != nil {
+		return entry{}, err
+	}
+	versions, err := versionsOf(filepath.Join(bench.Out, r.Name), r.Versions)
+	if err != nil {
+		return entry{}, err
+	}
+	if err := b.writeLicenses(ctx, r.Name, bench, added); err != nil {
+		return entry{}, err
+	}
+	b.log(r.Name, "pack")
+	return c.add(bench.Out, key, platform, components.Component{Name: r.Name, Versions: versions})
+}

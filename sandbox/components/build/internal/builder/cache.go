@@ -1,0 +1,178 @@
+package builder
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/kalypso-dev/kalypso/sandbox/components"
+	"github.com/kalypso-dev/kalypso/sandbox/components/internal/flock"
+	"github.com/kalypso-dev/kalypso/sandbox/components/internal/pack"
+)
+
+// keep is how many entries of one component stay in the cache.
+const keep = 3
+
+// An entry is an archive in the cache and what is known about it. Its record
+// is written last, so that an archive with a record is whole.
+type entry struct {
+	Key       string               `json:"key"`
+	Platform  string               `json:"platform"`
+	Component components.Component `json:"component"`
+	// path is where the archive lies.
+	path string
+}
+
+// A cache holds the archives of one component.
+type cache struct{ dir, name string }
+
+func (c cache) archive(key string) string {
+	return filepath.Join(c.dir, c.name+"-"+key[:keyLen]+".tar.zst")
+}
+
+func (c cache) record(key string) string {
+	return filepath.Join(c.dir, c.name+"-"+key[:keyLen]+".json")
+}
+
+// lock takes the component's turn on this cache.
+func (c cache) lock(ctx context.Context, wait func()) (func(), error) {
+	if err := os.MkdirAll(c.dir, 0o755); err != nil {
+		return nil, err
+	}
+	return flock.Lock(ctx, filepath.Join(c.dir, c.name+".lock"), wait)
+}
+
+// find returns the entry with that key. One that is damaged counts as absent.
+func (c cache) find(key string) (entry, bool) {
+	data, err := os.ReadFile(c.record(key))
+	if err != nil {
+		return entry{}, false
+	}
+	var e entry
+	if json.Unmarshal(data, &e) != nil || e.Key != key {
+		return entry{}, false
+	}
+	e.path = c.archive(key)
+	if digest, err := digestOf(e.path); err != nil || digest != e.Component.SHA256 {
+		return entry{}, false
+	}
+	// the time of use decides which entries stay
+	now := time.Now()
+	_ = os.Chtimes(c.record(key), now, now)
+	return e, true
+}
+
+// add packs the tree in dir into a new entry.
+func (c cache) add(dir, key, platform string, comp components.Component) (entry, error) {
+	e := entry{Key: key, Platform: platform, path: c.archive(key)}
+	tmp, err := os.CreateTemp(c.dir, c.name+"-*.tmp")
+	if err != nil {
+		return entry{}, err
+	}
+	defer os.Remove(tmp.Name())
+	digest, size := sha256.New(), counter(0)
+	files, err := pack.Write(io.MultiWriter(tmp, digest, &size), dir, components.LicensesFile)
+	if err := errors.Join(err, tmp.Chmod(0o644), tmp.Close()); err != nil {
+		return entry{}, err
+	}
+	comp.SHA256, comp.Size = pack.Hex(digest), int64(size)
+	for _, f := range files {
+		comp.Files = append(comp.Files, components.File(f))
+	}
+	e.Component = comp
+	// an old record must not vouch for a new archive
+	if err := os.Remove(c.record(key)); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return entry{}, err
+	}
+	if err := os.Rename(tmp.Name(), e.path); err != nil {
+		return entry{}, err
+	}
+	data, err := json.Marshal(e)
+	if err != nil {
+		return entry{}, err
+	}
+	return e, writeFile(c.record(key), data)
+}
+
+// trim removes all entries but the most recently used, and what interrupted
+// builds have left.
+func (c cache) trim() error {
+	records, err := filepath.Glob(filepath.Join(c.dir, c.name+"-*.json"))
+	if err != nil {
+		return err
+	}
+	used := map[string]time.Time{}
+	for _, r := range records {
+		info, err := os.Stat(r)
+		if err != nil {
+			return err
+		}
+		used[r] = info.ModTime()
+	}
+	slices.SortFunc(records, func(a, b string) int { return cmp.Or(used[b].Compare(used[a]), cmp.Compare(a, b)) })
+	keepers := map[string]bool{}
+	for _, r := range records[:min(keep, len(records))] {
+		keepers[strings.TrimSuffix(r, ".json")] = true
+	}
+	all, err := filepath.Glob(filepath.Join(c.dir, c.name+"-*"))
+	if err != nil {
+		return err
+	}
+	for _, path := range all {
+		stem := strings.TrimSuffix(strings.TrimSuffix(path, ".json"), ".tar.zst")
+		if keepers[stem] {
+			continue
+		}
+		if err := os.RemoveAll(path); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+type counter int64
+
+func (c *counter) Write(p []byte) (int, error) {
+	*c += counter(len(p))
+	return len(p), nil
+}
+
+func digestOf(path string) (string, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	h := sha256.New()
+	if _, err := io.Copy(h, f); err != nil {
+		return "", err
+	}
+	return pack.Hex(h), nil
+}
+
+// writeFile replaces a file as a whole, unless it has that content already: an
+// untouched file keeps its time, and saves the compiler's work.
+func writeFile(path string, data []byte) error {
+	if old, err := os.ReadFile(path); err == nil && string(old) == string(data) {
+		return nil
+	}
+	tmp, err := os.CreateTemp(filepath.Dir(path), ".*.tmp")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(tmp.Name())
+	_, err = tmp.Write(data)
+	if err := errors.Join(err, tmp.Chmod(0o644), tmp.Close()); err != nil {
+		return fmt.Errorf("write %s: %w", path, err)
+	}
+	return os.Rename(tmp.Name(), path)
+}

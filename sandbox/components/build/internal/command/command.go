@@ -1,0 +1,114 @@
+// Package command runs the tools of a build. Their output is of no interest
+// unless one fails; then its last lines are.
+package command
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"time"
+)
+
+// tailLines is how much of a failed tool's output is kept.
+const tailLines = 40
+
+// killDelay is how long an interrupted tool may take to end by itself.
+const killDelay = 5 * time.Second
+
+// A Command is one call of a tool.
+type Command struct {
+	// Dir is where it runs.
+	Dir string
+	// Env is added to this process's environment.
+	Env []string
+	// Args are the tool and its arguments.
+	Args []string
+}
+
+// An Error is a tool that failed, with the end of what it said.
+type Error struct {
+	Args []string
+	Tail string
+	Err  error
+}
+
+// Error names the tool; the tail is left to whoever prints it once.
+func (e *Error) Error() string { return fmt.Sprintf("%s: %v", strings.Join(brief(e.Args), " "), e.Err) }
+
+// Unwrap returns the reason.
+func (e *Error) Unwrap() error { return e.Err }
+
+// Run runs the command to its end.
+func (c Command) Run(ctx context.Context) error {
+	return c.run(ctx, nil)
+}
+
+// Output runs the command and returns what it wrote to standard output.
+func (c Command) Output(ctx context.Context) ([]byte, error) {
+	var out bytes.Buffer
+	err := c.run(ctx, &out)
+	return out.Bytes(), err
+}
+
+func (c Command) run(ctx context.Context, stdout io.Writer) error {
+	var said tail
+	cmd := exec.CommandContext(ctx, c.Args[0], c.Args[1:]...)
+	cmd.Dir = c.Dir
+	cmd.Env = append(os.Environ(), c.Env...)
+	cmd.Stderr = &said
+	cmd.Stdout = stdout
+	if stdout == nil {
+		cmd.Stdout = &said
+	}
+	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
+	cmd.WaitDelay = killDelay
+	err := cmd.Run()
+	if err == nil {
+		return nil
+	}
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if errors.Is(err, exec.ErrNotFound) {
+		err = exec.ErrNotFound
+	}
+	return &Error{Args: c.Args, Tail: said.String(), Err: err}
+}
+
+// brief leaves out of a command line what only a machine wants to read.
+func brief(args []string) []string {
+	var out []string
+	for _, a := range args {
+		if len(out) == 4 {
+			return append(out, "...")
+		}
+		out = append(out, a)
+	}
+	return out
+}
+
+// tail keeps the end of what is written to it.
+type tail struct{ buf []byte }
+
+const tailBytes = 64 << 10
+
+func (t *tail) Write(p []byte) (int, error) {
+	t.buf = append(t.buf, p...)
+	if extra := len(t.buf) - tailBytes; extra > 0 {
+		t.buf = append(t.buf[:0], t.buf[extra:]...)
+	}
+	return len(p), nil
+}
+
+func (t *tail) String() string {
+	lines := strings.Split(strings.TrimRight(string(t.buf), "\n"), "\n")
+	if len(lines) > tailLines {
+		lines = lines[len(lines)-tailLines:]
+	}
+	return strings.Join(lines, "\n")
+}

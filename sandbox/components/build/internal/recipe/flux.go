@@ -1,0 +1,68 @@
+package recipe
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/kalypso-dev/kalypso/sandbox/components"
+)
+
+// crds are the definitions that the controllers need: of the two kinds that
+// are reconciled, and of the other sources, which the Kustomization reconciler
+// watches whether they are used or not. The value says whether the tutorials'
+// old API version is served too.
+var crds = map[string]map[string]bool{
+	"github.com/fluxcd/source-controller": {
+		"source.toolkit.fluxcd.io_gitrepositories.yaml": true,
+		"source.toolkit.fluxcd.io_ocirepositories.yaml": false,
+		"source.toolkit.fluxcd.io_buckets.yaml":         false,
+	},
+	"github.com/fluxcd/kustomize-controller": {
+		"kustomize.toolkit.fluxcd.io_kustomizations.yaml": true,
+	},
+}
+
+// Flux is source-controller and kustomize-controller in one program, and their
+// resource definitions in the folder crds.
+func Flux() Recipe {
+	return Recipe{
+		Name:     "flux",
+		Revision: 1,
+		Lists:    []string{fmt.Sprint(crds)},
+		Versions: map[string]string{
+			"source-controller":    "github.com/fluxcd/source-controller",
+			"kustomize-controller": "github.com/fluxcd/kustomize-controller",
+		},
+		Finish: packCRDs,
+	}
+}
+
+func packCRDs(ctx context.Context, b Bench) ([]components.License, error) {
+	to := filepath.Join(b.Out, "crds")
+	if err := os.MkdirAll(to, 0o755); err != nil {
+		return nil, err
+	}
+	for path, files := range crds {
+		m, err := findModule(ctx, b.Source, path)
+		if err != nil {
+			return nil, err
+		}
+		for name, old := range files {
+			data, err := os.ReadFile(filepath.Join(m.Dir, "config", "crd", "bases", name))
+			if err != nil {
+				return nil, err
+			}
+			if old {
+				if data, err = serveOldVersion(data); err != nil {
+					return nil, fmt.Errorf("%s: %w", name, err)
+				}
+			}
+			if err := os.WriteFile(filepath.Join(to, name), data, 0o644); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return nil, nil
+}

@@ -1,0 +1,96 @@
+// Package recipe says how each component is made from the modules and packages
+// it is published as.
+//
+// A recipe is data as far as it can be, because everything that decides what
+// comes out belongs into the key of the cache: see [Recipe.Inputs]. What a
+// recipe does in code only is covered by its Revision, which whoever changes
+// the code raises.
+package recipe
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+
+	"github.com/kalypso-dev/kalypso/sandbox/components"
+	"github.com/kalypso-dev/kalypso/sandbox/components/build/internal/command"
+)
+
+// A Recipe makes one component.
+type Recipe struct {
+	// Name names the component, its folder and its program.
+	Name string
+	// Revision is raised when the code of Finish changes what comes out.
+	Revision int
+	// Lists are what Finish works from, printed.
+	Lists []string
+	// Module is the module whose version is stamped into the program; Stamp are
+	// the linker's -X settings for it, in which {version}, {major} and {minor}
+	// are replaced.
+	Module string
+	Stamp  []string
+	// Versions names what is inside: common name to the module that has the
+	// version.
+	Versions map[string]string
+	// Finish adds what belongs beside the program. It returns the licences of
+	// what it added.
+	Finish func(ctx context.Context, b Bench) ([]components.License, error)
+}
+
+// A Bench is the place where a recipe is carried out.
+type Bench struct {
+	// Source is the component's folder in the repository; it is only read.
+	Source string
+	// Out is the tree that will be packed.
+	Out string
+	// Work is for what is not.
+	Work string
+	// Log tells the user what takes time now.
+	Log func(format string, args ...any)
+}
+
+// All are the components, in the order they are built: longest first.
+func All() []Recipe { return []Recipe{Kube(), Flux(), Gitea()} }
+
+// linkFlags drop the symbol table and debug information.
+const linkFlags = "-s -w"
+
+// Inputs lists all that decides what comes out, except for the component's
+// folder and the Go toolchain.
+func (r Recipe) Inputs() []string {
+	in := []string{"revision=" + fmt.Sprint(r.Revision), "flags=" + fmt.Sprint(buildFlags, goEnv), "link=" + linkFlags}
+	for _, l := range r.Lists {
+		in = append(in, "list="+l)
+	}
+	for _, s := range r.Stamp {
+		in = append(in, "stamp="+s)
+	}
+	return in
+}
+
+// Make carries out the recipe and returns the licences of what is not a Go
+// module.
+func (r Recipe) Make(ctx context.Context, b Bench) ([]components.License, error) {
+	link := linkFlags
+	if len(r.Stamp) > 0 {
+		version, err := moduleVersion(ctx, b.Source, r.Module)
+		if err != nil {
+			return nil, err
+		}
+		flags, err := stamp(r.Stamp, version)
+		if err != nil {
+			return nil, err
+		}
+		link += flags
+	}
+	b.Log("compile and link")
+	args := append([]string{"go", "build"}, buildFlags...)
+	args = append(args, "-o", filepath.Join(b.Out, r.Name), "-ldflags", link, ".")
+	if err := (command.Command{Dir: b.Source, Env: goEnv, Args: args}).Run(ctx); err != nil {
+		return nil, err
+	}
+	if r.Finish == nil {
+		return nil, nil
+	}
+	return r.Finish(ctx, b)
+}

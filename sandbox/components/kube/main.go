@@ -1,0 +1,67 @@
+// Command kube is one program that is etcd, a whole Kubernetes control plane,
+// and kubectl: argv[0] says which. One program instead of five keeps the
+// payload small, since nearly all of their code is shared.
+//
+// The process names are those of the upstream binaries, so that a kubelet, a
+// kube-proxy or a kubeadm can join the table without changing a caller.
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"sort"
+	"strings"
+
+	"github.com/spf13/cobra"
+	_ "k8s.io/client-go/plugin/pkg/client/auth"
+	"k8s.io/component-base/cli"
+	_ "k8s.io/component-base/logs/json/register"
+	_ "k8s.io/component-base/metrics/prometheus/clientgo"
+	_ "k8s.io/component-base/metrics/prometheus/version"
+	"k8s.io/kubectl/pkg/cmd"
+)
+
+// programs are what this binary can be; each gets the arguments after its name.
+var programs = map[string]func(args []string) error{
+	"etcd":          runEtcd,
+	"control-plane": runControlPlane,
+	"kubectl":       runKubectl,
+}
+
+func main() {
+	name := filepath.Base(os.Args[0])
+	if _, ok := programs[name]; !ok && len(os.Args) > 1 {
+		os.Args = os.Args[1:]
+		name = os.Args[0]
+	}
+	run, ok := programs[name]
+	if !ok {
+		names := make([]string, 0, len(programs))
+		for n := range programs {
+			names = append(names, n)
+		}
+		sort.Strings(names)
+		fmt.Fprintf(os.Stderr, "usage: kube %s [flags]\n", strings.Join(names, "|"))
+		os.Exit(2)
+	}
+	if err := run(os.Args[1:]); err != nil {
+		fmt.Fprintf(os.Stderr, "%s: %v\n", name, err)
+		os.Exit(1)
+	}
+}
+
+func runKubectl([]string) error {
+	os.Args[0] = "kubectl"
+	os.Exit(runCobra(cmd.NewDefaultKubectlCommand()))
+	return nil
+}
+
+// runCobra reports errors itself, as the upstream kubectl does.
+func runCobra(c *cobra.Command) int {
+	if err := cli.RunNoErrOutput(c); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return 0
+}

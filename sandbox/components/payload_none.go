@@ -1,0 +1,7 @@
+//go:build !payload
+
+package components
+
+import "io/fs"
+
+func embedded() (fs.FS, error) { return nil, ErrNoPayload }

@@ -1,0 +1,164 @@
+package sandbox
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"os/signal"
+	"strconv"
+	"syscall"
+	"time"
+
+	"github.com/kalypso-dev/kalypso/sandbox/supervisor"
+)
+
+const (
+	lockLimit = 2 * time.Second
+	lockPoll  = 50 * time.Millisecond
+)
+
+// RunDaemon is the sandbox's one supervisor: it owns every child process, and
+// serves the control door until it is told to stop. It returns nil at once
+// when another daemon runs the sandbox already.
+func RunDaemon(h Home, workshopName, version string) error {
+	log := slog.New(slog.NewTextHandler(os.Stderr, nil))
+	held, err := h.lockSoon()
+	if errors.Is(err, errLocked) {
+		log.Info("another daemon runs this sandbox")
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer held.Close()
+
+	state, err := h.ensureState(workshopName)
+	if err != nil {
+		return err
+	}
+	w, err := findWorkshop(state.Workshop)
+	if err != nil {
+		return err
+	}
+	if err := writeFile(h.Path("daemon.pid"), []byte(strconv.Itoa(os.Getpid())), 0o600); err != nil {
+		return err
+	}
+	world := newWorld(h, state, w, log)
+	s, err := supervisor.New(log, world.units()...)
+	if err != nil {
+		return err
+	}
+
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	defer stop()
+	// a socket that is here belonged to a daemon that is gone: we hold the lock
+	if err := os.Remove(h.Socket()); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	listener, err := listenPrivately(h.Socket())
+	if err != nil {
+		return err
+	}
+	began := time.Now().UTC().Truncate(time.Second)
+	c := &control{
+		supervisor: s,
+		stop:       stop,
+		status: func(ctx context.Context) Status {
+			all := s.Status()
+			st := Status{
+				Running: true, Ready: ready(all), Home: string(h), Workshop: state.Workshop,
+				Version: version, PID: os.Getpid(), Since: began,
+				ForgeURL: state.ForgeURL(), User: state.Admin.User, Clusters: w.clusterNames(),
+				Scheduler: world.schedulerStatus(ctx),
+			}
+			for _, u := range all {
+				st.Components = append(st.Components, Component{u, resident(u.PID)})
+			}
+			return st
+		},
+	}
+	// no limit on writing: the event stream goes on for as long as it is read
+	server := &http.Server{Handler: c.handler(), ReadHeaderTimeout: callLimit}
+	served := make(chan error, 1)
+	go func() { served <- server.Serve(listener) }()
+	log.Info("sandbox starting", "home", string(h), "workshop", state.Workshop, "version", version)
+	err = s.Run(ctx)
+	// the door stays open until all is down, so that whoever asked can watch
+	return errors.Join(err, server.Close())
+}
+
+// listenPrivately makes the socket with mode 0600 from its first moment.
+func listenPrivately(path string) (net.Listener, error) {
+	before := syscall.Umask(0o177)
+	defer syscall.Umask(before)
+	return net.Listen("unix", path)
+}
+
+// lockSoon tries again for a moment: a client that looks whether the sandbox
+// is locked holds the lock while it looks.
+func (h Home) lockSoon() (*os.File, error) {
+	deadline := time.Now().Add(lockLimit)
+	for {
+		f, err := h.lock()
+		if !errors.Is(err, errLocked) || time.Now().After(deadline) {
+			return f, err
+		}
+		if _, dialErr := net.DialTimeout("unix", h.Socket(), callLimit); dialErr == nil {
+			return nil, errLocked
+		}
+		time.Sleep(lockPoll)
+	}
+}
+
+// ensureState reads the sandbox's state, or makes it in a folder that holds
+// nothing else.
+func (h Home) ensureState(workshopName string) (*State, error) {
+	state, err := h.LoadState()
+	if !errors.Is(err, ErrNoSandbox) {
+		return state, err
+	}
+	if err := h.checkOurs(); err != nil {
+		return nil, err
+	}
+	w, err := findWorkshop(workshopName)
+	if err != nil {
+		return nil, err
+	}
+	state, err = newState(w.name, w.clusterNames(), time.Now())
+	if err != nil {
+		return nil, err
+	}
+	return state, h.saveState(state)
+}
+
+// ours are the names of everything that a sandbox has directly in its home.
+// `down --delete` removes these and nothing else.
+var ours = []string{
+	"sandbox.json", "daemon.lock", "daemon.pid", "daemon.sock", "kubeconfig",
+	"components", "logs", "clusters", "gitea", "flux", "scheduler", "children", "tmp",
+}
+
+// checkOurs refuses a folder with other things in it: making a sandbox there
+// would mix them up, and deleting it could take them along.
+func (h Home) checkOurs() error {
+	entries, err := os.ReadDir(string(h))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	// files of a start that was cut off before the state was written
+	begun := map[string]bool{"daemon.lock": true, "daemon.pid": true, "daemon.sock": true, "logs": true}
+	for _, e := range entries {
+		if !begun[e.Name()] {
+			return &UsageError{fmt.Sprintf("%s holds other things already (%s): set KALYPSO_HOME to an empty or a new folder", h, e.Name())}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,129 @@
+package git
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/http"
+	"os"
+	"os/exec"
+	"regexp"
+	"strings"
+	"time"
+
+	"code.gitea.io/sdk/gitea"
+	"github.com/kalypso-dev/kalypso/sandbox/supervisor"
+)
+
+// Account is a user that the sandbox makes on the forge.
+type Account struct {
+	User     string
+	Password string
+	Admin    bool
+}
+
+// ensureAccount makes the account if it is missing. Gitea's command line is
+// the one door that works before there is any account.
+func (g Gitea) ensureAccount(ctx context.Context, a Account) error {
+	args := []string{"admin", "user", "create",
+		"--username=" + a.User,
+		"--password=" + a.Password,
+		"--email=" + a.User + "@localhost.localdomain",
+		"--must-change-password=false",
+	}
+	if a.Admin {
+		args = append(args, "--admin")
+	}
+	_, err := g.command(ctx, args...)
+	if err != nil && strings.Contains(err.Error(), "already exists") {
+		return nil
+	}
+	return err
+}
+
+// accessToken is a token on a line of its own; Gitea's log may stand around it.
+var accessToken = regexp.MustCompile(`(?m)^[0-9a-f]{40}$`)
+
+// ensureToken makes the account, if need be, and an access token of it, which
+// is kept in a file. A token that the forge still knows shows that both are
+// there; asking it costs a tenth of starting Gitea's command line.
+func (g Gitea) ensureToken(ctx context.Context, a Account, name, scopes string) (string, error) {
+	token, err := g.keptToken(name)
+	if token != "" || err != nil {
+		return token, err
+	}
+	if err := g.ensureAccount(ctx, a); err != nil {
+		return "", err
+	}
+	return g.newToken(ctx, a.User, name, scopes)
+}
+
+func (g Gitea) newToken(ctx context.Context, user, name, scopes string) (string, error) {
+	// the name is used once: a token of a run that was cut off may exist
+	out, err := g.command(ctx, "admin", "user", "generate-access-token",
+		"--username="+user, fmt.Sprintf("--token-name=%s-%d", name, time.Now().UnixNano()), "--scopes="+scopes, "--raw")
+	if err != nil {
+		return "", err
+	}
+	token := accessToken.FindString(out)
+	if token == "" {
+		return "", fmt.Errorf("gitea admin user generate-access-token prints no token: %s", strings.TrimSpace(out))
+	}
+	if err := os.MkdirAll(g.path("tokens"), 0o700); err != nil {
+		return "", err
+	}
+	return token, os.WriteFile(g.TokenFile(name), []byte(token), 0o600)
+}
+
+// keptToken returns the token of an earlier start, "" when there is none that
+// the forge knows.
+func (g Gitea) keptToken(name string) (string, error) {
+	b, err := os.ReadFile(g.TokenFile(name))
+	if errors.Is(err, fs.ErrNotExist) || err == nil && !accessToken.Match(b) {
+		return "", nil
+	}
+	if err != nil {
+		return "", err
+	}
+	known, err := g.knows(string(b))
+	if !known || err != nil {
+		return "", err
+	}
+	return string(b), nil
+}
+
+// TokenFile is where the token of a name is kept.
+func (g Gitea) TokenFile(name string) string { return g.path("tokens", name) }
+
+// knows tells whether the forge knows the token. It may well forbid the
+// token what is asked here: that it knows.
+func (g Gitea) knows(token string) (bool, error) {
+	c, err := g.client(token)
+	if err != nil {
+		return false, err
+	}
+	_, response, err := c.GetMyUserInfo()
+	if response == nil {
+		return false, err
+	}
+	return response.StatusCode != http.StatusUnauthorized, nil
+}
+
+func (g Gitea) client(token string) (*gitea.Client, error) {
+	return gitea.NewClient(g.URL, gitea.SetToken(token), gitea.SetHTTPClient(local), gitea.SetGiteaVersion(""))
+}
+
+// command runs Gitea's own command line on the same settings.
+func (g Gitea) command(ctx context.Context, args ...string) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, g.path("bin", "gitea"), append(args, "--config="+g.config())...)
+	cmd.Env, cmd.Dir = g.environment(), g.Dir
+	var stdout, stderr strings.Builder
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	if err := supervisor.RunCommand(cmd); err != nil {
+		return "", fmt.Errorf("gitea %s: %w: %s", strings.Join(args[:3], " "), err, strings.TrimSpace(stderr.String()+stdout.String()))
+	}
+	return stdout.String(), nil
+}

@@ -1,0 +1,145 @@
+// Package git runs the sandbox's forge, a real Gitea, and puts a workshop's
+// accounts and repositories on it.
+package git
+
+import (
+	"bytes"
+	"context"
+	_ "embed"
+	"fmt"
+	"net/http"
+	"os"
+	"os/user"
+	"path/filepath"
+	"strings"
+	"text/template"
+	"time"
+
+	"github.com/kalypso-dev/kalypso/sandbox/supervisor"
+)
+
+const giteaDeadline = 60 * time.Second
+
+//go:embed app.ini.tmpl
+var appINI string
+
+//go:embed hook.sh.tmpl
+var hookScript string
+
+// Gitea is the forge as a child process.
+type Gitea struct {
+	Staged   func() string // folder of the staged component, known once it is staged
+	Dir      string        // folder for settings, database and repositories
+	Registry string        // see supervisor.Process
+	Env      []string      // environment of the child
+	Log      string        // log file
+	URL      string        // address for people
+	Port     int           // on 127.0.0.1
+	Secret   string        // SECRET_KEY
+	Internal string        // INTERNAL_TOKEN
+	JWT      string        // 32 random bytes, base64url
+	// PortFree returns an error when the port is taken by a stranger.
+	PortFree func() error
+}
+
+// Unit is the running Gitea.
+func (g Gitea) Unit() supervisor.Unit {
+	p := &supervisor.Process{
+		Name:     "gitea",
+		Env:      g.environment(),
+		Dir:      g.Dir,
+		Log:      g.Log,
+		Registry: g.Registry,
+		Check:    g.healthy,
+		Prepare: func(context.Context) error {
+			if err := g.PortFree(); err != nil {
+				return err
+			}
+			return g.writeSettings()
+		},
+	}
+	// argv[0] is what Gitea writes into the repositories' hooks as its own path
+	p.Path = g.path("bin", "gitea")
+	p.Argv = []string{g.path("bin", "hook.sh"), "web", "--config", g.config()}
+	return supervisor.Unit{Name: "gitea", Title: "git forge", Component: p, Deadline: giteaDeadline, Log: g.Log}
+}
+
+func (g Gitea) path(elem ...string) string { return filepath.Join(append([]string{g.Dir}, elem...)...) }
+
+func (g Gitea) config() string { return g.path("app.ini") }
+
+func (g Gitea) environment() []string {
+	// the person's own git settings, templates and hooks must not reach the forge
+	return append(append([]string{}, g.Env...), "HOME="+g.Dir, "GITEA_WORK_DIR="+g.Dir, "GIT_CONFIG_NOSYSTEM=1")
+}
+
+// writeSettings brings the settings file, the program's link and the hook
+// script to the state of this version of kalypso. They are replaced on every
+// start; everything else in the folder is Gitea's.
+func (g Gitea) writeSettings() error {
+	staged := g.Staged()
+	for _, dir := range []string{g.path("bin"), g.path("data")} {
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			return err
+		}
+	}
+	name := "root"
+	if u, err := user.Current(); err == nil {
+		name = u.Username
+	}
+	ini, err := render("app.ini", appINI, map[string]any{
+		"User": name, "Work": g.Dir, "Port": g.Port, "URL": g.URL, "Static": filepath.Join(staged, "static"),
+		"Secret": g.Secret, "Internal": g.Internal, "JWT": g.JWT,
+	})
+	if err != nil {
+		return err
+	}
+	program := g.path("bin", "gitea")
+	hook, err := render("hook.sh", hookScript, map[string]any{"Program": strings.ReplaceAll(program, "'", `'\''`)})
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(g.config(), ini, 0o600); err != nil {
+		return err
+	}
+	if err := replaceLink(filepath.Join(staged, "gitea"), program); err != nil {
+		return err
+	}
+	return os.WriteFile(g.path("bin", "hook.sh"), hook, 0o700)
+}
+
+func replaceLink(target, link string) error {
+	if err := os.Remove(link); err != nil && !os.IsNotExist(err) {
+		return err
+	}
+	return os.Symlink(target, link)
+}
+
+func render(name, text string, data map[string]any) ([]byte, error) {
+	t, err := template.New(name).Option("missingkey=error").Parse(text)
+	if err != nil {
+		return nil, err
+	}
+	var b bytes.Buffer
+	err = t.Execute(&b, data)
+	return b.Bytes(), err
+}
+
+// local never goes through a proxy.
+var local = &http.Client{Timeout: 30 * time.Second, Transport: &http.Transport{MaxIdleConnsPerHost: 8}}
+
+func (g Gitea) healthy(ctx context.Context) error {
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, g.URL+"/api/healthz", nil)
+	if err != nil {
+		return err
+	}
+	response, err := local.Do(r)
+	if err != nil {
+		return err
+	}
+	defer response.Body.Close()
+	if response.StatusCode != http.StatusOK {
+		return fmt.Errorf("Gitea answers %s", response.Status)
+	}
+	return nil
+}

@@ -1,0 +1,208 @@
+package git
+
+import (
+	"fmt"
+	"net/http/cgi"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/kalypso-dev/kalypso/fixtures"
+)
+
+// served is an empty bare repository behind git's own http server.
+func served(t *testing.T) (url, dir string) {
+	t.Helper()
+	root := t.TempDir()
+	dir = filepath.Join(root, "r.git")
+	run(t, "", "git", "init", "-q", "--bare", "-b", "main", dir)
+	run(t, dir, "git", "config", "http.receivepack", "true")
+	execPath := strings.TrimSpace(run(t, "", "git", "--exec-path"))
+	server := httptest.NewServer(&cgi.Handler{
+		Path: filepath.Join(execPath, "git-http-backend"),
+		Env:  []string{"GIT_PROJECT_ROOT=" + root, "GIT_HTTP_EXPORT_ALL=1"},
+	})
+	t.Cleanup(server.Close)
+	return server.URL + "/r.git", dir
+}
+
+func run(t *testing.T, dir, name string, args ...string) string {
+	t.Helper()
+	cmd := exec.Command(name, args...)
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_NOSYSTEM=1")
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%s %v: %v\n%s", name, args, err, out)
+	}
+	return string(out)
+}
+
+var sample = fixtures.Repository{Name: "r", Branches: []fixtures.Branch{
+	{Name: "main", Files: map[string][]byte{
+		"README.md":     []byte("# r\n"),
+		"a/b/c.yaml":    []byte("c: 1\n"),
+		"a/b.yaml":      []byte("b: 1\n"),
+		"a.yaml":        []byte("a: 1\n"),
+		"a-b/run.sh":    []byte("#!/bin/sh\n"),
+		".hidden/x.yml": []byte("x: 1\n"),
+	}},
+	{Name: "dev", Files: map[string][]byte{"README.md": []byte("dev\n")}},
+}}
+
+func TestPushMakesWhatGitWouldMake(t *testing.T) {
+	url, dir := served(t)
+	if err := push(t.Context(), url, "u", "p", sample); err != nil {
+		t.Fatal(err)
+	}
+	run(t, dir, "git", "fsck", "--strict", "--full")
+	work := filepath.Join(t.TempDir(), "work")
+	run(t, "", "git", "clone", "-q", "-b", "main", dir, work)
+	for name, content := range sample.Branches[0].Files {
+		got, err := os.ReadFile(filepath.Join(work, name))
+		if err != nil || string(got) != string(content) {
+			t.Errorf("%s: %q, %v", name, got, err)
+		}
+	}
+	if info, err := os.Stat(filepath.Join(work, "a-b/run.sh")); err != nil || info.Mode()&0o100 == 0 {
+		t.Error("a script is not executable")
+	}
+	if out := run(t, work, "git", "status", "--porcelain"); out != "" {
+		t.Errorf("a fresh clone has changes:\n%s", out)
+	}
+	// the tree must be the one that git itself writes for these files
+	before := run(t, work, "git", "rev-parse", "HEAD^{tree}")
+	run(t, work, "git", "rm", "-rq", "--cached", ".")
+	run(t, work, "git", "add", "-A")
+	if after := run(t, work, "git", "write-tree"); after != before {
+		t.Errorf("tree %s, git makes %s", before, after)
+	}
+}
+
+func TestPushAgainChangesNothing(t *testing.T) {
+	url, dir := served(t)
+	one := fixtures.Repository{Name: "r", Branches: sample.Branches[:1]}
+	// the first push was cut off after one branch
+	if err := push(t.Context(), url, "u", "p", one); err != nil {
+		t.Fatal(err)
+	}
+	first := run(t, dir, "git", "rev-parse", "main")
+	if err := push(t.Context(), url, "u", "p", sample); err != nil {
+		t.Fatal(err)
+	}
+	if got := run(t, dir, "git", "rev-parse", "main"); got != first {
+		t.Errorf("main moved from %s to %s", first, got)
+	}
+	run(t, dir, "git", "rev-parse", "--verify", "dev")
+	if err := push(t.Context(), url, "u", "p", sample); err != nil {
+		t.Fatal("third push:", err)
+	}
+}
+
+func TestSameFilesMakeSameCommit(t *testing.T) {
+	var commits []string
+	for range 2 {
+		url, dir := served(t)
+		if err := push(t.Context(), url, "u", "p", sample); err != nil {
+			t.Fatal(err)
+		}
+		commits = append(commits, run(t, dir, "git", "for-each-ref"))
+	}
+	if commits[0] != commits[1] {
+		t.Errorf("%s\n%s", commits[0], commits[1])
+	}
+}
+
+func TestAWorkOfAPersonIsNotOverwritten(t *testing.T) {
+	url, dir := served(t)
+	if err := push(t.Context(), url, "u", "p", sample); err != nil {
+		t.Fatal(err)
+	}
+	work := filepath.Join(t.TempDir(), "work")
+	run(t, "", "git", "clone", "-q", "-b", "main", dir, work)
+	if err := os.WriteFile(filepath.Join(work, "mine"), []byte("mine"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	run(t, work, "git", "add", "-A")
+	run(t, work, "git", "-c", "user.name=p", "-c", "user.email=p@localhost", "commit", "-qm", "mine")
+	run(t, work, "git", "push", "-q")
+	mine := run(t, dir, "git", "rev-parse", "main")
+	if err := push(t.Context(), url, "u", "p", sample); err != nil {
+		t.Fatal(err)
+	}
+	if got := run(t, dir, "git", "rev-parse", "main"); got != mine {
+		t.Error("the person's commit is gone")
+	}
+}
+
+func TestSettingsAreComplete(t *testing.T) {
+	staged := t.TempDir()
+	g := Gitea{
+		Staged: func() string { return staged }, Dir: t.TempDir(), URL: "http://localhost:21000", Port: 21000,
+		Secret: "s3", Internal: "int", JWT: "jwt",
+	}
+	for range 2 { // the second start replaces what the first wrote
+		if err := g.writeSettings(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ini, err := os.ReadFile(g.config())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		"HTTP_ADDR = 127.0.0.1\n", "HTTP_PORT = 21000\n", "ROOT_URL = http://localhost:21000/\n",
+		fmt.Sprintf("STATIC_ROOT_PATH = %s/static\n", staged), "SECRET_KEY = s3\n", "INTERNAL_TOKEN = int\n",
+	} {
+		if !strings.Contains(string(ini), want) {
+			t.Errorf("app.ini has no %q", want)
+		}
+	}
+	if target, err := os.Readlink(g.path("bin", "gitea")); err != nil || target != filepath.Join(staged, "gitea") {
+		t.Errorf("program link: %s, %v", target, err)
+	}
+}
+
+// TestHookAnswersWithoutGitea runs the script where it must not start Gitea
+// and where it must.
+func TestHookAnswersWithoutGitea(t *testing.T) {
+	dir := t.TempDir()
+	program := filepath.Join(dir, "it's gitea")
+	if err := os.WriteFile(program, []byte("#!/bin/sh\necho called \"$@\"\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	staged := filepath.Join(dir, "staged")
+	if err := os.MkdirAll(staged, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(program, filepath.Join(staged, "gitea")); err != nil {
+		t.Fatal(err)
+	}
+	g := Gitea{Staged: func() string { return staged }, Dir: filepath.Join(dir, "it's home"), JWT: "j"}
+	if err := g.writeSettings(); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		name, env string
+		args      []string
+		want      string
+		fails     bool
+	}{
+		{"update", "", []string{"hook", "--config=c", "update", "refs/heads/main"}, "", false},
+		{"update of a pull request's ref by a person", "", []string{"hook", "--config=c", "update", "refs/pull/1/head"}, "", true},
+		{"update of a pull request's ref by Gitea", "GITEA_INTERNAL_PUSH=true", []string{"hook", "--config=c", "update", "refs/pull/1/head"}, "", false},
+		{"pre-receive by Gitea", "GITEA_INTERNAL_PUSH=true", []string{"hook", "--config=c", "pre-receive"}, "", false},
+		{"pre-receive by a person", "", []string{"hook", "--config=c", "pre-receive"}, "called hook --config=c pre-receive\n", false},
+		{"not a hook", "", []string{"web"}, "called web\n", false},
+	} {
+		cmd := exec.Command(g.path("bin", "hook.sh"), c.args...)
+		cmd.Env = append(os.Environ(), c.env)
+		out, err := cmd.Output()
+		if (err != nil) != c.fails || string(out) != c.want {
+			t.Errorf("%s: %q, %v; want %q, failure %v", c.name, out, err, c.want, c.fails)
+		}
+	}
+}

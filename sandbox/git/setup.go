@@ -1,0 +1,193 @@
+package git
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"time"
+
+	"code.gitea.io/sdk/gitea"
+	"github.com/kalypso-dev/kalypso/fixtures"
+	"github.com/kalypso-dev/kalypso/sandbox/wait"
+	"golang.org/x/sync/errgroup"
+)
+
+const notEmptyLimit = 20 * time.Second
+
+// Setup is what the forge holds when a workshop begins.
+type Setup struct {
+	Organisation string
+	Admin        Account
+	Scheduler    Account
+	Repositories []fixtures.Repository
+	Hooks        []Hook
+}
+
+// Hook is a webhook for all repositories of the organisation.
+type Hook struct {
+	URL    string
+	Secret string
+	Events []string
+}
+
+// Names of the tokens, see Gitea.TokenFile.
+const (
+	AdminToken     = "platform"
+	SchedulerToken = "scheduler"
+	FluxToken      = "flux" // may read repositories, no more
+)
+
+// Ensure brings the forge to the setup. What is there stays as it is: once a
+// repository has been filled it belongs to the people who use it, and is not
+// looked at again. It may be interrupted and called again at any time.
+func (g Gitea) Ensure(ctx context.Context, s Setup) error {
+	admin, err := g.ensureToken(ctx, s.Admin, AdminToken, "all")
+	if err != nil {
+		return err
+	}
+	client, err := g.client(admin)
+	if err != nil {
+		return err
+	}
+	client.SetContext(ctx)
+
+	// git's work on one repository leaves most of a second core idle
+	var all errgroup.Group
+	all.Go(func() error {
+		_, err := g.ensureToken(ctx, s.Scheduler, SchedulerToken, "all")
+		return err
+	})
+	all.Go(func() error {
+		token, err := g.keptToken(FluxToken)
+		if token == "" && err == nil {
+			_, err = g.newToken(ctx, s.Admin.User, FluxToken, "read:repository")
+		}
+		return err
+	})
+	if err := ensureOrganisation(client, s.Organisation); err != nil {
+		return errors.Join(err, all.Wait())
+	}
+	for _, r := range s.Repositories {
+		all.Go(func() error {
+			if err := g.ensureRepository(ctx, client, s, admin, r); err != nil {
+				return fmt.Errorf("repository %s: %w", r.Name, err)
+			}
+			return nil
+		})
+	}
+	if err := all.Wait(); err != nil {
+		return err
+	}
+	if err := ensureTeam(client, s.Organisation, s.Scheduler.User); err != nil {
+		return fmt.Errorf("rights of %s: %w", s.Scheduler.User, err)
+	}
+	return ensureHooks(client, s.Organisation, s.Hooks)
+}
+
+func ensureOrganisation(c *gitea.Client, name string) error {
+	_, response, err := c.GetOrg(name)
+	if err == nil {
+		return nil
+	}
+	if response == nil || response.StatusCode != http.StatusNotFound {
+		return fmt.Errorf("organisation %s: %w", name, err)
+	}
+	_, _, err = c.CreateOrg(gitea.CreateOrgOption{
+		Name: name, Visibility: gitea.VisibleTypePublic, RepoAdminChangeTeamAccess: true,
+	})
+	return err
+}
+
+func (g Gitea) ensureRepository(ctx context.Context, c *gitea.Client, s Setup, token string, r fixtures.Repository) error {
+	filled := g.path("filled", r.Name)
+	if _, err := os.Stat(filled); err == nil {
+		return nil
+	}
+	_, response, err := c.GetRepo(s.Organisation, r.Name)
+	if response != nil && response.StatusCode == http.StatusNotFound {
+		_, _, err = c.CreateOrgRepo(s.Organisation, gitea.CreateRepoOption{
+			Name: r.Name, Description: r.Description, DefaultBranch: r.Branches[0].Name,
+		})
+	}
+	if err != nil {
+		return err
+	}
+	url := fmt.Sprintf("%s/%s/%s.git", g.URL, s.Organisation, r.Name)
+	if err := push(ctx, url, s.Admin.User, token, r); err != nil {
+		return fmt.Errorf("push: %w", err)
+	}
+	// Gitea takes note of the first push a moment later, and has no pull
+	// requests until then
+	err = wait.For(ctx, "first push to "+r.Name+" noticed by Gitea", notEmptyLimit, func(context.Context) error {
+		repo, _, err := c.GetRepo(s.Organisation, r.Name)
+		if err != nil {
+			return err
+		}
+		if repo.Empty {
+			return errors.New("still empty")
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(g.path("filled"), 0o700); err != nil {
+		return err
+	}
+	return os.WriteFile(filled, nil, 0o600)
+}
+
+// schedulerTeam gives the scheduler's account what it needs in every
+// repository of the organisation, present and future.
+const schedulerTeam = "scheduler"
+
+func ensureTeam(c *gitea.Client, organisation, user string) error {
+	found, _, err := c.SearchOrgTeams(organisation, &gitea.SearchTeamsOptions{Query: schedulerTeam})
+	if err != nil {
+		return err
+	}
+	var team *gitea.Team
+	for _, t := range found {
+		if t.Name == schedulerTeam {
+			team = t
+		}
+	}
+	if team == nil {
+		team, _, err = c.CreateTeam(organisation, gitea.CreateTeamOption{
+			Name: schedulerTeam, Description: "The scheduler's own account", Permission: gitea.AccessModeWrite,
+			IncludesAllRepositories: true,
+			Units:                   []gitea.RepoUnitType{gitea.RepoUnitCode, gitea.RepoUnitIssues, gitea.RepoUnitPulls},
+		})
+		if err != nil {
+			return err
+		}
+	}
+	_, err = c.AddTeamMember(team.ID, user)
+	return err
+}
+
+func ensureHooks(c *gitea.Client, organisation string, hooks []Hook) error {
+	present, _, err := c.ListOrgHooks(organisation, gitea.ListHooksOptions{})
+	if err != nil {
+		return fmt.Errorf("webhooks: %w", err)
+	}
+	urls := map[string]bool{}
+	for _, h := range present {
+		urls[h.Config["url"]] = true
+	}
+	for _, h := range hooks {
+		if urls[h.URL] {
+			continue
+		}
+		_, _, err := c.CreateOrgHook(organisation, gitea.CreateHookOption{
+			Type: gitea.HookTypeGitea, Active: true, Events: h.Events,
+			Config: map[string]string{"url": h.URL, "content_type": "json", "secret": h.Secret},
+		})
+		if err != nil {
+			return fmt.Errorf("webhook %s: %w", h.URL, err)
+		}
+	}
+	return nil
+}

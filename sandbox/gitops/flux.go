@@ -1,0 +1,255 @@
+// Package gitops runs reconcilers on the sandbox's clusters and subscribes the
+// clusters to the platform's GitOps repository.
+package gitops
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/kalypso-dev/kalypso/sandbox/cluster"
+	"github.com/kalypso-dev/kalypso/sandbox/supervisor"
+	"github.com/kalypso-dev/kalypso/sandbox/wait"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+const (
+	fluxDeadline     = 60 * time.Second
+	establishedLimit = 30 * time.Second
+
+	// FluxNamespace is where Flux and Azure Arc keep their objects.
+	FluxNamespace = "flux-system"
+)
+
+// Flux is source-controller and kustomize-controller as one child process that
+// works on one cluster from outside.
+type Flux struct {
+	Cluster    string
+	Staged     func() string // folder of the staged component, known once it is staged
+	Kubeconfig string        // file with the cluster's administrator
+	Dir        string        // folder for artifacts
+	Registry   string        // see supervisor.Process
+	Env        []string      // environment of the child
+	Log        string        // log file
+	// Port of the artifact server on 127.0.0.1. Artifacts' URLs are kept on
+	// the cluster, so it stays the same.
+	Port int
+	// PortFree returns an error when the port is taken by a stranger.
+	PortFree func() error
+}
+
+// Name of the unit.
+func (f Flux) Name() string { return "flux-" + f.Cluster }
+
+// Unit installs Flux's kinds on the cluster and runs the controllers.
+func (f Flux) Unit(needs ...string) supervisor.Unit {
+	address := net.JoinHostPort("127.0.0.1", strconv.Itoa(f.Port))
+	p := &supervisor.Process{
+		Name:     f.Name(),
+		Env:      append(append([]string{}, f.Env...), "RUNTIME_NAMESPACE="+FluxNamespace),
+		Dir:      f.Dir,
+		Log:      f.Log,
+		Registry: f.Registry,
+		Check:    func(ctx context.Context) error { return listening(ctx, address) },
+	}
+	p.Prepare = func(ctx context.Context) error {
+		p.Path = filepath.Join(f.Staged(), "flux")
+		p.Argv = []string{"flux",
+			"--kubeconfig=" + f.Kubeconfig,
+			"--storage-path=" + filepath.Join(f.Dir, "artifacts"),
+			"--storage-addr=" + address,
+		}
+		if err := os.MkdirAll(filepath.Join(f.Dir, "artifacts"), 0o700); err != nil {
+			return err
+		}
+		if err := f.PortFree(); err != nil {
+			return err
+		}
+		return f.install(ctx)
+	}
+	return supervisor.Unit{Name: f.Name(), Title: "Flux on cluster " + f.Cluster, Needs: needs, Component: p, Deadline: fluxDeadline, Log: f.Log}
+}
+
+var namespaceManifest = fmt.Sprintf(`apiVersion: v1
+kind: Namespace
+metadata:
+  name: %s
+`, FluxNamespace)
+
+var customResourceDefinition = schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"}
+
+// install puts Flux's kinds and its namespace on the cluster and waits until
+// the API server serves the kinds.
+func (f Flux) install(ctx context.Context) error {
+	client, err := cluster.NewClient(f.Kubeconfig, "")
+	if err != nil {
+		return err
+	}
+	if err := client.Apply(ctx, []byte(namespaceManifest)); err != nil {
+		return err
+	}
+	files, err := filepath.Glob(filepath.Join(f.Staged(), "crds", "*.yaml"))
+	if err != nil {
+		return err
+	}
+	if len(files) == 0 {
+		return fmt.Errorf("no custom resource definitions in %s", f.Staged())
+	}
+	slices.Sort(files)
+	var names []string
+	for _, file := range files {
+		b, err := os.ReadFile(file)
+		if err != nil {
+			return err
+		}
+		if err := client.Apply(ctx, b); err != nil {
+			return fmt.Errorf("%s: %w", filepath.Base(file), err)
+		}
+		objects, err := cluster.Decode(b)
+		if err != nil {
+			return fmt.Errorf("%s: %w", filepath.Base(file), err)
+		}
+		for _, o := range objects {
+			names = append(names, o.GetName())
+		}
+	}
+	definitions, err := client.Resource(customResourceDefinition, "")
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		err := wait.For(ctx, "definition "+name, establishedLimit, func(ctx context.Context) error {
+			o, err := definitions.Get(ctx, name, metav1.GetOptions{})
+			if err != nil {
+				return err
+			}
+			return cluster.Condition(o, "Established")
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// local never goes through a proxy.
+var local = &http.Client{Timeout: 5 * time.Second, Transport: &http.Transport{}}
+
+func listening(ctx context.Context, address string) error {
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+address+"/", nil)
+	if err != nil {
+		return err
+	}
+	response, err := local.Do(r)
+	if err != nil {
+		return err
+	}
+	return response.Body.Close()
+}
+
+// Subscription makes a cluster follow a folder of a GitOps repository, as the
+// command `az k8s-configuration flux create` does.
+type Subscription struct {
+	Name     string // of the Flux configuration, e.g. platform-dev
+	URL      string
+	Branch   string
+	Path     string
+	User     string // of the https credentials
+	Token    string
+	Interval time.Duration
+}
+
+// Manifests are the objects that Azure Arc's agent makes for the
+// configuration: the credentials NAME-auth, the GitRepository NAME, and the
+// Kustomization NAME-NAME
+// (learn.microsoft.com/azure/azure-arc/kubernetes/conceptual-gitops-flux2).
+func (s Subscription) Manifests() ([]byte, error) {
+	interval := s.Interval.String()
+	objects := []map[string]any{
+		object("v1", "Secret", s.Name+"-auth", map[string]any{
+			"type":       "Opaque",
+			"stringData": map[string]any{"username": s.User, "password": s.Token},
+		}),
+		object("source.toolkit.fluxcd.io/v1", "GitRepository", s.Name, map[string]any{
+			"spec": map[string]any{
+				"interval":  interval,
+				"url":       s.URL,
+				"ref":       map[string]any{"branch": s.Branch},
+				"secretRef": map[string]any{"name": s.Name + "-auth"},
+			},
+		}),
+		object("kustomize.toolkit.fluxcd.io/v1", "Kustomization", s.Name+"-"+s.Name, map[string]any{
+			"spec": map[string]any{
+				"interval":      interval,
+				"retryInterval": interval,
+				"path":          s.Path,
+				"prune":         true,
+				"sourceRef":     map[string]any{"kind": "GitRepository", "name": s.Name},
+			},
+		}),
+	}
+	var all []byte
+	for _, o := range objects {
+		b, err := json.Marshal(o)
+		if err != nil {
+			return nil, err
+		}
+		all = append(append(all, b...), "\n---\n"...)
+	}
+	return all, nil
+}
+
+func object(apiVersion, kind, name string, rest map[string]any) map[string]any {
+	o := map[string]any{
+		"apiVersion": apiVersion,
+		"kind":       kind,
+		"metadata":   map[string]any{"name": name, "namespace": FluxNamespace},
+	}
+	for k, v := range rest {
+		o[k] = v
+	}
+	return o
+}
+
+var gitRepository = schema.GroupVersionKind{Group: "source.toolkit.fluxcd.io", Version: "v1", Kind: "GitRepository"}
+
+// Subscribe puts the subscription on the cluster and waits until Flux has
+// fetched the repository once. The folder itself need not be there yet.
+func Subscribe(ctx context.Context, client *cluster.Client, s Subscription, limit time.Duration) error {
+	manifests, err := s.Manifests()
+	if err != nil {
+		return err
+	}
+	if err := client.Apply(ctx, manifests); err != nil {
+		return err
+	}
+	repositories, err := client.Resource(gitRepository, FluxNamespace)
+	if err != nil {
+		return err
+	}
+	return wait.For(ctx, "GitRepository "+s.Name, limit, func(ctx context.Context) error {
+		o, err := repositories.Get(ctx, s.Name, metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		return readyNow(o)
+	})
+}
+
+// readyNow is Condition Ready of the present generation.
+func readyNow(o *unstructured.Unstructured) error {
+	observed, _, _ := unstructured.NestedInt64(o.Object, "status", "observedGeneration")
+	if observed != o.GetGeneration() {
+		return fmt.Errorf("%s %s: generation %d not observed yet", o.GetKind(), o.GetName(), o.GetGeneration())
+	}
+	return cluster.Condition(o, "Ready")
+}

@@ -1,0 +1,111 @@
+package sandbox
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// maxSocketPath is the shortest limit on the length of a unix socket's path
+// among the platforms that kalypso runs on (macOS; Linux allows 107).
+const maxSocketPath = 103
+
+// Home is the folder that holds everything of one sandbox. Removing it, once
+// nothing runs in it, removes the sandbox.
+type Home string
+
+// FindHome returns the folder that $KALYPSO_HOME names, or ~/.kalypso.
+func FindHome() (Home, error) {
+	dir := os.Getenv("KALYPSO_HOME")
+	if dir == "" {
+		user, err := os.UserHomeDir()
+		if err != nil {
+			return "", fmt.Errorf("no place for the sandbox: set KALYPSO_HOME to a folder: %w", err)
+		}
+		dir = filepath.Join(user, ".kalypso")
+	}
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return "", fmt.Errorf("KALYPSO_HOME: %w", err)
+	}
+	h := Home(dir)
+	if n := len(h.Socket()); n > maxSocketPath {
+		return "", fmt.Errorf("KALYPSO_HOME %s is too long: its control socket's path has %d characters and the system allows %d; set KALYPSO_HOME to a shorter path", dir, n, maxSocketPath)
+	}
+	return h, nil
+}
+
+// Path returns a path below the folder.
+func (h Home) Path(elem ...string) string {
+	return filepath.Join(append([]string{string(h)}, elem...)...)
+}
+
+// Socket is the daemon's control door.
+func (h Home) Socket() string { return h.Path("daemon.sock") }
+
+// Components is the folder of the unpacked components.
+func (h Home) Components() string { return h.Path("components") }
+
+// Log is the log file of a component.
+func (h Home) Log(component string) string { return h.Path("logs", component+".log") }
+
+// Kubeconfig has a context for each cluster of the sandbox.
+func (h Home) Kubeconfig() string { return h.Path("kubeconfig") }
+
+// Exists tells whether there is a sandbox here.
+func (h Home) Exists() bool {
+	_, err := os.Stat(h.stateFile())
+	return err == nil
+}
+
+func (h Home) stateFile() string { return h.Path("sandbox.json") }
+
+// ErrNoSandbox is returned where a sandbox is needed and none has been made.
+var ErrNoSandbox = errors.New("there is no sandbox yet: run `kalypso up`")
+
+// LoadState reads what is known about the sandbox. It is ErrNoSandbox when
+// none has been made.
+func (h Home) LoadState() (*State, error) {
+	b, err := os.ReadFile(h.stateFile())
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, ErrNoSandbox
+	}
+	if err != nil {
+		return nil, err
+	}
+	var s State
+	if err := json.Unmarshal(b, &s); err != nil {
+		return nil, fmt.Errorf("%s: %w; `kalypso down --delete` removes the sandbox", h.stateFile(), err)
+	}
+	return &s, nil
+}
+
+func (h Home) saveState(s *State) error {
+	b, err := json.MarshalIndent(s, "", "  ")
+	if err != nil {
+		return err
+	}
+	return writeFile(h.stateFile(), append(b, '\n'), 0o600)
+}
+
+// writeFile replaces a file in one step: a reader, or a start after a power
+// cut, sees the old content or the new one.
+func writeFile(path string, content []byte, mode fs.FileMode) error {
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return err
+	}
+	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(f.Name())
+	_, err = f.Write(content)
+	err = errors.Join(err, f.Chmod(mode), f.Sync(), f.Close())
+	if err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	return os.Rename(f.Name(), path)
+}

@@ -1,0 +1,6 @@
+//go:build !linux
+
+package sandbox
+
+// resident is not known here.
+func resident(int) int64 { return 0 }

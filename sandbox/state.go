@@ -1,0 +1,141 @@
+package sandbox
+
+import (
+	"crypto/rand"
+	"encoding/base64"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"math/big"
+	"net"
+	"strconv"
+	"time"
+)
+
+// State is what must stay the same from one start of the sandbox to the next:
+// people have cloned the URLs and logged in with the passwords. It is written
+// once, before anything else of the sandbox exists.
+type State struct {
+	ID       string         `json:"id"`       // random; tells this sandbox's objects from others'
+	Workshop string         `json:"workshop"` // name of the fixtures
+	Provider string         `json:"provider"` // how clusters are made: "embedded"
+	Created  time.Time      `json:"created"`
+	Ports    map[string]int `json:"ports"` // by listener; all on loopback
+
+	Admin     Account `json:"admin"`     // the person at the keyboard
+	Scheduler Account `json:"scheduler"` // the scheduler's own account on the forge
+
+	WebhookSecret string `json:"webhookSecret"`
+	GiteaSecret   string `json:"giteaSecret"`   // Gitea's SECRET_KEY
+	GiteaInternal string `json:"giteaInternal"` // Gitea's INTERNAL_TOKEN
+	GiteaJWT      string `json:"giteaJWT"`      // Gitea's JWT secrets
+}
+
+// Account is a user of the forge.
+type Account struct {
+	User     string `json:"user"`
+	Password string `json:"password"`
+}
+
+// Organisation owns the workshop's repositories on the forge.
+const Organisation = "kalypso"
+
+// listeners are the names of all ports that a sandbox keeps.
+var listeners = []string{"etcd", "etcd-peer", "gitea", "flux", "scheduler", "notifier"}
+
+// newState makes the state of a new sandbox with the given clusters.
+func newState(workshop string, clusters []string, now time.Time) (*State, error) {
+	ports, err := choosePorts(append(append([]string{}, listeners...), clusters...))
+	if err != nil {
+		return nil, err
+	}
+	return &State{
+		ID:            randomHex(8),
+		Workshop:      workshop,
+		Provider:      "embedded",
+		Created:       now.UTC().Truncate(time.Second),
+		Ports:         ports,
+		Admin:         Account{User: "platform", Password: randomText(15)},
+		Scheduler:     Account{User: "kalypso-scheduler", Password: randomText(24)},
+		WebhookSecret: randomText(24),
+		GiteaSecret:   randomText(32),
+		GiteaInternal: randomText(32),
+		GiteaJWT:      randomText(32),
+	}, nil
+}
+
+// ForgeURL is Gitea's address for people and for every URL in a repository.
+func (s *State) ForgeURL() string { return "http://localhost:" + strconv.Itoa(s.Ports["gitea"]) }
+
+// OrgURL is the address below which the workshop's repositories lie.
+func (s *State) OrgURL() string { return s.ForgeURL() + "/" + Organisation }
+
+// address is where a listener is reached.
+func (s *State) address(listener string) string {
+	return net.JoinHostPort("127.0.0.1", strconv.Itoa(s.Ports[listener]))
+}
+
+// The range lies below those that systems hand out to outgoing connections
+// (32768 and up on Linux, 49152 and up elsewhere), so that a port is still
+// free when the sandbox starts again.
+const (
+	firstPort = 20000
+	lastPort  = 31999
+)
+
+// choosePorts picks a free loopback port for each name. All are held open
+// until the last has been chosen, so none is picked twice.
+func choosePorts(names []string) (map[string]int, error) {
+	ports := make(map[string]int, len(names))
+	var held []net.Listener
+	defer func() {
+		for _, l := range held {
+			l.Close()
+		}
+	}()
+	for _, name := range names {
+		var last error
+		for range 100 {
+			n, err := rand.Int(rand.Reader, big.NewInt(lastPort-firstPort+1))
+			if err != nil {
+				return nil, err
+			}
+			port := firstPort + int(n.Int64())
+			l, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
+			if err != nil {
+				last = err
+				continue
+			}
+			held = append(held, l)
+			ports[name] = port
+			break
+		}
+		if ports[name] == 0 {
+			return nil, fmt.Errorf("no free port on 127.0.0.1 between %d and %d: %w", firstPort, lastPort, last)
+		}
+	}
+	return ports, nil
+}
+
+// errPortTaken says that another program listens where the sandbox must.
+func checkPort(listener string, port int) error {
+	l, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
+	if err != nil {
+		return errors.Join(fmt.Errorf("port %d on 127.0.0.1, which this sandbox keeps for %s, is in use by another program: stop that program, or make a new sandbox with `kalypso down --delete` and `kalypso up`", port, listener), err)
+	}
+	return l.Close()
+}
+
+func randomHex(n int) string {
+	b := make([]byte, n)
+	rand.Read(b)
+	return hex.EncodeToString(b)
+}
+
+// randomText is n random bytes in an alphabet that needs no quoting in a
+// shell, a URL or a configuration file.
+func randomText(n int) string {
+	b := make([]byte, n)
+	rand.Read(b)
+	return base64.RawURLEncoding.EncodeToString(b)
+}

@@ -1,0 +1,41 @@
+package sandbox
+
+import (
+	"encoding/json"
+	"time"
+
+	"github.com/kalypso-dev/kalypso/sandbox/supervisor"
+)
+
+// Status is all that `kalypso status` tells.
+type Status struct {
+	Running    bool        `json:"running"`
+	Ready      bool        `json:"ready"` // every component is
+	Home       string      `json:"home"`
+	Workshop   string      `json:"workshop,omitempty"`
+	Version    string      `json:"version,omitempty"` // of the daemon
+	PID        int         `json:"pid,omitempty"`     // of the daemon
+	Since      time.Time   `json:"since,omitzero"`    // when the daemon started
+	ForgeURL   string      `json:"forgeURL,omitempty"`
+	User       string      `json:"user,omitempty"` // who logs in at the forge
+	Clusters   []string    `json:"clusters,omitempty"`
+	Components []Component `json:"components,omitempty"`
+	// Scheduler is the scheduler's own account of the environments; null while
+	// it cannot be asked.
+	Scheduler json.RawMessage `json:"scheduler,omitempty"`
+}
+
+// Component is a part of the sandbox with what it uses.
+type Component struct {
+	supervisor.Status
+	MemoryBytes int64 `json:"memoryBytes,omitempty"` // resident
+}
+
+func ready(all []supervisor.Status) bool {
+	for _, s := range all {
+		if s.State != supervisor.Ready {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,84 @@
+// Package supervisor starts the parts of a sandbox in the order of their
+// needs, as many at once as can be, and keeps them running.
+//
+// A part is a Component. The supervisor calls it in this order and never calls
+// two of its methods at once:
+//
+//	                 ┌──────────── crashed, or asked to repair ───────────┐
+//	                 ▼                                                    │
+//	waiting ──► Init ──► Start ──► Ready ──► (ready) ──► Exited() ────────┤
+//	                                                                      │
+//	                                              Stop ◄── asked to stop ─┘
+//
+// A component that ends by itself is started again, after a pause that grows
+// with each crash. Five crashes within a minute make it failed, and so does an
+// error of Init; a failed component stays so until Repair. What needs it
+// waits. What was ready before stays as it is: a component must survive that
+// something it needs goes away for a while.
+package supervisor
+
+import (
+	"context"
+	"time"
+)
+
+// Component is one part of the sandbox: a child process, something served by
+// this process, or a task that is done once.
+type Component interface {
+	// Init prepares what Start needs on disk. It is called before every Start
+	// and must do nothing where there is nothing to do.
+	Init(ctx context.Context) error
+	// Start sets the component going and returns at once.
+	Start(ctx context.Context) error
+	// Ready returns nil as soon as the component does its work, and an error
+	// that names what is not so yet otherwise. It is asked again until then.
+	Ready(ctx context.Context) error
+	// Exited is closed when the component ends by itself. It is nil for one
+	// that has nothing to end. It is asked for after each Start.
+	Exited() <-chan struct{}
+	// Stop ends the component and returns when it has ended. It may be called
+	// in every state, also on a component that was never started.
+	Stop(ctx context.Context) error
+}
+
+// Unit places a component among the others.
+type Unit struct {
+	Name      string
+	Title     string   // what it is or does, for people
+	Needs     []string // units that must be ready first
+	Component Component
+	// Deadline is how long Init, Start and Ready may take together.
+	Deadline time.Duration
+	// Log is the component's log file; "" when it has none.
+	Log string
+}
+
+// State of a unit.
+type State string
+
+const (
+	Waiting    State = "waiting"    // for what it needs
+	Starting   State = "starting"   // Init, Start, or not ready yet
+	Ready      State = "ready"      //
+	Restarting State = "restarting" // crashed; pausing before the next start
+	Failed     State = "failed"     // given up until Repair
+	Stopping   State = "stopping"   //
+	Stopped    State = "stopped"    //
+)
+
+// Status is a unit at one moment.
+type Status struct {
+	Name     string        `json:"name"`
+	Title    string        `json:"title"`
+	State    State         `json:"state"`
+	Since    time.Time     `json:"since"`
+	Took     time.Duration `json:"tookNanoseconds,omitempty"` // from the first step to ready
+	PID      int           `json:"pid,omitempty"`
+	Restarts int           `json:"restarts,omitempty"`
+	Reason   string        `json:"reason,omitempty"` // last reason for not being ready
+	LogTail  []string      `json:"logTail,omitempty"`
+	Log      string        `json:"log,omitempty"`
+}
+
+// hasPID is implemented by components that are a process.
+type hasPID interface{ PID() int }

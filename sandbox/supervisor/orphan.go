@@ -1,0 +1,74 @@
+package supervisor
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+	"time"
+)
+
+const orphanGrace = 5 * time.Second
+
+// identity tells a process from another that got the same ID later.
+type identity struct {
+	PID     int    `json:"pid"`
+	Started string `json:"started"` // in the system's own terms; only compared
+}
+
+func identityFile(dir, name string) string { return filepath.Join(dir, name+".json") }
+
+func register(dir, name string, pid int) error {
+	started, err := startTime(pid)
+	if err != nil {
+		// it has ended already: nothing to remember
+		return nil
+	}
+	b, err := json.Marshal(identity{pid, started})
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	return os.WriteFile(identityFile(dir, name), b, 0o600)
+}
+
+func unregister(dir, name string) { _ = os.Remove(identityFile(dir, name)) }
+
+// EndOrphan kills the process that an earlier supervisor registered under name
+// and did not live to stop, with the process group it leads. A process that
+// merely has its ID now is left alone.
+func EndOrphan(dir, name string) error {
+	b, err := os.ReadFile(identityFile(dir, name))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	var id identity
+	if json.Unmarshal(b, &id) != nil {
+		// written halfway when the power went: no process of then is left
+		unregister(dir, name)
+		return nil
+	}
+	same := func() bool {
+		started, err := startTime(id.PID)
+		return err == nil && started == id.Started
+	}
+	deadline := time.Now().Add(orphanGrace)
+	for same() {
+		_ = syscall.Kill(-id.PID, syscall.SIGKILL)
+		_ = syscall.Kill(id.PID, syscall.SIGKILL)
+		if time.Now().After(deadline) {
+			return fmt.Errorf("process %d (%s) of an earlier run does not end after %s: end it by hand", id.PID, name, orphanGrace)
+		}
+		time.Sleep(readyPoll)
+	}
+	unregister(dir, name)
+	return nil
+}

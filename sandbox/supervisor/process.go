@@ -1,0 +1,145 @@
+package supervisor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// stopGrace is how long a process may take to end after it has been asked to;
+// then it is killed.
+const stopGrace = 8 * time.Second
+
+// Process is a component that is a child process. It dies with this process,
+// however this process ends.
+type Process struct {
+	Name string
+	Path string   // program
+	Argv []string // with argv[0]; Path when empty
+	Env  []string // whole environment
+	Dir  string   // working folder
+	Log  string   // file that gets stdout and stderr
+	// Registry is a folder where the process's identity is kept while it runs,
+	// so that a later supervisor can end it if it has been orphaned.
+	Registry string
+	// Prepare does what Init is for; may be nil.
+	Prepare func(ctx context.Context) error
+	// Check does what Ready is for; nil means ready when started.
+	Check func(ctx context.Context) error
+	// Kill ends the process at once instead of asking it first, for programs
+	// that do not listen.
+	Kill bool
+
+	mu     sync.Mutex
+	cmd    *exec.Cmd
+	exited chan struct{}
+}
+
+var _ Component = (*Process)(nil)
+
+// Init ends an orphan of an earlier run, then prepares.
+func (p *Process) Init(ctx context.Context) error {
+	if err := EndOrphan(p.Registry, p.Name); err != nil {
+		return err
+	}
+	if p.Prepare == nil {
+		return nil
+	}
+	return p.Prepare(ctx)
+}
+
+// Start launches the process with its output going to the log file.
+func (p *Process) Start(context.Context) error {
+	if err := os.MkdirAll(filepath.Dir(p.Log), 0o700); err != nil {
+		return err
+	}
+	log, err := openLog(p.Log)
+	if err != nil {
+		return err
+	}
+	defer log.Close()
+	cmd := &exec.Cmd{Path: p.Path, Args: p.Argv, Env: p.Env, Dir: p.Dir, Stdout: log, Stderr: log}
+	if len(cmd.Args) == 0 {
+		cmd.Args = []string{p.Path}
+	}
+	cmd.SysProcAttr = childAttributes()
+	if err := spawn(cmd); err != nil {
+		return fmt.Errorf("start %s: %w", p.Path, err)
+	}
+	exited := make(chan struct{})
+	p.mu.Lock()
+	p.cmd, p.exited = cmd, exited
+	p.mu.Unlock()
+	err = register(p.Registry, p.Name, cmd.Process.Pid)
+	go func() {
+		// the exit status is in the log of whoever cares; that it ended is what counts
+		_ = cmd.Wait()
+		unregister(p.Registry, p.Name)
+		close(exited)
+	}()
+	if err != nil {
+		return errors.Join(err, p.Stop(context.Background()))
+	}
+	return nil
+}
+
+// Ready asks the check.
+func (p *Process) Ready(ctx context.Context) error {
+	if p.Check == nil {
+		return nil
+	}
+	return p.Check(ctx)
+}
+
+// Exited is closed when the process has ended.
+func (p *Process) Exited() <-chan struct{} {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.exited
+}
+
+// PID returns the process's ID, or 0.
+func (p *Process) PID() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.cmd == nil {
+		return 0
+	}
+	return p.cmd.Process.Pid
+}
+
+// Stop asks the process to end, and kills it and its own children when it has
+// not after a while.
+func (p *Process) Stop(ctx context.Context) error {
+	p.mu.Lock()
+	cmd, exited := p.cmd, p.exited
+	p.mu.Unlock()
+	if cmd == nil {
+		return nil
+	}
+	group := -cmd.Process.Pid
+	grace := time.NewTimer(stopGrace)
+	defer grace.Stop()
+	if !p.Kill {
+		_ = syscall.Kill(cmd.Process.Pid, syscall.SIGTERM)
+		select {
+		case <-exited:
+		case <-grace.C:
+		case <-ctx.Done():
+		}
+	}
+	// also after a good end: what it has left behind must not outlive it
+	_ = syscall.Kill(group, syscall.SIGKILL)
+	select {
+	case <-exited:
+		return nil
+	case <-time.After(stopGrace):
+		return fmt.Errorf("process %d does not end", cmd.Process.Pid)
+	}
+}

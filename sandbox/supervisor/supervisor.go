@@ -1,0 +1,331 @@
+package supervisor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync"
+	"time"
+)
+
+const (
+	readyPoll     = 20 * time.Millisecond
+	crashWindow   = time.Minute
+	crashLimit    = 5
+	firstPause    = 200 * time.Millisecond
+	longestPause  = 5 * time.Second
+	logTailLines  = 12
+	stopLimit     = 20 * time.Second
+	subscriberCap = 256
+)
+
+// Supervisor runs units. The zero value is of no use; call New.
+type Supervisor struct {
+	log   *slog.Logger
+	units []*unit
+
+	mu          sync.Mutex
+	subscribers map[chan Status]struct{}
+}
+
+type unit struct {
+	Unit
+	needs  []*unit
+	repair chan struct{} // a request to leave Failed
+
+	// guarded by Supervisor.mu
+	status Status
+	ready  chan struct{} // closed when the unit has been ready once
+
+	crashes []time.Time // only touched by the unit's own goroutine
+}
+
+// New checks that the needs of the units name units, without a cycle.
+func New(log *slog.Logger, units ...Unit) (*Supervisor, error) {
+	s := &Supervisor{log: log, subscribers: map[chan Status]struct{}{}}
+	byName := map[string]*unit{}
+	for _, u := range units {
+		// needs must stand before: that is the order of starting, and rules out cycles
+		n := &unit{Unit: u, repair: make(chan struct{}, 1), ready: make(chan struct{})}
+		n.status = Status{Name: u.Name, Title: u.Title, State: Waiting, Since: time.Now(), Log: u.Log}
+		for _, need := range u.Needs {
+			d, ok := byName[need]
+			if !ok {
+				return nil, fmt.Errorf("unit %s needs %s, which no unit before it is", u.Name, need)
+			}
+			n.needs = append(n.needs, d)
+		}
+		if byName[u.Name] != nil {
+			return nil, fmt.Errorf("two units are named %s", u.Name)
+		}
+		byName[u.Name] = n
+		s.units = append(s.units, n)
+	}
+	return s, nil
+}
+
+// Run starts everything and keeps it running until ctx ends; then it stops
+// everything, last started first, and returns the errors of stopping.
+func (s *Supervisor) Run(ctx context.Context) error {
+	var running sync.WaitGroup
+	for _, u := range s.units {
+		running.Go(func() { s.keep(ctx, u) })
+	}
+	running.Wait()
+	return s.stop()
+}
+
+// stop ends the units in layers: a unit once nothing that needs it runs.
+func (s *Supervisor) stop() error {
+	ctx, cancel := context.WithTimeout(context.Background(), stopLimit)
+	defer cancel()
+	var all []error
+	var mu sync.Mutex
+	stopped := map[*unit]chan struct{}{}
+	for _, u := range s.units {
+		stopped[u] = make(chan struct{})
+	}
+	var wait sync.WaitGroup
+	for _, u := range s.units {
+		wait.Go(func() {
+			defer close(stopped[u])
+			for _, other := range s.units {
+				if slices.Contains(other.needs, u) {
+					<-stopped[other]
+				}
+			}
+			s.set(u, func(st *Status) { st.State = Stopping })
+			err := u.Component.Stop(ctx)
+			s.set(u, func(st *Status) { st.State, st.PID = Stopped, 0 })
+			if err != nil {
+				mu.Lock()
+				all = append(all, fmt.Errorf("stop %s: %w", u.Name, err))
+				mu.Unlock()
+			}
+		})
+	}
+	wait.Wait()
+	return errors.Join(all...)
+}
+
+// keep brings one unit up, and up again, until ctx ends.
+func (s *Supervisor) keep(ctx context.Context, u *unit) {
+	for _, need := range u.needs {
+		select {
+		case <-need.ready:
+		case <-ctx.Done():
+			return
+		}
+	}
+	for ctx.Err() == nil {
+		err := s.bringUp(ctx, u)
+		if ctx.Err() != nil {
+			return
+		}
+		if err == nil {
+			if exited := u.Component.Exited(); exited == nil {
+				select {
+				case <-ctx.Done():
+				case <-u.repair: // ready: nothing to repair
+				}
+				continue
+			} else {
+				select {
+				case <-ctx.Done():
+					return
+				case <-exited:
+					err = errors.New("ended by itself")
+				}
+			}
+		}
+		if !s.afterFailure(ctx, u, err) {
+			return
+		}
+	}
+}
+
+// bringUp takes a unit from nothing to ready.
+func (s *Supervisor) bringUp(ctx context.Context, u *unit) error {
+	if s.isReady(u) {
+		return nil
+	}
+	began := time.Now()
+	s.set(u, func(st *Status) { st.State, st.PID = Starting, 0 })
+	ctx, cancel := context.WithTimeout(ctx, u.Deadline)
+	defer cancel()
+	if err := u.Component.Init(ctx); err != nil {
+		return err
+	}
+	if err := u.Component.Start(ctx); err != nil {
+		return err
+	}
+	s.set(u, func(st *Status) { st.PID = pidOf(u.Component) })
+	exited := u.Component.Exited()
+	tick := time.NewTicker(readyPoll)
+	defer tick.Stop()
+	for {
+		last := u.Component.Ready(ctx)
+		if last == nil {
+			break
+		}
+		s.set(u, func(st *Status) { st.Reason = last.Error() })
+		select {
+		case <-exited:
+			return fmt.Errorf("ended before it was ready: %w", last)
+		case <-ctx.Done():
+			return fmt.Errorf("not ready after %s: %w", u.Deadline, last)
+		case <-tick.C:
+		}
+	}
+	s.set(u, func(st *Status) {
+		st.State, st.Took, st.Reason, st.LogTail = Ready, time.Since(began), "", nil
+	})
+	s.log.Info("ready", "component", u.Name, "took", time.Since(began).Round(time.Millisecond))
+	return nil
+}
+
+// afterFailure decides between another start and giving up. It returns false
+// when ctx has ended.
+func (s *Supervisor) afterFailure(ctx context.Context, u *unit, cause error) bool {
+	stop, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopLimit)
+	defer cancel()
+	if err := u.Component.Stop(stop); err != nil {
+		cause = errors.Join(cause, err)
+	}
+	now := time.Now()
+	u.crashes = append(u.crashes, now)
+	u.crashes = slices.DeleteFunc(u.crashes, func(t time.Time) bool { return now.Sub(t) > crashWindow })
+	tail := Tail(u.Log, logTailLines)
+	var permanent *PermanentError
+	if len(u.crashes) >= crashLimit || errors.As(cause, &permanent) {
+		s.log.Error("failed", "component", u.Name, "reason", cause, "crashes", len(u.crashes))
+		s.set(u, func(st *Status) {
+			st.State, st.PID, st.Reason, st.LogTail = Failed, 0, cause.Error(), tail
+		})
+		select {
+		case <-u.repair:
+			u.crashes = nil
+			return true
+		case <-ctx.Done():
+			return false
+		}
+	}
+	pause := min(firstPause<<(len(u.crashes)-1), longestPause)
+	s.log.Warn("restarting", "component", u.Name, "reason", cause, "pause", pause)
+	s.set(u, func(st *Status) {
+		st.State, st.PID, st.Reason, st.LogTail = Restarting, 0, cause.Error(), tail
+		st.Restarts++
+	})
+	select {
+	case <-time.After(pause):
+		return true
+	case <-u.repair:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// Repair starts every failed unit again.
+func (s *Supervisor) Repair() {
+	for _, u := range s.units {
+		if st := s.statusOf(u); st.State == Failed || st.State == Restarting {
+			select {
+			case u.repair <- struct{}{}:
+			default:
+			}
+		}
+	}
+}
+
+// Status returns all units in the order in which they were given to New.
+func (s *Supervisor) Status() []Status {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.statusLocked()
+}
+
+func (s *Supervisor) statusLocked() []Status {
+	all := make([]Status, len(s.units))
+	for i, u := range s.units {
+		all[i] = u.status
+	}
+	return all
+}
+
+// Watch returns the present status of all units, and a channel of every change
+// from then on. A receiver that falls far behind loses the oldest changes, so
+// it must not count them. The channel is closed by cancel.
+func (s *Supervisor) Watch() (now []Status, changes <-chan Status, cancel func()) {
+	c := make(chan Status, subscriberCap)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.subscribers[c] = struct{}{}
+	var once sync.Once
+	return s.statusLocked(), c, func() {
+		once.Do(func() {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			delete(s.subscribers, c)
+			close(c)
+		})
+	}
+}
+
+func (s *Supervisor) isReady(u *unit) bool { return s.statusOf(u).State == Ready }
+
+func (s *Supervisor) statusOf(u *unit) Status {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return u.status
+}
+
+// set changes a unit's status and tells the subscribers, unless nothing has
+// changed.
+func (s *Supervisor) set(u *unit, change func(*Status)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	before := u.status
+	change(&u.status)
+	if u.status.State != before.State {
+		u.status.Since = time.Now()
+		if u.status.State == Ready {
+			select {
+			case <-u.ready:
+			default:
+				close(u.ready)
+			}
+		}
+	} else if u.status.Reason == before.Reason && u.status.PID == before.PID {
+		return
+	}
+	for c := range s.subscribers {
+		for sent := false; !sent; {
+			select {
+			case c <- u.status:
+				sent = true
+			default:
+				select {
+				case <-c:
+				default:
+				}
+			}
+		}
+	}
+}
+
+func pidOf(c Component) int {
+	if p, ok := c.(hasPID); ok {
+		return p.PID()
+	}
+	return 0
+}
+
+// PermanentError is an error that another try cannot mend, such as a port that
+// another program holds: the unit fails at once.
+type PermanentError struct{ Err error }
+
+func (e *PermanentError) Error() string { return e.Err.Error() }
+func (e *PermanentError) Unwrap() error { return e.Err }

@@ -1,0 +1,253 @@
+package sandbox
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/kalypso-dev/kalypso/fixtures"
+	"github.com/kalypso-dev/kalypso/sandbox/cluster"
+	"github.com/kalypso-dev/kalypso/sandbox/components"
+	"github.com/kalypso-dev/kalypso/sandbox/git"
+	"github.com/kalypso-dev/kalypso/sandbox/gitops"
+	"github.com/kalypso-dev/kalypso/sandbox/supervisor"
+)
+
+const (
+	stageDeadline        = 2 * time.Minute
+	repositoriesDeadline = 2 * time.Minute
+	subscribeDeadline    = 60 * time.Second
+	// subscriptionInterval is the tutorials' own; a webhook is faster
+	subscriptionInterval = 10 * time.Second
+)
+
+// world is everything that the daemon runs, put together.
+type world struct {
+	home     Home
+	state    *State
+	workshop workshop
+	log      *slog.Logger
+
+	embedded cluster.Embedded
+	gitea    git.Gitea
+
+	mu      sync.Mutex
+	clients map[string]*cluster.Client
+}
+
+func newWorld(h Home, s *State, w workshop, log *slog.Logger) *world {
+	env := childEnvironment(h)
+	staged := func(name string) func() string {
+		return func() string { return components.Path(h.Components(), name) }
+	}
+	free := func(listener string) error {
+		if err := checkPort(listener, s.Ports[listener]); err != nil {
+			return &supervisor.PermanentError{Err: err}
+		}
+		return nil
+	}
+	return &world{
+		home: h, state: s, workshop: w, log: log,
+		clients: map[string]*cluster.Client{},
+		embedded: cluster.Embedded{
+			Program:  func() string { return filepath.Join(staged("kube")(), "kube") },
+			Dir:      h.Path("clusters"),
+			Registry: h.Path("children"),
+			Env:      env,
+			Log:      h.Log,
+			PortFree: free,
+		},
+		gitea: git.Gitea{
+			Staged:   staged("gitea"),
+			Dir:      h.Path("gitea"),
+			Registry: h.Path("children"),
+			Env:      env,
+			Log:      h.Log("gitea"),
+			URL:      s.ForgeURL(),
+			Port:     s.Ports["gitea"],
+			Secret:   s.GiteaSecret,
+			Internal: s.GiteaInternal,
+			JWT:      s.GiteaJWT,
+			PortFree: func() error { return free("gitea") },
+		},
+	}
+}
+
+// units are the parts of the sandbox, each after those that it needs.
+func (w *world) units() []supervisor.Unit {
+	s := w.state
+	etcd := w.embedded.Etcd(s.Ports["etcd"], s.Ports["etcd-peer"])
+	etcd.Needs = []string{"components"}
+	gitea := w.gitea.Unit()
+	gitea.Needs = []string{"components"}
+	units := []supervisor.Unit{
+		{
+			Name: "components", Title: "unpack the programs", Deadline: stageDeadline,
+			Component: supervisor.Task{Run: w.stage},
+		},
+		etcd,
+		gitea,
+	}
+	for _, c := range w.workshop.clusters {
+		plane := w.embedded.ControlPlane(c.name, s.Ports[c.name], s.Ports["etcd"])
+		// it waits for etcd itself: both load their large program at once
+		plane.Needs = []string{"components"}
+		units = append(units, plane)
+	}
+	units = append(units,
+		supervisor.Unit{
+			Name: "kubeconfig", Title: "contexts of the clusters", Needs: w.workshop.clusterNames(), Deadline: subscribeDeadline,
+			Component: supervisor.Task{Run: w.writeKubeconfig},
+		},
+		supervisor.Unit{
+			Name: "repositories", Title: "the workshop's repositories", Needs: []string{"gitea"}, Deadline: repositoriesDeadline,
+			Component: supervisor.Task{Run: w.fillForge},
+		},
+		supervisor.Unit{
+			Name: "notifier", Title: "tells the reconcilers of pushes", Deadline: subscribeDeadline,
+			Component: &gitops.Notifier{Address: s.address("notifier"), Secret: s.WebhookSecret, Clusters: w.followers, Log: w.log},
+		},
+		w.schedulerUnit("repositories"),
+	)
+	for _, c := range w.workshop.clusters {
+		flux := gitops.Flux{
+			Cluster:    c.name,
+			Staged:     func() string { return components.Path(w.home.Components(), "flux") },
+			Kubeconfig: w.embedded.AdminKubeconfig(c.name),
+			Dir:        w.home.Path("flux", c.name),
+			Registry:   w.home.Path("children"),
+			Env:        childEnvironment(w.home),
+			Log:        w.home.Log("flux-" + c.name),
+			Port:       s.Ports["flux"],
+			PortFree: func() error {
+				if err := checkPort("flux", s.Ports["flux"]); err != nil {
+					return &supervisor.PermanentError{Err: err}
+				}
+				return nil
+			},
+		}
+		units = append(units, flux.Unit(c.name), supervisor.Unit{
+			Name: "subscription-" + c.name, Title: "cluster follows the GitOps repository",
+			Needs: []string{flux.Name(), "repositories"}, Deadline: subscribeDeadline,
+			Component: supervisor.Task{Run: func(ctx context.Context) error { return w.subscribe(ctx, c) }},
+		})
+	}
+	return units
+}
+
+func (w *world) stage(ctx context.Context) error {
+	if err := os.MkdirAll(w.home.Path("tmp"), 0o700); err != nil {
+		return err
+	}
+	err := components.Stage(ctx, w.home.Components())
+	if err != nil {
+		return &supervisor.PermanentError{Err: err}
+	}
+	return components.Prune(w.home.Components())
+}
+
+func (w *world) writeKubeconfig(context.Context) error {
+	b, err := w.embedded.MergeKubeconfigs(w.workshop.clusterNames())
+	if err != nil {
+		return err
+	}
+	return writeFile(w.home.Kubeconfig(), b, 0o600)
+}
+
+// hookEvents are the pushes and everything that can change a pull request or
+// an issue of the scheduler's.
+var hookEvents = []string{"push", "create", "delete", "pull_request", "pull_request_label", "issues"}
+
+func (w *world) fillForge(ctx context.Context) error {
+	content, err := fixtures.Load(w.workshop.name, w.state.OrgURL())
+	if err != nil {
+		return err
+	}
+	return w.gitea.Ensure(ctx, git.Setup{
+		Organisation: Organisation,
+		Admin:        git.Account{User: w.state.Admin.User, Password: w.state.Admin.Password, Admin: true},
+		Scheduler:    git.Account{User: w.state.Scheduler.User, Password: w.state.Scheduler.Password},
+		Repositories: content.Repositories,
+		Hooks: []git.Hook{
+			{URL: "http://" + w.state.address("scheduler") + schedulerHookPath, Secret: w.state.WebhookSecret, Events: hookEvents},
+			{URL: "http://" + w.state.address("notifier") + "/", Secret: w.state.WebhookSecret, Events: []string{"push"}},
+		},
+	})
+}
+
+// client is made once per cluster; it costs a read of all the cluster's kinds.
+func (w *world) client(name string) (*cluster.Client, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if c := w.clients[name]; c != nil {
+		return c, nil
+	}
+	c, err := cluster.NewClient(w.embedded.AdminKubeconfig(name), "")
+	if err != nil {
+		return nil, fmt.Errorf("cluster %s: %w", name, err)
+	}
+	w.clients[name] = c
+	return c, nil
+}
+
+func (w *world) followers() []*cluster.Client {
+	var all []*cluster.Client
+	for _, c := range w.workshop.clusters {
+		client, err := w.client(c.name)
+		if err != nil {
+			w.log.Warn("cluster not told of a push", "cluster", c.name, "reason", err)
+			continue
+		}
+		all = append(all, client)
+	}
+	return all
+}
+
+func (w *world) subscribe(ctx context.Context, c clusterSpec) error {
+	client, err := w.client(c.name)
+	if err != nil {
+		return err
+	}
+	token, err := os.ReadFile(w.gitea.TokenFile(git.FluxToken))
+	if err != nil {
+		return err
+	}
+	for _, sub := range c.subscriptions {
+		err := gitops.Subscribe(ctx, client, gitops.Subscription{
+			Name:     sub.name,
+			URL:      w.state.OrgURL() + "/" + sub.repository,
+			Branch:   sub.branch,
+			Path:     sub.path,
+			User:     "flux",
+			Token:    string(token),
+			Interval: subscriptionInterval,
+		}, subscribeDeadline)
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// passedOn are the variables of the person's environment that children get.
+// Everything else stays out: a proxy would catch calls between the parts, and
+// settings of git, Go or Kubernetes would change what they do.
+var passedOn = []string{"PATH", "TZ", "LANG", "LC_ALL", "SSL_CERT_FILE", "SSL_CERT_DIR"}
+
+func childEnvironment(h Home) []string {
+	env := []string{"HOME=" + string(h), "TMPDIR=" + h.Path("tmp")}
+	for _, kv := range os.Environ() {
+		name, _, _ := strings.Cut(kv, "=")
+		for _, p := range passedOn {
+			if name == p {
+				env = append(env, kv)
+			}
+		}
+	}
+	return env
+}
