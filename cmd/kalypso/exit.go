@@ -1,0 +1,59 @@
+package main
+
+import (
+	"errors"
+
+	"github.com/kalypso-dev/kalypso/sandbox"
+	"github.com/kalypso-dev/kalypso/sandbox/components"
+	"github.com/kalypso-dev/kalypso/scenarios"
+	"github.com/spf13/cobra"
+)
+
+const (
+	exitOK          = 0
+	exitFailure     = 1
+	exitUsage       = 2
+	exitPreflight   = 5
+	exitScenario    = 6
+	exitInterrupted = 130
+)
+
+// silentError is a failure that has been shown already.
+type silentError struct{ error }
+
+func (e *silentError) Unwrap() error { return e.error }
+
+// exitCode is the one place where errors become exit codes.
+func exitCode(err error) int {
+	var usage *sandbox.UsageError
+	var preflight *sandbox.PreflightError
+	var check *scenarios.CheckError
+	switch {
+	case errors.As(err, &usage):
+		return exitUsage
+	case errors.As(err, &preflight), errors.Is(err, components.ErrNoPayload):
+		return exitPreflight
+	case errors.As(err, &check):
+		return exitScenario
+	default:
+		return exitFailure
+	}
+}
+
+func exitCodesTopic() *cobra.Command {
+	return &cobra.Command{
+		Use:   "exit-codes",
+		Short: "What the exit codes mean",
+		Long: `kalypso exits with
+
+    0  done
+    1  something failed
+    2  it was called wrongly
+    3  the plan has changes (where a command promises to tell)
+    4  a forge or a cloud refused the credentials
+    5  this machine lacks something: see the message
+    6  a scenario's check failed
+    7  something waited for did not come in time
+  130  interrupted`,
+	}
+}

@@ -1,0 +1,99 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// call runs kalypso in an empty home.
+func call(t *testing.T, args ...string) (code int, out, talk string) {
+	t.Helper()
+	if os.Getenv("KALYPSO_HOME") == "" || !strings.HasPrefix(os.Getenv("KALYPSO_HOME"), os.TempDir()) {
+		t.Setenv("KALYPSO_HOME", filepath.Join(t.TempDir(), "home"))
+	}
+	var stdout, stderr bytes.Buffer
+	code = run(t.Context(), args, strings.NewReader(""), &stdout, &stderr)
+	return code, stdout.String(), stderr.String()
+}
+
+func TestMistakesAreSaidOnceWithTheirExitCode(t *testing.T) {
+	for _, c := range []struct {
+		args []string
+		code int
+		says string
+	}{
+		{[]string{"up", "--nope"}, exitUsage, "unknown flag: --nope"},
+		{[]string{"up", "now"}, exitUsage, "usage: kalypso up"},
+		{[]string{"up", "--workshop", "nope"}, exitUsage, "basic-inference"},
+		{[]string{"frobnicate"}, exitUsage, `unknown command "frobnicate"`},
+		{[]string{"status"}, exitFailure, "run `kalypso up`"},
+		{[]string{"status", "-o", "xml"}, exitUsage, "choose text or json"},
+		{[]string{"credentials"}, exitFailure, "run `kalypso up`"},
+		{[]string{"kubectl", "get", "ns"}, exitFailure, "run `kalypso up`"},
+		{[]string{"kubeconfig"}, exitFailure, "run `kalypso up`"},
+		{[]string{"logs", "gitea"}, exitFailure, "run `kalypso up`"},
+		{[]string{"logs"}, exitUsage, "usage: kalypso logs COMPONENT"},
+		{[]string{"scheduler", "run"}, exitUsage, "--config FILE is needed"},
+		{[]string{"scheduler", "run", "--config", "/none"}, exitFailure, "/none"},
+	} {
+		code, out, talk := call(t, c.args...)
+		if code != c.code {
+			t.Errorf("%v: exit code %d, want %d", c.args, code, c.code)
+		}
+		if out != "" {
+			t.Errorf("%v: an error on stdout: %q", c.args, out)
+		}
+		if strings.Count(talk, c.says) != 1 {
+			t.Errorf("%v says %q, want once %q", c.args, talk, c.says)
+		}
+	}
+}
+
+func TestDownWithoutSandbox(t *testing.T) {
+	code, _, talk := call(t, "down", "--delete")
+	if code != exitOK || !strings.Contains(talk, "Nothing to do") {
+		t.Errorf("exit code %d, says %q", code, talk)
+	}
+}
+
+func TestVersionAsJSON(t *testing.T) {
+	code, out, _ := call(t, "version", "-o", "json")
+	var v struct{ Kalypso, Platform string }
+	if err := json.Unmarshal([]byte(out), &v); code != exitOK || err != nil || v.Kalypso != version {
+		t.Errorf("exit code %d, %q: %v", code, out, err)
+	}
+}
+
+// TestWithoutPayload is about a kalypso built by plain `go build`, as this
+// test is.
+func TestWithoutPayload(t *testing.T) {
+	code, _, talk := call(t, "up")
+	if code != exitPreflight || !strings.Contains(talk, "make build") {
+		t.Errorf("exit code %d, says %q", code, talk)
+	}
+	if code, out, _ := call(t, "version"); code != exitOK || !strings.HasPrefix(out, "kalypso") {
+		t.Errorf("version: exit code %d, %q", code, out)
+	}
+}
+
+func TestHelpNamesEveryCommand(t *testing.T) {
+	code, out, _ := call(t, "--help")
+	if code != exitOK {
+		t.Fatalf("exit code %d", code)
+	}
+	for _, name := range []string{"up", "down", "status", "credentials", "kubectl", "kubeconfig", "logs", "scenario", "scheduler", "version", "licenses"} {
+		if !strings.Contains(out, "  "+name+" ") {
+			t.Errorf("help does not name %s", name)
+		}
+	}
+	if !strings.Contains(out, "kalypso exit-codes ") {
+		t.Error("help does not name the topic exit-codes")
+	}
+	if strings.Contains(out, "daemon ") {
+		t.Error("help names the daemon, which nobody calls")
+	}
+}

@@ -1,0 +1,112 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+
+	"github.com/kalypso-dev/kalypso/sandbox"
+	"github.com/spf13/cobra"
+)
+
+// version is set by the linker.
+var version = "devel"
+
+// app is what every command needs: where to talk, and where the sandbox is.
+// Data goes to out, talk to err.
+type app struct {
+	in       io.Reader
+	out, err io.Writer
+}
+
+// home is looked up when a command needs it: most mistakes in it concern no
+// other command.
+func (a *app) home() (sandbox.Home, error) { return sandbox.FindHome() }
+
+func (a *app) talk(format string, args ...any) { fmt.Fprintf(a.err, format+"\n", args...) }
+
+// run is the whole program; it returns the exit code.
+func run(ctx context.Context, args []string, in io.Reader, out, err io.Writer) int {
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	a := &app{in: in, out: out, err: err}
+	cmd := newRoot(a)
+	cmd.SetArgs(args)
+	cmd.SetIn(in)
+	cmd.SetOut(out)
+	cmd.SetErr(err)
+	failure := cmd.ExecuteContext(ctx)
+	if failure == nil {
+		return exitOK
+	}
+	var silent *silentError
+	if !errors.As(failure, &silent) {
+		a.talk("kalypso: %v", failure)
+	}
+	if ctx.Err() != nil {
+		return exitInterrupted
+	}
+	return exitCode(failure)
+}
+
+func newRoot(a *app) *cobra.Command {
+	root := &cobra.Command{
+		Use:   "kalypso",
+		Short: "The Kalypso workload orchestration pattern on one machine",
+		Long: `kalypso brings up clusters, a git forge with a workshop's repositories, Flux
+and the Kalypso scheduler on this machine, and runs the tutorials on them.
+
+Begin with:  kalypso up
+Then:        kalypso scenario list`,
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		Args:          aCommand,
+		RunE:          func(c *cobra.Command, _ []string) error { return c.Help() },
+	}
+	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
+		return &sandbox.UsageError{Message: fmt.Sprintf("%v\nSee `%s --help`.", err, c.CommandPath())}
+	})
+	root.AddGroup(
+		&cobra.Group{ID: "sandbox", Title: "The sandbox:"},
+		&cobra.Group{ID: "learn", Title: "Tutorials and tests:"},
+		&cobra.Group{ID: "scheduler", Title: "The scheduler:"},
+	)
+	add := func(group string, commands ...*cobra.Command) {
+		for _, c := range commands {
+			c.GroupID = group
+			root.AddCommand(c)
+		}
+	}
+	add("sandbox", newUp(a), newStatus(a), newDown(a), newCredentials(a), newKubectl(a), newKubeconfig(a), newLogs(a))
+	add("learn", newScenario(a))
+	add("scheduler", newScheduler(a))
+	root.AddCommand(newVersion(a), newLicenses(a), newDaemon(), exitCodesTopic())
+	return root
+}
+
+// aCommand is the argument check of commands that only hold others.
+func aCommand(c *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	message := fmt.Sprintf("unknown command %q for %q", args[0], c.CommandPath())
+	if near := c.SuggestionsFor(args[0]); len(near) > 0 {
+		message += ", did you mean " + strings.Join(near, " or ") + "?"
+	}
+	return &sandbox.UsageError{Message: message + fmt.Sprintf("\nSee `%s --help`.", c.CommandPath())}
+}
+
+// onlyArgs is a cobra argument check whose error says what is taken.
+func onlyArgs(names ...string) cobra.PositionalArgs {
+	return func(c *cobra.Command, args []string) error {
+		if len(args) == len(names) {
+			return nil
+		}
+		return &sandbox.UsageError{Message: fmt.Sprintf("usage: %s\nSee `%s --help`.", c.UseLine(), c.CommandPath())}
+	}
+}

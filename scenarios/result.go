@@ -1,0 +1,81 @@
+package scenarios
+
+import (
+	"fmt"
+	"strings"
+	"time"
+)
+
+// State of a scenario or of a step.
+type State string
+
+const (
+	Passed  State = "passed"
+	Failed  State = "failed"
+	Skipped State = "skipped" // not reached
+)
+
+// Result is what became of a scenario.
+type Result struct {
+	Workshop     string        `json:"workshop"`
+	Name         string        `json:"name"`
+	Title        string        `json:"title"`
+	State        State         `json:"state"`
+	Began        time.Time     `json:"began,omitzero"`
+	Took         time.Duration `json:"tookNanoseconds,omitempty"`
+	Steps        []Step        `json:"steps"`
+	Measurements []Measurement `json:"measurements,omitempty"`
+	WorkDir      string        `json:"workDir,omitempty"` // when kept
+}
+
+// Step is what became of a step.
+type Step struct {
+	Title  string        `json:"title"`
+	State  State         `json:"state"`
+	Took   time.Duration `json:"tookNanoseconds,omitempty"`
+	Note   string        `json:"note,omitempty"`   // e.g. that it was done already
+	Reason string        `json:"reason,omitempty"` // of the failure
+	// Output has the words and commands with what they printed; only of a
+	// step that failed.
+	Output string `json:"output,omitempty"`
+}
+
+// Measurement is a time that passed between two things the scenario did or saw.
+type Measurement struct {
+	Name string        `json:"name"`
+	Took time.Duration `json:"tookNanoseconds"`
+}
+
+// CheckError says which check of a scenario failed.
+type CheckError struct {
+	Scenario string
+	Step     string // title
+	Reason   string // the failed word's; may have several lines
+}
+
+func (e *CheckError) Error() string {
+	reason, _, _ := strings.Cut(e.Reason, "\n")
+	return fmt.Sprintf("scenario %s: %s: %s", e.Scenario, e.Step, strings.TrimSuffix(reason, ":"))
+}
+
+// Event tells of a running scenario.
+type Event struct {
+	Kind     EventKind
+	Scenario Info
+	Index    int  // of the step
+	Step     Step // as far as it is known
+	// Elapsed and Reason are of a wait that goes on.
+	Elapsed time.Duration
+	Reason  string
+}
+
+// EventKind is a kind of Event.
+type EventKind int
+
+const (
+	ScenarioBegins EventKind = iota
+	StepBegins
+	StepWaits // the step looks again; Reason says what is not so yet
+	StepEnds
+	ScenarioEnds
+)
