@@ -1,0 +1,173 @@
+// Command bench measures the built kalypso as its users meet it, in a sandbox
+// of its own, and prints the figures with the facts of the machine. It fails
+// only when something does not work, never because it is slow.
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"text/tabwriter"
+	"time"
+)
+
+func main() {
+	binary := flag.String("kalypso", "bin/kalypso", "the built program")
+	idle := flag.Duration("idle", 30*time.Second, "how long to watch the idle sandbox's CPU time")
+	flag.Parse()
+	if err := run(*binary, *idle); err != nil {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(1)
+	}
+}
+
+type bench struct {
+	binary string
+	home   string
+	table  *tabwriter.Writer
+}
+
+func run(binary string, idle time.Duration) (err error) {
+	path, err := filepath.Abs(binary)
+	if err != nil {
+		return err
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		return fmt.Errorf("%w; `make build` makes it", err)
+	}
+	home, err := os.MkdirTemp("", "kalypso-bench-")
+	if err != nil {
+		return err
+	}
+	b := &bench{path, home, tabwriter.NewWriter(os.Stdout, 0, 0, 3, ' ', 0)}
+	defer func() {
+		_, downErr := b.kalypso("down", "--delete")
+		err = errors.Join(err, downErr)
+	}()
+	fmt.Printf("%s, %d CPUs, %s\n\n", runtime.GOOS+"/"+runtime.GOARCH, runtime.NumCPU(), model())
+	b.figure("size of the binary", fmt.Sprintf("%d MiB", info.Size()>>20))
+
+	if err := b.timed("first up, programs to unpack", "up"); err != nil {
+		return err
+	}
+	if err := b.timed("up on a running sandbox", "up"); err != nil {
+		return err
+	}
+	out, err := b.kalypso("scenario", "run", "onboard-app", "-o", "json")
+	if err != nil {
+		return err
+	}
+	if err := b.measurements(out); err != nil {
+		return err
+	}
+	if err := b.idle(idle); err != nil {
+		return err
+	}
+	if err := b.timed("down", "down"); err != nil {
+		return err
+	}
+	if err := b.timed("up again", "up"); err != nil {
+		return err
+	}
+	if err := b.timed("down --delete", "down", "--delete"); err != nil {
+		return err
+	}
+	return b.table.Flush()
+}
+
+func (b *bench) figure(what, value string) { fmt.Fprintf(b.table, "%s\t%s\n", what, value) }
+
+func (b *bench) kalypso(args ...string) ([]byte, error) {
+	cmd := exec.Command(b.binary, args...)
+	cmd.Env = append(os.Environ(), "KALYPSO_HOME="+b.home)
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	if err != nil {
+		return nil, fmt.Errorf("kalypso %s: %w\n%s", strings.Join(args, " "), err, stderr.String())
+	}
+	return out, nil
+}
+
+func (b *bench) timed(what string, args ...string) error {
+	began := time.Now()
+	if _, err := b.kalypso(args...); err != nil {
+		return err
+	}
+	b.figure(what, fmt.Sprintf("%.2f s", time.Since(began).Seconds()))
+	return nil
+}
+
+// measurements prints what a scenario has measured.
+func (b *bench) measurements(out []byte) error {
+	var report struct {
+		Scenarios []struct {
+			Name         string  `json:"name"`
+			Seconds      float64 `json:"seconds"`
+			Measurements []struct {
+				Name    string  `json:"name"`
+				Seconds float64 `json:"seconds"`
+			} `json:"measurements"`
+		} `json:"scenarios"`
+	}
+	if err := json.Unmarshal(out, &report); err != nil {
+		return fmt.Errorf("report of the scenario: %w", err)
+	}
+	for _, s := range report.Scenarios {
+		b.figure("scenario "+s.Name, fmt.Sprintf("%.2f s", s.Seconds))
+		for _, m := range s.Measurements {
+			b.figure("  "+m.Name, fmt.Sprintf("%.2f s", m.Seconds))
+		}
+	}
+	return nil
+}
+
+type component struct {
+	Name        string `json:"name"`
+	PID         int    `json:"pid"`
+	MemoryBytes int64  `json:"memoryBytes"`
+}
+
+// idle prints each process's resident memory and the CPU time it uses while
+// nobody does anything.
+func (b *bench) idle(watched time.Duration) error {
+	out, err := b.kalypso("status", "-o", "json")
+	if err != nil {
+		return err
+	}
+	var status struct {
+		PID        int         `json:"pid"`
+		Components []component `json:"components"`
+	}
+	if err := json.Unmarshal(out, &status); err != nil {
+		return err
+	}
+	all := append([]component{{Name: "daemon", PID: status.PID, MemoryBytes: resident(status.PID)}}, status.Components...)
+	before := map[int]time.Duration{}
+	for _, c := range all {
+		before[c.PID] = cpuTime(c.PID)
+	}
+	time.Sleep(watched)
+	var memory int64
+	var cpu time.Duration
+	for _, c := range all {
+		if c.PID == 0 {
+			continue
+		}
+		used := cpuTime(c.PID) - before[c.PID]
+		memory += c.MemoryBytes
+		cpu += used
+		b.figure("  "+c.Name, fmt.Sprintf("%d MiB, idle %.1f %% of a core", c.MemoryBytes>>20, 100*used.Seconds()/watched.Seconds()))
+	}
+	b.figure("memory of all (resident)", fmt.Sprintf("%d MiB", memory>>20))
+	b.figure("idle CPU of all", fmt.Sprintf("%.1f %% of a core", 100*cpu.Seconds()/watched.Seconds()))
+	return nil
+}
