@@ -14,6 +14,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/kalypso-dev/kalypso/sandbox/components"
 	"github.com/kalypso-dev/kalypso/sandbox/supervisor"
 )
 
@@ -46,6 +47,9 @@ func RunDaemon(h Home, workshopName, version string) error {
 		return err
 	}
 	if err := writeFile(h.Path("daemon.pid"), []byte(strconv.Itoa(os.Getpid())), 0o600); err != nil {
+		return err
+	}
+	if err := h.prepare(); err != nil {
 		return err
 	}
 	world := newWorld(h, state, w, log)
@@ -90,6 +94,15 @@ func RunDaemon(h Home, workshopName, version string) error {
 	err = s.Run(ctx)
 	// the door stays open until all is down, so that whoever asked can watch
 	return errors.Join(err, server.Close())
+}
+
+// prepare makes the children's folder for temporary files, and removes the
+// programs of another version, which nothing runs any more.
+func (h Home) prepare() error {
+	if err := os.MkdirAll(h.Path("tmp"), 0o700); err != nil {
+		return err
+	}
+	return components.Prune(h.Components())
 }
 
 // listenPrivately makes the socket with mode 0600 from its first moment.

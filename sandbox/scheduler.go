@@ -3,13 +3,11 @@ package sandbox
 import (
 	"context"
 	"encoding/json"
-	"fmt"
-	"io"
-	"net/http"
 	"os"
 	"time"
 
 	"github.com/kalypso-dev/kalypso/sandbox/git"
+	"github.com/kalypso-dev/kalypso/sandbox/loopback"
 	"github.com/kalypso-dev/kalypso/sandbox/supervisor"
 	"sigs.k8s.io/yaml"
 )
@@ -18,7 +16,6 @@ const (
 	schedulerDeadline = 30 * time.Second
 	schedulerHookPath = "/webhook"
 	statusLimit       = 2 * time.Second
-	maxStatus         = 32 << 20
 )
 
 // schedulerUnit is the scheduler, run as anyone would run it: this program,
@@ -74,9 +71,6 @@ func (w *world) schedulerConfig() ([]byte, error) {
 	})
 }
 
-// local never goes through a proxy.
-var local = &http.Client{Timeout: statusLimit, Transport: &http.Transport{}}
-
 // schedulerStatus is the scheduler's own account, nil while it does not
 // answer.
 func (w *world) schedulerStatus(ctx context.Context) json.RawMessage {
@@ -88,22 +82,7 @@ func (w *world) schedulerStatus(ctx context.Context) json.RawMessage {
 }
 
 func (w *world) askScheduler(ctx context.Context, path string) ([]byte, error) {
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+w.state.address("scheduler")+path, nil)
-	if err != nil {
-		return nil, err
-	}
-	r.Header.Set("Authorization", "Bearer "+w.state.WebhookSecret)
-	response, err := local.Do(r)
-	if err != nil {
-		return nil, err
-	}
-	defer response.Body.Close()
-	b, err := io.ReadAll(io.LimitReader(response.Body, maxStatus))
-	if err != nil {
-		return nil, err
-	}
-	if response.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("the scheduler answers %s", response.Status)
-	}
-	return b, nil
+	ctx, cancel := context.WithTimeout(ctx, statusLimit)
+	defer cancel()
+	return loopback.Get(ctx, "http://"+w.state.address("scheduler")+path, w.state.WebhookSecret)
 }

@@ -82,21 +82,21 @@ func newWorld(h Home, s *State, w workshop, log *slog.Logger) *world {
 func (w *world) units() []supervisor.Unit {
 	s := w.state
 	etcd := w.embedded.Etcd(s.Ports["etcd"], s.Ports["etcd-peer"])
-	etcd.Needs = []string{"components"}
+	etcd.Needs = []string{"unpack-kube"}
 	gitea := w.gitea.Unit()
-	gitea.Needs = []string{"components"}
+	gitea.Needs = []string{"unpack-gitea"}
 	units := []supervisor.Unit{
-		{
-			Name: "components", Title: "unpack the programs", Deadline: stageDeadline,
-			Component: supervisor.Task{Run: w.stage},
-		},
+		w.unpack("kube"),
+		w.unpack("gitea"),
+		// last, since Flux is of no use before the others
+		w.unpack("flux", "unpack-kube", "unpack-gitea"),
 		etcd,
 		gitea,
 	}
 	for _, c := range w.workshop.clusters {
 		plane := w.embedded.ControlPlane(c.name, s.Ports[c.name], s.Ports["etcd"])
 		// it waits for etcd itself: both load their large program at once
-		plane.Needs = []string{"components"}
+		plane.Needs = []string{"unpack-kube"}
 		units = append(units, plane)
 	}
 	units = append(units,
@@ -131,7 +131,7 @@ func (w *world) units() []supervisor.Unit {
 				return nil
 			},
 		}
-		units = append(units, flux.Unit(c.name), supervisor.Unit{
+		units = append(units, flux.Unit("unpack-flux", c.name), supervisor.Unit{
 			Name: "subscription-" + c.name, Title: "cluster follows the GitOps repository",
 			Needs: []string{flux.Name(), "repositories"}, Deadline: subscribeDeadline,
 			Component: supervisor.Task{Run: func(ctx context.Context) error { return w.subscribe(ctx, c) }},
@@ -140,15 +140,19 @@ func (w *world) units() []supervisor.Unit {
 	return units
 }
 
-func (w *world) stage(ctx context.Context) error {
-	if err := os.MkdirAll(w.home.Path("tmp"), 0o700); err != nil {
-		return err
+// unpack stages one component, so that the first to be needed does not wait
+// for the others.
+func (w *world) unpack(name string, needs ...string) supervisor.Unit {
+	return supervisor.Unit{
+		Name: "unpack-" + name, Title: "unpack or check the packed programs", Needs: needs, Deadline: stageDeadline,
+		Component: supervisor.Task{Run: func(ctx context.Context) error {
+			err := components.Stage(ctx, w.home.Components(), name)
+			if err != nil && ctx.Err() == nil {
+				return &supervisor.PermanentError{Err: err}
+			}
+			return err
+		}},
 	}
-	err := components.Stage(ctx, w.home.Components())
-	if err != nil {
-		return &supervisor.PermanentError{Err: err}
-	}
-	return components.Prune(w.home.Components())
 }
 
 func (w *world) writeKubeconfig(context.Context) error {

@@ -11,12 +11,12 @@ import (
 	"context"
 	"fmt"
 	"net"
-	"net/http"
 	"os"
 	"path/filepath"
 	"strconv"
 	"time"
 
+	"github.com/kalypso-dev/kalypso/sandbox/loopback"
 	"github.com/kalypso-dev/kalypso/sandbox/supervisor"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
@@ -40,21 +40,21 @@ type Embedded struct {
 
 // Etcd is the store of all embedded clusters.
 func (e Embedded) Etcd(client, peer int) supervisor.Unit {
-	url := loopback("http", client)
+	url := localURL("http", client)
 	p := &supervisor.Process{
 		Name:     "etcd",
 		Env:      e.Env,
 		Dir:      e.Dir,
 		Log:      e.Log("etcd"),
 		Registry: e.Registry,
-		Check:    func(ctx context.Context) error { return healthy(ctx, url+"/health") },
+		Check:    func(ctx context.Context) error { return loopback.Answers(ctx, url+"/health") },
 	}
 	p.Prepare = func(context.Context) error {
 		p.Path = e.Program()
 		p.Argv = []string{"etcd",
 			"--data-dir=" + filepath.Join(e.Dir, "etcd"),
 			"--listen-client-url=" + url,
-			"--listen-peer-url=" + loopback("http", peer),
+			"--listen-peer-url=" + localURL("http", peer),
 		}
 		if err := e.PortFree("etcd"); err != nil {
 			return err
@@ -80,12 +80,12 @@ func (e Embedded) ControlPlane(name string, port, etcd int) supervisor.Unit {
 			"--name=" + name,
 			"--pki=" + pki,
 			"--port=" + strconv.Itoa(port),
-			"--etcd=" + loopback("http", etcd),
+			"--etcd=" + localURL("http", etcd),
 		}
 		if err := e.PortFree(name); err != nil {
 			return err
 		}
-		return ensurePKI(pki, name, loopback("https", port))
+		return ensurePKI(pki, name, localURL("https", port))
 	}
 	var client *Client // made once: asking for readiness must cost next to nothing
 	p.Check = func(ctx context.Context) error {
@@ -125,25 +125,6 @@ func (e Embedded) MergeKubeconfigs(names []string) ([]byte, error) {
 	return clientcmd.Write(*all)
 }
 
-func loopback(scheme string, port int) string {
+func localURL(scheme string, port int) string {
 	return scheme + "://" + net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
-}
-
-// local never goes through a proxy.
-var local = &http.Client{Timeout: 5 * time.Second, Transport: &http.Transport{}}
-
-func healthy(ctx context.Context, url string) error {
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
-	if err != nil {
-		return err
-	}
-	response, err := local.Do(r)
-	if err != nil {
-		return err
-	}
-	defer response.Body.Close()
-	if response.StatusCode != http.StatusOK {
-		return fmt.Errorf("%s answers %s", url, response.Status)
-	}
-	return nil
 }

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"code.gitea.io/sdk/gitea"
+	"github.com/kalypso-dev/kalypso/sandbox/loopback"
 	"github.com/kalypso-dev/kalypso/sandbox/supervisor"
 )
 
@@ -110,8 +111,11 @@ func (g Gitea) knows(token string) (bool, error) {
 	return response.StatusCode != http.StatusUnauthorized, nil
 }
 
+// client gives Gitea time to make a repository on a busy machine.
+var client = &http.Client{Timeout: 30 * time.Second, Transport: loopback.Client.Transport}
+
 func (g Gitea) client(token string) (*gitea.Client, error) {
-	return gitea.NewClient(g.URL, gitea.SetToken(token), gitea.SetHTTPClient(local), gitea.SetGiteaVersion(""))
+	return gitea.NewClient(g.URL, gitea.SetToken(token), gitea.SetHTTPClient(client), gitea.SetGiteaVersion(""))
 }
 
 // command runs Gitea's own command line on the same settings.

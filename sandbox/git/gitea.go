@@ -6,8 +6,6 @@ import (
 	"bytes"
 	"context"
 	_ "embed"
-	"fmt"
-	"net/http"
 	"os"
 	"os/user"
 	"path/filepath"
@@ -15,6 +13,7 @@ import (
 	"text/template"
 	"time"
 
+	"github.com/kalypso-dev/kalypso/sandbox/loopback"
 	"github.com/kalypso-dev/kalypso/sandbox/supervisor"
 )
 
@@ -50,7 +49,7 @@ func (g Gitea) Unit() supervisor.Unit {
 		Dir:      g.Dir,
 		Log:      g.Log,
 		Registry: g.Registry,
-		Check:    g.healthy,
+		Check:    func(ctx context.Context) error { return loopback.Answers(ctx, g.URL+"/api/healthz") },
 		Prepare: func(context.Context) error {
 			if err := g.PortFree(); err != nil {
 				return err
@@ -123,23 +122,4 @@ func render(name, text string, data map[string]any) ([]byte, error) {
 	var b bytes.Buffer
 	err = t.Execute(&b, data)
 	return b.Bytes(), err
-}
-
-// local never goes through a proxy.
-var local = &http.Client{Timeout: 30 * time.Second, Transport: &http.Transport{MaxIdleConnsPerHost: 8}}
-
-func (g Gitea) healthy(ctx context.Context) error {
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, g.URL+"/api/healthz", nil)
-	if err != nil {
-		return err
-	}
-	response, err := local.Do(r)
-	if err != nil {
-		return err
-	}
-	defer response.Body.Close()
-	if response.StatusCode != http.StatusOK {
-		return fmt.Errorf("Gitea answers %s", response.Status)
-	}
-	return nil
 }

@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"net"
-	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -15,6 +14,7 @@ import (
 	"time"
 
 	"github.com/kalypso-dev/kalypso/sandbox/cluster"
+	"github.com/kalypso-dev/kalypso/sandbox/loopback"
 	"github.com/kalypso-dev/kalypso/sandbox/supervisor"
 	"github.com/kalypso-dev/kalypso/sandbox/wait"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -59,7 +59,7 @@ func (f Flux) Unit(needs ...string) supervisor.Unit {
 		Dir:      f.Dir,
 		Log:      f.Log,
 		Registry: f.Registry,
-		Check:    func(ctx context.Context) error { return listening(ctx, address) },
+		Check:    func(ctx context.Context) error { return loopback.Answers(ctx, "http://"+address+"/") },
 	}
 	p.Prepare = func(ctx context.Context) error {
 		p.Path = filepath.Join(f.Staged(), "flux")
@@ -139,21 +139,6 @@ func (f Flux) install(ctx context.Context) error {
 		}
 	}
 	return nil
-}
-
-// local never goes through a proxy.
-var local = &http.Client{Timeout: 5 * time.Second, Transport: &http.Transport{}}
-
-func listening(ctx context.Context, address string) error {
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+address+"/", nil)
-	if err != nil {
-		return err
-	}
-	response, err := local.Do(r)
-	if err != nil {
-		return err
-	}
-	return response.Body.Close()
 }
 
 // Subscription makes a cluster follow a folder of a GitOps repository, as the

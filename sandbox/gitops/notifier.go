@@ -2,9 +2,6 @@ package gitops
 
 import (
 	"context"
-	"crypto/hmac"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -16,6 +13,7 @@ import (
 	"time"
 
 	"github.com/kalypso-dev/kalypso/sandbox/cluster"
+	"github.com/kalypso-dev/kalypso/scheduler/forge"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
@@ -95,7 +93,7 @@ func (n *Notifier) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "cannot read the event: "+err.Error(), http.StatusBadRequest)
 		return
 	}
-	if !signed(body, n.Secret, r.Header.Get("X-Gitea-Signature")) {
+	if !forge.Signed(n.Secret, r.Header, body) {
 		http.Error(w, "the signature does not match the webhook's secret", http.StatusForbidden)
 		return
 	}
@@ -110,13 +108,6 @@ func (n *Notifier) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	w.WriteHeader(http.StatusAccepted)
 	go n.poke(p)
-}
-
-func signed(body []byte, secret, signature string) bool {
-	mac := hmac.New(sha256.New, []byte(secret))
-	mac.Write(body)
-	got, err := hex.DecodeString(signature)
-	return err == nil && hmac.Equal(got, mac.Sum(nil))
 }
 
 func (n *Notifier) poke(p push) {

@@ -1,14 +1,13 @@
 package watch
 
 import (
-	"crypto/hmac"
-	"crypto/sha256"
 	"crypto/subtle"
-	"encoding/hex"
 	"encoding/json"
 	"io"
 	"net/http"
 	"strings"
+
+	"github.com/kalypso-dev/kalypso/scheduler/forge"
 )
 
 // maxWebhook bounds what is read of a webhook. A push of very many commits can
@@ -30,7 +29,7 @@ func (w *Watcher) Webhook() http.Handler {
 			http.Error(rw, "the body cannot be read", http.StatusRequestEntityTooLarge)
 			return
 		}
-		if !signed(w.options.WebhookSecret, r.Header, body) {
+		if !forge.Signed(w.options.WebhookSecret, r.Header, body) {
 			w.log.Warn("refused a webhook whose signature is missing or wrong", "from", r.RemoteAddr)
 			http.Error(rw, "the signature is missing or wrong", http.StatusUnauthorized)
 			return
@@ -51,22 +50,6 @@ func (w *Watcher) Webhook() http.Handler {
 		w.log.Debug("webhook", "event", kind, "repo", ev.repo, "branch", ev.branch, "woken", woken)
 		rw.WriteHeader(http.StatusAccepted)
 	})
-}
-
-// signed checks a webhook's signature: Gitea's header, or the one that GitHub
-// and Gitea both send.
-func signed(secret string, header http.Header, body []byte) bool {
-	signature := header.Get("X-Gitea-Signature")
-	if signature == "" {
-		signature, _ = strings.CutPrefix(header.Get("X-Hub-Signature-256"), "sha256=")
-	}
-	got, err := hex.DecodeString(signature)
-	if err != nil || secret == "" {
-		return false
-	}
-	mac := hmac.New(sha256.New, []byte(secret))
-	mac.Write(body)
-	return hmac.Equal(got, mac.Sum(nil))
 }
 
 // StatusHandler returns the handler that serves Status as JSON to those who
