@@ -6,10 +6,12 @@ import (
 	"bytes"
 	"context"
 	_ "embed"
+	"encoding/json"
+	"errors"
+	"fmt"
 	"os"
 	"os/user"
 	"path/filepath"
-	"strings"
 	"text/template"
 	"time"
 
@@ -21,9 +23,6 @@ const giteaDeadline = 60 * time.Second
 
 //go:embed app.ini.tmpl
 var appINI string
-
-//go:embed hook.sh.tmpl
-var hookScript string
 
 // Gitea is the forge as a child process.
 type Gitea struct {
@@ -57,9 +56,10 @@ func (g Gitea) Unit() supervisor.Unit {
 			return g.writeSettings()
 		},
 	}
-	// argv[0] is what Gitea writes into the repositories' hooks as its own path
+	// argv[0] is what Gitea writes into the repositories' hooks as its own
+	// path: the small program that speaks for it there
 	p.Path = g.path("bin", "gitea")
-	p.Argv = []string{g.path("bin", "hook.sh"), "web", "--config", g.config()}
+	p.Argv = []string{g.path("bin", "hook"), "web", "--config", g.config()}
 	return supervisor.Unit{Name: "gitea", Title: "git forge", Component: p, Deadline: giteaDeadline, Log: g.Log}
 }
 
@@ -72,8 +72,8 @@ func (g Gitea) environment() []string {
 	return append(append([]string{}, g.Env...), "HOME="+g.Dir, "GITEA_WORK_DIR="+g.Dir, "GIT_CONFIG_NOSYSTEM=1")
 }
 
-// writeSettings brings the settings file, the program's link and the hook
-// script to the state of this version of kalypso. They are replaced on every
+// writeSettings brings the settings files and the links to the programs to the
+// state of this version of kalypso. They are replaced on every
 // start; everything else in the folder is Gitea's.
 func (g Gitea) writeSettings() error {
 	staged := g.Staged()
@@ -93,18 +93,23 @@ func (g Gitea) writeSettings() error {
 	if err != nil {
 		return err
 	}
-	program := g.path("bin", "gitea")
-	hook, err := render("hook.sh", hookScript, map[string]any{"Program": strings.ReplaceAll(program, "'", `'\''`)})
+	hook, err := json.Marshal(map[string]string{
+		"url":   fmt.Sprintf("http://127.0.0.1:%d/", g.Port),
+		"token": g.Internal,
+		"gitea": g.path("bin", "gitea"),
+	})
 	if err != nil {
 		return err
 	}
-	if err := os.WriteFile(g.config(), ini, 0o600); err != nil {
-		return err
+	for _, name := range []string{"gitea", "hook"} {
+		if err := replaceLink(filepath.Join(staged, name), g.path("bin", name)); err != nil {
+			return err
+		}
 	}
-	if err := replaceLink(filepath.Join(staged, "gitea"), program); err != nil {
-		return err
-	}
-	return os.WriteFile(g.path("bin", "hook.sh"), hook, 0o700)
+	return errors.Join(
+		os.WriteFile(g.config(), ini, 0o600),
+		os.WriteFile(g.path("bin", "hook.json"), hook, 0o600),
+	)
 }
 
 func replaceLink(target, link string) error {

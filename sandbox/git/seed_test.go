@@ -161,48 +161,13 @@ func TestSettingsAreComplete(t *testing.T) {
 			t.Errorf("app.ini has no %q", want)
 		}
 	}
-	if target, err := os.Readlink(g.path("bin", "gitea")); err != nil || target != filepath.Join(staged, "gitea") {
-		t.Errorf("program link: %s, %v", target, err)
-	}
-}
-
-// TestHookAnswersWithoutGitea runs the script where it must not start Gitea
-// and where it must.
-func TestHookAnswersWithoutGitea(t *testing.T) {
-	dir := t.TempDir()
-	program := filepath.Join(dir, "it's gitea")
-	if err := os.WriteFile(program, []byte("#!/bin/sh\necho called \"$@\"\n"), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	staged := filepath.Join(dir, "staged")
-	if err := os.MkdirAll(staged, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Rename(program, filepath.Join(staged, "gitea")); err != nil {
-		t.Fatal(err)
-	}
-	g := Gitea{Staged: func() string { return staged }, Dir: filepath.Join(dir, "it's home"), JWT: "j"}
-	if err := g.writeSettings(); err != nil {
-		t.Fatal(err)
-	}
-	for _, c := range []struct {
-		name, env string
-		args      []string
-		want      string
-		fails     bool
-	}{
-		{"update", "", []string{"hook", "--config=c", "update", "refs/heads/main"}, "", false},
-		{"update of a pull request's ref by a person", "", []string{"hook", "--config=c", "update", "refs/pull/1/head"}, "", true},
-		{"update of a pull request's ref by Gitea", "GITEA_INTERNAL_PUSH=true", []string{"hook", "--config=c", "update", "refs/pull/1/head"}, "", false},
-		{"pre-receive by Gitea", "GITEA_INTERNAL_PUSH=true", []string{"hook", "--config=c", "pre-receive"}, "", false},
-		{"pre-receive by a person", "", []string{"hook", "--config=c", "pre-receive"}, "called hook --config=c pre-receive\n", false},
-		{"not a hook", "", []string{"web"}, "called web\n", false},
-	} {
-		cmd := exec.Command(g.path("bin", "hook.sh"), c.args...)
-		cmd.Env = append(os.Environ(), c.env)
-		out, err := cmd.Output()
-		if (err != nil) != c.fails || string(out) != c.want {
-			t.Errorf("%s: %q, %v; want %q, failure %v", c.name, out, err, c.want, c.fails)
+	for _, name := range []string{"gitea", "hook"} {
+		if target, err := os.Readlink(g.path("bin", name)); err != nil || target != filepath.Join(staged, name) {
+			t.Errorf("link to %s: %s, %v", name, target, err)
 		}
+	}
+	hook, err := os.ReadFile(g.path("bin", "hook.json"))
+	if err != nil || !strings.Contains(string(hook), `"url":"http://127.0.0.1:21000/"`) || !strings.Contains(string(hook), `"token":"int"`) {
+		t.Errorf("hook.json: %s, %v", hook, err)
 	}
 }

@@ -152,7 +152,9 @@ func (w *Watcher) steps(ctx context.Context, e *environment, ref model.Reference
 // worth no more than a debug line.
 func (w *Watcher) logRun(name string, o outcome, err error, n news) {
 	log := w.log.With("environment", name)
-	attrs := []slog.Attr{slog.Duration("took", o.took.Total.Duration())}
+	attrs := []slog.Attr{slog.Group("took", slog.Duration("total", o.took.Total.Duration()),
+		slog.Duration("promote", o.took.Promote.Duration()), slog.Duration("load", o.took.Load.Duration()),
+		slog.Duration("plan", o.took.Plan.Duration()), slog.Duration("publish", o.took.Publish.Duration()))}
 	level := slog.LevelDebug
 	if o.plan != nil {
 		attrs = append(attrs, slog.Int("targets", len(o.plan.Targets)), slog.Int("assignments", len(o.plan.Assignments)),

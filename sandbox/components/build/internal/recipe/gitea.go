@@ -10,21 +10,33 @@ import (
 	"strings"
 
 	"github.com/kalypso-dev/kalypso/sandbox/components"
+	"github.com/kalypso-dev/kalypso/sandbox/components/build/internal/command"
 	"github.com/kalypso-dev/kalypso/sandbox/components/build/internal/license"
 )
 
 const giteaModule = "code.gitea.io/gitea"
 
-// Gitea is the Gitea server, and in the folder static what STATIC_ROOT_PATH
-// names: templates, options and web assets.
+// Gitea is the Gitea server, the program hook that git calls in its
+// repositories, and in the folder static what STATIC_ROOT_PATH names:
+// templates, options and web assets.
 func Gitea() Recipe {
 	return Recipe{
 		Name:     "gitea",
 		Revision: 1,
 		Lists:    []string{fmt.Sprint(frontendSources, staticFolders)},
 		Versions: map[string]string{"Gitea": giteaModule},
-		Finish:   packStatic,
+		Finish:   finishGitea,
 	}
+}
+
+func finishGitea(ctx context.Context, b Bench) ([]components.License, error) {
+	// it is linked from the standard library alone, so it adds no licence
+	args := append([]string{"go", "build"}, buildFlags...)
+	args = append(args, "-ldflags", linkFlags, "-o", filepath.Join(b.Out, "hook"), "./hook")
+	if err := (command.Command{Dir: b.Source, Env: goEnv, Args: args}).Run(ctx); err != nil {
+		return nil, err
+	}
+	return packStatic(ctx, b)
 }
 
 // frontendSources is all of Gitea's module that the web assets are made of;
