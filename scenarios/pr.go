@@ -41,6 +41,32 @@ func (s *script) wordPRWait(args []string) error {
 	return nil
 }
 
+// lookAtFiles finds out which files a pull request changes, once per commit:
+// whoever waits asks ten times a second, and would slow down what it waits for.
+func (s *script) lookAtFiles(p *pull) error {
+	if files, ok := s.files[p.head]; ok {
+		p.files = files
+		return nil
+	}
+	files, err := s.forge.changedFiles(p)
+	if err != nil {
+		return err
+	}
+	head, err := s.forge.head(p)
+	if err != nil {
+		return err
+	}
+	if head != p.head {
+		// the files could be those of either commit
+		return unmet("#%d is being changed", p.number)
+	}
+	if s.files == nil {
+		s.files = map[string][]string{}
+	}
+	p.files, s.files[p.head] = files, files
+	return nil
+}
+
 // findPull returns the open pull request, or the latest merged one if that
 // will do, when it changes all of the files.
 func (s *script) findPull(repo, base string, files []string, mergedWillDo bool) (*pull, error) {
@@ -56,16 +82,8 @@ func (s *script) findPull(repo, base string, files []string, mergedWillDo bool) 
 		if !p.open && !(p.merged && mergedWillDo) {
 			continue
 		}
-		if p.files, err = s.forge.changedFiles(p); err != nil {
+		if err := s.lookAtFiles(p); err != nil {
 			return nil, err
-		}
-		head, err := s.forge.head(p)
-		if err != nil {
-			return nil, err
-		}
-		if head != p.head {
-			// the files could be those of either commit
-			return nil, unmet("#%d is being changed", p.number)
 		}
 		missing := slices.DeleteFunc(slices.Clone(files), func(f string) bool { return slices.Contains(p.files, f) })
 		if len(missing) == 0 {

@@ -31,6 +31,7 @@ type script struct {
 	pushed   bool                 // the last push had something to push
 	happened map[string]time.Time // the last "push" and "merge" of this run
 	pull     *pull                // the current pull request
+	files    map[string][]string  // that a pull request changes, by its head
 
 	// what the word that runs now has done and printed
 	ran, stdout, stderr strings.Builder

@@ -16,8 +16,8 @@ import (
 )
 
 // issues brings the issues about single assignments up to date.
-func (r *publisher) issues(ctx context.Context) error {
-	present, err := r.forge.Issues(ctx, r.repo)
+func (r *publisher) issues(ctx context.Context, listed func() ([]forge.Issue, error)) error {
+	present, err := listed()
 	if err != nil {
 		return err
 	}

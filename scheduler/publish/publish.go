@@ -65,7 +65,10 @@ func Apply(ctx context.Context, f forge.Forge, p *plan.Plan, options Options) (R
 		return Result{}, fmt.Errorf("publishing environment %s: branch %q of %s: %w", p.Environment, p.GitOps.Branch, repo, forge.ErrNotFound)
 	}
 	run := &publisher{forge: f, plan: p, repo: repo, branch: Branch(p.Environment), now: options.Now}
-	err := errors.Join(run.pullRequest(ctx), run.issues(ctx))
+	// the issues are asked for while the pull request is worked on: a forge
+	// spends most of a call waiting for its disk and its database
+	issues := later(func() ([]forge.Issue, error) { return f.Issues(ctx, repo) })
+	err := errors.Join(run.pullRequest(ctx), run.issues(ctx, issues))
 	if err != nil {
 		err = fmt.Errorf("publishing environment %s: %w", p.Environment, err)
 	}
@@ -82,8 +85,27 @@ type publisher struct {
 	result Result
 }
 
+// later begins a call and returns what waits for its outcome.
+func later[T any](call func() (T, error)) (wait func() (T, error)) {
+	var value T
+	var err error
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		value, err = call()
+	}()
+	return func() (T, error) {
+		<-done
+		return value, err
+	}
+}
+
 // pullRequest brings the branch and the pull request up to date.
 func (r *publisher) pullRequest(ctx context.Context) error {
+	present := later(func() (*model.Tree, error) {
+		return r.forge.Read(ctx, model.Reference{Repo: r.plan.GitOps.Repo, Branch: r.branch})
+	})
+	defer func() { _, _ = present() }() // nothing goes on after Apply has returned
 	base, err := r.forge.Read(ctx, model.Reference{Repo: r.plan.GitOps.Repo, Branch: r.plan.GitOps.Branch, Commit: r.plan.GitOpsHead})
 	if err != nil {
 		return err
@@ -107,13 +129,13 @@ func (r *publisher) pullRequest(ctx context.Context) error {
 		}
 		return nil
 	}
-	return r.propose(ctx, base, todo)
+	return r.propose(ctx, base, present, todo)
 }
 
 // propose pushes the plan and opens or updates its pull request. An open pull
 // request is saved before the push: when it is to be held, it is a draft by
 // the time it holds the deletion.
-func (r *publisher) propose(ctx context.Context, base *model.Tree, todo decision) error {
+func (r *publisher) propose(ctx context.Context, base *model.Tree, present func() (*model.Tree, error), todo decision) error {
 	saved := todo.pr
 	if todo.pr.Number != 0 && todo.save {
 		var err error
@@ -122,7 +144,7 @@ func (r *publisher) propose(ctx context.Context, base *model.Tree, todo decision
 		}
 		r.result.Writes++
 	}
-	if err := r.push(ctx, base, todo.pr.Title); err != nil {
+	if err := r.push(ctx, base, present, todo.pr.Title); err != nil {
 		return err
 	}
 	if todo.pr.Number == 0 {
@@ -142,9 +164,8 @@ func (r *publisher) propose(ctx context.Context, base *model.Tree, todo decision
 
 // push makes the branch hold the plan's files, in one commit on top of the
 // commit that was planned against, unless it does already.
-func (r *publisher) push(ctx context.Context, base *model.Tree, message string) error {
-	ref := model.Reference{Repo: r.plan.GitOps.Repo, Branch: r.branch}
-	present, err := r.forge.Read(ctx, ref)
+func (r *publisher) push(ctx context.Context, base *model.Tree, branch func() (*model.Tree, error), message string) error {
+	present, err := branch()
 	if err != nil && !errors.Is(err, forge.ErrNotFound) {
 		return err
 	}

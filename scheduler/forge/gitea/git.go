@@ -2,10 +2,7 @@ package gitea
 
 import (
 	"context"
-	"errors"
 	"fmt"
-
-	sdk "code.gitea.io/sdk/gitea"
 
 	"github.com/kalypso-dev/kalypso/scheduler/forge"
 	"github.com/kalypso-dev/kalypso/scheduler/model"
@@ -13,14 +10,7 @@ import (
 
 // Read implements model.Reader.
 func (f *Forge) Read(ctx context.Context, ref model.Reference) (*model.Tree, error) {
-	commit := ref.Commit
-	if repo, ok := f.Repo(ref.Repo); ok && commit == "" {
-		var err error
-		if commit, err = f.head(ctx, repo, ref.Branch); err != nil {
-			return nil, err
-		}
-	}
-	tree, err := f.git.Tree(ctx, f.remote(ref.Repo), ref.Branch, commit)
+	tree, err := f.git.Tree(ctx, f.remote(ref.Repo), ref.Branch, ref.Commit)
 	if err != nil {
 		return nil, err
 	}
@@ -28,43 +18,13 @@ func (f *Forge) Read(ctx context.Context, ref model.Reference) (*model.Tree, err
 	return tree, nil
 }
 
-// Head implements forge.Forge.
+// Head implements forge.Forge. It asks git: the API's answer about a branch
+// holds much that must be worked out, and takes Gitea three times as long.
 func (f *Forge) Head(ctx context.Context, ref model.Reference) (string, error) {
 	if ref.Commit != "" {
 		return ref.Commit, nil
 	}
-	if repo, ok := f.Repo(ref.Repo); ok {
-		return f.head(ctx, repo, ref.Branch)
-	}
 	return f.git.Head(ctx, f.remote(ref.Repo), ref.Branch)
-}
-
-// head asks the API, which is cheaper for the server than git is. The API
-// answers from a database that may lag behind a repository's first push, so
-// that only git's word counts for a branch that is not there.
-func (f *Forge) head(ctx context.Context, repo, branch string) (string, error) {
-	if branch == "" {
-		return f.git.Head(ctx, f.own(repo), "")
-	}
-	owner, name, err := split(repo)
-	if err != nil {
-		return "", err
-	}
-	var commit string
-	err = f.call(ctx, func(c *sdk.Client) (*sdk.Response, error) {
-		b, r, err := c.GetRepoBranch(owner, name, branch)
-		if err == nil && b.Commit != nil {
-			commit = b.Commit.ID
-		}
-		return r, err
-	})
-	if errors.Is(err, forge.ErrNotFound) || err == nil && commit == "" {
-		return f.git.Head(ctx, f.own(repo), branch)
-	}
-	if err != nil {
-		return "", fmt.Errorf("branch %s of %s: %w", branch, repo, err)
-	}
-	return commit, nil
 }
 
 // Commit implements forge.Forge.

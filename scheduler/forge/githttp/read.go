@@ -58,6 +58,13 @@ func (c *Client) snapshot(ctx context.Context, remote Remote, branch, commit str
 			return s, commit, nil
 		}
 	}
+	if commit == "" {
+		// Not shared: a read that is under way may have seen the branch before
+		// the push that this one was called for.
+		ctx, cancel := context.WithTimeout(ctx, Timeout)
+		defer cancel()
+		return c.fetch(ctx, remote, branch, commit)
+	}
 	type answer struct {
 		s      *snapshot
 		commit string
