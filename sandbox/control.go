@@ -71,7 +71,10 @@ func (c *control) events(w http.ResponseWriter, r *http.Request) {
 		select {
 		case <-r.Context().Done():
 			return
-		case s := <-changes:
+		case s, ok := <-changes:
+			if !ok {
+				return // all is down, and has been told
+			}
 			if lines.Encode(event{Change: &s}) != nil || flush.Flush() != nil {
 				return
 			}

@@ -76,7 +76,7 @@ func RunDaemon(h Home, workshopName, version string) error {
 			all := s.Status()
 			st := Status{
 				Running: true, Ready: ready(all), Home: string(h), Workshop: state.Workshop,
-				Version: version, PID: os.Getpid(), Since: began,
+				Version: version, PID: os.Getpid(), MemoryBytes: resident(os.Getpid()), Since: began,
 				ForgeURL: state.ForgeURL(), User: state.Admin.User, Clusters: w.clusterNames(),
 				Scheduler: world.schedulerStatus(ctx),
 			}
@@ -93,7 +93,9 @@ func RunDaemon(h Home, workshopName, version string) error {
 	log.Info("sandbox starting", "home", string(h), "workshop", state.Workshop, "version", version)
 	err = s.Run(ctx)
 	// the door stays open until all is down, so that whoever asked can watch
-	return errors.Join(err, server.Close())
+	last, cancel := context.WithTimeout(context.Background(), callLimit)
+	defer cancel()
+	return errors.Join(err, server.Shutdown(last))
 }
 
 // prepare makes the children's folder for temporary files, and removes the

@@ -4,7 +4,6 @@ import (
 	"crypto/rand"
 	"encoding/base64"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"math/big"
 	"net"
@@ -117,11 +116,12 @@ func choosePorts(names []string) (map[string]int, error) {
 	return ports, nil
 }
 
-// errPortTaken says that another program listens where the sandbox must.
+// checkPort returns an error when another program listens where the sandbox
+// must.
 func checkPort(listener string, port int) error {
 	l, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
 	if err != nil {
-		return errors.Join(fmt.Errorf("port %d on 127.0.0.1, which this sandbox keeps for %s, is in use by another program: stop that program, or make a new sandbox with `kalypso down --delete` and `kalypso up`", port, listener), err)
+		return fmt.Errorf("this sandbox keeps a port for %s that another program uses now (%w): stop that program, or make a new sandbox with `kalypso down --delete` and `kalypso up`", listener, err)
 	}
 	return l.Close()
 }

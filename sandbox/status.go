@@ -9,17 +9,19 @@ import (
 
 // Status is all that `kalypso status` tells.
 type Status struct {
-	Running    bool        `json:"running"`
-	Ready      bool        `json:"ready"` // every component is
-	Home       string      `json:"home"`
-	Workshop   string      `json:"workshop,omitempty"`
-	Version    string      `json:"version,omitempty"` // of the daemon
-	PID        int         `json:"pid,omitempty"`     // of the daemon
-	Since      time.Time   `json:"since,omitzero"`    // when the daemon started
-	ForgeURL   string      `json:"forgeURL,omitempty"`
-	User       string      `json:"user,omitempty"` // who logs in at the forge
-	Clusters   []string    `json:"clusters,omitempty"`
-	Components []Component `json:"components,omitempty"`
+	Running  bool   `json:"running"`
+	Ready    bool   `json:"ready"` // every component is
+	Home     string `json:"home"`
+	Workshop string `json:"workshop,omitempty"`
+	Version  string `json:"version,omitempty"` // of the daemon
+	PID      int    `json:"pid,omitempty"`     // of the daemon
+	// MemoryBytes is what the daemon itself has resident.
+	MemoryBytes int64       `json:"memoryBytes,omitempty"`
+	Since       time.Time   `json:"since,omitzero"` // when the daemon started
+	ForgeURL    string      `json:"forgeURL,omitempty"`
+	User        string      `json:"user,omitempty"` // who logs in at the forge
+	Clusters    []string    `json:"clusters,omitempty"`
+	Components  []Component `json:"components,omitempty"`
 	// Scheduler is the scheduler's own account of the environments; null while
 	// it cannot be asked.
 	Scheduler json.RawMessage `json:"scheduler,omitempty"`

@@ -18,13 +18,14 @@ type progress struct {
 	began   time.Time
 	style   style
 	seen    map[string]supervisor.State
-	changed bool // something became ready while we looked
-	live    bool // the last line is ours to overwrite
+	ran     map[string]bool // as a process
+	changed bool            // something became ready while we looked
+	live    bool            // the last line is ours to overwrite
 	width   int
 }
 
 func newProgress(w io.Writer, began time.Time) *progress {
-	p := &progress{w: w, began: began, style: newStyle(w), seen: map[string]supervisor.State{}}
+	p := &progress{w: w, began: began, style: newStyle(w), seen: map[string]supervisor.State{}, ran: map[string]bool{}}
 	if f, ok := w.(*os.File); ok && p.style.terminal {
 		p.width, _, _ = term.GetSize(int(f.Fd()))
 	}
@@ -34,6 +35,9 @@ func newProgress(w io.Writer, began time.Time) *progress {
 func (p *progress) show(all []supervisor.Status) {
 	first := len(p.seen) == 0
 	for _, s := range all {
+		if s.PID != 0 {
+			p.ran[s.Name] = true
+		}
 		before := p.seen[s.Name]
 		p.seen[s.Name] = s.State
 		if s.State == before {
@@ -51,6 +55,9 @@ func (p *progress) show(all []supervisor.Status) {
 		case supervisor.Failed:
 			p.line("%s %-24s %s", p.style.bad("fails"), s.Name, s.Reason)
 		case supervisor.Stopped:
+			if !p.ran[s.Name] {
+				continue // a task that was done, not a process
+			}
 			p.line("%s %s", p.style.faint("ended"), s.Name)
 		}
 	}

@@ -24,12 +24,8 @@ func newScenario(a *app) *cobra.Command {
 		Long: `A scenario is a part of a tutorial that runs by itself on the sandbox: it does
 what a person would do, by git, pull requests and kubectl, and checks what has
 come of it. Its text can be read, and done by hand, too.`,
-		RunE: func(c *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				return &sandbox.UsageError{Message: fmt.Sprintf("there is no command %q\nSee `%s --help`.", args[0], c.CommandPath())}
-			}
-			return c.Help()
-		},
+		Args: aCommand,
+		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
 	c.AddCommand(newScenarioList(a), newScenarioShow(a), newScenarioRun(a))
 	return c

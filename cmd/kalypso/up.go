@@ -46,9 +46,8 @@ func (a *app) up(ctx context.Context, o sandbox.Options) error {
 	switch {
 	case errors.As(err, &failed):
 		for _, s := range failed.Failed {
-			a.talk("\n%s: %s", s.Name, s.Reason)
 			if len(s.LogTail) > 0 {
-				a.talk("  last lines of %s:", s.Log)
+				a.talk("\nLast lines of %s:", s.Log)
 				for _, line := range s.LogTail {
 					a.talk("  | %s", line)
 				}
@@ -58,7 +57,7 @@ func (a *app) up(ctx context.Context, o sandbox.Options) error {
 		return err
 	case ctx.Err() != nil:
 		a.talk("Interrupted; the sandbox goes on starting. `kalypso status` tells, `kalypso down` stops it.")
-		return err
+		return &silentError{err}
 	case err != nil:
 		return err
 	}

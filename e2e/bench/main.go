@@ -16,6 +16,10 @@ import (
 	"strings"
 	"text/tabwriter"
 	"time"
+
+	"github.com/kalypso-dev/kalypso/sandbox"
+	"github.com/kalypso-dev/kalypso/sandbox/supervisor"
+	"github.com/kalypso-dev/kalypso/scenarios"
 )
 
 func main() {
@@ -106,34 +110,19 @@ func (b *bench) timed(what string, args ...string) error {
 	return nil
 }
 
-// measurements prints what a scenario has measured.
+// measurements prints what scenarios have measured.
 func (b *bench) measurements(out []byte) error {
-	var report struct {
-		Scenarios []struct {
-			Name         string  `json:"name"`
-			Seconds      float64 `json:"seconds"`
-			Measurements []struct {
-				Name    string  `json:"name"`
-				Seconds float64 `json:"seconds"`
-			} `json:"measurements"`
-		} `json:"scenarios"`
-	}
-	if err := json.Unmarshal(out, &report); err != nil {
+	var results []scenarios.Result
+	if err := json.Unmarshal(out, &results); err != nil {
 		return fmt.Errorf("report of the scenario: %w", err)
 	}
-	for _, s := range report.Scenarios {
-		b.figure("scenario "+s.Name, fmt.Sprintf("%.2f s", s.Seconds))
-		for _, m := range s.Measurements {
-			b.figure("  "+m.Name, fmt.Sprintf("%.2f s", m.Seconds))
+	for _, r := range results {
+		b.figure("scenario "+r.Name, fmt.Sprintf("%.2f s", r.Took.Seconds()))
+		for _, m := range r.Measurements {
+			b.figure("  "+m.Name, fmt.Sprintf("%.2f s", m.Took.Seconds()))
 		}
 	}
 	return nil
-}
-
-type component struct {
-	Name        string `json:"name"`
-	PID         int    `json:"pid"`
-	MemoryBytes int64  `json:"memoryBytes"`
 }
 
 // idle prints each process's resident memory and the CPU time it uses while
@@ -143,14 +132,12 @@ func (b *bench) idle(watched time.Duration) error {
 	if err != nil {
 		return err
 	}
-	var status struct {
-		PID        int         `json:"pid"`
-		Components []component `json:"components"`
-	}
+	var status sandbox.Status
 	if err := json.Unmarshal(out, &status); err != nil {
 		return err
 	}
-	all := append([]component{{Name: "daemon", PID: status.PID, MemoryBytes: resident(status.PID)}}, status.Components...)
+	daemon := sandbox.Component{Status: supervisor.Status{Name: "daemon", PID: status.PID}, MemoryBytes: status.MemoryBytes}
+	all := append([]sandbox.Component{daemon}, status.Components...)
 	before := map[int]time.Duration{}
 	for _, c := range all {
 		before[c.PID] = cpuTime(c.PID)

@@ -28,19 +28,6 @@ func cpuTime(pid int) time.Duration {
 	return time.Duration(user+system) * clockTick
 }
 
-func resident(pid int) int64 {
-	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", pid))
-	if err != nil {
-		return 0
-	}
-	fields := bytes.Fields(b)
-	if len(fields) < 2 {
-		return 0
-	}
-	pages, _ := strconv.ParseInt(string(fields[1]), 10, 64)
-	return pages * int64(os.Getpagesize())
-}
-
 // model names the processor, where the system tells.
 func model() string {
 	b, err := os.ReadFile("/proc/cpuinfo")

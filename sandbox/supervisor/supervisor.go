@@ -39,7 +39,9 @@ type unit struct {
 	status Status
 	ready  chan struct{} // closed when the unit has been ready once
 
-	crashes []time.Time // only touched by the unit's own goroutine
+	// only touched by the unit's own goroutine
+	crashes []time.Time
+	started bool // since the last failure, so that the log's end tells of it
 }
 
 // New checks that the needs of the units name units, without a cycle.
@@ -74,7 +76,13 @@ func (s *Supervisor) Run(ctx context.Context) error {
 		running.Go(func() { s.keep(ctx, u) })
 	}
 	running.Wait()
-	return s.stop()
+	err := s.stop()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for c := range s.subscribers {
+		s.dropLocked(c)
+	}
+	return err
 }
 
 // stop ends the units in layers: a unit once nothing that needs it runs.
@@ -125,19 +133,11 @@ func (s *Supervisor) keep(ctx context.Context, u *unit) {
 			return
 		}
 		if err == nil {
-			if exited := u.Component.Exited(); exited == nil {
-				select {
-				case <-ctx.Done():
-				case <-u.repair: // ready: nothing to repair
-				}
-				continue
-			} else {
-				select {
-				case <-ctx.Done():
-					return
-				case <-exited:
-					err = errors.New("ended by itself")
-				}
+			select {
+			case <-ctx.Done():
+				return
+			case <-u.Component.Exited(): // never, where that is nil
+				err = errors.New("ended by itself")
 			}
 		}
 		if !s.afterFailure(ctx, u, err) {
@@ -161,6 +161,7 @@ func (s *Supervisor) bringUp(ctx context.Context, u *unit) error {
 	if err := u.Component.Start(ctx); err != nil {
 		return err
 	}
+	u.started = true
 	s.set(u, func(st *Status) { st.PID = pidOf(u.Component) })
 	exited := u.Component.Exited()
 	tick := time.NewTicker(readyPoll)
@@ -197,7 +198,10 @@ func (s *Supervisor) afterFailure(ctx context.Context, u *unit, cause error) boo
 	now := time.Now()
 	u.crashes = append(u.crashes, now)
 	u.crashes = slices.DeleteFunc(u.crashes, func(t time.Time) bool { return now.Sub(t) > crashWindow })
-	tail := Tail(u.Log, logTailLines)
+	var tail []string
+	if u.started {
+		tail, u.started = Tail(u.Log, logTailLines), false
+	}
 	var permanent *PermanentError
 	if len(u.crashes) >= crashLimit || errors.As(cause, &permanent) {
 		s.log.Error("failed", "component", u.Name, "reason", cause, "crashes", len(u.crashes))
@@ -257,20 +261,23 @@ func (s *Supervisor) statusLocked() []Status {
 
 // Watch returns the present status of all units, and a channel of every change
 // from then on. A receiver that falls far behind loses the oldest changes, so
-// it must not count them. The channel is closed by cancel.
+// it must not count them. The channel is closed by cancel, or when Run ends.
 func (s *Supervisor) Watch() (now []Status, changes <-chan Status, cancel func()) {
 	c := make(chan Status, subscriberCap)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.subscribers[c] = struct{}{}
-	var once sync.Once
 	return s.statusLocked(), c, func() {
-		once.Do(func() {
-			s.mu.Lock()
-			defer s.mu.Unlock()
-			delete(s.subscribers, c)
-			close(c)
-		})
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.dropLocked(c)
+	}
+}
+
+func (s *Supervisor) dropLocked(c chan Status) {
+	if _, ok := s.subscribers[c]; ok {
+		delete(s.subscribers, c)
+		close(c)
 	}
 }
 
