@@ -9,34 +9,21 @@ import (
 )
 
 func newCredentials(a *app) *cobra.Command {
-	var o output
-	c := &cobra.Command{
+	return reads(a, &cobra.Command{
 		Use:   "credentials",
 		Short: "The forge's user, password and token",
 		Args:  onlyArgs(),
-		RunE: func(*cobra.Command, []string) error {
-			asJSON, err := o.json()
-			if err != nil {
-				return err
-			}
-			home, err := a.home()
-			if err != nil {
-				return err
-			}
-			credentials, err := sandbox.GetCredentials(home)
-			if err != nil {
-				return err
-			}
-			if asJSON {
-				return a.printJSON(credentials)
-			}
-			w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
-			fmt.Fprintf(w, "url\t%s\nuser\t%s\npassword\t%s\ntoken\t%s\n", credentials.URL, credentials.User, credentials.Password, credentials.Token)
-			return w.Flush()
-		},
-	}
-	o.addTo(c)
-	return c
+	}, func(*cobra.Command, []string) (*sandbox.Credentials, error) {
+		home, err := a.home()
+		if err != nil {
+			return nil, err
+		}
+		return sandbox.GetCredentials(home)
+	}, func(c *sandbox.Credentials) error {
+		w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
+		fmt.Fprintf(w, "url\t%s\nuser\t%s\npassword\t%s\ntoken\t%s\n", c.URL, c.User, c.Password, c.Token)
+		return w.Flush()
+	})
 }
 
 func newLogs(a *app) *cobra.Command {

@@ -32,79 +32,58 @@ come of it. Its text can be read, and done by hand, too.`,
 }
 
 func newScenarioList(a *app) *cobra.Command {
-	var o output
-	c := &cobra.Command{
+	return reads(a, &cobra.Command{
 		Use:   "list",
 		Short: "List the scenarios in the order of the tutorial",
 		Args:  onlyArgs(),
-		RunE: func(*cobra.Command, []string) error {
-			asJSON, err := o.json()
-			if err != nil {
-				return err
-			}
-			workshop, err := a.workshop()
-			if err != nil {
-				return err
-			}
-			all, err := scenarios.List(workshop)
-			if err != nil {
-				return asUsage(err)
-			}
-			if asJSON {
-				return a.printJSON(all)
-			}
-			w := tabwriter.NewWriter(a.out, 0, 0, 3, ' ', 0)
-			fmt.Fprintln(w, "NAME\tTITLE\tBY\tSTEPS")
-			for _, s := range all {
-				fmt.Fprintf(w, "%s\t%s\t%s\t%d\n", s.Name, s.Title, s.Persona, len(s.Steps))
-			}
-			if err := w.Flush(); err != nil {
-				return err
-			}
-			a.talk("\nNext      kalypso scenario show %s", all[0].Name)
-			a.talk("          kalypso scenario run %s", all[0].Name)
-			return nil
-		},
-	}
-	o.addTo(c)
-	return c
+	}, func(*cobra.Command, []string) ([]scenarios.Info, error) {
+		workshop, err := a.workshop()
+		if err != nil {
+			return nil, err
+		}
+		all, err := scenarios.List(workshop)
+		return all, asUsage(err)
+	}, func(all []scenarios.Info) error {
+		w := tabwriter.NewWriter(a.out, 0, 0, 3, ' ', 0)
+		fmt.Fprintln(w, "NAME\tTITLE\tBY\tSTEPS")
+		for _, s := range all {
+			fmt.Fprintf(w, "%s\t%s\t%s\t%d\n", s.Name, s.Title, s.Persona, len(s.Steps))
+		}
+		if err := w.Flush(); err != nil {
+			return err
+		}
+		a.talk("\nNext      kalypso scenario show %s", all[0].Name)
+		a.talk("          kalypso scenario run %s", all[0].Name)
+		return nil
+	})
+}
+
+// scenarioText is a scenario with its text.
+type scenarioText struct {
+	scenarios.Info
+	Text string `json:"text"`
 }
 
 func newScenarioShow(a *app) *cobra.Command {
-	var o output
-	c := &cobra.Command{
+	return reads(a, &cobra.Command{
 		Use:   "show NAME",
 		Short: "Print a scenario's text",
 		Args:  onlyArgs("name"),
-		RunE: func(_ *cobra.Command, args []string) error {
-			asJSON, err := o.json()
-			if err != nil {
-				return err
-			}
-			workshop, err := a.workshop()
-			if err != nil {
-				return err
-			}
-			text, err := scenarios.Source(workshop, args[0])
-			if err != nil {
-				return asUsage(err)
-			}
-			if !asJSON {
-				_, err = a.out.Write(text)
-				return err
-			}
-			info, err := scenarios.Describe(workshop, args[0])
-			if err != nil {
-				return err
-			}
-			return a.printJSON(struct {
-				scenarios.Info
-				Text string `json:"text"`
-			}{info, string(text)})
-		},
-	}
-	o.addTo(c)
-	return c
+	}, func(_ *cobra.Command, args []string) (scenarioText, error) {
+		workshop, err := a.workshop()
+		if err != nil {
+			return scenarioText{}, err
+		}
+		text, err := scenarios.Source(workshop, args[0])
+		if err != nil {
+			return scenarioText{}, asUsage(err)
+		}
+		info, err := scenarios.Describe(workshop, args[0])
+		return scenarioText{info, string(text)}, err
+	}, func(s scenarioText) error {
+		_, err := fmt.Fprint(a.out, s.Text)
+		return err
+	})
 }
 
 func newScenarioRun(a *app) *cobra.Command {

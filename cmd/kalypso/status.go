@@ -14,32 +14,17 @@ import (
 )
 
 func newStatus(a *app) *cobra.Command {
-	var o output
-	c := &cobra.Command{
+	return reads(a, &cobra.Command{
 		Use:   "status",
 		Short: "What runs, what is planned, and what is wrong",
 		Args:  onlyArgs(),
-		RunE: func(c *cobra.Command, _ []string) error {
-			asJSON, err := o.json()
-			if err != nil {
-				return err
-			}
-			home, err := a.home()
-			if err != nil {
-				return err
-			}
-			status, err := sandbox.GetStatus(c.Context(), home)
-			if err != nil {
-				return err
-			}
-			if asJSON {
-				return a.printJSON(status)
-			}
-			return a.printStatus(status)
-		},
-	}
-	o.addTo(c)
-	return c
+	}, func(c *cobra.Command, _ []string) (*sandbox.Status, error) {
+		home, err := a.home()
+		if err != nil {
+			return nil, err
+		}
+		return sandbox.GetStatus(c.Context(), home)
+	}, a.printStatus)
 }
 
 func (a *app) printStatus(s *sandbox.Status) error {
