@@ -69,6 +69,34 @@ func push(ctx context.Context, url, user, token string, r fixtures.Repository) e
 	return err
 }
 
+// untouched tells whether the remote holds nothing but first commits of the
+// repository's branches, or nothing at all.
+func untouched(ctx context.Context, url, user, token string, r fixtures.Repository) (bool, error) {
+	store := memory.NewStorage()
+	remote := git.NewRemote(store, &config.RemoteConfig{Name: "origin", URLs: []string{url}})
+	refs, err := remote.ListContext(ctx, &git.ListOptions{Auth: &githttp.BasicAuth{Username: user, Password: token}})
+	if errors.Is(err, transport.ErrEmptyRemoteRepository) {
+		return true, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	ours := map[plumbing.ReferenceName]plumbing.Hash{}
+	for _, b := range r.Branches {
+		commit, err := firstCommit(store, b)
+		if err != nil {
+			return false, fmt.Errorf("branch %s: %w", b.Name, err)
+		}
+		ours[plumbing.NewBranchReferenceName(b.Name)] = commit
+	}
+	for _, ref := range refs {
+		if ref.Type() == plumbing.HashReference && ref.Name() != plumbing.HEAD && ref.Hash() != ours[ref.Name()] {
+			return false, nil
+		}
+	}
+	return true, nil
+}
+
 // firstCommit stores a commit without parents that holds the branch's files.
 func firstCommit(store storer.EncodedObjectStorer, b fixtures.Branch) (plumbing.Hash, error) {
 	names := make([]string, 0, len(b.Files))

@@ -85,9 +85,15 @@ func TestPushMakesWhatGitWouldMake(t *testing.T) {
 func TestPushAgainChangesNothing(t *testing.T) {
 	url, dir := served(t)
 	one := fixtures.Repository{Name: "r", Branches: sample.Branches[:1]}
+	if ours, err := untouched(t.Context(), url, "u", "p", sample); err != nil || !ours {
+		t.Errorf("an empty repository: %v, %v", ours, err)
+	}
 	// the first push was cut off after one branch
 	if err := push(t.Context(), url, "u", "p", one); err != nil {
 		t.Fatal(err)
+	}
+	if ours, err := untouched(t.Context(), url, "u", "p", sample); err != nil || !ours {
+		t.Errorf("half a push: %v, %v", ours, err)
 	}
 	first := run(t, dir, "git", "rev-parse", "main")
 	if err := push(t.Context(), url, "u", "p", sample); err != nil {
@@ -130,6 +136,9 @@ func TestAWorkOfAPersonIsNotOverwritten(t *testing.T) {
 	run(t, work, "git", "-c", "user.name=p", "-c", "user.email=p@localhost", "commit", "-qm", "mine")
 	run(t, work, "git", "push", "-q")
 	mine := run(t, dir, "git", "rev-parse", "main")
+	if ours, err := untouched(t.Context(), url, "u", "p", sample); err != nil || ours {
+		t.Errorf("a repository with a person's commit counts as ours: %v", err)
+	}
 	if err := push(t.Context(), url, "u", "p", sample); err != nil {
 		t.Fatal(err)
 	}

@@ -105,16 +105,35 @@ func (g Gitea) ensureRepository(ctx context.Context, c *gitea.Client, s Setup, t
 	if _, err := os.Stat(filled); err == nil {
 		return nil
 	}
+	url := fmt.Sprintf("%s/%s/%s.git", g.URL, s.Organisation, r.Name)
 	_, response, err := c.GetRepo(s.Organisation, r.Name)
-	if response != nil && response.StatusCode == http.StatusNotFound {
-		_, _, err = c.CreateOrgRepo(s.Organisation, gitea.CreateRepoOption{
-			Name: r.Name, Description: r.Description, DefaultBranch: r.Branches[0].Name,
-		})
-	}
-	if err != nil {
+	missing := response != nil && response.StatusCode == http.StatusNotFound
+	if err != nil && !missing {
 		return err
 	}
-	url := fmt.Sprintf("%s/%s/%s.git", g.URL, s.Organisation, r.Name)
+	if !missing {
+		// An earlier start was cut off. Gitea keeps in memory what it still has
+		// to note of a push, so that it may never learn of the branches that git
+		// has; only a new repository is sure to be whole.
+		ours, err := untouched(ctx, url, s.Admin.User, token, r)
+		if err != nil {
+			return err
+		}
+		if ours {
+			if _, err := c.DeleteRepo(s.Organisation, r.Name); err != nil {
+				return fmt.Errorf("begin anew: %w", err)
+			}
+			missing = true
+		}
+	}
+	if missing {
+		_, _, err := c.CreateOrgRepo(s.Organisation, gitea.CreateRepoOption{
+			Name: r.Name, Description: r.Description, DefaultBranch: r.Branches[0].Name,
+		})
+		if err != nil {
+			return err
+		}
+	}
 	if err := push(ctx, url, s.Admin.User, token, r); err != nil {
 		return fmt.Errorf("push: %w", err)
 	}

@@ -5,6 +5,7 @@ package gitops
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -20,6 +21,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
 )
 
 const (
@@ -127,18 +130,35 @@ func (f Flux) install(ctx context.Context) error {
 		return err
 	}
 	for _, name := range names {
-		err := wait.For(ctx, "definition "+name, establishedLimit, func(ctx context.Context) error {
-			o, err := definitions.Get(ctx, name, metav1.GetOptions{})
-			if err != nil {
-				return err
-			}
-			return cluster.Condition(o, "Established")
-		})
-		if err != nil {
+		if err := established(ctx, definitions, name); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// nudgeAfter is well beyond what establishing a kind takes.
+const nudgeAfter = time.Second
+
+// established waits until the API server serves a kind. An API server that was
+// killed between accepting a kind's names and establishing it does not go on
+// when it starts again: it acts on changes only. So it gets one.
+func established(ctx context.Context, definitions dynamic.ResourceInterface, name string) error {
+	last := time.Now()
+	return wait.For(ctx, "definition "+name, establishedLimit, func(ctx context.Context) error {
+		o, err := definitions.Get(ctx, name, metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		err = cluster.Condition(o, "Established")
+		if err == nil || time.Since(last) < nudgeAfter {
+			return err
+		}
+		last = time.Now()
+		patch := fmt.Sprintf(`{"metadata":{"annotations":{"kalypso.dev/nudged":%q}}}`, last.UTC().Format(time.RFC3339Nano))
+		_, patchErr := definitions.Patch(ctx, name, types.MergePatchType, []byte(patch), metav1.PatchOptions{FieldManager: "kalypso-nudge"})
+		return errors.Join(err, patchErr)
+	})
 }
 
 // Subscription makes a cluster follow a folder of a GitOps repository, as the
