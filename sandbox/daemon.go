@@ -123,7 +123,8 @@ func (h Home) lockSoon() (*os.File, error) {
 		if !errors.Is(err, errLocked) || time.Now().After(deadline) {
 			return f, err
 		}
-		if _, dialErr := net.DialTimeout("unix", h.Socket(), callLimit); dialErr == nil {
+		if c, dialErr := net.DialTimeout("unix", h.Socket(), callLimit); dialErr == nil {
+			c.Close()
 			return nil, errLocked
 		}
 		time.Sleep(lockPoll)

@@ -73,8 +73,12 @@ func writePKI(dir, name, server string) error {
 		return err
 	}
 	w := writer{dir: dir}
-	w.certificate("ca.crt", ca.cert.Raw)
-	w.ecKey("ca.key", ca.key)
+	w.write("ca.crt", encode("CERTIFICATE", ca.cert.Raw))
+	key, err := encodeKey(ca.key)
+	if err != nil {
+		return err
+	}
+	w.write("ca.key", key)
 
 	cert, key, err := ca.issue("kube-apiserver", "", x509.ExtKeyUsageServerAuth,
 		[]string{"localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc", "kubernetes.default.svc.cluster.local"},
@@ -82,22 +86,22 @@ func writePKI(dir, name, server string) error {
 	if err != nil {
 		return err
 	}
-	w.certificate("apiserver.crt", cert)
-	w.ecKey("apiserver.key", key)
+	w.write("apiserver.crt", cert)
+	w.write("apiserver.key", key)
 
 	cert, key, err = ca.issue("kube-apiserver-kubelet-client", "system:masters", x509.ExtKeyUsageClientAuth, nil, nil)
 	if err != nil {
 		return err
 	}
-	w.certificate("kubelet-client.crt", cert)
-	w.ecKey("kubelet-client.key", key)
+	w.write("kubelet-client.crt", cert)
+	w.write("kubelet-client.key", key)
 
 	for _, c := range clients {
 		cert, key, err := ca.issue(c.user, c.group, x509.ExtKeyUsageClientAuth, nil, nil)
 		if err != nil {
 			return err
 		}
-		config := kubeconfig(name, server, encode("CERTIFICATE", ca.cert.Raw), encode("CERTIFICATE", cert), encodeKey(key))
+		config := kubeconfig(name, server, encode("CERTIFICATE", ca.cert.Raw), cert, key)
 		if err := clientcmd.WriteToFile(*config, filepath.Join(dir, c.file+".kubeconfig")); err != nil {
 			return err
 		}
@@ -142,7 +146,8 @@ func newAuthority(name string) (*authority, error) {
 	return &authority{cert, key}, nil
 }
 
-func (a *authority) issue(name, group string, usage x509.ExtKeyUsage, dns []string, ips []net.IP) ([]byte, *ecdsa.PrivateKey, error) {
+// issue returns a new certificate and its key, both as PEM.
+func (a *authority) issue(name, group string, usage x509.ExtKeyUsage, dns []string, ips []net.IP) (cert, pemKey []byte, err error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		return nil, nil, err
@@ -157,7 +162,11 @@ func (a *authority) issue(name, group string, usage x509.ExtKeyUsage, dns []stri
 	t.ExtKeyUsage = []x509.ExtKeyUsage{usage}
 	t.DNSNames, t.IPAddresses = dns, ips
 	der, err := x509.CreateCertificate(rand.Reader, t, a.cert, key.Public(), a.key)
-	return der, key, err
+	if err != nil {
+		return nil, nil, err
+	}
+	pemKey, err = encodeKey(key)
+	return encode("CERTIFICATE", der), pemKey, err
 }
 
 func template(name, group string) *x509.Certificate {
@@ -194,19 +203,11 @@ func (w *writer) write(name string, content []byte) {
 	}
 }
 
-func (w *writer) certificate(name string, der []byte) { w.write(name, encode("CERTIFICATE", der)) }
-
-func (w *writer) ecKey(name string, key *ecdsa.PrivateKey) { w.write(name, encodeKey(key)) }
-
 func encode(kind string, der []byte) []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der})
 }
 
-func encodeKey(key *ecdsa.PrivateKey) []byte {
+func encodeKey(key *ecdsa.PrivateKey) ([]byte, error) {
 	der, err := x509.MarshalECPrivateKey(key)
-	if err != nil {
-		// only a curve that the standard library does not know can fail
-		panic(err)
-	}
-	return encode("EC PRIVATE KEY", der)
+	return encode("EC PRIVATE KEY", der), err
 }

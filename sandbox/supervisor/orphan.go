@@ -1,6 +1,7 @@
 package supervisor
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -9,6 +10,8 @@ import (
 	"path/filepath"
 	"syscall"
 	"time"
+
+	"github.com/kalypso-dev/kalypso/sandbox/wait"
 )
 
 const orphanGrace = 5 * time.Second
@@ -60,14 +63,17 @@ func EndOrphan(dir, name string) error {
 		started, err := startTime(id.PID)
 		return err == nil && started == id.Started
 	}
-	deadline := time.Now().Add(orphanGrace)
-	for same() {
+	what := fmt.Sprintf("end of process %d (%s) of an earlier run", id.PID, name)
+	err = wait.For(context.Background(), what, orphanGrace, func(context.Context) error {
+		if !same() {
+			return nil
+		}
 		_ = syscall.Kill(-id.PID, syscall.SIGKILL)
 		_ = syscall.Kill(id.PID, syscall.SIGKILL)
-		if time.Now().After(deadline) {
-			return fmt.Errorf("process %d (%s) of an earlier run does not end after %s: end it by hand", id.PID, name, orphanGrace)
-		}
-		time.Sleep(readyPoll)
+		return errors.New("it has been killed and still runs: end it by hand")
+	})
+	if err != nil {
+		return err
 	}
 	unregister(dir, name)
 	return nil
