@@ -3,8 +3,9 @@
 package e2e
 
 import (
-	"encoding/json"
+	"io"
 	"net/http"
+	"strings"
 	"time"
 )
 
@@ -19,20 +20,29 @@ type pull struct {
 // pulls are a repository's pull requests, the latest first.
 func (m *machine) pulls(repo string) []pull {
 	m.t.Helper()
+	var all []pull
+	m.decode(m.forge(http.MethodGet, "repos/kalypso/"+repo+"/pulls?state=all", ""), &all)
+	return all
+}
+
+// forge calls Gitea's API as the person.
+func (m *machine) forge(method, path, body string) string {
+	m.t.Helper()
 	c := m.credentials()
-	r, err := http.NewRequestWithContext(m.t.Context(), http.MethodGet, c.URL+"/api/v1/repos/kalypso/"+repo+"/pulls?state=all", nil)
+	r, err := http.NewRequestWithContext(m.t.Context(), method, c.URL+"/api/v1/"+path, strings.NewReader(body))
 	if err != nil {
 		m.t.Fatal(err)
 	}
 	r.Header.Set("Authorization", "token "+c.Token)
+	r.Header.Set("Content-Type", "application/json")
 	response, err := (&http.Client{Timeout: 15 * time.Second}).Do(r)
 	if err != nil {
 		m.t.Fatal(err)
 	}
 	defer response.Body.Close()
-	var all []pull
-	if err := json.NewDecoder(response.Body).Decode(&all); err != nil || response.StatusCode != http.StatusOK {
-		m.t.Fatalf("pull requests of %s: %s: %v", repo, response.Status, err)
+	answer, err := io.ReadAll(response.Body)
+	if err != nil || response.StatusCode >= http.StatusBadRequest {
+		m.t.Fatalf("%s %s: %s: %v\n%s", method, path, response.Status, err, answer)
 	}
-	return all
+	return string(answer)
 }

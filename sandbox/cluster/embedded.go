@@ -11,7 +11,6 @@ import (
 	"context"
 	"fmt"
 	"net"
-	"os"
 	"path/filepath"
 	"strconv"
 	"time"
@@ -47,19 +46,25 @@ func (e Embedded) Etcd(client, peer int) supervisor.Unit {
 		Dir:      e.Dir,
 		Log:      e.Log("etcd"),
 		Registry: e.Registry,
-		Check:    func(ctx context.Context) error { return loopback.Answers(ctx, url+"/health") },
+	}
+	data := etcdData(filepath.Join(e.Dir, "etcd"))
+	p.Check = func(ctx context.Context) error {
+		if err := loopback.Answers(ctx, url+"/health"); err != nil {
+			return err
+		}
+		return data.answered()
 	}
 	p.Prepare = func(context.Context) error {
 		p.Path = e.Program()
 		p.Argv = []string{"etcd",
-			"--data-dir=" + filepath.Join(e.Dir, "etcd"),
+			"--data-dir=" + string(data),
 			"--listen-client-url=" + url,
 			"--listen-peer-url=" + localURL("http", peer),
 		}
 		if err := e.PortFree("etcd"); err != nil {
 			return err
 		}
-		return os.MkdirAll(filepath.Join(e.Dir, "etcd"), 0o700)
+		return data.prepare()
 	}
 	return supervisor.Unit{Name: "etcd", Title: "store of the clusters", Component: p, Deadline: etcdDeadline, Log: p.Log}
 }

@@ -106,7 +106,7 @@ func (g Gitea) ensureRepository(ctx context.Context, c *gitea.Client, s Setup, t
 		return nil
 	}
 	url := fmt.Sprintf("%s/%s/%s.git", g.URL, s.Organisation, r.Name)
-	_, response, err := c.GetRepo(s.Organisation, r.Name)
+	repo, response, err := c.GetRepo(s.Organisation, r.Name)
 	missing := response != nil && response.StatusCode == http.StatusNotFound
 	if err != nil && !missing {
 		return err
@@ -115,11 +115,13 @@ func (g Gitea) ensureRepository(ctx context.Context, c *gitea.Client, s Setup, t
 		// An earlier start was cut off. Gitea keeps in memory what it still has
 		// to note of a push, so that it may never learn of the branches that git
 		// has; only a new repository is sure to be whole.
+		// When git cannot read one that is empty to Gitea, it was cut off between
+		// its row in the database and its folder.
 		ours, err := untouched(ctx, url, s.Admin.User, token, r)
-		if err != nil {
+		if err != nil && !repo.Empty {
 			return err
 		}
-		if ours {
+		if ours || err != nil {
 			if _, err := c.DeleteRepo(s.Organisation, r.Name); err != nil {
 				return fmt.Errorf("begin anew: %w", err)
 			}
@@ -127,11 +129,8 @@ func (g Gitea) ensureRepository(ctx context.Context, c *gitea.Client, s Setup, t
 		}
 	}
 	if missing {
-		_, _, err := c.CreateOrgRepo(s.Organisation, gitea.CreateRepoOption{
-			Name: r.Name, Description: r.Description, DefaultBranch: r.Branches[0].Name,
-		})
-		if err != nil {
-			return err
+		if err := createRepository(c, s.Organisation, r); err != nil {
+			return fmt.Errorf("create: %w", err)
 		}
 	}
 	if err := push(ctx, url, s.Admin.User, token, r); err != nil {
@@ -156,6 +155,21 @@ func (g Gitea) ensureRepository(ctx context.Context, c *gitea.Client, s Setup, t
 		return err
 	}
 	return os.WriteFile(filled, nil, 0o600)
+}
+
+func createRepository(c *gitea.Client, organisation string, r fixtures.Repository) error {
+	option := gitea.CreateRepoOption{Name: r.Name, Description: r.Description, DefaultBranch: r.Branches[0].Name}
+	_, response, err := c.CreateOrgRepo(organisation, option)
+	if response == nil || response.StatusCode != http.StatusConflict {
+		return err
+	}
+	// A folder that belongs to no repository is what a deletion leaves that is
+	// cut off: Gitea deletes the row in the database first.
+	if _, err := c.DeleteUnadoptedRepo(organisation, r.Name); err != nil {
+		return fmt.Errorf("delete the folder left by an earlier start: %w", err)
+	}
+	_, _, err = c.CreateOrgRepo(organisation, option)
+	return err
 }
 
 // schedulerTeam gives the scheduler's account what it needs in every
