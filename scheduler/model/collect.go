@@ -23,13 +23,28 @@ func read[Spec any](doc document, findings *findings) (Object[Spec], bool) {
 	object := Object[Spec]{Position: doc.position, node: doc.node}
 	rest := d.frame(doc.node, &object.Metadata)
 	d.value(rest, reflect.ValueOf(&object.Spec).Elem(), restPath(doc.kind))
-	if d.failed {
-		return object, false
-	}
-	if messages := validation.IsDNS1123Subdomain(object.Name); len(messages) > 0 {
-		d.errorf(nodeAt(doc.node, "metadata", "name"), messages[0], "metadata.name %q is not a name", object.Name)
-	}
+	d.name(doc.node, object.Name)
 	return object, !d.failed
+}
+
+// readable says whether at least a document's name and labels can be read.
+func readable(doc document) bool {
+	d := &decoder{position: doc.position, kind: doc.kind, findings: &findings{}}
+	var metadata v1alpha1.Metadata
+	d.frame(doc.node, &metadata)
+	d.name(doc.node, metadata.Name)
+	return !d.failed
+}
+
+// name reports a name that Kubernetes would refuse, unless something else is
+// wrong already.
+func (d *decoder) name(node *yaml.Node, name string) {
+	if d.failed {
+		return
+	}
+	if messages := validation.IsDNS1123Subdomain(name); len(messages) > 0 {
+		d.errorf(nodeAt(node, "metadata", "name"), messages[0], "metadata.name %q is not a name", name)
+	}
 }
 
 // frame decodes what all documents have in common and returns the node of the
@@ -122,15 +137,16 @@ func (o Object[Spec]) position() Position { return o.Position }
 // places. The order of what it gets decides, so that must not depend on
 // chance.
 func unique[T named](kind string, objects []T, findings *findings) []T {
-	first := map[string]T{}
-	kept := objects[:0:0]
+	first := make(map[string]int, len(objects))
+	kept := make([]T, 0, len(objects))
 	for _, object := range objects {
-		earlier, found := first[object.name()]
+		i, found := first[object.name()]
 		if !found {
-			first[object.name()] = object
+			first[object.name()] = len(kept)
 			kept = append(kept, object)
 			continue
 		}
+		earlier := kept[i]
 		findings.add(kind, Diagnostic{
 			Severity: Error,
 			Position: object.position(),

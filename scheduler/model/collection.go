@@ -39,9 +39,9 @@ func (c *collection) add(doc document) {
 	case v1alpha1.KindSchedulingPolicy:
 		keep(doc, f, &c.policies, checkSelectors)
 	case kindConfigMap:
-		keep(doc, f, &c.configs)
+		keep(doc, f, &c.configs, checkAppConfig)
 	case v1alpha1.KindConfigSchema:
-		keep(doc, f, &c.configSchemas)
+		keepSchema(doc, f, &c.configSchemas)
 	case v1alpha1.KindTemplate:
 		keep(doc, f, &c.templates, checkTemplate)
 	case v1alpha1.KindWorkloadRegistration:
@@ -56,22 +56,39 @@ func (c *collection) add(doc document) {
 	}
 }
 
-// keep appends a document's object to list when it decodes and passes the
-// checks.
+// keep appends a document's object to list when it decodes and the checks find
+// no error.
 func keep[Spec any](doc document, f *findings, list *[]Object[Spec], checks ...func(Object[Spec]) []Diagnostic) {
-	object, ok := read[Spec](doc, f)
-	for _, check := range checks {
-		if !ok {
-			return
+	o := recall(doc, func() (o outcome[Spec]) {
+		o.object, o.usable = read[Spec](doc, &o.findings)
+		for _, check := range checks {
+			if !o.usable {
+				break
+			}
+			for _, d := range check(o.object) {
+				o.findings.add(doc.kind, d)
+				o.usable = o.usable && d.Severity != Error
+			}
 		}
-		for _, d := range check(object) {
-			f.add(doc.kind, d)
-			ok = false
+		return o
+	})
+	o.keep(f, list)
+}
+
+// keepSchema appends a ConfigSchema. Where only its schema cannot be read the
+// object stays, with an empty schema, which satisfies nothing: what its labels
+// match must not pass for validated, and nothing else is concerned. Where the
+// labels cannot be read either, it may concern everything.
+func keepSchema(doc document, f *findings, list *[]ConfigSchema) {
+	o := recall(doc, func() (o outcome[v1alpha1.ConfigSchemaSpec]) {
+		o.object, o.usable = read[v1alpha1.ConfigSchemaSpec](doc, &o.findings)
+		if !o.usable && readable(doc) {
+			o.object.Spec.Schema = ""
+			o.findings.schemasIncomplete, o.usable = false, true
 		}
-	}
-	if ok {
-		*list = append(*list, object)
-	}
+		return o
+	})
+	o.keep(f, list)
 }
 
 // checkSelectors finds what makes a policy's selectors unusable.

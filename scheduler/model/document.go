@@ -23,25 +23,23 @@ type document struct {
 	kind     string
 	node     *yaml.Node // a mapping
 	position Position
+	outcome  *any // of decoding it, an *outcome[Spec] once it has been
 }
 
-// documents returns the documents of the files at or below a folder, in order
-// of path and line. Whatever is wrong goes to findings.
-func documents(tree *Tree, folder string, findings *findings) []document {
+// documentsOf returns the documents of a file. Whatever is wrong goes to
+// findings.
+func documentsOf(position Position, content []byte, findings *findings) []document {
+	nodes, err := parse(content)
+	if err != nil {
+		findings.unparsable(position, content, err)
+		return nil
+	}
 	var all []document
-	for _, file := range modelFiles(tree, folder) {
-		position := Position{Repo: tree.Repo, Branch: tree.Branch, File: file}
-		content := tree.Files[file]
-		nodes, err := parse(content)
-		if err != nil {
-			findings.unparsable(position, content, err)
-			continue
-		}
-		for _, node := range nodes {
-			position.Line, position.Column = node.Line, node.Column
-			if doc, ok := classify(node, position, findings); ok {
-				all = append(all, doc)
-			}
+	for _, node := range nodes {
+		position.Line, position.Column = node.Line, node.Column
+		if doc, ok := classify(node, position, findings); ok {
+			doc.outcome = new(any)
+			all = append(all, doc)
 		}
 	}
 	return all
@@ -88,7 +86,11 @@ func classify(node *yaml.Node, position Position, findings *findings) (document,
 		})
 		return document{}, false
 	case !isKind(kind):
-		findings.add(kind, unknownKind(kind, positionAt(node, position, []string{"kind"})))
+		d := unknownKind(kind, positionAt(node, position, []string{"kind"}))
+		if near := Nearest(kind, v1alpha1.Kinds()); near != "" {
+			kind = near
+		}
+		findings.add(kind, d)
 		return document{}, false
 	}
 	return document{kind: kind, node: node, position: position}, true

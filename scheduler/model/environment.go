@@ -20,7 +20,7 @@ type Environment struct {
 	ClusterTypes  []ClusterType
 	Policies      []SchedulingPolicy
 	Configs       []PlatformConfig
-	ConfigSchemas []ConfigSchema
+	ConfigSchemas []ConfigSchema // with an empty schema where that could not be read
 	Templates     []Template
 	Registrations []WorkloadRegistration
 	Workloads     []Workload
@@ -38,6 +38,9 @@ type Environment struct {
 	Incomplete bool
 	// ConfigIncomplete says the same of platform ConfigMaps alone.
 	ConfigIncomplete bool
+	// SchemasIncomplete says the same of ConfigSchemas alone: then nobody can
+	// say of any configuration that it is valid.
+	SchemasIncomplete bool
 }
 
 // LoadEnvironment reads one environment: its branch of the control plane, the
@@ -45,15 +48,8 @@ type Environment struct {
 // that are registered. A repository, branch or commit that does not exist
 // becomes a diagnostic; any other read error is returned, and then there is no
 // model at all.
-func LoadEnvironment(ctx context.Context, r Reader, name string, controlPlane Reference) (*Environment, error) {
-	l := &loader{
-		reads: newReads(r),
-		env:   &Environment{Name: name, ControlPlane: controlPlane},
-	}
-	if err := l.load(ctx); err != nil {
-		return nil, fmt.Errorf("loading environment %s: %w", name, err)
-	}
-	return l.env, nil
+func LoadEnvironment(ctx context.Context, r Reader, name string, controlPlane Reference, options ...Option) (*Environment, error) {
+	return new(Loader).Load(ctx, r, name, controlPlane, options...)
 }
 
 // LoadEnvironments reads the Environment objects at or below a folder of a
@@ -61,7 +57,7 @@ func LoadEnvironment(ctx context.Context, r Reader, name string, controlPlane Re
 // by name, with what is wrong about them.
 func LoadEnvironments(tree *Tree, path string) ([]EnvironmentObject, []Diagnostic) {
 	var c collection
-	for _, doc := range documents(tree, path, &c.findings) {
+	for _, doc := range newMemory(nil).documents(tree, path, &c.findings) {
 		if doc.kind == v1alpha1.KindEnvironment {
 			c.add(doc)
 		}
@@ -72,9 +68,11 @@ func LoadEnvironments(tree *Tree, path string) ([]EnvironmentObject, []Diagnosti
 
 // loader fills an Environment step by step.
 type loader struct {
-	reads *reads
-	env   *Environment
-	all   collection
+	reads      *reads
+	env        *Environment
+	all        collection
+	now        *memory
+	substitute substitution
 }
 
 func (l *loader) load(ctx context.Context) error {
@@ -90,7 +88,7 @@ func (l *loader) load(ctx context.Context) error {
 	}
 	f := &l.all.findings
 	l.env.Diagnostics = sortDiagnostics(f.diagnostics)
-	l.env.Incomplete, l.env.ConfigIncomplete = f.incomplete, f.configIncomplete
+	l.env.Incomplete, l.env.ConfigIncomplete, l.env.SchemasIncomplete = f.incomplete, f.configIncomplete, f.schemasIncomplete
 	slices.SortFunc(l.env.Sources, compareReferences)
 	l.env.Sources = slices.Compact(l.env.Sources)
 	return nil
@@ -108,7 +106,7 @@ func (l *loader) loadBranch(ctx context.Context) error {
 		l.all.findings.add("", notFound(ref, at))
 		return nil
 	}
-	for _, doc := range documents(tree, ref.Path, &l.all.findings) {
+	for _, doc := range l.now.documents(tree, ref.Path, &l.all.findings) {
 		l.all.add(doc)
 	}
 	l.chooseGitOps(at)
@@ -149,6 +147,10 @@ func (l *loader) loadBases(ctx context.Context) error {
 		if ref.Commit != "" && (l.env.Promoted == "" || base.Name == mainBase) {
 			l.env.Promoted = ref.Commit
 		}
+		ref, err := l.instead(ctx, v1alpha1.KindBaseRepo, base.Name, ref)
+		if err != nil {
+			return err
+		}
 		tree, err := l.read(ctx, ref)
 		if err != nil {
 			return err
@@ -161,7 +163,7 @@ func (l *loader) loadBases(ctx context.Context) error {
 			l.all.findings.add("", notFound(ref, base.At("spec", field)))
 			continue
 		}
-		for _, doc := range documents(tree, ref.Path, &l.all.findings) {
+		for _, doc := range l.now.documents(tree, ref.Path, &l.all.findings) {
 			switch doc.kind {
 			case v1alpha1.KindEnvironment, v1alpha1.KindBaseRepo, v1alpha1.KindGitOpsRepo:
 			default:

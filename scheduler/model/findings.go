@@ -8,9 +8,10 @@ import (
 
 // findings collects diagnostics and what their errors put in doubt.
 type findings struct {
-	diagnostics      []Diagnostic
-	incomplete       bool // an object may be missing
-	configIncomplete bool // a platform ConfigMap may be missing
+	diagnostics       []Diagnostic
+	incomplete        bool // an object may be missing
+	configIncomplete  bool // a platform ConfigMap may be missing
+	schemasIncomplete bool // a ConfigSchema may be missing
 }
 
 // add keeps a diagnostic about a document of a kind, "" where the kind cannot
@@ -22,6 +23,15 @@ func (f *findings) add(kind string, d Diagnostic) {
 	}
 	f.incomplete = true
 	f.configIncomplete = f.configIncomplete || kind == "" || kind == kindConfigMap
+	f.schemasIncomplete = f.schemasIncomplete || kind == "" || kind == v1alpha1.KindConfigSchema
+}
+
+// join adds what others have found.
+func (f *findings) join(others findings) {
+	f.diagnostics = append(f.diagnostics, others.diagnostics...)
+	f.incomplete = f.incomplete || others.incomplete
+	f.configIncomplete = f.configIncomplete || others.configIncomplete
+	f.schemasIncomplete = f.schemasIncomplete || others.schemasIncomplete
 }
 
 // unparsable reports a file that is not YAML. A file that mentions nothing of
@@ -44,4 +54,5 @@ func (f *findings) unparsable(position Position, content []byte, err error) {
 		kind = kindConfigMap
 	}
 	f.add(kind, d)
+	f.schemasIncomplete = f.schemasIncomplete || bytes.Contains(content, []byte(v1alpha1.KindConfigSchema))
 }

@@ -1,10 +1,6 @@
 package model
 
 import (
-	"crypto/sha256"
-	"encoding/json"
-	"fmt"
-	"io"
 	"strconv"
 
 	"github.com/kalypso-dev/kalypso/scheduler/v1alpha1"
@@ -52,26 +48,11 @@ func (o Object[Spec]) At(path ...string) Position {
 	return positionAt(o.node, o.Position, path)
 }
 
-// Digest identifies an object by what it says and where each of its fields
-// stands. Two objects with the same digest cannot be told apart.
-func (o Object[Spec]) Digest() [sha256.Size]byte {
-	h := sha256.New()
-	// Specs are made of strings, lists and maps, which always encode; maps do
-	// so in order of their keys.
-	_ = json.NewEncoder(h).Encode([]any{o.Metadata, o.Spec, o.Position})
-	writePlaces(h, o.node)
-	return [sha256.Size]byte(h.Sum(nil))
-}
-
-func writePlaces(w io.Writer, node *yaml.Node) {
-	if node == nil {
-		return
-	}
-	fmt.Fprintf(w, "%d:%d(", node.Line, node.Column)
-	for _, child := range node.Content {
-		writePlaces(w, child)
-	}
-	fmt.Fprint(w, ")")
+// Same says whether two objects are the same reading of a document, so that
+// nothing can differ between them. Documents that say the same in two places,
+// or in a file that was parsed twice, are not.
+func (o Object[Spec]) Same(other Object[Spec]) bool {
+	return o.node != nil && o.node == other.node && o.Position == other.Position
 }
 
 func positionAt(node *yaml.Node, position Position, path []string) Position {

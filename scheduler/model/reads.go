@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 
 	"github.com/kalypso-dev/kalypso/scheduler/v1alpha1"
 	"golang.org/x/sync/errgroup"
@@ -58,16 +59,26 @@ func (r *reads) one(ctx context.Context, ref Reference) (*Tree, error) {
 // ahead reads many references in parallel. It returns the first error.
 func (r *reads) ahead(ctx context.Context, refs []Reference) error {
 	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(maxParallelReads)
-	started := map[Reference]bool{}
+	var once []Reference
+	seen := make(map[Reference]bool, len(refs))
 	for _, ref := range refs {
-		if started[key(ref)] {
-			continue
+		if !seen[key(ref)] {
+			seen[key(ref)] = true
+			once = append(once, ref)
 		}
-		started[key(ref)] = true
+	}
+	var next atomic.Int64
+	for range min(maxParallelReads, len(once)) {
 		group.Go(func() error {
-			_, err := r.one(ctx, ref)
-			return err
+			for {
+				i := int(next.Add(1)) - 1
+				if i >= len(once) || ctx.Err() != nil {
+					return ctx.Err()
+				}
+				if _, err := r.one(ctx, once[i]); err != nil {
+					return err
+				}
+			}
 		})
 	}
 	return group.Wait()

@@ -25,12 +25,16 @@ func notFoundHint(ref Reference) string {
 func (l *loader) loadWorkloads(ctx context.Context) error {
 	refs := make([]Reference, len(l.env.Registrations))
 	for i, registration := range l.env.Registrations {
-		refs[i] = reference(registration.Spec.Workload)
+		var err error
+		refs[i], err = l.instead(ctx, v1alpha1.KindWorkloadRegistration, registration.Name, reference(registration.Spec.Workload))
+		if err != nil {
+			return err
+		}
 	}
 	if err := l.reads.ahead(ctx, refs); err != nil {
 		return err
 	}
-	var all []Workload
+	all := make([]Workload, 0, len(refs))
 	for i, registration := range l.env.Registrations {
 		tree, err := l.read(ctx, refs[i])
 		if err != nil {
@@ -40,7 +44,7 @@ func (l *loader) loadWorkloads(ctx context.Context) error {
 			l.all.findings.add(v1alpha1.KindWorkloadRegistration, notFound(refs[i], registration.At("spec", "workload", "repo")))
 			continue
 		}
-		all = append(all, l.registered(tree, registration)...)
+		all = append(all, l.registered(tree, refs[i].Path, registration)...)
 	}
 	l.env.Workloads = sorted(unique(v1alpha1.KindWorkload, l.registeredOnce(all), &l.all.findings))
 	return nil
@@ -49,15 +53,16 @@ func (l *loader) loadWorkloads(ctx context.Context) error {
 // registeredOnce drops a workload that two registrations point to, except for
 // the first of them, and reports the other.
 func (l *loader) registeredOnce(all []Workload) []Workload {
-	first := map[Position]WorkloadRegistration{}
-	var kept []Workload
+	first := make(map[Position]int, len(all))
+	kept := make([]Workload, 0, len(all))
 	for _, workload := range all {
-		earlier, found := first[workload.Position]
+		i, found := first[workload.Position]
 		if !found {
-			first[workload.Position] = workload.Registration
+			first[workload.Position] = len(kept)
 			kept = append(kept, workload)
 			continue
 		}
+		earlier := kept[i].Registration
 		l.all.findings.add(v1alpha1.KindWorkloadRegistration, Diagnostic{
 			Severity: Error,
 			Position: workload.Registration.Position,
@@ -68,19 +73,19 @@ func (l *loader) registeredOnce(all []Workload) []Workload {
 	return kept
 }
 
-// registered returns the workloads at the place that a registration names.
-func (l *loader) registered(tree *Tree, registration WorkloadRegistration) []Workload {
+// registered returns the workloads in the folder that a registration names.
+func (l *loader) registered(tree *Tree, folder string, registration WorkloadRegistration) []Workload {
 	f := &l.all.findings
 	before := len(f.diagnostics)
 	var found []Object[v1alpha1.WorkloadSpec]
-	for _, doc := range documents(tree, registration.Spec.Workload.Path, f) {
+	for _, doc := range l.now.documents(tree, folder, f) {
 		if doc.kind == v1alpha1.KindWorkload {
 			keep(doc, f, &found, checkTargets)
 		}
 	}
 	reported := slices.ContainsFunc(f.diagnostics[before:], func(d Diagnostic) bool { return d.Severity == Error })
 	if len(found) == 0 && !reported {
-		f.add(v1alpha1.KindWorkloadRegistration, noWorkload(tree, registration))
+		f.add(v1alpha1.KindWorkloadRegistration, l.noWorkload(tree, folder, registration))
 	}
 	workloads := make([]Workload, len(found))
 	for i, object := range found {
@@ -91,10 +96,9 @@ func (l *loader) registered(tree *Tree, registration WorkloadRegistration) []Wor
 
 // noWorkload reports a registration whose path holds no Workload, and where in
 // the repository there is one.
-func noWorkload(tree *Tree, registration WorkloadRegistration) Diagnostic {
-	folder := registration.Spec.Workload
+func (l *loader) noWorkload(tree *Tree, folder string, registration WorkloadRegistration) Diagnostic {
 	hint := "put a Workload there, or correct the path"
-	for _, doc := range documents(tree, "", &findings{}) {
+	for _, doc := range l.now.documents(tree, "", &findings{}) {
 		if doc.kind == v1alpha1.KindWorkload {
 			hint = fmt.Sprintf("there is one in %s", doc.position.File)
 			break
@@ -103,7 +107,7 @@ func noWorkload(tree *Tree, registration WorkloadRegistration) Diagnostic {
 	return Diagnostic{
 		Severity: Error,
 		Position: registration.At("spec", "workload", "path"),
-		Message:  fmt.Sprintf("there is no Workload at %q in %s@%s", folder.Path, repoName(folder.Repo), folder.Branch),
+		Message:  fmt.Sprintf("there is no Workload at %q in %s@%s", folder, repoName(tree.Repo), tree.Branch),
 		Hint:     hint,
 	}
 }

@@ -7,15 +7,25 @@ import "github.com/kalypso-dev/kalypso/scheduler/model"
 // input, same bytes.
 type Plan struct {
 	Environment string
-	GitOps      model.Reference   // where the plan's files belong; Path is their root folder
-	GitOpsHead  string            // commit of the GitOps branch that the plan was made against
-	Promoted    string            // the base repository's pinned commit, "" when none
-	Incomplete  bool              // the model is: what is missing from the plan is not proven to be gone
-	Targets     []Target          // sorted by name
-	Assignments []Assignment      // sorted by cluster type, then deployment target
-	Problems    []Problem         // sorted; what was left as it is, and why
-	Files       map[string][]byte // every file the plan wants, by path from the repository's root
-	Changes     []Change          // sorted by path; empty when nothing is to be done
+	GitOps      model.Reference // where the plan's files belong; Path is their root folder
+	GitOpsHead  string          // commit of the GitOps branch that the plan was made against
+	Promoted    string          // the base repository's pinned commit, "" when none
+	Incomplete  bool            // the model is: what is missing from the plan is not proven to be gone
+	Targets     []Target        // sorted by name
+	Assignments []Assignment    // sorted by cluster type, then deployment target
+	Problems    []Problem       // sorted; what was left as it is, and why
+	Changes     []Change        // sorted by path; empty when nothing is to be done
+
+	files func() map[string][]byte
+}
+
+// Files returns every file the plan wants, by path from the repository's root.
+// It puts them together anew each time: a fleet has very many.
+func (p *Plan) Files() map[string][]byte {
+	if p.files == nil {
+		return nil
+	}
+	return p.files()
 }
 
 // Target is a deployment target of a registered workload.
@@ -53,7 +63,11 @@ type ConfigValue struct {
 type ConfigSource struct {
 	ConfigMap string
 	Value     string
-	Position  model.Position
+	Position  model.Position // of the key
+	// Path leads to the part of a merged value that an override has replaced,
+	// as in limits.cpu or containers[web].image, and then Value is that part.
+	// It is "" where the source speaks of the whole value.
+	Path string
 }
 
 // Problem is something that could not be planned. ClusterType and Target are

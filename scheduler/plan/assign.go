@@ -5,72 +5,72 @@ import (
 	"slices"
 
 	"github.com/kalypso-dev/kalypso/scheduler/model"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
 )
 
 // pair is one assignment before anything is made for it.
 type pair struct {
-	clusterType model.ClusterType
+	clusterType *model.ClusterType
 	target      *target
 	policies    []string
 }
 
-// assign returns the pairs that the policies select, sorted by cluster type
-// and target. A pair that several policies select is one pair that names all
-// of them. Targets that share a name share a pair.
-func assign(policies []model.SchedulingPolicy, clusterTypes []model.ClusterType, targets []*target) []pair {
-	type key struct{ clusterType, target string }
-	byKey := map[key]*pair{}
-	for _, policy := range policies {
-		selectsTarget, ok1 := targetSelector(policy)
-		selectsClusterType, ok2 := selector(policy.Spec.ClusterTypeSelector.LabelSelector)
-		if !ok1 || !ok2 {
+// selection is which policies select which targets.
+type selection struct {
+	policies *policies
+	targets  []*target
+	chosen   [][]int32 // by policy: the numbers of its targets, in order
+	changed  []bool    // by policy: whether these are others than before
+}
+
+// selectTargets asks all policies about all targets. What was asked before of
+// the same policies and targets is not asked again.
+func selectTargets(p *policies, targets []*target, before *selection) *selection {
+	s := &selection{policies: p, targets: targets, chosen: make([][]int32, len(p.rules)), changed: make([]bool, len(p.rules))}
+	inParallel(len(targets), func(i int) {
+		if t := targets[i]; t.asked != p {
+			t.asked, t.selecting = p, p.selecting(t)
+		}
+	})
+	for i, t := range targets {
+		for _, n := range t.selecting {
+			s.chosen[n] = append(s.chosen[n], int32(i))
+		}
+	}
+	for n := range s.changed {
+		s.changed[n] = before == nil || before.policies != p || !slices.EqualFunc(s.chosen[n], before.chosen[n], func(a, b int32) bool {
+			return targets[a] == before.targets[b]
+		})
+	}
+	return s
+}
+
+// pairs returns the assignments on a cluster type that some policies admit,
+// sorted by target. A pair that several policies select is one pair that names
+// all of them. Targets that share a name share a pair.
+func (s *selection) pairs(clusterType *model.ClusterType, admitting []int32) []pair {
+	type choice struct{ target, policy int32 }
+	var choices []choice
+	for _, n := range admitting {
+		for _, t := range s.chosen[n] {
+			choices = append(choices, choice{t, n})
+		}
+	}
+	if len(admitting) > 1 {
+		slices.SortFunc(choices, func(a, b choice) int {
+			return cmp.Or(cmp.Compare(a.target, b.target), cmp.Compare(a.policy, b.policy))
+		})
+	}
+	var pairs []pair
+	for _, c := range choices {
+		t, name := s.targets[c.target], s.policies.rules[c.policy].name
+		last := len(pairs) - 1
+		if last < 0 || pairs[last].target.Name != t.Name {
+			pairs = append(pairs, pair{clusterType: clusterType, target: t, policies: s.policies.alone[c.policy]})
 			continue
 		}
-		for _, c := range clusterTypes {
-			if !selectsClusterType(c.Labels) {
-				continue
-			}
-			for _, t := range targets {
-				if !selectsTarget(t) {
-					continue
-				}
-				k := key{c.Name, t.Name}
-				if byKey[k] == nil {
-					byKey[k] = &pair{clusterType: c, target: t}
-				}
-				if !slices.Contains(byKey[k].policies, policy.Name) {
-					byKey[k].policies = append(byKey[k].policies, policy.Name)
-				}
-			}
+		if p := &pairs[last]; !slices.Contains(p.policies, name) {
+			p.policies = slices.Sorted(slices.Values(append(slices.Clone(p.policies), name)))
 		}
 	}
-	pairs := make([]pair, 0, len(byKey))
-	for _, p := range byKey {
-		slices.Sort(p.policies)
-		pairs = append(pairs, *p)
-	}
-	slices.SortFunc(pairs, func(a, b pair) int {
-		return cmp.Or(cmp.Compare(a.clusterType.Name, b.clusterType.Name), cmp.Compare(a.target.Name, b.target.Name))
-	})
 	return pairs
-}
-
-func targetSelector(policy model.SchedulingPolicy) (func(*target) bool, bool) {
-	spec := policy.Spec.DeploymentTargetSelector
-	selects, ok := selector(spec.LabelSelector)
-	return func(t *target) bool {
-		return (spec.Workspace == "" || spec.Workspace == t.Workspace) && selects(t.Labels)
-	}, ok
-}
-
-// selector reads a label selector. The model has already reported the ones
-// that cannot be read; such a policy selects nothing.
-func selector(s metav1.LabelSelector) (func(map[string]string) bool, bool) {
-	parsed, err := metav1.LabelSelectorAsSelector(&s)
-	if err != nil {
-		return nil, false
-	}
-	return func(l map[string]string) bool { return parsed.Matches(labels.Set(l)) }, true
 }

@@ -63,6 +63,17 @@ func describe(pairs []pair) []string {
 	return all
 }
 
+// assign returns all pairs that the policies select.
+func assign(objects []model.SchedulingPolicy, clusterTypes []model.ClusterType, targets []*target) []pair {
+	byName := func(a, b *target) int { return strings.Compare(a.Name, b.Name) }
+	chosen := selectTargets(readPolicies(objects), slices.SortedFunc(slices.Values(targets), byName), nil)
+	var all []pair
+	for _, c := range slices.SortedFunc(slices.Values(clusterTypes), func(a, b model.ClusterType) int { return strings.Compare(a.Name, b.Name) }) {
+		all = append(all, chosen.pairs(&c, chosen.policies.admitting(&c))...)
+	}
+	return all
+}
+
 func TestAssign(t *testing.T) {
 	everything := []string{
 		"command-center/app-functional by p", "command-center/app-performance by p", "command-center/svc-test by p",

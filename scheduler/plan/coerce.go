@@ -8,51 +8,61 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// maxSchemaDepth ends schemas that refer to themselves.
-const maxSchemaDepth = 32
-
 // A ConfigMap can hold nothing but strings. coerce gives each value the type
 // that its schema asks for, where the text allows it: never the type that the
 // text looks like, so "1.10" and "007" stay what they are for a schema that
 // asks for a string, or for nothing.
 func coerce(value any, s *jsonschema.Schema) any {
-	schemas := alternatives(s, 0, nil)
+	return coerceWith(value, []*jsonschema.Schema{s})
+}
+
+// coerceWith coerces by the schemas that all apply to one value.
+func coerceWith(value any, schemas []*jsonschema.Schema) any {
+	schemas = alternatives(schemas)
+	types := allowedTypes(schemas)
 	switch v := value.(type) {
 	case map[string]any:
+		if types["string"] && !types["object"] {
+			return valueText(v)
+		}
 		m := make(map[string]any, len(v))
 		for key, element := range v {
 			m[key] = coerceWith(element, propertySchemas(schemas, key))
 		}
 		return m
 	case []any:
+		if types["string"] && !types["array"] {
+			return valueText(v)
+		}
 		list := make([]any, len(v))
 		for i, element := range v {
 			list[i] = coerceWith(element, itemSchemas(schemas, i))
 		}
 		return list
 	}
-	return coerceScalar(value, allowedTypes(schemas))
+	return coerceScalar(value, types)
 }
 
-// coerceWith coerces by the schemas that all apply to one value.
-func coerceWith(value any, schemas []*jsonschema.Schema) any {
-	if len(schemas) == 1 {
-		return coerce(value, schemas[0])
-	}
-	return coerce(value, &jsonschema.Schema{AllOf: schemas})
-}
-
-// alternatives returns s and every schema that it puts upon the same value.
-func alternatives(s *jsonschema.Schema, depth int, all []*jsonschema.Schema) []*jsonschema.Schema {
-	if s == nil || depth > maxSchemaDepth {
-		return all
-	}
-	all = append(all, s)
-	for _, list := range [][]*jsonschema.Schema{s.AllOf, s.AnyOf, s.OneOf, {s.Ref, s.If, s.Then, s.Else}} {
-		for _, other := range list {
-			all = alternatives(other, depth+1, all)
+// alternatives returns some schemas and every schema that they put upon the
+// same value, each once.
+func alternatives(schemas []*jsonschema.Schema) []*jsonschema.Schema {
+	var all []*jsonschema.Schema
+	seen := map[*jsonschema.Schema]bool{nil: true}
+	var visit func(schemas ...*jsonschema.Schema)
+	visit = func(schemas ...*jsonschema.Schema) {
+		for _, s := range schemas {
+			if seen[s] {
+				continue
+			}
+			seen[s] = true
+			all = append(all, s)
+			visit(s.Ref, s.If, s.Then, s.Else)
+			visit(s.AllOf...)
+			visit(s.AnyOf...)
+			visit(s.OneOf...)
 		}
 	}
+	visit(schemas...)
 	return all
 }
 
@@ -91,6 +101,8 @@ func itemSchemas(schemas []*jsonschema.Schema, i int) []*jsonschema.Schema {
 		case []*jsonschema.Schema:
 			if i < len(items) {
 				found = append(found, items[i])
+			} else if more, ok := s.AdditionalItems.(*jsonschema.Schema); ok {
+				found = append(found, more)
 			}
 		}
 	}
@@ -161,6 +173,11 @@ func coerceScalar(value any, types map[string]bool) any {
 	case float64:
 		if types["string"] && !types["number"] {
 			return strconv.FormatFloat(v, 'g', -1, 64)
+		}
+		return v
+	case bool:
+		if types["string"] && !types["boolean"] {
+			return strconv.FormatBool(v)
 		}
 		return v
 	default:

@@ -21,7 +21,7 @@ func compose(configs []model.PlatformConfig, s subject) composition {
 	configs = slices.Clone(configs)
 	slices.SortFunc(configs, func(a, b model.PlatformConfig) int { return cmp.Compare(a.Name, b.Name) })
 	data := map[string]any{}
-	values := map[string]*ConfigValue{}
+	values := map[string]*merging{}
 	for _, config := range configs {
 		if !s.matches(config.Labels) {
 			continue
@@ -35,37 +35,56 @@ func compose(configs []model.PlatformConfig, s subject) composition {
 			later := parseValue(source.Value)
 			v := values[e.key]
 			if v == nil {
-				v = &ConfigValue{Key: e.key}
+				v = &merging{ConfigValue: ConfigValue{Key: e.key}}
 				values[e.key] = v
 				data[e.key] = later
 			} else {
-				merged, replaced := merge(data[e.key], later)
-				data[e.key] = merged
-				if replaced {
-					v.Overrides = append(v.Overrides, v.Source)
-				}
+				v.override(data[e.key], later)
+				data[e.key] = merge(data[e.key], later)
 			}
 			v.Source = source
 			v.Sources = append(v.Sources, source)
+			v.parsed = append(v.parsed, later)
 		}
 	}
 	c := composition{data: data}
 	for _, key := range slices.Sorted(maps.Keys(values)) {
 		v := values[key]
 		v.Value = valueText(data[key])
-		c.values = append(c.values, *v)
+		c.values = append(c.values, v.ConfigValue)
 	}
 	return c
+}
+
+// merging is a value while its sources are merged.
+type merging struct {
+	ConfigValue
+	parsed []any // what each of the sources says
+}
+
+// override keeps what a later value takes away, with the source that gave it.
+func (v *merging) override(earlier, later any) {
+	for _, loss := range losses(earlier, later) {
+		source := v.Source
+		if len(loss.path) > 0 {
+			// The last that has something there is the one that gave it.
+			for i, value := range v.parsed {
+				if has(value, loss.path) {
+					source = v.Sources[i]
+				}
+			}
+			source.Path, source.Value = pathText(loss.path), valueText(loss.value)
+		}
+		v.Overrides = append(v.Overrides, source)
+	}
 }
 
 // entry is one key of a configuration object and the field of its data that
 // gives it.
 type entry struct{ key, field string }
 
-// appConfigPrefix begins the names of ConfigMaps that Azure App Configuration
-// fills. It has no labels of its own to tell where a key belongs, so the keys
-// carry them.
-const appConfigPrefix = "azure-app-config"
+// appConfigPrefix begins the names of ConfigMaps whose keys carry labels.
+const appConfigPrefix = model.AppConfigPrefix
 
 // entries returns what a configuration object gives to a subject, in order of
 // merging.
@@ -88,18 +107,12 @@ func entries(config model.PlatformConfig, s subject) []entry {
 	return all
 }
 
-// appConfigKey reads a key of the form label.value.label.value.key. It returns
-// false when the key is not of that form or a label does not match.
+// appConfigKey returns the key that a field gives to a subject, and false when
+// one of the field's labels does not match or it is not of the form for that.
 func appConfigKey(field string, s subject) (string, bool) {
-	parts := strings.Split(field, ".")
-	if len(parts)%2 == 0 {
-		return "", false
+	labels, key, ok := model.SplitAppConfigKey(field)
+	for i := 0; i < len(labels); i += 2 {
+		ok = ok && s.match(labels[i], labels[i+1])
 	}
-	last := len(parts) - 1
-	for i := 0; i < last; i += 2 {
-		if !s.match(parts[i], parts[i+1]) {
-			return "", false
-		}
-	}
-	return parts[last], parts[last] != ""
+	return key, ok
 }

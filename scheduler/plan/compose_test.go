@@ -26,6 +26,9 @@ func explain(c composition) []string {
 		line := fmt.Sprintf("%s=%s from %s", v.Key, strings.ReplaceAll(v.Value, "\n", "; "), v.Source.ConfigMap)
 		for _, o := range v.Overrides {
 			line += fmt.Sprintf(", over %s of %s", strings.ReplaceAll(o.Value, "\n", "; "), o.ConfigMap)
+			if o.Path != "" {
+				line += " at " + o.Path
+			}
 		}
 		var sources []string
 		for _, s := range v.Sources {
@@ -74,11 +77,11 @@ func TestCompose(t *testing.T) {
 		{"maps are merged", []model.PlatformConfig{
 			config(t, "a", "{}", "{K: '{x: 1, y: 1}'}"),
 			config(t, "b", "{}", "{K: '{y: 2, z: 2}'}"),
-		}, []string{`K=x: 1; "y": 2; z: 2 from b (a b)`}},
+		}, []string{`K=x: 1; "y": 2; z: 2 from b, over 1 of a at y (a b)`}},
 		{"lists are merged", []model.PlatformConfig{
 			config(t, "a", "{}", "{K: '[{name: x, v: 1}]'}"),
 			config(t, "b", "{}", "{K: '[{name: x, v: 2}, y]'}"),
-		}, []string{"K=- name: x;   v: 2; - \"y\" from b (a b)"}},
+		}, []string{"K=- name: x;   v: 2; - \"y\" from b, over 1 of a at [x].v (a b)"}},
 		{"a map under a text", []model.PlatformConfig{
 			config(t, "a", "{}", "{K: '{x: 1}'}"),
 			config(t, "b", "{}", "{K: text}"),

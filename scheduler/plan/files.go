@@ -3,6 +3,7 @@ package plan
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/kalypso-dev/kalypso/scheduler/model"
@@ -19,23 +20,58 @@ const (
 
 // use is a template of a cluster type and the file it makes.
 type use struct {
-	file     string
-	template model.Template
+	file     string // with extension
+	template *knownTemplate
 }
 
-// templatesOf returns the templates that a cluster type names. What it names
-// and what is not there is a problem at the field that names it.
-func templatesOf(env *model.Environment, c model.ClusterType) ([]use, []Problem) {
-	var uses []use
-	var problems []Problem
-	find := func(file, field, name string, kind v1alpha1.TemplateType) {
-		for _, t := range env.Templates {
-			if t.Name == name {
-				uses = append(uses, use{file, t})
-				return
+// knownTemplate is a Template with what is known of it.
+type knownTemplate struct {
+	model.Template
+	id   int64
+	form form
+}
+
+// templates are the templates of an environment, by name.
+type templates struct {
+	objects []model.Template
+	byName  map[string]*knownTemplate
+
+	useNamespace bool // some of them
+}
+
+// next returns an environment's templates. Those that have not changed are the
+// same as before, and so is the whole when none has.
+func (t *templates) next(env *model.Environment, id func() int64) *templates {
+	if t != nil && slices.EqualFunc(t.objects, env.Templates, model.Template.Same) {
+		return t
+	}
+	n := &templates{objects: env.Templates, byName: make(map[string]*knownTemplate, len(env.Templates)), useNamespace: usesNamespace(env.Templates)}
+	for _, object := range env.Templates {
+		if t != nil {
+			if old := t.byName[object.Name]; old != nil && old.Same(object) {
+				n.byName[object.Name] = old
+				continue
 			}
 		}
-		problems = append(problems, unknownTemplate(env, c, field, name, kind))
+		n.byName[object.Name] = &knownTemplate{Template: object, id: id(), form: formOf(object.Spec)}
+	}
+	return n
+}
+
+// of returns the templates that a cluster type names. What it names and what
+// is not there, or made for something else, is a problem at the field that
+// names it.
+func (t *templates) of(c *model.ClusterType) (uses []use, unknown, misfits []Problem) {
+	find := func(file, field, name string, kind v1alpha1.TemplateType) {
+		found := t.byName[name]
+		if found == nil {
+			unknown = append(unknown, t.unknown(c, field, name, kind))
+			return
+		}
+		uses = append(uses, use{file + extension(found.Template), found})
+		if found.Spec.Type != kind {
+			misfits = append(misfits, t.misfit(c, field, found.Template, kind))
+		}
 	}
 	configType := c.Spec.ConfigType
 	if configType == "" {
@@ -44,21 +80,13 @@ func templatesOf(env *model.Environment, c model.ClusterType) ([]use, []Problem)
 	find(namespaceFile, "namespaceService", c.Spec.NamespaceService, v1alpha1.NamespaceTemplate)
 	find(configFile, "configType", configType, v1alpha1.ConfigTemplate)
 	find(reconcilerFile, "reconciler", c.Spec.Reconciler, v1alpha1.ReconcilerTemplate)
-	return uses, problems
+	return uses, unknown, misfits
 }
 
-func unknownTemplate(env *model.Environment, c model.ClusterType, field, name string, kind v1alpha1.TemplateType) Problem {
-	var names []string
-	for _, t := range env.Templates {
-		if t.Spec.Type == kind {
-			names = append(names, t.Name)
-		}
-	}
-	hint := fmt.Sprintf("there is no template of type %s", kind)
-	if near := model.Nearest(name, names); near != "" {
+func (t *templates) unknown(c *model.ClusterType, field, name string, kind v1alpha1.TemplateType) Problem {
+	hint := t.fitting(kind)
+	if near := model.Nearest(name, t.names(kind)); near != "" {
 		hint = fmt.Sprintf("did you mean %s?", near)
-	} else if len(names) > 0 {
-		hint = fmt.Sprintf("templates of type %s are %s", kind, strings.Join(names, ", "))
 	}
 	return Problem{
 		Reason:   UnknownTemplate,
@@ -69,33 +97,37 @@ func unknownTemplate(env *model.Environment, c model.ClusterType, field, name st
 	}
 }
 
-// files renders all files of an assignment. They go together: with a
-// problem there are none.
-func (r *renderer) files(env *model.Environment, p pair, config map[string]any) (map[string][]byte, []Problem) {
-	uses, problems := templatesOf(env, p.clusterType)
-	data := renderData{
-		DeploymentTargetName: p.target.Name,
-		Namespace:            env.Name + "-" + p.clusterType.Name + "-" + p.target.Name,
-		Environment:          env.Name,
-		Workspace:            p.target.Workspace,
-		Workload:             p.target.Workload,
-		Labels:               p.target.Labels,
-		Manifests:            p.target.manifests,
-		ClusterType:          p.clusterType.Name,
-		ConfigData:           config,
+// misfit warns of a template that a field of a cluster type names and that is
+// of another type than the field is for. It is no error, because the original
+// scheduler does not look at the type.
+func (t *templates) misfit(c *model.ClusterType, field string, named model.Template, kind v1alpha1.TemplateType) Problem {
+	return Problem{
+		Reason:   UnknownTemplate,
+		Severity: model.Warning,
+		Position: c.At("spec", field),
+		Message:  fmt.Sprintf("cluster type %s: %s names template %s, which is of type %s", c.Name, field, named.Name, named.Spec.Type),
+		Hint:     t.fitting(kind),
 	}
-	files := map[string][]byte{}
-	for _, u := range uses {
-		content, found := r.file(u.template, data)
-		problems = append(problems, found...)
-		if content != "" {
-			files[u.file+extension(u.template)] = []byte(content)
+}
+
+// fitting names the templates of a type.
+func (t *templates) fitting(kind v1alpha1.TemplateType) string {
+	names := t.names(kind)
+	if len(names) == 0 {
+		return fmt.Sprintf("there is no template of type %s", kind)
+	}
+	return fmt.Sprintf("templates of type %s are %s", kind, strings.Join(names, ", "))
+}
+
+func (t *templates) names(kind v1alpha1.TemplateType) []string {
+	var names []string
+	for _, object := range t.objects {
+		if object.Spec.Type == kind {
+			names = append(names, object.Name)
 		}
 	}
-	if len(problems) > 0 {
-		return nil, problems
-	}
-	return files, nil
+	slices.Sort(names)
+	return names
 }
 
 func extension(t model.Template) string {
@@ -105,13 +137,20 @@ func extension(t model.Template) string {
 	return ".yaml"
 }
 
-// file renders a template's manifests into one file. Manifests that come
-// out empty are left out, and so is a file of nothing.
+// file renders a template's manifests into one file and checks each. Manifests
+// that come out empty are left out, and so is a file of nothing.
 func (r *renderer) file(t model.Template, data renderData) (string, []Problem) {
+	return assemble(t, func(text string) (string, error) {
+		return r.manifest(text, data, t.Spec.ContentType != v1alpha1.ShellContent)
+	})
+}
+
+// assemble puts a file together from its manifests.
+func assemble(t model.Template, render func(text string) (string, error)) (string, []Problem) {
 	var problems []Problem
 	var file strings.Builder
 	for i, manifest := range t.Spec.Manifests {
-		text, err := r.manifest(manifest.Text, data, t.Spec.ContentType != v1alpha1.ShellContent)
+		text, err := render(manifest.Text)
 		if err != nil {
 			problems = append(problems, templateProblem(t, i, err))
 			continue

@@ -3,27 +3,18 @@ package plan
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"fmt"
 	"maps"
+	"regexp"
 	"slices"
-	"strings"
 	"text/template"
 
 	"github.com/Masterminds/sprig/v3"
 )
 
-// The largest results of functions that make much out of little. Beyond them
-// a template is broken, and would take the scheduler with it.
-const (
-	maxOutput = 1 << 20 // bytes of one rendered manifest
-	maxIndent = 1000
-	maxRange  = 10000
-)
-
 // impure are the functions of sprig's hermetic map that depend on chance, on
-// the clock or on the machine's time zone.
+// the clock or on the machine's time zone, or that are of no use without those.
 var impure = []string{
-	"ago", "toDate", "mustToDate",
+	"ago", "toDate", "mustToDate", "mustDateModify", "must_date_modify", "unixEpoch",
 	"shuffle", "randInt", "bcrypt", "htpasswd", "encryptAES",
 	"genPrivateKey", "genCA", "genCAWithKey", "genSelfSignedCert", "genSelfSignedCertWithKey",
 	"genSignedCert", "genSignedCertWithKey",
@@ -48,17 +39,26 @@ var functions = func() template.FuncMap {
 		"keys":   keys,
 		"values": values,
 
-		"repeat": func(n int, s string) (string, error) {
-			if n < 0 || len(s) > 0 && n > maxOutput/len(s) {
-				return "", fmt.Errorf("repeating %d times is too much", n)
-			}
-			return strings.Repeat(s, n), nil
-		},
-		"indent":    bounded(m["indent"].(func(int, string) string), maxIndent),
-		"nindent":   bounded(m["nindent"].(func(int, string) string), maxIndent),
+		"printf":    printf,
+		"repeat":    repeat,
+		"indent":    indented(m["indent"].(func(int, string) string)),
+		"nindent":   indented(m["nindent"].(func(int, string) string)),
+		"replace":   replace,
+		"join":      joined(m["join"].(func(string, any) string)),
+		"wrapWith":  wrapped(m["wrapWith"].(func(int, string, string) string)),
+		"split":     func(sep, s string) (map[string]string, error) { return split(sep, -1, s) },
+		"splitn":    split,
+		"uniq":      unique(m["mustUniq"].(func(any) ([]any, error))),
+		"mustUniq":  unique(m["mustUniq"].(func(any) ([]any, error))),
 		"until":     func(n int) ([]int, error) { return steps(0, n, sign(n)) },
 		"untilStep": steps,
 		"seq":       sequence(m["seq"].(func(...int) string)),
+
+		patternName:                  pattern,
+		"regexReplaceAll":            replaceAll((*regexp.Regexp).ReplaceAllString),
+		"mustRegexReplaceAll":        replaceAll((*regexp.Regexp).ReplaceAllString),
+		"regexReplaceAllLiteral":     replaceAll((*regexp.Regexp).ReplaceAllLiteralString),
+		"mustRegexReplaceAllLiteral": replaceAll((*regexp.Regexp).ReplaceAllLiteralString),
 	})
 	return m
 }()
@@ -116,46 +116,4 @@ func values(dict map[string]any) []any {
 		all = append(all, dict[key])
 	}
 	return all
-}
-
-func bounded(f func(int, string) string, limit int) func(int, string) (string, error) {
-	return func(n int, s string) (string, error) {
-		if n < 0 || n > limit || n*(1+strings.Count(s, "\n")) > maxOutput {
-			return "", fmt.Errorf("%d spaces is too much", n)
-		}
-		return f(n, s), nil
-	}
-}
-
-func sign(n int) int {
-	if n < 0 {
-		return -1
-	}
-	return 1
-}
-
-// steps counts from start towards stop, which it does not reach.
-func steps(start, stop, step int) ([]int, error) {
-	list := []int{}
-	if step == 0 || stop > start && step < 0 || stop < start && step > 0 {
-		return list, nil
-	}
-	for i := start; step > 0 && i < stop || step < 0 && i > stop; i += step {
-		if len(list) == maxRange {
-			return nil, fmt.Errorf("more than %d steps is too much", maxRange)
-		}
-		list = append(list, i)
-	}
-	return list, nil
-}
-
-func sequence(f func(...int) string) func(...int) (string, error) {
-	return func(params ...int) (string, error) {
-		for _, n := range params {
-			if n > maxRange || n < -maxRange {
-				return "", fmt.Errorf("a sequence to %d is too much", n)
-			}
-		}
-		return f(params...), nil
-	}
 }

@@ -3,21 +3,11 @@ package plan
 import (
 	"bytes"
 	"fmt"
-	"maps"
 	"path"
 	"slices"
 	"strings"
 
 	"github.com/kalypso-dev/kalypso/scheduler/model"
-)
-
-// promotedPath holds the base repository's commit, which the promotion flow
-// reads from the merged pull request.
-const promotedPath = ".github/tracking/Promoted_Commit_Id"
-
-const (
-	readmeName     = "README.md"
-	readmeSentence = "This folder contains deployment targets scheduled on the cluster type"
 )
 
 // readme is what tells people, and the scheduler, whose folder it is.
@@ -26,116 +16,200 @@ func readme(clusterType string) []byte {
 		clusterType, readmeSentence, clusterType)
 }
 
-// output collects the files that the plan wants on the GitOps branch.
-//
-// It owns nothing else there: in the root, in folders that begin with a dot,
-// in folders without the scheduler's README, and beside the three files of an
-// assignment people may keep what they like.
+// output is what a folder on the branch is to be.
 type output struct {
-	env    *model.Environment
-	branch map[string][]byte // present content, by path from the repository's root
-	root   string            // the GitOpsRepo's path
-	files  map[string][]byte
-	ours   map[string]bool // the first-level folders that the scheduler wrote
+	name        string // of the folder
+	path        string // of the folder, with a slash at its end
+	assignments []Assignment
+	problems    []Problem
+	wanted      [][]file // by assignment
+	changes     []Change // sorted
+	kept        []string // what would go if the model were complete
+	others      []Change // files that are wanted and belong to no assignment
 }
 
-func newOutput(env *model.Environment, branch map[string][]byte) *output {
-	o := &output{
-		env:    env,
-		branch: branch,
-		root:   strings.TrimPrefix(path.Clean("/"+env.GitOps.Path), "/"),
-		files:  map[string][]byte{},
-		ours:   map[string]bool{},
+// folderPath is the path of a first-level folder.
+func (b *branch) folderPath(name string) string {
+	if b.root == "" {
+		return name + "/"
 	}
-	for file, content := range branch {
-		folder, name, ok := o.split(file)
-		if ok && name == readmeName && !strings.HasPrefix(folder, ".") && bytes.Contains(content, []byte(readmeSentence)) {
-			o.ours[folder] = true
-		}
-	}
-	for _, c := range env.ClusterTypes {
-		o.keepOr(path.Join(o.root, c.Name, readmeName), readme(c.Name))
-	}
-	if env.Promoted != "" {
-		file := path.Join(o.root, promotedPath)
-		if present, ok := branch[file]; ok && strings.TrimSpace(string(present)) == env.Promoted {
-			o.files[file] = present
-		} else {
-			o.files[file] = []byte(env.Promoted + "\n")
-		}
-	}
-	return o
+	return b.root + "/" + name + "/"
 }
 
-// keepOr wants a file as it is on the branch, or with the given content when
-// it is not there.
-func (o *output) keepOr(file string, content []byte) {
-	if present, ok := o.branch[file]; ok {
-		content = present
+// write fills a row's output.
+func (r *row) write(b *branch) {
+	r.output = output{name: r.clusterType.Name, path: b.folderPath(r.clusterType.Name)}
+	present := r.folder
+	if present == nil {
+		present = &folder{}
 	}
-	o.files[file] = content
+	about := Change{Path: r.path + readmeName, Action: Add, Content: present.readme}
+	if about.Content == nil {
+		about.Content = readme(r.clusterType.Name)
+		r.changes = append(r.changes, about)
+	}
+	r.others = append(r.others, about)
+	r.assignments = make([]Assignment, 0, len(r.cells))
+	r.wanted = make([][]file, 0, len(r.cells))
+	for i := range r.cells {
+		c := &r.cells[i]
+		r.assignment(c, b, present)
+	}
+	r.leftovers(b, present, func(target string) bool {
+		_, planned := slices.BinarySearchFunc(r.cells, target, func(c cell, name string) int { return strings.Compare(c.target.Name, name) })
+		return planned
+	})
+	slices.SortFunc(r.changes, compareChanges)
 }
 
-// split divides a path below the root into its first folder and the rest.
-func (o *output) split(file string) (folder, rest string, ok bool) {
-	if o.root != "" {
-		if file, ok = strings.CutPrefix(file, o.root+"/"); !ok {
-			return "", "", false
-		}
-	}
-	return strings.Cut(file, "/")
-}
+func compareChanges(a, b Change) int { return strings.Compare(a.Path, b.Path) }
 
-// assignment adds the files of an assignment and returns their paths. Files of
-// one that failed, and of one that would lose configuration while some of it
-// cannot be read, stay as they are; the latter is worth a warning.
-func (o *output) assignment(p pair, r result) ([]string, []Problem) {
-	folder := path.Join(o.root, p.clusterType.Name, p.target.Name)
-	present := o.generated(folder)
-	wanted := map[string][]byte{}
-	for name, content := range r.files {
-		wanted[path.Join(folder, name)] = content
-	}
-	var warnings []Problem
+// assignment adds one assignment. The files of one that failed stay as they
+// are. So do those of one that would lose configuration while some of it cannot
+// be read, and of one that would change while nobody can say whether its
+// configuration is valid; both are worth a warning.
+func (r *row) assignment(c *cell, b *branch, f *folder) {
+	there, wanted := f.targets[c.target.Name], c.result.files
+	r.problems = append(r.problems, c.result.problems...)
 	switch {
-	case r.failed():
-		wanted = present
-	case o.env.ConfigIncomplete && !onlyAdds(present, wanted):
-		wanted = present
-		warnings = append(warnings, Problem{
+	case c.result.failed():
+		wanted = there
+	case b.schemasIncomplete && !sameFiles(there, wanted):
+		wanted = there
+		r.problems = append(r.problems, unvalidated(b.place, c.pair))
+	case b.configIncomplete && !onlyAdds(there, wanted):
+		wanted = there
+		r.problems = append(r.problems, Problem{
 			Reason:   Held,
 			Severity: model.Warning,
-			Position: o.place(),
+			Position: b.place,
 			Message: fmt.Sprintf("%s/%s stays as it is: it would lose configuration, and some configuration could not be read",
-				p.clusterType.Name, p.target.Name),
+				c.clusterType.Name, c.target.Name),
 			Hint: "correct the errors of the environment first",
 		})
 	}
-	paths := make([]string, 0, len(wanted))
-	for file, content := range wanted {
-		o.files[file] = content
-		paths = append(paths, file)
+	a := Assignment{ClusterType: r.clusterType.Name, Target: c.target.Name, Policies: c.policies, Config: c.result.config}
+	if len(wanted) > 0 {
+		a.Files = make([]string, len(wanted))
 	}
-	slices.Sort(paths)
-	return paths, warnings
+	prefix := r.path + c.target.Name + "/"
+	for i, w := range wanted {
+		file := prefix + w.name
+		a.Files[i] = file
+		old, found := findFile(there, w.name)
+		switch {
+		case !found:
+			r.changes = append(r.changes, Change{Path: file, Action: Add, Content: w.content})
+		case !bytes.Equal(old, w.content):
+			r.changes = append(r.changes, Change{Path: file, Action: Modify, Content: w.content})
+		}
+	}
+	for _, old := range there {
+		if _, stays := findFile(wanted, old.name); !stays {
+			r.gone(b, f, c.target.Name, old, len(wanted) > 0)
+		}
+	}
+	r.assignments = append(r.assignments, a)
+	r.wanted = append(r.wanted, wanted)
 }
 
-// place is where findings about the environment as a whole stand.
-func (o *output) place() model.Position {
-	return model.Position{Repo: o.env.ControlPlane.Repo, Branch: o.env.ControlPlane.Branch}
+func sameFiles(a, b []file) bool {
+	return slices.EqualFunc(a, b, func(a, b file) bool { return a.name == b.name && bytes.Equal(a.content, b.content) })
+}
+
+func findFile(files []file, name string) ([]byte, bool) {
+	for _, f := range files {
+		if f.name == name {
+			return f.content, true
+		}
+	}
+	return nil, false
+}
+
+// gone deals with a file of the scheduler's that is not wanted any more: it
+// goes, but not while the model is incomplete, because then what it stands for
+// may only be out of sight. What stands beside wanted files is in sight.
+func (o *output) gone(b *branch, f *folder, target string, old file, inSight bool) {
+	if !f.ours {
+		return
+	}
+	where, name := o.path+old.name, o.name
+	if target != "" {
+		where, name = o.path+target+"/"+old.name, o.name+"/"+target
+	}
+	if b.incomplete && !inSight {
+		o.kept = append(o.kept, name)
+		o.others = append(o.others, Change{Path: where, Content: old.content})
+		return
+	}
+	o.changes = append(o.changes, Change{Path: where, Action: Remove})
+}
+
+// leftovers deals with targets on the branch that are not planned.
+func (o *output) leftovers(b *branch, f *folder, planned func(target string) bool) {
+	for target, files := range f.targets {
+		if planned(target) {
+			continue
+		}
+		for _, old := range files {
+			o.gone(b, f, target, old, false)
+		}
+	}
+}
+
+// unplanned is the output of a folder whose cluster type is not there.
+func unplanned(b *branch, name string, f *folder) *output {
+	o := &output{name: name, path: b.folderPath(name)}
+	o.leftovers(b, f, func(string) bool { return false })
+	if f.readme != nil {
+		o.gone(b, f, "", file{readmeName, f.readme}, false)
+	}
+	slices.SortFunc(o.changes, compareChanges)
+	return o
+}
+
+// promotion is the output of the folder with the promoted commit.
+func promotion(b *branch, commit string) *output {
+	folder, name := path.Split(promotedPath)
+	o := &output{path: b.folderPath(strings.TrimSuffix(folder, "/"))}
+	change := Change{Path: o.path + name, Action: Add, Content: []byte(commit + "\n")}
+	present, found := b.files[change.Path]
+	if found {
+		change.Action = Modify
+	}
+	if strings.TrimSpace(string(present)) == commit {
+		change.Content = present
+	} else {
+		o.changes = []Change{change}
+	}
+	o.others = []Change{change}
+	return o
+}
+
+// keptProblem warns of what is kept because the model is incomplete.
+func keptProblem(b *branch, kept []string) Problem {
+	slices.Sort(kept)
+	return Problem{
+		Reason:   Held,
+		Severity: model.Warning,
+		Position: b.place,
+		Message:  "nothing is removed while the environment has errors: " + strings.Join(slices.Compact(kept), ", "),
+		Hint:     "correct the errors; what is really gone is removed then",
+	}
 }
 
 // onlyAdds says whether every line that is there now will still be there.
-func onlyAdds(present, wanted map[string][]byte) bool {
-	for file, content := range present {
-		if _, ok := wanted[file]; !ok {
+func onlyAdds(present, wanted []file) bool {
+	for _, old := range present {
+		content, stays := findFile(wanted, old.name)
+		if !stays {
 			return false
 		}
 		lines := map[string]int{}
-		for line := range strings.Lines(string(wanted[file])) {
+		for line := range strings.Lines(string(content)) {
 			lines[strings.TrimSuffix(line, "\n")]++
 		}
-		for line := range strings.Lines(string(content)) {
+		for line := range strings.Lines(string(old.content)) {
 			line = strings.TrimSuffix(line, "\n")
 			if lines[line]--; lines[line] < 0 {
 				return false
@@ -145,103 +219,18 @@ func onlyAdds(present, wanted map[string][]byte) bool {
 	return true
 }
 
-// generated returns the files in an assignment's folder that the scheduler
-// makes.
-func (o *output) generated(folder string) map[string][]byte {
+// filesOf collects every file that outputs want.
+func filesOf(outputs []*output) map[string][]byte {
 	files := map[string][]byte{}
-	for _, name := range []string{namespaceFile, configFile, reconcilerFile} {
-		for _, ext := range []string{".yaml", ".sh"} {
-			file := path.Join(folder, name+ext)
-			if content, ok := o.branch[file]; ok {
-				files[file] = content
+	for _, o := range outputs {
+		for i, a := range o.assignments {
+			for n, file := range a.Files {
+				files[file] = o.wanted[i][n].content
 			}
+		}
+		for _, other := range o.others {
+			files[other.Path] = other.Content
 		}
 	}
 	return files
-}
-
-// isGenerated says whether a path below a cluster type's folder is one that
-// the scheduler makes.
-func isGenerated(rest string) bool {
-	if rest == readmeName {
-		return true
-	}
-	folder, name, ok := strings.Cut(rest, "/")
-	if !ok || folder == "" {
-		return false
-	}
-	ext := path.Ext(name)
-	if ext != ".yaml" && ext != ".sh" {
-		return false
-	}
-	return slices.Contains([]string{namespaceFile, configFile, reconcilerFile}, strings.TrimSuffix(name, ext))
-}
-
-// finish settles what becomes of files that no assignment wants: they go, but
-// not while the model is incomplete, because then what they stand for may only
-// be out of sight.
-func (o *output) finish() []Problem {
-	if !o.env.Incomplete {
-		return nil
-	}
-	planned := map[string]bool{}
-	for file := range o.files {
-		planned[path.Dir(file)] = true
-	}
-	held := map[string][]byte{}
-	var folders []string
-	for file, content := range o.branch {
-		if !o.gone(file) || planned[path.Dir(file)] {
-			continue
-		}
-		held[file] = content
-		if folder, _, _ := o.split(file); path.Base(file) == readmeName {
-			folders = append(folders, folder)
-		} else {
-			folders = append(folders, folder+"/"+path.Base(path.Dir(file)))
-		}
-	}
-	if len(held) == 0 {
-		return nil
-	}
-	maps.Copy(o.files, held)
-	slices.Sort(folders)
-	return []Problem{{
-		Reason:   Held,
-		Severity: model.Warning,
-		Position: o.place(),
-		Message:  "nothing is removed while the environment has errors: " + strings.Join(slices.Compact(folders), ", "),
-		Hint:     "correct the errors; what is really gone is removed then",
-	}}
-}
-
-// gone says whether a file of the branch is the scheduler's and not wanted any
-// more.
-func (o *output) gone(file string) bool {
-	if _, wanted := o.files[file]; wanted {
-		return false
-	}
-	folder, rest, ok := o.split(file)
-	return ok && o.ours[folder] && isGenerated(rest)
-}
-
-// changes compares what the plan wants with what is there, sorted by path.
-func (o *output) changes() []Change {
-	var changes []Change
-	for file, content := range o.files {
-		present, ok := o.branch[file]
-		switch {
-		case !ok:
-			changes = append(changes, Change{Path: file, Action: Add, Content: content})
-		case !bytes.Equal(present, content):
-			changes = append(changes, Change{Path: file, Action: Modify, Content: content})
-		}
-	}
-	for file := range o.branch {
-		if o.gone(file) {
-			changes = append(changes, Change{Path: file, Action: Remove})
-		}
-	}
-	slices.SortFunc(changes, func(a, b Change) int { return strings.Compare(a.Path, b.Path) })
-	return changes
 }

@@ -28,7 +28,7 @@ func TestOnlyAdds(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			if got := onlyAdds(contents(test.present), contents(test.wanted)); got != test.want {
+			if got := onlyAdds(filesWith(test.present), filesWith(test.wanted)); got != test.want {
 				t.Errorf("%v, want %v", got, test.want)
 			}
 		})
@@ -39,6 +39,14 @@ func contents(texts map[string]string) map[string][]byte {
 	files := map[string][]byte{}
 	for path, text := range texts {
 		files[path] = []byte(text)
+	}
+	return files
+}
+
+func filesWith(texts map[string]string) []file {
+	var files []file
+	for name, text := range texts {
+		files = append(files, file{name, []byte(text)})
 	}
 	return files
 }

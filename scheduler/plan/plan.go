@@ -2,6 +2,7 @@ package plan
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/kalypso-dev/kalypso/scheduler/model"
 )
@@ -18,79 +19,70 @@ func New(env *model.Environment, gitops *model.Tree) *Plan {
 	return new(Planner).New(env, gitops)
 }
 
-// build puts a plan together from what produce makes of each assignment.
-func build(env *model.Environment, gitops *model.Tree, targets []*target, pairs []pair, results []result) *Plan {
+// plan puts a plan together.
+func (s *state) plan() *Plan {
 	p := &Plan{
-		Environment: env.Name,
-		GitOps:      env.GitOps,
-		Promoted:    env.Promoted,
-		Incomplete:  env.Incomplete,
+		Environment: s.env.Name,
+		GitOps:      s.env.GitOps,
+		Promoted:    s.env.Promoted,
+		Incomplete:  s.env.Incomplete,
 	}
-	branch := map[string][]byte{}
-	if gitops != nil {
-		p.GitOpsHead = gitops.Commit
-		branch = gitops.Files
+	if s.branch.tree != nil {
+		p.GitOpsHead = s.branch.tree.Commit
 	}
-	for _, t := range targets {
+	p.Targets = make([]Target, 0, len(s.targets.sorted))
+	for _, t := range s.targets.sorted {
 		p.Targets = append(p.Targets, t.Target)
 	}
-	p.report(modelProblems(env.Diagnostics)...)
-	p.report(unassignedProblems(env, targets, pairs)...)
-	out := newOutput(env, branch)
-	for i, pair := range pairs {
-		p.report(results[i].problems...)
-		files, warnings := out.assignment(pair, results[i])
-		p.report(warnings...)
-		p.Assignments = append(p.Assignments, Assignment{
-			ClusterType: pair.clusterType.Name,
-			Target:      pair.target.Name,
-			Policies:    pair.policies,
-			Config:      results[i].config,
-			Files:       files,
-		})
+	p.Problems = append(p.Problems, modelProblems(s.env.Diagnostics)...)
+	p.Problems = append(p.Problems, unassignedProblems(s)...)
+	p.Problems = append(p.Problems, namespaceTwins(s)...)
+	outputs := s.outputs()
+	assignments, changes := 0, 0
+	for _, o := range outputs {
+		assignments += len(o.assignments)
+		changes += len(o.changes)
 	}
-	p.report(out.finish()...)
-	if env.GitOps.Repo != "" {
-		p.Files, p.Changes = out.files, out.changes()
+	p.Assignments = slices.Grow(p.Assignments, assignments)
+	var kept []string
+	for _, o := range outputs {
+		p.Problems = append(p.Problems, o.problems...)
+		kept = append(kept, o.kept...)
+	}
+	if len(kept) > 0 {
+		p.Problems = append(p.Problems, keptProblem(s.branch, kept))
 	}
 	slices.SortFunc(p.Problems, compareProblems)
 	p.Problems = slices.Compact(p.Problems)
+	if s.env.GitOps.Repo != "" {
+		p.Changes = slices.Grow(p.Changes, changes)
+		for _, o := range outputs {
+			p.Changes = append(p.Changes, o.changes...)
+		}
+		p.files = func() map[string][]byte { return filesOf(outputs) }
+	}
+	slices.SortFunc(outputs, func(a, b *output) int { return strings.Compare(a.name, b.name) })
+	for _, o := range outputs {
+		p.Assignments = append(p.Assignments, o.assignments...)
+	}
 	return p
 }
 
-func (p *Plan) report(problems ...Problem) {
-	p.Problems = append(p.Problems, problems...)
-}
-
-// result is what one assignment needs on the branch, or why it cannot have it.
-type result struct {
-	config   []ConfigValue
-	files    map[string][]byte // by name in the assignment's folder
-	problems []Problem         // errors; then files count for nothing
-}
-
-// failed says whether the assignment must stay as it is.
-func (r result) failed() bool {
-	return len(r.problems) > 0
-}
-
-// produce works out one assignment. What it depends on is what [inputs.key]
-// covers, so that an assignment whose key is known need not be produced again.
-func produce(env *model.Environment, pair pair, renderer *renderer) result {
-	var r result
-	subject := pair.subject()
-	composed := compose(env.Configs, subject)
-	r.config = composed.values
-	r.problems = append(r.problems, nameProblems(pair)...)
-	r.problems = append(r.problems, validate(composed.data, schemasFor(env, pair))...)
-	files, problems := renderer.files(env, pair, composed.data)
-	r.problems = append(r.problems, problems...)
-	for i := range r.problems {
-		r.problems[i].ClusterType = pair.clusterType.Name
-		r.problems[i].Target = pair.target.Name
+// outputs returns all folders that are wanted or were written before, in the
+// order of their paths.
+func (s *state) outputs() []*output {
+	outputs := make([]*output, 0, len(s.rows)+1)
+	for _, r := range s.rows {
+		outputs = append(outputs, &r.output)
 	}
-	if !r.failed() {
-		r.files = files
+	for name, f := range s.branch.folders {
+		if s.rows[name] == nil {
+			outputs = append(outputs, unplanned(s.branch, name, f))
+		}
 	}
-	return r
+	if s.env.Promoted != "" {
+		outputs = append(outputs, promotion(s.branch, s.env.Promoted))
+	}
+	slices.SortFunc(outputs, func(a, b *output) int { return strings.Compare(a.path, b.path) })
+	return outputs
 }

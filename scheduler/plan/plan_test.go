@@ -79,7 +79,7 @@ func TestGolden(t *testing.T) {
 			}
 			p := plan.New(env, world.Tree("gitops", "dev"))
 			got := map[string][]byte{"plan.txt": []byte(summary(p))}
-			for path, content := range p.Files {
+			for path, content := range p.Files() {
 				got["files/"+path] = content
 			}
 			golden(t, filepath.Join("testdata", "golden", name), got)
@@ -159,14 +159,14 @@ func checkConsistent(t *testing.T, branch *model.Tree, p *plan.Plan) {
 			}
 		}
 	}
-	for path, content := range p.Files {
+	for path, content := range p.Files() {
 		if !bytes.Equal(after[path], content) {
 			t.Errorf("%s is %q after the changes, and %q in the plan", path, after[path], content)
 		}
 	}
 	for _, a := range p.Assignments {
 		for _, path := range a.Files {
-			if _, ok := p.Files[path]; !ok && p.GitOps.Repo != "" {
+			if _, ok := p.Files()[path]; !ok && p.GitOps.Repo != "" {
 				t.Errorf("%s of %s/%s is not in the plan", path, a.ClusterType, a.Target)
 			}
 		}
@@ -195,7 +195,7 @@ func checkOrder(t *testing.T, env *model.Environment, branch *model.Tree, want *
 		if diff := cmp.Diff(summary(want), summary(got)); diff != "" {
 			t.Fatalf("another order, another plan:\n%s", diff)
 		}
-		if diff := cmp.Diff(want.Files, got.Files); diff != "" {
+		if diff := cmp.Diff(want.Files(), got.Files()); diff != "" {
 			t.Fatalf("another order, other files:\n%s", diff)
 		}
 	}

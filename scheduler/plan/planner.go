@@ -1,102 +1,204 @@
 package plan
 
 import (
-	"crypto/sha256"
-	"fmt"
-	"io"
+	"cmp"
+	"slices"
 	"sync"
 
 	"github.com/kalypso-dev/kalypso/scheduler/model"
 )
 
-// Planner plans one environment again and again, and works out only those
-// assignments whose inputs have changed since the plan before. Its plans are
+// Planner plans one environment again and again, and works out only what has
+// changed since the plan before, by [model.Object.Same]: environments must come
+// from one [model.Loader], and must not be changed by hand. Its plans are
 // those of [New]. The zero Planner is ready; it may be used by several
 // goroutines, which then wait for each other.
 type Planner struct {
-	mu      sync.Mutex
-	results map[digest]result // of the last plan
+	mu   sync.Mutex
+	last state
+
+	skeletons skeletons
+	lastID    int64
 
 	produced int // assignments worked out for the last plan
+}
+
+// state is what a plan was made from, step by step.
+type state struct {
+	env            *model.Environment
+	policies       *policies
+	targets        *targetSet
+	selection      *selection
+	templates      *templates
+	configurations *configurations
+	branch         *branch
+	rows           map[string]*row // by cluster type
 }
 
 // New is [New] with a memory.
 func (p *Planner) New(env *model.Environment, gitops *model.Tree) *Plan {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	targets := targetsOf(env)
-	pairs := assign(env.Policies, env.ClusterTypes, targets)
-	inputs := inputsOf(env)
-	renderer := newRenderer()
-	results := make([]result, len(pairs))
-	known := make(map[digest]result, len(pairs))
-	p.produced = 0
-	for i, pair := range pairs {
-		key := inputs.key(pair)
-		r, found := p.results[key]
-		if !found {
-			r = produce(env, pair, renderer)
-			p.produced++
+	if old := p.last.env; old != nil && old.Name != env.Name {
+		p.last = state{}
+	}
+	old := &p.last
+	now := &state{env: env, policies: old.policies, configurations: old.configurations}
+	if !now.policies.same(env.Policies) {
+		now.policies = readPolicies(env.Policies)
+	}
+	if !now.configurations.same(env) {
+		now.configurations = newConfigurations(env, p.id)
+	}
+	now.targets = old.targets.next(env, p.id)
+	now.templates = old.templates.next(env, p.id)
+	now.branch = old.branch.next(env, gitops)
+	now.selection = selectTargets(now.policies, now.targets.sorted, old.selection)
+	now.rows = p.fill(now, old)
+	p.last = *now
+	return now.plan()
+}
+
+// id returns a number that has not been given yet.
+func (p *Planner) id() int64 {
+	p.lastID++
+	return p.lastID
+}
+
+// row is all assignments on one cluster type. Once made it does not change.
+type row struct {
+	clusterType model.ClusterType
+	admitting   []int32 // the numbers of the policies that select the cluster type
+	uses        []use
+	unknown     []Problem // templates that are not there
+	misfits     []Problem // templates that are there, and made for something else
+	words       *wordSet
+	described   *vocabulary
+	cells       []cell // sorted by target
+
+	folder *folder // of the branch, see output
+	output
+}
+
+// cell is one assignment.
+type cell struct {
+	pair
+	result *result
+}
+
+// job is a cell that is to be worked out.
+type job struct {
+	row  *row
+	cell int
+}
+
+// fill makes the rows of all cluster types, and takes from the rows before
+// whatever cannot have changed.
+func (p *Planner) fill(now, old *state) map[string]*row {
+	changes := changesOf(now.configurations, old.configurations)
+	rows := make(map[string]*row, len(now.env.ClusterTypes))
+	var made []*row
+	var jobs []job
+	for i := range now.env.ClusterTypes {
+		clusterType := &now.env.ClusterTypes[i]
+		before := old.rows[clusterType.Name]
+		r, todo := now.row(clusterType, before, old, changes)
+		rows[clusterType.Name] = r
+		jobs = append(jobs, todo...)
+		if r != before {
+			made = append(made, r)
 		}
-		results[i], known[key] = r, r
 	}
-	p.results = known
-	return build(env, gitops, targets, pairs, results)
+	p.produced = len(jobs)
+	now.describe(jobs)
+	inParallelWith(len(jobs), func() func(int) {
+		w := &worker{renderer: newRenderer(), skeletons: &p.skeletons}
+		return func(i int) { now.produce(w, jobs[i]) }
+	})
+	inParallel(len(made), func(i int) { made[i].write(now.branch) })
+	return rows
 }
 
-type digest = [sha256.Size]byte
-
-// inputs holds the digests of all objects that assignments are made from.
-type inputs struct {
-	env       *model.Environment
-	configs   []digest
-	schemas   []digest
-	templates digest // of all: an unknown name's hint mentions others
-}
-
-func inputsOf(env *model.Environment) inputs {
-	in := inputs{env: env}
-	for _, object := range env.Configs {
-		in.configs = append(in.configs, object.Digest())
+// row returns a cluster type's row, which is the one before when nothing can
+// be different, and those of its cells that are still to be worked out.
+func (s *state) row(clusterType *model.ClusterType, before *row, old *state, changes *changes) (*row, []job) {
+	r := &row{clusterType: *clusterType}
+	kept := before != nil && before.clusterType.Same(*clusterType)
+	if kept && s.policies == old.policies {
+		r.admitting = before.admitting
+	} else {
+		r.admitting = s.policies.admitting(clusterType)
 	}
-	for _, object := range env.ConfigSchemas {
-		in.schemas = append(in.schemas, object.Digest())
+	if kept && s.templates == old.templates {
+		r.uses, r.unknown, r.misfits = before.uses, before.unknown, before.misfits
+	} else {
+		r.uses, r.unknown, r.misfits = s.templates.of(clusterType)
 	}
-	all := sha256.New()
-	for _, object := range env.Templates {
-		write(all, object.Digest())
+	valid := kept && slices.Equal(r.uses, before.uses) && slices.Equal(r.unknown, before.unknown)
+	choose := !kept || s.policies != old.policies ||
+		slices.ContainsFunc(r.admitting, func(n int32) bool { return s.selection.changed[n] })
+	affected := changes.on(clusterType)
+	if valid && !choose && s.branch == old.branch && !slices.ContainsFunc(before.cells, func(c cell) bool { return affected(c.target) }) {
+		return before, nil
 	}
-	in.templates = digest(all.Sum(nil))
-	return in
-}
-
-// key identifies all that an assignment depends on: what it says and, because
-// problems and sources have positions, where it stands.
-func (in inputs) key(p pair) digest {
-	h := sha256.New()
-	s := p.subject()
-	fmt.Fprintf(h, "%q %q", in.env.Name, p.target.Name)
-	write(h, in.templates)
-	write(h, p.clusterType.Digest())
-	write(h, p.target.digest)
-	for i, object := range in.env.Configs {
-		if s.matches(object.Labels) {
-			write(h, in.configs[i])
+	r.folder = s.branch.folders[clusterType.Name]
+	if kept {
+		r.words, r.described = before.words, before.described
+	}
+	if choose {
+		for _, pair := range s.selection.pairs(&r.clusterType, r.admitting) {
+			r.cells = append(r.cells, cell{pair: pair})
+		}
+	} else {
+		r.cells = slices.Clone(before.cells)
+	}
+	var jobs []job
+	for i := range r.cells {
+		c := &r.cells[i]
+		c.clusterType = &r.clusterType
+		switch {
+		case !valid || affected(c.target):
+			c.result = nil
+		case choose:
+			c.result = before.resultOf(c.target)
+		}
+		if c.result == nil {
+			jobs = append(jobs, job{r, i})
 		}
 	}
-	h.Write([]byte("schemas"))
-	for i, object := range in.env.ConfigSchemas {
-		if s.matches(object.Labels) {
-			write(h, in.schemas[i])
-		}
-	}
-	for _, twin := range p.target.twins {
-		fmt.Fprintf(h, "%q", twin)
-	}
-	return digest(h.Sum(nil))
+	return r, jobs
 }
 
-// write adds to a hash, which does not fail.
-func write(h io.Writer, d digest) {
-	h.Write(d[:])
+// cell returns the assignment of the target with a name.
+func (r *row) cell(name string) (*cell, bool) {
+	i, found := slices.BinarySearchFunc(r.cells, name, func(c cell, name string) int { return cmp.Compare(c.target.Name, name) })
+	if !found {
+		return nil, false
+	}
+	return &r.cells[i], true
+}
+
+// resultOf returns what is known of an assignment, nil for nothing.
+func (r *row) resultOf(t *target) *result {
+	if c, found := r.cell(t.Name); found && c.target == t {
+		return c.result
+	}
+	return nil
+}
+
+// describe finds the words of all targets and cluster types that are worked
+// on, before goroutines share them.
+func (s *state) describe(jobs []job) {
+	v := s.configurations.vocabulary
+	var targets []*target
+	for _, j := range jobs {
+		if j.row.described != v {
+			j.row.described, j.row.words = v, v.ofClusterType(&j.row.clusterType)
+		}
+		if t := j.row.cells[j.cell].target; t.described != v {
+			t.described = v
+			targets = append(targets, t)
+		}
+	}
+	inParallel(len(targets), func(i int) { targets[i].words = v.ofTarget(targets[i]) })
 }

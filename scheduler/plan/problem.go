@@ -3,10 +3,9 @@ package plan
 import (
 	"cmp"
 	"fmt"
-	"strings"
+	"slices"
 
 	"github.com/kalypso-dev/kalypso/scheduler/model"
-	"k8s.io/apimachinery/pkg/util/validation"
 )
 
 // Reason says what kind of thing went wrong, for those who word it for people.
@@ -17,7 +16,7 @@ const (
 	InvalidModel    Reason = "InvalidModel"    // a diagnostic of the model
 	InvalidConfig   Reason = "InvalidConfig"   // the composed configuration breaks a schema
 	InvalidSchema   Reason = "InvalidSchema"   // a schema is none
-	UnknownTemplate Reason = "UnknownTemplate" // a cluster type names a template that is not there
+	UnknownTemplate Reason = "UnknownTemplate" // a cluster type names a template that is not there, or not of that type
 	TemplateFailed  Reason = "TemplateFailed"  // a template does not render
 	InvalidName     Reason = "InvalidName"     // a computed name is ambiguous or too long
 	Held            Reason = "Held"            // something is kept because the model is incomplete
@@ -49,63 +48,31 @@ func modelProblems(diagnostics []model.Diagnostic) []Problem {
 	return problems
 }
 
-// nameProblems finds what is wrong with the names that an assignment's objects
-// get. Kubernetes takes 63 characters in most places.
-func nameProblems(p pair) []Problem {
-	var problems []Problem
-	report := func(position model.Position, message, hint string) {
-		problems = append(problems, Problem{Reason: InvalidName, Severity: model.Error, Position: position, Message: message, Hint: hint})
-	}
-	const limit = validation.DNS1123LabelMaxLength
-	if len(p.clusterType.Name) > limit {
-		report(p.clusterType.At("metadata", "name"),
-			fmt.Sprintf("the name of cluster type %s has %d characters, %d is the limit", p.clusterType.Name, len(p.clusterType.Name), limit), "shorten it")
-	}
-	problems = append(problems, targetNameProblems(p.target)...)
-	return problems
-}
-
-func targetNameProblems(t *target) []Problem {
-	const limit = validation.DNS1123LabelMaxLength
-	var problems []Problem
-	if len(t.Name) > limit {
-		problems = append(problems, Problem{
-			Reason: InvalidName, Severity: model.Error, Position: t.Position,
-			Message: fmt.Sprintf("the deployment target's name %s has %d characters, %d is the limit", t.Name, len(t.Name), limit),
-			Hint:    "shorten the name of the workload or of its target",
-		})
-	}
-	if len(t.twins) > 0 {
-		var places []string
-		for _, twin := range t.twins {
-			places = append(places, twin.String())
-		}
-		problems = append(problems, Problem{
-			Reason: InvalidName, Severity: model.Error, Position: t.Position,
-			Message: fmt.Sprintf("the deployment target's name %s is ambiguous: it also stands for %s", t.Name, strings.Join(places, " and ")),
-			Hint:    "rename one of the workloads or targets",
-		})
-	}
-	return problems
-}
-
 // unassignedProblems warns of what will go wrong as soon as a policy selects
 // it.
-func unassignedProblems(env *model.Environment, targets []*target, pairs []pair) []Problem {
-	clusterTypes, assigned := map[string]bool{}, map[string]bool{}
-	for _, p := range pairs {
-		clusterTypes[p.clusterType.Name] = true
-		assigned[p.target.Name] = true
-	}
+func unassignedProblems(s *state) []Problem {
+	admits := make([]bool, len(s.policies.rules))
 	var problems []Problem
-	for _, c := range env.ClusterTypes {
-		if !clusterTypes[c.Name] {
-			_, found := templatesOf(env, c)
-			problems = append(problems, found...)
+	for _, r := range s.rows {
+		for _, n := range r.admitting {
+			admits[n] = true
+		}
+		problems = append(problems, r.misfits...)
+		if len(r.cells) == 0 {
+			problems = append(problems, r.unknown...)
 		}
 	}
-	for _, t := range targets {
-		if !assigned[t.Name] {
+	assigned := func(t *target) bool {
+		return slices.ContainsFunc(t.selecting, func(n int32) bool { return admits[n] })
+	}
+	twinAssigned := map[string]bool{}
+	for _, t := range s.targets.sorted {
+		if len(t.twins) > 0 && assigned(t) {
+			twinAssigned[t.Name] = true
+		}
+	}
+	for _, t := range s.targets.sorted {
+		if !assigned(t) && !twinAssigned[t.Name] {
 			problems = append(problems, targetNameProblems(t)...)
 		}
 	}
@@ -113,4 +80,19 @@ func unassignedProblems(env *model.Environment, targets []*target, pairs []pair)
 		problems[i].Severity = model.Warning
 	}
 	return problems
+}
+
+// unvalidated warns that an assignment stays as it is because a ConfigSchema
+// could not be read, and with it, whom it concerns: nobody can say that the
+// assignment's configuration is valid. It is a warning and no error of the
+// assignment's, which would make an issue of each.
+func unvalidated(place model.Position, p pair) Problem {
+	return Problem{
+		Reason:   Held,
+		Severity: model.Warning,
+		Position: place,
+		Message: fmt.Sprintf("%s/%s stays as it is: a ConfigSchema could not be read, so that its configuration cannot be validated",
+			p.clusterType.Name, p.target.Name),
+		Hint: "correct the errors of the environment first",
+	}
 }

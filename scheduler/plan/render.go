@@ -93,6 +93,15 @@ func (r *renderer) render(text string, data renderData) (string, error) {
 	}
 }
 
+// once renders a template's text once.
+func (r *renderer) once(text string, data renderData) (string, error) {
+	t, err := r.parse(text)
+	if err != nil {
+		return "", err
+	}
+	return execute(t, data)
+}
+
 // parse parses a template, or remembers it.
 func (r *renderer) parse(text string) (*parsed, error) {
 	if t := r.parsed[text]; t != nil {

@@ -19,26 +19,16 @@ type schema struct {
 	position model.Position
 }
 
-// schemasFor returns the schemas that an assignment's configuration must
-// satisfy: those of its deployment target and workload, then those whose
-// labels match.
-func schemasFor(env *model.Environment, p pair) []schema {
-	schemas := slices.Clone(p.target.schemas)
-	s := p.subject()
-	for _, object := range env.ConfigSchemas {
-		if s.matches(object.Labels) {
-			schemas = append(schemas, schema{text: object.Spec.Schema, position: object.At("spec", "schema")})
-		}
-	}
-	return schemas
+func schemaOf(object model.ConfigSchema) schema {
+	return schema{text: object.Spec.Schema, position: object.At("spec", "schema")}
 }
 
 // validate checks a composed configuration against schemas. Each finding is
 // one problem, at the schema that asks for it.
-func validate(data map[string]any, schemas []schema) []Problem {
+func validate(schemas []schema, check func(text string) ([]string, error)) []Problem {
 	var problems []Problem
 	for _, s := range schemas {
-		findings, err := check(data, s.text)
+		findings, err := check(s.text)
 		if err != nil {
 			problems = append(problems, Problem{
 				Reason:   InvalidSchema,
@@ -68,13 +58,15 @@ const schemaURL = "kalypso:///schema.json"
 // noLoading keeps schemas from reading the scheduler's files or the network.
 type noLoading struct{}
 
-func (noLoading) Load(url string) (any, error) {
-	return nil, fmt.Errorf("references to other documents are not followed: %s", url)
+func (noLoading) Load(string) (any, error) {
+	return nil, errors.New("references to other documents are not followed")
 }
 
-// check returns what data breaks in a schema, sorted, or an error when the
-// schema itself is broken.
-func check(data map[string]any, text string) ([]string, error) {
+// compile reads a schema.
+func compile(text string) (*jsonschema.Schema, error) {
+	if strings.TrimSpace(text) == "" {
+		return nil, errors.New("not valid JSON: it is empty")
+	}
 	document, err := jsonschema.UnmarshalJSON(strings.NewReader(text))
 	if err != nil {
 		return nil, fmt.Errorf("not valid JSON: %w", err)
@@ -86,9 +78,17 @@ func check(data map[string]any, text string) ([]string, error) {
 	}
 	compiled, err := compiler.Compile(schemaURL)
 	if err != nil {
-		return nil, errors.New(strings.ReplaceAll(err.Error(), schemaURL, "schema"))
+		return nil, schemaError(err)
 	}
-	err = compiled.Validate(coerce(data, compiled))
+	if weigh(compiled, map[*jsonschema.Schema]int{}) > maxSchemaSize {
+		return nil, fmt.Errorf("it is too large: written out, without references, it has more than %d parts", maxSchemaSize)
+	}
+	return compiled, nil
+}
+
+// check returns what data breaks in a schema, sorted.
+func check(data map[string]any, schema *jsonschema.Schema) ([]string, error) {
+	err := schema.Validate(coerce(data, schema))
 	var invalid *jsonschema.ValidationError
 	switch {
 	case err == nil:
@@ -96,9 +96,33 @@ func check(data map[string]any, text string) ([]string, error) {
 	case !errors.As(err, &invalid):
 		return nil, err
 	}
+	if endless(invalid) {
+		return nil, errors.New("it refers to itself without end")
+	}
 	findings := leaves(invalid, nil)
 	slices.Sort(findings)
 	return slices.Compact(findings), nil
+}
+
+// schemaError says in one line why a schema is none.
+func schemaError(err error) error {
+	var invalid *jsonschema.SchemaValidationError
+	var wrong *jsonschema.ValidationError
+	if errors.As(err, &invalid) && errors.As(invalid.Err, &wrong) {
+		findings := leaves(wrong, nil)
+		slices.Sort(findings)
+		return errors.New("not valid JSON schema: " + strings.Join(slices.Compact(findings), ", or "))
+	}
+	return errors.New(strings.ReplaceAll(err.Error(), schemaURL, "schema"))
+}
+
+// endless says whether validation ended because a schema refers to itself for
+// the same value.
+func endless(e *jsonschema.ValidationError) bool {
+	if _, ok := e.ErrorKind.(*kind.RefCycle); ok {
+		return true
+	}
+	return slices.ContainsFunc(e.Causes, endless)
 }
 
 // leaves words the errors that have no further causes.

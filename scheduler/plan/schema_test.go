@@ -66,7 +66,7 @@ func TestCheck(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			got, err := check(data(t, test.data).ConfigData, test.schema)
+			got, err := checkText(data(t, test.data).ConfigData, test.schema)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -87,14 +87,14 @@ func TestCheckBadSchemas(t *testing.T) {
 		`{"$ref": "#/nowhere"}`:           "nowhere",
 		`{"pattern": "("}`:                "pattern",
 	} {
-		findings, err := check(map[string]any{}, schema)
+		findings, err := checkText(map[string]any{}, schema)
 		if err == nil || !strings.Contains(err.Error(), want) || len(findings) > 0 {
 			t.Errorf("%s: findings %v, error %v", schema, findings, err)
 		}
 	}
 }
 
-func TestSchemasFor(t *testing.T) {
+func TestWhichSchemas(t *testing.T) {
 	object := func(name, labels string) model.ConfigSchema {
 		var s model.ConfigSchema
 		s.Name, s.Spec.Schema = name, name
@@ -105,12 +105,18 @@ func TestSchemasFor(t *testing.T) {
 		object("all", "{}"), object("east", "{region: east-us}"), object("west", "{region: west-us}"),
 	}}
 	clusterTypes, targets := fleet(t)
-	targets[0].schemas = []schema{{text: "of the target"}, {text: "of the workload"}}
+	c := newConfigurations(env, func() int64 { return 0 })
+	v := c.vocabulary
 	var got []string
-	for _, s := range schemasFor(env, pair{clusterType: clusterTypes[1], target: targets[0]}) {
+	for _, s := range c.of(pair{clusterType: &clusterTypes[1], target: targets[0]}, v.ofClusterType(&clusterTypes[1]), v.ofTarget(targets[0])).schemas {
 		got = append(got, s.text)
 	}
-	if diff := cmp.Diff([]string{"of the target", "of the workload", "all", "east"}, got); diff != "" {
+	if diff := cmp.Diff([]string{"all", "east"}, got); diff != "" {
 		t.Errorf("schemas (-want +got):\n%s", diff)
 	}
+}
+
+func checkText(data map[string]any, text string) ([]string, error) {
+	v := new(compiledSchemas).check(data, text)
+	return v.findings, v.err
 }

@@ -15,28 +15,9 @@ import (
 // every place that uses a value gets a guard that fails on a missing one, and
 // the places that may ask (conditions, and functions such as default) do not.
 
-// The names of the functions that a rewritten template calls.
-const (
-	guardName = "kalypsoGuard"
-	stepName  = "kalypsoStep"
-)
-
-// maxSteps bounds how often a template runs through its loops, because loops
-// within loops need not write anything to last for ever.
-const maxSteps = 20000
-
-// budget is what is left of a template's steps.
-type budget int
-
-// step fails when the budget is used up. It prints nothing.
-func (b *budget) step() (string, error) {
-	if *b--; *b < 0 {
-		return "", errTooManySteps
-	}
-	return "", nil
-}
-
-var errTooManySteps = fmt.Errorf("the template takes more than %d steps", maxSteps)
+// guardName is the function that a rewritten template calls for a value that it
+// uses.
+const guardName = "kalypsoGuard"
 
 // asking are the functions that may be given a missing value.
 var asking = []string{
@@ -69,13 +50,14 @@ type tightener struct {
 	text string // of the template, for line numbers
 }
 
-// tighten puts guards into all parts of a template.
+// tighten puts guards and meters into all parts of a template.
 func tighten(t *template.Template, text string) {
 	for _, part := range t.Templates() {
 		if part.Tree != nil && part.Root != nil {
 			tightener := &tightener{text: text}
 			tightener.list(part.Root)
-			tightener.count(part.Root)
+			meterList(part.Root)
+			meterRun(part.Root)
 		}
 	}
 }
@@ -97,21 +79,8 @@ func (t *tightener) list(list *parse.ListNode) {
 		case *parse.RangeNode:
 			t.list(n.List)
 			t.list(n.ElseList)
-			t.count(n.List)
 		}
 	}
-}
-
-// count makes every run through a list one step of the template's budget.
-func (t *tightener) count(list *parse.ListNode) {
-	command := &parse.CommandNode{
-		NodeType: parse.NodeCommand,
-		Pos:      list.Pos,
-		Args:     []parse.Node{parse.NewIdentifier(stepName).SetPos(list.Pos)},
-	}
-	pipe := &parse.PipeNode{NodeType: parse.NodePipe, Pos: list.Pos, Cmds: []*parse.CommandNode{command}}
-	action := &parse.ActionNode{NodeType: parse.NodeAction, Pos: list.Pos, Pipe: pipe}
-	list.Nodes = slices.Insert(list.Nodes, 0, parse.Node(action))
 }
 
 // action guards what an action prints. One that only sets a variable prints

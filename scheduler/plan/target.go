@@ -2,7 +2,6 @@ package plan
 
 import (
 	"cmp"
-	"crypto/sha256"
 	"maps"
 	"slices"
 	"strconv"
@@ -19,82 +18,127 @@ const (
 // target is a deployment target with all that planning needs of it.
 type target struct {
 	Target
+	id        int64 // no other target of the planner has it
 	manifests map[string]string
 	schemas   []schema
 	twins     []model.Position // other targets with the same name
-	digest    digest           // of the workload and its registration
+
+	// What a planner notes about the target, and for which of its tables.
+	asked     *policies
+	selecting []int32 // the numbers of the policies that select it
+	described *vocabulary
+	words     *wordSet
 }
 
-// targetsOf returns the environment's deployment targets, sorted by name.
+// targetSet is all deployment targets of an environment, and what each workload
+// has given.
+type targetSet struct {
+	sorted     []*target
+	byWorkload map[string]given
+}
+
+// given is what a workload gives an environment.
+type given struct {
+	workload *model.Workload
+	targets  []*target
+}
+
+func targetsOf(env *model.Environment) []*target {
+	id := int64(0)
+	return (*targetSet)(nil).next(env, func() int64 { id++; return id }).sorted
+}
+
+// next returns the environment's deployment targets, sorted by name. Those of
+// a workload that has not changed are the same as before.
 //
 // The name joins two names by "-", so two targets may share one. Then nobody
 // can say whose files lie in the folder of that name: all of them are marked.
-func targetsOf(env *model.Environment) []*target {
-	var targets []*target
-	for _, workload := range env.Workloads {
-		digest := workloadDigest(workload)
-		for i, spec := range workload.Spec.DeploymentTargets {
-			if spec.Environment != env.Name {
-				continue
+func (s *targetSet) next(env *model.Environment, id func() int64) *targetSet {
+	n := &targetSet{byWorkload: make(map[string]given, len(env.Workloads)), sorted: make([]*target, 0, len(env.Workloads))}
+	for i := range env.Workloads {
+		workload := &env.Workloads[i]
+		g := given{workload: workload}
+		if s != nil {
+			if old, ok := s.byWorkload[workload.Name]; ok && sameWorkload(old.workload, workload) {
+				g.targets = old.targets
 			}
-			path := []string{"spec", "deploymentTargets", strconv.Itoa(i)}
-			labels := map[string]string{}
-			maps.Copy(labels, spec.Labels)
-			maps.Copy(labels, workload.Labels)
-			labels[workloadLabel] = workload.Name
-			labels[workspaceLabel] = workload.Registration.Spec.Workspace
-			t := &target{
-				Target: Target{
-					Name:      workload.Name + "-" + spec.Name,
-					Workload:  workload.Name,
-					Workspace: workload.Registration.Spec.Workspace,
-					Labels:    labels,
-					Position:  workload.At(append(path, "name")...),
-				},
-				manifests: spec.Manifests,
-				digest:    digest,
-			}
-			for n, text := range spec.ConfigSchemas {
-				t.schemas = append(t.schemas, schema{
-					text:     text,
-					position: workload.At(append(slices.Clone(path), "configSchemas", strconv.Itoa(n))...),
-				})
-			}
-			for n, text := range workload.Spec.ConfigSchemas {
-				t.schemas = append(t.schemas, schema{
-					text:     text,
-					position: workload.At("spec", "configSchemas", strconv.Itoa(n)),
-				})
-			}
-			targets = append(targets, t)
 		}
+		if g.targets == nil {
+			g.targets = targetsFrom(workload, env.Name, id)
+		}
+		n.byWorkload[workload.Name] = g
+		n.sorted = append(n.sorted, g.targets...)
 	}
-	slices.SortFunc(targets, func(a, b *target) int {
-		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Workload, b.Workload))
+	slices.SortFunc(n.sorted, func(a, b *target) int {
+		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Workload, b.Workload), model.ComparePositions(a.Position, b.Position))
 	})
-	markTwins(targets)
+	markTwins(n.sorted)
+	return n
+}
+
+func sameWorkload(a, b *model.Workload) bool {
+	return a.Same(b.Object) && a.Registration.Same(b.Registration)
+}
+
+// targetsFrom returns a workload's targets for an environment.
+func targetsFrom(workload *model.Workload, environment string, id func() int64) []*target {
+	targets := []*target{}
+	for i, spec := range workload.Spec.DeploymentTargets {
+		if spec.Environment != environment {
+			continue
+		}
+		path := []string{"spec", "deploymentTargets", strconv.Itoa(i)}
+		labels := make(map[string]string, len(spec.Labels)+len(workload.Labels)+2)
+		maps.Copy(labels, spec.Labels)
+		maps.Copy(labels, workload.Labels)
+		labels[workloadLabel] = workload.Name
+		labels[workspaceLabel] = workload.Registration.Spec.Workspace
+		t := &target{
+			id: id(),
+			Target: Target{
+				Name:      workload.Name + "-" + spec.Name,
+				Workload:  workload.Name,
+				Workspace: workload.Registration.Spec.Workspace,
+				Labels:    labels,
+				Position:  workload.At(append(path, "name")...),
+			},
+			manifests: spec.Manifests,
+		}
+		for n, text := range spec.ConfigSchemas {
+			t.schemas = append(t.schemas, schema{
+				text:     text,
+				position: workload.At(append(slices.Clone(path), "configSchemas", strconv.Itoa(n))...),
+			})
+		}
+		for n, text := range workload.Spec.ConfigSchemas {
+			t.schemas = append(t.schemas, schema{
+				text:     text,
+				position: workload.At("spec", "configSchemas", strconv.Itoa(n)),
+			})
+		}
+		targets = append(targets, t)
+	}
 	return targets
 }
 
-func markTwins(targets []*target) {
-	byName := map[string][]*target{}
-	for _, t := range targets {
-		byName[t.Name] = append(byName[t.Name], t)
-	}
-	for _, group := range byName {
-		for _, t := range group {
-			for _, other := range group {
-				if other != t {
-					t.twins = append(t.twins, other.Position)
+// markTwins replaces targets that share a name by copies that know each other.
+func markTwins(sorted []*target) {
+	for first := 0; first < len(sorted); {
+		end := first + 1
+		for end < len(sorted) && sorted[end].Name == sorted[first].Name {
+			end++
+		}
+		if group := slices.Clone(sorted[first:end]); len(group) > 1 {
+			for i := range group {
+				marked := *group[i]
+				for j, other := range group {
+					if i != j {
+						marked.twins = append(marked.twins, other.Position)
+					}
 				}
+				sorted[first+i] = &marked
 			}
 		}
+		first = end
 	}
-}
-
-func workloadDigest(workload model.Workload) digest {
-	h := sha256.New()
-	write(h, workload.Digest())
-	write(h, workload.Registration.Digest())
-	return digest(h.Sum(nil))
 }

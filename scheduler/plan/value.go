@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"io"
-	"reflect"
 	"strconv"
 	"strings"
 
@@ -30,6 +29,9 @@ func parseValue(text string) any {
 	if n := len(text); n >= 2 && text[0] == '\'' && text[n-1] == '\'' {
 		return text[1 : n-1]
 	}
+	if isPlain(text) {
+		return text
+	}
 	decoder := yaml.NewDecoder(strings.NewReader(text))
 	var root, rest yaml.Node
 	if decoder.Decode(&root) != nil || !errors.Is(decoder.Decode(&rest), io.EOF) || len(root.Content) != 1 {
@@ -45,6 +47,20 @@ func parseValue(text string) any {
 	return text
 }
 
+// isPlain says of most texts that are neither a map nor a list that they are
+// not, without parsing them.
+func isPlain(text string) bool {
+	if strings.ContainsAny(text, "[{\n\r\t") || strings.HasSuffix(text, ":") {
+		return false
+	}
+	for _, sign := range []string{": ", "- ", "? "} {
+		if strings.Contains(text, sign) {
+			return false
+		}
+	}
+	return !strings.HasSuffix(text, "-") && !strings.HasSuffix(text, "?")
+}
+
 // structured turns a node into maps, lists and scalars. It fails on keys that
 // are no scalars, which is what a template action looks like in YAML, and on
 // values beyond all bounds.
@@ -56,22 +72,7 @@ func structured(node *yaml.Node, nodes *int) (any, bool) {
 	case yaml.AliasNode:
 		return structured(node.Alias, nodes)
 	case yaml.MappingNode:
-		m := make(map[string]any, len(node.Content)/2)
-		for i := 0; i+1 < len(node.Content); i += 2 {
-			key := node.Content[i]
-			if key.Kind != yaml.ScalarNode {
-				return nil, false
-			}
-			if _, twice := m[key.Value]; twice {
-				return nil, false
-			}
-			value, ok := structured(node.Content[i+1], nodes)
-			if !ok {
-				return nil, false
-			}
-			m[key.Value] = value
-		}
-		return m, true
+		return structuredMap(node, nodes)
 	case yaml.SequenceNode:
 		list := make([]any, len(node.Content))
 		for i, element := range node.Content {
@@ -84,6 +85,44 @@ func structured(node *yaml.Node, nodes *int) (any, bool) {
 		return list, true
 	}
 	return scalarValue(node), true
+}
+
+// structuredMap turns a mapping into a map. What a merge key brings in counts
+// where the mapping has no such key of its own.
+func structuredMap(node *yaml.Node, nodes *int) (any, bool) {
+	m := make(map[string]any, len(node.Content)/2)
+	var sources []any
+	for i := 0; i+1 < len(node.Content); i += 2 {
+		key := node.Content[i]
+		value, ok := structured(node.Content[i+1], nodes)
+		if !ok || key.Kind != yaml.ScalarNode {
+			return nil, false
+		}
+		if key.ShortTag() == "!!merge" {
+			if list, ok := value.([]any); ok {
+				sources = append(sources, list...)
+			} else {
+				sources = append(sources, value)
+			}
+			continue
+		}
+		if _, twice := m[key.Value]; twice {
+			return nil, false
+		}
+		m[key.Value] = value
+	}
+	for _, source := range sources {
+		merged, ok := source.(map[string]any)
+		if !ok {
+			return nil, false
+		}
+		for key, value := range merged {
+			if _, own := m[key]; !own {
+				m[key] = value
+			}
+		}
+	}
+	return m, true
 }
 
 // scalarValue gives a scalar the type that YAML gives it, unless writing that
@@ -108,96 +147,14 @@ func scalarValue(node *yaml.Node) any {
 			return f
 		}
 	}
+	// A tag that is written down, !!int or one of somebody's own, is left out
+	// when the value is written. A text stands for itself then, unless it alone
+	// means what the tag says.
+	plain := yaml.Node{Kind: yaml.ScalarNode, Value: text}
+	if !strings.HasPrefix(node.ShortTag(), "!!") || plain.ShortTag() == "!!str" || plain.ShortTag() == "!!null" {
+		return text
+	}
 	return literal(text)
-}
-
-// merge combines the value a key has with one that comes later. Maps merge key
-// by key and lists element by element, all else is replaced. replaced says
-// that an earlier, different value is gone as a whole.
-func merge(earlier, later any) (value any, replaced bool) {
-	switch b := later.(type) {
-	case map[string]any:
-		if a, ok := earlier.(map[string]any); ok {
-			return mergeMaps(a, b), false
-		}
-	case []any:
-		if a, ok := earlier.([]any); ok {
-			return mergeLists(a, b), false
-		}
-	}
-	return later, !reflect.DeepEqual(earlier, later)
-}
-
-func mergeMaps(a, b map[string]any) map[string]any {
-	m := make(map[string]any, len(a)+len(b))
-	for key, value := range a {
-		m[key] = value
-	}
-	for key, value := range b {
-		if old, ok := m[key]; ok {
-			value, _ = merge(old, value)
-		}
-		m[key] = value
-	}
-	return m
-}
-
-// mergeLists merges the elements that have the same name and appends the
-// others.
-func mergeLists(a, b []any) []any {
-	list := make([]any, len(a), len(a)+len(b))
-	copy(list, a)
-	for _, element := range b {
-		if i := indexByName(list, element); i >= 0 {
-			list[i], _ = merge(list[i], element)
-		} else {
-			list = append(list, element)
-		}
-	}
-	return list
-}
-
-func indexByName(list []any, element any) int {
-	name := elementName(element)
-	if name == nil {
-		return -1
-	}
-	for i, other := range list {
-		if elementName(other) == name {
-			return i
-		}
-	}
-	return -1
-}
-
-// elementName returns what a list's element calls itself, nil for nothing.
-func elementName(element any) any {
-	m, _ := element.(map[string]any)
-	switch name := m["name"].(type) {
-	case string, literal, int, float64, bool:
-		return name
-	}
-	return nil
-}
-
-// clone copies maps and lists, so that a template that changes its data
-// changes its own copy only.
-func clone(value any) any {
-	switch v := value.(type) {
-	case map[string]any:
-		m := make(map[string]any, len(v))
-		for key, element := range v {
-			m[key] = clone(element)
-		}
-		return m
-	case []any:
-		list := make([]any, len(v))
-		for i, element := range v {
-			list[i] = clone(element)
-		}
-		return list
-	}
-	return value
 }
 
 // toYAML writes a value as YAML with two spaces and without a newline at its

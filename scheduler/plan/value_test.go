@@ -42,6 +42,16 @@ func TestParseValue(t *testing.T) {
 		{"v: yes", map[string]any{"v": "yes"}},
 		{"v: true", map[string]any{"v": true}},
 		{"v: ~", map[string]any{"v": nil}},
+		{"v: !!float 1.10", map[string]any{"v": literal("1.10")}},
+		{"v: !!int 0A", map[string]any{"v": "0A"}},
+		{"v: !mine x", map[string]any{"v": "x"}},
+		{"v: !mine 1", map[string]any{"v": "1"}},
+		{"v: !mine", map[string]any{"v": ""}},
+		{"v: !!float", map[string]any{"v": ""}},
+		{"v: !mine 'true'", map[string]any{"v": "true"}},
+		{"a: &x {b: 1, c: 1}\nd: {<<: *x, c: 2}", map[string]any{"a": map[string]any{"b": 1, "c": 1}, "d": map[string]any{"b": 1, "c": 2}}},
+		{"a: &x {b: 1}\nd: {<<: [*x, {b: 2, e: 3}]}", map[string]any{"a": map[string]any{"b": 1}, "d": map[string]any{"b": 1, "e": 3}}},
+		{"a: {<<: text}", "a: {<<: text}"},
 		{"a: &x [1]\nb: *x", map[string]any{"a": []any{1}, "b": []any{1}}},
 	}
 	for _, test := range tests {
@@ -88,7 +98,8 @@ func TestMerge(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			earlier, later := parseValue(test.earlier), parseValue(test.later)
 			before := [2]any{clone(earlier), clone(later)}
-			merged, replaced := merge(earlier, later)
+			merged, lost := merge(earlier, later), losses(earlier, later)
+			replaced := len(lost) == 1 && len(lost[0].path) == 0
 			if got := valueText(merged); got != test.want || replaced != test.replaced {
 				t.Errorf("merged %q, replaced %v; want %q, %v", got, replaced, test.want, test.replaced)
 			}

@@ -180,7 +180,7 @@ func TestWorkshop(t *testing.T) {
 			t.Fatal(err)
 		}
 		want = bytes.ReplaceAll(want, []byte("https://github.com/YOUR_ORG/"), []byte(modeltest.Forge))
-		got := dev.Files["dev/basic-inference-dev/"+name+".yaml"]
+		got := dev.Files()["dev/basic-inference-dev/"+name+".yaml"]
 		if diff := cmp.Diff(documents(t, want), documents(t, got)); diff != "" {
 			t.Errorf("%s.yaml (-want +got):\n%s", name, diff)
 		}
@@ -239,7 +239,7 @@ data:
 	if len(dev.Problems) > 0 || len(qa.Problems) != 1 {
 		t.Fatalf("problems: %v %v", dev.Problems, qa.Problems)
 	}
-	config := documents(t, dev.Files["dev/basic-inference-dev/platform-config.yaml"])[0].(map[string]any)["data"]
+	config := documents(t, dev.Files()["dev/basic-inference-dev/platform-config.yaml"])[0].(map[string]any)["data"]
 	want := map[string]any{"ENVIRONMENT": "Dev", "SOME_DEV_ENVIRONMENT_VARIABLE": "true", "inference_url": "https://httpbin.org/post"}
 	if diff := cmp.Diff(any(want), config); diff != "" {
 		t.Fatalf("platform-config (-want +got):\n%s", diff)
@@ -279,8 +279,8 @@ func TestPromotedCommit(t *testing.T) {
 	base := world.Tree("kalypso-control-plane", "dev").Files["base-repo.yaml"]
 	world.Write("kalypso-control-plane", "dev", "base-repo.yaml", append(slices.Clone(base), []byte("  commit: "+before+"\n")...))
 	p := planned(t, world, "dev")
-	if p.Promoted != before || string(p.Files[".github/tracking/Promoted_Commit_Id"]) != before+"\n" {
-		t.Fatalf("promoted %q, files %q", p.Promoted, slices.Sorted(maps.Keys(p.Files)))
+	if p.Promoted != before || string(p.Files()[".github/tracking/Promoted_Commit_Id"]) != before+"\n" {
+		t.Fatalf("promoted %q, files %q", p.Promoted, slices.Sorted(maps.Keys(p.Files())))
 	}
 	merge(world, p)
 	if again := changes(planned(t, world, "dev")); len(again) > 0 {

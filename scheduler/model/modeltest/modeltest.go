@@ -8,6 +8,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -33,15 +34,40 @@ type World struct {
 // empty branch. It panics on any other name, for a test wrote it.
 func Parse(archive string) *World {
 	w := &World{trees: map[string]*model.Tree{}, past: map[string]*model.Tree{}, Errors: map[string]error{}}
-	for _, file := range txtar.Parse([]byte(archive)).Files {
+	w.Add(txtar.Parse([]byte(archive)).Files...)
+	return w
+}
+
+// commitOf stands in a file for the commit of a branch as it is when the file is
+// written: all files of the branch that come before it in the archive.
+var commitOf = regexp.MustCompile(`COMMIT\(([^@()]+)@([^@()]+)\)`)
+
+// Add writes the files of an archive, one after the other, to what is there.
+// "COMMIT(repository@branch)" in a file becomes that branch's commit.
+func (w *World) Add(files ...txtar.File) {
+	for _, file := range files {
 		repo, rest, ok := strings.Cut(file.Name, "@")
 		branch, path, _ := strings.Cut(rest, "/")
 		if !ok || branch == "" {
 			panic("modeltest: no repository@branch in " + file.Name)
 		}
-		w.Write(repo, branch, path, file.Data)
+		content := commitOf.ReplaceAllFunc(file.Data, func(match []byte) []byte {
+			names := commitOf.FindSubmatch(match)
+			tree := w.Tree(string(names[1]), string(names[2]))
+			if tree == nil {
+				panic("modeltest: there is no branch yet for " + string(match))
+			}
+			return []byte(tree.Commit)
+		})
+		w.Write(repo, branch, path, content)
 	}
-	return w
+}
+
+// Branches lists the branches there are as "repository@branch", sorted.
+func (w *World) Branches() []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Sorted(maps.Keys(w.trees))
 }
 
 // Write puts a file on a branch, which it creates. An empty path creates the

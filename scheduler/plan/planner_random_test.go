@@ -1,0 +1,204 @@
+package plan
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/kalypso-dev/kalypso/scheduler/model"
+	"github.com/kalypso-dev/kalypso/scheduler/model/modeltest"
+)
+
+// randomWorld changes a world at random. Few names and values, so that things
+// meet often.
+type randomWorld struct {
+	*modeltest.World
+	r *rand.Rand
+}
+
+func (w *randomWorld) one(of ...string) string { return of[w.r.IntN(len(of))] }
+
+func (w *randomWorld) labels() string {
+	text := ""
+	for _, key := range []string{"region", "size", "cluster-type", "deployment-target", "workload", "workspace", "app.kubernetes.io/name"} {
+		if w.r.IntN(4) == 0 {
+			text += fmt.Sprintf(", %s: '%s'", key, w.value(key))
+		}
+	}
+	return text
+}
+
+func (w *randomWorld) value(key string) string {
+	switch key {
+	case "cluster-type":
+		return w.one("east", "west", "north")
+	case "deployment-target":
+		return w.one("shop-test", "stock-test", "shop-uat")
+	case "workload":
+		return w.one("shop", "stock", "bank")
+	case "workspace":
+		return w.one("team", "other")
+	}
+	return w.one("a", "b")
+}
+
+func (w *randomWorld) selector() string {
+	text := "{"
+	if w.r.IntN(2) == 0 {
+		text += fmt.Sprintf("matchLabels: {region: %s}, ", w.one("a", "b"))
+	}
+	if w.r.IntN(3) == 0 {
+		text += fmt.Sprintf("matchExpressions: [{key: size, operator: %s}]", w.one("Exists", "DoesNotExist", "In, values: [a]", "NotIn, values: [b]", "Broken"))
+	}
+	return text + "}"
+}
+
+// change changes one thing and says which.
+func (w *randomWorld) change() string {
+	const head = "apiVersion: scheduler.kalypso.io/v1alpha1\n"
+	control := func(file, text string) string {
+		w.Write("control", "dev", file, []byte(text))
+		return file + ":\n" + text
+	}
+	switch w.r.IntN(11) {
+	case 0, 1:
+		name := w.one("c1", "c2", "c3", "azure-app-config-x")
+		data := fmt.Sprintf("K%d: %s", w.r.IntN(3), w.one("a", "'{x: 1, y: [a]}'", "'{x: 2}'", "'{{ .Workload }}'", "'007'", "'a: b: c'"))
+		if name == "azure-app-config-x" {
+			data += fmt.Sprintf(", region.%s.Q: q, size.a.workload.shop.Q: z", w.one("a", "b"))
+		}
+		return control(name+".yaml", fmt.Sprintf("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: %s, labels: {platform-config: 'true'%s}}\ndata: {%s}\n", name, w.labels(), data))
+	case 2:
+		name := w.one("east", "west", "north")
+		return control(name+".yaml", head+fmt.Sprintf("kind: ClusterType\nmetadata: {name: %s, labels: {region: %s, size: %s}}\nspec: {reconciler: %s, namespaceService: default}\n",
+			name, w.one("a", "b"), w.one("a", "b"), w.one("flux", "flux", "argo", "gone")))
+	case 3:
+		name := w.one("p1", "p2", "p3")
+		return control(name+".yaml", head+fmt.Sprintf("kind: SchedulingPolicy\nmetadata: {name: %s}\nspec: {deploymentTargetSelector: {labelSelector: %s}, clusterTypeSelector: {labelSelector: %s}}\n",
+			name, w.selector(), w.selector()))
+	case 4:
+		name := w.one("shop", "stock", "bank")
+		text := head + fmt.Sprintf("kind: Workload\nmetadata: {name: %s, labels: {size: %s}}\nspec:\n  deploymentTargets:\n    - {name: test, environment: dev, labels: {region: %s}, manifests: {repo: r, path: ./%s}}\n",
+			name, w.one("a", "b"), w.one("a", "b"), w.one("p", "q"))
+		if w.r.IntN(2) == 0 {
+			text += "    - {name: uat, environment: " + w.one("dev", "qa") + "}\n"
+		}
+		w.Write(name, "main", "workload.yaml", []byte(text))
+		return text
+	case 5:
+		name := w.one("shop", "stock", "bank")
+		text := head + fmt.Sprintf("kind: WorkloadRegistration\nmetadata: {name: %s}\nspec: {workspace: %s, workload: {repo: %s, branch: main}}\n", name, w.one("team", "other"), modeltest.Forge+name)
+		w.Write("control", "main", name+".yaml", []byte(text))
+		return text
+	case 6:
+		name := w.one("default", "configmap", "flux", "argo")
+		kind := map[string]string{"default": "namespace", "configmap": "config", "flux": "reconciler", "argo": "reconciler"}[name]
+		text := head + fmt.Sprintf("kind: Template\nmetadata: {name: %s}\nspec:\n  type: %s\n  manifests: ['%s']\n", name, kind, w.one(
+			"a: {{ .DeploymentTargetName }}", "b: {{ .Namespace }}", "c: {{ toJson .ConfigData }}", "d: {{ .ConfigData.K1 }}", "e: {{ .Manifests.path }}", "f: [{{ .Workload }}", "", "g: {{ hash .Namespace }} {{ .Workspace }}"))
+		w.Write("control", "main", name+".yaml", []byte(text))
+		return text
+	case 7:
+		return control("s.yaml", head+fmt.Sprintf("kind: ConfigSchema\nmetadata: {name: s, labels: {%s: %s}}\nspec: {schema: '%s'}\n", "region", w.one("a", "b"),
+			w.one(`{"required": ["K1"]}`, `{"properties": {"K1": {"type": "integer"}}}`, "{")))
+	case 8:
+		return control("broken.yaml", w.one("a: [", "", "# nothing", "apiVersion: v1\nkind: ConfigMap\nmetadata: {labels: {platform-config: 'true'}}\ndata: {a: [}\n"))
+	case 9:
+		tree := w.Tree("control", "dev")
+		var files []string
+		for file := range tree.Files {
+			if file != "base.yaml" && file != "gitops.yaml" {
+				files = append(files, file)
+			}
+		}
+		slices.Sort(files)
+		file := files[w.r.IntN(len(files))]
+		w.Remove("control", "dev", file)
+		return "remove " + file
+	default:
+		file := w.one("east/README.md", "west/shop-test/reconciler.yaml", "gone/README.md", "gone/x-test/namespace.yaml", "east/x/platform-config.sh", "people.txt")
+		text := w.one("mine\n", "This folder contains deployment targets scheduled on the cluster type\n")
+		w.Write("gitops", "dev", file, []byte(text))
+		return file + ": " + text
+	}
+}
+
+// merge puts a plan on the branch.
+func (w *randomWorld) merge(p *Plan) {
+	for _, c := range p.Changes {
+		if c.Action == Remove {
+			w.Remove("gitops", "dev", c.Path)
+		} else {
+			w.Write("gitops", "dev", c.Path, c.Content)
+		}
+	}
+}
+
+// TestPlannerIsNew changes worlds at random and proves each time that the
+// planner's memory makes no difference.
+func TestPlannerIsNew(t *testing.T) {
+	const worlds, steps = 12, 60
+	assignments, failed := 0, 0
+	for seed := range uint64(worlds) {
+		w := &randomWorld{World: twoApps(), r: rand.New(rand.NewPCG(seed, 1))}
+		w.Write("gitops", "dev", "README.md", []byte("x"))
+		var loader model.Loader
+		var planner Planner
+		for step := range steps {
+			what := ""
+			for range 1 + w.r.IntN(3) {
+				what += w.change()
+			}
+			env, err := loader.Load(t.Context(), w, "dev", model.Reference{Repo: modeltest.Forge + "control", Branch: "dev"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			branch := w.Tree("gitops", "dev")
+			got := planner.New(env, branch)
+			samePlan(t, fmt.Sprintf("world %d, step %d, after\n%s", seed, step, what), New(env, branch), got)
+			if t.Failed() {
+				return
+			}
+			assignments += len(got.Assignments)
+			for _, p := range got.Problems {
+				if p.Target != "" {
+					failed++
+				}
+			}
+			if w.r.IntN(3) == 0 {
+				w.merge(got)
+			}
+		}
+	}
+	t.Logf("%d assignments, %d problems with assignments", assignments, failed)
+	if assignments < worlds*steps || failed < worlds {
+		t.Errorf("too little happens: %d assignments, %d problems with them", assignments, failed)
+	}
+}
+
+// TestVocabulary proves that the numbers for labels say the same as the labels.
+func TestVocabulary(t *testing.T) {
+	for seed := range uint64(200) {
+		w := &randomWorld{r: rand.New(rand.NewPCG(seed, 2))}
+		env := &model.Environment{Name: "dev"}
+		for i := range 8 {
+			env.Configs = append(env.Configs, config(t, fmt.Sprintf("c%d", i), "{platform-config: 'true'"+w.labels()+"}", "{}"))
+		}
+		v := newVocabulary(env.Configs, nil)
+		var c model.ClusterType
+		c.Name = w.value("cluster-type")
+		fromYAML(t, "{pool: "+w.one("a", "b")+w.labels()+"}", &c.Labels)
+		d := &target{Target: Target{Name: w.value("deployment-target"), Workload: w.value("workload")}}
+		fromYAML(t, "{pool: "+w.one("a", "b")+w.labels()+"}", &d.Labels)
+		got := v.configs.matching(v.ofClusterType(&c), v.ofTarget(d))
+		var want []int32
+		for i, object := range env.Configs {
+			if (pair{clusterType: &c, target: d}).subject().matches(object.Labels) {
+				want = append(want, int32(i))
+			}
+		}
+		if !slices.Equal(want, got) {
+			t.Fatalf("seed %d: matching %v, want %v", seed, got, want)
+		}
+	}
+}

@@ -1,0 +1,75 @@
+package plan
+
+import (
+	"slices"
+	"strings"
+)
+
+// maxNamespace is how long a namespace's name may be.
+const maxNamespace = 63
+
+// result is what one assignment needs on the branch, or why it cannot have it.
+type result struct {
+	config   []ConfigValue
+	files    []file    // sorted by name
+	problems []Problem // errors; then files count for nothing
+}
+
+// file is one of an assignment's files.
+type file struct {
+	name    string // in the assignment's folder
+	content []byte
+}
+
+// failed says whether the assignment must stay as it is.
+func (r *result) failed() bool {
+	return len(r.problems) > 0
+}
+
+// produce works out one assignment. All it depends on is what [state.row]
+// compares, so that nothing else makes it necessary again.
+func (s *state) produce(w *worker, j job) {
+	c := &j.row.cells[j.cell]
+	r := &result{}
+	c.result = r
+	conf := s.configurations.of(c.pair, j.row.words, c.target.words)
+	r.config = conf.values
+	r.problems = append(r.problems, nameProblems(c.pair)...)
+	check := func(text string) ([]string, error) { return conf.check(text, &s.configurations.compiled) }
+	r.problems = append(r.problems, validate(c.target.schemas, check)...)
+	r.problems = append(r.problems, validate(conf.schemas, check)...)
+	r.problems = append(r.problems, j.row.unknown...)
+	data := &subjectData{
+		renderData: renderData{
+			DeploymentTargetName: c.target.Name,
+			Namespace:            namespaceOf(s.env.Name, c.pair),
+			Environment:          s.env.Name,
+			Workspace:            c.target.Workspace,
+			Workload:             c.target.Workload,
+			Labels:               c.target.Labels,
+			Manifests:            c.target.manifests,
+			ClusterType:          c.clusterType.Name,
+			ConfigData:           conf.data,
+		},
+		target:        c.target.id,
+		configuration: conf.id,
+	}
+	r.files = make([]file, 0, len(j.row.uses))
+	for _, u := range j.row.uses {
+		content, problems := w.file(u.template, data)
+		r.problems = append(r.problems, problems...)
+		if len(content) > 0 {
+			r.files = append(r.files, file{u.file, content})
+		}
+	}
+	if !r.failed() {
+		slices.SortFunc(r.files, func(a, b file) int { return strings.Compare(a.name, b.name) })
+		return
+	}
+	r.files = nil
+	r.problems = slices.Clone(r.problems) // the row's own are shared
+	for i := range r.problems {
+		r.problems[i].ClusterType = c.clusterType.Name
+		r.problems[i].Target = c.target.Name
+	}
+}
