@@ -117,6 +117,9 @@ func TestMatters(t *testing.T) {
 		{"", ".github/workflows/ci.yaml", "2", false},
 		{"a", ".sourceignore", "2", true},
 		{"a", "b/.sourceignore", "2", false},
+		{"a/deep", "a/.sourceignore", "2", true},
+		{"a/deep", "a/x.yaml", "2", false},
+		{"", "a/.gitea/workflows/ci.yaml", "2", false},
 	} {
 		after := map[string][]byte{}
 		for f, c := range before {

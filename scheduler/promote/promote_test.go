@@ -119,12 +119,12 @@ func TestUnknownPinIsReplaced(t *testing.T) {
 func TestBranchMovesMeanwhile(t *testing.T) {
 	f, head := world(t, "")
 	pushes := 0
-	f.OnCall = func(c forgetest.Call) {
+	f.OnCall(func(c forgetest.Call) {
 		if c.Method == "Commit" && pushes < 2 {
 			pushes++
 			f.Push(repo, "dev", map[string]string{"other.yaml": "a: " + strings.Repeat("c", pushes) + "\n"})
 		}
-	}
+	})
 	if r := apply(t, f); r.Commit != head {
 		t.Errorf("%+v", r)
 	}
@@ -156,6 +156,28 @@ func TestFaults(t *testing.T) {
 		}
 		if !hit {
 			return
+		}
+	}
+}
+
+// TestReadErrorPromotesNothing lets each read fail: what cannot be read is not
+// known to have changed.
+func TestReadErrorPromotesNothing(t *testing.T) {
+	f, _ := world(t, "")
+	apply(t, f)
+	f.Push(repo, "main", map[string]string{"templates/t.yaml": "kind: Template\n# new\n"})
+	before := f.Files(repo, "dev")
+	for n := 1; n <= 3; n++ { // the branch, the newest commit, the pinned one
+		f.FailOn(func(c forgetest.Call) bool { return c.Method == "Read" }, n, forgetest.Before)
+		r, err := promote.Apply(context.Background(), f, request())
+		if !errors.Is(err, forgetest.ErrInjected) || r.Promoted {
+			t.Errorf("read %d: %+v, %v", n, r, err)
+		}
+		if w := f.Writes(); len(w) > 0 {
+			t.Errorf("read %d: writes %v", n, w)
+		}
+		if diff := cmp.Diff(before, f.Files(repo, "dev")); diff != "" {
+			t.Errorf("read %d (-before +after):\n%s", n, diff)
 		}
 	}
 }

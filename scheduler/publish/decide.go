@@ -1,11 +1,6 @@
 package publish
 
 import (
-	"bytes"
-	"crypto/sha256"
-	"encoding/hex"
-	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -15,60 +10,102 @@ import (
 
 // decision is what is to be done about the pull request.
 type decision struct {
-	action   Action
-	pr       forge.PullRequest  // as it shall be; Number 0 when it is to be opened
-	save     bool               // an open pull request is not as it shall be
-	held     bool               // it waits for a person
-	conflict *forge.PullRequest // a person's, in the way
+	action Action
+	have   *forge.PullRequest // the open one, nil when there is none
+	pr     forge.PullRequest  // as it shall be; with conflicting, the one in the way
+	first  forge.PullRequest  // as it shall be before all is done, see propose
+	held   bool               // it waits for a person
+	stale  bool               // its branch is not known to be made on the plan's base
+	// of action Nothing:
+	forget   bool // pr, which a person has closed, is to lose its digest
+	leftover bool // the branch is that of a pull request that speaks of no plan
 }
 
+// conflicting is a decision's action where a person's pull request is in the
+// way.
+const conflicting Action = "conflicting"
+
 // decide compares a plan with the pull requests from its branch to its base,
-// newest first. base are the files that the plan was made against. A draft
-// that no hold explains was made one by a person, and stays one.
-func decide(p *plan.Plan, base map[string][]byte, list []forge.PullRequest) decision {
+// newest first. base are the files that the plan was made against, and after
+// those with the plan's changes.
+func decide(p *plan.Plan, base, after map[string][]byte, list []forge.PullRequest, words words) decision {
 	open, last := own(list)
-	if len(p.Changes) == 0 {
-		if open == nil {
-			return decision{action: Nothing}
-		}
-		closed := *open
-		closed.State = forge.Closed
-		closed.Body = marker{kind: planMarker, environment: p.Environment}.replaceIn(closed.Body)
-		return decision{action: Withdrawn, pr: closed}
-	}
 	digest := Digest(p.Changes)
-	if open == nil {
-		if last != nil && last.State == forge.Closed && findMarker(last.Body, planMarker).sha256 == digest {
-			return decision{action: LeftClosed, pr: *last}
-		}
-		if i := slices.IndexFunc(list, func(pr forge.PullRequest) bool { return pr.State == forge.Open }); i >= 0 {
-			return decision{conflict: &list[i]}
-		}
+	switch {
+	case len(p.Changes) == 0 && open != nil:
+		closed := withdrawn(*open, p.Environment)
+		closed.State = forge.Closed
+		return decision{action: Withdrawn, pr: closed}
+	case len(p.Changes) == 0:
+		return decideNothing(p, list, last)
+	case open == nil && last != nil && last.State == forge.Closed && findMarker(last.Body, planMarker).sha256 == digest:
+		return decision{action: LeftClosed, pr: *last}
+	case open == nil && anyOpen(list) >= 0:
+		return decision{action: conflicting, pr: list[anyOpen(list)]}
 	}
+	return decidePull(p, summarize(p, base, after), digest, open, words)
+}
+
+// decideNothing decides where nothing differs and the scheduler has no pull
+// request open. One that a person has closed has been answered by what made
+// the plan come to nothing, and keeps closed no plan that comes later; unless
+// the plan is in doubt.
+func decideNothing(p *plan.Plan, list []forge.PullRequest, last *forge.PullRequest) decision {
+	d := decision{action: Nothing}
+	if last == nil || last.State != forge.Closed || anyOpen(list) >= 0 || doubtful(p) {
+		return d
+	}
+	if findMarker(last.Body, planMarker).sha256 != "" {
+		d.forget, d.pr = true, withdrawn(*last, p.Environment)
+	}
+	d.leftover = true
+	return d
+}
+
+// decidePull words the pull request of a plan that changes something. open is
+// the scheduler's, nil when there is none. A draft that no hold explains was
+// made one by a person, and stays one.
+func decidePull(p *plan.Plan, s summary, digest string, open *forge.PullRequest, words words) decision {
 	want := forge.PullRequest{Head: Branch(p.Environment), Base: p.GitOps.Branch, State: forge.Open}
+	had := marker{}
 	if open != nil {
 		want.Number, want.URL, want.Author, want.Own = open.Number, open.URL, open.Author, open.Own
+		had = findMarker(open.Body, planMarker)
 	}
-	hold := holdOf(p, base, digest, open)
-	s := summarize(p, base)
+	m := marker{kind: planMarker, sha256: digest, base: p.GitOpsHead, environment: p.Environment}
+	m.hold, m.removals = holdOf(s, open)
+	held := m.hold == holdOn
 	want.Title = title(p.Environment, s)
-	want.Draft = hold == holdOn || open != nil && open.Draft && findMarker(open.Body, planMarker).hold != holdOn
-	if hold == holdOn {
+	want.Draft = held || open != nil && open.Draft && !had.hold.drafts()
+	if held {
 		want.Labels = append(want.Labels, forge.LabelMassDelete)
 	}
 	if s.promotion {
 		want.Labels = append(want.Labels, forge.LabelPromoted)
 	}
-	want.Body = body(p, s, hold) + marker{kind: planMarker, sha256: digest, environment: p.Environment, hold: hold}.String()
-	d := decision{action: Opened, pr: want, held: hold == holdOn}
-	if open != nil {
-		d.save = differs(*open, want)
-		d.action = Unchanged
-		if d.save {
-			d.action = Updated
+	text := words.body(p, s, m.hold)
+	want.Body = text + m.String()
+	d := decision{action: Opened, have: open, pr: want, first: want, held: held, stale: had.base != m.base}
+	if open == nil {
+		if held {
+			m.hold = holdOpening
+			d.first.Body = text + m.String()
 		}
+		return d
 	}
+	d.action = Unchanged
+	if differs(*open, want) {
+		d.action = Updated
+	}
+	m.base = had.base
+	d.first.Body = text + m.String()
 	return d
+}
+
+// withdrawn is a pull request whose marker speaks of no plan.
+func withdrawn(pr forge.PullRequest, environment string) forge.PullRequest {
+	pr.Body = marker{kind: planMarker, environment: environment}.replaceIn(pr.Body)
+	return pr
 }
 
 // own returns the scheduler's open pull request and its newest, which may be
@@ -86,6 +123,11 @@ func own(list []forge.PullRequest) (open, last *forge.PullRequest) {
 		}
 	}
 	return open, last
+}
+
+// anyOpen returns the index of an open pull request, whosever it is, or -1.
+func anyOpen(list []forge.PullRequest) int {
+	return slices.IndexFunc(list, func(pr forge.PullRequest) bool { return pr.State == forge.Open })
 }
 
 // differs tells whether a pull request has to be saved to be as wanted.
@@ -108,48 +150,4 @@ func differs(have, want forge.PullRequest) bool {
 func sameText(a, b string) bool {
 	norm := func(s string) string { return strings.TrimSpace(strings.ReplaceAll(s, "\r\n", "\n")) }
 	return norm(a) == norm(b)
-}
-
-// Digest identifies a set of changes: two plans with the same digest do the
-// same to the files.
-func Digest(changes []plan.Change) string {
-	sorted := slices.SortedFunc(slices.Values(changes), func(a, b plan.Change) int { return strings.Compare(a.Path, b.Path) })
-	h := sha256.New()
-	for _, c := range sorted {
-		fmt.Fprintf(h, "%s %q %d\n", c.Action, c.Path, len(c.Content))
-		h.Write(c.Content)
-	}
-	return hex.EncodeToString(h.Sum(nil))
-}
-
-// applied returns files with changes made.
-func applied(files map[string][]byte, changes []plan.Change) map[string][]byte {
-	after := maps.Clone(files)
-	if after == nil {
-		after = map[string][]byte{}
-	}
-	for _, c := range changes {
-		if c.Action == plan.Remove {
-			delete(after, c.Path)
-		} else {
-			after[c.Path] = c.Content
-		}
-	}
-	return after
-}
-
-// fileContent is a change's content as a commit wants it: nil only for a
-// removal, so that an empty file stays one.
-func fileContent(c plan.Change) []byte {
-	switch {
-	case c.Action == plan.Remove:
-		return nil
-	case c.Content == nil:
-		return []byte{}
-	}
-	return c.Content
-}
-
-func sameFiles(a, b map[string][]byte) bool {
-	return maps.EqualFunc(a, b, bytes.Equal)
 }

@@ -22,7 +22,9 @@ type marker struct {
 	environment string
 	clusterType string
 	target      string
+	base        string // the commit that the pull request's branch was made on
 	hold        hold
+	removals    string // what the hold is about
 }
 
 const (
@@ -37,7 +39,9 @@ func (m *marker) fields() []field {
 		{"environment", &m.environment},
 		{"cluster-type", &m.clusterType},
 		{"target", &m.target},
+		{"base", &m.base},
 		{"hold", (*string)(&m.hold)},
+		{"removals", &m.removals},
 	}
 }
 

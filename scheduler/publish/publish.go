@@ -6,8 +6,19 @@
 // and by a marker that a browser does not show (see marker), so that nothing
 // is kept here: Apply can be interrupted anywhere and called again, and a
 // second Apply of the same plan writes nothing. What people open is never
-// touched, and what people decide (closing the pull request, taking a label
-// off, closing an issue) holds until the plan changes.
+// touched, and what people decide holds until the plan changes:
+//
+//   - a pull request that a person closes stays closed while the plan is the
+//     same; it counts as changed when nothing differed meanwhile
+//   - an issue that a person closes stays closed while its findings are the
+//     same; it is opened again when they change, or went and came back
+//   - a mass deletion that a person releases stays released while it removes
+//     the same assignments, whatever else the plan changes; any other mass
+//     deletion, be it smaller, is held anew
+//   - a draft that a person makes of the pull request stays one
+//
+// What an interruption leaves behind is always on the safe side: a hold is set
+// before the branch holds what it is for, and taken off after that is gone.
 package publish
 
 import (
@@ -46,6 +57,16 @@ type Result struct {
 // Options are what Apply needs beside the plan.
 type Options struct {
 	Now func() time.Time // time.Now when nil
+	// Base is the tree that the plan was made against, for a caller that has
+	// it. One of another commit is not used.
+	Base *model.Tree
+}
+
+// Linker is what a forge.Forge can be besides: one that knows where a browser
+// shows a line of a file. Then the texts link to what they speak of.
+type Linker interface {
+	// FileURL returns false for files of other forges.
+	FileURL(at model.Position) (url string, ok bool)
 }
 
 // Branch is the name of an environment's branch in its GitOps repository.
@@ -64,7 +85,7 @@ func Apply(ctx context.Context, f forge.Forge, p *plan.Plan, options Options) (R
 	if p.GitOpsHead == "" {
 		return Result{}, fmt.Errorf("publishing environment %s: branch %q of %s: %w", p.Environment, p.GitOps.Branch, repo, forge.ErrNotFound)
 	}
-	run := &publisher{forge: f, plan: p, repo: repo, branch: Branch(p.Environment), now: options.Now}
+	run := &publisher{forge: f, plan: p, repo: repo, branch: Branch(p.Environment), options: options, words: newWords(f)}
 	// the issues are asked for while the pull request is worked on: a forge
 	// spends most of a call waiting for its disk and its database
 	issues := later(func() ([]forge.Issue, error) { return f.Issues(ctx, repo) })
@@ -77,12 +98,13 @@ func Apply(ctx context.Context, f forge.Forge, p *plan.Plan, options Options) (R
 
 // publisher is one Apply.
 type publisher struct {
-	forge  forge.Forge
-	plan   *plan.Plan
-	repo   string
-	branch string
-	now    func() time.Time
-	result Result
+	forge   forge.Forge
+	plan    *plan.Plan
+	repo    string
+	branch  string
+	options Options
+	words   words
+	result  Result
 }
 
 // later begins a call and returns what waits for its outcome.
@@ -98,110 +120,4 @@ func later[T any](call func() (T, error)) (wait func() (T, error)) {
 		<-done
 		return value, err
 	}
-}
-
-// pullRequest brings the branch and the pull request up to date.
-func (r *publisher) pullRequest(ctx context.Context) error {
-	present := later(func() (*model.Tree, error) {
-		return r.forge.Read(ctx, model.Reference{Repo: r.plan.GitOps.Repo, Branch: r.branch})
-	})
-	defer func() { _, _ = present() }() // nothing goes on after Apply has returned
-	base, err := r.forge.Read(ctx, model.Reference{Repo: r.plan.GitOps.Repo, Branch: r.plan.GitOps.Branch, Commit: r.plan.GitOpsHead})
-	if err != nil {
-		return err
-	}
-	list, err := r.forge.PullRequests(ctx, r.repo, r.branch, r.plan.GitOps.Branch)
-	if err != nil {
-		return err
-	}
-	todo := decide(r.plan, base.Files, list)
-	r.result.Held = todo.held
-	switch {
-	case todo.conflict != nil:
-		return fmt.Errorf("%s opened pull request #%d from the scheduler's branch %s: close it, so that the scheduler can open its own",
-			todo.conflict.Author, todo.conflict.Number, r.branch)
-	case todo.action == Withdrawn:
-		return r.withdraw(ctx, todo.pr)
-	case todo.action == Nothing, todo.action == LeftClosed:
-		r.result.Action = todo.action
-		if todo.action == LeftClosed {
-			r.result.PullRequest = &todo.pr
-		}
-		return nil
-	}
-	return r.propose(ctx, base, present, todo)
-}
-
-// propose pushes the plan and opens or updates its pull request. An open pull
-// request is saved before the push: when it is to be held, it is a draft by
-// the time it holds the deletion.
-func (r *publisher) propose(ctx context.Context, base *model.Tree, present func() (*model.Tree, error), todo decision) error {
-	saved := todo.pr
-	if todo.pr.Number != 0 && todo.save {
-		var err error
-		if saved, err = r.forge.SavePullRequest(ctx, r.repo, todo.pr); err != nil {
-			return err
-		}
-		r.result.Writes++
-	}
-	if err := r.push(ctx, base, present, todo.pr.Title); err != nil {
-		return err
-	}
-	if todo.pr.Number == 0 {
-		var err error
-		if saved, err = r.forge.SavePullRequest(ctx, r.repo, todo.pr); err != nil {
-			return err
-		}
-		r.result.Writes++
-	}
-	r.result.PullRequest = &saved
-	r.result.Action = todo.action
-	if todo.action == Unchanged && r.result.Commit != "" {
-		r.result.Action = Updated
-	}
-	return nil
-}
-
-// push makes the branch hold the plan's files, in one commit on top of the
-// commit that was planned against, unless it does already.
-func (r *publisher) push(ctx context.Context, base *model.Tree, branch func() (*model.Tree, error), message string) error {
-	present, err := branch()
-	if err != nil && !errors.Is(err, forge.ErrNotFound) {
-		return err
-	}
-	request := forge.CommitRequest{Branch: r.branch, Parent: base.Commit, Message: message + "\n", When: r.now().UTC().Truncate(time.Second)}
-	for _, c := range r.plan.Changes {
-		request.Changes = append(request.Changes, forge.Change{Path: c.Path, Content: fileContent(c)})
-	}
-	if err == nil {
-		if sameFiles(present.Files, applied(base.Files, r.plan.Changes)) {
-			return nil
-		}
-		request.Expect = present.Commit
-	}
-	commit, err := r.forge.Commit(ctx, r.repo, request)
-	if err != nil {
-		return err
-	}
-	r.result.Commit = commit
-	r.result.Writes++
-	return nil
-}
-
-// withdraw closes a pull request whose plan has come to nothing. Its marker
-// loses the digest, so that it does not look closed by a person when the same
-// plan comes back.
-func (r *publisher) withdraw(ctx context.Context, pr forge.PullRequest) error {
-	if err := r.forge.Comment(ctx, r.repo, pr.Number, "Nothing is left to change: the branch holds what the platform model asks for. Closing."); err != nil {
-		return err
-	}
-	if _, err := r.forge.SavePullRequest(ctx, r.repo, pr); err != nil {
-		return err
-	}
-	if err := r.forge.DeleteBranch(ctx, r.repo, r.branch); err != nil {
-		return err
-	}
-	r.result.Action = Withdrawn
-	r.result.Writes += 3
-	return nil
 }

@@ -62,6 +62,7 @@ func pairs(root string, files map[string][]byte) map[pair]bool {
 // summary is what a plan does, for people. All lists are sorted.
 type summary struct {
 	added, changed, removed []pair
+	existing                int      // how many assignments there are now
 	foldersAdded            []string // cluster types
 	foldersRemoved          []string
 	other                   []plan.Change
@@ -70,11 +71,12 @@ type summary struct {
 	promotedTo              string
 }
 
-// summarize sorts a plan's changes by what they mean.
-func summarize(p *plan.Plan, base map[string][]byte) summary {
+// summarize sorts a plan's changes by what they mean. base are the files that
+// the plan was made against, and result those with its changes.
+func summarize(p *plan.Plan, base, result map[string][]byte) summary {
 	var s summary
 	root := p.GitOps.Path
-	before, after := pairs(root, base), pairs(root, applied(base, p.Changes))
+	before, after := pairs(root, base), pairs(root, result)
 	touched := map[pair]bool{}
 	for _, c := range p.Changes {
 		rel, _ := below(root, c.Path)
@@ -107,8 +109,29 @@ func summarize(p *plan.Plan, base map[string][]byte) summary {
 			s.changed = append(s.changed, pr)
 		}
 	}
+	s.existing = existing(p, before, s.removed)
 	slices.Sort(s.foldersAdded)
 	slices.Sort(s.foldersRemoved)
 	slices.SortFunc(s.other, func(a, b plan.Change) int { return strings.Compare(a.Path, b.Path) })
 	return s
+}
+
+// existing counts the assignments that are there: those that the plan knows,
+// and those that it removes. Folders of people may look alike, and must not
+// make a mass deletion look small.
+func existing(p *plan.Plan, before map[pair]bool, removed []pair) int {
+	known := map[pair]bool{}
+	for _, at := range removed {
+		known[at] = true
+	}
+	for _, a := range p.Assignments {
+		known[pair{a.ClusterType, a.Target}] = true
+	}
+	n := 0
+	for at := range known {
+		if before[at] {
+			n++
+		}
+	}
+	return n
 }

@@ -5,97 +5,82 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/kalypso-dev/kalypso/scheduler/forge"
 	"github.com/kalypso-dev/kalypso/scheduler/model"
 	"github.com/kalypso-dev/kalypso/scheduler/plan"
 )
 
-// maxRows bounds every list of a text, so that the text stays within what
-// forges accept.
-const maxRows = 60
+// The rooms that the lists of a text may fill, in bytes. Together with what
+// stands around them they stay below the 65,536 characters that GitHub takes;
+// Gitea takes more.
+const (
+	roomTable    = 26_000
+	roomReasons  = 14_000
+	roomOther    = 4_000
+	roomProblems = 14_000
+	roomCell     = 4_000 // one cell of the table
+	maxMessage   = 1_000 // one message, in characters
+	commitLength = 40
+)
 
-// title words a plan in one line.
-func title(environment string, s summary) string {
-	var parts []string
-	part := func(one, preposition, many string, list []pair) {
-		switch len(list) {
-		case 0:
-		case 1:
-			parts = append(parts, fmt.Sprintf("%s %s %s %s", one, list[0].target, preposition, list[0].clusterType))
-		default:
-			parts = append(parts, fmt.Sprintf("%s %d assignments", many, len(list)))
-		}
-	}
-	part("assign", "to", "add", s.added)
-	part("update", "on", "update", s.changed)
-	part("remove", "from", "remove", s.removed)
-	if s.promotion {
-		parts = append(parts, "promote "+short(s.promotedTo))
-	}
-	if len(parts) == 0 {
-		parts = foldersTitle(s)
-	}
-	return fmt.Sprintf("Kalypso: %s: %s", environment, plain(strings.Join(parts, ", ")))
+// words makes the texts for one forge.
+type words struct {
+	link func(model.Position) (url string, ok bool)
 }
 
-func foldersTitle(s summary) []string {
-	var parts []string
-	part := func(verb string, list []string) {
-		switch len(list) {
-		case 0:
-		case 1:
-			parts = append(parts, fmt.Sprintf("%s cluster type %s", verb, list[0]))
-		default:
-			parts = append(parts, fmt.Sprintf("%s %d cluster types", verb, len(list)))
-		}
+func newWords(f forge.Forge) words {
+	if l, ok := f.(Linker); ok {
+		return words{link: l.FileURL}
 	}
-	part("add", s.foldersAdded)
-	part("remove", s.foldersRemoved)
-	if len(parts) == 0 {
-		parts = []string{fmt.Sprintf("change %d files", len(s.other))}
-	}
-	return parts
+	return words{link: func(model.Position) (string, bool) { return "", false }}
 }
 
-func short(commit string) string {
-	if len(commit) > 7 {
-		return commit[:7]
+// place words a position, as a link where the forge can show it.
+func (w words) place(at model.Position) string {
+	url, ok := w.link(at)
+	if !ok {
+		return code(at.String())
 	}
-	return commit
+	return "[" + code(at.String()) + "](" + linkable.Replace(plain(url)) + ")"
 }
+
+// linkable keeps a URL from ending a link early.
+var linkable = strings.NewReplacer("(", "%28", ")", "%29", "<", "%3C", ">", "%3E", " ", "%20")
 
 // body words a plan for the person who decides about it. The marker is not
 // part of it.
-func body(p *plan.Plan, s summary, h hold) string {
+func (w words) body(p *plan.Plan, s summary, h hold) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "The platform model asks for these changes in environment **%s**.\n", plain(p.Environment))
 	writeHold(&b, h, s)
 	if s.promotion {
 		from := ""
 		if s.promotedFrom != "" {
-			from = fmt.Sprintf(" (so far %s)", code(s.promotedFrom))
+			from = fmt.Sprintf(" (so far %s)", code(clip(s.promotedFrom, 2*commitLength)))
 		}
-		fmt.Fprintf(&b, "\nPromotes commit %s%s.\n", code(s.promotedTo), from)
+		fmt.Fprintf(&b, "\nPromotes commit %s%s.\n", code(clip(s.promotedTo, 2*commitLength)), from)
 	}
 	writeTable(&b, s)
 	writeReasons(&b, p, s)
 	if len(s.other) > 0 {
 		b.WriteString("\n### Other files\n\n")
-		writeList(&b, s.other, func(c plan.Change) string { return fmt.Sprintf("- %s: %s\n", c.Action, code(c.Path)) })
+		writeList(&b, roomOther, "files", s.other, func(c plan.Change) string { return fmt.Sprintf("- %s: %s\n", c.Action, code(c.Path)) })
 	}
 	if len(p.Problems) > 0 {
 		b.WriteString("\n### Open problems\n\nWhat these concern stays as it is on the branch.\n\n")
-		writeList(&b, p.Problems, problemLine)
+		writeList(&b, roomProblems, "problems", p.Problems, w.problemLine)
 	}
 	b.WriteString("\n")
 	return b.String()
 }
 
 func writeHold(b *strings.Builder, h hold, s summary) {
+	share := fmt.Sprintf("this removes %d of %d assignments", len(s.removed), s.existing)
 	switch h {
 	case holdOn:
-		fmt.Fprintf(b, "\n> **Held:** this removes %d assignments, more than half of all. Take the label `mass-delete` off to release it.\n", len(s.removed))
+		fmt.Fprintf(b, "\n> **Held:** %s. Take the label `%s` off to release it.\n", share, forge.LabelMassDelete)
 	case holdReleased:
-		fmt.Fprintf(b, "\nThis removes %d assignments, more than half of all; a person has released it.\n", len(s.removed))
+		fmt.Fprintf(b, "\nT%s; a person has released it.\n", share[1:])
 	}
 }
 
@@ -124,17 +109,29 @@ func writeTable(b *strings.Builder, s summary) {
 	}
 	slices.Sort(types)
 	b.WriteString("\n| Cluster type | Added | Changed | Removed |\n| --- | --- | --- | --- |\n")
-	writeList(b, slices.Compact(types), func(t string) string {
+	writeList(b, roomTable, "cluster types", slices.Compact(types), func(t string) string {
 		row := "| " + cell(t) + " |"
 		for _, column := range columns {
-			names := column[t]
-			if more := len(names) - maxRows; more > 0 {
-				names = append(names[:maxRows:maxRows], fmt.Sprintf("and %d more", more))
-			}
-			row += " " + strings.Join(names, "<br>") + " |"
+			row += " " + names(column[t]) + " |"
 		}
 		return row + "\n"
 	})
+}
+
+// names words the content of a cell.
+func names(list []string) string {
+	var b strings.Builder
+	for i, name := range list {
+		if b.Len()+len(name) > roomCell {
+			fmt.Fprintf(&b, "<br>and %d more", len(list)-i)
+			break
+		}
+		if i > 0 {
+			b.WriteString("<br>")
+		}
+		b.WriteString(name)
+	}
+	return b.String()
 }
 
 // writeReasons writes why: which policies select an assignment, or that none
@@ -153,21 +150,26 @@ func writeReasons(b *strings.Builder, p *plan.Plan, s summary) {
 		return
 	}
 	b.WriteString("\n### Why\n\n| Deployment target | Cluster type | Reason |\n| --- | --- | --- |\n")
-	writeList(b, touched, func(pr pair) string {
-		reason := "no policy selects it any more"
-		if names := policies[pr]; len(names) > 0 {
-			reason = "policy " + cell(strings.Join(names, ", "))
-			if len(names) > 1 {
-				reason = "policies " + cell(strings.Join(names, ", "))
-			}
-		} else if !targets[pr.target] {
-			reason = "no workload has this deployment target in this environment any more"
-		}
-		return fmt.Sprintf("| %s | %s | %s |\n", cell(pr.target), cell(pr.clusterType), reason)
+	writeList(b, roomReasons, "assignments", touched, func(at pair) string {
+		return fmt.Sprintf("| %s | %s | %s |\n", cell(at.target), cell(at.clusterType), reason(policies[at], targets[at.target]))
 	})
 }
 
-func problemLine(p plan.Problem) string {
+// reason words why an assignment is as the plan has it: the policies that
+// select it, or what is gone.
+func reason(policies []string, isTarget bool) string {
+	switch {
+	case len(policies) == 1:
+		return "policy " + clip(cell(policies[0]), maxMessage)
+	case len(policies) > 1:
+		return "policies " + clip(cell(strings.Join(policies, ", ")), maxMessage)
+	case !isTarget:
+		return "no workload has this deployment target in this environment any more"
+	}
+	return "no policy selects it any more"
+}
+
+func (w words) problemLine(p plan.Problem) string {
 	var b strings.Builder
 	b.WriteString("- ")
 	if p.Severity == model.Warning {
@@ -176,32 +178,13 @@ func problemLine(p plan.Problem) string {
 	if p.Target != "" {
 		fmt.Fprintf(&b, "%s on %s: ", code(p.Target), code(p.ClusterType))
 	}
-	fmt.Fprintf(&b, "%s (%s)", plain(p.Message), code(p.Position.String()))
+	b.WriteString(message(p.Message))
+	if p.Position != (model.Position{}) {
+		fmt.Fprintf(&b, " (%s)", w.place(p.Position))
+	}
 	if p.Hint != "" {
-		fmt.Fprintf(&b, ". %s", plain(p.Hint))
+		fmt.Fprintf(&b, ". %s", message(p.Hint))
 	}
 	b.WriteString("\n")
 	return b.String()
 }
-
-func writeList[T any](b *strings.Builder, list []T, line func(T) string) {
-	for i, item := range list {
-		if i == maxRows {
-			fmt.Fprintf(b, "\nand %d more.\n", len(list)-maxRows)
-			return
-		}
-		b.WriteString(line(item))
-	}
-}
-
-var flatten = strings.NewReplacer("\r", " ", "\n", " ", "<!--", "&lt;!--", "-->", "--&gt;")
-
-// plain makes one line of a text from the platform model, and keeps it from
-// passing for a marker.
-func plain(s string) string { return strings.TrimSpace(flatten.Replace(s)) }
-
-// cell is plain text for a table.
-func cell(s string) string { return strings.ReplaceAll(plain(s), "|", `\|`) }
-
-// code is plain text shown as it is.
-func code(s string) string { return "`" + strings.ReplaceAll(plain(s), "`", "'") + "`" }

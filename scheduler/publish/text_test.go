@@ -60,7 +60,10 @@ func everything() (*plan.Plan, map[string][]byte) {
 
 func TestBody(t *testing.T) {
 	p, base := everything()
-	d := decide(p, base, nil)
+	words := words{link: func(at model.Position) (string, bool) {
+		return fmt.Sprintf("http://forge.test/%s#L%d", at.File, at.Line), at.Line != 3
+	}}
+	d := decide(p, base, applied(base, p.Changes), nil, words)
 	got := d.pr.Title + "\n\n" + d.pr.Body
 	const golden = "testdata/body.md"
 	if *update {
@@ -77,17 +80,6 @@ func TestBody(t *testing.T) {
 	}
 }
 
-func TestBodyIsBounded(t *testing.T) {
-	p := &plan.Plan{Environment: "dev"}
-	for i := range 5000 {
-		p.Changes = append(p.Changes, plan.Change{Path: fmt.Sprintf("drone/app%04d-dev/reconciler.yaml", i), Action: plan.Add})
-		p.Problems = append(p.Problems, plan.Problem{Message: strings.Repeat("x", 50)})
-	}
-	if n := len(decide(p, nil, nil).pr.Body); n > 60000 {
-		t.Errorf("the body has %d characters", n)
-	}
-}
-
 func TestTitle(t *testing.T) {
 	one, two := []pair{{"drone", "web-dev"}}, []pair{{"drone", "web-dev"}, {"large", "web-dev"}}
 	for _, test := range []struct {
@@ -100,10 +92,35 @@ func TestTitle(t *testing.T) {
 		{summary{added: two, removed: one}, "Kalypso: dev: add 2 assignments, remove web-dev from drone"},
 		{summary{promotion: true, promotedTo: "0123456789"}, "Kalypso: dev: promote 0123456"},
 		{summary{foldersAdded: []string{"large"}}, "Kalypso: dev: add cluster type large"},
-		{summary{other: []plan.Change{{}}}, "Kalypso: dev: change 1 files"},
+		{summary{other: []plan.Change{{Path: "x/y"}}}, "Kalypso: dev: change x/y"},
+		{summary{other: []plan.Change{{}, {}}}, "Kalypso: dev: change 2 files"},
 	} {
 		if got := title("dev", test.summary); got != test.want {
 			t.Errorf("%q, want %q", got, test.want)
+		}
+	}
+}
+
+func TestFitTitle(t *testing.T) {
+	for _, test := range []struct{ title, want string }{
+		{strings.Repeat("x", 250), strings.Repeat("x", 250)},
+		{strings.Repeat("x", 251), strings.Repeat("x", 248) + "…"},
+		{strings.Repeat("é", 125), strings.Repeat("é", 125)},
+		{strings.Repeat("é", 126), strings.Repeat("é", 124) + "…"},
+		{"x" + strings.Repeat("é", 125), "x" + strings.Repeat("é", 123) + "…"},
+		{"", ""},
+		// the longest names there are do not cost the issue its exact words
+		{issueTitle(strings.Repeat("e", 53), pair{strings.Repeat("c", 53), strings.Repeat("t", 63)}), ""},
+	} {
+		if test.want == "" {
+			test.want = test.title
+		}
+		got := fitTitle(test.title)
+		if got != test.want {
+			t.Errorf("%q\n is %q\nwant %q", test.title, got, test.want)
+		}
+		if _, _, ok := pairInTitle(test.title); strings.HasPrefix(got, "Can't") && !ok {
+			t.Errorf("%q does not tell what it is about", got)
 		}
 	}
 }
@@ -112,7 +129,7 @@ func FuzzMarker(f *testing.F) {
 	f.Add("dev", "drone", "web-dev", "text\n")
 	f.Add("a -->\n<!-- kalypso:plan", "--", "\x00 \r\n", "<!-- kalypso:problem environment=x -->\n")
 	f.Fuzz(func(t *testing.T, environment, clusterType, target, text string) {
-		m := marker{kind: problemMarker, sha256: "0a", environment: environment, clusterType: clusterType, target: target, hold: holdOn}
+		m := marker{kind: problemMarker, sha256: "0a", environment: environment, clusterType: clusterType, target: target, base: text, hold: holdOn, removals: target}
 		if n := strings.Count(m.String(), "-->"); n != 1 {
 			t.Errorf("%q ends %d times", m, n)
 		}

@@ -42,8 +42,16 @@ func (w *Watcher) discover(ctx context.Context, running *sync.WaitGroup) error {
 		w.environments[name] = e
 		ctx, cancel := context.WithCancel(ctx)
 		e.stop = cancel
+		before := w.ended[name]
+		delete(w.ended, name)
 		w.log.Info("following environment", "environment", name, "branch", ref.Branch)
-		running.Go(func() { w.follow(ctx, e) })
+		running.Go(func() {
+			defer close(e.ended)
+			if before != nil {
+				<-before // it was given up a moment ago, and its last run may go on
+			}
+			w.follow(ctx, e)
+		})
 	}
 	for name, e := range w.environments {
 		if _, ok := found[name]; ok || !understood {
@@ -51,6 +59,7 @@ func (w *Watcher) discover(ctx context.Context, running *sync.WaitGroup) error {
 		}
 		w.log.Info("environment is gone from the control plane", "environment", name)
 		e.stop()
+		w.ended[name] = e.ended
 		delete(w.environments, name)
 	}
 	return nil

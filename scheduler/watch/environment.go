@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
+	"runtime/debug"
 	"sync"
 	"time"
 
@@ -17,9 +17,12 @@ import (
 
 // environment is one environment that is followed.
 type environment struct {
-	name string
-	wake signal
-	stop context.CancelFunc
+	name    string
+	wake    signal
+	stop    context.CancelFunc
+	ended   chan struct{} // closed when it is followed no more
+	loader  model.Loader
+	planner plan.Planner // plans only what has changed since the last run
 
 	mu     sync.Mutex
 	ref    model.Reference // its branch and folder in the control plane
@@ -32,7 +35,7 @@ type environment struct {
 
 func newEnvironment(name string, ref model.Reference) *environment {
 	return &environment{
-		name: name, wake: newSignal(), ref: ref,
+		name: name, wake: newSignal(), ended: make(chan struct{}), ref: ref,
 		status: EnvironmentStatus{Name: name, State: Planning, Problems: []string{}},
 	}
 }
@@ -98,7 +101,7 @@ func (w *Watcher) run(ctx context.Context, e *environment) error {
 	ref := e.begin(reader)
 	start := time.Now()
 	var o outcome
-	err := w.steps(ctx, e, ref, reader, &o)
+	err := w.guarded(ctx, e, ref, reader, &o)
 	o.took.Total = since(start)
 	if errors.Is(err, context.Canceled) && ctx.Err() != nil {
 		return err // stopped: nothing is known of the environment
@@ -106,6 +109,18 @@ func (w *Watcher) run(ctx context.Context, e *environment) error {
 	o.commit = reader.sightings().commit(ref)
 	w.logRun(e.name, o, err, e.end(o, err))
 	return err
+}
+
+// guarded does a run's work, and makes an error of a panic: what is wrong with
+// the scheduler where it meets one environment must not stop the others.
+func (w *Watcher) guarded(ctx context.Context, e *environment, ref model.Reference, reader *witness, o *outcome) (err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			err = fmt.Errorf("environment %s: this is a mistake in the scheduler: %v", e.name, v)
+			w.log.Error("panic", "environment", e.name, "reason", v, "stack", string(debug.Stack()))
+		}
+	}()
+	return w.steps(ctx, e, ref, reader, o)
 }
 
 // steps does a run's work. A promotion that fails does not keep the
@@ -120,7 +135,7 @@ func (w *Watcher) steps(ctx context.Context, e *environment, ref model.Reference
 	}
 
 	clock = time.Now()
-	env, err := model.LoadEnvironment(ctx, reader, name, ref)
+	env, err := e.loader.Load(ctx, reader, name, ref)
 	if err != nil {
 		return errors.Join(failed, err)
 	}
@@ -135,46 +150,14 @@ func (w *Watcher) steps(ctx context.Context, e *environment, ref model.Reference
 	o.took.Load = since(clock)
 
 	clock = time.Now()
-	o.plan = plan.New(env, gitOps)
+	o.plan = e.planner.New(env, gitOps)
 	o.took.Plan = since(clock)
 	if env.GitOps.Repo == "" {
 		return errors.Join(failed, fmt.Errorf("environment %s has no GitOps repository to publish to", name))
 	}
 
 	clock = time.Now()
-	o.published, err = publish.Apply(ctx, w.options.Forge, o.plan, publish.Options{})
+	o.published, err = publish.Apply(ctx, w.options.Forge, o.plan, publish.Options{Base: gitOps})
 	o.took.Publish = since(clock)
 	return errors.Join(failed, err)
-}
-
-// logRun writes one line about a run, and one about each problem that appeared
-// or went with it. A run that changed nothing, or failed as the one before, is
-// worth no more than a debug line.
-func (w *Watcher) logRun(name string, o outcome, err error, n news) {
-	log := w.log.With("environment", name)
-	attrs := []slog.Attr{slog.Group("took", slog.Duration("total", o.took.Total.Duration()),
-		slog.Duration("promote", o.took.Promote.Duration()), slog.Duration("load", o.took.Load.Duration()),
-		slog.Duration("plan", o.took.Plan.Duration()), slog.Duration("publish", o.took.Publish.Duration()))}
-	level := slog.LevelDebug
-	if o.plan != nil {
-		attrs = append(attrs, slog.Int("targets", len(o.plan.Targets)), slog.Int("assignments", len(o.plan.Assignments)),
-			slog.Int("problems", len(o.plan.Problems)), slog.String("action", string(o.published.Action)))
-	}
-	if pr := o.published.PullRequest; pr != nil {
-		attrs = append(attrs, slog.String("pullRequest", pr.URL))
-	}
-	if o.promoted.Promoted {
-		attrs = append(attrs, slog.String("promoted", o.promoted.Commit))
-	}
-	if o.published.Writes > 0 || o.promoted.Promoted || len(n.appeared)+len(n.gone) > 0 || n.recovered {
-		level = slog.LevelInfo
-	}
-	if err != nil {
-		if n.failed {
-			level = slog.LevelError
-		}
-		attrs = append(attrs, slog.Any("error", err))
-	}
-	log.LogAttrs(context.Background(), level, "environment run", attrs...)
-	logProblems(log, n.appeared, n.gone)
 }

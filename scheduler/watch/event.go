@@ -72,7 +72,7 @@ func (e *environment) concerns(ev event, same func(a, b string) bool) bool {
 	case issueEvent:
 		return same(e.gitOps.Repo, ev.repo)
 	}
-	if ev.branch == publish.Branch(e.name) {
+	if ev.branch == publish.Branch(e.name) && same(e.gitOps.Repo, ev.repo) {
 		return false // the scheduler's own push
 	}
 	if concerns(e.ref, ev, same) {

@@ -1,7 +1,9 @@
 package watch
 
 import (
+	"context"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strconv"
 	"strings"
@@ -206,16 +208,22 @@ func problemLines(list []plan.Problem) []string {
 	return lines
 }
 
-// controlFailed notes that the control plane could not be read.
+// controlFailed notes that the control plane could not be read. What was read
+// of it before stays. The same failure again is worth no more than a debug
+// line.
 func (w *Watcher) controlFailed(err error) {
 	w.mu.Lock()
 	now := time.Now()
+	level := slog.LevelDebug
+	if w.control.Error != err.Error() {
+		level = slog.LevelError
+	}
 	w.control.Error = err.Error()
 	if w.control.ErrorSince == nil {
 		w.control.ErrorSince = &now
 	}
 	w.mu.Unlock()
-	w.log.Error("control plane", "error", err)
+	w.log.Log(context.Background(), level, "control plane", "error", err)
 }
 
 // controlRead notes what was read of the control plane.
@@ -230,9 +238,13 @@ func (w *Watcher) controlRead(commit string, diagnostics []model.Diagnostic) {
 	}
 	next := sorted(lines)
 	w.mu.Lock()
+	recovered := w.control.Error != ""
 	w.control.Commit, w.control.Error, w.control.ErrorSince, w.control.Problems = commit, "", nil, next
 	appeared, gone := w.known.change(next)
 	w.known = next
 	w.mu.Unlock()
+	if recovered {
+		w.log.Info("control plane can be read again", "commit", commit)
+	}
 	logProblems(w.log, appeared, gone)
 }

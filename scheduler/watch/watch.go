@@ -51,6 +51,7 @@ type Watcher struct {
 
 	mu           sync.Mutex
 	environments map[string]*environment
+	ended        map[string]<-chan struct{} // of environments that were given up
 	control      ControlPlaneStatus
 	known        problems
 }
@@ -78,6 +79,7 @@ func New(options Options) (*Watcher, error) {
 		log:          options.Log,
 		wake:         newSignal(),
 		environments: map[string]*environment{},
+		ended:        map[string]<-chan struct{}{},
 		control: ControlPlaneStatus{
 			Repo: redacted(options.ControlPlane.Repo), Branch: options.ControlPlane.Branch, Path: options.ControlPlane.Path,
 		},

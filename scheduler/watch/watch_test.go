@@ -58,7 +58,7 @@ func TestEventsWakeWhatTheyConcern(t *testing.T) {
 		{"push", app, "feature", 0, 0},
 		{"push", "acme/else", "main", 0, 0},
 		{"push", gitOps, "dev", 1, 0},
-		{"push", gitOps, "kalypso/dev", 0, 0},
+		{"push", gitOps, "kalypso/dev", 0, 0}, // the scheduler's own
 		{"delete", app, "main", 1, 1},
 		{"create", gitOps, "stage", 0, 1},
 		{"pull_request", gitOps, "dev", 1, 0},
@@ -78,14 +78,36 @@ func TestEventsWakeWhatTheyConcern(t *testing.T) {
 	}
 }
 
-func TestReactsToAnEventAtOnce(t *testing.T) {
+// TestWorkloadOnABranchLikeOurs keeps a workload on a branch that is named as
+// the scheduler's is elsewhere.
+func TestWorkloadOnABranchLikeOurs(t *testing.T) {
 	f := newWorld("dev")
+	f.Push(app, "kalypso/dev", map[string]string{"workload.yaml": workload("dev")})
+	f.Push(platform, "main", map[string]string{"registrations/web.yaml": object("WorkloadRegistration", "web", "", "{workload: {"+folder(app, "kalypso/dev")+"}, workspace: team}")})
 	bubble(t, f, nil, func(r *running) {
+		r.tell("push", app, "kalypso/dev")
+		if s := r.status("dev"); s.Runs != 2 {
+			t.Errorf("%d runs", s.Runs)
+		}
+	})
+}
+
+// TestFault11WebhookWithinASecond has no poll that could help: the webhook
+// alone brings the change to the pull request, and no time passes meanwhile.
+func TestFault11WebhookWithinASecond(t *testing.T) {
+	f := newWorld("dev")
+	bubble(t, f, func(o *Options) { o.Poll = 1000 * time.Hour }, func(r *running) {
 		before := time.Now()
-		r.push(platform, "dev", map[string]string{"config.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c, labels: {platform-config: \"true\"}}\ndata: {region: west}\n"})
+		r.push(platform, "dev", map[string]string{"config.yaml": config("west")})
+		if s := r.status("dev"); s.Runs != 1 {
+			t.Fatalf("%d runs before the webhook", s.Runs)
+		}
 		r.tell("push", platform, "dev")
 		if got := f.Files(gitOps, "kalypso/dev")["drone/web-dev/platform-config.yaml"]; !strings.Contains(got, "west") {
 			t.Errorf("platform config %q", got)
+		}
+		if s := r.status("dev"); s.Runs != 2 || s.State != Synced {
+			t.Errorf("dev: %+v", s)
 		}
 		if !time.Now().Equal(before) {
 			t.Error("it waited")
@@ -108,13 +130,13 @@ func TestEventsDuringARunMakeOneMore(t *testing.T) {
 	f := newWorld("dev", "stage")
 	bubble(t, f, nil, func(r *running) {
 		hold, entered := make(chan struct{}), 0
-		f.OnCall = func(c forgetest.Call) {
+		f.OnCall(func(c forgetest.Call) {
 			if c.Method == "PullRequests" && c.Detail == "kalypso/dev" {
 				if entered++; entered == 1 {
 					<-hold
 				}
 			}
-		}
+		})
 		r.tell("push", platform, "dev")
 		for range 5 {
 			r.tell("push", app, "main")
@@ -137,11 +159,11 @@ func TestErrorsAreRetriedWithBackoff(t *testing.T) {
 	f := newWorld("dev")
 	var broken atomic.Bool
 	broken.Store(true)
-	f.OnCall = func(c forgetest.Call) {
+	f.OnCall(func(c forgetest.Call) {
 		if broken.Load() && c.Method == "PullRequests" {
 			f.FailAt(1, false)
 		}
-	}
+	})
 	bubble(t, f, nil, func(r *running) {
 		at := func(after time.Duration, runs int) {
 			t.Helper()
@@ -286,11 +308,11 @@ func TestEventsDuringTheFirstRun(t *testing.T) {
 	f := newWorld("dev")
 	synctest.Test(t, func(t *testing.T) {
 		hold := make(chan struct{})
-		f.OnCall = func(c forgetest.Call) {
+		f.OnCall(func(c forgetest.Call) {
 			if c.Method == "PullRequests" {
 				<-hold
 			}
-		}
+		})
 		w, err := New(Options{
 			Forge: f, ControlPlane: model.Reference{Repo: forgetest.URL(platform)}, WebhookSecret: secretly,
 			Log: slog.New(slog.DiscardHandler),

@@ -24,12 +24,15 @@ func (s sightings) commit(ref model.Reference) string {
 	return s[ref]
 }
 
-// witness is a forge that remembers what was read through it.
+// witness is a forge that remembers what was read through it. It reads each
+// branch once, so that all steps of a run see the same commit of it, and again
+// only after it was written to.
 type witness struct {
 	forge.Forge
 
-	mu   sync.Mutex
-	seen sightings
+	mu    sync.Mutex
+	seen  sightings
+	trees map[model.Reference]*model.Tree
 }
 
 // Read implements model.Reader. The reference is sighted before it is read, so
@@ -37,8 +40,17 @@ type witness struct {
 func (w *witness) Read(ctx context.Context, ref model.Reference) (*model.Tree, error) {
 	key := ref
 	key.Path = ""
+	w.mu.Lock()
+	tree := w.trees[key]
+	w.mu.Unlock()
+	if tree != nil {
+		return tree, nil
+	}
 	w.sight(key, unknown)
 	tree, err := w.Forge.Read(ctx, ref)
+	if err == nil {
+		w.keep(key, tree)
+	}
 	switch {
 	case err == nil && ref.Commit != "":
 		w.mu.Lock()
@@ -50,6 +62,26 @@ func (w *witness) Read(ctx context.Context, ref model.Reference) (*model.Tree, e
 		w.sight(key, "")
 	}
 	return tree, err
+}
+
+// Commit implements forge.Forge. Whether it succeeds or not, branches may have
+// moved.
+func (w *witness) Commit(ctx context.Context, repo string, request forge.CommitRequest) (string, error) {
+	defer func() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.trees = nil
+	}()
+	return w.Forge.Commit(ctx, repo, request)
+}
+
+func (w *witness) keep(key model.Reference, tree *model.Tree) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.trees == nil {
+		w.trees = map[model.Reference]*model.Tree{}
+	}
+	w.trees[key] = tree
 }
 
 func (w *witness) sight(key model.Reference, commit string) {

@@ -54,6 +54,11 @@ func template(kind, body string) string {
 	return "apiVersion: scheduler.kalypso.io/v1alpha1\nkind: Template\nmetadata: {name: " + kind + "}\nspec:\n  type: " + kind + "\n  manifests:\n  - |\n    " + body + "\n---\n"
 }
 
+// config is the platform configuration.
+func config(region string) string {
+	return "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c, labels: {platform-config: \"true\"}}\ndata: {region: " + region + "}\n"
+}
+
 // newWorld is a platform with environments and one workload in each.
 func newWorld(environments ...string) *forgetest.Forge {
 	f := forgetest.New()
@@ -69,7 +74,7 @@ func newWorld(environments ...string) *forgetest.Forge {
 			"gitops-repo.yaml": object("GitOpsRepo", "gitops", "", "{"+folder(gitOps, e)+"}"),
 			"cluster.yaml":     object("ClusterType", "drone", "", "{reconciler: reconciler, namespaceService: namespace, configType: config}"),
 			"policy.yaml":      object("SchedulingPolicy", "all", "", "{deploymentTargetSelector: {}, clusterTypeSelector: {}}"),
-			"config.yaml":      "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c, labels: {platform-config: \"true\"}}\ndata: {region: east}\n",
+			"config.yaml":      config("east"),
 		})
 		f.Push(gitOps, e, map[string]string{"README.md": "x"})
 	}
@@ -108,28 +113,37 @@ func (s *safeBuffer) String() string {
 // returns.
 func bubble(t *testing.T, f *forgetest.Forge, change func(*Options), test func(*running)) {
 	synctest.Test(t, func(t *testing.T) {
-		log := &safeBuffer{}
-		options := Options{
-			Forge: f, ControlPlane: model.Reference{Repo: forgetest.URL(platform)}, WebhookSecret: secretly,
-			Log: slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelInfo})),
-		}
-		if change != nil {
-			change(&options)
-		}
-		w, err := New(options)
-		if err != nil {
-			t.Fatal(err)
-		}
-		ctx, cancel := context.WithCancel(t.Context())
-		ended := make(chan error, 1)
-		go func() { ended <- w.Run(ctx) }()
+		r, stop := start(t, f, change)
 		synctest.Wait()
-		test(&running{t, w, f, log})
+		test(r)
+		stop()
+	})
+}
+
+// start starts a Watcher in a bubble. stop returns when it has ended.
+func start(t *testing.T, f *forgetest.Forge, change func(*Options)) (r *running, stop func()) {
+	log := &safeBuffer{}
+	options := Options{
+		Forge: f, ControlPlane: model.Reference{Repo: forgetest.URL(platform)}, WebhookSecret: secretly,
+		Log: slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelInfo})),
+	}
+	if change != nil {
+		change(&options)
+	}
+	w, err := New(options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- w.Run(ctx) }()
+	return &running{t, w, f, log}, func() {
+		t.Helper()
 		cancel()
 		if err := <-ended; !errors.Is(err, context.Canceled) {
 			t.Errorf("Run ended with %v", err)
 		}
-	})
+	}
 }
 
 // push pushes as a person, without telling the Watcher.
@@ -141,6 +155,16 @@ func (r *running) push(repo, branch string, files map[string]string) {
 // pass.
 func (r *running) tell(kind, repo, branch string) {
 	r.Helper()
+	body := webhook(r.T, kind, repo, branch)
+	if code := post(r.Webhook(), kind, body, sign(secretly, body)); code != http.StatusAccepted {
+		r.Fatalf("webhook answered %d", code)
+	}
+	synctest.Wait()
+}
+
+// webhook is the body of a webhook.
+func webhook(t *testing.T, kind, repo, branch string) []byte {
+	t.Helper()
 	payload := map[string]any{
 		"repository":   map[string]any{"clone_url": forgetest.URL(repo)},
 		"pull_request": map[string]any{"base": map[string]any{"ref": branch}},
@@ -153,12 +177,9 @@ func (r *running) tell(kind, repo, branch string) {
 	}
 	body, err := json.Marshal(payload)
 	if err != nil {
-		r.Fatal(err)
+		t.Fatal(err)
 	}
-	if code := post(r.Webhook(), kind, body, sign(secretly, body)); code != http.StatusAccepted {
-		r.Fatalf("webhook answered %d", code)
-	}
-	synctest.Wait()
+	return body
 }
 
 func sign(secret string, body []byte) string {

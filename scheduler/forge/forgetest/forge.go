@@ -2,16 +2,15 @@
 // one keeps (commits with their trees, branches, pull requests that follow
 // their branch, issues, comments, labels, statuses), lets a test act as a
 // person beside the scheduler, counts calls, and fails where a test says so.
+//
+// It refuses what real forges refuse: a text that is too long, a second open
+// pull request between the same branches, a pull request from a branch that is
+// not there.
 package forgetest
 
 import (
 	"context"
-	"crypto/sha1"
-	"encoding/hex"
-	"errors"
 	"fmt"
-	"maps"
-	"slices"
 	"strings"
 	"sync"
 
@@ -22,22 +21,24 @@ import (
 // Account is the scheduler's account on the forge.
 const Account = "kalypso-bot"
 
-const baseURL = "http://forge.test/"
+// What the texts of pull requests, issues and comments may hold: the smallest
+// limits of the forges there are, in characters.
+const (
+	MaxTitle = 250   // Gitea's 255, less the mark that it puts before a draft's; what is not ASCII counts twice
+	MaxBody  = 65536 // GitHub's
+)
 
-// ErrInjected is the error of a call that a test made fail.
-var ErrInjected = errors.New("injected fault")
+const baseURL = "http://forge.test/"
 
 // Forge is the forge. Its zero value is not usable; call New.
 type Forge struct {
-	// OnCall, when set, runs before every call and outside of the forge's
-	// lock, so that it may block or use the forge.
-	OnCall func(Call)
-
 	mu    sync.Mutex
 	repos map[string]*repository
 	calls []Call
-	fail  int // the call to fail, from 1; 0 for none
-	late  bool
+	fault fault
+	amid  bool // the call that is carried out fails amid its effect
+	watch func(Call)
+	down  func(Call) error
 }
 
 // Call is one call of a forge.Forge method.
@@ -60,11 +61,6 @@ type repository struct {
 	statuses map[string][]forge.Status
 }
 
-type commit struct {
-	id, parent, message string
-	files               map[string][]byte
-}
-
 // Comment is a comment on an issue or a pull request.
 type Comment struct {
 	Author, Body string
@@ -78,48 +74,23 @@ func New() *Forge { return &Forge{repos: map[string]*repository{}} }
 // URL is the clone URL of a repository of the forge.
 func URL(repo string) string { return baseURL + repo + ".git" }
 
-// FailAt makes the n-th call from now fail with ErrInjected: before it has an
-// effect or, when late is true, after it.
-func (f *Forge) FailAt(n int, late bool) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.calls, f.fail, f.late = nil, n, late
+// Repo implements forge.Forge.
+func (f *Forge) Repo(cloneURL string) (string, bool) {
+	repo, ok := strings.CutPrefix(cloneURL, baseURL)
+	return strings.TrimSuffix(strings.TrimSuffix(repo, "/"), ".git"), ok
 }
 
-// Calls returns the calls since New, FailAt or the last Calls.
-func (f *Forge) Calls() []Call {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	calls := f.calls
-	f.calls, f.fail = nil, 0
-	return calls
-}
-
-// Writes returns those of Calls that write.
-func (f *Forge) Writes() []Call {
-	return slices.DeleteFunc(f.Calls(), func(c Call) bool { return !c.Write })
-}
-
-// call runs do as one call of the forge.
-func (f *Forge) call(ctx context.Context, c Call, do func() error) error {
-	if f.OnCall != nil {
-		f.OnCall(c)
+// FileURL is where a browser shows a line of a file.
+func (f *Forge) FileURL(at model.Position) (string, bool) {
+	repo, ok := f.Repo(at.Repo)
+	if !ok || at.File == "" {
+		return "", false
 	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if err := context.Cause(ctx); err != nil {
-		return err
+	url := baseURL + repo + "/src/branch/" + at.Branch + "/" + at.File
+	if at.Line > 0 {
+		url += fmt.Sprintf("#L%d", at.Line)
 	}
-	f.calls = append(f.calls, c)
-	hit := f.fail == len(f.calls)
-	if hit && !f.late {
-		return fmt.Errorf("%s: %w", c, ErrInjected)
-	}
-	err := do()
-	if err == nil && hit {
-		return fmt.Errorf("%s: %w", c, ErrInjected)
-	}
-	return err
+	return url, true
 }
 
 func (f *Forge) repo(name string) (*repository, error) {
@@ -130,127 +101,33 @@ func (f *Forge) repo(name string) (*repository, error) {
 	return r, nil
 }
 
-// Repo implements forge.Forge.
-func (f *Forge) Repo(cloneURL string) (string, bool) {
-	repo, ok := strings.CutPrefix(cloneURL, baseURL)
-	return strings.TrimSuffix(strings.TrimSuffix(repo, "/"), ".git"), ok
-}
-
-func (f *Forge) lookup(ref model.Reference) (*commit, error) {
-	name, ok := f.Repo(ref.Repo)
-	if !ok {
-		return nil, fmt.Errorf("repository %s: %w", ref.Repo, forge.ErrNotFound)
+// call runs do as one call of the forge.
+func (f *Forge) call(ctx context.Context, c Call, do func() error) error {
+	f.mu.Lock()
+	watch, down := f.watch, f.down
+	f.mu.Unlock()
+	if watch != nil {
+		watch(c)
 	}
-	r, err := f.repo(name)
-	if err != nil {
-		return nil, err
-	}
-	id := ref.Commit
-	if id == "" {
-		if id, ok = r.branches[ref.Branch]; !ok {
-			return nil, fmt.Errorf("branch %s of %s: %w", ref.Branch, name, forge.ErrNotFound)
+	if down != nil {
+		if err := down(c); err != nil {
+			return fmt.Errorf("%s: %w", c, err)
 		}
 	}
-	c, ok := r.commits[id]
-	if !ok {
-		return nil, fmt.Errorf("commit %s of %s: %w", id, name, forge.ErrNotFound)
-	}
-	return c, nil
-}
-
-// Read implements model.Reader.
-func (f *Forge) Read(ctx context.Context, ref model.Reference) (tree *model.Tree, err error) {
-	err = f.call(ctx, Call{Method: "Read", Repo: ref.Repo, Detail: ref.Branch}, func() error {
-		c, err := f.lookup(ref)
-		if err == nil {
-			tree = &model.Tree{Repo: ref.Repo, Branch: ref.Branch, Commit: c.id, Files: maps.Clone(c.files)}
-		}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if err := context.Cause(ctx); err != nil {
 		return err
-	})
-	return tree, err
-}
-
-// Head implements forge.Forge.
-func (f *Forge) Head(ctx context.Context, ref model.Reference) (head string, err error) {
-	err = f.call(ctx, Call{Method: "Head", Repo: ref.Repo, Detail: ref.Branch}, func() error {
-		c, err := f.lookup(ref)
-		if err == nil {
-			head = c.id
-		}
-		return err
-	})
-	return head, err
-}
-
-// Commit implements forge.Forge.
-func (f *Forge) Commit(ctx context.Context, repo string, request forge.CommitRequest) (id string, err error) {
-	err = f.call(ctx, Call{"Commit", repo, request.Branch, true}, func() error {
-		if err := request.Validate(); err != nil {
-			return err
-		}
-		r, err := f.repo(repo)
-		if err != nil {
-			return err
-		}
-		parent, ok := r.commits[request.Parent]
-		if !ok {
-			return fmt.Errorf("commit %s of %s: %w", request.Parent, repo, forge.ErrNotFound)
-		}
-		if request.Expect != "" && r.branches[request.Branch] != request.Expect {
-			return fmt.Errorf("branch %s of %s: %w", request.Branch, repo, forge.ErrMoved)
-		}
-		files := maps.Clone(parent.files)
-		for _, c := range request.Changes {
-			if c.Content == nil {
-				delete(files, c.Path)
-			} else {
-				files[c.Path] = slices.Clone(c.Content)
-			}
-		}
-		id = r.commit(request.Branch, parent.id, request.Message+request.When.UTC().String(), files)
-		return nil
-	})
-	return id, err
-}
-
-// commit stores a commit and moves a branch to it.
-func (r *repository) commit(branch, parent, message string, files map[string][]byte) string {
-	h := sha1.New()
-	fmt.Fprintf(h, "%q %q\n", parent, message)
-	for _, path := range slices.Sorted(maps.Keys(files)) {
-		fmt.Fprintf(h, "%q %q\n", path, files[path])
 	}
-	id := hex.EncodeToString(h.Sum(nil))
-	r.commits[id] = &commit{id: id, parent: parent, message: message, files: files}
-	r.branches[branch] = id
-	for _, p := range r.pulls {
-		if p.State == forge.Open && p.Head == branch {
-			p.HeadCommit = id
-		}
+	f.calls = append(f.calls, c)
+	hit := f.fault.hits(c)
+	if hit && f.fault.when == Before {
+		return fmt.Errorf("%s: %w", c, ErrInjected)
 	}
-	return id
-}
-
-// DeleteBranch implements forge.Forge.
-func (f *Forge) DeleteBranch(ctx context.Context, repo, branch string) error {
-	return f.call(ctx, Call{"DeleteBranch", repo, branch, true}, func() error {
-		if !forge.OwnBranch(branch) {
-			return fmt.Errorf("branch %s is not the scheduler's", branch)
-		}
-		r, err := f.repo(repo)
-		if err != nil {
-			return err
-		}
-		r.deleteBranch(branch)
-		return nil
-	})
-}
-
-func (r *repository) deleteBranch(branch string) {
-	delete(r.branches, branch)
-	for _, p := range r.pulls {
-		if p.State == forge.Open && p.Head == branch {
-			p.State = forge.Closed
-		}
+	f.amid = hit && f.fault.when == Amid
+	err := do()
+	if err == nil && hit {
+		return fmt.Errorf("%s: %w", c, ErrInjected)
 	}
+	return err
 }

@@ -1,13 +1,14 @@
 package forgetest
 
 import (
-	"bytes"
 	"fmt"
 	"maps"
-	"slices"
 
 	"github.com/kalypso-dev/kalypso/scheduler/forge"
 )
+
+// person is the author of commits that Push and Merge make.
+const person = "a person"
 
 // What follows is done by people. None of it is counted as a call, and
 // anything impossible panics: it is a mistake in the test.
@@ -37,7 +38,23 @@ func (f *Forge) Push(repo, branch string, files map[string]string) (id string) {
 			after[path] = []byte(content)
 		}
 	}
-	return r.commit(branch, parent, fmt.Sprint("push ", len(r.commits)), after)
+	return r.commit(branch, commit{parent: parent, author: person, message: fmt.Sprint("push ", len(r.commits)), files: after})
+}
+
+// CommentByPerson adds a comment in a person's name.
+func (f *Forge) CommentByPerson(repo string, number int, author, body string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	r := f.must(repo)
+	r.comments[number] = append(r.comments[number], Comment{author, body})
+}
+
+// DeleteRepo removes a repository with all that it has.
+func (f *Forge) DeleteRepo(repo string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.must(repo)
+	delete(f.repos, repo)
 }
 
 // DeleteByPerson removes a branch, which closes its pull requests.
@@ -96,97 +113,26 @@ func (f *Forge) Merge(repo string, number int) string {
 	if err != nil {
 		panic(err)
 	}
-	if p.State != forge.Open || p.Draft {
-		panic(fmt.Sprintf("pull request %d cannot be merged: state %s, draft %t", number, p.State, p.Draft))
-	}
-	head, base := r.commits[r.branches[p.Head]], r.commits[r.branches[p.Base]]
-	from := r.ancestor(head, base)
-	files := maps.Clone(base.files)
-	for path, content := range head.files {
-		if !bytes.Equal(content, from[path]) {
-			files[path] = content
-		}
-	}
-	for path := range from {
-		if _, ok := head.files[path]; !ok {
-			delete(files, path)
-		}
+	files, conflicts := r.merged(p)
+	if p.State != forge.Open || p.Draft || len(conflicts) > 0 {
+		panic(fmt.Sprintf("pull request %d cannot be merged: state %s, draft %t, conflicts %v", number, p.State, p.Draft, conflicts))
 	}
 	p.State = forge.Merged
-	p.MergeCommit = r.commit(p.Base, base.id, fmt.Sprint("merge ", number), files)
+	p.MergeCommit = r.commit(p.Base, commit{parent: r.branches[p.Base], author: person, message: fmt.Sprint("merge ", number), files: files})
 	return p.MergeCommit
 }
 
-// ancestor returns the files of the commit that two branches grew from.
-func (r *repository) ancestor(a, b *commit) map[string][]byte {
-	seen := map[string]bool{}
-	for c := a; c != nil; c = r.commits[c.parent] {
-		seen[c.id] = true
-	}
-	for c := b; c != nil; c = r.commits[c.parent] {
-		if seen[c.id] {
-			return c.files
-		}
-	}
-	return nil
-}
-
-// State of the forge, for assertions.
-
-// Files returns the files of a branch; nil when there is no such branch.
-func (f *Forge) Files(repo, branch string) map[string]string {
+// Conflicts returns the files that keep a pull request from being merged,
+// sorted.
+func (f *Forge) Conflicts(repo string, number int) []string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	c, ok := f.must(repo).commits[f.must(repo).branches[branch]]
-	if !ok {
-		return nil
+	p, err := f.must(repo).pull(number)
+	if err != nil {
+		panic(err)
 	}
-	files := map[string]string{}
-	for path, content := range c.files {
-		files[path] = string(content)
-	}
-	return files
-}
-
-// Branch returns the head of a branch, "" when there is none.
-func (f *Forge) Branch(repo, branch string) string {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.must(repo).branches[branch]
-}
-
-// AllPullRequests returns every pull request of a repository, oldest first.
-func (f *Forge) AllPullRequests(repo string) (list []forge.PullRequest) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	for _, p := range f.must(repo).pulls {
-		list = append(list, clone(p))
-	}
-	return list
-}
-
-// AllIssues returns every issue of a repository, oldest first.
-func (f *Forge) AllIssues(repo string) (list []forge.Issue) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	for _, i := range f.must(repo).issues {
-		list = append(list, *i)
-	}
-	return list
-}
-
-// Comments returns the comments on an issue or pull request, oldest first.
-func (f *Forge) Comments(repo string, number int) []Comment {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return slices.Clone(f.must(repo).comments[number])
-}
-
-// AllStatuses returns every status that was set on a commit, oldest first.
-func (f *Forge) AllStatuses(repo, commit string) []forge.Status {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return slices.Clone(f.must(repo).statuses[commit])
+	_, conflicts := f.must(repo).merged(p)
+	return conflicts
 }
 
 func (f *Forge) must(repo string) *repository {

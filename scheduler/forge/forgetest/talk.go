@@ -2,104 +2,34 @@ package forgetest
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/kalypso-dev/kalypso/scheduler/forge"
 )
 
-// PullRequests implements forge.Forge.
-func (f *Forge) PullRequests(ctx context.Context, repo, head, base string) (list []forge.PullRequest, err error) {
-	err = f.call(ctx, Call{Method: "PullRequests", Repo: repo, Detail: head}, func() error {
-		r, err := f.repo(repo)
-		if err != nil {
-			return err
-		}
-		for _, p := range slices.Backward(r.pulls) {
-			if p.Head == head && p.Base == base {
-				list = append(list, clone(p))
-			}
-		}
-		return nil
-	})
-	return list, err
-}
-
-func clone(p *forge.PullRequest) forge.PullRequest {
-	c := *p
-	c.Labels = slices.Clone(p.Labels)
-	return c
-}
-
-// SavePullRequest implements forge.Forge.
-func (f *Forge) SavePullRequest(ctx context.Context, repo string, pr forge.PullRequest) (saved forge.PullRequest, err error) {
-	err = f.call(ctx, Call{"SavePullRequest", repo, pr.Title, true}, func() error {
-		r, err := f.repo(repo)
-		if err != nil {
-			return err
-		}
-		if pr.Number == 0 {
-			p, err := r.open(repo, pr, Account)
-			if err == nil {
-				saved = clone(p)
-			}
-			return err
-		}
-		p, err := r.pull(pr.Number)
-		if err != nil {
-			return err
-		}
-		if p.State == forge.Merged {
-			return fmt.Errorf("pull request %d is merged", pr.Number)
-		}
-		p.Title, p.Body, p.Draft, p.State = pr.Title, pr.Body, pr.Draft, pr.State
-		for _, l := range forge.ManagedLabels() {
-			p.Labels = slices.DeleteFunc(p.Labels, func(have string) bool { return have == l })
-		}
-		p.Labels = merge(p.Labels, pr.Labels)
-		saved = clone(p)
-		return nil
-	})
-	return saved, err
-}
-
-func merge(a, b []string) []string {
-	all := append(slices.Clone(a), b...)
-	slices.Sort(all)
-	return slices.Compact(all)
-}
-
-func (r *repository) open(repo string, pr forge.PullRequest, author string) (*forge.PullRequest, error) {
-	head, ok := r.branches[pr.Head]
-	if !ok {
-		return nil, fmt.Errorf("branch %s: %w", pr.Head, forge.ErrNotFound)
+// fits returns an error for what a real forge does not take, or not keep as it
+// is.
+func fits(title, body string) error {
+	if s := title + body; !utf8.ValidString(s) || strings.Contains(s, "\x00") {
+		return errors.New("a text that is not UTF-8, or has a NUL, is refused")
 	}
-	if _, ok := r.branches[pr.Base]; !ok {
-		return nil, fmt.Errorf("branch %s: %w", pr.Base, forge.ErrNotFound)
-	}
-	for _, p := range r.pulls {
-		if p.State == forge.Open && p.Head == pr.Head && p.Base == pr.Base {
-			return nil, fmt.Errorf("pull request %d from %s to %s exists", p.Number, pr.Head, pr.Base)
+	width := 0
+	for _, r := range title {
+		if width++; r >= utf8.RuneSelf {
+			width++
 		}
 	}
-	r.number++
-	p := pr
-	p.Number, p.State, p.HeadCommit = r.number, forge.Open, head
-	p.Author, p.Own = author, author == Account
-	p.Labels = merge(nil, pr.Labels)
-	p.URL = fmt.Sprintf("%s%s/pulls/%d", baseURL, repo, p.Number)
-	r.pulls = append(r.pulls, &p)
-	return &p, nil
-}
-
-func (r *repository) pull(number int) (*forge.PullRequest, error) {
-	for _, p := range r.pulls {
-		if p.Number == number {
-			return p, nil
-		}
+	if width == 0 || width > MaxTitle {
+		return fmt.Errorf("a title of %d characters is refused", width)
 	}
-	return nil, fmt.Errorf("pull request %d: %w", number, forge.ErrNotFound)
+	if n := utf8.RuneCountInString(body); n > MaxBody {
+		return fmt.Errorf("a text of %d characters is refused", n)
+	}
+	return nil
 }
 
 // Issues implements forge.Forge.
@@ -123,7 +53,7 @@ func (f *Forge) Issues(ctx context.Context, repo string) (list []forge.Issue, er
 func (f *Forge) SaveIssue(ctx context.Context, repo string, issue forge.Issue) (saved forge.Issue, err error) {
 	err = f.call(ctx, Call{"SaveIssue", repo, issue.Title, true}, func() error {
 		r, err := f.repo(repo)
-		if err != nil {
+		if err := errors.Join(err, fits(issue.Title, issue.Body)); err != nil {
 			return err
 		}
 		if issue.Number == 0 {
@@ -162,7 +92,7 @@ func (r *repository) issue(number int) (*forge.Issue, error) {
 func (f *Forge) Comment(ctx context.Context, repo string, number int, body string) error {
 	return f.call(ctx, Call{"Comment", repo, fmt.Sprint(number), true}, func() error {
 		r, err := f.repo(repo)
-		if err != nil {
+		if err := errors.Join(err, fits("a comment", body)); err != nil {
 			return err
 		}
 		for _, c := range slices.Backward(r.comments[number]) {

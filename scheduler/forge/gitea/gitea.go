@@ -72,7 +72,8 @@ func New(options Options) (*Forge, error) {
 // call runs f with an API client whose requests end with ctx, or after
 // callTimeout. The SDK keeps its context in the client: hence one per call.
 func (f *Forge) call(ctx context.Context, do func(*sdk.Client) (*sdk.Response, error)) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, callTimeout, fmt.Errorf("no answer from %s within %s", f.base.Redacted(), callTimeout))
+	ctx, cancel := context.WithTimeoutCause(ctx, callTimeout,
+		fmt.Errorf("%w: no answer from %s within %s", githttp.ErrNetwork, f.base.Redacted(), callTimeout))
 	defer cancel()
 	client, err := sdk.NewClient(f.base.String(),
 		sdk.SetContext(ctx), sdk.SetToken(f.token), sdk.SetHTTPClient(f.http), sdk.SetGiteaVersion(""))
@@ -86,23 +87,27 @@ func (f *Forge) call(ctx context.Context, do func(*sdk.Client) (*sdk.Response, e
 	if cause := context.Cause(ctx); cause != nil {
 		return cause
 	}
-	if response != nil && response.Response != nil {
-		if response.StatusCode == http.StatusNotFound {
-			return fmt.Errorf("%w (%w)", forge.ErrNotFound, err)
-		}
-		return &statusError{code: response.StatusCode, err: err}
+	var noAnswer *url.Error
+	switch {
+	case response != nil && response.Response != nil:
+		return statusFailure(response.StatusCode, err)
+	case errors.As(err, &noAnswer):
+		return fmt.Errorf("%w: %w", githttp.ErrNetwork, noAnswer.Err)
 	}
 	return err
 }
 
-// statusError is an API error with its http status.
-type statusError struct {
-	code int
-	err  error
+// statusFailure is an API error by its http status, in the words that git's
+// own errors have, see githttp.
+func statusFailure(code int, err error) error {
+	switch code {
+	case http.StatusNotFound:
+		return fmt.Errorf("%w (%w)", forge.ErrNotFound, err)
+	case http.StatusUnauthorized, http.StatusForbidden:
+		return fmt.Errorf("%w (%w, http status %d)", githttp.ErrDenied, err, code)
+	}
+	return fmt.Errorf("%w (http status %d)", err, code)
 }
-
-func (e *statusError) Error() string { return fmt.Sprintf("%s (http status %d)", e.err, e.code) }
-func (e *statusError) Unwrap() error { return e.err }
 
 // me returns the name of the account that the token belongs to.
 func (f *Forge) me(ctx context.Context) (string, error) {

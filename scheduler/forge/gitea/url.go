@@ -3,9 +3,11 @@ package gitea
 import (
 	"net"
 	"net/url"
+	"strconv"
 	"strings"
 
 	"github.com/kalypso-dev/kalypso/scheduler/forge/githttp"
+	"github.com/kalypso-dev/kalypso/scheduler/model"
 )
 
 // Repo returns the "owner/name" of a clone URL on this server, with or without
@@ -47,6 +49,26 @@ func origin(u *url.URL) string {
 		port = map[string]string{"http": "80", "https": "443"}[u.Scheme]
 	}
 	return u.Scheme + "://" + host + ":" + port
+}
+
+// FileURL returns where a browser shows a line of a file of this server, and
+// false for files elsewhere. It asks nobody.
+func (f *Forge) FileURL(at model.Position) (string, bool) {
+	repo, ok := f.Repo(at.Repo)
+	if !ok || at.Branch == "" || at.File == "" {
+		return "", false
+	}
+	file := repo + "/src/branch/" + at.Branch + "/" + at.File
+	var parts []string
+	for part := range strings.SplitSeq(file, "/") {
+		parts = append(parts, url.PathEscape(part))
+	}
+	u := f.base.JoinPath(parts...)
+	u.User = nil
+	if at.Line > 0 {
+		u.Fragment = "L" + strconv.Itoa(at.Line)
+	}
+	return u.String(), true
 }
 
 // remote says how to reach the repository of a clone URL. The token goes to

@@ -3,6 +3,8 @@ package gitea
 import (
 	"strings"
 	"testing"
+
+	"github.com/kalypso-dev/kalypso/scheduler/model"
 )
 
 func TestRepo(t *testing.T) {
@@ -31,6 +33,32 @@ func TestRepo(t *testing.T) {
 		got, ok := f.Repo(test.url)
 		if got != test.want || ok != (test.want != "") {
 			t.Errorf("forge %s: Repo(%q) = %q, %t, want %q", test.base, test.url, got, ok, test.want)
+		}
+	}
+}
+
+func TestFileURL(t *testing.T) {
+	const repo = "http://localhost:3000/acme/platform.git"
+	for _, test := range []struct {
+		base string
+		at   model.Position
+		want string
+	}{
+		{"http://127.0.0.1:3000", model.Position{Repo: repo, Branch: "dev", File: "a/b.yaml", Line: 3}, "http://127.0.0.1:3000/acme/platform/src/branch/dev/a/b.yaml#L3"},
+		{"http://127.0.0.1:3000", model.Position{Repo: repo, Branch: "team/dev", File: "b.yaml"}, "http://127.0.0.1:3000/acme/platform/src/branch/team/dev/b.yaml"},
+		{"http://u:p@localhost:3000/", model.Position{Repo: repo, Branch: "dev", File: "100%/a b?#(c).yaml", Line: 1}, "http://localhost:3000/acme/platform/src/branch/dev/100%25/a%20b%3F%23%28c%29.yaml#L1"},
+		{"https://example.com/git", model.Position{Repo: "https://example.com/git/acme/web", Branch: "dev", File: "a", Line: 1}, "https://example.com/git/acme/web/src/branch/dev/a#L1"},
+		{"http://127.0.0.1:3000", model.Position{Repo: "https://github.com/acme/web", Branch: "dev", File: "a", Line: 1}, ""},
+		{"http://127.0.0.1:3000", model.Position{Repo: repo, Branch: "dev"}, ""},
+		{"http://127.0.0.1:3000", model.Position{Repo: repo, File: "a"}, ""},
+		{"http://127.0.0.1:3000", model.Position{}, ""},
+	} {
+		f, err := New(Options{URL: test.base, Token: "t"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, ok := f.FileURL(test.at); got != test.want || ok != (test.want != "") {
+			t.Errorf("forge %s, %+v: %q, %t, want %q", test.base, test.at, got, ok, test.want)
 		}
 	}
 }

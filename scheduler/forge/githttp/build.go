@@ -25,8 +25,10 @@ func (c *construction) apply(parent *snapshot, changes []forge.Change) (*snapsho
 		size:    parent.size,
 	}
 	for _, change := range changes {
-		old := after.entries[change.Path]
-		after.size -= int64(len(after.files[change.Path]))
+		old, there := after.entries[change.Path]
+		if there {
+			after.size -= cost(change.Path, after.files[change.Path])
+		}
 		if change.Content == nil {
 			delete(after.files, change.Path)
 			delete(after.entries, change.Path)
@@ -42,7 +44,7 @@ func (c *construction) apply(parent *snapshot, changes []forge.Change) (*snapsho
 		}
 		after.entries[change.Path] = entry{mode, hash}
 		after.files[change.Path] = slices.Clone(change.Content)
-		after.size += int64(len(change.Content))
+		after.size += cost(change.Path, change.Content)
 	}
 	return after, nil
 }

@@ -5,7 +5,6 @@ package githttp
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -52,34 +51,40 @@ func New(httpClient *http.Client, cacheBytes int64) *Client {
 // Head returns the commit ID of a branch, or of the default branch when
 // branch is empty.
 func (c *Client) Head(ctx context.Context, remote Remote, branch string) (string, error) {
-	ctx, cancel := context.WithTimeout(ctx, Timeout)
+	ctx, cancel := bounded(ctx)
 	defer cancel()
-	_, refs, err := c.open(ctx, remote)
+	talk, err := c.open(ctx, remote)
 	if err != nil {
 		return "", err
 	}
-	head, err := resolve(refs, remote.URL, branch)
+	head, err := resolve(talk.refs, remote.URL, branch)
 	if err != nil {
 		return "", err
 	}
 	return head.String(), nil
 }
 
-// open starts a conversation for reading.
-func (c *Client) open(ctx context.Context, remote Remote) (transport.UploadPackSession, *packp.AdvRefs, error) {
+// conversation is one for reading, with what the server has.
+type conversation struct {
+	session transport.UploadPackSession
+	refs    *packp.AdvRefs
+}
+
+// open starts a conversation.
+func (c *Client) open(ctx context.Context, remote Remote) (*conversation, error) {
 	endpoint, err := endpoint(remote.URL)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	session, err := c.transport.NewUploadPackSession(endpoint, remote.auth())
 	if err != nil {
-		return nil, nil, fmt.Errorf("repository %s: %w", remote.name(), err)
+		return nil, fmt.Errorf("repository %s: %w", remote.name(), err)
 	}
 	refs, err := session.AdvertisedReferencesContext(ctx)
 	if err != nil {
-		return nil, nil, remote.failure(ctx, err)
+		return nil, remote.failure(ctx, err)
 	}
-	return session, refs, nil
+	return &conversation{session, refs}, nil
 }
 
 func (r Remote) auth() transport.AuthMethod {
@@ -96,22 +101,6 @@ func (r Remote) name() string {
 		return "with a malformed URL"
 	}
 	return u.Redacted()
-}
-
-// failure words a transport error. A server that asks for credentials knows a
-// repository that this account may not see, or hides whether there is one:
-// neither tells that it is absent.
-func (r Remote) failure(ctx context.Context, err error) error {
-	if cause := context.Cause(ctx); cause != nil {
-		return fmt.Errorf("repository %s: %w", r.name(), cause)
-	}
-	if errors.Is(err, transport.ErrRepositoryNotFound) {
-		return fmt.Errorf("repository %s: %w", r.name(), forge.ErrNotFound)
-	}
-	if errors.Is(err, transport.ErrEmptyRemoteRepository) {
-		return fmt.Errorf("repository %s is empty: %w", r.name(), forge.ErrNotFound)
-	}
-	return fmt.Errorf("repository %s: %w", r.name(), err)
 }
 
 // endpoint refuses everything but http: other transports would read the

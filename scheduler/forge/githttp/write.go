@@ -32,7 +32,7 @@ func (c *Client) Commit(ctx context.Context, remote Remote, request forge.Commit
 	if err != nil {
 		return "", fmt.Errorf("commit for branch %s: %w", request.Branch, err)
 	}
-	ctx, cancel := context.WithTimeout(ctx, Timeout)
+	ctx, cancel := bounded(ctx)
 	defer cancel()
 	var pack bytes.Buffer
 	if _, err := packfile.NewEncoder(&pack, built.store, false).Encode(built.objects, 0); err != nil {
@@ -47,7 +47,7 @@ func (c *Client) Commit(ctx context.Context, remote Remote, request forge.Commit
 
 // Delete removes a branch; a missing one is no error.
 func (c *Client) Delete(ctx context.Context, remote Remote, branch string) error {
-	ctx, cancel := context.WithTimeout(ctx, Timeout)
+	ctx, cancel := bounded(ctx)
 	defer cancel()
 	return c.update(ctx, remote, branch, "", plumbing.ZeroHash, nil)
 }
@@ -83,30 +83,31 @@ func (c *Client) update(ctx context.Context, remote Remote, branch, expect strin
 	} else if err := request.Capabilities.Set(capability.DeleteRefs); err != nil {
 		return err
 	}
-	_, err = session.ReceivePack(ctx, request)
-	if err == nil {
+	if _, err = session.ReceivePack(ctx, request); err == nil {
 		return nil
 	}
-	if moved := c.moved(ctx, remote, branch, old); moved != nil {
-		return moved
-	}
-	return fmt.Errorf("pushing branch %s: %w", branch, remote.failure(ctx, err))
+	return c.refused(ctx, remote, request.Commands[0], fmt.Errorf("pushing branch %s: %w", branch, remote.failure(ctx, err)))
 }
 
-// moved looks whether a refused update was refused because the branch is not
-// where it was: servers word that refusal in too many ways to tell by it.
-func (c *Client) moved(ctx context.Context, remote Remote, branch string, old plumbing.Hash) error {
-	now, err := c.Head(ctx, remote, branch)
+// refused looks what became of an update that failed with err. It was carried
+// out when only its answer was lost; and it was refused because the branch is
+// not where it was: servers word that in too many ways to tell by it.
+func (c *Client) refused(ctx context.Context, remote Remote, command *packp.Command, err error) error {
+	branch := command.Name.Short()
+	now, failed := c.Head(ctx, remote, branch)
 	switch {
-	case errors.Is(err, forge.ErrNotFound):
+	case errors.Is(failed, forge.ErrNotFound):
 		now = plumbing.ZeroHash.String()
-	case err != nil:
-		return nil
+	case failed != nil:
+		return err
 	}
-	if now == old.String() {
+	switch now {
+	case command.New.String():
 		return nil
+	case command.Old.String():
+		return err
 	}
-	return fmt.Errorf("branch %s of repository %s went from %s to %s meanwhile: %w", branch, remote.name(), old, now, forge.ErrMoved)
+	return fmt.Errorf("branch %s of repository %s went from %s to %s meanwhile: %w", branch, remote.name(), command.Old, now, forge.ErrMoved)
 }
 
 // construction is a commit that is ready to be sent.

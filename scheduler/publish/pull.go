@@ -1,0 +1,173 @@
+package publish
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/kalypso-dev/kalypso/scheduler/forge"
+	"github.com/kalypso-dev/kalypso/scheduler/model"
+)
+
+const withdrawnComment = "Nothing is left to change: the branch holds what the platform model asks for. Closing."
+
+// pullRequest brings the branch and the pull request up to date.
+func (r *publisher) pullRequest(ctx context.Context) error {
+	present := later(func() (*model.Tree, error) {
+		return r.forge.Read(ctx, model.Reference{Repo: r.plan.GitOps.Repo, Branch: r.branch})
+	})
+	defer func() { _, _ = present() }() // nothing goes on after Apply has returned
+	base, err := r.base(ctx)
+	if err != nil {
+		return err
+	}
+	list, err := r.forge.PullRequests(ctx, r.repo, r.branch, r.plan.GitOps.Branch)
+	if err != nil {
+		return err
+	}
+	after := applied(base.Files, r.plan.Changes)
+	todo := decide(r.plan, base.Files, after, list, r.words)
+	r.result.Held = todo.held
+	switch todo.action {
+	case conflicting:
+		return fmt.Errorf("%s opened pull request #%d from the scheduler's branch %s: close it, so that the scheduler can open its own",
+			todo.pr.Author, todo.pr.Number, r.branch)
+	case Withdrawn:
+		return r.withdraw(ctx, todo.pr)
+	case LeftClosed:
+		r.result.Action, r.result.PullRequest = LeftClosed, &todo.pr
+		return nil
+	case Nothing:
+		r.result.Action = Nothing
+		return r.settle(ctx, todo, present)
+	}
+	return r.propose(ctx, after, present, todo)
+}
+
+// base returns the tree that the plan was made against.
+func (r *publisher) base(ctx context.Context) (*model.Tree, error) {
+	if b := r.options.Base; b != nil && b.Commit == r.plan.GitOpsHead {
+		return b, nil
+	}
+	return r.forge.Read(ctx, model.Reference{Repo: r.plan.GitOps.Repo, Branch: r.plan.GitOps.Branch, Commit: r.plan.GitOpsHead})
+}
+
+// propose pushes the plan and opens or updates its pull request. The pull
+// request is saved after the push, so that its marker vouches for what the
+// branch holds; and before it as well when it is to be held, so that it is a
+// draft by the time it holds the deletion.
+func (r *publisher) propose(ctx context.Context, after map[string][]byte, present func() (*model.Tree, error), todo decision) error {
+	have := todo.have
+	if have != nil && todo.held && differs(*have, todo.first) {
+		if err := r.save(ctx, todo.first, &have); err != nil {
+			return err
+		}
+	}
+	if err := r.push(ctx, after, present, todo); err != nil {
+		return err
+	}
+	if have == nil {
+		if err := r.save(ctx, todo.first, &have); err != nil {
+			return err
+		}
+		todo.pr.Number, todo.pr.URL, todo.pr.Author, todo.pr.Own = have.Number, have.URL, have.Author, have.Own
+	}
+	if differs(*have, todo.pr) {
+		if err := r.save(ctx, todo.pr, &have); err != nil {
+			return err
+		}
+	}
+	r.result.PullRequest = have
+	r.result.Action = todo.action
+	if todo.action == Unchanged && r.result.Writes > 0 {
+		r.result.Action = Updated
+	}
+	return nil
+}
+
+func (r *publisher) save(ctx context.Context, pr forge.PullRequest, have **forge.PullRequest) error {
+	saved, err := r.forge.SavePullRequest(ctx, r.repo, pr)
+	if err != nil {
+		return err
+	}
+	r.result.Writes++
+	*have = &saved
+	return nil
+}
+
+// push makes the branch hold the plan's files, in one commit on top of the
+// commit that was planned against, unless it does already.
+func (r *publisher) push(ctx context.Context, after map[string][]byte, branch func() (*model.Tree, error), todo decision) error {
+	present, err := branch()
+	if err != nil && !errors.Is(err, forge.ErrNotFound) {
+		return err
+	}
+	request := forge.CommitRequest{
+		Branch: r.branch, Parent: r.plan.GitOpsHead, Message: todo.pr.Title + "\n", When: r.options.Now().UTC().Truncate(time.Second),
+	}
+	for _, c := range r.plan.Changes {
+		request.Changes = append(request.Changes, forge.Change{Path: c.Path, Content: fileContent(c)})
+	}
+	if err == nil {
+		if !todo.stale && sameFiles(present.Files, after) {
+			return nil
+		}
+		request.Expect = present.Commit
+	}
+	commit, err := r.forge.Commit(ctx, r.repo, request)
+	if err != nil {
+		return err
+	}
+	r.result.Commit = commit
+	r.result.Writes++
+	return nil
+}
+
+// withdraw closes a pull request whose plan has come to nothing. Its marker
+// loses the digest, so that it does not look closed by a person when the same
+// plan comes back. The comment goes first: a closed pull request is looked at
+// no more.
+func (r *publisher) withdraw(ctx context.Context, pr forge.PullRequest) error {
+	if err := r.forge.Comment(ctx, r.repo, pr.Number, withdrawnComment); err != nil {
+		return err
+	}
+	r.result.Writes++
+	have := &pr
+	if err := r.save(ctx, pr, &have); err != nil {
+		return err
+	}
+	if err := r.forge.DeleteBranch(ctx, r.repo, r.branch); err != nil {
+		return err
+	}
+	r.result.Action = Withdrawn
+	r.result.Writes++
+	return nil
+}
+
+// settle finishes what is left of an earlier pull request where nothing is to
+// be changed: the digest of one that a person has closed, see decide, and the
+// branch of one that was withdrawn, when its removal was interrupted.
+func (r *publisher) settle(ctx context.Context, todo decision, branch func() (*model.Tree, error)) error {
+	if todo.forget {
+		have := &todo.pr
+		if err := r.save(ctx, todo.pr, &have); err != nil {
+			return err
+		}
+	}
+	if !todo.leftover {
+		return nil
+	}
+	_, err := branch()
+	if errors.Is(err, forge.ErrNotFound) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if err := r.forge.DeleteBranch(ctx, r.repo, r.branch); err != nil {
+		return err
+	}
+	r.result.Writes++
+	return nil
+}
