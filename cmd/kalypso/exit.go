@@ -6,16 +6,19 @@ import (
 	"github.com/kalypso-dev/kalypso/sandbox"
 	"github.com/kalypso-dev/kalypso/sandbox/components"
 	"github.com/kalypso-dev/kalypso/scenarios"
+	"github.com/kalypso-dev/kalypso/scheduler/source"
 	"github.com/spf13/cobra"
 )
 
 const (
-	exitOK          = 0
-	exitFailure     = 1
-	exitUsage       = 2
-	exitPreflight   = 5
-	exitScenario    = 6
-	exitInterrupted = 130
+	exitOK             = 0
+	exitFailure        = 1
+	exitUsage          = 2
+	exitChanges        = 3
+	exitAuthentication = 4
+	exitPreflight      = 5
+	exitScenario       = 6
+	exitInterrupted    = 130
 )
 
 // silentError is a failure that has been shown already.
@@ -31,6 +34,10 @@ func exitCode(err error) int {
 	switch {
 	case errors.As(err, &usage):
 		return exitUsage
+	case errors.Is(err, errPlanHasChanges):
+		return exitChanges
+	case errors.Is(err, source.ErrCredentials):
+		return exitAuthentication
 	case errors.As(err, &preflight), errors.Is(err, components.ErrNoPayload):
 		return exitPreflight
 	case errors.As(err, &check):

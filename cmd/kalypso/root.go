@@ -47,6 +47,9 @@ func run(ctx context.Context, args []string, in io.Reader, out, err io.Writer) i
 	var silent *silentError
 	if !errors.As(failure, &silent) {
 		a.talk("kalypso: %v", failure)
+		if h := hint(failure); h != "" {
+			a.talk("  %s", h)
+		}
 	}
 	if ctx.Err() != nil {
 		return exitInterrupted
@@ -85,6 +88,9 @@ Then:        kalypso scenario list`,
 	add("sandbox", newUp(a), newStatus(a), newDown(a), newCredentials(a), newKubectl(a), newKubeconfig(a), newLogs(a))
 	add("learn", newScenario(a))
 	add("scheduler", newScheduler(a))
+	add("scheduler", newExplain(a))
+	add("scheduler", newPlan(a), newGet(a))
+	add("scheduler", newValidate(a))
 	root.AddCommand(newVersion(a), newLicenses(a), newDaemon(), exitCodesTopic())
 	return root
 }

@@ -1,0 +1,128 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/kalypso-dev/kalypso/sandbox"
+	"github.com/kalypso-dev/kalypso/scheduler/model"
+	"github.com/kalypso-dev/kalypso/scheduler/validate"
+	"github.com/kalypso-dev/kalypso/scheduler/validate/report"
+	"github.com/spf13/cobra"
+)
+
+func newValidate(a *app) *cobra.Command {
+	v := &validation{app: a}
+	var output, failOn string
+	var rules bool
+	c := &cobra.Command{
+		Use:   "validate [DIR_OR_URL]",
+		Short: "Find what is wrong or doubtful about a control plane",
+		Long: `Check the platform model of all environments, or of the one that -e names, before
+anybody plans with it: mistakes in its objects, references that lead nowhere,
+policies and configuration that match nothing, templates and schemas that do not
+parse, and what cannot be generated. DIR_OR_URL is the same as --control-plane.
+
+Findings go to stdout, each with its place (file:line:column), severity, rule and
+mostly a hint; a summary goes to stderr. --rules lists all rules. The comment
+"# kalypso:ignore RULE", in the line of a warning or note or above it, silences it.
+
+With --tests the policy tests in *.policytest.yaml are run too. They say on which
+cluster types a deployment target lands, and with which configuration:
+
+    tests:
+      - name: functional tests run at the edge only
+        target: hello-world-app-functional-test
+        onlyOn: [drone]
+        config: {drone: {REGION: East US}}
+      - name: load tests stay off the drones
+        target: {workspace: kaizen-app-team, labels: {purpose: load-test}}
+        notOn: [drone]
+
+They lie in an environment's branch or in the base repository. Flux must not see
+them: write *.policytest.yaml into .sourceignore.
+
+Exits with
+  0  when there is no error (--fail-on: nothing of that severity or worse)
+  1  when there is one, a policy test that fails among them
+` + worldHelp,
+		Example: `  kalypso validate .
+  kalypso validate . -e dev --tests --fail-on warning
+  kalypso validate https://git.example.com/acme/control-plane -o sarif >kalypso.sarif`,
+		Args: func(c *cobra.Command, args []string) error {
+			if len(args) > 1 || len(args) == 1 && v.world.controlPlane != "" {
+				return &sandbox.UsageError{Message: fmt.Sprintf("usage: %s\nDIR_OR_URL is given once.\nSee `%s --help`.", c.UseLine(), c.CommandPath())}
+			}
+			return nil
+		},
+		RunE: func(c *cobra.Command, args []string) error {
+			if rules {
+				return v.printRules(output)
+			}
+			show, ok := v.outputs()[output]
+			if !ok {
+				return &sandbox.UsageError{Message: fmt.Sprintf("there is no output %q: choose text, json or sarif", output)}
+			}
+			limit := model.Severity(failOn)
+			if !slices.Contains(validate.Severities(), limit) {
+				return &sandbox.UsageError{Message: fmt.Sprintf("there is no severity %q: choose error, warning or note", failOn)}
+			}
+			if len(args) > 0 {
+				v.world.controlPlane = args[0]
+			}
+			r, err := v.run(c.Context())
+			if err != nil {
+				return err
+			}
+			content, err := show(r)
+			if err != nil {
+				return err
+			}
+			if _, err := a.out.Write(content); err != nil {
+				return err
+			}
+			a.talk("%s", report.Summary(r))
+			if r.Reaches(limit) {
+				return &silentError{errors.New("there are findings")}
+			}
+			return nil
+		},
+	}
+	v.world.register(c)
+	c.Flags().StringVarP(&output, "output", "o", "text", "text, json or sarif")
+	c.Flags().StringVar(&failOn, "fail-on", string(validate.Error), "exit with 1 when there is an error, a warning or a note: the least `SEVERITY`")
+	c.Flags().BoolVar(&v.tests, "tests", false, "run policy tests")
+	c.Flags().BoolVar(&rules, "rules", false, "list the rules and end")
+	return c
+}
+
+func (v *validation) outputs() map[string]func(validate.Report) ([]byte, error) {
+	return map[string]func(validate.Report) ([]byte, error){
+		"text": func(r validate.Report) ([]byte, error) { return report.Text(r, v.look()), nil },
+		"json": report.JSON,
+		"sarif": func(r validate.Report) ([]byte, error) {
+			program := report.Program{URL: "https://github.com/kalypso-dev/kalypso"}
+			if number := strings.TrimPrefix(version, "v"); number != "" && number[0] >= '0' && number[0] <= '9' {
+				program.Version = number
+			}
+			return report.SARIF(r, program)
+		},
+	}
+}
+
+func (v *validation) printRules(output string) error {
+	switch output {
+	case "json":
+		return v.app.printJSON(validate.Rules())
+	case "text":
+		for _, r := range validate.Rules() {
+			if _, err := fmt.Fprintf(v.app.out, "%-24s %-8s %s\n", r.ID, r.Severity, r.Summary); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	return &sandbox.UsageError{Message: fmt.Sprintf("there is no output %q for rules: choose text or json", output)}
+}

@@ -1,0 +1,114 @@
+package explain_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/kalypso-dev/kalypso/scheduler/explain"
+	"github.com/kalypso-dev/kalypso/scheduler/model"
+	"github.com/kalypso-dev/kalypso/scheduler/model/modeltest"
+	"github.com/kalypso-dev/kalypso/scheduler/plan"
+	"github.com/rogpeppe/go-internal/txtar"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden files in testdata/golden")
+
+// helloWorld is the tutorial's fleet, on which all worlds here are built.
+const helloWorld = "../plan/testdata/worlds/hello-world.txtar"
+
+// ask is how a world's comment marks a question.
+const ask = "$ explain "
+
+// world is the tutorial's with the files of an archive on top.
+func world(t testing.TB, archive *txtar.Archive) *modeltest.World {
+	t.Helper()
+	base, err := txtar.ParseFile(helloWorld)
+	if err != nil {
+		t.Fatal(err)
+	}
+	base.Files = append(base.Files, archive.Files...)
+	return modeltest.Parse(string(txtar.Format(base)))
+}
+
+// planned loads and plans the world's environment dev.
+func planned(t testing.TB, w *modeltest.World) (*model.Environment, *plan.Plan) {
+	t.Helper()
+	env, err := model.LoadEnvironment(t.Context(), w, "dev", model.Reference{Repo: modeltest.Forge + "control", Branch: "dev"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return env, plan.New(env, w.Tree("gitops", "dev"))
+}
+
+// answer is what a person gets for a question, error or not.
+func answer(t testing.TB, env *model.Environment, p *plan.Plan, question string) string {
+	t.Helper()
+	question, asJSON := strings.CutSuffix(question, " -o json")
+	words := strings.Fields(question)
+	q := explain.Query{Target: words[0]}
+	if len(words) > 1 {
+		q.ClusterType = words[1]
+	}
+	e, err := explain.Explain(env, p, q)
+	var input *explain.InputError
+	switch {
+	case errors.As(err, &input):
+		return "error: " + input.Text() + "\n"
+	case err != nil:
+		t.Fatal(err)
+	case asJSON:
+		var out bytes.Buffer
+		encoder := json.NewEncoder(&out)
+		encoder.SetIndent("", "  ")
+		if err := encoder.Encode(e); err != nil {
+			t.Fatal(err)
+		}
+		return out.String()
+	}
+	return e.Text()
+}
+
+// TestGolden asks every question of every world in testdata/worlds and compares
+// the answers with those in testdata/golden.
+func TestGolden(t *testing.T) {
+	files, err := filepath.Glob("testdata/worlds/*.txtar")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no worlds: %v", err)
+	}
+	for _, file := range files {
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".txtar"), func(t *testing.T) {
+			archive, err := txtar.ParseFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			env, p := planned(t, world(t, archive))
+			got := &txtar.Archive{}
+			for line := range strings.Lines(string(archive.Comment)) {
+				if question, ok := strings.CutPrefix(strings.TrimSpace(line), ask); ok {
+					got.Files = append(got.Files, txtar.File{Name: question, Data: []byte(answer(t, env, p, question))})
+				}
+			}
+			golden := filepath.Join("testdata", "golden", filepath.Base(file))
+			if *update {
+				if err := os.WriteFile(golden, txtar.Format(got), 0o644); err != nil {
+					t.Fatal(err)
+				}
+				return
+			}
+			want, err := os.ReadFile(golden)
+			if err != nil {
+				t.Fatalf("%v; run go test -update to write it", err)
+			}
+			if diff := cmp.Diff(string(want), string(txtar.Format(got))); diff != "" {
+				t.Errorf("answers (-want +got):\n%s", diff)
+			}
+		})
+	}
+}

@@ -1,0 +1,85 @@
+package explain
+
+import (
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/kalypso-dev/kalypso/scheduler/model"
+)
+
+// unread returns the errors of the environment: each stands for an object that
+// the model does without.
+func (w *world) unread() []model.Diagnostic {
+	var errors []model.Diagnostic
+	for _, d := range w.env.Diagnostics {
+		if d.Severity == model.Error {
+			errors = append(errors, d)
+		}
+	}
+	return errors
+}
+
+// hiding returns the errors that may be why a target is not there, the closest
+// ones there are: those about registrations that have led to no workload, first
+// of the registrations whose name the target's begins with, then of all; then
+// those of workloads that were read elsewhere than their registration says;
+// then all.
+func (w *world) hiding(asked string) []model.Diagnostic {
+	var named, registrations, elsewhere []model.Diagnostic
+	errors := w.unread()
+	for _, r := range w.env.Registrations {
+		if w.registered(r) {
+			continue
+		}
+		for _, d := range errors {
+			switch {
+			case !concerns(d, r):
+				if !sameBranch(d, w.env.ControlPlane.Repo, w.env.ControlPlane.Branch) && !sameBranch(d, r.Position.Repo, r.Position.Branch) {
+					elsewhere = append(elsewhere, d)
+				}
+			case asked == r.Name, strings.HasPrefix(asked, r.Name+"-"), strings.HasPrefix(asked, r.Name+"/"):
+				named = append(named, d)
+			default:
+				registrations = append(registrations, d)
+			}
+		}
+	}
+	for _, found := range [][]model.Diagnostic{named, registrations, elsewhere} {
+		if len(found) > 0 {
+			return ordered(found)
+		}
+	}
+	return errors
+}
+
+func sameBranch(d model.Diagnostic, repo, branch string) bool {
+	return d.Position.Repo == repo && d.Position.Branch == branch
+}
+
+func (w *world) registered(r model.WorkloadRegistration) bool {
+	return slices.ContainsFunc(w.env.Workloads, func(workload model.Workload) bool {
+		return workload.Registration.Name == r.Name
+	})
+}
+
+// concerns says whether an error is about a registration's document or
+// anything at the place that it names.
+func concerns(d model.Diagnostic, r model.WorkloadRegistration) bool {
+	file := d.Position.File
+	if sameBranch(d, r.Position.Repo, r.Position.Branch) && file == r.Position.File {
+		return true
+	}
+	folder := r.Spec.Workload
+	root := strings.TrimPrefix(path.Clean("/"+folder.Path), "/")
+	return sameBranch(d, folder.Repo, folder.Branch) &&
+		(root == "" || file == root || strings.HasPrefix(file, root+"/"))
+}
+
+// ordered sorts diagnostics by place, each once.
+func ordered(diagnostics []model.Diagnostic) []model.Diagnostic {
+	slices.SortStableFunc(diagnostics, func(a, b model.Diagnostic) int {
+		return model.ComparePositions(a.Position, b.Position)
+	})
+	return slices.Compact(diagnostics)
+}

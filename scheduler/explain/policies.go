@@ -1,0 +1,120 @@
+package explain
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+
+	"github.com/kalypso-dev/kalypso/scheduler/model"
+)
+
+// judge holds requirements against an object.
+func judge(requirements []requirement, s side, v *vocabulary) []Clause {
+	clauses := make([]Clause, 0, len(requirements))
+	for _, r := range requirements {
+		clause := Clause{Text: r.String(), Place: place(r.position), Holds: r.holds(s.labels)}
+		if !clause.Holds {
+			clause.Miss = r.miss([]side{s}, v)
+		}
+		clauses = append(clauses, clause)
+	}
+	return clauses
+}
+
+// failing returns the clauses that do not hold.
+func failing(clauses []Clause) []Clause {
+	var fails []Clause
+	for _, clause := range clauses {
+		if !clause.Holds {
+			fails = append(fails, clause)
+		}
+	}
+	return fails
+}
+
+// policies says what every policy makes of a target and what those that select
+// it, or else all, make of the given cluster types.
+func (w *world) policies(t *target, clusterTypes []model.ClusterType, all bool) []Policy {
+	policies := make([]Policy, 0, len(w.env.Policies))
+	for _, object := range w.env.Policies {
+		p := Policy{
+			Name:         object.Name,
+			Place:        place(object.Position),
+			Clauses:      judge(targetRequirements(object), targetSide(t), w.ofTargets),
+			ClusterTypes: []Verdict{},
+		}
+		p.SelectsTarget = len(failing(p.Clauses)) == 0
+		if p.SelectsTarget || all {
+			p.ClusterTypes = w.verdicts(object, clusterTypes)
+		}
+		policies = append(policies, p)
+	}
+	slices.SortFunc(policies, func(a, b Policy) int {
+		return cmp.Or(
+			cmp.Compare(a.rank(), b.rank()),
+			compareMisses(failing(a.Clauses), failing(b.Clauses)),
+			cmp.Compare(a.Name, b.Name),
+		)
+	})
+	return policies
+}
+
+// verdicts says what a policy makes of cluster types.
+func (w *world) verdicts(policy model.SchedulingPolicy, clusterTypes []model.ClusterType) []Verdict {
+	requirements := clusterTypeRequirements(policy)
+	verdicts := make([]Verdict, 0, len(clusterTypes))
+	for _, c := range clusterTypes {
+		clauses := judge(requirements, clusterTypeSide(c), w.ofClusterTypes)
+		verdicts = append(verdicts, Verdict{
+			ClusterType: c.Name,
+			Place:       place(c.Position),
+			Selected:    len(failing(clauses)) == 0,
+			Clauses:     clauses,
+		})
+	}
+	slices.SortFunc(verdicts, func(a, b Verdict) int {
+		return cmp.Or(compareMisses(failing(a.Clauses), failing(b.Clauses)), cmp.Compare(a.ClusterType, b.ClusterType))
+	})
+	return verdicts
+}
+
+// rank orders policies: those that assign the target, those that select it,
+// the others.
+func (p Policy) rank() int {
+	switch {
+	case !p.SelectsTarget:
+		return 2
+	case p.selected() == 0:
+		return 1
+	}
+	return 0
+}
+
+// selected counts the cluster types that the policy selects.
+func (p Policy) selected() int {
+	n := 0
+	for _, v := range p.ClusterTypes {
+		if v.Selected {
+			n++
+		}
+	}
+	return n
+}
+
+// assigned collects where policies send a target.
+func assigned(policies []Policy) []Assigned {
+	byClusterType := map[string][]string{}
+	for _, p := range policies {
+		for _, v := range p.ClusterTypes {
+			if p.SelectsTarget && v.Selected {
+				byClusterType[v.ClusterType] = append(byClusterType[v.ClusterType], p.Name)
+			}
+		}
+	}
+	all := make([]Assigned, 0, len(byClusterType))
+	for _, c := range slices.Sorted(maps.Keys(byClusterType)) {
+		slices.Sort(byClusterType[c])
+		all = append(all, Assigned{ClusterType: c, Policies: byClusterType[c]})
+	}
+	return all
+}

@@ -1,0 +1,186 @@
+package explain
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/kalypso-dev/kalypso/scheduler/model"
+)
+
+// maxErrors bounds how many errors of the environment a text lists.
+const maxErrors = 10
+
+// Text is the explanation for people: what comes of the target first, then
+// why. It is made for a terminal of 100 columns. Places in the environment's
+// own branch are written without repository and branch. JSON has some things
+// that the text leaves out: all clauses of every cluster type above all.
+func (e *Explanation) Text() string {
+	t := &text{e: e}
+	t.summary()
+	t.nearest()
+	t.problems("Problems", e.Problems)
+	t.objects()
+	t.policies()
+	if e.Pair != nil {
+		t.pair(e.Pair)
+	}
+	t.errors("Left out of "+e.Environment+" because of errors", e.LeftOut)
+	return t.String()
+}
+
+// text writes an explanation part by part.
+type text struct {
+	page
+	e *Explanation
+}
+
+// at writes a place: file:line:column, after repository@branch: where that is
+// not the environment's own.
+func (t *text) at(p Place) string {
+	own := p.Repo == t.e.ControlPlane.Repo && p.Branch == t.e.ControlPlane.Branch
+	if own && p.File != "" {
+		p.Repo, p.Branch = "", ""
+	}
+	s := model.Position(p).String()
+	if p.Column > 0 {
+		s += ":" + number(p.Column)
+	}
+	return s
+}
+
+func (t *text) summary() {
+	e := t.e
+	switch {
+	case e.ClusterType != nil && len(e.Assigned) > 0:
+		t.section("%s is assigned to %s in %s by %s.", e.Target.Name, e.ClusterType.Name, e.Environment, and(e.Assigned[0].Policies))
+	case e.ClusterType != nil:
+		t.section("%s is not assigned to %s in %s.", e.Target.Name, e.ClusterType.Name, e.Environment)
+	case len(e.Assigned) > 0:
+		t.section("%s is assigned to %d of %s in %s.", e.Target.Name, len(e.Assigned), count(e.ClusterTypes, "cluster type"), e.Environment)
+		t.WriteByte('\n')
+		var names []string
+		for _, a := range e.Assigned {
+			names = append(names, a.ClusterType)
+		}
+		w := column(names)
+		for _, a := range e.Assigned {
+			t.line(2, 4+w, pad(a.ClusterType, w)+"by "+and(a.Policies))
+		}
+	default:
+		t.section("%s is assigned to no cluster type in %s.", e.Target.Name, e.Environment)
+	}
+	if len(e.Assigned) == 0 {
+		t.nothing()
+	}
+	for _, twin := range e.Target.Twins {
+		t.line(0, 0, fmt.Sprintf("Another target has its name, at %s; until one is renamed neither gets anything.", t.at(twin)))
+	}
+}
+
+// nothing says what an environment lacks in which nothing can be assigned.
+func (t *text) nothing() {
+	if len(t.e.Policies) == 0 {
+		t.line(0, 0, "There is no SchedulingPolicy in "+t.e.Environment+".")
+	}
+	if t.e.ClusterTypes == 0 {
+		t.line(0, 0, "There is no ClusterType in "+t.e.Environment+".")
+	}
+}
+
+func (t *text) nearest() {
+	n := t.e.Nearest
+	if n == nil {
+		return
+	}
+	t.section("Nearest miss: policy %s on cluster type %s, %s", n.Policy, n.ClusterType, fails(len(n.Fails)))
+	for _, clause := range n.Fails {
+		t.miss("  fails  ", clause.Place, clause.Miss)
+	}
+}
+
+// detail is the column of what explains a line that begins with a verdict.
+const detail = 9
+
+// miss writes why a clause fails: the reason after a lead, what was likely
+// meant, and both places.
+func (t *text) miss(lead string, wanted Place, m *Miss) {
+	if utf8.RuneCountInString(lead) > width/2 {
+		t.line(0, detail, strings.TrimRight(lead, " "))
+		t.line(detail, detail+2, m.Reason)
+	} else {
+		t.line(0, max(detail, utf8.RuneCountInString(lead))+2, lead+m.Reason)
+	}
+	if m.Hint != "" {
+		t.line(detail, detail+2, m.Hint)
+	}
+	t.line(detail, detail, "wanted at  "+t.at(wanted))
+	switch {
+	case m.Found != nil:
+		t.line(detail, detail, "found at   "+t.at(*m.Found))
+	case m.Add != nil:
+		t.line(detail, detail, "add it at  "+t.at(*m.Add))
+	}
+}
+
+// objects says what is explained, and by which labels it can be selected.
+func (t *text) objects() {
+	target := t.e.Target
+	t.section("Target")
+	t.line(2, 13, "workload   "+target.Workload)
+	t.line(2, 13, "workspace  "+target.Workspace)
+	t.line(2, 13, "labels     "+labelList(target.Labels))
+	t.line(2, 13, "place      "+t.at(target.Place))
+	if c := t.e.ClusterType; c != nil {
+		t.section("Cluster type %s", c.Name)
+		t.line(2, 13, "labels     "+labelList(c.Labels))
+		t.line(2, 13, "place      "+t.at(c.Place))
+	}
+}
+
+func (t *text) problems(title string, problems []Problem) {
+	if len(problems) == 0 {
+		return
+	}
+	t.section("%s", title)
+	for _, p := range problems {
+		message := p.Message
+		if p.ClusterType != "" && t.e.ClusterType == nil {
+			message = "on " + p.ClusterType + ": " + message
+		}
+		t.message(2, detail+2, pad(p.Severity, len("error"))+message)
+		if p.Hint != "" {
+			t.message(detail, detail+2, p.Hint)
+		}
+		t.line(detail, detail, "at  "+t.at(p.Place))
+	}
+}
+
+// errors writes problems that may be many.
+func (t *text) errors(title string, all []Problem) {
+	t.problems(title, all[:min(len(all), maxErrors)])
+	if rest := len(all) - maxErrors; rest > 0 {
+		t.line(2, 2, fmt.Sprintf("and %d more", rest))
+	}
+}
+
+func labelList(labels map[string]string) string {
+	if len(labels) == 0 {
+		return "none"
+	}
+	var all []string
+	for _, key := range slices.Sorted(maps.Keys(labels)) {
+		all = append(all, key+"="+shown(labels[key]))
+	}
+	return strings.Join(all, ", ")
+}
+
+func and(names []string) string {
+	if len(names) < 2 {
+		return strings.Join(names, "")
+	}
+	last := len(names) - 1
+	return strings.Join(names[:last], ", ") + " and " + names[last]
+}

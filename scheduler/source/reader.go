@@ -1,0 +1,138 @@
+package source
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/kalypso-dev/kalypso/scheduler/model"
+)
+
+// placeholder is what tutorials have where an organisation's name belongs. No
+// server needs to be asked whether there is such a repository.
+const placeholder = "YOUR_ORG"
+
+// reader is the model.Reader of a World: it decides which place a reference
+// means.
+type reader struct {
+	world *World
+	own   map[string]bool // identities of the control plane's addresses
+}
+
+// reader makes the reader for a control plane with the given environments.
+func (w *World) reader(e *environments) *reader {
+	r := &reader{world: w, own: map[string]bool{}}
+	addresses := slices.Clone(w.remotes)
+	switch p := w.control.(type) {
+	case *remote:
+		addresses = append(addresses, p.at.URL)
+	case *repository:
+		addresses = append(addresses, p.whole().dir)
+	}
+	if _, elsewhere := w.control.(*remote); !elsewhere && len(w.remotes) == 0 {
+		addresses = append(addresses, onlyRepository(e.objects)...)
+	}
+	for _, url := range addresses {
+		r.own[identityOf(url, w.control.name())] = true
+	}
+	return r
+}
+
+// onlyRepository returns the repository that all Environment objects name. A
+// folder that knows no address of its own can only be that one.
+func onlyRepository(objects []model.EnvironmentObject) []string {
+	var urls []string
+	for _, o := range objects {
+		urls = append(urls, o.Spec.ControlPlane.Repo)
+	}
+	slices.Sort(urls)
+	urls = slices.CompactFunc(urls, func(a, b string) bool { return identityOf(a, "") == identityOf(b, "") })
+	if len(urls) > 1 {
+		return nil
+	}
+	return urls
+}
+
+// isOwn says whether a URL is one of the control plane.
+func (r *reader) isOwn(url string) bool {
+	a, ok := parseAddress(url)
+	return ok && r.own[a.identity()]
+}
+
+// Read implements model.Reader.
+func (r *reader) Read(ctx context.Context, ref model.Reference) (*model.Tree, error) {
+	if p := r.world.named(ref.Repo); p != nil {
+		return p.read(ctx, ref.Branch, ref.Commit)
+	}
+	if r.isOwn(ref.Repo) {
+		return r.readOwn(ctx, ref)
+	}
+	return r.world.readURL(ctx, ref)
+}
+
+// readOwn reads the control plane by one of its addresses. References lead
+// from the root of a repository, whatever folder of it was named.
+func (r *reader) readOwn(ctx context.Context, ref model.Reference) (*model.Tree, error) {
+	p, ok := r.world.control.(*repository)
+	if !ok {
+		return r.world.control.read(ctx, ref.Branch, ref.Commit)
+	}
+	tree, err := p.whole().read(ctx, ref.Branch, ref.Commit)
+	if !errors.Is(err, model.ErrNotFound) || len(r.world.remotes) == 0 {
+		return tree, err
+	}
+	missing := err
+	tree, err = r.world.readURL(ctx, ref)
+	return tree, stillMissing(missing, err)
+}
+
+// stillMissing is the error of reading on the server what its clone has not
+// got. The clone's error says "not found", which an error of the server puts
+// in doubt.
+func stillMissing(missing, err error) error {
+	switch {
+	case errors.Is(err, model.ErrNotFound):
+		return missing
+	case err != nil:
+		return fmt.Errorf("%s, and on the server: %w", strings.TrimSuffix(missing.Error(), ": "+model.ErrNotFound.Error()), err)
+	}
+	return nil
+}
+
+// origin is the server that the control plane's folder was cloned from, nil
+// when there is none that can be read.
+func (w *World) origin() place {
+	for _, url := range w.remotes {
+		if p, err := w.address(url); err == nil {
+			return p
+		}
+	}
+	return nil
+}
+
+// readURL reads a repository by its URL.
+func (w *World) readURL(ctx context.Context, ref model.Reference) (*model.Tree, error) {
+	p, err := w.address(ref.Repo)
+	if err != nil {
+		return nil, err
+	}
+	return p.read(ctx, ref.Branch, ref.Commit)
+}
+
+// address returns the place at a URL of the model. What the scheduler could
+// not read there is not there; files of this machine are, unless the model
+// comes from another one.
+func (w *World) address(url string) (place, error) {
+	a, ok := parseAddress(url)
+	_, elsewhere := w.control.(*remote)
+	switch {
+	case strings.Contains(url, placeholder):
+	case ok && (a.scheme == "http" || a.scheme == "https"):
+		return w.remote(url), nil
+	case ok && a.scheme == "file" && !elsewhere:
+		return openFile(url)
+	}
+	return nil, absent("repository %s", redacted(url))
+}

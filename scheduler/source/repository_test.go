@@ -1,0 +1,279 @@
+package source_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/kalypso-dev/kalypso/scheduler/model"
+	"github.com/kalypso-dev/kalypso/scheduler/source"
+)
+
+// read reads a branch of a place, as the GitOps branch of an environment.
+func read(t *testing.T, place, branch string) (*model.Tree, error) {
+	t.Helper()
+	w, err := source.Open(t.Context(), source.Options{ControlPlane: place, GitOps: place})
+	if err != nil {
+		return nil, err
+	}
+	return w.GitOps(t.Context(), &model.Environment{Name: "e", GitOps: model.Reference{Repo: "any", Branch: branch}})
+}
+
+// content is what a branch of a place holds; nil when there is no such branch.
+func content(t *testing.T, place, branch string) map[string]string {
+	t.Helper()
+	tree, err := read(t, place, branch)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if tree == nil {
+		return nil
+	}
+	files := map[string]string{}
+	for file, content := range tree.Files {
+		files[file] = string(content)
+	}
+	return files
+}
+
+func expect(t *testing.T, place, branch string, want map[string]string) {
+	t.Helper()
+	if diff := cmp.Diff(want, content(t, place, branch)); diff != "" {
+		t.Errorf("branch %s of %s (-want +got):\n%s", branch, place, diff)
+	}
+}
+
+type files = map[string]string
+
+func TestBranches(t *testing.T) {
+	root := t.TempDir()
+	repositories(t, root, "", `
+-- r@main/a.yaml --
+main
+-- r@dev/a.yaml --
+dev
+-- r@dev/sub/b.yaml --
+dev b
+`)
+	r := filepath.Join(root, "r")
+	expect(t, r, "main", files{"a.yaml": "main\n"})
+	expect(t, r, "dev", files{"a.yaml": "dev\n", "sub/b.yaml": "dev b\n"})
+	expect(t, r, "HEAD", files{"a.yaml": "main\n"})
+	expect(t, r, "nope", nil)
+	expect(t, filepath.Join(root, "r", ".git"), "dev", files{"a.yaml": "dev\n", "sub/b.yaml": "dev b\n"})
+
+	t.Log("a clone has them as branches of origin, until it has its own")
+	clone := filepath.Join(root, "clone")
+	git(t, root, "clone", "-q", r, clone)
+	expect(t, clone, "dev", files{"a.yaml": "dev\n", "sub/b.yaml": "dev b\n"})
+	git(t, clone, "checkout", "-q", "-b", "dev", "--no-track", "origin/main")
+	git(t, clone, "checkout", "-q", "main")
+	expect(t, clone, "dev", files{"a.yaml": "main\n"})
+
+	t.Log("packed references and objects are the same")
+	git(t, r, "gc", "-q")
+	expect(t, r, "dev", files{"a.yaml": "dev\n", "sub/b.yaml": "dev b\n"})
+
+	t.Log("without a working tree all is read from objects")
+	git(t, root, "clone", "-q", "--bare", r, "bare.git")
+	expect(t, filepath.Join(root, "bare.git"), "main", files{"a.yaml": "main\n"})
+	expect(t, filepath.Join(root, "bare.git"), "HEAD", files{"a.yaml": "main\n"})
+
+	t.Log("a file URL is read as git would clone it")
+	write(t, r, "-- a.yaml --\nchanged\n")
+	expect(t, r, "main", files{"a.yaml": "changed\n"})
+	expect(t, "file://"+r, "main", files{"a.yaml": "main\n"})
+	expect(t, "file://"+filepath.Join(root, "bare"), "dev", files{"a.yaml": "dev\n", "sub/b.yaml": "dev b\n"})
+}
+
+// TestKindsOfClones is about clones that git makes every day and that look
+// different inside.
+func TestKindsOfClones(t *testing.T) {
+	root := t.TempDir()
+	repositories(t, root, "", `
+-- r@main/a/a.yaml --
+main a
+-- r@main/b/b.yaml --
+main b
+-- r@dev/a.yaml --
+dev
+`)
+	r := filepath.Join(root, "r")
+	git(t, r, "config", "uploadpack.allowFilter", "true")
+	main, dev := files{"a/a.yaml": "main a\n", "b/b.yaml": "main b\n"}, files{"a.yaml": "dev\n"}
+
+	for name, make := range map[string]func(dir string){
+		"shared": func(dir string) { git(t, root, "clone", "-q", "--shared", r, dir) },
+		"sparse": func(dir string) { git(t, root, "clone", "-q", r, dir); git(t, dir, "sparse-checkout", "set", "a") },
+		"index v4": func(dir string) {
+			git(t, root, "clone", "-q", r, dir)
+			git(t, dir, "update-index", "--index-version", "4")
+		},
+		"all blobs":  func(dir string) { git(t, root, "clone", "-q", "--filter=blob:limit=1m", "file://"+r, dir) },
+		"no history": func(dir string) { git(t, root, "clone", "-q", "--depth=1", "--no-single-branch", "file://"+r, dir) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := filepath.Join(root, strings.ReplaceAll(name, " ", "-"))
+			make(dir)
+			expect(t, dir, "main", main)
+			expect(t, dir, "dev", dev)
+			if tree, err := read(t, dir, "main"); err != nil || tree.Commit == "" {
+				t.Errorf("a fresh clone is not at its commit: %v", err)
+			}
+		})
+	}
+
+	t.Run("linked working tree", func(t *testing.T) {
+		linked := filepath.Join(root, "linked")
+		git(t, r, "worktree", "add", "-q", linked, "dev")
+		write(t, linked, "-- new.yaml --\nnew\n")
+		expect(t, linked, "main", main)
+		expect(t, linked, "dev", files{"a.yaml": "dev\n", "new.yaml": "new\n"})
+		expect(t, r, "dev", dev)
+	})
+	t.Run("sparse, all changed", func(t *testing.T) {
+		dir := filepath.Join(root, "sparse")
+		write(t, dir, "-- a/a.yaml --\nchanged\n")
+		expect(t, dir, "main", files{"a/a.yaml": "changed\n", "b/b.yaml": "main b\n"})
+	})
+
+	for name, c := range map[string]struct {
+		make func(dir string)
+		says string
+	}{
+		"no blobs":    {func(dir string) { git(t, root, "clone", "-q", "--filter=blob:none", "file://"+r, dir) }, "object not found"},
+		"split index": {func(dir string) { git(t, root, "clone", "-q", r, dir); git(t, dir, "update-index", "--split-index") }, "its index is split or sparse"},
+		"sparse index": {func(dir string) {
+			git(t, root, "clone", "-q", r, dir)
+			git(t, dir, "sparse-checkout", "set", "--sparse-index", "a")
+		}, "its index is split or sparse"},
+		"sha256": {func(dir string) { git(t, root, "init", "-q", "--object-format=sha256", dir) }, "unknown extension: objectformat"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := filepath.Join(root, strings.ReplaceAll(name, " ", "-"))
+			c.make(dir)
+			_, err := read(t, dir, "dev")
+			mustFail(t, err, c.says)
+			mustHint(t, err)
+		})
+	}
+}
+
+// TestDamage proves that what cannot be read is an error, and never a branch
+// that is not there or has less in it.
+func TestDamage(t *testing.T) {
+	root := t.TempDir()
+	repositories(t, root, "", `
+-- r@main/a.yaml --
+main
+-- r@dev/a.yaml --
+dev
+`)
+	r := filepath.Join(root, "r")
+	remove := func(object string) func() {
+		file := filepath.Join(r, ".git", "objects", object[:2], object[2:])
+		content, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Remove(file); err != nil {
+			t.Fatal(err)
+		}
+		return func() {
+			if err := os.WriteFile(file, content, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	for _, what := range []string{"dev", "dev^{tree}", "dev:a.yaml"} {
+		restore := remove(git(t, r, "rev-parse", what))
+		if tree, err := read(t, r, "dev"); err == nil {
+			t.Errorf("without %s: %v", what, tree)
+		}
+		restore()
+	}
+	write(t, r, "-- .git/index --\nnonsense\n")
+	if tree, err := read(t, r, "main"); err == nil {
+		t.Errorf("with a broken index: %v", tree)
+	}
+	git(t, r, "read-tree", "main")
+	expect(t, r, "main", files{"a.yaml": "main\n"})
+	write(t, r, "-- .git/refs/heads/dev --\nnonsense\n")
+	if tree, err := read(t, r, "dev"); err == nil {
+		t.Errorf("with a broken branch: %v", tree)
+	}
+}
+
+// TestSubfolder is about a folder in a repository: its branches are those of
+// the repository, narrowed to the folder.
+func TestSubfolder(t *testing.T) {
+	root := t.TempDir()
+	repositories(t, root, "", `
+-- r@main/top.yaml --
+top
+-- r@main/in/a.yaml --
+a
+-- r@main/.hidden/h.yaml --
+h
+-- r@main/in/deep/b.yaml --
+b
+-- r@main/.gitignore --
+*.log
+/in/ignored
+/build
+-- r@dev/in/a.yaml --
+dev
+-- r@other/top.yaml --
+other
+`)
+	in := filepath.Join(root, "r", "in")
+	write(t, filepath.Join(root, "r"), `
+-- in/new.yaml --
+new
+-- in/x.log --
+log
+-- in/ignored/c.yaml --
+c
+-- build/d.yaml --
+d
+-- fresh/e.yaml --
+e
+`)
+	expect(t, in, "main", files{"a.yaml": "a\n", "deep/b.yaml": "b\n", "new.yaml": "new\n"})
+	expect(t, in, "dev", files{"a.yaml": "dev\n"})
+	expect(t, in, "other", files{})
+	expect(t, in, "nope", nil)
+	expect(t, filepath.Join(root, "r", ".hidden"), "main", files{"h.yaml": "h\n"})
+	expect(t, filepath.Join(root, "r", "in", "deep"), "main", files{"b.yaml": "b\n"})
+
+	t.Log("a folder that the repository around it does not know is a folder without git")
+	for folder, file := range map[string]string{"build": "d.yaml", "fresh": "e.yaml"} {
+		dir := filepath.Join(root, "r", folder)
+		for _, branch := range []string{"main", "dev", "nope"} {
+			expect(t, dir, branch, files{file: file[:1] + "\n"})
+		}
+	}
+}
+
+func TestPlainFolder(t *testing.T) {
+	dir := t.TempDir()
+	outside := filepath.Join(t.TempDir(), "secret.yaml")
+	write(t, filepath.Dir(outside), "-- secret.yaml --\nsecret\n")
+	write(t, dir, "-- a.yaml --\na\n-- b/c.yaml --\nc\n-- nested/.git/config --\nx\n-- nested/d.yaml --\nd\n")
+	for link, target := range map[string]string{"link.yaml": outside, "folder": filepath.Dir(outside), "inside.yaml": "a.yaml", "loop": ".", "gone.yaml": "nowhere"} {
+		if err := os.Symlink(target, filepath.Join(dir, link)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := files{"a.yaml": "a\n", "b/c.yaml": "c\n", "nested/d.yaml": "d\n"}
+	expect(t, dir, "main", want)
+	expect(t, dir, "any/thing", want)
+	t.Log("the place itself may be a link")
+	alias := filepath.Join(t.TempDir(), "alias")
+	if err := os.Symlink(dir, alias); err != nil {
+		t.Fatal(err)
+	}
+	expect(t, alias, "main", want)
+}

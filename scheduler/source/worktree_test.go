@@ -1,0 +1,243 @@
+package source_test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// TestWorkingTree compares what is read of a working tree with what git itself
+// would commit.
+func TestWorkingTree(t *testing.T) {
+	for name, c := range map[string]struct {
+		committed string
+		then      func(t *testing.T, dir string)
+	}{
+		"nothing changed": {"-- a.yaml --\na\n-- b/c.yaml --\nc\n", func(*testing.T, string) {}},
+		"changed, added, removed": {
+			"-- a.yaml --\na\n-- b/c.yaml --\nc\n-- d.yaml --\nd\n",
+			func(t *testing.T, dir string) {
+				write(t, dir, "-- a.yaml --\nA\n-- e/f/g.yaml --\ng\n")
+				remove(t, dir, "d.yaml")
+			},
+		},
+		"added to the index only": {
+			"-- a.yaml --\na\n",
+			func(t *testing.T, dir string) {
+				write(t, dir, "-- b.yaml --\nstaged\n")
+				git(t, dir, "add", "b.yaml")
+				write(t, dir, "-- b.yaml --\nand changed\n")
+			},
+		},
+		"removed from the index only": {
+			"-- a.yaml --\na\n-- b.yaml --\nb\n",
+			func(t *testing.T, dir string) { git(t, dir, "rm", "-q", "--cached", "b.yaml") },
+		},
+		"ignored": {
+			"-- .gitignore --\n*.tmp\n/out/\nnode_modules\n!keep.tmp\ndoc/*.txt\n# comment\n\\#hash\n-- a.yaml --\na\n",
+			func(t *testing.T, dir string) {
+				write(t, dir, `
+-- x.tmp --
+-- keep.tmp --
+-- out/y.yaml --
+-- sub/out/z.yaml --
+-- sub/node_modules/n.yaml --
+-- doc/a.txt --
+-- doc/deep/a.txt --
+-- #hash --
+-- sub/x.tmp --
+`)
+			},
+		},
+		"ignored deeper": {
+			"-- .gitignore --\n*.log\n-- sub/.gitignore --\n!x.log\n/only-here.yaml\n*.gen\n-- sub/a.yaml --\na\n",
+			func(t *testing.T, dir string) {
+				write(t, dir, `
+-- x.log --
+-- sub/x.log --
+-- sub/deep/x.log --
+-- sub/y.log --
+-- sub/only-here.yaml --
+-- sub/deep/only-here.yaml --
+-- only-here.yaml --
+-- sub/z.gen --
+-- z.gen --
+-- new/.gitignore --
+*
+!.gitignore
+-- new/hidden.yaml --
+`)
+			},
+		},
+		"ignored but known": {
+			"-- a.yaml --\na\n-- out/known.yaml --\nknown\n-- out/deep/known.yaml --\nknown\n",
+			func(t *testing.T, dir string) {
+				write(t, dir, "-- .gitignore --\nout\nout/deep/\n-- out/new.yaml --\n-- out/deep/new.yaml --\n-- out/known.yaml --\nchanged\n")
+			},
+		},
+		"brought back in an ignored folder": {
+			"-- .gitignore --\nout/\n!out/a.yaml\nlib/*\n!lib/a.yaml\n",
+			func(t *testing.T, dir string) {
+				write(t, dir, "-- out/a.yaml --\n-- out/b.yaml --\n-- lib/a.yaml --\n-- lib/b.yaml --\n")
+			},
+		},
+		"ignored by this clone alone": {
+			"-- a.yaml --\na\n",
+			func(t *testing.T, dir string) {
+				write(t, dir, "-- .git/info/exclude --\n*.mine\n-- x.mine --\n-- y.yaml --\n")
+			},
+		},
+		"ignored by this person alone": {
+			"-- a.yaml --\na\n",
+			func(t *testing.T, dir string) {
+				write(t, os.Getenv("HOME"), "-- .config/git/ignore --\n*.swp\n")
+				write(t, dir, "-- x.swp --\n-- y.yaml --\n")
+			},
+		},
+		"links": {
+			"-- a.yaml --\na\n-- real/b.yaml --\nb\n",
+			func(t *testing.T, dir string) {
+				for link, target := range map[string]string{"l.yaml": "a.yaml", "out.yaml": "/etc/passwd", "folder": "real", "real/up": "..", "gone": "nowhere"} {
+					if err := os.Symlink(target, filepath.Join(dir, link)); err != nil {
+						t.Fatal(err)
+					}
+				}
+			},
+		},
+		"a file where a link was": {
+			"-- a.yaml --\na\n",
+			func(t *testing.T, dir string) {
+				if err := os.Symlink("a.yaml", filepath.Join(dir, "l.yaml")); err != nil {
+					t.Fatal(err)
+				}
+				commit(t, dir)
+				remove(t, dir, "l.yaml")
+				write(t, dir, "-- l.yaml --\nfile\n")
+			},
+		},
+		"a repository in it": {
+			"-- a.yaml --\na\n",
+			func(t *testing.T, dir string) {
+				git(t, dir, "init", "-q", "nested")
+				write(t, filepath.Join(dir, "nested"), "-- n.yaml --\nn\n")
+				commit(t, filepath.Join(dir, "nested"))
+			},
+		},
+		"a submodule": {
+			"-- a.yaml --\na\n",
+			func(t *testing.T, dir string) {
+				other := filepath.Join(t.TempDir(), "other")
+				git(t, dir, "init", "-q", other)
+				write(t, other, "-- o.yaml --\no\n")
+				commit(t, other)
+				git(t, dir, "submodule", "--quiet", "add", other, "sub")
+				write(t, dir, "-- b.yaml --\nb\n")
+			},
+		},
+		"executable": {
+			"-- a.sh --\na\n",
+			func(t *testing.T, dir string) {
+				if err := os.Chmod(filepath.Join(dir, "a.sh"), 0o755); err != nil {
+					t.Fatal(err)
+				}
+			},
+		},
+		"odd names": {"-- ä ö.yaml --\na\n-- [x].yaml --\nb\n-- -.yaml --\nc\n", func(*testing.T, string) {}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			git(t, dir, "init", "-q")
+			write(t, dir, c.committed)
+			commit(t, dir)
+			c.then(t, dir)
+			before := state(t, dir)
+			got := content(t, dir, "main")
+			tree, err := read(t, dir, "main")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if after := state(t, dir); before != after {
+				t.Errorf("the folder has been written to:\n%s", cmp.Diff(before, after))
+			}
+			committed, would := listed(t, dir, "ls-tree", "-r", "-z", "HEAD"), wouldCommit(t, dir)
+			if clean := cmp.Equal(committed, would); clean != (tree.Commit != "") {
+				t.Errorf("read as commit %q, and clean is %v", tree.Commit, clean)
+			}
+			if diff := cmp.Diff(contents(t, dir, would), got); diff != "" {
+				t.Errorf("working tree (-git +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func remove(t *testing.T, dir, file string) {
+	t.Helper()
+	if err := os.Remove(filepath.Join(dir, file)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// wouldCommit returns what `git add --all` leaves in the index, which it
+// changes: the IDs of regular files.
+func wouldCommit(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	git(t, dir, "add", "--all")
+	return listed(t, dir, "ls-files", "--stage", "-z")
+}
+
+// listed returns the IDs of the regular files that a git command lists.
+func listed(t *testing.T, dir string, args ...string) map[string]string {
+	t.Helper()
+	files := map[string]string{}
+	for entry := range strings.SplitSeq(git(t, dir, args...), "\x00") {
+		meta, file, ok := strings.Cut(entry, "\t")
+		if !ok || !strings.HasPrefix(meta, "100") {
+			continue
+		}
+		for word := range strings.FieldsSeq(meta) {
+			if len(word) == 40 {
+				files[file] = word
+			}
+		}
+	}
+	return files
+}
+
+// contents returns what blobs hold.
+func contents(t *testing.T, dir string, ids map[string]string) map[string]string {
+	t.Helper()
+	files := map[string]string{}
+	for file, id := range ids {
+		cmd := exec.Command("git", "cat-file", "blob", id)
+		cmd.Dir = dir
+		out, err := cmd.Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		files[file] = string(out)
+	}
+	return files
+}
+
+func TestNothingCommittedYet(t *testing.T) {
+	dir := t.TempDir()
+	git(t, dir, "init", "-q")
+	write(t, dir, "-- a.yaml --\na\n")
+	expect(t, dir, "main", files{"a.yaml": "a\n"})
+	expect(t, dir, "dev", nil)
+}
+
+func TestDetachedHead(t *testing.T) {
+	dir := t.TempDir()
+	git(t, dir, "init", "-q")
+	write(t, dir, "-- a.yaml --\na\n")
+	commit(t, dir)
+	git(t, dir, "checkout", "-q", "--detach")
+	write(t, dir, "-- a.yaml --\nchanged\n")
+	expect(t, dir, "main", files{"a.yaml": "a\n"})
+	expect(t, dir, "HEAD", files{"a.yaml": "changed\n"})
+}

@@ -1,0 +1,77 @@
+// Package clause takes label selectors apart, so that one can say which of
+// their conditions does not fit instead of only that something does not.
+//
+// Whether a single condition fits is asked of package plan, which decides the
+// same for the whole selector.
+package clause
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/kalypso-dev/kalypso/scheduler/plan"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Clause is one condition of a label selector.
+type Clause struct {
+	Key      string
+	Operator metav1.LabelSelectorOperator
+	Values   []string // none for Exists and DoesNotExist
+	Path     []string // of its field below the selector
+}
+
+// Of returns a selector's clauses: those of matchLabels in order of their
+// keys, then the expressions as they stand. An empty selector has none.
+func Of(s metav1.LabelSelector) []Clause {
+	var clauses []Clause
+	for _, key := range slices.Sorted(maps.Keys(s.MatchLabels)) {
+		clauses = append(clauses, Clause{
+			Key:      key,
+			Operator: metav1.LabelSelectorOpIn,
+			Values:   []string{s.MatchLabels[key]},
+			Path:     []string{"matchLabels", key},
+		})
+	}
+	for i, e := range s.MatchExpressions {
+		clauses = append(clauses, Clause{
+			Key:      e.Key,
+			Operator: e.Operator,
+			Values:   e.Values,
+			Path:     []string{"matchExpressions", strconv.Itoa(i)},
+		})
+	}
+	return clauses
+}
+
+// Fits says whether the clause alone selects an object with these labels.
+func (c Clause) Fits(labels map[string]string) bool {
+	return plan.Selects(metav1.LabelSelector{
+		MatchExpressions: []metav1.LabelSelectorRequirement{{Key: c.Key, Operator: c.Operator, Values: c.Values}},
+	}, labels)
+}
+
+// String is the clause as people write it.
+func (c Clause) String() string {
+	switch c.Operator {
+	case metav1.LabelSelectorOpExists:
+		return "any " + c.Key
+	case metav1.LabelSelectorOpDoesNotExist:
+		return "no " + c.Key
+	case metav1.LabelSelectorOpNotIn:
+		return fmt.Sprintf("%s not in (%s)", c.Key, strings.Join(c.Values, ", "))
+	}
+	if len(c.Values) == 1 {
+		return fmt.Sprintf("%s: %s", c.Key, c.Values[0])
+	}
+	return fmt.Sprintf("%s in (%s)", c.Key, strings.Join(c.Values, ", "))
+}
+
+// Unmet returns those clauses of a selector that do not select an object with
+// these labels.
+func Unmet(s metav1.LabelSelector, labels map[string]string) []Clause {
+	return slices.DeleteFunc(Of(s), func(c Clause) bool { return c.Fits(labels) })
+}

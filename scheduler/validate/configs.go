@@ -1,0 +1,94 @@
+package validate
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/kalypso-dev/kalypso/scheduler/model"
+	"github.com/kalypso-dev/kalypso/scheduler/plan"
+	"k8s.io/apimachinery/pkg/util/validation"
+)
+
+// configs reports platform configuration that reaches nothing.
+func (e *examination) configs() {
+	shadowed := e.shadowed()
+	for _, c := range e.Model.Configs {
+		like := Finding{Severity: Warning, object: objectOf(kindConfigMap, c)}
+		if len(c.Spec.Data) == 0 {
+			f := like
+			f.Rule, f.Severity, f.Position = EmptyConfig, Note, c.Position
+			f.Message = fmt.Sprintf("ConfigMap %s has no data", c.Name)
+			e.report(f)
+		}
+		if why, bad := e.unmatched(c.Labels); bad {
+			f := like
+			f.Rule, f.unused = UnmatchedConfig, true
+			f.Position = c.At(append([]string{"metadata", "labels"}, why.path...)...)
+			f.Message = fmt.Sprintf("ConfigMap %s applies to nothing: %s", c.Name, why.message)
+			f.Hint = why.hint
+			e.report(f)
+		}
+		for _, key := range slices.Sorted(maps.Keys(c.Spec.Data)) {
+			f := like
+			f.Position = c.At("data", key)
+			e.configKey(f, c, key)
+			if by, ok := shadowed[f.Position]; ok {
+				f.Rule, f.Severity, f.field, f.unused = ShadowedConfig, Note, key, true
+				f.Message = fmt.Sprintf("ConfigMap %s: %s never counts, it is overridden wherever it applies", c.Name, key)
+				f.Hint = fmt.Sprintf("ConfigMap %s comes later by its name", by)
+				e.report(f)
+			}
+		}
+	}
+}
+
+// configKey reports a key that cannot be used.
+func (e *examination) configKey(f Finding, c model.PlatformConfig, key string) {
+	if messages := validation.IsConfigMapKey(key); len(messages) > 0 {
+		f.Rule, f.Message, f.Hint = InvalidConfigKey, fmt.Sprintf("ConfigMap %s: Kubernetes takes no key %q", c.Name, key), short(messages[0])
+		e.report(f)
+		return
+	}
+	if !plan.IsAppConfig(c) {
+		return
+	}
+	labels, _, ok := plan.AppConfigKey(key)
+	if !ok {
+		return // the model has reported it
+	}
+	wanted := map[string]string{}
+	for _, l := range labels {
+		wanted[l[0]] = l[1]
+	}
+	if why, bad := e.unmatchedExactly(wanted); bad {
+		f.Rule, f.field, f.unused = UnmatchedConfig, key, true
+		f.Message, f.Hint = fmt.Sprintf("ConfigMap %s: key %s applies to nothing: %s", c.Name, key, why.message), why.hint
+		e.report(f)
+	}
+}
+
+// shadowed returns the places of values that never count, though they are
+// merged somewhere, each with a ConfigMap that overrides it.
+func (e *examination) shadowed() map[model.Position]string {
+	by, counts := map[model.Position]string{}, map[model.Position]bool{}
+	for _, a := range e.plan.Assignments {
+		for _, v := range a.Config {
+			overridden := map[model.Position]bool{}
+			for _, o := range v.Overrides {
+				if o.Path == "" { // else it lost but a part
+					overridden[o.Position] = true
+				}
+			}
+			for _, s := range v.Sources {
+				if overridden[s.Position] {
+					by[s.Position] = v.Source.ConfigMap
+				} else {
+					counts[s.Position] = true
+				}
+			}
+		}
+	}
+	maps.DeleteFunc(by, func(at model.Position, _ string) bool { return counts[at] })
+	return by
+}

@@ -1,0 +1,179 @@
+package policytest
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/kalypso-dev/kalypso/scheduler/model"
+	"github.com/kalypso-dev/kalypso/scheduler/validate/whatif"
+	"go.yaml.in/yaml/v3"
+)
+
+// Load reads the tests of a file, which may hold several documents. With any
+// diagnostic the file has no tests: half of a file's expectations would look
+// like all of them.
+func Load(file model.Position, content []byte) ([]Test, []model.Diagnostic) {
+	d := &decoder{file: file}
+	var tests []Test
+	decoder := yaml.NewDecoder(bytes.NewReader(content))
+	for {
+		var root yaml.Node
+		err := decoder.Decode(&root)
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			line, message := model.ExplainYAML(content, err)
+			d.errorf(&yaml.Node{Line: line}, "", "not valid YAML: %s", message)
+			break
+		}
+		if len(root.Content) == 1 && root.Content[0].ShortTag() != "!!null" {
+			tests = append(tests, d.document(root.Content[0])...)
+		}
+	}
+	if len(d.found) == 0 && len(tests) == 0 {
+		d.errorf(&yaml.Node{Line: 1}, "begin it with tests:", "the file has no tests")
+	}
+	d.namesOnce(tests)
+	if len(d.found) > 0 {
+		return nil, d.found
+	}
+	return tests, nil
+}
+
+func (d *decoder) document(node *yaml.Node) []Test {
+	fields := d.known(node, "the file", "tests")
+	list := fields["tests"]
+	if list == nil {
+		return nil
+	}
+	if list.Kind != yaml.SequenceNode {
+		d.errorf(list, "", "tests must be a list")
+		return nil
+	}
+	var tests []Test
+	for i, element := range list.Content {
+		tests = append(tests, d.test(resolve(element), fmt.Sprintf("tests[%d]", i)))
+	}
+	return tests
+}
+
+func (d *decoder) test(node *yaml.Node, what string) Test {
+	before := len(d.found)
+	f := d.known(node, what, "name", "environment", "target", "on", "notOn", "onlyOn", "config")
+	t := Test{
+		Name:        d.text(f["name"], what+".name").Text,
+		Position:    d.at(node),
+		Environment: d.text(f["environment"], what+".environment"),
+		On:          d.names(f["on"], what+".on"),
+		NotOn:       d.names(f["notOn"], what+".notOn"),
+		OnlyOn:      d.names(f["onlyOn"], what+".onlyOn"),
+		Config:      d.config(f["config"], what+".config"),
+	}
+	if f["onlyOn"] != nil {
+		t.OnlyOnAt = d.at(f["onlyOn"])
+	}
+	if f["target"] != nil {
+		d.target(f["target"], &t, what+".target")
+	}
+	if len(d.found) > before {
+		return t
+	}
+	switch {
+	case f["name"] == nil:
+		d.errorf(node, "", "%s.name is missing", what)
+	case f["target"] == nil:
+		d.errorf(node, "name a deployment target, or describe one by its labels", "%s.target is missing", what)
+	case len(t.On)+len(t.NotOn)+len(t.Config) == 0 && f["onlyOn"] == nil:
+		d.errorf(node, "say what is expected: on, notOn, onlyOn or config", "%s expects nothing", what)
+	}
+	return t
+}
+
+// target reads the name of a deployment target, or the description of one.
+func (d *decoder) target(node *yaml.Node, t *Test, what string) {
+	if node.Kind == yaml.ScalarNode {
+		t.Target = d.text(node, what)
+		return
+	}
+	f := d.known(node, what, "labels", "workspace", "workload", "name")
+	or := func(name, otherwise string) string {
+		if text := d.text(f[name], what+"."+name).Text; text != "" {
+			return text
+		}
+		return otherwise
+	}
+	t.Hypothetical = whatif.Target{
+		Workload:  or("workload", "policy"),
+		Name:      or("name", "test"),
+		Workspace: or("workspace", ""),
+		Labels:    map[string]string{},
+	}
+	if f["labels"] == nil {
+		return
+	}
+	for _, label := range d.fields(f["labels"], what+".labels") {
+		t.Hypothetical.Labels[label.key.Value] = d.text(label.value, what+".labels."+label.key.Value).Text
+	}
+}
+
+// config reads expected values by cluster type and key.
+func (d *decoder) config(node *yaml.Node, what string) []Config {
+	if node == nil {
+		return nil
+	}
+	var all []Config
+	for _, clusterType := range d.fields(node, what) {
+		inner := what + "." + clusterType.key.Value
+		for _, f := range d.fields(clusterType.value, inner) {
+			c := Config{ClusterType: clusterType.key.Value, Key: f.key.Value, Position: d.at(f.key)}
+			switch {
+			case f.value.Kind != yaml.ScalarNode:
+				c.Structured = true
+				c.Value = d.yaml(f.value, inner+"."+c.Key)
+			case f.value.ShortTag() == "!!null":
+				c.Absent = true
+			default:
+				c.Value = f.value.Value
+			}
+			all = append(all, c)
+		}
+	}
+	return all
+}
+
+// yaml writes a map or a list. It is read first, for what it refers to by
+// aliases may lie outside of it.
+func (d *decoder) yaml(node *yaml.Node, what string) string {
+	var value any
+	err := node.Decode(&value)
+	if err == nil {
+		var text []byte
+		if text, err = yaml.Marshal(value); err == nil {
+			return string(text)
+		}
+	}
+	d.errorf(node, "", "%s cannot be read: %s", what, err)
+	return ""
+}
+
+// namesOnce reports tests of a file that have the same name.
+func (d *decoder) namesOnce(tests []Test) {
+	first := map[string]model.Position{}
+	for _, t := range tests {
+		if t.Name == "" {
+			continue
+		}
+		if at, found := first[t.Name]; found {
+			d.found = append(d.found, model.Diagnostic{
+				Severity: model.Error, Position: t.Position,
+				Message: fmt.Sprintf("a test named %q is already in line %d", t.Name, at.Line),
+				Hint:    "rename one of them",
+			})
+			continue
+		}
+		first[t.Name] = t.Position
+	}
+}

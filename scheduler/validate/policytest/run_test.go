@@ -1,0 +1,123 @@
+package policytest
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/kalypso-dev/kalypso/scheduler/model"
+	"github.com/kalypso-dev/kalypso/scheduler/plan"
+	"github.com/kalypso-dev/kalypso/scheduler/v1alpha1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+func whatever(env *model.Environment) *plan.Plan { return plan.New(env, nil) }
+
+// world has two cluster types, a policy for each of them, and a workload whose
+// one target lands on drone.
+func world() *model.Environment {
+	env := &model.Environment{
+		Name:         "dev",
+		ClusterTypes: make([]model.ClusterType, 2),
+		Policies:     make([]model.SchedulingPolicy, 2),
+		Configs:      make([]model.PlatformConfig, 1),
+		Workloads:    make([]model.Workload, 1),
+	}
+	env.ClusterTypes[0].Name, env.ClusterTypes[0].Labels = "drone", map[string]string{"edge": "true"}
+	env.ClusterTypes[1].Name, env.ClusterTypes[1].Labels = "large", map[string]string{"size": "large"}
+	for i, p := range []struct{ name, workspace, purpose, key, value string }{
+		{"edge-policy", "team", "test", "edge", "true"},
+		{"large-policy", "team", "load", "size", "large"},
+	} {
+		policy := &env.Policies[i]
+		policy.Name = p.name
+		policy.Spec.DeploymentTargetSelector.Workspace = p.workspace
+		policy.Spec.DeploymentTargetSelector.LabelSelector = metav1.LabelSelector{MatchLabels: map[string]string{"purpose": p.purpose}}
+		policy.Spec.ClusterTypeSelector.LabelSelector = metav1.LabelSelector{MatchLabels: map[string]string{p.key: p.value}}
+	}
+	env.Configs[0].Name = "all"
+	env.Configs[0].Spec.Data = map[string]string{"VERSION": "1.10", "PORTS": "- name: http\n  port: 80\n"}
+	env.Workloads[0].Name = "shop"
+	env.Workloads[0].Registration.Spec.Workspace = "team"
+	env.Workloads[0].Spec.DeploymentTargets = []v1alpha1.DeploymentTarget{
+		{Name: "test", Environment: "dev", Labels: map[string]string{"purpose": "test"}},
+	}
+	return env
+}
+
+// failures runs tests and returns what fails, with the reasons.
+func failures(t *testing.T, env *model.Environment, explain Explainer, text string) []string {
+	t.Helper()
+	tests, found := Load(file, []byte(text))
+	if len(found) > 0 {
+		t.Fatalf("diagnostics: %v", found)
+	}
+	got := []string{}
+	for _, r := range Run(tests, env, plan.New(env, nil), explain) {
+		for _, f := range r.Failures {
+			line := f.Message
+			if f.Reason != "" {
+				line += " | " + f.Reason
+			}
+			got = append(got, line)
+		}
+	}
+	return got
+}
+
+func TestRun(t *testing.T) {
+	for _, c := range []struct {
+		name, test string
+		want       []string
+	}{
+		{"all holds", "target: shop-test\n  on: [drone]\n  notOn: [large]\n  onlyOn: [drone]\n  config: {drone: {VERSION: 1.10, NONE: null}}", nil},
+		{"structured values are compared by what they hold", "target: shop-test\n  config: {drone: {PORTS: [{port: 80, name: http}]}}", nil},
+		{"a structured value differs", "target: shop-test\n  config: {drone: {PORTS: [{port: 81, name: http}]}}",
+			[]string{`PORTS is "- name: http\n  port: 80" on drone, not "- name: http\n  port: 81\n" | it comes from ConfigMap all ()`}},
+		{"text is compared as it is", "target: shop-test\n  config: {drone: {VERSION: 1.1}}", []string{`VERSION is "1.10" on drone, not "1.1" | it comes from ConfigMap all ()`}},
+		{"another environment's", "target: nobody\n  environment: stage\n  on: [drone]", nil},
+		{"hypothetical", "target: {workspace: team, labels: {purpose: load}}\n  onlyOn: [large]\n  config: {large: {VERSION: '1.10'}}", nil},
+		{"hypothetical, of an existing workload", "target: {workload: shop, name: other, workspace: team, labels: {purpose: test}}\n  onlyOn: [drone]", nil},
+		{"hypothetical, without workspace", "target: {labels: {purpose: load}}\n  on: [large]",
+			[]string{"the target is not on large | policy large-policy () comes nearest, but it wants workspace team, and the target's is none"}},
+		{"nowhere", "target: shop-test\n  onlyOn: []", []string{"shop-test is on drone | policy edge-policy () selects both"}},
+		{"the nearest policy has the fewest clauses that do not fit", "target: shop-test\n  on: [large]",
+			[]string{"shop-test is not on large | policy edge-policy () comes nearest, but it wants edge: true, and cluster type large has no edge"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			got := failures(t, world(), nil, "tests:\n- name: a\n  "+c.test+"\n")
+			if c.want == nil {
+				c.want = []string{}
+			}
+			if diff := cmp.Diff(c.want, got); diff != "" {
+				t.Errorf("failures (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestAnotherExplainer(t *testing.T) {
+	explain := func(env *model.Environment, target plan.Target, clusterType model.ClusterType) string {
+		return strings.Join([]string{env.Name, target.Name, target.Labels["purpose"], clusterType.Name}, " ")
+	}
+	got := failures(t, world(), explain, "tests:\n- name: a\n  target: shop-test\n  on: [large]\n")
+	if diff := cmp.Diff([]string{"shop-test is not on large | dev shop-test test large"}, got); diff != "" {
+		t.Errorf("failures (-want +got):\n%s", diff)
+	}
+}
+
+func TestBothPoliciesAreNamed(t *testing.T) {
+	env := world()
+	env.Policies[1].Spec.DeploymentTargetSelector = v1alpha1.DeploymentTargetSelector{}
+	env.Policies[1].Spec.ClusterTypeSelector = v1alpha1.ClusterTypeSelector{}
+	got := failures(t, env, nil, "tests:\n- name: a\n  target: shop-test\n  notOn: [drone]\n")
+	if diff := cmp.Diff([]string{"shop-test is on drone | policies edge-policy () and large-policy () select both"}, got); diff != "" {
+		t.Errorf("failures (-want +got):\n%s", diff)
+	}
+}
+
+func TestNearestPolicyWithoutPolicies(t *testing.T) {
+	if got := NearestPolicy(&model.Environment{}, plan.Target{}, model.ClusterType{}); got != "there are no policies" {
+		t.Errorf("explains with %q", got)
+	}
+}

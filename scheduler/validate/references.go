@@ -1,0 +1,81 @@
+package validate
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/kalypso-dev/kalypso/scheduler/v1alpha1"
+	"github.com/kalypso-dev/kalypso/scheduler/validate/clause"
+)
+
+// references reports what is written in repositories and leads nowhere.
+// Repositories and branches that cannot be read the model reports.
+func (e *examination) references() {
+	if e.NoGitOps {
+		e.report(e.noGitOps())
+	}
+	for _, s := range e.Trees {
+		e.emptyPath(s)
+	}
+	e.placeholders()
+}
+
+// noGitOps places the finding at the object that names the branch.
+func (e *examination) noGitOps() Finding {
+	ref := e.Model.GitOps
+	f := Finding{
+		Rule: MissingReference, Severity: Error, Position: e.branch(),
+		Message: fmt.Sprintf("repository %s or its branch %s is not there", ref.Repo, ref.Branch),
+		Hint:    "create the branch; pull requests with the generated manifests go there",
+	}
+	if d, ok := e.find(v1alpha1.KindGitOpsRepo, nil); ok {
+		f.Position = d.at("spec", "branch")
+	}
+	return f
+}
+
+// emptyPath reports a reference to a folder that holds no file.
+func (e *examination) emptyPath(s Source) {
+	folder := cleanFolder(s.Reference.Path)
+	if folder == "" {
+		return // what an empty repository lacks is reported by name
+	}
+	folders := map[string]bool{}
+	for file := range s.Tree.Files {
+		if within(file, folder) {
+			return
+		}
+		for i, c := range file {
+			if c == '/' {
+				folders[file[:i]] = true
+			}
+		}
+	}
+	f := Finding{
+		Rule: MissingReference, Severity: Error, Position: e.branch(),
+		Message: fmt.Sprintf("there is no folder %s in %s", folder, branchName(s.Reference.Repo, s.Reference.Branch)),
+		Hint:    clause.Suggest([]string{folder}, "folders are", slices.Sorted(maps.Keys(folders))),
+	}
+	if d, ok := e.find(v1alpha1.KindBaseRepo, func(d document) bool {
+		return scalar(d.node, "spec", "repo") == s.Reference.Repo && cleanFolder(scalar(d.node, "spec", "path")) == folder
+	}); ok {
+		f.Position = d.at("spec", "path")
+	}
+	e.report(f)
+}
+
+// find returns the first document of a kind in the environment's own branch.
+func (e *examination) find(kind string, like func(document) bool) (document, bool) {
+	for _, s := range e.Trees {
+		if !sameFolder(s.Reference, e.Model.ControlPlane) {
+			continue
+		}
+		for _, d := range documents(s, kind) {
+			if d.kind == kind && (like == nil || like(d)) {
+				return d, true
+			}
+		}
+	}
+	return document{}, false
+}

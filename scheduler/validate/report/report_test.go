@@ -1,0 +1,147 @@
+package report_test
+
+import (
+	"encoding/json"
+	"flag"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/kalypso-dev/kalypso/scheduler/model"
+	"github.com/kalypso-dev/kalypso/scheduler/model/modeltest"
+	"github.com/kalypso-dev/kalypso/scheduler/validate"
+	"github.com/kalypso-dev/kalypso/scheduler/validate/policytest"
+	"github.com/kalypso-dev/kalypso/scheduler/validate/report"
+	"github.com/kalypso-dev/kalypso/scheduler/validate/validatetest"
+	"github.com/rogpeppe/go-internal/txtar"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden files in testdata")
+
+// mistakes validates a world that has findings of all severities in several
+// repositories, silenced ones, and policy tests that pass and fail.
+func mistakes(t *testing.T) validate.Report {
+	t.Helper()
+	archive, err := os.ReadFile("../testdata/sound.txtar")
+	if err != nil {
+		t.Fatal(err)
+	}
+	world := modeltest.Parse(string(archive))
+	for _, rule := range []string{"policy-test", "unused-template", "duplicate-object", "invalid-schema", "missing-object"} {
+		changes, err := txtar.ParseFile("../testdata/rules/" + rule + ".txtar")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := validatetest.Change(world, changes, ""); err != nil {
+			t.Fatal(err)
+		}
+	}
+	in, err := validatetest.Input(world, "control")
+	if err != nil {
+		t.Fatal(err)
+	}
+	in.RunTests = true
+	return validate.Validate(in)
+}
+
+// golden compares a text with a file of testdata, or rewrites the file.
+func golden(t *testing.T, name string, got []byte) {
+	t.Helper()
+	file := "testdata/" + name
+	if *update {
+		if err := os.WriteFile(file, got, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatalf("%v; run go test -update to write it", err)
+	}
+	if diff := cmp.Diff(string(want), string(got)); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", name, diff)
+	}
+}
+
+func TestText(t *testing.T) {
+	golden(t, "report.txt", report.Text(mistakes(t), report.Look{}))
+}
+
+func TestTextWithALook(t *testing.T) {
+	r := validate.Report{Environments: []string{"dev"}, Findings: []validate.Finding{
+		{Rule: "a", Severity: validate.Warning, Position: model.Position{Repo: "r", Branch: "dev", File: "f.yaml", Line: 3}, Message: "first\nsecond", Hint: "hint", Environments: []string{"dev"}},
+		{Rule: "b", Severity: validate.Note, Position: model.Position{Repo: "r", Branch: "dev", File: "g.yaml"}, Message: "third",
+			Assignments: []validate.Assignment{{Environment: "dev", ClusterType: "c", Target: "t"}}},
+	}}
+	got := report.Text(r, report.Look{
+		Path:  func(p model.Position) string { return "/work/" + p.File },
+		Paint: func(s model.Severity, text string) string { return strings.ToUpper(text) + string(s[0]) },
+		Faint: func(text string) string { return "(" + text + ")" },
+	})
+	want := `(# r@dev)
+
+/work/f.yaml:3: WARNING:w first ([a])
+    second
+    hint
+
+/work/g.yaml: NOTE:n third ([b])
+    (concerns c/t)
+`
+	if diff := cmp.Diff(want, string(got)); diff != "" {
+		t.Errorf("text (-want +got):\n%s", diff)
+	}
+}
+
+func TestJSON(t *testing.T) {
+	r := mistakes(t)
+	got, err := report.JSON(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	golden(t, "report.json", got)
+	var d report.Document
+	if err := json.Unmarshal(got, &d); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(report.NewDocument(r), d); diff != "" {
+		t.Errorf("what is read is not what was written (-want +got):\n%s", diff)
+	}
+	s := d.Summary
+	if s.Errors+s.Warnings+s.Notes != len(d.Findings) || s.TestsPassed+s.TestsFailed != len(d.Tests) || s.Errors == 0 || s.Notes == 0 || s.TestsPassed == 0 || s.TestsFailed == 0 {
+		t.Errorf("summary %+v of %d findings and %d tests", s, len(d.Findings), len(d.Tests))
+	}
+}
+
+func TestNothingFoundIsAnEmptyList(t *testing.T) {
+	got, err := report.JSON(validate.Validate(validate.Input{}))
+	if err != nil || !strings.Contains(string(got), `"findings": []`) || !strings.Contains(string(got), `"environments": []`) {
+		t.Errorf("%s: %v", got, err)
+	}
+	if text := report.Text(validate.Report{}, report.Look{}); len(text) > 0 {
+		t.Errorf("text %q", text)
+	}
+}
+
+func TestSummary(t *testing.T) {
+	finding := func(severity model.Severity) validate.Finding { return validate.Finding{Severity: severity} }
+	passed, failed := policytest.Result{}, policytest.Result{Failures: []policytest.Failure{{}}}
+	for _, c := range []struct {
+		report validate.Report
+		want   string
+	}{
+		{validate.Report{}, "no findings in 0 environments"},
+		{validate.Report{Environments: []string{"dev"}, Suppressed: 2}, "no findings in 1 environment (dev); 2 silenced by comments"},
+		{validate.Report{
+			Environments: []string{"dev", "stage"},
+			Findings:     []validate.Finding{finding(validate.Note), finding(validate.Error), finding(validate.Error)},
+			Tests:        []policytest.Result{passed, failed, passed},
+		}, "2 errors, 1 note in 2 environments (dev, stage); 2 of 3 policy tests passed"},
+		{validate.Report{Environments: []string{"dev"}, Findings: []validate.Finding{finding(validate.Warning)}, Tests: []policytest.Result{failed}},
+			"1 warning in 1 environment (dev); 0 of 1 policy test passed"},
+	} {
+		if got := report.Summary(c.report); got != c.want {
+			t.Errorf("%q, want %q", got, c.want)
+		}
+	}
+}

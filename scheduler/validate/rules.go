@@ -1,0 +1,132 @@
+package validate
+
+import (
+	"slices"
+
+	"github.com/kalypso-dev/kalypso/scheduler/model"
+)
+
+// The IDs of rules. They are part of the contract: scripts and comments name
+// them.
+const (
+	AmbiguousName         = "ambiguous-name"
+	AppConfigKey          = "app-config-key"
+	DuplicateObject       = "duplicate-object"
+	EmptyConfig           = "empty-config"
+	EmptySelector         = "empty-selector"
+	ExposedTests          = "exposed-policy-tests"
+	FailedTest            = "policy-test"
+	InvalidConfig         = "invalid-config"
+	InvalidConfigKey      = "invalid-config-key"
+	InvalidField          = "invalid-field"
+	InvalidLabel          = "invalid-label"
+	InvalidModel          = "invalid-model"
+	InvalidName           = "invalid-name"
+	InvalidSchema         = "invalid-schema"
+	InvalidSelector       = "invalid-selector"
+	InvalidTest           = "invalid-policy-test"
+	InvalidValue          = "invalid-value"
+	InvalidYAML           = "invalid-yaml"
+	LongName              = "long-name"
+	MisplacedWorkload     = "misplaced-workload"
+	MissingField          = "missing-field"
+	MissingObject         = "missing-object"
+	MissingReference      = "missing-reference"
+	MissingTemplate       = "missing-template"
+	MissingWorkload       = "missing-workload"
+	NoClusterTypes        = "no-cluster-types"
+	NoTargets             = "no-deployment-targets"
+	NoEffect              = "no-effect"
+	NotKubernetes         = "not-kubernetes"
+	Placeholder           = "placeholder"
+	PolicyNoClusterType   = "policy-no-cluster-type"
+	PolicyNoTarget        = "policy-no-target"
+	RenderedTwice         = "rendered-twice"
+	SchemaKeyword         = "schema-keyword"
+	ShadowedConfig        = "shadowed-config"
+	SharedNamespace       = "shared-namespace"
+	TemplateError         = "template-error"
+	UnknownEnvironment    = "unknown-environment"
+	UnknownField          = "unknown-field"
+	UnknownKind           = "unknown-kind"
+	UnmatchedConfig       = "unmatched-config"
+	UnmatchedSchema       = "unmatched-schema"
+	UnscheduledTarget     = "unscheduled-target"
+	UnselectedClusterType = "unselected-cluster-type"
+	UnusedRegistration    = "unused-registration"
+	UnusedTemplate        = "unused-template"
+	WrongTemplate         = "wrong-template"
+)
+
+// Rule is one thing that is looked for.
+type Rule struct {
+	ID       string         `json:"id"`
+	Severity model.Severity `json:"severity"` // of most of its findings
+	Summary  string         `json:"summary"`  // what a finding says, in one sentence
+	Help     string         `json:"help"`     // why it matters and what to do
+}
+
+// Rules returns all rules, sorted by ID.
+func Rules() []Rule { return slices.Clone(rules) }
+
+var rules = []Rule{
+	{AmbiguousName, Error, "Two deployment targets have the same name.",
+		"A deployment target is called <workload>-<target>, and names may hold a dash too. Both would use one folder, so neither is generated. Rename one of the workloads or targets."},
+	{AppConfigKey, Warning, "A key of an azure-app-config ConfigMap is not of the form label.value.key.",
+		"Such a ConfigMap's keys carry their labels: pairs of label and value, then one name without dots. Any other key is left out."},
+	{DuplicateObject, Error, "An object is defined twice.",
+		"Only the first one counts, in order of branch before base and of the files' paths. Rename or remove one."},
+	{EmptyConfig, Note, "A platform ConfigMap has no data.", "It gives nothing to anybody. Fill or remove it."},
+	{EmptySelector, Warning, "A policy's selector is empty.",
+		"An empty selector selects everything, also what somebody will add next year. Where that is meant, say so by a comment: # kalypso:ignore empty-selector"},
+	{ExposedTests, Warning, "Flux can see a file of policy tests.",
+		"Policy tests are no Kubernetes objects. Where Flux applies the branch, as upstream's installation does, it fails on them. Write *.policytest.yaml into .sourceignore."},
+	{InvalidConfig, Error, "Composed configuration breaks a schema.",
+		"The assignment keeps its present manifests until its configuration satisfies all schemas. Provide the value in a ConfigMap labelled platform-config: \"true\" whose other labels match."},
+	{InvalidConfigKey, Warning, "A configuration key is none that Kubernetes takes.",
+		"The key ends in a ConfigMap on clusters. It may hold letters, digits, dots, dashes and underscores only."},
+	{InvalidField, Error, "A field's value has the wrong form.", "The object is left out. Types are not guessed: put text that looks like a number or a boolean in quotes."},
+	{InvalidLabel, Warning, "A label is none that Kubernetes takes.",
+		"Where the branch is applied to a cluster, as upstream's installation does, the API server refuses the object."},
+	{InvalidModel, Error, "The platform model has another mistake.", "See the message."},
+	{InvalidName, Error, "A name is none that Kubernetes takes.", "Names consist of lower-case letters, digits, dashes and dots, and begin and end with a letter or digit."},
+	{InvalidTest, Error, "A policy test is not as it must be.", "No test of the file counts. A misspelled expectation would be one that always holds, so unknown fields are errors."},
+	{InvalidSchema, Error, "A configuration schema is no JSON schema.", "Assignments that it applies to keep their present manifests. References to other documents are not followed."},
+	{InvalidSelector, Error, "A policy's selector cannot be used.", "The policy selects nothing. Operators are In, NotIn, Exists and DoesNotExist; only the first two take values."},
+	{InvalidValue, Error, "A field has a value that is not known.", "The object is left out. The hint says which values there are."},
+	{InvalidYAML, Error, "A file is no YAML.", "All its documents are left out. If it is no part of the platform model, name it in .sourceignore."},
+	{LongName, Error, "A computed name is too long.", "Names of deployment targets and namespaces are joined from several names, and Kubernetes takes 63 characters."},
+	{MisplacedWorkload, Warning, "A Workload lies in the control plane.", "Workloads are read from the folder that a WorkloadRegistration names. Move it there."},
+	{MissingField, Error, "A field is missing.", "The object is left out until it has the field."},
+	{MissingObject, Error, "An environment lacks an object that it must have.", "Every environment's branch has a BaseRepo named main and one GitOpsRepo."},
+	{MissingReference, Error, "A repository, branch, commit or folder is not there.", "What should come from there is missing from the plan. Check the spelling, or create it."},
+	{MissingTemplate, Error, "A cluster type names a template that does not exist.", "Nothing can be generated for the cluster type. Correct the name, or add the template to the base repository."},
+	{MissingWorkload, Error, "A registration points to a folder without a Workload.", "Put a Workload there, or correct the path."},
+	{NoClusterTypes, Warning, "An environment has no cluster types.", "Nothing can be scheduled there. Add a ClusterType to its branch."},
+	{NoTargets, Note, "An environment has no deployment targets.", "No registered workload asks for it, so that no rule can judge its policies."},
+	{NoEffect, Warning, "What was given on the command line is not used.", "A --workload names a registration that this environment does not have."},
+	{NotKubernetes, Warning, "A template makes a document that is no Kubernetes object.",
+		"A document needs apiVersion, kind and metadata.name. GitOps tools refuse a folder with any other document in it."},
+	{Placeholder, Warning, "A placeholder of the tutorials is still there.", "Replace YOUR_ORG by your organisation's name."},
+	{PolicyNoClusterType, Warning, "A policy matches no cluster type.", "It schedules nothing. The finding stands at the clause that fits no cluster type."},
+	{PolicyNoTarget, Warning, "A policy matches no deployment target.", "It schedules nothing. The finding stands at the clause that fits no deployment target."},
+	{FailedTest, Error, "A policy test fails.", "The policies do not do what the test says. The hint says why."},
+	{RenderedTwice, Warning, "Two deployment targets of a cluster type make the same object.",
+		"Flux refuses the whole cluster type's folder then, and other tools let one win. Let the template put the deployment target's name into the object's name."},
+	{SchemaKeyword, Warning, "A configuration schema has a misspelled keyword.", "JSON schema ignores keywords that it does not know, so the schema asks for less than it seems to."},
+	{ShadowedConfig, Note, "A configuration value never counts.", "ConfigMaps are merged in order of their names, and a later one overrides this value wherever it applies."},
+	{SharedNamespace, Warning, "Two assignments get the same namespace.",
+		"The value .Namespace is <environment>-<clusterType>-<deploymentTarget>, and names may hold a dash too. It matters as soon as a cluster follows both folders; where no template prints the value it is not reported."},
+	{TemplateError, Error, "A template does not parse, or fails for an assignment.", "The assignment keeps its present manifests until the template works for it."},
+	{UnknownEnvironment, Warning, "A deployment target is for an environment that does not exist.", "It is scheduled nowhere. Correct the name, or add an Environment."},
+	{UnknownField, Warning, "A field is not known.", "It is left out. In selectors it is an error, because a selector without its condition would select everything."},
+	{UnknownKind, Error, "A document's kind or version is not known.", "The document is left out."},
+	{UnmatchedConfig, Warning, "Platform configuration applies to nothing.", "Its labels fit no cluster type with any deployment target. The finding stands at the label that fits none."},
+	{UnmatchedSchema, Warning, "A ConfigSchema applies to nothing.", "Its labels fit no cluster type with any deployment target. The finding stands at the label that fits none."},
+	{UnscheduledTarget, Warning, "No policy schedules a deployment target.", "The application team asked for it and gets nothing. Add a policy whose selectors fit it."},
+	{UnselectedClusterType, Note, "No policy selects a cluster type.", "Nothing is scheduled there until one does."},
+	{UnusedRegistration, Warning, "A registered workload has no deployment target for any environment.", "It is scheduled nowhere. Correct the workload's environments, or remove the registration."},
+	{UnusedTemplate, Note, "No cluster type names a template.", "Remove it, or leave it for a cluster type to come."},
+	{WrongTemplate, Warning, "A cluster type uses a template for what it is not made for.",
+		"The template's type says which of an assignment's files it makes, and the field is for another one. Its result lies where another file belongs."},
+}

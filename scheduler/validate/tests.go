@@ -1,0 +1,82 @@
+package validate
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/kalypso-dev/kalypso/scheduler/model"
+	"github.com/kalypso-dev/kalypso/scheduler/validate/clause"
+	"github.com/kalypso-dev/kalypso/scheduler/validate/policytest"
+)
+
+// tests reads the policy tests of the environment's repositories, reports
+// files that are not as they must be, and runs the tests when asked to. A test
+// that fails is a finding too.
+func (e *examination) tests(run bool, explain policytest.Explainer) {
+	read := map[model.Position]bool{} // folders may lie in each other
+	for _, s := range e.Trees {
+		exposed := visible(s.Tree, s.Reference.Path, policytest.IsFile)
+		for _, file := range slices.Sorted(maps.Keys(s.Tree.Files)) {
+			if !policytest.IsFile(file) || !within(file, s.Reference.Path) {
+				continue
+			}
+			at := model.Position{Repo: s.Reference.Repo, Branch: s.Reference.Branch, File: file}
+			if read[at] {
+				continue
+			}
+			read[at] = true
+			if slices.Contains(exposed, file) {
+				e.report(Finding{
+					Rule: ExposedTests, Severity: Warning, Position: at,
+					Message: "Flux would try to apply this file of policy tests, and fail",
+					Hint:    "write *.policytest.yaml into " + ignoreFile,
+				})
+			}
+			tests, diagnostics := policytest.Load(at, s.Tree.Files[file])
+			for _, d := range diagnostics {
+				e.report(Finding{Rule: InvalidTest, Severity: Error, Position: d.Position, Message: d.Message, Hint: d.Hint})
+			}
+			e.wrongEnvironments(tests, s)
+			if run {
+				e.run(tests, explain)
+			}
+		}
+	}
+}
+
+// wrongEnvironments reports tests that will never be run: for an environment
+// that does not exist, or on the branch of another one.
+func (e *examination) wrongEnvironments(tests []policytest.Test, s Source) {
+	own := sameFolder(s.Reference, e.Model.ControlPlane)
+	for _, t := range tests {
+		name := t.Environment.Text
+		f := Finding{Rule: InvalidTest, Severity: Error, Position: t.Environment.Position}
+		switch {
+		case name == "" || name == e.Model.Name:
+			continue
+		case !e.exists(name):
+			f.Message = fmt.Sprintf("policy test %q is for environment %s, which does not exist", t.Name, name)
+			f.Hint = clause.Suggest([]string{name}, "environments are", e.known)
+		case own:
+			f.Message = fmt.Sprintf("policy test %q is for environment %s, and this is the branch of %s", t.Name, name, e.Model.Name)
+			f.Hint = "move it to that environment's branch, or to the base repository"
+		default:
+			continue
+		}
+		e.report(f)
+	}
+}
+
+func (e *examination) run(tests []policytest.Test, explain policytest.Explainer) {
+	for _, r := range policytest.Run(tests, e.Model, e.plan, explain) {
+		e.results = append(e.results, r)
+		for _, f := range r.Failures {
+			e.report(Finding{
+				Rule: FailedTest, Severity: Error, Position: f.Position,
+				Message: fmt.Sprintf("policy test %q fails: %s", r.Test.Name, f.Message),
+				Hint:    f.Reason,
+			})
+		}
+	}
+}

@@ -1,0 +1,78 @@
+package validate_test
+
+import (
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/kalypso-dev/kalypso/fixtures"
+	"github.com/kalypso-dev/kalypso/scheduler/model/modeltest"
+	"github.com/kalypso-dev/kalypso/scheduler/validate"
+	"github.com/kalypso-dev/kalypso/scheduler/validate/report"
+	"github.com/kalypso-dev/kalypso/scheduler/validate/validatetest"
+	"github.com/rogpeppe/go-internal/txtar"
+)
+
+// expectTutorial validates a tutorial's world and compares the findings, among
+// which there must be no error.
+func expectTutorial(t *testing.T, world *modeltest.World, controlPlane, file, section string) {
+	t.Helper()
+	in, err := validatetest.Input(world, controlPlane)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(in.Subjects) != 2 {
+		t.Fatalf("%d environments", len(in.Subjects))
+	}
+	r := validate.Validate(in)
+	if r.Reaches(validate.Error) {
+		t.Error("a tutorial has errors")
+	}
+	archive, err := txtar.ParseFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	expectSection(t, file, archive, section, report.Text(r, report.Look{}))
+}
+
+func TestHelloWorldTutorial(t *testing.T) {
+	const file = "testdata/worlds/hello-world.txtar"
+	dev, err := os.ReadFile("../plan/testdata/worlds/hello-world.txtar")
+	if err != nil {
+		t.Fatal(err)
+	}
+	world := modeltest.Parse(string(dev))
+	stage, err := txtar.ParseFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := validatetest.Change(world, stage, ""); err != nil {
+		t.Fatal(err)
+	}
+	expectTutorial(t, world, "control", file, "findings")
+}
+
+func TestBasicInferenceWorkshop(t *testing.T) {
+	const file = "testdata/worlds/basic-inference.txtar"
+	w, err := fixtures.Load("basic-inference", strings.TrimSuffix(modeltest.Forge, "/"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	world := modeltest.Parse("")
+	for _, repo := range w.Repositories {
+		for _, branch := range repo.Branches {
+			for path, content := range branch.Files {
+				world.Write(repo.Name, branch.Name, path, content)
+			}
+		}
+	}
+	expectTutorial(t, world, "kalypso-control-plane", file, "findings in the beginning")
+	steps, err := txtar.ParseFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := validatetest.Change(world, steps, ""); err != nil {
+		t.Fatal(err)
+	}
+	expectTutorial(t, world, "kalypso-control-plane", file, "findings in the end")
+}

@@ -1,0 +1,114 @@
+package validate
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/kalypso-dev/kalypso/scheduler/model"
+	"github.com/kalypso-dev/kalypso/scheduler/plan"
+	"github.com/kalypso-dev/kalypso/scheduler/validate/policytest"
+)
+
+// Input is a control plane to validate.
+type Input struct {
+	Known       []string           // the names of all environments, validated or not; none: unknown
+	Diagnostics []model.Diagnostic // about the Environment objects
+	Subjects    []Subject          // the environments to validate
+	RunTests    bool               // run policy tests, which are otherwise only read
+	Explain     policytest.Explainer
+}
+
+// Subject is one environment and what it was made from.
+type Subject struct {
+	Model *model.Environment
+	// Trees are the environment's branch and its base repositories, for what is
+	// no part of the model. Without them the rules about such things find
+	// nothing.
+	Trees []Source
+	// NoGitOps says that the GitOps branch was looked for and is not there.
+	NoGitOps bool
+}
+
+// Source is a repository that an environment was read from.
+type Source struct {
+	Reference model.Reference
+	Tree      *model.Tree
+}
+
+// Validate applies all rules. The same input gives the same report.
+func Validate(in Input) Report {
+	var all []*examination
+	var findings []Finding
+	for _, d := range in.Diagnostics {
+		findings = append(findings, fromDiagnostic(d, Finding{}))
+	}
+	known := in.Known
+	if slices.ContainsFunc(in.Diagnostics, func(d model.Diagnostic) bool { return d.Severity == Error }) {
+		known = nil // one that cannot be read may be missing among them
+	}
+	report := Report{Environments: []string{}}
+	for _, s := range in.Subjects {
+		e := examine(s, known)
+		e.tests(in.RunTests, in.Explain)
+		all = append(all, e)
+		findings = append(findings, e.findings...)
+		report.Environments = append(report.Environments, s.Model.Name)
+		report.Tests = append(report.Tests, e.results...)
+	}
+	slices.Sort(report.Environments)
+	slices.SortFunc(report.Tests, func(a, b policytest.Result) int {
+		return cmp.Or(model.ComparePositions(a.Test.Position, b.Test.Position), cmp.Compare(a.Environment, b.Environment))
+	})
+	findings = merge(findings, all)
+	report.Findings, report.Suppressed = suppress(findings, in.Subjects)
+	fingerprint(report.Findings)
+	return report
+}
+
+// examination is one environment while rules are applied to it.
+type examination struct {
+	Subject
+	known    []string // all environments; none: unknown
+	plan     *plan.Plan
+	objects  []object
+	findings []Finding
+	results  []policytest.Result
+}
+
+// examine applies the rules that look at one environment.
+func examine(s Subject, known []string) *examination {
+	e := &examination{Subject: s, known: known, plan: plan.New(s.Model, nil), objects: objectsOf(s.Model)}
+	for _, rule := range []func(){
+		e.diagnostics,
+		e.problems,
+		e.policies,
+		e.clusterTypes,
+		e.templates,
+		e.configs,
+		e.schemas,
+		e.workloads,
+		e.labels,
+		e.references,
+		e.rendered,
+	} {
+		rule()
+	}
+	return e
+}
+
+// report keeps a finding about this environment.
+func (e *examination) report(f Finding) {
+	f.Environments = []string{e.Model.Name}
+	e.findings = append(e.findings, f)
+}
+
+// branch is the place of what concerns the environment as a whole.
+func (e *examination) branch() model.Position {
+	ref := e.Model.ControlPlane
+	return model.Position{Repo: ref.Repo, Branch: ref.Branch, File: cleanFolder(ref.Path)}
+}
+
+// exists says whether there is, or may be, an environment of that name.
+func (e *examination) exists(environment string) bool {
+	return len(e.known) == 0 || slices.Contains(e.known, environment)
+}
