@@ -18,27 +18,21 @@ type skeletons struct {
 	byKey map[string]*skeleton
 }
 
-// unusable is known to be none, wanted is asked for the first time. Only what
-// is asked for again is worth the making.
-var unusable, wanted = &skeleton{}, &skeleton{}
+// unusable is known to be none.
+var unusable = &skeleton{}
 
 func (s *skeletons) get(key []byte) *skeleton {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	found := s.byKey[string(key)]
-	if found != nil {
-		return found
-	}
-	if s.byKey == nil || len(s.byKey) >= maxSkeletons {
-		s.byKey = map[string]*skeleton{}
-	}
-	s.byKey[string(key)] = wanted
-	return nil
+	return s.byKey[string(key)]
 }
 
 func (s *skeletons) put(key []byte, made *skeleton) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.byKey == nil || len(s.byKey) >= maxSkeletons {
+		s.byKey = map[string]*skeleton{}
+	}
 	s.byKey[string(key)] = made
 }
 
@@ -60,25 +54,27 @@ type subjectData struct {
 // file renders a template, in the quickest way that gives what rendering it
 // gives.
 func (w *worker) file(t *knownTemplate, data *subjectData) ([]byte, []Problem) {
-	s := w.find(t, data)
-	if s == wanted {
-		s = w.make(t, data)
-		w.skeletons.put(w.key, s)
-	}
-	if s != nil && s != unusable {
-		if content, ok := s.fill(w.values); ok {
-			return content, nil
+	if w.find(t, data) {
+		s := w.skeletons.get(w.key)
+		if s == nil {
+			s = w.make(t, data)
+			w.skeletons.put(w.key, s)
+		}
+		if s != unusable {
+			if content, ok := s.fill(w.values); ok {
+				return content, nil
+			}
 		}
 	}
 	text, problems := w.renderer.file(t.Template, data.renderData)
 	return []byte(text), problems
 }
 
-// find looks for a template's skeleton and fetches the values for its blanks.
-// It returns nil when there is none to be had.
-func (w *worker) find(t *knownTemplate, data *subjectData) *skeleton {
+// find puts together the key of a template's skeleton and the values for its
+// blanks. It returns false when there can be none.
+func (w *worker) find(t *knownTemplate, data *subjectData) bool {
 	if !t.form.known || len(t.form.printed) > maxBlanks || len(data.Namespace) > maxNamespace {
-		return nil
+		return false
 	}
 	key := binary.LittleEndian.AppendUint64(w.key[:0], uint64(t.id))
 	w.values = w.values[:0]
@@ -99,7 +95,7 @@ func (w *worker) find(t *knownTemplate, data *subjectData) *skeleton {
 			key = append(key, 3)
 			number(data.configuration)
 		default:
-			return nil
+			return false
 		}
 		w.values = append(w.values, value)
 	}
@@ -118,42 +114,37 @@ func (w *worker) find(t *knownTemplate, data *subjectData) *skeleton {
 		}
 	}
 	w.key = key
-	return w.skeletons.get(key)
+	return true
 }
 
 // make makes a template's skeleton for data like this.
 func (w *worker) make(t *knownTemplate, data *subjectData) *skeleton {
-	var results [2]string
-	var manifests []string // of the first
-	again := false
-	for i, mark := range blankMarks {
-		var places []place
-		var texts []string
-		for n, p := range t.form.printed {
-			if plainValue(w.values[n]) {
-				places = append(places, p)
-				texts = append(texts, blankText(mark, n))
-			}
+	var places []place
+	var texts []string
+	for n, p := range t.form.printed {
+		if plainValue(w.values[n]) {
+			places = append(places, p)
+			texts = append(texts, t.form.blank(n))
 		}
-		blank := data.with(places, texts)
-		text, problems := assemble(t.Template, func(manifest string) (string, error) {
-			out, err := w.renderer.once(manifest, blank)
-			if strings.Contains(out, "{{") {
-				again = true // with what a value asks for, not the template
-			}
-			if i == 0 {
-				manifests = append(manifests, out)
-			}
-			return out, err
-		})
-		if len(problems) > 0 || again {
-			return unusable
-		}
-		results[i] = text
 	}
-	s, ok := skeletonOf(results)
+	if data.mentions(t.form.mark) {
+		return unusable
+	}
+	blank := data.with(places, texts)
+	var manifests []string
+	again := false
+	text, problems := assemble(t.Template, func(manifest string) (string, error) {
+		out, err := w.renderer.once(manifest, blank)
+		again = again || strings.Contains(out, "{{") // what a value asks for, not the template
+		manifests = append(manifests, out)
+		return out, err
+	})
+	if len(problems) > 0 || again {
+		return unusable
+	}
+	s, ok := cut(text, t.form.mark)
 	if ok && t.Spec.ContentType != v1alpha1.ShellContent {
-		ok = s.inspect(manifests)
+		ok = s.inspect(manifests, t.form.mark)
 	}
 	if !ok {
 		return unusable

@@ -189,7 +189,8 @@ func (r *renderer) manifest(text string, data renderData, isYAML bool) (string, 
 }
 
 // checkNamespace finds namespaces whose names Kubernetes refuses. They are
-// joined from several names, so nobody sees their length before.
+// joined from several names, so nobody sees their length before, and those may
+// hold dots.
 func checkNamespace(documents []any, text string, data renderData) error {
 	const limit = validation.DNS1123LabelMaxLength
 	name := ""
@@ -202,7 +203,7 @@ func checkNamespace(documents []any, text string, data renderData) error {
 		if object["apiVersion"] != "v1" || object["kind"] != "Namespace" {
 			continue
 		}
-		if n, ok := metadata["name"].(string); ok && len(n) > limit {
+		if n, ok := metadata["name"].(string); ok && len(validation.IsDNS1123Label(n)) > 0 {
 			name = n
 		}
 	}
@@ -212,12 +213,22 @@ func checkNamespace(documents []any, text string, data renderData) error {
 	return &nameError{name: name}
 }
 
-// nameError reports a rendered name that is too long.
+// nameError reports a rendered name that Kubernetes refuses.
 type nameError struct{ name string }
 
 func (e *nameError) Error() string {
-	return fmt.Sprintf("the namespace's name %s has %d characters, %d is the limit",
-		e.name, len(e.name), validation.DNS1123LabelMaxLength)
+	const limit = validation.DNS1123LabelMaxLength
+	if len(e.name) > limit {
+		return fmt.Sprintf("the namespace's name %s has %d characters, %d is the limit", e.name, len(e.name), limit)
+	}
+	return fmt.Sprintf("the namespace's name %q is none that Kubernetes takes", e.name)
+}
+
+func (e *nameError) hint() string {
+	if len(e.name) > validation.DNS1123LabelMaxLength {
+		return "shorten the name of the workload, of its target or of the cluster type, or build the namespace from less"
+	}
+	return "it must consist of lower-case letters, digits and dashes, and begin and end with a letter or digit"
 }
 
 // templateProblem puts a rendering error at its line in the template's file.
@@ -229,7 +240,7 @@ func templateProblem(t model.Template, manifest int, err error) Problem {
 		Message:  fmt.Sprintf("template %s: %s", t.Name, err),
 	}
 	var failed *renderError
-	var tooLong *nameError
+	var refused *nameError
 	switch {
 	case errors.As(err, &failed):
 		problem.Hint = failed.hint
@@ -239,9 +250,9 @@ func templateProblem(t model.Template, manifest int, err error) Problem {
 		if failed.line > 0 {
 			problem.Message = fmt.Sprintf("template %s, line %d of manifest %d: %s", t.Name, failed.line, manifest+1, failed.message)
 		}
-	case errors.As(err, &tooLong):
+	case errors.As(err, &refused):
 		problem.Reason = InvalidName
-		problem.Hint = "shorten the name of the workload, of its target or of the cluster type, or build the namespace from less"
+		problem.Hint = refused.hint()
 	}
 	return problem
 }

@@ -51,12 +51,13 @@ type place struct {
 type form struct {
 	known   bool             // else anything may happen
 	used    [fieldCount]bool // more is done with the field than printing it
-	printed []place          // what is only printed, sorted; of no used field
+	printed []place          // what is only printed, once each; of no used field
+	mark    string           // see markOf
 }
 
 // formOf reads what a template's manifests do.
 func formOf(spec v1alpha1.TemplateSpec) form {
-	f := form{known: true}
+	f := form{known: true, mark: markOf(spec)}
 	for _, m := range spec.Manifests {
 		t, err := template.New(templateName).Funcs(functions).Parse(m.Text)
 		if err != nil || len(t.Templates()) > 1 {

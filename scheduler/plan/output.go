@@ -51,9 +51,12 @@ func (r *row) write(b *branch) {
 	r.others = append(r.others, about)
 	r.assignments = make([]Assignment, 0, len(r.cells))
 	r.wanted = make([][]file, 0, len(r.cells))
+	if len(present.targets) == 0 {
+		r.changes = slices.Grow(r.changes, maxFiles*len(r.cells))
+	}
+	paths := make([]string, 0, maxFiles*len(r.cells))
 	for i := range r.cells {
-		c := &r.cells[i]
-		r.assignment(c, b, present)
+		paths = r.assignment(&r.cells[i], b, present, paths)
 	}
 	r.leftovers(b, present, func(target string) bool {
 		_, planned := slices.BinarySearchFunc(r.cells, target, func(c cell, name string) int { return strings.Compare(c.target.Name, name) })
@@ -67,8 +70,9 @@ func compareChanges(a, b Change) int { return strings.Compare(a.Path, b.Path) }
 // assignment adds one assignment. The files of one that failed stay as they
 // are. So do those of one that would lose configuration while some of it cannot
 // be read, and of one that would change while nobody can say whether its
-// configuration is valid; both are worth a warning.
-func (r *row) assignment(c *cell, b *branch, f *folder) {
+// configuration is valid; both are worth a warning. The assignment's paths are
+// appended to those of the row.
+func (r *row) assignment(c *cell, b *branch, f *folder, paths []string) []string {
 	there, wanted := f.targets[c.target.Name], c.result.files
 	r.problems = append(r.problems, c.result.problems...)
 	switch {
@@ -89,13 +93,10 @@ func (r *row) assignment(c *cell, b *branch, f *folder) {
 		})
 	}
 	a := Assignment{ClusterType: r.clusterType.Name, Target: c.target.Name, Policies: c.policies, Config: c.result.config}
-	if len(wanted) > 0 {
-		a.Files = make([]string, len(wanted))
-	}
-	prefix := r.path + c.target.Name + "/"
-	for i, w := range wanted {
-		file := prefix + w.name
-		a.Files[i] = file
+	own := len(paths)
+	for _, w := range wanted {
+		file := r.path + c.target.Name + "/" + w.name
+		paths = append(paths, file)
 		old, found := findFile(there, w.name)
 		switch {
 		case !found:
@@ -109,8 +110,12 @@ func (r *row) assignment(c *cell, b *branch, f *folder) {
 			r.gone(b, f, c.target.Name, old, len(wanted) > 0)
 		}
 	}
+	if len(wanted) > 0 {
+		a.Files = paths[own:len(paths):len(paths)]
+	}
 	r.assignments = append(r.assignments, a)
 	r.wanted = append(r.wanted, wanted)
+	return paths
 }
 
 func sameFiles(a, b []file) bool {

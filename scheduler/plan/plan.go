@@ -38,12 +38,6 @@ func (s *state) plan() *Plan {
 	p.Problems = append(p.Problems, unassignedProblems(s)...)
 	p.Problems = append(p.Problems, namespaceTwins(s)...)
 	outputs := s.outputs()
-	assignments, changes := 0, 0
-	for _, o := range outputs {
-		assignments += len(o.assignments)
-		changes += len(o.changes)
-	}
-	p.Assignments = slices.Grow(p.Assignments, assignments)
 	var kept []string
 	for _, o := range outputs {
 		p.Problems = append(p.Problems, o.problems...)
@@ -55,17 +49,31 @@ func (s *state) plan() *Plan {
 	slices.SortFunc(p.Problems, compareProblems)
 	p.Problems = slices.Compact(p.Problems)
 	if s.env.GitOps.Repo != "" {
-		p.Changes = slices.Grow(p.Changes, changes)
-		for _, o := range outputs {
-			p.Changes = append(p.Changes, o.changes...)
-		}
+		p.Changes = concat(outputs, func(o *output) []Change { return o.changes })
 		p.files = func() map[string][]byte { return filesOf(outputs) }
 	}
-	slices.SortFunc(outputs, func(a, b *output) int { return strings.Compare(a.name, b.name) })
-	for _, o := range outputs {
-		p.Assignments = append(p.Assignments, o.assignments...)
-	}
+	byName := slices.SortedFunc(slices.Values(outputs), func(a, b *output) int { return strings.Compare(a.name, b.name) })
+	p.Assignments = concat(byName, func(o *output) []Assignment { return o.assignments })
 	return p
+}
+
+// concat puts lists together, of which a fleet has long ones.
+func concat[T any](outputs []*output, list func(*output) []T) []T {
+	ends := make([]int, len(outputs))
+	n := 0
+	for i, o := range outputs {
+		n += len(list(o))
+		ends[i] = n
+	}
+	if n == 0 {
+		return nil
+	}
+	all := make([]T, n)
+	inParallel(len(outputs), func(i int) {
+		part := list(outputs[i])
+		copy(all[ends[i]-len(part):], part)
+	})
+	return all
 }
 
 // outputs returns all folders that are wanted or were written before, in the

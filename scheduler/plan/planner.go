@@ -96,16 +96,18 @@ type job struct {
 // whatever cannot have changed.
 func (p *Planner) fill(now, old *state) map[string]*row {
 	changes := changesOf(now.configurations, old.configurations)
-	rows := make(map[string]*row, len(now.env.ClusterTypes))
+	clusterTypes := now.env.ClusterTypes
+	all, todo := make([]*row, len(clusterTypes)), make([][]job, len(clusterTypes))
+	inParallel(len(clusterTypes), func(i int) {
+		all[i], todo[i] = now.row(&clusterTypes[i], old.rows[clusterTypes[i].Name], old, changes)
+	})
+	rows := make(map[string]*row, len(clusterTypes))
 	var made []*row
 	var jobs []job
-	for i := range now.env.ClusterTypes {
-		clusterType := &now.env.ClusterTypes[i]
-		before := old.rows[clusterType.Name]
-		r, todo := now.row(clusterType, before, old, changes)
-		rows[clusterType.Name] = r
-		jobs = append(jobs, todo...)
-		if r != before {
+	for i, r := range all {
+		rows[r.clusterType.Name] = r
+		jobs = append(jobs, todo[i]...)
+		if r != old.rows[r.clusterType.Name] {
 			made = append(made, r)
 		}
 	}

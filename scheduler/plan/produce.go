@@ -5,6 +5,9 @@ import (
 	"strings"
 )
 
+// maxFiles is how many files an assignment has.
+const maxFiles = 3
+
 // maxNamespace is how long a namespace's name may be.
 const maxNamespace = 63
 
@@ -13,6 +16,8 @@ type result struct {
 	config   []ConfigValue
 	files    []file    // sorted by name
 	problems []Problem // errors; then files count for nothing
+
+	room [maxFiles]file // of files
 }
 
 // file is one of an assignment's files.
@@ -54,7 +59,7 @@ func (s *state) produce(w *worker, j job) {
 		target:        c.target.id,
 		configuration: conf.id,
 	}
-	r.files = make([]file, 0, len(j.row.uses))
+	r.files = r.room[:0]
 	for _, u := range j.row.uses {
 		content, problems := w.file(u.template, data)
 		r.problems = append(r.problems, problems...)

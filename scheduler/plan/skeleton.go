@@ -1,13 +1,15 @@
 package plan
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"io"
 	"maps"
-	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/kalypso-dev/kalypso/scheduler/v1alpha1"
 	"go.yaml.in/yaml/v3"
 	"k8s.io/apimachinery/pkg/util/validation"
 )
@@ -20,7 +22,7 @@ import (
 type skeleton struct {
 	pieces     []string    // the text between the blanks, one more than blanks
 	blanks     []int       // which of the form's places each blank is
-	namespaces []*skeleton // names of namespaces with blanks, whose length is to be checked
+	namespaces []*skeleton // names of namespaces, which are to be checked
 }
 
 // maxBlankValue is how long a value in a blank may be.
@@ -31,39 +33,81 @@ const maxBlankValue = 256
 // to YAML where it stands, in any style of scalar, and its first and last
 // characters belong to the scalar whatever surrounds them.
 func plainValue(s string) bool {
-	if s == "" || len(s) > maxBlankValue {
+	last := len(s) - 1
+	if last < 0 || last >= maxBlankValue || inScalar[s[last]] != always {
 		return false
 	}
-	for i := range len(s) {
-		c := s[i]
-		switch {
-		case 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || c == '/':
-		case i == 0 && strings.HasPrefix(s, "./") && len(s) > 2:
-		case i == 0 || i == len(s)-1:
-			return false
-		case c == '-' || c == '.' || c == '_' || c == '@' || c == '+' || c == '=' || c == '~':
-		case c == ':' && s[i+1] != ':':
-		default:
+	if inScalar[s[0]] != always && (last < 2 || s[:2] != "./") {
+		return false
+	}
+	for i := range last {
+		if inScalar[s[i]] == never || s[i] == ':' && s[i+1] == ':' {
 			return false
 		}
 	}
 	return true
 }
 
+// Where a character may stand in a plain value.
+const (
+	never  = iota
+	inside // not at its ends
+	always
+)
+
+var inScalar = func() (t [256]byte) {
+	for c := range t {
+		switch {
+		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9', c == '/':
+			t[c] = always
+		case strings.IndexByte("-._@+=~:", byte(c)) >= 0:
+			t[c] = inside
+		}
+	}
+	return t
+}()
+
 // fill puts values into the blanks. It returns false when the result needs a
 // check that the skeleton cannot answer for.
 func (s *skeleton) fill(values []string) ([]byte, bool) {
 	for _, n := range s.namespaces {
-		if n.length(values) > validation.DNS1123LabelMaxLength {
+		if !n.isLabel(values) {
 			return nil, false
 		}
 	}
-	out := make([]byte, 0, s.length(values))
+	size := s.length(values)
+	if size > maxOutput {
+		return nil, false
+	}
+	out := make([]byte, 0, size)
 	for i, blank := range s.blanks {
 		out = append(out, s.pieces[i]...)
 		out = append(out, values[blank]...)
 	}
 	return append(out, s.pieces[len(s.blanks)]...), true
+}
+
+// isLabel says whether the text with these values is a name for a namespace.
+func (s *skeleton) isLabel(values []string) bool {
+	n, last := 0, byte('-')
+	for i := range s.pieces {
+		parts := [2]string{s.pieces[i]}
+		if i < len(s.blanks) {
+			parts[1] = values[s.blanks[i]]
+		}
+		for _, part := range parts {
+			for j := range len(part) {
+				c := part[j]
+				alphanumeric := 'a' <= c && c <= 'z' || '0' <= c && c <= '9'
+				if !alphanumeric && (c != '-' || n == 0) {
+					return false
+				}
+				last = c
+				n++
+			}
+		}
+	}
+	return last != '-' && n <= validation.DNS1123LabelMaxLength
 }
 
 func (s *skeleton) length(values []string) int {
@@ -77,13 +121,20 @@ func (s *skeleton) length(values []string) int {
 	return n
 }
 
-// The texts that stand for blanks while a skeleton is made: a mark, the blank's
-// number, and a letter. Two different marks tell a blank from a text of the
-// data that happens to look like one.
-var blankMarks = [2]string{"kalypsoBlankA", "kalypsoBlankB"}
+// A blank is a text of its own while a skeleton is made: a mark that nothing
+// else can hold by chance, for it is made from a digest of the template; the
+// blank's number; and a letter.
 
-// blankText is such a text.
-func blankText(mark string, n int) string { return mark + strconv.Itoa(100+n) + "x" }
+// markOf returns the mark for a template's blanks.
+func markOf(spec v1alpha1.TemplateSpec) string {
+	h := sha256.New()
+	for _, m := range spec.Manifests {
+		io.WriteString(h, m.Text)
+	}
+	return "kalypsoBlank" + hex.EncodeToString(h.Sum(nil)[:8])
+}
+
+func (f *form) blank(n int) string { return f.mark + strconv.Itoa(100+n) + "x" }
 
 // maxBlanks is how many blanks a template may have.
 const maxBlanks = 900
@@ -109,24 +160,10 @@ func cut(text, mark string) (*skeleton, bool) {
 	}
 }
 
-// skeletonOf cuts the two results of rendering with the two marks. It returns
-// false when they are not the same text around the same blanks.
-func skeletonOf(results [2]string) (*skeleton, bool) {
-	s, ok := cut(results[0], blankMarks[0])
-	other, ok2 := cut(results[1], blankMarks[1])
-	if !ok || !ok2 || !slices.Equal(s.pieces, other.pieces) || !slices.Equal(s.blanks, other.blanks) {
-		return nil, false
-	}
-	if len(results[0])+len(s.blanks)*maxBlankValue > maxOutput {
-		return nil, false
-	}
-	return s, true
-}
-
 // inspect makes sure that the manifests are YAML whatever is in their blanks:
 // each blank lies in a scalar that is a value, or in a comment. It notes the
 // names of namespaces.
-func (s *skeleton) inspect(manifests []string) bool {
+func (s *skeleton) inspect(manifests []string, mark string) bool {
 	for _, piece := range s.pieces[:len(s.blanks)] {
 		if strings.HasSuffix(piece, `\`) {
 			return false
@@ -134,7 +171,7 @@ func (s *skeleton) inspect(manifests []string) bool {
 	}
 	found := 0
 	for _, text := range manifests {
-		n, ok := s.inspectManifest(text)
+		n, ok := s.inspectManifest(text, mark)
 		if !ok {
 			return false
 		}
@@ -144,7 +181,7 @@ func (s *skeleton) inspect(manifests []string) bool {
 }
 
 // inspectManifest returns how many blanks a manifest has.
-func (s *skeleton) inspectManifest(text string) (int, bool) {
+func (s *skeleton) inspectManifest(text, mark string) (int, bool) {
 	found := 0
 	decoder := yaml.NewDecoder(strings.NewReader(text))
 	for {
@@ -152,14 +189,14 @@ func (s *skeleton) inspectManifest(text string) (int, bool) {
 		if err := decoder.Decode(&document); err != nil {
 			return found, errors.Is(err, io.EOF)
 		}
-		n, ok := countBlanks(&document)
+		n, ok := countBlanks(&document, mark)
 		var value any
 		if !ok || document.Decode(&value) != nil {
 			return 0, false
 		}
 		found += n
 		for _, root := range document.Content {
-			if !s.inspectObject(root) {
+			if !s.inspectObject(root, mark) {
 				return 0, false
 			}
 		}
@@ -168,12 +205,12 @@ func (s *skeleton) inspectManifest(text string) (int, bool) {
 
 // inspectObject notes the name of a namespace. Whether it is one must be
 // certain.
-func (s *skeleton) inspectObject(root *yaml.Node) bool {
+func (s *skeleton) inspectObject(root *yaml.Node, mark string) bool {
 	kind := scalar(root, "kind")
-	if strings.Contains(kind, blankMarks[0]) {
+	if strings.Contains(kind, mark) {
 		return false
 	}
-	name, ok := cut(scalar(root, "metadata", "name"), blankMarks[0])
+	name, ok := cut(scalar(root, "metadata", "name"), mark)
 	if ok && kind == "Namespace" {
 		s.namespaces = append(s.namespaces, name)
 	}
@@ -182,8 +219,8 @@ func (s *skeleton) inspectObject(root *yaml.Node) bool {
 
 // countBlanks counts the blanks in the values and comments of a node. It
 // returns false when a blank is anywhere else.
-func countBlanks(node *yaml.Node) (int, bool) {
-	count := func(text string) int { return strings.Count(text, blankMarks[0]) }
+func countBlanks(node *yaml.Node, mark string) (int, bool) {
+	count := func(text string) int { return strings.Count(text, mark) }
 	n := count(node.HeadComment) + count(node.LineComment) + count(node.FootComment)
 	switch {
 	case node.Kind == yaml.AliasNode, count(node.Anchor) > 0, count(node.Tag) > 0:
@@ -196,7 +233,7 @@ func countBlanks(node *yaml.Node) (int, bool) {
 		return n + blanks, true
 	}
 	for i, child := range node.Content {
-		m, ok := countBlanks(child)
+		m, ok := countBlanks(child, mark)
 		isKey := node.Kind == yaml.MappingNode && i%2 == 0
 		if !ok || isKey && m > count(child.HeadComment)+count(child.LineComment)+count(child.FootComment) {
 			return 0, false
@@ -252,6 +289,45 @@ func (d *renderData) lookUp(p place) (string, bool) {
 		return value, ok
 	}
 	return "", false
+}
+
+// mentions says whether any text of the data holds another.
+func (d *renderData) mentions(text string) bool {
+	for _, s := range []string{d.DeploymentTargetName, d.Namespace, d.Environment, d.Workspace, d.Workload, d.ClusterType} {
+		if strings.Contains(s, text) {
+			return true
+		}
+	}
+	for _, m := range []map[string]string{d.Labels, d.Manifests} {
+		for key, value := range m {
+			if strings.Contains(key, text) || strings.Contains(value, text) {
+				return true
+			}
+		}
+	}
+	return valueMentions(d.ConfigData, text)
+}
+
+func valueMentions(value any, text string) bool {
+	switch v := value.(type) {
+	case string:
+		return strings.Contains(v, text)
+	case literal:
+		return strings.Contains(string(v), text)
+	case map[string]any:
+		for key, element := range v {
+			if strings.Contains(key, text) || valueMentions(element, text) {
+				return true
+			}
+		}
+	case []any:
+		for _, element := range v {
+			if valueMentions(element, text) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // with returns the data with other texts in some places.

@@ -18,7 +18,7 @@ const (
 // target is a deployment target with all that planning needs of it.
 type target struct {
 	Target
-	id        int64 // no other target of the planner has it
+	id        int64 // from 1; no other target of the planner has it
 	manifests map[string]string
 	schemas   []schema
 	twins     []model.Position // other targets with the same name
@@ -55,19 +55,26 @@ func targetsOf(env *model.Environment) []*target {
 // can say whose files lie in the folder of that name: all of them are marked.
 func (s *targetSet) next(env *model.Environment, id func() int64) *targetSet {
 	n := &targetSet{byWorkload: make(map[string]given, len(env.Workloads)), sorted: make([]*target, 0, len(env.Workloads))}
-	for i := range env.Workloads {
-		workload := &env.Workloads[i]
-		g := given{workload: workload}
+	all := make([]given, len(env.Workloads))
+	inParallel(len(all), func(i int) {
+		all[i].workload = &env.Workloads[i]
 		if s != nil {
-			if old, ok := s.byWorkload[workload.Name]; ok && sameWorkload(old.workload, workload) {
-				g.targets = old.targets
+			if old, ok := s.byWorkload[all[i].workload.Name]; ok && sameWorkload(old.workload, all[i].workload) {
+				all[i].targets = old.targets
 			}
 		}
-		if g.targets == nil {
-			g.targets = targetsFrom(workload, env.Name, id)
+		if all[i].targets == nil {
+			all[i].targets = targetsFrom(all[i].workload, env.Name)
 		}
-		n.byWorkload[workload.Name] = g
+	})
+	for _, g := range all {
+		n.byWorkload[g.workload.Name] = g
 		n.sorted = append(n.sorted, g.targets...)
+		for _, t := range g.targets {
+			if t.id == 0 {
+				t.id = id()
+			}
+		}
 	}
 	slices.SortFunc(n.sorted, func(a, b *target) int {
 		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Workload, b.Workload), model.ComparePositions(a.Position, b.Position))
@@ -81,7 +88,7 @@ func sameWorkload(a, b *model.Workload) bool {
 }
 
 // targetsFrom returns a workload's targets for an environment.
-func targetsFrom(workload *model.Workload, environment string, id func() int64) []*target {
+func targetsFrom(workload *model.Workload, environment string) []*target {
 	targets := []*target{}
 	for i, spec := range workload.Spec.DeploymentTargets {
 		if spec.Environment != environment {
@@ -94,7 +101,6 @@ func targetsFrom(workload *model.Workload, environment string, id func() int64) 
 		labels[workloadLabel] = workload.Name
 		labels[workspaceLabel] = workload.Registration.Spec.Workspace
 		t := &target{
-			id: id(),
 			Target: Target{
 				Name:      workload.Name + "-" + spec.Name,
 				Workload:  workload.Name,

@@ -45,11 +45,22 @@ var commitOf = regexp.MustCompile(`COMMIT\(([^@()]+)@([^@()]+)\)`)
 // Add writes the files of an archive, one after the other, to what is there.
 // "COMMIT(repository@branch)" in a file becomes that branch's commit.
 func (w *World) Add(files ...txtar.File) {
+	pending := map[string]map[string][]byte{} // by branch, then by path
+	flush := func() {
+		for key, content := range pending {
+			repo, branch, _ := strings.Cut(key, "@")
+			w.write(repo, branch, content)
+		}
+		clear(pending)
+	}
 	for _, file := range files {
 		repo, rest, ok := strings.Cut(file.Name, "@")
 		branch, path, _ := strings.Cut(rest, "/")
 		if !ok || branch == "" {
 			panic("modeltest: no repository@branch in " + file.Name)
+		}
+		if commitOf.Match(file.Data) {
+			flush()
 		}
 		content := commitOf.ReplaceAllFunc(file.Data, func(match []byte) []byte {
 			names := commitOf.FindSubmatch(match)
@@ -59,8 +70,15 @@ func (w *World) Add(files ...txtar.File) {
 			}
 			return []byte(tree.Commit)
 		})
-		w.Write(repo, branch, path, content)
+		key := repo + "@" + branch
+		if pending[key] == nil {
+			pending[key] = map[string][]byte{}
+		}
+		if path != "" {
+			pending[key][path] = content
+		}
 	}
+	flush()
 }
 
 // Branches lists the branches there are as "repository@branch", sorted.
@@ -73,16 +91,21 @@ func (w *World) Branches() []string {
 // Write puts a file on a branch, which it creates. An empty path creates the
 // branch only.
 func (w *World) Write(repo, branch, path string, content []byte) {
+	files := map[string][]byte{}
+	if path != "" {
+		files[path] = content
+	}
+	w.write(repo, branch, files)
+}
+
+func (w *World) write(repo, branch string, files map[string][]byte) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	key := repo + "@" + branch
 	tree := &model.Tree{Repo: Forge + repo, Branch: branch, Files: map[string][]byte{}}
-	if old := w.trees[key]; old != nil {
+	if old := w.trees[repo+"@"+branch]; old != nil {
 		maps.Copy(tree.Files, old.Files)
 	}
-	if path != "" {
-		tree.Files[path] = content
-	}
+	maps.Copy(tree.Files, files)
 	w.keep(repo, tree)
 }
 
