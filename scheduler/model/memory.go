@@ -33,27 +33,29 @@ func (l *Loader) Load(ctx context.Context, r Reader, name string, controlPlane R
 	if err := loading.load(ctx); err != nil {
 		return nil, fmt.Errorf("loading environment %s: %w", name, err)
 	}
-	now.last = nil
-	l.last = now
+	l.last = &memory{folders: now.folders}
 	return loading.env, nil
 }
 
 // memory is what one load has parsed, and what the load before it had.
 type memory struct {
-	last    *memory              // nil when there was none
-	folders map[Position]folder  // by position without line
-	files   map[Position]*parsed // by position without line
+	last    map[folderKey]folder
+	folders map[folderKey]folder
 }
+
+type folderKey struct{ repo, branch, path string }
 
 // folder is a folder of a tree and all files in it that may hold documents.
 type folder struct {
-	tree  *Tree
-	files []*parsed
+	commit string
+	size   int               // of the tree, in files
+	tree   map[string][]byte // only where there is no commit: a tree may be large
+	files  []*parsed         // sorted by path
 }
 
 // parsed is a file's content and what it parses to.
 type parsed struct {
-	position  Position
+	path      string
 	content   []byte
 	documents []document
 	findings  findings
@@ -63,29 +65,26 @@ func newMemory(last *memory) *memory {
 	if last == nil {
 		last = &memory{}
 	}
-	return &memory{
-		last:    last,
-		folders: make(map[Position]folder, len(last.folders)),
-		files:   make(map[Position]*parsed, len(last.files)),
-	}
+	return &memory{last: last.folders, folders: make(map[folderKey]folder, len(last.folders))}
 }
 
 // documents returns the documents of the files at or below a folder, in order
 // of path and line. Whatever is wrong goes to findings.
 func (m *memory) documents(tree *Tree, path string, findings *findings) []document {
-	at := Position{Repo: tree.Repo, Branch: tree.Branch, File: path}
-	f := folder{tree: tree}
-	if old, found := m.last.folders[at]; found && sameTree(old.tree, tree) {
-		f.files = old.files
-		for _, p := range f.files {
-			m.files[p.position] = p
-		}
-	} else {
-		for _, file := range modelFiles(tree, path) {
-			f.files = append(f.files, m.parse(Position{Repo: tree.Repo, Branch: tree.Branch, File: file}, tree.Files[file]))
-		}
+	key := folderKey{tree.Repo, tree.Branch, path}
+	old := m.last[key]
+	f := folder{commit: tree.Commit, size: len(tree.Files), files: old.files}
+	if f.commit == "" {
+		f.tree = tree.Files
 	}
-	m.folders[at] = f
+	if !f.same(old) {
+		f.files = parsedFiles(tree, path, old.files)
+	}
+	m.folders[key] = f
+	if len(f.files) == 1 {
+		findings.join(f.files[0].findings)
+		return f.files[0].documents
+	}
 	var all []document
 	for _, p := range f.files {
 		findings.join(p.findings)
@@ -94,25 +93,33 @@ func (m *memory) documents(tree *Tree, path string, findings *findings) []docume
 	return all
 }
 
-// sameTree says whether two trees of a repository are of one commit, or even
-// hold the same files in memory.
-func sameTree(a, b *Tree) bool {
-	return a.Commit != "" && a.Commit == b.Commit && len(a.Files) == len(b.Files) ||
-		reflect.ValueOf(a.Files).Pointer() == reflect.ValueOf(b.Files).Pointer()
+// parsedFiles reads the files of a folder. Those whose content is known are
+// taken from what was there before.
+func parsedFiles(tree *Tree, path string, before []*parsed) []*parsed {
+	names := modelFiles(tree, path)
+	files := make([]*parsed, len(names))
+	for i, name := range names {
+		for len(before) > 0 && before[0].path < name {
+			before = before[1:]
+		}
+		content := tree.Files[name]
+		if len(before) > 0 && before[0].path == name && bytes.Equal(before[0].content, content) {
+			files[i] = before[0]
+			continue
+		}
+		files[i] = &parsed{path: name, content: content}
+		files[i].documents = documentsOf(Position{Repo: tree.Repo, Branch: tree.Branch, File: name}, content, &files[i].findings)
+	}
+	return files
 }
 
-// parse reads a file, unless it has been read already.
-func (m *memory) parse(position Position, content []byte) *parsed {
-	for _, known := range []*parsed{m.files[position], m.last.files[position]} {
-		if known != nil && bytes.Equal(known.content, content) {
-			m.files[position] = known
-			return known
-		}
+// same says whether two folders are of one commit, or even hold the same files
+// in memory.
+func (f folder) same(other folder) bool {
+	if f.commit != "" || other.commit != "" {
+		return f.commit == other.commit && f.size == other.size
 	}
-	p := &parsed{position: position, content: content}
-	p.documents = documentsOf(position, content, &p.findings)
-	m.files[position] = p
-	return p
+	return f.tree != nil && reflect.ValueOf(f.tree).Pointer() == reflect.ValueOf(other.tree).Pointer()
 }
 
 // outcome is what became of a document.

@@ -30,9 +30,9 @@ func (s *state) plan() *Plan {
 	if s.branch.tree != nil {
 		p.GitOpsHead = s.branch.tree.Commit
 	}
-	p.Targets = make([]Target, 0, len(s.targets.sorted))
-	for _, t := range s.targets.sorted {
-		p.Targets = append(p.Targets, t.Target)
+	if all := s.targets.sorted; len(all) > 0 {
+		p.Targets = make([]Target, len(all))
+		inParallel(len(all), func(i int) { p.Targets[i] = all[i].Target })
 	}
 	p.Problems = append(p.Problems, modelProblems(s.env.Diagnostics)...)
 	p.Problems = append(p.Problems, unassignedProblems(s)...)

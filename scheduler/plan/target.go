@@ -34,6 +34,7 @@ type target struct {
 // has given.
 type targetSet struct {
 	sorted     []*target
+	twins      bool // some share a name
 	byWorkload map[string]given
 }
 
@@ -41,6 +42,7 @@ type targetSet struct {
 type given struct {
 	workload *model.Workload
 	targets  []*target
+	changed  bool // since the set before
 }
 
 func targetsOf(env *model.Environment) []*target {
@@ -64,7 +66,7 @@ func (s *targetSet) next(env *model.Environment, id func() int64) *targetSet {
 			}
 		}
 		if all[i].targets == nil {
-			all[i].targets = targetsFrom(all[i].workload, env.Name)
+			all[i].targets, all[i].changed = targetsFrom(all[i].workload, env.Name), true
 		}
 	})
 	for _, g := range all {
@@ -76,11 +78,58 @@ func (s *targetSet) next(env *model.Environment, id func() int64) *targetSet {
 			}
 		}
 	}
-	slices.SortFunc(n.sorted, func(a, b *target) int {
-		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Workload, b.Workload), model.ComparePositions(a.Position, b.Position))
-	})
-	markTwins(n.sorted)
+	if s != nil && s.replace(n) {
+		return n
+	}
+	slices.SortFunc(n.sorted, compareTargets)
+	n.twins = markTwins(n.sorted)
 	return n
+}
+
+func compareTargets(a, b *target) int {
+	return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Workload, b.Workload), model.ComparePositions(a.Position, b.Position))
+}
+
+// replace sorts the targets of the next set by taking from this one those that
+// are gone and putting in those that are new. It returns false where sorting is
+// simpler.
+func (s *targetSet) replace(n *targetSet) bool {
+	const few = 100
+	gone, added := map[*target]bool{}, []*target(nil)
+	for name, g := range s.byWorkload {
+		if other, stays := n.byWorkload[name]; !stays || other.changed {
+			for _, t := range g.targets {
+				gone[t] = true
+			}
+		}
+	}
+	for _, g := range n.byWorkload {
+		if g.changed {
+			added = append(added, g.targets...)
+		}
+	}
+	if s.twins || len(gone)+len(added) > few {
+		return false
+	}
+	if len(gone)+len(added) == 0 {
+		n.sorted = s.sorted
+		return true
+	}
+	sorted := make([]*target, 0, len(n.sorted))
+	for _, t := range s.sorted {
+		if !gone[t] {
+			sorted = append(sorted, t)
+		}
+	}
+	for _, t := range added {
+		i, found := slices.BinarySearchFunc(sorted, t.Name, func(other *target, name string) int { return cmp.Compare(other.Name, name) })
+		if found {
+			return false
+		}
+		sorted = slices.Insert(sorted, i, t)
+	}
+	n.sorted = sorted
+	return true
 }
 
 func sameWorkload(a, b *model.Workload) bool {
@@ -127,14 +176,17 @@ func targetsFrom(workload *model.Workload, environment string) []*target {
 	return targets
 }
 
-// markTwins replaces targets that share a name by copies that know each other.
-func markTwins(sorted []*target) {
+// markTwins replaces targets that share a name by copies that know each other,
+// and says whether there are any.
+func markTwins(sorted []*target) (found bool) {
 	for first := 0; first < len(sorted); {
 		end := first + 1
 		for end < len(sorted) && sorted[end].Name == sorted[first].Name {
 			end++
 		}
-		if group := slices.Clone(sorted[first:end]); len(group) > 1 {
+		if end > first+1 {
+			group := slices.Clone(sorted[first:end])
+			found = true
 			for i := range group {
 				marked := *group[i]
 				for j, other := range group {
@@ -147,4 +199,5 @@ func markTwins(sorted []*target) {
 		}
 		first = end
 	}
+	return found
 }
