@@ -25,7 +25,16 @@ test: build ## unit tests, then the built binary end to end
 .PHONY: bench
 bench: build ## figures of the sandbox and of the scheduler's core, with the machine's facts
 	$(GO) run ./e2e/bench -kalypso bin/kalypso
-	$(GO) test -run '^$$' -bench . -benchmem ./scheduler/...
+	$(GO) test -run '^$$' -bench . -benchmem -benchtime 5x -timeout 30m ./scheduler/...
+
+# Two at a time, with one worker each: a fuzz target that waits for another
+# finds nothing.
+FUZZTIME ?= 60s
+.PHONY: fuzz
+fuzz: ## every fuzz target of the scheduler for a while
+	@for p in $$($(GO) list ./scheduler/...); do \
+	  $(GO) test -list '^Fuzz' $$p | sed -n "s|^Fuzz.*|$$p &|p"; \
+	done | xargs -P 2 -L 1 sh -c 'out=$$($(GO) test -run "^$$" -fuzz "^$$1\$$" -fuzztime $(FUZZTIME) -parallel 1 $$0 2>&1) && echo "ok    $$1" || { echo "FAIL  $$1"; echo "$$out"; exit 255; }'
 
 .PHONY: lint
 lint: $(GOLANGCI_LINT) ## the import rules of the house, and the usual mistakes
