@@ -58,10 +58,21 @@ func (r *row) write(b *branch) {
 	for i := range r.cells {
 		paths = r.assignment(&r.cells[i], b, present, paths)
 	}
-	r.leftovers(b, present, func(target string) bool {
-		_, planned := slices.BinarySearchFunc(r.cells, target, func(c cell, name string) int { return strings.Compare(c.target.Name, name) })
-		return planned
-	})
+	planned := func(target string) bool {
+		_, found := r.cell(target)
+		return found
+	}
+	r.leftovers(b, present, planned)
+	if strangers := present.strangers(planned); len(strangers) > 0 {
+		r.problems = append(r.problems, Problem{
+			Reason:   Held,
+			Severity: model.Warning,
+			Position: b.place,
+			Message: fmt.Sprintf("%s stays: %s%s does not say that the folder is the scheduler's",
+				strings.Join(strangers, ", "), r.path, readmeName),
+			Hint: fmt.Sprintf("remove what is left over by hand, or remove %s: it is written anew, and then the rest goes", readmeName),
+		})
+	}
 	slices.SortFunc(r.changes, compareChanges)
 }
 
@@ -160,6 +171,19 @@ func (o *output) leftovers(b *branch, f *folder, planned func(target string) boo
 			o.gone(b, f, target, old, false)
 		}
 	}
+}
+
+// strangers are targets that nobody has planned in a folder that may be
+// people's.
+func (f *folder) strangers(planned func(target string) bool) []string {
+	var strangers []string
+	for target := range f.targets {
+		if !f.ours && !planned(target) {
+			strangers = append(strangers, target)
+		}
+	}
+	slices.Sort(strangers)
+	return strangers
 }
 
 // unplanned is the output of a folder whose cluster type is not there.
