@@ -226,6 +226,9 @@ func Down(ctx context.Context, h Home, remove bool, progress func([]supervisor.S
 	if err != nil {
 		return stopped, err
 	}
+	if _, err := UnmergeKubeconfig(h); err != nil {
+		return stopped, fmt.Errorf("take the contexts out of the kubeconfig: %w", err)
+	}
 	if !remove {
 		return stopped, nil
 	}

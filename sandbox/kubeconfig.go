@@ -1,0 +1,189 @@
+package sandbox
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+)
+
+// merged is what Merge has put into a person's kubeconfig, so that it can be
+// taken out again, and nothing else.
+type merged struct {
+	File    string            `json:"file"`
+	Created bool              `json:"created"`          // the file was not there before
+	Before  string            `json:"before,omitempty"` // the current context that Merge changed
+	Servers map[string]string `json:"servers"`          // by name of context, cluster and user
+	Switch  string            `json:"switch,omitempty"` // the current context since
+}
+
+func (h Home) mergedNote() string { return h.Path("kubeconfig.merged") }
+
+// PersonsKubeconfig is the file that the person's own kubectl writes to: the
+// first that KUBECONFIG names, or the one in the home folder.
+func PersonsKubeconfig() (string, error) {
+	if list := filepath.SplitList(os.Getenv(clientcmd.RecommendedConfigPathEnvVar)); len(list) > 0 && list[0] != "" {
+		return filepath.Abs(list[0])
+	}
+	home, err := os.UserHomeDir()
+	if err != nil {
+		return "", err
+	}
+	return filepath.Join(home, clientcmd.RecommendedHomeDir, clientcmd.RecommendedFileName), nil
+}
+
+// MergeKubeconfig puts the contexts of the sandbox's clusters into a person's
+// kubeconfig, and with switchTo also makes the first of them the current one.
+// Down takes them out again. It refuses to replace a context, cluster or user
+// of the same name that is not the sandbox's. It returns the contexts' names.
+func MergeKubeconfig(h Home, file string, switchTo bool) ([]string, error) {
+	ours, err := clientcmd.LoadFromFile(h.Kubeconfig())
+	if err != nil {
+		return nil, err
+	}
+	if inside(string(h), file) {
+		return nil, &UsageError{fmt.Sprintf("%s is the sandbox's own: unset KUBECONFIG, or let it name yours", file)}
+	}
+	old, err := h.loadMerged()
+	if err != nil {
+		return nil, err
+	}
+	if old != nil && old.File != file {
+		return nil, &UsageError{fmt.Sprintf("the contexts have been merged into %s already: take them out with `kalypso kubeconfig --unmerge` first", old.File)}
+	}
+	names := slices.Sorted(maps.Keys(ours.Contexts))
+	return names, editKubeconfig(file, func(theirs *clientcmdapi.Config, missing bool) error {
+		note := merged{File: file, Created: missing, Servers: map[string]string{}}
+		if old != nil {
+			old.takeFrom(theirs)
+			note.Created = missing || old.Created
+		}
+		for _, name := range names {
+			if taken(theirs, name) {
+				return &UsageError{fmt.Sprintf("%s has a context, cluster or user %s that is not the sandbox's: rename it there, or use `export KUBECONFIG=$(kalypso kubeconfig --path)`", file, name)}
+			}
+			note.Servers[name] = ours.Clusters[name].Server
+			theirs.Contexts[name], theirs.Clusters[name], theirs.AuthInfos[name] = ours.Contexts[name], ours.Clusters[name], ours.AuthInfos[name]
+		}
+		if switchTo {
+			note.Before, note.Switch = theirs.CurrentContext, ours.CurrentContext
+			theirs.CurrentContext = ours.CurrentContext
+		}
+		b, err := json.Marshal(note)
+		if err != nil {
+			return err
+		}
+		// the note first: what it says too much is just not there to be taken out
+		return writeFile(h.mergedNote(), b, 0o600)
+	})
+}
+
+// UnmergeKubeconfig takes out of the person's kubeconfig what Merge has put in
+// and nobody has changed since. It returns the file's name, "" when there was
+// nothing to take out.
+func UnmergeKubeconfig(h Home) (string, error) {
+	note, err := h.loadMerged()
+	if note == nil || err != nil {
+		return "", err
+	}
+	if _, err := os.Stat(note.File); err == nil {
+		err = editKubeconfig(note.File, func(theirs *clientcmdapi.Config, _ bool) error {
+			note.takeFrom(theirs)
+			if note.Created && len(theirs.Contexts)+len(theirs.Clusters)+len(theirs.AuthInfos) == 0 {
+				return errEmpty
+			}
+			return nil
+		})
+		if errors.Is(err, errEmpty) {
+			err = os.Remove(note.File)
+		}
+		if err != nil {
+			return "", err
+		}
+	}
+	return note.File, os.Remove(h.mergedNote())
+}
+
+var errEmpty = errors.New("nothing is left in the kubeconfig")
+
+func (h Home) loadMerged() (*merged, error) {
+	b, err := os.ReadFile(h.mergedNote())
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	var m merged
+	if err := json.Unmarshal(b, &m); err != nil {
+		return nil, fmt.Errorf("%s: %w", h.mergedNote(), err)
+	}
+	return &m, nil
+}
+
+// takeFrom removes the sandbox's entries. One that points to another server by
+// now is somebody else's.
+func (m *merged) takeFrom(c *clientcmdapi.Config) {
+	for name, server := range m.Servers {
+		if cluster := c.Clusters[name]; cluster == nil || cluster.Server != server {
+			continue
+		}
+		delete(c.Clusters, name)
+		delete(c.Contexts, name)
+		delete(c.AuthInfos, name)
+	}
+	if m.Switch != "" && c.CurrentContext == m.Switch {
+		c.CurrentContext = m.Before
+	}
+}
+
+func taken(c *clientcmdapi.Config, name string) bool {
+	return c.Contexts[name] != nil || c.Clusters[name] != nil || c.AuthInfos[name] != nil
+}
+
+// editKubeconfig changes a kubeconfig in one step, under the lock that kubectl
+// takes. An error of change leaves the file as it is.
+func editKubeconfig(file string, change func(c *clientcmdapi.Config, missing bool) error) error {
+	if target, err := filepath.EvalSymlinks(file); err == nil {
+		file = target // a link stays one
+	}
+	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+		return err
+	}
+	lock, err := os.OpenFile(file+".lock", os.O_CREATE|os.O_EXCL, 0)
+	if err != nil {
+		return fmt.Errorf("%s is being changed by another program: try again, or remove %s.lock: %w", file, file, err)
+	}
+	defer os.Remove(file + ".lock")
+	defer lock.Close()
+	c, err := clientcmd.LoadFromFile(file)
+	missing := errors.Is(err, fs.ErrNotExist)
+	if missing {
+		c, err = clientcmdapi.NewConfig(), nil
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", file, err)
+	}
+	if err := change(c, missing); err != nil {
+		return err
+	}
+	b, err := clientcmd.Write(*c)
+	if err != nil {
+		return err
+	}
+	return writeFile(file, b, 0o600)
+}
+
+// inside says whether a file lies below a folder.
+func inside(dir, file string) bool {
+	rel, err := filepath.Rel(dir, file)
+	return err == nil && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator))
+}
