@@ -34,6 +34,7 @@ func TestSandbox(t *testing.T) {
 		{"Fixtures", func(_ *testing.T, m *machine) { m.checkFixtures() }},
 		{"Scenario", runScenario},
 		{"ScenarioAgain", runScenarioAgain},
+		{"Commands", lookAround},
 		{"Browser", browse},
 		{"BadInput", badInput},
 		{"KilledDaemon", killedDaemon},

@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"net"
 	"net/http"
+	"strings"
 	"syscall"
 	"time"
 
@@ -18,13 +19,19 @@ import (
 // Paths of the control door, HTTP on a unix socket that only its owner may
 // open.
 const (
-	pathStatus = "/v1/status"
-	pathEvents = "/v1/events"
-	pathRepair = "/v1/repair"
-	pathStop   = "/v1/stop"
+	pathStatus  = "/v1/status"
+	pathEvents  = "/v1/events"
+	pathRepair  = "/v1/repair"
+	pathRestart = "/v1/restart" // ?component=NAME
+	pathStop    = "/v1/stop"
 )
 
-const callLimit = 5 * time.Second
+const (
+	callLimit = 5 * time.Second
+	// takeLimit is how long a component may be busy before it takes the request
+	// to restart it.
+	takeLimit = 30 * time.Second
+)
 
 // event is one line of the event stream: the whole list when it begins, then
 // one changed component at a time.
@@ -49,6 +56,15 @@ func (c *control) handler() http.Handler {
 	mux.HandleFunc("GET "+pathEvents, c.events)
 	mux.HandleFunc("POST "+pathRepair, func(w http.ResponseWriter, r *http.Request) {
 		c.supervisor.Repair()
+		w.WriteHeader(http.StatusAccepted)
+	})
+	mux.HandleFunc("POST "+pathRestart, func(w http.ResponseWriter, r *http.Request) {
+		ctx, cancel := context.WithTimeout(r.Context(), takeLimit)
+		defer cancel()
+		if err := c.supervisor.Restart(ctx, r.URL.Query().Get("component")); err != nil {
+			http.Error(w, err.Error(), http.StatusConflict)
+			return
+		}
 		w.WriteHeader(http.StatusAccepted)
 	})
 	mux.HandleFunc("POST "+pathStop, func(w http.ResponseWriter, r *http.Request) {
@@ -110,9 +126,20 @@ func (d *door) request(ctx context.Context, method, path string) (*http.Response
 	if response.StatusCode >= 300 {
 		defer response.Body.Close()
 		b, _ := io.ReadAll(io.LimitReader(response.Body, 1000))
-		return nil, fmt.Errorf("the daemon answers %s to %s: %s", response.Status, path, b)
+		return nil, &answerError{response.StatusCode, path, strings.TrimSpace(string(b))}
 	}
 	return response, nil
+}
+
+// answerError is a daemon's refusal.
+type answerError struct {
+	code    int
+	path    string
+	message string
+}
+
+func (e *answerError) Error() string {
+	return fmt.Sprintf("the daemon answers %d %s to %s: %s", e.code, http.StatusText(e.code), e.path, e.message)
 }
 
 // nobodyThere tells whether a call failed because no daemon listens, or one
@@ -130,6 +157,11 @@ func nobodyThere(err error) bool {
 func (d *door) post(ctx context.Context, path string) error {
 	ctx, cancel := context.WithTimeout(ctx, callLimit)
 	defer cancel()
+	return d.postSlowly(ctx, path)
+}
+
+// postSlowly has no limit but that of ctx.
+func (d *door) postSlowly(ctx context.Context, path string) error {
 	response, err := d.request(ctx, http.MethodPost, path)
 	if err != nil {
 		return err
@@ -184,4 +216,17 @@ func (d *door) follow(ctx context.Context, each func([]supervisor.Status) bool) 
 			return nil
 		}
 	}
+}
+
+// components is the present status of all, without what takes time to find
+// out.
+func (d *door) components(ctx context.Context) ([]supervisor.Status, error) {
+	ctx, cancel := context.WithTimeout(ctx, callLimit)
+	defer cancel()
+	var now []supervisor.Status
+	err := d.follow(ctx, func(all []supervisor.Status) bool {
+		now = all
+		return false
+	})
+	return now, err
 }

@@ -69,6 +69,7 @@ func RunDaemon(h Home, workshopName, version string) error {
 		return err
 	}
 	began := time.Now().UTC().Truncate(time.Second)
+	urls := state.urls(w.clusterNames())
 	c := &control{
 		supervisor: s,
 		stop:       stop,
@@ -81,7 +82,7 @@ func RunDaemon(h Home, workshopName, version string) error {
 				Scheduler: world.schedulerStatus(ctx),
 			}
 			for _, u := range all {
-				st.Components = append(st.Components, Component{u, resident(u.PID)})
+				st.Components = append(st.Components, Component{u, resident(u.PID), urls[u.Name]})
 			}
 			return st
 		},

@@ -2,46 +2,121 @@ package sandbox
 
 import (
 	"context"
-	"fmt"
-	"os/exec"
-	"regexp"
+	"os"
 	"strconv"
+	"strings"
 	"time"
+
+	"github.com/kalypso-dev/kalypso/sandbox/components"
+	"github.com/kalypso-dev/kalypso/sandbox/doctor"
+	"github.com/kalypso-dev/kalypso/sandbox/supervisor"
 )
 
-// PreflightError is something of this machine that must change before the
-// sandbox can start.
-type PreflightError struct {
-	Problem string
-	Remedy  string
+// greetingLimit is how long a daemon may take to be recognised.
+const greetingLimit = 500 * time.Millisecond
+
+// PreflightError is what of this machine must change before the sandbox can
+// start. There is at least one finding.
+type PreflightError struct{ Findings []doctor.Finding }
+
+func (e *PreflightError) Error() string {
+	lines := make([]string, len(e.Findings))
+	for i, f := range e.Findings {
+		lines[i] = f.Found + ": " + f.Lost + "; " + f.Fix
+	}
+	return strings.Join(lines, "\n  ")
 }
 
-func (e *PreflightError) Error() string { return e.Problem + ": " + e.Remedy }
-
-// gitNeeded is the oldest git that Gitea works with.
-var gitNeeded = [2]int{2, 6}
-
-var gitVersion = regexp.MustCompile(`git version (\d+)\.(\d+)`)
-
 // preflight makes the checks without which nothing would work, in a moment.
-func preflight(ctx context.Context, _ Home) error {
-	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
-	defer cancel()
-	if _, err := exec.LookPath("git"); err != nil {
-		return &PreflightError{"git is not installed, and Gitea cannot work without it", "install the package git and run `kalypso up` again"}
-	}
-	out, err := exec.CommandContext(ctx, "git", "version").Output()
-	if err != nil {
-		return &PreflightError{fmt.Sprintf("git does not run (%v)", err), "make `git version` work and run `kalypso up` again"}
-	}
-	m := gitVersion.FindStringSubmatch(string(out))
-	if m == nil {
-		return &PreflightError{fmt.Sprintf("git says %q instead of its version", out), "install the package git"}
-	}
-	major, _ := strconv.Atoi(m[1])
-	minor, _ := strconv.Atoi(m[2])
-	if major < gitNeeded[0] || major == gitNeeded[0] && minor < gitNeeded[1] {
-		return &PreflightError{fmt.Sprintf("git %d.%d is too old", major, minor), fmt.Sprintf("install git %d.%d or newer", gitNeeded[0], gitNeeded[1])}
+func preflight(ctx context.Context, h Home) error {
+	s := subject(h)
+	return refusal(doctor.Examine(ctx, doctor.Machine(), s, doctor.Gate()))
+}
+
+func refusal(r *doctor.Report) error {
+	if fatal := r.Of(doctor.Fatal); len(fatal) > 0 {
+		return &PreflightError{fatal}
 	}
 	return nil
+}
+
+// Diagnose looks at everything that the sandbox meets on this machine. A home
+// that cannot be found out is a finding, too. With a fatal finding the error
+// is a *PreflightError, beside the report.
+func Diagnose(ctx context.Context, version string) (*doctor.Report, error) {
+	h, err := FindHome()
+	s := &doctor.Subject{HomeError: err, Clusters: 1, Payload: packed("")}
+	if err == nil {
+		s = subject(h)
+		s.Daemon = h.greet(ctx)
+		if !h.Exists() {
+			s.Others = h.checkOurs()
+		}
+	}
+	s.Version = version
+	r := doctor.Examine(ctx, doctor.Machine(), s, doctor.All())
+	return r, refusal(r)
+}
+
+// subject is what can be known without asking a daemon.
+func subject(h Home) *doctor.Subject {
+	s := &doctor.Subject{
+		Home: string(h), Socket: h.Socket(), SocketLimit: maxSocketPath,
+		Lock: h.Path("daemon.lock"), PIDFile: h.Path("daemon.pid"),
+		Payload: packed(h.Components()), Clusters: 1,
+	}
+	// what cannot be read is missing here, and whoever needs it says so
+	if state, err := h.LoadState(); err == nil {
+		s.Ports = state.Ports
+		if w, err := findWorkshop(state.Workshop); err == nil {
+			s.Clusters = len(w.clusters)
+		}
+	}
+	s.Children, _ = supervisor.Living(h.Path("children"))
+	return s
+}
+
+// packed is what this binary has inside, and how much of it is not yet below
+// dir.
+func packed(dir string) doctor.Payload {
+	m, err := components.Packed()
+	if err != nil {
+		return doctor.Payload{Err: err}
+	}
+	p := doctor.Payload{Platform: m.Platform, Names: m.Names()}
+	for _, c := range m.Components {
+		p.Packed += c.Size
+		if _, err := os.Stat(components.Path(dir, c.Name)); err != nil {
+			p.Missing += c.UnpackedSize()
+			p.Files += len(c.Files)
+		}
+	}
+	return p
+}
+
+// greet asks a daemon who it is, nil when none answers soon. Its status waits
+// for the scheduler's, so what it says at once has to do where that is late.
+func (h Home) greet(ctx context.Context) *doctor.Daemon {
+	ctx, cancel := context.WithTimeout(ctx, greetingLimit)
+	defer cancel()
+	d := &doctor.Daemon{}
+	door := openDoor(h)
+	all, err := door.components(ctx)
+	if err != nil {
+		return nil
+	}
+	for _, s := range all {
+		if s.PID != 0 {
+			d.Processes = append(d.Processes, s.PID)
+			d.Resident += resident(s.PID)
+		}
+	}
+	if b, err := os.ReadFile(h.Path("daemon.pid")); err == nil {
+		d.PID, _ = strconv.Atoi(string(b)) // no number is 0
+	}
+	d.Resident += resident(d.PID)
+	if s, err := door.status(ctx); err == nil {
+		d.Version = s.Version
+	}
+	return d
 }

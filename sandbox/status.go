@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"time"
 
+	"github.com/kalypso-dev/kalypso/sandbox/gitops"
 	"github.com/kalypso-dev/kalypso/sandbox/supervisor"
 )
 
@@ -30,7 +31,21 @@ type Status struct {
 // Component is a part of the sandbox with what it uses.
 type Component struct {
 	supervisor.Status
-	MemoryBytes int64 `json:"memoryBytes,omitempty"` // resident
+	MemoryBytes int64  `json:"memoryBytes,omitempty"` // resident
+	URL         string `json:"url,omitempty"`         // where it listens
+}
+
+// urls are the addresses of the components that listen, by name.
+func (s *State) urls(clusters []string) map[string]string {
+	urls := map[string]string{"gitea": s.ForgeURL()}
+	for _, name := range []string{"etcd", "scheduler", "notifier"} {
+		urls[name] = "http://" + s.address(name)
+	}
+	for _, name := range clusters {
+		urls[name] = "https://" + s.address(name)
+		urls[gitops.Flux{Cluster: name}.Name()] = "http://" + s.address("flux")
+	}
+	return urls
 }
 
 func ready(all []supervisor.Status) bool {

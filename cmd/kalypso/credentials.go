@@ -25,24 +25,3 @@ func newCredentials(a *app) *cobra.Command {
 		return w.Flush()
 	})
 }
-
-func newLogs(a *app) *cobra.Command {
-	return &cobra.Command{
-		Use:   "logs COMPONENT",
-		Short: "Print a component's log",
-		Long:  "Print the log of a component; `kalypso status` lists the components, and \"daemon\" is the supervisor itself.",
-		Args:  onlyArgs("component"),
-		RunE: func(_ *cobra.Command, args []string) error {
-			home, err := a.home()
-			if err != nil {
-				return err
-			}
-			b, err := sandbox.ReadLog(home, args[0])
-			if err != nil {
-				return err
-			}
-			_, err = a.out.Write(b)
-			return err
-		},
-	}
-}

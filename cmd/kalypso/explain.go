@@ -27,11 +27,16 @@ value of the configuration comes from and what it overrode, which ConfigMaps do
 not match and why, schemas, templates and files.
 
 DEPLOYMENT_TARGET is <workload>-<target>, <workload>/<target>, or <target> alone
-where only one workload has it.
+where only one workload has it. -e is needed where there are several environments.
+
+Exits with
+  0  assigned or not
+  1  when what was asked for may be in a file that cannot be read
+  2  when there is no such deployment target or cluster type
 ` + worldHelp,
-		Example: `  kalypso explain hello-world-app-functional-test -e dev
+		Example: `  kalypso explain basic-inference-dev -e dev
   kalypso explain functional-test drone -e dev --control-plane .
-  kalypso explain functional-test drone -e dev -o json`,
+  kalypso explain functional-test drone -e dev --control-plane . -o json`,
 		Args: targetAndClusterType,
 	}, func(c *cobra.Command, args []string) (*explain.Explanation, error) {
 		q := explain.Query{Target: args[0]}
@@ -40,7 +45,7 @@ where only one workload has it.
 		}
 		return a.explain(c.Context(), &world, q)
 	}, a.printExplanation)
-	world.register(c)
+	world.register(c, "the only one")
 	return c
 }
 

@@ -17,21 +17,30 @@ func newGet(a *app) *cobra.Command {
 	var world worldFlags
 	var output string
 	c := &cobra.Command{
-		Use:   "get KIND [NAME] [-e ENVIRONMENT]",
+		Use:   "get KIND [NAME]",
 		Short: "List what the platform model says",
 		Long: `List the objects of the platform model, as the scheduler understands them.
 Without -e those of all environments are listed.
 
-Kinds, with their short names:
+Kinds, with their other names:
 ` + kindsHelp() + `
-` + worldHelp + `
+An assignment is a deployment target on a cluster type.
 
-Outputs: text; wide, which adds labels and where each object stands; json and
-yaml, a list of objects with "environment", "name", "labels", "position" and
-"spec" or what else the kind has.`,
+Outputs:
+  text  a table
+  wide  a table with labels and where each object stands
+  json  a list of objects with "environment", "name", "labels", "position" and
+        "spec", or what else the kind has
+  yaml  the same
+
+Exits with
+  0  also when there is nothing to list
+  1  when there is no object of the NAME
+` + worldHelp,
 		Example: `  kalypso get clustertypes -e qa
   kalypso get assignments -o wide --control-plane .
-  kalypso get configs dev-config -o yaml`,
+  kalypso get configs dev-config -e dev -o yaml
+  kalypso get targets -o json --control-plane https://git.example.com/acme/control-plane`,
 		Args:      kindAndName,
 		ValidArgs: kindNames(),
 		RunE: func(c *cobra.Command, args []string) error {
@@ -58,7 +67,7 @@ yaml, a list of objects with "environment", "name", "labels", "position" and
 			return a.showListing(list, output)
 		},
 	}
-	world.register(c)
+	world.register(c, "all")
 	c.Flags().StringVarP(&output, "output", "o", "text", "text, wide, json or yaml")
 	return c
 }

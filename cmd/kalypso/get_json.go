@@ -8,13 +8,6 @@ import (
 // The structures that get and plan print as JSON, which scripts rely on: fields
 // are added, not changed. Lists are never null.
 type (
-	positionDocument struct {
-		Repo   string `json:"repo"`
-		Branch string `json:"branch"`
-		File   string `json:"file,omitempty"`
-		Line   int    `json:"line,omitempty"`
-		Column int    `json:"column,omitempty"`
-	}
 	objectDocument struct {
 		Environment  string            `json:"environment,omitempty"` // absent for environments themselves
 		Name         string            `json:"name"`
@@ -22,7 +15,7 @@ type (
 		Annotations  map[string]string `json:"annotations,omitempty"`
 		Workspace    string            `json:"workspace,omitempty"`    // of workloads
 		Registration string            `json:"registration,omitempty"` // of workloads
-		Position     positionDocument  `json:"position"`
+		Position     model.Position    `json:"position"`
 		Spec         any               `json:"spec"`
 	}
 	targetDocument struct {
@@ -31,7 +24,7 @@ type (
 		Workload    string            `json:"workload"`
 		Workspace   string            `json:"workspace"`
 		Labels      map[string]string `json:"labels"`
-		Position    positionDocument  `json:"position"`
+		Position    model.Position    `json:"position"`
 	}
 	assignmentDocument struct {
 		Environment string           `json:"environment"`
@@ -47,22 +40,18 @@ type (
 		Sources []sourceDocument `json:"sources"` // in order of merging, the last one wins
 	}
 	sourceDocument struct {
-		ConfigMap string           `json:"configMap"`
-		Value     string           `json:"value"`
-		Position  positionDocument `json:"position"`
+		ConfigMap string         `json:"configMap"`
+		Value     string         `json:"value"`
+		Position  model.Position `json:"position"`
 	}
 )
-
-func positionOf(p model.Position) positionDocument {
-	return positionDocument{Repo: p.Repo, Branch: p.Branch, File: p.File, Line: p.Line, Column: p.Column}
-}
 
 func targetsOf(p planned) []targetDocument {
 	list := []targetDocument{}
 	for _, t := range p.Targets {
 		list = append(list, targetDocument{
 			Environment: p.Environment, Name: t.Name, Workload: t.Workload, Workspace: t.Workspace,
-			Labels: t.Labels, Position: positionOf(t.Position),
+			Labels: t.Labels, Position: t.Position,
 		})
 	}
 	return list
@@ -86,7 +75,7 @@ func assignmentsOf(p planned) []assignmentDocument {
 func configOf(c plan.ConfigValue) configDocument {
 	d := configDocument{Key: c.Key, Value: c.Value, Sources: []sourceDocument{}}
 	for _, s := range c.Sources {
-		d.Sources = append(d.Sources, sourceDocument{ConfigMap: s.ConfigMap, Value: s.Value, Position: positionOf(s.Position)})
+		d.Sources = append(d.Sources, sourceDocument{ConfigMap: s.ConfigMap, Value: s.Value, Position: s.Position})
 	}
 	return d
 }

@@ -17,7 +17,7 @@ func objectRow[Spec any](environment string, o model.Object[Spec], cells ...stri
 		environment: environment, name: o.Name, cells: cells, labels: o.Labels, position: o.Position,
 		document: objectDocument{
 			Environment: environment, Name: o.Name, Labels: o.Labels, Annotations: o.Annotations,
-			Position: positionOf(o.Position), Spec: o.Spec,
+			Position: o.Position, Spec: o.Spec,
 		},
 	}
 }

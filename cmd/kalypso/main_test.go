@@ -3,10 +3,14 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/spf13/cobra"
 )
 
 // call runs kalypso in an empty home.
@@ -85,7 +89,8 @@ func TestHelpNamesEveryCommand(t *testing.T) {
 	if code != exitOK {
 		t.Fatalf("exit code %d", code)
 	}
-	for _, name := range []string{"up", "down", "status", "credentials", "kubectl", "kubeconfig", "logs", "scenario", "scheduler", "version", "licenses"} {
+	for _, name := range []string{"up", "down", "status", "credentials", "kubectl", "kubeconfig", "logs", "scenario",
+		"scheduler", "plan", "get", "explain", "validate", "version", "licenses"} {
 		if !strings.Contains(out, "  "+name+" ") {
 			t.Errorf("help does not name %s", name)
 		}
@@ -95,5 +100,44 @@ func TestHelpNamesEveryCommand(t *testing.T) {
 	}
 	if strings.Contains(out, "daemon ") {
 		t.Error("help names the daemon, which nobody calls")
+	}
+}
+
+// TestExamples proves that the examples in help texts can be called as printed.
+func TestExamples(t *testing.T) {
+	with := map[string]int{}
+	var visit func(c *cobra.Command)
+	visit = func(c *cobra.Command) {
+		for line := range strings.Lines(c.Example) {
+			words := strings.Fields(line)
+			if i := slices.IndexFunc(words, func(w string) bool { return strings.HasPrefix(w, ">") }); i >= 0 {
+				words = words[:i]
+			}
+			if len(words) == 0 || words[0] != "kalypso" {
+				t.Errorf("%s has the example %q", c.CommandPath(), line)
+				continue
+			}
+			root := newRoot(&app{in: strings.NewReader(""), out: io.Discard, err: io.Discard})
+			found, args, err := root.Find(words[1:])
+			if err == nil {
+				err = found.ParseFlags(args)
+			}
+			if err == nil {
+				err = found.ValidateArgs(found.Flags().Args())
+			}
+			if err != nil || found.CommandPath() != c.CommandPath() {
+				t.Errorf("%s: calls %s: %v", strings.TrimSpace(line), found.CommandPath(), err)
+			}
+			with[c.Name()]++
+		}
+		for _, child := range c.Commands() {
+			visit(child)
+		}
+	}
+	visit(newRoot(&app{}))
+	for _, name := range []string{"plan", "get", "explain", "validate"} {
+		if with[name] < 3 {
+			t.Errorf("%s has %d examples", name, with[name])
+		}
 	}
 }

@@ -21,11 +21,10 @@ func newPlan(a *app) *cobra.Command {
 	var output string
 	var exit bool
 	c := &cobra.Command{
-		Use:   "plan [-e ENVIRONMENT]",
+		Use:   "plan",
 		Short: "What the scheduler would change on the GitOps branches",
 		Long: `Show what the scheduler would change on an environment's GitOps branch, and why.
 Nothing is written anywhere. Without -e all environments are planned.
-` + worldHelp + `
 
 Outputs:
   diff  a unified diff of each file, which ` + "`git apply`" + ` takes
@@ -39,12 +38,14 @@ Outputs:
 
 A problem leaves the files that it concerns as they are and does not stop the
 rest, so plan exits with 0 whatever it finds. With --exit-code it exits with
-  0  when there is nothing to change and nothing wrong
+  0  when there is nothing to change, and warnings at most
   1  when there are errors, with or without changes
-  3  when there are changes, and warnings at most`,
+  3  when there are changes, and warnings at most
+` + worldHelp,
 		Example: `  kalypso plan -e dev
   kalypso plan -e dev --control-plane . --workload hello=../hello
-  kalypso plan --control-plane https://git.example.com/acme/control-plane -o tree`,
+  kalypso plan --control-plane https://git.example.com/acme/control-plane -o tree
+  kalypso plan -e dev --control-plane . --branch HEAD --exit-code >plan.diff`,
 		Args: onlyArgs(),
 		RunE: func(c *cobra.Command, _ []string) error {
 			show, ok := planOutputs[output]
@@ -68,7 +69,7 @@ rest, so plan exits with 0 whatever it finds. With --exit-code it exits with
 			return nil
 		},
 	}
-	world.register(c)
+	world.register(c, "all")
 	c.Flags().StringVarP(&output, "output", "o", "diff", "diff, tree or json")
 	c.Flags().BoolVar(&exit, "exit-code", false, "exit with 3 when there are changes, with 1 when there are errors")
 	return c

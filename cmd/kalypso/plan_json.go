@@ -1,16 +1,13 @@
 package main
 
-import (
-	"github.com/kalypso-dev/kalypso/scheduler/model"
-	"github.com/kalypso-dev/kalypso/scheduler/plan"
-)
+import "github.com/kalypso-dev/kalypso/scheduler/plan"
 
 // The structures of `kalypso plan -o json`, which scripts rely on: fields are
 // added, not changed. Lists are never null.
 type (
 	plansDocument struct {
-		Problems     []problemDocument `json:"problems"` // of the Environment objects
-		Environments []planDocument    `json:"environments"`
+		Problems     []plan.Problem `json:"problems"` // of the Environment objects
+		Environments []planDocument `json:"environments"`
 	}
 	planDocument struct {
 		Environment string               `json:"environment"`
@@ -21,7 +18,7 @@ type (
 		Targets     []targetDocument     `json:"targets"`
 		Assignments []assignmentDocument `json:"assignments"`
 		Changes     []changeDocument     `json:"changes"`
-		Problems    []problemDocument    `json:"problems"`
+		Problems    []plan.Problem       `json:"problems"`
 		Summary     planSummary          `json:"summary"`
 	}
 	referenceDocument struct {
@@ -44,23 +41,14 @@ type (
 		Content     *string     `json:"content,omitempty"`
 		Diff        string      `json:"diff"`
 	}
-	problemDocument struct {
-		ClusterType string           `json:"clusterType,omitempty"`
-		Target      string           `json:"target,omitempty"`
-		Reason      plan.Reason      `json:"reason"`
-		Severity    model.Severity   `json:"severity"`
-		Position    positionDocument `json:"position"`
-		Message     string           `json:"message"`
-		Hint        string           `json:"hint,omitempty"`
-	}
 )
 
 func plansJSON(p *plans) plansDocument {
-	document := plansDocument{Problems: []problemDocument{}, Environments: []planDocument{}}
+	document := plansDocument{Problems: []plan.Problem{}, Environments: []planDocument{}}
 	for _, d := range p.problems {
-		document.Problems = append(document.Problems, problemOf(plan.Problem{
+		document.Problems = append(document.Problems, plan.Problem{
 			Reason: plan.InvalidModel, Severity: d.Severity, Position: d.Position, Message: d.Message, Hint: d.Hint,
-		}))
+		})
 	}
 	for _, one := range p.environments {
 		document.Environments = append(document.Environments, one.document())
@@ -78,7 +66,7 @@ func (p planned) document() planDocument {
 		Targets:     targetsOf(p),
 		Assignments: assignmentsOf(p),
 		Changes:     []changeDocument{},
-		Problems:    []problemDocument{},
+		Problems:    append([]plan.Problem{}, p.Problems...),
 		Summary:     p.summary(),
 	}
 	for _, s := range p.env.Sources {
@@ -93,15 +81,5 @@ func (p planned) document() planDocument {
 		}
 		d.Changes = append(d.Changes, change)
 	}
-	for _, problem := range p.Problems {
-		d.Problems = append(d.Problems, problemOf(problem))
-	}
 	return d
-}
-
-func problemOf(p plan.Problem) problemDocument {
-	return problemDocument{
-		ClusterType: p.ClusterType, Target: p.Target, Reason: p.Reason, Severity: p.Severity,
-		Position: positionOf(p.Position), Message: p.Message, Hint: p.Hint,
-	}
 }

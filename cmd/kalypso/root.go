@@ -65,7 +65,12 @@ func newRoot(a *app) *cobra.Command {
 and the Kalypso scheduler on this machine, and runs the tutorials on them.
 
 Begin with:  kalypso up
-Then:        kalypso scenario list`,
+Then:        kalypso scenario list
+
+Platform repositories of your own need no sandbox. In a clone of a control plane:
+
+    kalypso validate .
+    kalypso plan --control-plane .`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Args:          aCommand,
@@ -77,7 +82,7 @@ Then:        kalypso scenario list`,
 	root.AddGroup(
 		&cobra.Group{ID: "sandbox", Title: "The sandbox:"},
 		&cobra.Group{ID: "learn", Title: "Tutorials and tests:"},
-		&cobra.Group{ID: "scheduler", Title: "The scheduler:"},
+		&cobra.Group{ID: "scheduler", Title: "The scheduler, in the sandbox or on your own repositories:"},
 	)
 	add := func(group string, commands ...*cobra.Command) {
 		for _, c := range commands {
@@ -86,11 +91,9 @@ Then:        kalypso scenario list`,
 		}
 	}
 	add("sandbox", newUp(a), newStatus(a), newDown(a), newCredentials(a), newKubectl(a), newKubeconfig(a), newLogs(a))
+	add("sandbox", newDoctor(a), newOpen(a), newRestart(a))
 	add("learn", newScenario(a))
-	add("scheduler", newScheduler(a))
-	add("scheduler", newExplain(a))
-	add("scheduler", newPlan(a), newGet(a))
-	add("scheduler", newValidate(a))
+	add("scheduler", newValidate(a), newPlan(a), newExplain(a), newGet(a), newScheduler(a))
 	root.AddCommand(newVersion(a), newLicenses(a), newDaemon(), exitCodesTopic())
 	return root
 }

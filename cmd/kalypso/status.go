@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -14,34 +15,55 @@ import (
 )
 
 func newStatus(a *app) *cobra.Command {
-	return reads(a, &cobra.Command{
+	var watching bool
+	c := reads(a, &cobra.Command{
 		Use:   "status",
 		Short: "What runs, what is planned, and what is wrong",
-		Args:  onlyArgs(),
+		Long: `Tell how the sandbox is: its components with their processes, memory and
+addresses, and the scheduler's account of every environment.
+
+With --watch it goes on telling until ctrl-c: on a terminal in place, elsewhere
+a new block, or with -o json a line, for each change.`,
+		Example: `  kalypso status
+  kalypso status --watch
+  kalypso status -o json`,
+		Args: onlyArgs(),
 	}, func(c *cobra.Command, _ []string) (*sandbox.Status, error) {
 		home, err := a.home()
 		if err != nil {
 			return nil, err
 		}
 		return sandbox.GetStatus(c.Context(), home)
-	}, a.printStatus)
+	}, func(s *sandbox.Status) error { return printStatus(a.out, newStyle(a.out), s, time.Now()) })
+	once := c.RunE
+	c.RunE = func(c *cobra.Command, args []string) error {
+		if !watching {
+			return once(c, args)
+		}
+		asJSON, err := output(c.Flag("output").Value.String()).json()
+		if err != nil {
+			return err
+		}
+		return a.watchStatus(c.Context(), asJSON)
+	}
+	c.Flags().BoolVarP(&watching, "watch", "w", false, "go on telling what changes")
+	return c
 }
 
-func (a *app) printStatus(s *sandbox.Status) error {
+func printStatus(out io.Writer, st style, s *sandbox.Status, now time.Time) error {
 	if !s.Running {
-		fmt.Fprintf(a.out, "Sandbox %s (workshop %s) is down. `kalypso up` brings it back.\n", s.Home, s.Workshop)
-		return nil
+		_, err := fmt.Fprintf(out, "Sandbox %s (workshop %s) is down. `kalypso up` brings it back.\n", s.Home, s.Workshop)
+		return err
 	}
 	state := "ready"
 	if !s.Ready {
 		state = "not ready"
 	}
-	fmt.Fprintf(a.out, "Sandbox %s, workshop %s: %s, up for %s\n\n", s.Home, s.Workshop, state, short(time.Since(s.Since)))
-	st := newStyle(a.out)
-	w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "COMPONENT\tSTATE\tFOR\tPID\tMEMORY\tRESTARTS")
+	fmt.Fprintf(out, "Sandbox %s, workshop %s: %s, up for %s\n\n", s.Home, s.Workshop, state, short(now.Sub(s.Since)))
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "COMPONENT\tSTATE\tSINCE\tPID\tMEMORY\tRESTARTS\tURL")
 	for _, c := range s.Components {
-		pid, memory, restarts := "", "", ""
+		pid, memory, restarts, url := "-", "-", "-", "-"
 		if c.PID != 0 {
 			pid = fmt.Sprint(c.PID)
 		}
@@ -51,26 +73,38 @@ func (a *app) printStatus(s *sandbox.Status) error {
 		if c.Restarts > 0 {
 			restarts = fmt.Sprint(c.Restarts)
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", c.Name, c.State, short(time.Since(c.Since)), pid, memory, restarts)
+		if c.URL != "" {
+			url = c.URL
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s ago\t%s\t%s\t%s\t%s\n", c.Name, c.State, short(now.Sub(c.Since)), pid, memory, restarts, url)
 	}
 	if err := w.Flush(); err != nil {
 		return err
 	}
+	printReasons(out, st, s)
+	return printScheduler(out, st, s)
+}
+
+// printReasons tells why components are not ready, and why those that are have
+// been started again.
+func printReasons(out io.Writer, st style, s *sandbox.Status) {
 	for _, c := range s.Components {
-		if c.State != supervisor.Ready && c.Reason != "" {
-			fmt.Fprintf(a.out, "\n%s: %s\n", st.bad(c.Name), c.Reason)
+		switch {
+		case c.State == supervisor.Ready && c.LastFailure != "":
+			fmt.Fprintf(out, "\n%s: started again %s; the last time because: %s\n", st.warn(c.Name), count(c.Restarts, "time"), c.LastFailure)
+		case c.State != supervisor.Ready && c.Reason != "":
+			fmt.Fprintf(out, "\n%s: %s\n", st.bad(c.Name), c.Reason)
 			for _, line := range c.LogTail {
-				fmt.Fprintf(a.out, "  | %s\n", line)
+				fmt.Fprintf(out, "  | %s\n", line)
 			}
 		}
 	}
-	return a.printScheduler(s, st)
 }
 
-func (a *app) printScheduler(s *sandbox.Status, st style) error {
-	fmt.Fprintf(a.out, "\nForge  %s/%s\n", s.ForgeURL, sandbox.Organisation)
+func printScheduler(out io.Writer, st style, s *sandbox.Status) error {
+	fmt.Fprintf(out, "\nForge  %s/%s\n", s.ForgeURL, sandbox.Organisation)
 	if s.Scheduler == nil {
-		fmt.Fprintln(a.out, "The scheduler does not answer.")
+		fmt.Fprintln(out, "The scheduler does not answer.")
 		return nil
 	}
 	var w watch.Status
@@ -78,29 +112,29 @@ func (a *app) printScheduler(s *sandbox.Status, st style) error {
 		return fmt.Errorf("the scheduler's status: %w", err)
 	}
 	if w.ControlPlane.Error != "" {
-		fmt.Fprintf(a.out, "%s\n", st.bad("Control plane: "+w.ControlPlane.Error))
+		fmt.Fprintf(out, "%s\n", st.bad("Control plane: "+w.ControlPlane.Error))
 	}
 	for _, e := range w.Environments {
-		fmt.Fprintf(a.out, "\nEnvironment %s: %s, %s, %s\n", st.bold(e.Name), e.State, count(e.Targets, "deployment target"), count(e.Assignments, "assignment"))
+		fmt.Fprintf(out, "\nEnvironment %s: %s, %s, %s\n", st.bold(e.Name), e.State, count(e.Targets, "deployment target"), count(e.Assignments, "assignment"))
 		if e.PullRequest != nil {
 			note := ""
 			if e.PullRequest.Held {
 				note = "; held: it would remove most of what is assigned"
 			}
-			fmt.Fprintf(a.out, "  pull request  %s  (%s%s)\n", e.PullRequest.URL, e.PullRequest.State, note)
+			fmt.Fprintf(out, "  pull request  %s  (%s%s)\n", e.PullRequest.URL, e.PullRequest.State, note)
 		}
 		if e.Error != "" {
-			fmt.Fprintf(a.out, "  %s\n", st.bad(e.Error))
+			fmt.Fprintf(out, "  %s\n", st.bad(e.Error))
 		}
 		for _, p := range e.Problems {
-			fmt.Fprintf(a.out, "  %s\n", st.warn(p))
+			fmt.Fprintf(out, "  %s\n", st.warn(p))
 		}
 		for _, url := range e.Issues {
-			fmt.Fprintf(a.out, "  issue  %s\n", url)
+			fmt.Fprintf(out, "  issue  %s\n", url)
 		}
 	}
 	for _, p := range w.ControlPlane.Problems {
-		fmt.Fprintf(a.out, "  %s\n", st.warn(p))
+		fmt.Fprintf(out, "  %s\n", st.warn(p))
 	}
 	return nil
 }

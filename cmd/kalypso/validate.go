@@ -24,6 +24,7 @@ func newValidate(a *app) *cobra.Command {
 anybody plans with it: mistakes in its objects, references that lead nowhere,
 policies and configuration that match nothing, templates and schemas that do not
 parse, and what cannot be generated. DIR_OR_URL is the same as --control-plane.
+Nothing is written anywhere.
 
 Findings go to stdout, each with its place (file:line:column), severity, rule and
 mostly a hint; a summary goes to stderr. --rules lists all rules. The comment
@@ -45,10 +46,10 @@ They lie in an environment's branch or in the base repository. Flux must not see
 them: write *.policytest.yaml into .sourceignore.
 
 Exits with
-  0  when there is no error (--fail-on: nothing of that severity or worse)
-  1  when there is one, a policy test that fails among them
+  0  when there is no error, or with --fail-on nothing of that severity or worse
+  1  when there is; a policy test that fails is an error
 ` + worldHelp,
-		Example: `  kalypso validate .
+		Example: `  kalypso validate
   kalypso validate . -e dev --tests --fail-on warning
   kalypso validate https://git.example.com/acme/control-plane -o sarif >kalypso.sarif`,
 		Args: func(c *cobra.Command, args []string) error {
@@ -90,11 +91,11 @@ Exits with
 			return nil
 		},
 	}
-	v.world.register(c)
+	v.world.register(c, "all")
 	c.Flags().StringVarP(&output, "output", "o", "text", "text, json or sarif")
 	c.Flags().StringVar(&failOn, "fail-on", string(validate.Error), "exit with 1 when there is an error, a warning or a note: the least `SEVERITY`")
-	c.Flags().BoolVar(&v.tests, "tests", false, "run policy tests")
-	c.Flags().BoolVar(&rules, "rules", false, "list the rules and end")
+	c.Flags().BoolVar(&v.tests, "tests", false, "run the policy tests too")
+	c.Flags().BoolVar(&rules, "rules", false, "list all rules and do nothing else")
 	return c
 }
 

@@ -2,11 +2,7 @@ package main
 
 import (
 	"context"
-	"fmt"
-	"io"
 
-	"github.com/kalypso-dev/kalypso/scheduler/model"
-	"github.com/kalypso-dev/kalypso/scheduler/source"
 	"github.com/kalypso-dev/kalypso/scheduler/validate"
 )
 
@@ -32,16 +28,12 @@ func (v *validation) run(ctx context.Context) (validate.Report, error) {
 	if in.Known, in.Diagnostics, err = w.Environments(ctx); err != nil {
 		return validate.Report{}, err
 	}
-	reader, err := v.reader(ctx, w)
-	if err != nil {
-		return validate.Report{}, err
-	}
 	for _, name := range names {
 		var s validate.Subject
 		if s.Model, err = w.Load(ctx, name); err != nil {
 			return validate.Report{}, err
 		}
-		if s.Trees, err = validate.Trees(ctx, reader, s.Model); err != nil {
+		if s.Trees, err = validate.Trees(ctx, w, s.Model); err != nil {
 			return validate.Report{}, err
 		}
 		gitOps, err := w.GitOps(ctx, s.Model)
@@ -54,28 +46,4 @@ func (v *validation) run(ctx context.Context) (validate.Report, error) {
 	}
 	in.Subjects = v.subjects
 	return validate.Validate(in), nil
-}
-
-// worldReader reads repositories where a World that was given no GitOps
-// repository reads them: there, that of an environment may be any.
-type worldReader struct{ *source.World }
-
-// Read implements model.Reader.
-func (r worldReader) Read(ctx context.Context, ref model.Reference) (*model.Tree, error) {
-	tree, err := r.GitOps(ctx, &model.Environment{GitOps: ref})
-	if err == nil && tree == nil {
-		err = fmt.Errorf("%s: %w", ref, model.ErrNotFound)
-	}
-	return tree, err
-}
-
-// reader returns a reader of what the environments are loaded from.
-func (v *validation) reader(ctx context.Context, w *source.World) (model.Reader, error) {
-	if v.world.gitOps == "" {
-		return worldReader{w}, nil
-	}
-	flags, quiet := v.world, *v.app
-	flags.gitOps, quiet.err = "", io.Discard // what there is to say has been said
-	w, err := flags.open(ctx, &quiet)
-	return worldReader{w}, err
 }

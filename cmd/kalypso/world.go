@@ -30,7 +30,8 @@ folders of --base and --workload are taken as they are, whatever is checked out.
 
 Servers get credentials from the environment: KALYPSO_GIT_TOKEN (and
 KALYPSO_GIT_USER) goes to the servers that flags and the folder's remotes name,
-GITHUB_TOKEN to github.com alone. Whatever else the model names is read without.`
+GITHUB_TOKEN to github.com alone. Whatever else the model names is read without.
+A server that wants others makes the exit code 4.` + "\nAll exit codes: `kalypso help exit-codes`"
 
 // worldFlags are the flags of all commands that read a platform model.
 type worldFlags struct {
@@ -42,15 +43,16 @@ type worldFlags struct {
 	environment  string
 }
 
-// register adds the flags to a command.
-func (f *worldFlags) register(cmd *cobra.Command) {
+// register adds the flags to a command, which looks at otherwise when no
+// environment is named.
+func (f *worldFlags) register(cmd *cobra.Command, otherwise string) {
 	flags := cmd.Flags()
 	flags.StringVar(&f.controlPlane, "control-plane", "", "`DIR_OR_URL` of the control plane (default the running sandbox's)")
 	flags.StringVar(&f.branch, "branch", "", "`BRANCH` of the control plane with the Environment objects (default its default branch)")
 	flags.StringVar(&f.base, "base", "", "read `DIR_OR_URL` in place of the repository of the BaseRepo named main")
 	flags.StringArrayVar(&f.workloads, "workload", nil, "read `NAME=DIR_OR_URL` in place of the repository of a workload's registration; may be repeated")
 	flags.StringVar(&f.gitOps, "gitops", "", "read `DIR_OR_URL` in place of the GitOps repository")
-	flags.StringVarP(&f.environment, "environment", "e", "", "the `ENVIRONMENT`")
+	flags.StringVarP(&f.environment, "environment", "e", "", "the `ENVIRONMENT` to look at (default "+otherwise+")")
 }
 
 // open opens what the flags name, or the running sandbox without --control-plane.

@@ -4,7 +4,7 @@
 // A part is a Component. The supervisor calls it in this order and never calls
 // two of its methods at once:
 //
-//	                 ┌──────────── crashed, or asked to repair ───────────┐
+//	                 ┌──────── crashed, or asked to repair or restart ────┐
 //	                 ▼                                                    │
 //	waiting ──► Init ──► Start ──► Ready ──► (ready) ──► Exited() ────────┤
 //	                                                                      │
@@ -78,6 +78,9 @@ type Status struct {
 	Reason   string        `json:"reason,omitempty"` // last reason for not being ready
 	LogTail  []string      `json:"logTail,omitempty"`
 	Log      string        `json:"log,omitempty"`
+	// LastFailure is why it was started again, or given up, the last time. It
+	// stays when the unit is ready again.
+	LastFailure string `json:"lastFailure,omitempty"`
 }
 
 // hasPID is implemented by components that are a process.

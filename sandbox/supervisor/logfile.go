@@ -10,13 +10,16 @@ import (
 const (
 	logLimit  = 16 << 20
 	tailBytes = 16 << 10
+	// asideSuffix ends the name of the file that an earlier, large part of a
+	// log is kept in.
+	asideSuffix = ".1"
 )
 
 // openLog opens a log for appending. One that has grown large is kept once as
 // FILE.1, so that logs never fill a disk over many starts.
 func openLog(path string) (*os.File, error) {
 	if info, err := os.Stat(path); err == nil && info.Size() > logLimit {
-		if err := os.Rename(path, path+".1"); err != nil {
+		if err := os.Rename(path, path+asideSuffix); err != nil {
 			return nil, err
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"time"
 
@@ -42,6 +43,36 @@ func register(dir, name string, pid int) error {
 
 func unregister(dir, name string) { _ = os.Remove(identityFile(dir, name)) }
 
+// Living returns the IDs of the processes that are registered in a folder and
+// run, by name. Without a supervisor they are orphans.
+func Living(dir string) (map[string]int, error) {
+	files, err := filepath.Glob(identityFile(dir, "*"))
+	if err != nil {
+		return nil, err
+	}
+	living := map[string]int{}
+	for _, file := range files {
+		b, err := os.ReadFile(file)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue // it has just ended
+		}
+		if err != nil {
+			return nil, err
+		}
+		var id identity
+		if json.Unmarshal(b, &id) == nil && id.running() {
+			living[strings.TrimSuffix(filepath.Base(file), filepath.Ext(file))] = id.PID
+		}
+	}
+	return living, nil
+}
+
+// running tells whether the process of then still runs.
+func (id identity) running() bool {
+	started, err := startTime(id.PID)
+	return err == nil && started == id.Started
+}
+
 // EndOrphan kills the process that an earlier supervisor registered under name
 // and did not live to stop, with the process group it leads. A process that
 // merely has its ID now is left alone.
@@ -59,13 +90,9 @@ func EndOrphan(dir, name string) error {
 		unregister(dir, name)
 		return nil
 	}
-	same := func() bool {
-		started, err := startTime(id.PID)
-		return err == nil && started == id.Started
-	}
 	what := fmt.Sprintf("end of process %d (%s) of an earlier run", id.PID, name)
 	err = wait.For(context.Background(), what, orphanGrace, func(context.Context) error {
-		if !same() {
+		if !id.running() {
 			return nil
 		}
 		_ = syscall.Kill(-id.PID, syscall.SIGKILL)

@@ -26,14 +26,17 @@ type Supervisor struct {
 	log   *slog.Logger
 	units []*unit
 
+	ending chan struct{} // closed when Run begins to stop everything
+
 	mu          sync.Mutex
 	subscribers map[chan Status]struct{}
 }
 
 type unit struct {
 	Unit
-	needs  []*unit
-	repair chan struct{} // a request to leave Failed
+	needs   []*unit
+	repair  chan struct{}      // a request to leave Failed
+	restart chan chan struct{} // see Restart; taken by the unit's own goroutine
 
 	// guarded by Supervisor.mu
 	status Status
@@ -46,11 +49,11 @@ type unit struct {
 
 // New checks that the needs of the units name units, without a cycle.
 func New(log *slog.Logger, units ...Unit) (*Supervisor, error) {
-	s := &Supervisor{log: log, subscribers: map[chan Status]struct{}{}}
+	s := &Supervisor{log: log, ending: make(chan struct{}), subscribers: map[chan Status]struct{}{}}
 	byName := map[string]*unit{}
 	for _, u := range units {
 		// needs must stand before: that is the order of starting, and rules out cycles
-		n := &unit{Unit: u, repair: make(chan struct{}, 1), ready: make(chan struct{})}
+		n := &unit{Unit: u, repair: make(chan struct{}, 1), restart: make(chan chan struct{}), ready: make(chan struct{})}
 		n.status = Status{Name: u.Name, Title: u.Title, State: Waiting, Since: time.Now(), Log: u.Log}
 		for _, need := range u.Needs {
 			d, ok := byName[need]
@@ -76,6 +79,7 @@ func (s *Supervisor) Run(ctx context.Context) error {
 		running.Go(func() { s.keep(ctx, u) })
 	}
 	running.Wait()
+	close(s.ending)
 	err := s.stop()
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -138,9 +142,15 @@ func (s *Supervisor) keep(ctx context.Context, u *unit) {
 				return
 			case <-u.Component.Exited(): // never, where that is nil
 				err = errors.New("ended by itself")
+			case taken := <-u.restart:
+				s.takeRestart(u, taken)
+				err = errRestart
 			}
 		}
-		if !s.afterFailure(ctx, u, err) {
+		if errors.Is(err, errRestart) {
+			err = s.endForRestart(ctx, u)
+		}
+		if err != nil && !s.afterFailure(ctx, u, err) {
 			return
 		}
 	}
@@ -175,6 +185,9 @@ func (s *Supervisor) bringUp(ctx context.Context, u *unit) error {
 		select {
 		case <-exited:
 			return fmt.Errorf("ended before it was ready: %w", last)
+		case taken := <-u.restart:
+			s.takeRestart(u, taken)
+			return errRestart
 		case <-ctx.Done():
 			return fmt.Errorf("not ready after %s: %w", u.Deadline, last)
 		case <-tick.C:
@@ -207,10 +220,14 @@ func (s *Supervisor) afterFailure(ctx context.Context, u *unit, cause error) boo
 		s.log.Error("failed", "component", u.Name, "reason", cause, "crashes", len(u.crashes))
 		s.set(u, func(st *Status) {
 			st.State, st.PID, st.Reason, st.LogTail = Failed, 0, cause.Error(), tail
+			st.LastFailure = st.Reason
 		})
 		select {
 		case <-u.repair:
 			u.crashes = nil
+			return true
+		case taken := <-u.restart:
+			s.takeRestart(u, taken) // it has ended already
 			return true
 		case <-ctx.Done():
 			return false
@@ -220,12 +237,16 @@ func (s *Supervisor) afterFailure(ctx context.Context, u *unit, cause error) boo
 	s.log.Warn("restarting", "component", u.Name, "reason", cause, "pause", pause)
 	s.set(u, func(st *Status) {
 		st.State, st.PID, st.Reason, st.LogTail = Restarting, 0, cause.Error(), tail
+		st.LastFailure = st.Reason
 		st.Restarts++
 	})
 	select {
 	case <-time.After(pause):
 		return true
 	case <-u.repair:
+		return true
+	case taken := <-u.restart:
+		s.takeRestart(u, taken) // it has ended already
 		return true
 	case <-ctx.Done():
 		return false

@@ -387,10 +387,16 @@ func TestOrphanIsEnded(t *testing.T) {
 	if err := register(dir, "old", cmd.Process.Pid); err != nil {
 		t.Fatal(err)
 	}
+	if living, err := Living(dir); err != nil || len(living) != 1 || living["old"] != cmd.Process.Pid {
+		t.Errorf("living %v, %v", living, err)
+	}
 	if err := EndOrphan(dir, "old"); err != nil {
 		t.Fatal(err)
 	}
 	<-ended
+	if living, err := Living(dir); err != nil || len(living) != 0 {
+		t.Errorf("living after the end: %v, %v", living, err)
+	}
 }
 
 func TestProcessWithReusedIDIsLeftAlone(t *testing.T) {
@@ -403,6 +409,10 @@ func TestProcessWithReusedIDIsLeftAlone(t *testing.T) {
 	file := identityFile(dir, "old")
 	if err := os.WriteFile(file, fmt.Appendf(nil, `{"pid":%d,"started":"1"}`, cmd.Process.Pid), 0o600); err != nil {
 		t.Fatal(err)
+	}
+	writeTo(t, identityFile(dir, "half"), `{"pid":12`)
+	if living, err := Living(dir); err != nil || len(living) != 0 {
+		t.Errorf("strangers count as ours: %v, %v", living, err)
 	}
 	if err := EndOrphan(dir, "old"); err != nil {
 		t.Fatal(err)

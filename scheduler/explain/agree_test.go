@@ -156,6 +156,9 @@ func checkPair(t *testing.T, env *model.Environment, p *plan.Plan, e *explain.Ex
 	for _, c := range e.Pair.ConfigMaps {
 		if !c.Matches {
 			seen["does not match"]++
+			if len(c.Keys) > 0 {
+				t.Errorf("%s does not match, and then none of its keys is looked at: %v", c.Name, c.Keys)
+			}
 			continue
 		}
 		seen["matches"]++
@@ -290,7 +293,7 @@ func TestOrderDoesNotMatter(t *testing.T) {
 		again := plan.New(&mixed, nil)
 		for _, target := range p.Targets {
 			for _, c := range env.ClusterTypes {
-				for _, question := range []string{target.Name, target.Name + " " + c.Name} {
+				for _, question := range []string{target.Name, target.Name + " " + c.Name, target.Name + " nothing", "nothing"} {
 					if diff := gocmp.Diff(answer(t, env, p, question), answer(t, &mixed, again, question)); diff != "" {
 						t.Fatalf("seed %d: another order, another answer:\n%s", seed, diff)
 					}

@@ -1,5 +1,7 @@
 package explain
 
+import "github.com/kalypso-dev/kalypso/scheduler/model"
+
 // Query is a question about a deployment target.
 type Query struct {
 	// Target is its name, <workload>-<target>. The name it has in its workload
@@ -42,15 +44,8 @@ type Explanation struct {
 	LeftOut []Problem `json:"leftOut"`
 }
 
-// Place is where something stands in a repository. File and what follows are
-// missing where they are unknown; lines and columns count from 1.
-type Place struct {
-	Repo   string `json:"repo"`
-	Branch string `json:"branch"`
-	File   string `json:"file,omitempty"`
-	Line   int    `json:"line,omitempty"`
-	Column int    `json:"column,omitempty"`
-}
+// Place is where something stands in a repository.
+type Place = model.Position
 
 // Target is a deployment target as policies see it: with the labels of its
 // workload and those that the platform gives it.

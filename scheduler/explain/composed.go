@@ -60,7 +60,7 @@ func (t *target) schemas(problems []plan.Problem) []Schema {
 
 // schema collects a schema's findings, which stand where the schema does.
 func schema(of string, position model.Position, problems []plan.Problem) Schema {
-	s := Schema{Of: of, Place: place(position), Findings: []string{}}
+	s := Schema{Of: of, Place: position, Findings: []string{}}
 	for _, p := range problems {
 		if p.Position == position && (p.Reason == plan.InvalidConfig || p.Reason == plan.InvalidSchema) {
 			s.Findings = append(s.Findings, p.Message)
@@ -73,10 +73,10 @@ func schema(of string, position model.Position, problems []plan.Problem) Schema 
 // templates returns the templates that a cluster type names.
 func (w *world) templates(c model.ClusterType) []Template {
 	use := func(file, field, name string) Template {
-		t := Template{File: file, Name: name, NamedBy: place(c.At("spec", field))}
+		t := Template{File: file, Name: name, NamedBy: c.At("spec", field)}
 		for _, object := range w.env.Templates {
 			if object.Name == name {
-				t.Place = placeAt(object.Position)
+				t.Place = new(object.Position)
 			}
 		}
 		return t

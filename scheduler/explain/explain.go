@@ -40,7 +40,7 @@ func Explain(env *model.Environment, p *plan.Plan, q Query) (*Explanation, error
 	if err != nil {
 		return nil, err
 	}
-	e.ClusterType = &ClusterType{Name: c.Name, Labels: labelsOf(c.Labels), Place: place(c.Position)}
+	e.ClusterType = &ClusterType{Name: c.Name, Labels: labelsOf(c.Labels), Place: c.Position}
 	e.judged(w, t, []model.ClusterType{c})
 	e.Problems = w.problems(t, c.Name)
 	e.Pair = w.pair(t, c, len(e.Assigned) > 0)
@@ -62,10 +62,10 @@ func (t *target) explained() Target {
 		Workload:  t.Workload,
 		Workspace: t.Workspace,
 		Labels:    labelsOf(t.Labels),
-		Place:     place(t.Position),
+		Place:     t.Position,
 	}
 	for _, twin := range t.twins {
-		explained.Twins = append(explained.Twins, place(twin.Position))
+		explained.Twins = append(explained.Twins, twin.Position)
 	}
 	return explained
 }
@@ -123,7 +123,7 @@ func diagnostic(d model.Diagnostic) Problem {
 	return Problem{
 		Severity: string(d.Severity),
 		Reason:   string(plan.InvalidModel),
-		Place:    place(d.Position),
+		Place:    d.Position,
 		Message:  d.Message,
 		Hint:     d.Hint,
 	}
@@ -134,7 +134,7 @@ func problem(p plan.Problem) Problem {
 		ClusterType: p.ClusterType,
 		Severity:    string(p.Severity),
 		Reason:      string(p.Reason),
-		Place:       place(p.Position),
+		Place:       p.Position,
 		Message:     p.Message,
 		Hint:        p.Hint,
 	}

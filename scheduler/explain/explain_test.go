@@ -87,11 +87,39 @@ func TestNothingThere(t *testing.T) {
 	if e.Nearest != nil {
 		t.Errorf("nearest is %v", e.Nearest)
 	}
+	env, _ = tutorial(t)
+	env.ClusterTypes = nil
+	text := mustExplain(t, env, plan.New(env, nil), explain.Query{Target: "functional-test"}).Text()
+	if !strings.Contains(text, "Policy functional-test-policy selects the target and 0 of 0 cluster types\n") || strings.Contains(text, "\n\n\n") || strings.HasSuffix(text, "\n\n") {
+		t.Errorf("without cluster types:\n%q", text)
+	}
 	env.Workloads = nil
 	_, err := explain.Explain(env, plan.New(env, nil), explain.Query{Target: "functional-test"})
 	var input *explain.InputError
 	if !errors.As(err, &input) || !strings.Contains(input.Text(), "there are no deployment targets of dev") {
 		t.Errorf("got %v", err)
+	}
+}
+
+// TestLongName is about a target that is wrong by itself, wherever it goes.
+func TestLongName(t *testing.T) {
+	w := world(t, &txtar.Archive{})
+	w.Write("app-src", "main", "workload/workload.yaml", fmt.Appendf(nil, `apiVersion: scheduler.kalypso.io/v1alpha1
+kind: Workload
+metadata: {name: hello}
+spec:
+  deploymentTargets:
+    - {name: test, environment: dev}
+    - {name: %s, environment: dev}
+`, strings.Repeat("long", 15)))
+	env, p := planned(t, w)
+	for target, want := range map[string]int{"test": 0, strings.Repeat("long", 15): 1} {
+		for _, q := range []explain.Query{{Target: target}, {Target: target, ClusterType: "small"}} {
+			problems := mustExplain(t, env, p, q).Problems
+			if len(problems) != want || want > 0 && !strings.HasSuffix(problems[0].Message, " has 66 characters, 63 is the limit") {
+				t.Errorf("%v: problems %v", q, problems)
+			}
+		}
 	}
 }
 
@@ -112,7 +140,11 @@ func TestHiding(t *testing.T) {
 	registration := env.Registrations[0]
 	registration.Name = "orders"
 	registration.Spec.Workload.Path = "./apps/orders/"
-	env.Registrations = append(env.Registrations, registration)
+	other := registration
+	other.Name, other.Spec.Workload.Path = "billing", "apps/billing"
+	whole := registration
+	whole.Name, whole.Spec.Workload.Repo, whole.Spec.Workload.Path = "whole", modeltest.Forge+"whole", "."
+	env.Registrations = append(env.Registrations, registration, other, whole)
 	at := func(repo, branch, file string) model.Diagnostic {
 		return model.Diagnostic{Severity: model.Error, Message: file, Position: model.Position{Repo: repo, Branch: branch, File: file}}
 	}
@@ -121,6 +153,10 @@ func TestHiding(t *testing.T) {
 	own := at(registration.Position.Repo, registration.Position.Branch, registration.Position.File)
 	below := at(source, "main", "apps/orders/workload.yaml")
 	folder := at(source, "main", "apps/orders")
+	billing := at(source, "main", "apps/billing/workload.yaml")
+	read := at(source, "main", "workload/workload.yaml")
+	deep := at(whole.Spec.Workload.Repo, "main", "deep/down/workload.yaml")
+	namesake := at("https://forge.test/kalypso/namesake", "main", own.Position.File)
 	beside := at(source, "main", "apps/orders-old/workload.yaml")
 	branch := at(source, "next", "apps/orders/workload.yaml")
 	policy := at(control, "dev", "policy.yaml")
@@ -138,6 +174,13 @@ func TestHiding(t *testing.T) {
 		{"the registered folder itself", "orders", []model.Diagnostic{policy, folder}, []model.Diagnostic{folder}},
 		{"by another name", "shop-test", []model.Diagnostic{policy, below}, []model.Diagnostic{below}},
 		{"with the workload's name", "orders/test", []model.Diagnostic{below, below}, []model.Diagnostic{below}},
+		{"of two, the one that is asked for", "orders-test", []model.Diagnostic{billing, below}, []model.Diagnostic{below}},
+		{"of two, by the workload", "orders/test", []model.Diagnostic{billing, below}, []model.Diagnostic{below}},
+		{"of two, by the workload alone", "orders", []model.Diagnostic{billing, folder}, []model.Diagnostic{folder}},
+		{"of two, by a name that only begins alike", "orders2-test", []model.Diagnostic{billing, below}, []model.Diagnostic{billing, below}},
+		{"a whole repository", "whole-test", []model.Diagnostic{billing, deep}, []model.Diagnostic{deep}},
+		{"a file elsewhere of the registration's name", "orders-test", []model.Diagnostic{below, namesake}, []model.Diagnostic{below}},
+		{"a workload that has been read hides nothing", "hello-world-app-nothing", []model.Diagnostic{read, below}, []model.Diagnostic{below}},
 		{"another folder is not the workload's", "orders-test", []model.Diagnostic{below, beside, branch}, []model.Diagnostic{below}},
 		{"read elsewhere", "orders-test", []model.Diagnostic{policy, base, at("/home/me/orders", "main", "workload.yaml")}, []model.Diagnostic{at("/home/me/orders", "main", "workload.yaml")}},
 		{"all, when none is nearer", "orders-test", []model.Diagnostic{policy, base}, []model.Diagnostic{policy, base}},
@@ -166,6 +209,10 @@ func TestHiding(t *testing.T) {
 }
 
 func TestManyNamesAndErrors(t *testing.T) {
+	just := &explain.InputError{Message: "there is no x", What: "names", Candidates: strings.Fields(strings.Repeat("name ", 20))}
+	if text := just.Text(); strings.Count(text+"\n", "  name\n") != 20 || strings.Contains(text, "more") {
+		t.Errorf("20 names are all listed:\n%s", text)
+	}
 	e := &explain.InputError{Message: "there is no x", What: "names", Candidates: strings.Fields(strings.Repeat("name ", 25))}
 	for range 12 {
 		e.Diagnostics = append(e.Diagnostics, model.Diagnostic{Severity: model.Error, Message: "broken"})
@@ -205,7 +252,7 @@ spec:
 		// 15 do not select the target: 14 and the performance test's. The one
 		// that does, and the functional test's, do not count.
 		{explain.Query{Target: "functional-test"}, map[string]int{
-			"\nPolicy ": 12, "\nOther policies that do not assign it (5)\n": 1, "Policy zz-selects-the-target-only selects the target and 0 of 4": 1,
+			"\n  no   p": 5, "\nPolicy ": 12, "\nOther policies that do not assign it (5)\n": 1, "Policy zz-selects-the-target-only selects the target and 0 of 4": 1,
 		}},
 		// 16 do not assign it to drone.
 		{explain.Query{Target: "functional-test", ClusterType: "drone"}, map[string]int{
@@ -223,6 +270,28 @@ spec:
 	}
 }
 
+// TestManyPoliciesForTheTarget is about those of a pair that all select the
+// target: of those that are only listed, it is the cluster type's clause that
+// tells why.
+func TestManyPoliciesForTheTarget(t *testing.T) {
+	w := world(t, &txtar.Archive{})
+	for i := range 13 {
+		w.Write("control", "dev", fmt.Sprintf("policy-%d.yaml", i), fmt.Appendf(nil, `apiVersion: scheduler.kalypso.io/v1alpha1
+kind: SchedulingPolicy
+metadata: {name: policy-%02d}
+spec:
+  deploymentTargetSelector: {workspace: kaizen-app-team}
+  clusterTypeSelector: {labelSelector: {matchLabels: {size: s%d}}}
+`, i, i))
+	}
+	env, p := planned(t, w)
+	text := mustExplain(t, env, p, explain.Query{Target: "functional-test", ClusterType: "large"}).Text()
+	_, listed, found := strings.Cut(text, "\nOther policies that do not assign it (5)\n")
+	if !found || !strings.HasPrefix(listed, "  no   policy-09") || !strings.Contains(listed, "wants size=s12, cluster type has large\n") {
+		t.Errorf("got\n%s", text)
+	}
+}
+
 // TestJSON proves that no list is null, and that names are in lower camel case.
 func TestJSON(t *testing.T) {
 	env, p := tutorial(t)
@@ -234,6 +303,11 @@ func TestJSON(t *testing.T) {
 		if strings.Contains(string(content), "null") {
 			t.Errorf("%v: null in %s", q, content)
 		}
+	}
+	env.Configs, env.ConfigSchemas, env.Templates, env.Policies, env.ClusterTypes = nil, nil, nil, nil, env.ClusterTypes[:1]
+	content, err := json.Marshal(mustExplain(t, env, plan.New(env, nil), explain.Query{Target: "functional-test", ClusterType: env.ClusterTypes[0].Name}))
+	if err != nil || strings.Contains(string(content), "null") {
+		t.Errorf("an environment with hardly anything: %v, null in %s", err, content)
 	}
 	var visit func(typ reflect.Type)
 	seen := map[reflect.Type]bool{}

@@ -26,12 +26,12 @@ func labelled[Spec any](m matcher, object model.Object[Spec]) Labelled {
 	counted, ignored := labelRequirements(object)
 	l := Labelled{
 		Name:    object.Name,
-		Place:   place(object.Position),
+		Place:   object.Position,
 		Clauses: make([]Clause, 0, len(counted)),
 		Ignored: slices.DeleteFunc(ignored, func(key string) bool { return key == platformConfig }),
 	}
 	for _, r := range counted {
-		clause := Clause{Text: r.String(), Place: place(r.position), Holds: m.fits(r)}
+		clause := Clause{Text: r.String(), Place: r.position, Holds: m.fits(r)}
 		if !clause.Holds {
 			clause.Miss = r.miss(m.sides, m.vocabulary)
 		}
@@ -56,7 +56,7 @@ func (m matcher) configMap(config model.PlatformConfig) Labelled {
 		position := config.At("data", field)
 		labels, _, ok := plan.AppConfigKey(field)
 		if !ok {
-			l.Keys = append(l.Keys, Key{Field: field, Place: place(position), Miss: Miss{
+			l.Keys = append(l.Keys, Key{Field: field, Place: position, Miss: Miss{
 				Reason: "is not of the form label.value.label.value.key",
 			}})
 			continue
@@ -64,7 +64,7 @@ func (m matcher) configMap(config model.PlatformConfig) Labelled {
 		for _, label := range labels {
 			r := requirement{key: label[0], operator: equals, values: label[1:], position: position}
 			if !m.fits(r) {
-				l.Keys = append(l.Keys, Key{Field: field, Place: place(position), Miss: *r.miss(m.sides, m.vocabulary)})
+				l.Keys = append(l.Keys, Key{Field: field, Place: position, Miss: *r.miss(m.sides, m.vocabulary)})
 				break
 			}
 		}

@@ -23,7 +23,7 @@ func (r requirement) miss(sides []side, v *vocabulary) *Miss {
 	}
 	m := &Miss{
 		Reason: fmt.Sprintf("wants %s, %s", r, strings.Join(has, " and ")),
-		Found:  placeAt(owners[0].at(r.key)),
+		Found:  new(owners[0].at(r.key)),
 	}
 	r.suggestValue(m, sides, owners, v)
 	return m
@@ -34,7 +34,7 @@ func (r requirement) missing(sides []side, v *vocabulary) *Miss {
 	if v.knows(r.key) {
 		m := &Miss{
 			Reason: fmt.Sprintf("wants %s, %s", r, none(sides, r.key)),
-			Add:    placeAt(sides[0].at(r.key)),
+			Add:    new(sides[0].at(r.key)),
 		}
 		r.suggestValue(m, sides, nil, v)
 		return m
@@ -51,11 +51,11 @@ func (r requirement) missing(sides []side, v *vocabulary) *Miss {
 	if m.own = slices.Contains(own, m.Nearest); m.own {
 		owner := having(sides, m.Nearest)[0]
 		m.Reason = fmt.Sprintf("wants %s, %s", r, owner.has(m.Nearest, true))
-		m.Found = placeAt(owner.at(m.Nearest))
+		m.Found = new(owner.at(m.Nearest))
 		return m
 	}
 	m.Reason = fmt.Sprintf("wants %s, %s", r, none(sides, r.key))
-	m.Add = placeAt(sides[0].at(r.key))
+	m.Add = new(sides[0].at(r.key))
 	return m
 }
 

@@ -12,7 +12,7 @@ import (
 func judge(requirements []requirement, s side, v *vocabulary) []Clause {
 	clauses := make([]Clause, 0, len(requirements))
 	for _, r := range requirements {
-		clause := Clause{Text: r.String(), Place: place(r.position), Holds: r.holds(s.labels)}
+		clause := Clause{Text: r.String(), Place: r.position, Holds: r.holds(s.labels)}
 		if !clause.Holds {
 			clause.Miss = r.miss([]side{s}, v)
 		}
@@ -39,7 +39,7 @@ func (w *world) policies(t *target, clusterTypes []model.ClusterType, all bool) 
 	for _, object := range w.env.Policies {
 		p := Policy{
 			Name:         object.Name,
-			Place:        place(object.Position),
+			Place:        object.Position,
 			Clauses:      judge(targetRequirements(object), targetSide(t), w.ofTargets),
 			ClusterTypes: []Verdict{},
 		}
@@ -67,7 +67,7 @@ func (w *world) verdicts(policy model.SchedulingPolicy, clusterTypes []model.Clu
 		clauses := judge(requirements, clusterTypeSide(c), w.ofClusterTypes)
 		verdicts = append(verdicts, Verdict{
 			ClusterType: c.Name,
-			Place:       place(c.Position),
+			Place:       c.Position,
 			Selected:    len(failing(clauses)) == 0,
 			Clauses:     clauses,
 		})

@@ -6,8 +6,6 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
-
-	"github.com/kalypso-dev/kalypso/scheduler/model"
 )
 
 // maxErrors bounds how many errors of the environment a text lists.
@@ -44,7 +42,7 @@ func (t *text) at(p Place) string {
 	if own && p.File != "" {
 		p.Repo, p.Branch = "", ""
 	}
-	s := model.Position(p).String()
+	s := p.String()
 	if p.Column > 0 {
 		s += ":" + number(p.Column)
 	}

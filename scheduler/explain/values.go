@@ -17,13 +17,13 @@ func values(config []plan.ConfigValue) []Value {
 			value.Sources = append(value.Sources, Source{
 				ConfigMap: s.ConfigMap,
 				Value:     s.Value,
-				Place:     place(s.Position),
+				Place:     s.Position,
 				Role:      role(s, i <= gone, i == len(v.Sources)-1),
 			})
 		}
 		for _, o := range v.Overrides {
 			if o.Path != "" {
-				value.Parts = append(value.Parts, Part{Path: o.Path, Value: o.Value, ConfigMap: o.ConfigMap, Place: place(o.Position)})
+				value.Parts = append(value.Parts, Part{Path: o.Path, Value: o.Value, ConfigMap: o.ConfigMap, Place: o.Position})
 			}
 		}
 		all = append(all, value)

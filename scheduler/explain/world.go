@@ -94,11 +94,3 @@ func (t *target) labelAt(key string) model.Position {
 	}
 	return t.field("labels", key)
 }
-
-// place is a position for an explanation.
-func place(p model.Position) Place { return Place(p) }
-
-func placeAt(p model.Position) *Place {
-	at := place(p)
-	return &at
-}

@@ -36,13 +36,14 @@ type Reader interface {
 	Read(ctx context.Context, ref Reference) (*Tree, error)
 }
 
-// Position is where something stands in a repository, for people.
+// Position is where something stands in a repository, for people. What is not
+// known of it is "" or 0, and missing from JSON.
 type Position struct {
-	Repo   string // clone URL
-	Branch string
-	File   string
-	Line   int // from 1; 0 when only the file is known
-	Column int // from 1; 0 when unknown
+	Repo   string `json:"repo,omitempty"` // clone URL
+	Branch string `json:"branch,omitempty"`
+	File   string `json:"file,omitempty"`
+	Line   int    `json:"line,omitempty"`   // from 1; 0 when only the file is known
+	Column int    `json:"column,omitempty"` // from 1
 }
 
 // String returns "repository@branch:file:line", with the repository's last

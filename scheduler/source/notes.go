@@ -1,6 +1,7 @@
 package source
 
 import (
+	"maps"
 	"slices"
 
 	"github.com/kalypso-dev/kalypso/scheduler/model"
@@ -26,7 +27,7 @@ func (w *World) notice(l *loading, e *environments) error {
 	})
 	seen, dirty := r.git.seenAs()
 	switch {
-	case seen || environments:
+	case seen || environments || w.readsAsGiven(r.top):
 	case onBranch:
 		w.note("branch %s, which is checked out in %s, is no environment's and not read; branch %s in place of the default one reads it as that of an environment", current, r.top, headBranch)
 	default:
@@ -36,4 +37,15 @@ func (w *World) notice(l *loading, e *environments) error {
 		w.note("environment %s takes branch %s at the pinned commit %.8s, so what is changed there has no effect; give %s as the base to see it", name, current, l.pinned.Commit, r.top)
 	}
 	return nil
+}
+
+// readsAsGiven says whether a working tree is read because it, or a folder in
+// it, was given in place of what the model names.
+func (w *World) readsAsGiven(top string) bool {
+	for _, p := range append(slices.Collect(maps.Values(w.workloads)), w.base) {
+		if r, ok := p.(*repository); ok && r.top == top {
+			return true
+		}
+	}
+	return false
 }

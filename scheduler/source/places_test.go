@@ -113,6 +113,34 @@ func TestFeatureBranch(t *testing.T) {
 	has(t, open(t, source.Options{ControlPlane: cp, Branch: "HEAD"}).load("dev"), "cluster type feature", "template committed", bye, hello)
 }
 
+// TestFeatureBranchOfTheBase is how somebody sees what a branch of the base
+// repository, which mostly is the control plane's main branch, would do to all
+// environments.
+func TestFeatureBranchOfTheBase(t *testing.T) {
+	root := world(t)
+	cp := filepath.Join(root, "cp")
+	git(t, cp, "checkout", "-q", "-b", "feature", "main")
+	write(t, cp, "-- templates.yaml --\napiVersion: scheduler.kalypso.io/v1alpha1\nkind: Template\nmetadata: {name: feature}\nspec: {type: config, manifests: [a]}\n")
+	for _, checkout := range []string{"feature", "--detach"} {
+		git(t, cp, "checkout", "-q", checkout)
+		s := open(t, source.Options{ControlPlane: cp, Base: cp})
+		has(t, s.load("dev"), "cluster type small", "template feature", bye, hello)
+		has(t, s.load("qa"), "template feature", bye, hello)
+		if len(s.notes) != 0 {
+			t.Errorf("after checkout %s what is read is said not to be: %q", checkout, s.notes)
+		}
+	}
+
+	t.Log("a base elsewhere does not make this one be read")
+	other := filepath.Join(root, "other")
+	git(t, root, "clone", "-q", cp, other)
+	s := open(t, source.Options{ControlPlane: cp, Base: other})
+	s.load("dev")
+	if len(s.notes) != 1 || !strings.Contains(s.notes[0], "what is checked out in "+cp+" is on no branch and not read") {
+		t.Errorf("notes: %q", s.notes)
+	}
+}
+
 func TestFolderWithoutGit(t *testing.T) {
 	root := world(t)
 	folder := filepath.Join(t.TempDir(), "all")

@@ -1,0 +1,67 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/kalypso-dev/kalypso/sandbox"
+	"github.com/kalypso-dev/kalypso/sandbox/supervisor"
+	"github.com/spf13/cobra"
+)
+
+func newLogs(a *app) *cobra.Command {
+	var follow bool
+	var since time.Duration
+	q := supervisor.LogQuery{Lines: -1}
+	c := &cobra.Command{
+		Use:   "logs COMPONENT",
+		Short: "Print a component's log",
+		Long: `Print the log of a component; ` + "`kalypso status`" + ` lists the components, and
+"daemon" is the supervisor itself. With --follow it goes on with what is added,
+also when the component is started again, until ctrl-c.`,
+		Example: `  kalypso logs gitea
+  kalypso logs scheduler --follow --since 10m
+  kalypso logs daemon -n 20`,
+		Args: onlyArgs("component"),
+		RunE: func(c *cobra.Command, args []string) error {
+			if c.Flag("lines").Changed && q.Lines < 0 {
+				return &sandbox.UsageError{Message: fmt.Sprintf("--lines %d: give a number of lines, 0 or more", q.Lines)}
+			}
+			if c.Flag("since").Changed {
+				if since <= 0 {
+					return &sandbox.UsageError{Message: fmt.Sprintf("--since %s: give how long ago, such as 10m or 1h30m", since)}
+				}
+				q.Since = time.Now().Add(-since)
+			}
+			home, err := a.home()
+			if err != nil {
+				return err
+			}
+			path, err := sandbox.FindLog(home, args[0])
+			if err != nil {
+				return err
+			}
+			if follow {
+				return followLog(c.Context(), a.out, path, q)
+			}
+			return supervisor.ReadLog(a.out, path, q)
+		},
+	}
+	c.Flags().BoolVarP(&follow, "follow", "f", false, "go on with what is added")
+	c.Flags().DurationVar(&since, "since", 0, "only what is not older than this, such as 10m")
+	c.Flags().IntVarP(&q.Lines, "lines", "n", -1, "only that many of the last lines")
+	c.Flag("since").DefValue, c.Flag("lines").DefValue = "0s", "0" // all, which help then does not say
+	return c
+}
+
+// followLog needs no words when it is interrupted: that is how it ends.
+func followLog(ctx context.Context, w io.Writer, path string, q supervisor.LogQuery) error {
+	err := supervisor.FollowLog(ctx, w, path, q)
+	if errors.Is(err, context.Canceled) {
+		return &silentError{err}
+	}
+	return err
+}

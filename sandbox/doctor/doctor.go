@@ -1,0 +1,150 @@
+// Package doctor looks at a machine and says what a sandbox will meet there.
+//
+// A Check asks one question and answers with one Finding: what was found, and
+// where that is not good what is lost and how to mend it. Checks see the
+// machine only through a System, and what kalypso itself knows only through a
+// Subject, so each is a function of the two and is tested without a machine.
+// None leaves anything behind.
+//
+//	report := doctor.Examine(ctx, doctor.Machine(), subject, doctor.All())
+//
+// All checks run at once, each with a deadline of its own: one that hangs, on a
+// dead network drive or a stuck container engine, costs its own finding only.
+package doctor
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+)
+
+// Severity says how bad a finding is.
+type Severity string
+
+const (
+	OK      Severity = "ok"
+	Note    Severity = "note"    // worth knowing; nothing that kalypso does today is lost
+	Warning Severity = "warning" // something does not work, or soon will not
+	Fatal   Severity = "fatal"   // `kalypso up` cannot succeed
+)
+
+// severities from good to bad.
+var severities = []Severity{OK, Note, Warning, Fatal}
+
+// Finding is the answer of one check.
+type Finding struct {
+	Check    string   `json:"check"`
+	Severity Severity `json:"severity"`
+	Found    string   `json:"found"`          // the evidence
+	Lost     string   `json:"lost,omitempty"` // what does not work as it is
+	Fix      string   `json:"fix,omitempty"`  // a command or a step
+}
+
+// Check is one question about a machine.
+type Check struct {
+	Name string
+	// Gate is set for the checks that can be fatal. All of them together take a
+	// moment, so they can be made before every start.
+	Gate  bool
+	limit time.Duration
+	look  func(context.Context, *System, *Subject) Finding
+}
+
+const usualLimit = 2 * time.Second
+
+// All returns every check, those that matter most first.
+func All() []Check {
+	return []Check{
+		{"payload", true, usualLimit, checkPayload},
+		{"git", true, usualLimit, checkGit},
+		{"home", true, usualLimit, checkHome},
+		{"disk", true, usualLimit, checkDisk},
+		{"memory", true, usualLimit, checkMemory},
+		{"open files", true, usualLimit, checkOpenFiles},
+		{"loopback", true, usualLimit, checkLoopback},
+		{"ports", true, usualLimit, checkPorts},
+		{"earlier run", false, usualLimit, checkEarlierRun},
+		{"inotify", false, usualLimit, checkInotify},
+		{"proxy", false, usualLimit, checkProxy},
+		{"system", false, usualLimit, checkPlatform},
+		{"user", false, usualLimit, checkUser},
+		{"cgroup", false, usualLimit, checkCgroup},
+		{"kernel", false, usualLimit, checkKernel},
+		{"engine", false, engineLimit + time.Second, checkEngine},
+	}
+}
+
+// Gate returns the checks that can be fatal.
+func Gate() []Check {
+	var gate []Check
+	for _, c := range All() {
+		if c.Gate {
+			gate = append(gate, c)
+		}
+	}
+	return gate
+}
+
+// Report is what all checks have found, in their order.
+type Report struct {
+	Home     string        `json:"home,omitempty"`
+	Running  bool          `json:"running"` // the sandbox there is
+	Severity Severity      `json:"severity"`
+	Findings []Finding     `json:"findings"`
+	Took     time.Duration `json:"tookNanoseconds"`
+}
+
+// Of returns the findings of a severity.
+func (r *Report) Of(s Severity) []Finding {
+	var some []Finding
+	for _, f := range r.Findings {
+		if f.Severity == s {
+			some = append(some, f)
+		}
+	}
+	return some
+}
+
+// Examine makes the checks, all at once.
+func Examine(ctx context.Context, sys *System, s *Subject, checks []Check) *Report {
+	began := time.Now()
+	r := &Report{Home: s.Home, Running: s.Daemon != nil, Severity: OK, Findings: make([]Finding, len(checks))}
+	var all sync.WaitGroup
+	for i, c := range checks {
+		all.Go(func() { r.Findings[i] = c.examine(ctx, sys, s) })
+	}
+	all.Wait()
+	for _, severity := range severities {
+		if len(r.Of(severity)) > 0 {
+			r.Severity = severity
+		}
+	}
+	r.Took = time.Since(began)
+	return r
+}
+
+// examine makes one check. A check that misses its deadline is left to itself:
+// there is no way to end a read that the system does not answer.
+func (c Check) examine(ctx context.Context, sys *System, s *Subject) Finding {
+	ctx, cancel := context.WithTimeout(ctx, c.limit)
+	defer cancel()
+	done := make(chan Finding, 1)
+	go func() { done <- c.look(ctx, sys, s) }()
+	var f Finding
+	select {
+	case f = <-done:
+	case <-ctx.Done():
+		f = warning(fmt.Sprintf("no answer within %s", c.limit), "nobody knows how it is", "try again; what hangs may be a network drive or the machine itself")
+	}
+	f.Check = c.Name
+	return f
+}
+
+func ok(found string, args ...any) Finding {
+	return Finding{Severity: OK, Found: fmt.Sprintf(found, args...)}
+}
+
+func note(found, lost, fix string) Finding    { return Finding{"", Note, found, lost, fix} }
+func warning(found, lost, fix string) Finding { return Finding{"", Warning, found, lost, fix} }
+func fatal(found, lost, fix string) Finding   { return Finding{"", Fatal, found, lost, fix} }

@@ -1,0 +1,123 @@
+package doctor
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"net"
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// checkPorts asks whether the ports that a sandbox keeps are its own or free.
+// It does not listen on them to find out: a sandbox that starts at the same
+// moment would find them taken.
+func checkPorts(ctx context.Context, sys *System, s *Subject) Finding {
+	if len(s.Ports) == 0 {
+		return ok("none kept yet: the first `kalypso up` chooses free ones")
+	}
+	const fix = "stop what uses it, or make a new sandbox with `kalypso down --delete` and `kalypso up`"
+	busy := sys.busy(ctx, slices.Sorted(maps.Values(s.Ports)))
+	ours := 0
+	for _, name := range slices.Sorted(maps.Keys(s.Ports)) {
+		owner, taken := busy[s.Ports[name]]
+		switch {
+		case !taken:
+			continue
+		case owner == 0 && s.Daemon == nil:
+			return warning(fmt.Sprintf("port %d, kept for %s, is in use, by whom cannot be seen", s.Ports[name], name), name+" may not be able to start", fix)
+		case owner != 0 && !sys.isOurs(owner, s):
+			return fatal(fmt.Sprintf("port %d, kept for %s, is used by %s", s.Ports[name], name, sys.command(owner)), name+" cannot start", fix)
+		}
+		ours++
+	}
+	switch {
+	case ours == 0:
+		return ok("all %d are free", len(s.Ports))
+	case s.Daemon == nil:
+		return ok("%d of %d in use by an earlier run, which the next `kalypso up` ends", ours, len(s.Ports))
+	}
+	return ok("%d of %d in use, all by this sandbox", ours, len(s.Ports))
+}
+
+// isOurs tells whether a process is part of the sandbox, or of one in the same
+// folder that has been killed and is not quite gone.
+func (s *System) isOurs(pid int, subject *Subject) bool {
+	if d := subject.Daemon; d != nil && (pid == d.PID || slices.Contains(d.Processes, pid)) {
+		return true
+	}
+	if slices.Contains(slices.Collect(maps.Values(subject.Children)), pid) {
+		return true
+	}
+	noted := strings.TrimSpace(s.read(subject.PIDFile)) == strconv.Itoa(pid)
+	return noted && s.isDaemon(pid) || s.runsFrom(pid, subject.Home)
+}
+
+// isDaemon tells whether a process looks like a daemon of kalypso: the ID in a
+// file may be somebody else's by now.
+func (s *System) isDaemon(pid int) bool {
+	_, arguments, _ := strings.Cut(s.read(procPath(pid, "cmdline")), "\x00")
+	return strings.HasPrefix(arguments, "daemon\x00")
+}
+
+// runsFrom tells whether a process's program is below a folder.
+func (s *System) runsFrom(pid int, folder string) bool {
+	program := s.link(procPath(pid, "exe"))
+	return folder != "" && strings.HasPrefix(program, filepath.Clean(folder)+"/")
+}
+
+// busy returns those of the ports on which something listens at 127.0.0.1, with
+// the process, 0 where that cannot be seen.
+func (s *System) busy(ctx context.Context, ports []int) map[int]int {
+	found := map[int]int{}
+	if s.OS != "linux" {
+		for _, port := range ports {
+			if s.Dial(ctx, net.JoinHostPort("127.0.0.1", strconv.Itoa(port))) == nil {
+				found[port] = 0
+			}
+		}
+		return found
+	}
+	sockets := map[string]int{} // by what a process's link to it reads
+	for _, table := range []string{"/proc/net/tcp", "/proc/net/tcp6"} {
+		for line := range strings.Lines(s.read(table)) {
+			if port, inode, ok := listener(line); ok && slices.Contains(ports, port) {
+				found[port] = 0
+				sockets["socket:["+inode+"]"] = port
+			}
+		}
+	}
+	if len(sockets) == 0 {
+		return found
+	}
+	for _, pid := range s.processes() {
+		dir := procPath(pid, "fd")
+		for _, fd := range s.list(dir) {
+			if port, ok := sockets[s.link(path.Join(dir, fd))]; ok {
+				found[port] = pid
+			}
+		}
+	}
+	return found
+}
+
+// listener reads a line of /proc/net/tcp or tcp6 (proc(5)), and answers for
+// sockets that listen where one at 127.0.0.1 could not.
+func listener(line string) (port int, inode string, ok bool) {
+	const listens = "0A"
+	fields := strings.Fields(line)
+	if len(fields) < 10 || fields[3] != listens {
+		return 0, "", false
+	}
+	address, hex, _ := strings.Cut(fields[1], ":")
+	switch address {
+	case "0100007F", "00000000", strings.Repeat("0", 32), strings.Repeat("0", 16) + "FFFF00000100007F":
+	default:
+		return 0, "", false
+	}
+	n, err := strconv.ParseUint(hex, 16, 16)
+	return int(n), fields[9], err == nil
+}

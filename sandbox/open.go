@@ -1,0 +1,111 @@
+package sandbox
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"slices"
+	"time"
+
+	"github.com/kalypso-dev/kalypso/sandbox/loopback"
+)
+
+// Place is something of the sandbox that a browser can show.
+type Place struct {
+	Name    string `json:"name"`
+	Title   string `json:"title"`
+	URL     string `json:"url"`
+	Running bool   `json:"running"` // the sandbox is, so there is something to see
+	User    string `json:"user,omitempty"`
+	// Part is what can be named within the place, "" for nothing.
+	Part string `json:"part,omitempty"`
+
+	within func(ctx context.Context, h Home, part string) (url string, err error)
+}
+
+// Places are all that there are, also of a sandbox that is down.
+func Places(ctx context.Context, h Home) ([]Place, error) {
+	s, err := h.LoadState()
+	if err != nil {
+		return nil, err
+	}
+	all := []Place{
+		{Name: "gitea", Title: "the forge with the workshop's repositories", URL: s.OrgURL(), User: s.Admin.User, Part: "REPOSITORY", within: repositoryURL},
+	}
+	_, err = openDoor(h).components(ctx)
+	for i := range all {
+		all[i].Running = err == nil
+	}
+	return all, nil
+}
+
+// FindPlace returns one place, or with a part the part of it. The error is a
+// *UsageError for a name or a part that there is not.
+func FindPlace(ctx context.Context, h Home, name, part string) (*Place, error) {
+	all, err := Places(ctx, h)
+	if err != nil {
+		return nil, err
+	}
+	i := slices.IndexFunc(all, func(p Place) bool { return p.Name == name })
+	if i < 0 {
+		names := make([]string, len(all))
+		for i, p := range all {
+			names[i] = p.Name
+		}
+		return nil, unknown("place", name, names)
+	}
+	place := &all[i]
+	if part == "" {
+		return place, nil
+	}
+	if place.within == nil {
+		return nil, &UsageError{fmt.Sprintf("%s is opened as a whole", name)}
+	}
+	place.URL, err = place.within(ctx, h, part)
+	return place, err
+}
+
+const (
+	forgeLimit = 3 * time.Second
+	forgePage  = 50 // the most that Gitea gives at once, as it is set up
+)
+
+// repositoryURL checks the name where the forge can be asked.
+func repositoryURL(ctx context.Context, h Home, name string) (string, error) {
+	c, err := GetCredentials(h)
+	if err != nil {
+		return "", err
+	}
+	ctx, cancel := context.WithTimeout(ctx, forgeLimit)
+	defer cancel()
+	known, err := repositories(ctx, c)
+	if err == nil && !slices.Contains(known, name) {
+		return "", unknown("repository", name, known)
+	}
+	return c.OrgURL + "/" + url.PathEscape(name), nil
+}
+
+// repositories are the names of all that the forge has in the organisation.
+func repositories(ctx context.Context, c *Credentials) ([]string, error) {
+	var names []string
+	for page := 1; ; page++ {
+		b, err := loopback.Get(ctx, fmt.Sprintf("%s/api/v1/orgs/%s/repos?limit=%d&page=%d", c.URL, Organisation, forgePage, page), c.Token)
+		if err != nil {
+			return nil, err
+		}
+		var some []struct {
+			Name string `json:"name"`
+		}
+		if err := json.Unmarshal(b, &some); err != nil {
+			return nil, fmt.Errorf("the forge's repositories: %w", err)
+		}
+		for _, r := range some {
+			names = append(names, r.Name)
+		}
+		if len(some) < forgePage {
+			slices.Sort(names)
+			return names, nil
+		}
+	}
+}

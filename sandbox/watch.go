@@ -1,0 +1,128 @@
+package sandbox
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/kalypso-dev/kalypso/sandbox/supervisor"
+)
+
+const (
+	// watchPoll is for what no event tells: memory, and the scheduler's account.
+	watchPoll = 2 * time.Second
+	// watchPause is the least time between two questions for the whole status,
+	// and between two looks for a daemon that is not there.
+	watchPause = time.Second
+)
+
+// Watch calls show with the sandbox's status, at once and after every change of
+// a component, until ctx ends, which is the error then. A daemon that ends is
+// waited for. The error is ErrNoSandbox when there is no sandbox or no more;
+// one of show's ends the watch, too.
+func Watch(ctx context.Context, h Home, show func(*Status) error) error {
+	for {
+		began := time.Now()
+		s, err := GetStatus(ctx, h)
+		if err != nil {
+			return whyEnded(ctx, err)
+		}
+		if err := show(s); err != nil {
+			return err
+		}
+		if s.Running {
+			if err := watchDaemon(ctx, h, s, show); err != nil {
+				return err
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(watchPause - time.Since(began)):
+		}
+	}
+}
+
+// whyEnded prefers that ctx has ended to what follows from it.
+func whyEnded(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	return err
+}
+
+// watchDaemon returns nil when the daemon has ended.
+func watchDaemon(ctx context.Context, h Home, s *Status, show func(*Status) error) error {
+	following, cancel := context.WithCancel(ctx)
+	defer cancel()
+	events, ended := make(chan []supervisor.Status), make(chan error, 1)
+	go func() {
+		ended <- openDoor(h).follow(following, func(all []supervisor.Status) bool {
+			select {
+			case events <- append([]supervisor.Status{}, all...):
+				return true
+			case <-following.Done():
+				return false
+			}
+		})
+	}()
+	asked := time.Now()
+	ask := time.NewTimer(watchPoll)
+	defer ask.Stop()
+	for {
+		select {
+		case all := <-events:
+			next, changed := s.with(all)
+			if !changed {
+				continue
+			}
+			s = next
+			ask.Reset(max(0, watchPause-time.Since(asked)))
+		case <-ask.C:
+			next, err := GetStatus(ctx, h)
+			if err != nil {
+				return whyEnded(ctx, err)
+			}
+			if !next.Running {
+				return nil
+			}
+			s, asked = next, time.Now()
+			ask.Reset(watchPoll)
+		case err := <-ended:
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			if errors.Is(err, errNoDaemon) {
+				return nil
+			}
+			return err
+		}
+		if err := show(s); err != nil {
+			return err
+		}
+	}
+}
+
+// with returns the status with what an event says about the components, and
+// whether that is something new.
+func (s *Status) with(all []supervisor.Status) (next *Status, changed bool) {
+	now := map[string]supervisor.Status{}
+	for _, c := range all {
+		now[c.Name] = c
+	}
+	next = new(*s)
+	next.Components = append([]Component{}, s.Components...)
+	for i, c := range next.Components {
+		fresh, known := now[c.Name]
+		if !known || fresh.Since.Equal(c.Since) && fresh.State == c.State && fresh.Reason == c.Reason && fresh.PID == c.PID {
+			continue
+		}
+		changed = true
+		next.Components[i].Status = fresh
+		if fresh.PID != c.PID {
+			next.Components[i].MemoryBytes = 0 // it was the other process's
+		}
+	}
+	next.Ready = ready(all)
+	return next, changed
+}
