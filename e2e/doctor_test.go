@@ -70,7 +70,7 @@ func doctorBefore(t *testing.T, m *machine) {
 	if r.Running || len(r.Findings) != len(doctor.All()) {
 		t.Errorf("%+v", r)
 	}
-	for _, check := range []string{"payload", "git", "home", "ports", "earlier run"} {
+	for _, check := range []string{"payload", "git", "home", "ports", "daemon"} {
 		if f := finding(t, r, check); f.Severity != doctor.OK {
 			t.Errorf("%+v", f)
 		}
@@ -103,7 +103,7 @@ func doctorRunning(t *testing.T, m *machine) {
 	if f := finding(t, r, "ports"); f.Severity != doctor.OK || !strings.Contains(f.Found, "all by this sandbox") {
 		t.Errorf("%+v", f)
 	}
-	if f := finding(t, r, "earlier run"); f.Severity != doctor.OK || !strings.Contains(f.Found, fmt.Sprintf("process %d,", m.status().PID)) {
+	if f := finding(t, r, "daemon"); f.Severity != doctor.OK || !strings.Contains(f.Found, fmt.Sprintf("process %d,", m.status().PID)) {
 		t.Errorf("%+v", f)
 	}
 	if f := finding(t, r, "memory"); !strings.Contains(f.Found, "beside the sandbox's") {
@@ -210,7 +210,7 @@ func doctorDown(t *testing.T, m *machine) {
 	if f := finding(t, r, "ports"); r.Running || f.Severity != doctor.OK || !strings.HasSuffix(f.Found, "are free") {
 		t.Errorf("running %v, %+v", r.Running, f)
 	}
-	if f := finding(t, r, "earlier run"); f.Severity != doctor.OK {
+	if f := finding(t, r, "daemon"); f.Severity != doctor.OK {
 		t.Errorf("%+v", f)
 	}
 	if out, _ := m.try("restart", "gitea"); out.code != 1 || !strings.Contains(out.stderr, "`kalypso up`") {

@@ -2,12 +2,8 @@ package sandbox
 
 import (
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
-	"slices"
-	"strings"
 
 	"github.com/kalypso-dev/kalypso/sandbox/git"
 )
@@ -35,23 +31,4 @@ func GetCredentials(h Home) (*Credentials, error) {
 		URL: s.ForgeURL(), OrgURL: s.OrgURL(),
 		User: s.Admin.User, Password: s.Admin.Password, Token: string(token),
 	}, nil
-}
-
-// ReadLog returns a component's log.
-func ReadLog(h Home, component string) ([]byte, error) {
-	files, err := filepath.Glob(h.Log("*"))
-	if err != nil {
-		return nil, err
-	}
-	var names []string
-	for _, f := range files {
-		names = append(names, strings.TrimSuffix(filepath.Base(f), ".log"))
-	}
-	if !slices.Contains(names, component) {
-		if len(names) == 0 {
-			return nil, ErrNoSandbox
-		}
-		return nil, &UsageError{fmt.Sprintf("there is no log of %q: choose one of %s", component, strings.Join(names, ", "))}
-	}
-	return os.ReadFile(h.Log(component))
 }

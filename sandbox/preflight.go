@@ -2,6 +2,7 @@ package sandbox
 
 import (
 	"context"
+	"errors"
 	"os"
 	"strconv"
 	"strings"
@@ -49,8 +50,9 @@ func Diagnose(ctx context.Context, version string) (*doctor.Report, error) {
 	if err == nil {
 		s = subject(h)
 		s.Daemon = h.greet(ctx)
-		if !h.Exists() {
-			s.Others = h.checkOurs()
+		var others *UsageError // of other errors the check of the home finds the cause
+		if !h.Exists() && errors.As(h.checkOurs(), &others) {
+			s.Others = others
 		}
 	}
 	s.Version = version

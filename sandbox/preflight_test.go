@@ -100,13 +100,13 @@ func TestDiagnose(t *testing.T) {
 	if f := finding(r, "ports"); f.Severity != doctor.OK || f.Found != "all 7 are free" {
 		t.Errorf("%+v", f)
 	}
-	if f := finding(r, "earlier run"); f.Severity != doctor.OK {
+	if f := finding(r, "daemon"); f.Severity != doctor.OK {
 		t.Errorf("%+v", f)
 	}
 
 	s := serve(t, home, steady("gitea"))
 	r, _ = Diagnose(t.Context(), "v2")
-	if f := finding(r, "earlier run"); !r.Running || f.Severity != doctor.Note || !strings.Contains(f.Found, "kalypso v1, this is v2") {
+	if f := finding(r, "daemon"); !r.Running || f.Severity != doctor.Note || !strings.Contains(f.Found, "kalypso v1, this is v2") {
 		t.Errorf("beside a daemon: running %v, %+v", r.Running, f)
 	}
 	s.end()
@@ -117,7 +117,7 @@ func TestDiagnose(t *testing.T) {
 	}
 	defer held.Close()
 	r, _ = Diagnose(t.Context(), "v2")
-	if f := finding(r, "earlier run"); f.Severity != doctor.Warning || !strings.Contains(f.Found, "does not answer") {
+	if f := finding(r, "daemon"); f.Severity != doctor.Warning || !strings.Contains(f.Found, "does not answer") {
 		t.Errorf("beside a deaf daemon: %+v", f)
 	}
 }

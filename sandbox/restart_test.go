@@ -49,7 +49,7 @@ func TestRestartSaysWhatIsWrong(t *testing.T) {
 	d.settle(t)
 	var usage *UsageError
 	for name, says := range map[string]string{
-		"gite":  `there is no component "gite", did you mean gitea?` + "\nChoose one of etcd, gitea, scheduler",
+		"gite":   `there is no component "gite", did you mean gitea?` + "\nChoose one of etcd, gitea, scheduler",
 		"xyz":    `there is no component "xyz"` + "\nChoose one of etcd, gitea, scheduler",
 		"daemon": "the daemon is restarted with all that it runs, by `kalypso down` and `kalypso up`",
 	} {

@@ -18,6 +18,7 @@ const (
 	exitAuthentication = 4
 	exitPreflight      = 5
 	exitScenario       = 6
+	exitTimeout        = 7
 	exitInterrupted    = 130
 )
 
@@ -31,6 +32,7 @@ func exitCode(err error) int {
 	var usage *sandbox.UsageError
 	var preflight *sandbox.PreflightError
 	var check *scenarios.CheckError
+	var timeout *sandbox.TimeoutError
 	switch {
 	case errors.As(err, &usage):
 		return exitUsage
@@ -42,6 +44,8 @@ func exitCode(err error) int {
 		return exitPreflight
 	case errors.As(err, &check):
 		return exitScenario
+	case errors.As(err, &timeout):
+		return exitTimeout
 	default:
 		return exitFailure
 	}

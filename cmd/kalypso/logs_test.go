@@ -16,7 +16,7 @@ func logHome(t *testing.T) (dir string) {
 	home := os.Getenv("KALYPSO_HOME")
 	worldWrite(t, filepath.Join(home, "sandbox.json"), []byte(stateFile))
 	dir = filepath.Join(home, "logs")
-	worldWrite(t, filepath.Join(dir, "scheduler.log.1"), []byte("of old\n"))
+	worldWrite(t, filepath.Join(dir, "scheduler.log.1"), []byte("2025/03/01 10:00:00 of old\n"))
 	var b strings.Builder
 	for _, ago := range []time.Duration{3 * time.Hour, 20 * time.Minute, time.Minute} {
 		fmt.Fprintf(&b, "time=%s level=INFO msg=%q\n", time.Now().Add(-ago).UTC().Format(time.RFC3339Nano), ago.String()+" ago")

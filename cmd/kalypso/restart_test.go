@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"net/http"
 	"strings"
 	"testing"
@@ -87,5 +88,11 @@ func TestRestartOfASandboxThatIsDown(t *testing.T) {
 	logHome(t)
 	if code, _, talk := call(t, "restart", "gitea"); code != exitFailure || !strings.Contains(talk, "the sandbox is down: `kalypso up` brings it back") {
 		t.Errorf("exit code %d, says %q", code, talk)
+	}
+}
+
+func TestTimeoutHasItsExitCode(t *testing.T) {
+	if got := exitCode(fmt.Errorf("restart: %w", &sandbox.TimeoutError{})); got != exitTimeout {
+		t.Errorf("exit code %d, want %d", got, exitTimeout)
 	}
 }

@@ -64,7 +64,7 @@ func All() []Check {
 		{"open files", true, usualLimit, checkOpenFiles},
 		{"loopback", true, usualLimit, checkLoopback},
 		{"ports", true, usualLimit, checkPorts},
-		{"earlier run", false, usualLimit, checkEarlierRun},
+		{"daemon", false, usualLimit, checkDaemon},
 		{"inotify", false, usualLimit, checkInotify},
 		{"proxy", false, usualLimit, checkProxy},
 		{"system", false, usualLimit, checkPlatform},

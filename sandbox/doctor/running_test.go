@@ -94,9 +94,9 @@ func TestPorts(t *testing.T) {
 	})
 }
 
-func TestEarlierRun(t *testing.T) {
-	examineEach(t, "earlier run", []situation{
-		{"nothing", nil, OK, []string{"nothing is left over"}},
+func TestDaemon(t *testing.T) {
+	examineEach(t, "daemon", []situation{
+		{"nothing", nil, OK, []string{"nothing is left of an earlier run"}},
 		{"after down", func(sys *System, _ *Subject) {
 			sys.with(map[string]string{"home/tom/.kalypso/daemon.lock": "x", "home/tom/.kalypso/daemon.pid": "44"})
 		}, OK, nil},

@@ -16,8 +16,10 @@ const followPoll = 200 * time.Millisecond
 
 // LogQuery chooses lines of a log.
 type LogQuery struct {
-	Since time.Time // zero for all; lines without a time go with the one before
-	Lines int       // that many of the last ones; negative for all
+	// Since is zero for all. Lines without a time go with the one before, and
+	// a log that tells no time at all with the time of its last change.
+	Since time.Time
+	Lines int // that many of the last ones; negative for all
 }
 
 // ErrLogGone says that a log that was followed has been removed.
@@ -107,7 +109,7 @@ func sameLog(open, present *os.File) (bool, error) {
 // leaves that at its end.
 func writeLog(w io.Writer, path string, present *os.File, q LogQuery) error {
 	buffered := bufio.NewWriter(w)
-	c := chooser{LogQuery: q, w: buffered, now: time.Now(), chosen: q.Since.IsZero()}
+	c := chooser{LogQuery: q, w: buffered, now: time.Now(), chosen: true}
 	old, err := putAside(path, present, q)
 	if err != nil {
 		return err
@@ -143,15 +145,18 @@ func putAside(path string, present *os.File, q LogQuery) (*os.File, error) {
 // chooser writes the lines that a query wants.
 type chooser struct {
 	LogQuery
-	w      *bufio.Writer
-	now    time.Time
-	chosen bool     // the line before was
-	last   [][]byte // with Lines: those that may be among the last, in a ring
-	next   int
+	w       *bufio.Writer
+	now     time.Time
+	decided bool     // a line has told its time, or none needs to
+	chosen  bool     // the line before was
+	early   [][]byte // lines before one has told its time
+	last    [][]byte // with Lines: those that may be among the last, in a ring
+	next    int
 }
 
-func (c *chooser) read(r io.Reader) error {
-	lines := bufio.NewReaderSize(r, 64<<10)
+func (c *chooser) read(f *os.File) error {
+	lines := bufio.NewReaderSize(f, 64<<10)
+	c.decided = c.Since.IsZero()
 	for {
 		line, err := lines.ReadBytes('\n')
 		if len(line) > 0 {
@@ -159,10 +164,16 @@ func (c *chooser) read(r io.Reader) error {
 				return err
 			}
 		}
-		if err == io.EOF {
+		switch {
+		case err == io.EOF && c.decided:
 			return nil
-		}
-		if err != nil {
+		case err == io.EOF:
+			info, err := f.Stat()
+			if err != nil {
+				return err
+			}
+			return c.decide(info.ModTime())
+		case err != nil:
 			return err
 		}
 	}
@@ -171,10 +182,15 @@ func (c *chooser) read(r io.Reader) error {
 func (c *chooser) take(line []byte) error {
 	if !c.Since.IsZero() {
 		if t, ok := lineTime(line, c.now); ok {
-			c.chosen = !t.Before(c.Since)
+			if err := c.decide(t); err != nil {
+				return err
+			}
 		}
 	}
 	switch {
+	case !c.decided:
+		c.early = append(c.early, line)
+		return nil
 	case !c.chosen || c.Lines == 0:
 		return nil
 	case c.Lines < 0:
@@ -185,6 +201,20 @@ func (c *chooser) take(line []byte) error {
 	default:
 		c.last[c.next] = line
 		c.next = (c.next + 1) % c.Lines
+	}
+	return nil
+}
+
+// decide says whether the lines from here on are chosen, and those before when
+// none has told its time.
+func (c *chooser) decide(t time.Time) error {
+	c.decided, c.chosen = true, !t.Before(c.Since)
+	early := c.early
+	c.early = nil
+	for _, line := range early {
+		if err := c.take(line); err != nil {
+			return err
+		}
 	}
 	return nil
 }

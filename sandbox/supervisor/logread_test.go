@@ -102,6 +102,23 @@ func TestReadLog(t *testing.T) {
 			}
 		})
 	}
+	writeTo(t, path, "no\ntimes\n")
+	if err := os.Remove(path + ".1"); err != nil {
+		t.Fatal(err)
+	}
+	for ago, want := range map[time.Duration]string{time.Hour: "no\ntimes\n", 0: ""} {
+		var b bytes.Buffer
+		if err := ReadLog(&b, path, LogQuery{Lines: -1, Since: time.Now().Add(time.Minute - ago)}); err != nil || b.String() != want {
+			t.Errorf("without times, %s ago: %q, %v", ago, b.String(), err)
+		}
+	}
+	writeTo(t, path, "before\n"+at(time.Hour, "a")+at(time.Minute, "b"))
+	for ago, want := range map[time.Duration]int{2 * time.Hour: 3, 30 * time.Minute: 1} {
+		var b bytes.Buffer
+		if err := ReadLog(&b, path, LogQuery{Lines: -1, Since: now.Add(-ago)}); err != nil || strings.Count(b.String(), "\n") != want {
+			t.Errorf("lines before the first time, %s ago: %q, %v", ago, b.String(), err)
+		}
+	}
 	if err := ReadLog(&bytes.Buffer{}, path+"x", LogQuery{}); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("a log that there is not: %v", err)
 	}

@@ -195,6 +195,36 @@ func TestFolderWithoutGit(t *testing.T) {
 	}
 }
 
+// TestFolderWithEnvironmentsInIt is one folder without git whose root is the
+// base, and whose environments are folders in it: nothing is found twice, and
+// what only begins like an environment's name is no part of it.
+func TestFolderWithEnvironmentsInIt(t *testing.T) {
+	dir := t.TempDir()
+	base := "\n---\napiVersion: scheduler.kalypso.io/v1alpha1\nkind: BaseRepo\nmetadata: {name: main}\nspec: {repo: https://forge.test/cp, branch: main, path: .}\n" +
+		"---\napiVersion: scheduler.kalypso.io/v1alpha1\nkind: GitOpsRepo\nmetadata: {name: gitops}\nspec: {repo: https://forge.test/gitops, branch: dev, path: .}\n"
+	template := func(name string) string {
+		return "apiVersion: scheduler.kalypso.io/v1alpha1\nkind: Template\nmetadata: {name: " + name + "}\nspec: {type: config, manifests: [a]}\n"
+	}
+	environment := func(name string) string {
+		return "---\napiVersion: scheduler.kalypso.io/v1alpha1\nkind: Environment\nmetadata: {name: " + name + "}\nspec: {controlPlane: {repo: https://forge.test/cp, branch: main, path: ./" + name + "}}\n"
+	}
+	write(t, dir, "-- environments.yaml --\n"+environment("dev")+environment("qa")+
+		"-- template.yaml --\n"+template("shared")+
+		"-- dev/dev.yaml --\n"+template("of-dev")+base+
+		"-- qa/qa.yaml --\n"+template("of-qa")+base+
+		"-- dev-tools/template.yaml --\n"+template("tools"))
+	s := open(t, source.Options{ControlPlane: dir})
+	has(t, s.load("dev"), "template of-dev", "template of-qa", "template shared", "template tools")
+	has(t, s.load("qa"), "template of-dev", "template of-qa", "template shared", "template tools")
+
+	t.Log("all parts of a World agree on the Environment objects")
+	remove(t, dir, "environments.yaml")
+	if names, _, err := s.Environments(t.Context()); len(names) != 2 || err != nil {
+		t.Errorf("%v, %v", names, err)
+	}
+	s.load("qa")
+}
+
 // TestMonorepo is a control plane that is a folder of a repository: Environment
 // objects are looked for in the folder, and what refers to the repository means
 // its root.

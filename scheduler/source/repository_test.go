@@ -277,3 +277,15 @@ func TestPlainFolder(t *testing.T) {
 	}
 	expect(t, alias, "main", want)
 }
+
+// TestFolderThatOnlyLooksLikeGit is about a folder .git with nothing in it: the
+// folder is then what it is without.
+func TestFolderThatOnlyLooksLikeGit(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, "-- a.yaml --\na\n")
+	if err := os.Mkdir(filepath.Join(dir, ".git"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	expect(t, dir, "main", files{"a.yaml": "a\n"})
+	expect(t, dir, "dev", files{"a.yaml": "a\n"})
+}

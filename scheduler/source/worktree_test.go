@@ -98,6 +98,23 @@ func TestWorkingTree(t *testing.T) {
 				write(t, dir, "-- x.swp --\n-- y.yaml --\n")
 			},
 		},
+		"ignored by this person, elsewhere": {
+			"-- a.yaml --\na\n",
+			func(t *testing.T, dir string) {
+				xdg := t.TempDir()
+				t.Setenv("XDG_CONFIG_HOME", xdg)
+				write(t, xdg, "-- git/ignore --\n*.bak\n")
+				write(t, dir, "-- x.bak --\n-- y.yaml --\n")
+			},
+		},
+		"ignored by a file that the clone names": {
+			"-- a.yaml --\na\n",
+			func(t *testing.T, dir string) {
+				write(t, os.Getenv("HOME"), "-- excludes --\n*.orig\n")
+				git(t, dir, "config", "core.excludesFile", "~/excludes")
+				write(t, dir, "-- x.orig --\n-- y.yaml --\n")
+			},
+		},
 		"links": {
 			"-- a.yaml --\na\n-- real/b.yaml --\nb\n",
 			func(t *testing.T, dir string) {

@@ -191,7 +191,11 @@ kind: ClusterType
 metadata: {name: untracked}
 spec: {reconciler: r, namespaceService: n}
 `)
-	dev := open(t, source.Options{ControlPlane: cp}).load("dev")
+	s := open(t, source.Options{ControlPlane: cp})
+	dev := s.load("dev")
+	if len(s.notes) > 0 {
+		t.Errorf("notes: %q", s.notes)
+	}
 	has(t, dev, "cluster type small", "cluster type untracked", "template changed", bye, hello)
 	for _, s := range dev.Sources {
 		if dirty := s.Commit == ""; strings.HasSuffix(s.Repo, "/cp") && dirty != (s.Branch == "main") {
@@ -216,6 +220,7 @@ func TestRemotes(t *testing.T) {
 		"over ssh":        {"https://forge.test/acme", "git@forge.test:acme/cp.git", true},
 		"the model's ssh": {"ssh://git@forge.test/acme", "https://forge.test/acme/cp", true},
 		"a fork":          {"file:///nowhere/acme", "https://forge.test/me/cp", false},
+		"a secret":        {"file://me:hush@nowhere/acme", "https://forge.test/me/cp", false},
 		"a second remote": {"https://forge.test/acme", "https://forge.test/me/cp\nhttps://forge.test/acme/cp", true},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -232,7 +237,7 @@ func TestRemotes(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if len(s.notes) == 0 || !strings.Contains(s.notes[0], "which is no remote of") {
+				if len(s.notes) == 0 || !strings.Contains(s.notes[0], "which is no remote of") || strings.Contains(s.notes[0], "hush") {
 					t.Errorf("notes: %q", s.notes)
 				}
 				return
@@ -259,8 +264,19 @@ func TestCloneOfOneBranch(t *testing.T) {
 	}
 	has(t, open(t, source.Options{ControlPlane: clone, Branch: "main"}).load("dev"), "template committed", bye, hello)
 
+	t.Log("nothing is said of a server that has none either")
+	git(t, filepath.Join(root, "cp"), "checkout", "-q", "dev")
+	git(t, clone, "fetch", "-q", "origin", "+main:refs/remotes/origin/elsewhere")
+	none := open(t, source.Options{ControlPlane: clone})
+	_, err := none.Load(t.Context(), "dev")
+	mustFail(t, err, "there is no environment dev: branch dev of "+clone+" has no Environment objects")
+	if len(none.notes) > 0 {
+		t.Errorf("notes: %q", none.notes)
+	}
+	git(t, filepath.Join(root, "cp"), "checkout", "-q", "main")
+
 	t.Log("what is nowhere is not found")
-	_, err := open(t, source.Options{ControlPlane: clone, Branch: "nope"}).Load(t.Context(), "dev")
+	_, err = open(t, source.Options{ControlPlane: clone, Branch: "nope"}).Load(t.Context(), "dev")
 	mustFail(t, err, "has no branch nope")
 	if !errors.Is(err, model.ErrNotFound) {
 		t.Errorf("%v is no ErrNotFound", err)
@@ -298,7 +314,11 @@ func TestPinnedCommit(t *testing.T) {
 	if len(s.notes) != 0 {
 		t.Errorf("notes: %q", s.notes)
 	}
-	has(t, open(t, source.Options{ControlPlane: "file://" + cp}).load("dev"), "cluster type small", "template committed", bye, hello)
+	bare := open(t, source.Options{ControlPlane: "file://" + cp})
+	has(t, bare.load("dev"), "cluster type small", "template committed", bye, hello)
+	if len(bare.notes) != 0 {
+		t.Errorf("notes: %q", bare.notes)
+	}
 
 	t.Log("what somebody changes where it has no effect is worth a note")
 	write(t, cp, "-- more.yaml --\n")

@@ -8,9 +8,9 @@ import (
 	"strings"
 )
 
-// checkEarlierRun asks whether a daemon runs as it should, or has left
+// checkDaemon asks whether a daemon runs as it should, or has left
 // something.
-func checkEarlierRun(_ context.Context, sys *System, s *Subject) Finding {
+func checkDaemon(_ context.Context, sys *System, s *Subject) Finding {
 	if s.Home == "" {
 		return note("there is no folder to look at", "see home", "")
 	}
@@ -43,12 +43,12 @@ func checkEarlierRun(_ context.Context, sys *System, s *Subject) Finding {
 	case sys.exists(s.Socket):
 		return note("a daemon was killed and has left its socket", "nothing: the next `kalypso up` replaces it", "")
 	}
-	return ok("no daemon runs, and nothing is left over")
+	return ok("none runs, and nothing is left of an earlier run")
 }
 
 func running(s *Subject) Finding {
 	d := s.Daemon
-	found := fmt.Sprintf("the daemon runs as process %d", d.PID)
+	found := fmt.Sprintf("runs as process %d", d.PID)
 	if d.Version != "" && d.Version != s.Version {
 		return note(fmt.Sprintf("%s and is of kalypso %s, this is %s", found, d.Version, s.Version),
 			"what is new in this one", "`kalypso down`, then `kalypso up`")
