@@ -2,6 +2,7 @@ package source_test
 
 import (
 	"errors"
+	"fmt"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -29,6 +30,7 @@ func TestPlacesThatAreNone(t *testing.T) {
 		"a file":           {source.Options{ControlPlane: filepath.Join(cp, "templates.yaml")}, []string{"templates.yaml is a file"}, "name a folder or the URL"},
 		"ssh":              {source.Options{ControlPlane: "git@github.com:acme/cp.git"}, []string{"git@github.com:acme/cp.git cannot be read", "not over ssh"}, "name https://github.com/acme/cp, or a folder that you have cloned it to"},
 		"ssh URL":          {source.Options{ControlPlane: "ssh://git@github.com:22/acme/cp"}, []string{"not over ssh"}, "https://github.com/acme/cp"},
+		"ssh secret":       {source.Options{ControlPlane: "ssh://git:secret@github.com/acme/cp"}, []string{"ssh://git:xxxxx@github.com/acme/cp cannot be read"}, "https://github.com/acme/cp"},
 		"git":              {source.Options{ControlPlane: "git://github.com/acme/cp"}, []string{"not over git"}, "https://github.com/acme/cp"},
 		"base":             {source.Options{ControlPlane: cp, Base: "nope"}, []string{"base repository: there is no folder nope"}, "name a folder or the URL"},
 		"GitOps":           {source.Options{ControlPlane: cp, GitOps: "nope"}, []string{"GitOps repository: there is no folder nope"}, "name a folder or the URL"},
@@ -104,6 +106,14 @@ func TestFeatureBranch(t *testing.T) {
 			t.Errorf("notes: %q", s.notes)
 		}
 	}
+	t.Log("nobody needs to hear notes")
+	deaf, err := source.Open(t.Context(), source.Options{ControlPlane: cp})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := deaf.Load(t.Context(), "dev"); err != nil {
+		t.Error(err)
+	}
 	git(t, cp, "checkout", "-q", "--detach")
 	s = open(t, source.Options{ControlPlane: cp})
 	has(t, s.load("dev"), "cluster type small", "template committed", bye, hello)
@@ -152,6 +162,9 @@ func TestFolderWithoutGit(t *testing.T) {
 		if err := os.RemoveAll(filepath.Join(folder, branch, ".git")); err != nil {
 			t.Fatal(err)
 		}
+	}
+	if got := open(t, source.Options{ControlPlane: folder}).String(); got != folder {
+		t.Errorf("it is called %q", got)
 	}
 	t.Log("its URLs are those that the Environment objects name")
 	has(t, open(t, source.Options{ControlPlane: folder}).load("dev"), "cluster type small", "template committed", bye, hello)
@@ -329,7 +342,16 @@ func TestHTTP(t *testing.T) {
 	}
 	_, err = open(t, source.Options{ControlPlane: clone}).Load(t.Context(), "dev")
 	mustFail(t, err, "loading environment dev", server+"/apps", "asks for credentials")
+	_, err = source.Open(t.Context(), source.Options{ControlPlane: url, Credentials: who("", "hush")})
+	mustFail(t, err, "it refuses the credentials")
 	secret = ""
+
+	t.Log("a password in a URL is for the server alone")
+	s = open(t, source.Options{ControlPlane: strings.Replace(url, "//", "//me:hush@", 1)})
+	told := fmt.Sprintf("%v %+v", s, s.load("dev"))
+	if strings.Contains(told, "hush") || !strings.Contains(told, "me:xxxxx@") {
+		t.Errorf("the password is told: %s", told)
+	}
 
 	t.Log("a model from elsewhere does not reach files of this machine")
 	local := t.TempDir()

@@ -88,6 +88,25 @@ dev b
 	expect(t, "file://"+filepath.Join(root, "bare"), "dev", files{"a.yaml": "dev\n", "sub/b.yaml": "dev b\n"})
 }
 
+// TestLinksInCommits proves that a link is no file with the path in it that it
+// leads to, on branches that are not checked out either.
+func TestLinksInCommits(t *testing.T) {
+	dir := t.TempDir()
+	git(t, dir, "init", "-q")
+	write(t, dir, "-- a.yaml --\na\n")
+	for link, target := range map[string]string{"l.yaml": "a.yaml", "out.yaml": "/etc/passwd"} {
+		if err := os.Symlink(target, filepath.Join(dir, link)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	commit(t, dir)
+	git(t, dir, "checkout", "-q", "-b", "other")
+	expect(t, dir, "main", files{"a.yaml": "a\n"})
+	if tree, err := read(t, dir, "other"); err != nil || tree.Commit == "" {
+		t.Errorf("nothing has changed since the commit, links apart: %v, %v", tree, err)
+	}
+}
+
 // TestKindsOfClones is about clones that git makes every day and that look
 // different inside.
 func TestKindsOfClones(t *testing.T) {
@@ -247,6 +266,11 @@ e
 	expect(t, in, "nope", nil)
 	expect(t, filepath.Join(root, "r", ".hidden"), "main", files{"h.yaml": "h\n"})
 	expect(t, filepath.Join(root, "r", "in", "deep"), "main", files{"b.yaml": "b\n"})
+
+	t.Log("of a folder that is ignored only what was added all the same belongs to the branch")
+	git(t, filepath.Join(root, "r"), "add", "--force", "in/ignored/c.yaml")
+	write(t, filepath.Join(root, "r"), "-- in/ignored/new.yaml --\nnew\n")
+	expect(t, filepath.Join(in, "ignored"), "main", files{"c.yaml": "c\n"})
 
 	t.Log("a folder that the repository around it does not know is a folder without git")
 	for folder, file := range map[string]string{"build": "d.yaml", "fresh": "e.yaml"} {

@@ -6,6 +6,7 @@ import (
 )
 
 func TestSameRepository(t *testing.T) {
+	known := map[string]string{}
 	for _, same := range [][]string{
 		{
 			"https://github.com/acme/control-plane", "https://github.com/acme/control-plane.git", "https://github.com/acme/control-plane/",
@@ -20,8 +21,16 @@ func TestSameRepository(t *testing.T) {
 		{"https://github.com/acme/control-plane2"},
 		{"file:///srv/git/control-plane.git", "file:///srv/git/control-plane/"},
 		{"https://srv/git/control-plane"},
+		{"https://github.com:8443/acme/control-plane"},
+		{"http://github.com:8080/acme/control-plane"},
+		{"https://github.com/control-plane"},
+		{"https://github.comacme/control-plane"},
 	} {
 		want := identityOf(same[0], "")
+		if known[want] != "" {
+			t.Errorf("%s is the same as %s", same[0], known[want])
+		}
+		known[want] = same[0]
 		for _, url := range same {
 			if got := identityOf(url, ""); got != want {
 				t.Errorf("%s is %s, %s is %s", url, got, same[0], want)

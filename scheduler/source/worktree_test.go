@@ -25,6 +25,17 @@ func TestWorkingTree(t *testing.T) {
 				remove(t, dir, "d.yaml")
 			},
 		},
+		"changed": {
+			"-- a.yaml --\na\n-- b/c.yaml --\nc\n-- d.yaml --\nd\n",
+			func(t *testing.T, dir string) { write(t, dir, "-- b/c.yaml --\nC\n") },
+		},
+		"another name": {
+			"-- a.yaml --\na\n-- b.yaml --\nb\n",
+			func(t *testing.T, dir string) {
+				remove(t, dir, "a.yaml")
+				write(t, dir, "-- c.yaml --\na\n")
+			},
+		},
 		"added to the index only": {
 			"-- a.yaml --\na\n",
 			func(t *testing.T, dir string) {

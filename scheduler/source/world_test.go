@@ -362,6 +362,15 @@ func TestBase(t *testing.T) {
 
 	t.Log("it stands for the BaseRepo named main alone")
 	git(t, cp, "checkout", "-q", "dev")
+	git(t, cp, "branch", "-q", "more")
+	git(t, cp, "checkout", "-q", "more")
+	write(t, cp, "-- t.yaml --\napiVersion: scheduler.kalypso.io/v1alpha1\nkind: Template\nmetadata: {name: of-another-base}\nspec: {type: config, manifests: [a]}\n"+
+		"-- cluster.yaml --\n-- base.yaml --\n-- gitops.yaml --\n")
+	commit(t, cp)
+	git(t, cp, "checkout", "-q", "dev")
+	write(t, cp, "-- more.yaml --\napiVersion: scheduler.kalypso.io/v1alpha1\nkind: BaseRepo\nmetadata: {name: more}\nspec: {repo: 'file://"+root+"/cp', branch: more, path: .}\n")
+	has(t, open(t, source.Options{ControlPlane: cp, Base: base}).load("dev"), "cluster type small", "template of-another-base", "template plain")
+	remove(t, cp, "more.yaml")
 	write(t, cp, "-- base.yaml --\napiVersion: scheduler.kalypso.io/v1alpha1\nkind: BaseRepo\nmetadata: {name: other}\nspec: {repo: 'file://"+root+"/cp', branch: main, path: .}\n")
 	_, err := open(t, source.Options{ControlPlane: cp, Base: base}).Load(t.Context(), "dev")
 	mustFail(t, err, "BaseRepo named main", "environment dev has only other")
@@ -408,6 +417,29 @@ func TestGitOps(t *testing.T) {
 	s = open(t, source.Options{ControlPlane: cp})
 	_, err := s.GitOps(t.Context(), s.load("dev"))
 	mustFail(t, err, "reading the GitOps branch of environment dev", root+"/gitops", "object not found")
+}
+
+// TestRemotesInOrder has origin first: what a clone has not got is read there.
+func TestRemotesInOrder(t *testing.T) {
+	root := world(t)
+	cp := filepath.Join(root, "cp")
+	for _, name := range []string{"zoo", "origin", "alpha"} {
+		git(t, cp, "remote", "add", name, "https://"+name+".test/cp")
+	}
+	s := open(t, source.Options{ControlPlane: cp})
+	want := []string{"https://origin.test/cp", "https://alpha.test/cp", "https://zoo.test/cp"}
+	if diff := cmp.Diff(want, s.Remotes()); diff != "" {
+		t.Errorf("remotes (-want +got):\n%s", diff)
+	}
+}
+
+// TestPathsInTheModel is about what the scheduler could not read: a path of
+// this machine that is no URL.
+func TestPathsInTheModel(t *testing.T) {
+	root := t.TempDir()
+	repositories(t, root, "file://"+root, strings.ReplaceAll(platform, "FORGE/apps", root+"/apps"))
+	missing := "error repository " + root + "/apps or its branch main is not there"
+	has(t, open(t, source.Options{ControlPlane: filepath.Join(root, "cp")}).load("dev"), "cluster type small", "template committed", missing, missing)
 }
 
 func TestCancel(t *testing.T) {
