@@ -29,12 +29,12 @@ bench: build ## figures of the sandbox and of the scheduler's core, with the mac
 
 # Two at a time, with one worker each: a fuzz target that waits for another
 # finds nothing.
-FUZZTIME ?= 60s
+FUZZTIME ?= 30s
 .PHONY: fuzz
 fuzz: ## every fuzz target of the scheduler for a while
 	@for p in $$($(GO) list ./scheduler/...); do \
 	  $(GO) test -list '^Fuzz' $$p | sed -n "s|^Fuzz.*|$$p &|p"; \
-	done | xargs -P 2 -L 1 sh -c 'out=$$($(GO) test -run "^$$" -fuzz "^$$1\$$" -fuzztime $(FUZZTIME) -parallel 1 $$0 2>&1) && echo "ok    $$1" || { echo "FAIL  $$1"; echo "$$out"; exit 255; }'
+	done | GO=$(GO) FUZZTIME=$(FUZZTIME) xargs -P 2 -L 1 .ci/fuzz
 
 .PHONY: lint
 lint: $(GOLANGCI_LINT) ## the import rules of the house, and the usual mistakes

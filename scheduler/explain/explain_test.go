@@ -210,8 +210,11 @@ func TestHiding(t *testing.T) {
 
 func TestManyNamesAndErrors(t *testing.T) {
 	just := &explain.InputError{Message: "there is no x", What: "names", Candidates: strings.Fields(strings.Repeat("name ", 20))}
-	if text := just.Text(); strings.Count(text+"\n", "  name\n") != 20 || strings.Contains(text, "more") {
-		t.Errorf("20 names are all listed:\n%s", text)
+	for range 10 {
+		just.Diagnostics = append(just.Diagnostics, model.Diagnostic{Severity: model.Error, Message: "broken"})
+	}
+	if text := just.Text(); strings.Count(text+"\n", "  name\n") != 20 || strings.Count(text, "  broken\n") != 10 || strings.Contains(text, "more") {
+		t.Errorf("20 names and 10 errors are all listed:\n%s", text)
 	}
 	e := &explain.InputError{Message: "there is no x", What: "names", Candidates: strings.Fields(strings.Repeat("name ", 25))}
 	for range 12 {

@@ -22,6 +22,7 @@ func TestLine(t *testing.T) {
 		{"twice", full[:97] + " " + full[:95] + " b", "  " + full[:97] + "\n    " + full[:95] + "\n    b\n"},
 		{"a column of runes", strings.Repeat("é", 98), "  " + strings.Repeat("é", 98) + "\n"},
 		{"what a terminal may obey", "\x1b[1m\r\n\a", `  \x1b[1m\r\n\a` + "\n"},
+		{"what can be seen beside it", "it's a \"\\\" \x1b é", `  it's a "\" \x1b é` + "\n"},
 		{"not UTF-8", "a\xffb", "  a\uFFFDb\n"},
 	} {
 		t.Run(test.name, func(t *testing.T) {

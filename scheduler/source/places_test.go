@@ -27,6 +27,7 @@ func TestPlacesThatAreNone(t *testing.T) {
 		"nothing":          {source.Options{}, []string{"control plane: there is no folder"}, "name a folder or the URL"},
 		"no folder":        {source.Options{ControlPlane: filepath.Join(root, "nope")}, []string{"control plane: there is no folder " + root + "/nope"}, "name a folder or the URL"},
 		"no scheme":        {source.Options{ControlPlane: "github.com/acme/cp"}, []string{"there is no folder github.com/acme/cp"}, "did you mean https://github.com/acme/cp?"},
+		"a dot":            {source.Options{ControlPlane: "control.plane"}, []string{"there is no folder control.plane"}, "name a folder or the URL"},
 		"a file":           {source.Options{ControlPlane: filepath.Join(cp, "templates.yaml")}, []string{"templates.yaml is a file"}, "name a folder or the URL"},
 		"ssh":              {source.Options{ControlPlane: "git@github.com:acme/cp.git"}, []string{"git@github.com:acme/cp.git cannot be read", "not over ssh"}, "name https://github.com/acme/cp, or a folder that you have cloned it to"},
 		"ssh URL":          {source.Options{ControlPlane: "ssh://git@github.com:22/acme/cp"}, []string{"not over ssh"}, "https://github.com/acme/cp"},
@@ -230,12 +231,37 @@ func TestFolderWithEnvironmentsInIt(t *testing.T) {
 	has(t, s.load("dev"), "template of-dev", "template of-qa", "template shared", "template tools")
 	has(t, s.load("qa"), "template of-dev", "template of-qa", "template shared", "template tools")
 
+	if len(s.notes) > 0 {
+		t.Errorf("notes: %q", s.notes)
+	}
+
 	t.Log("all parts of a World agree on the Environment objects")
 	remove(t, dir, "environments.yaml")
 	if names, _, err := s.Environments(t.Context()); len(names) != 2 || err != nil {
 		t.Errorf("%v, %v", names, err)
 	}
 	s.load("qa")
+}
+
+// TestFolderOfSeveralRepositories has environments in different repositories:
+// a folder that knows no address of its own cannot be all of them.
+func TestFolderOfSeveralRepositories(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, strings.ReplaceAll(`
+-- environments.yaml --
+apiVersion: scheduler.kalypso.io/v1alpha1
+kind: Environment
+metadata: {name: dev}
+spec: {controlPlane: {repo: FORGE/a, branch: main, path: .}}
+---
+apiVersion: scheduler.kalypso.io/v1alpha1
+kind: Environment
+metadata: {name: qa}
+spec: {controlPlane: {repo: FORGE/b, branch: main, path: .}}
+`, "FORGE", "file://"+dir))
+	for environment, repo := range map[string]string{"dev": "a", "qa": "b"} {
+		has(t, open(t, source.Options{ControlPlane: dir}).load(environment), "error repository file://"+dir+"/"+repo+" or its branch main is not there")
+	}
 }
 
 // TestMonorepo is a control plane that is a folder of a repository: Environment
@@ -345,6 +371,19 @@ func TestHTTP(t *testing.T) {
 	_, err = source.Open(t.Context(), source.Options{ControlPlane: url, Credentials: who("", "hush")})
 	mustFail(t, err, "it refuses the credentials")
 	secret = ""
+
+	t.Log("a repository without Environment objects is no control plane")
+	_, err = open(t, source.Options{ControlPlane: server + "/apps"}).Load(t.Context(), "dev")
+	mustFail(t, err, "there is no environment dev: branch HEAD of "+server+"/apps has no Environment objects")
+
+	t.Log("to be known and not admitted is as good as wrong credentials")
+	forbidden := serve(t, root, func(w http.ResponseWriter, _ *http.Request) bool {
+		w.WriteHeader(http.StatusForbidden)
+		return true
+	})
+	if _, err := source.Open(t.Context(), source.Options{ControlPlane: forbidden + "/cp"}); !errors.Is(err, source.ErrCredentials) {
+		t.Errorf("error %v", err)
+	}
 
 	t.Log("a password in a URL is for the server alone")
 	s = open(t, source.Options{ControlPlane: strings.Replace(url, "//", "//me:hush@", 1)})

@@ -269,7 +269,7 @@ e
 
 	t.Log("of a folder that is ignored only what was added all the same belongs to the branch")
 	git(t, filepath.Join(root, "r"), "add", "--force", "in/ignored/c.yaml")
-	write(t, filepath.Join(root, "r"), "-- in/ignored/new.yaml --\nnew\n")
+	write(t, filepath.Join(root, "r"), "-- in/ignored/new.yaml --\nnew\n-- in/ignored/.gitignore --\n!new.yaml\n")
 	expect(t, filepath.Join(in, "ignored"), "main", files{"c.yaml": "c\n"})
 
 	t.Log("a folder that the repository around it does not know is a folder without git")
@@ -312,4 +312,10 @@ func TestFolderThatOnlyLooksLikeGit(t *testing.T) {
 	}
 	expect(t, dir, "main", files{"a.yaml": "a\n"})
 	expect(t, dir, "dev", files{"a.yaml": "a\n"})
+
+	t.Log("a file .git leads elsewhere, and one that does not is damaged")
+	linked := t.TempDir()
+	write(t, linked, "-- .git --\nnonsense\n-- a.yaml --\na\n")
+	_, err := read(t, linked, "main")
+	mustFail(t, err, "git repository "+linked, `does not begin with "gitdir:"`)
 }

@@ -24,7 +24,7 @@ func TestSameRepository(t *testing.T) {
 		{"https://github.com:8443/acme/control-plane"},
 		{"http://github.com:8080/acme/control-plane"},
 		{"https://github.com/control-plane"},
-		{"https://github.comacme/control-plane"},
+		{"https://github.coma/cme/control-plane"},
 	} {
 		want := identityOf(same[0], "")
 		if known[want] != "" {

@@ -28,6 +28,10 @@ nothing
   - {
 -- moved/deploy/hello/w.yaml --
 `+changedHello+`
+-- both/w.yaml --
+`+changedHello+`
+-- both/hello/w.yaml --
+`+changedHello+`
 -- empty/README.md --
 `)
 	git(t, root, "clone", "-q", "apps", "app")
@@ -47,6 +51,7 @@ nothing
 		"a folder of a clone":              {"app/hello", "workload changed at hello@feature:workload.yaml:1"},
 		"another of a clone":               {"app/bye", "error Workload bye"},
 		"one that has moved":               {"moved", noWorkload + "moved@main"},
+		"the repository, with one more":    {"both", "workload changed at both@main:hello/w.yaml:1"},
 		"nothing of that kind":             {"empty", noWorkload + "empty@main"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -113,6 +118,13 @@ func TestUnknownRegistrations(t *testing.T) {
 	has(t, open(t, o).load("dev"), "cluster type small", "template committed", bye, changed, hello)
 	has(t, open(t, o).load("qa"), "template committed", bye, hello,
 		"warning no workload is registered as third in environment qa, so what was given for it has no effect")
+
+	t.Log("where those of another environment could not all be read, it may be one of them")
+	write(t, cp, "-- base.yaml --\napiVersion: scheduler.kalypso.io/v1alpha1\nkind: BaseRepo\nmetadata: {name: main}\nspec: {repo: 'file://"+root+"/none', branch: main, path: .}\n")
+	has(t, open(t, given("helo")).load("dev"), "cluster type small", "template committed", bye, hello,
+		"warning no workload is registered as helo in environment dev, so what was given for it has no effect",
+		"error repository file://"+root+"/none or its branch main is not there")
+	git(t, cp, "checkout", "-q", "--", ".")
 
 	t.Log("where registrations could not all be read, nobody can tell")
 	git(t, cp, "checkout", "-q", "dev")

@@ -206,7 +206,11 @@ spec: {reconciler: r, namespaceService: n}
 	git(t, cp, "checkout", "-q", "dev")
 	write(t, cp, "-- cluster.yaml --\n")
 	has(t, open(t, source.Options{ControlPlane: cp}).load("dev"), "template committed", bye, hello)
-	has(t, open(t, source.Options{ControlPlane: cp}).load("qa"), "template committed", bye, hello)
+	s = open(t, source.Options{ControlPlane: cp})
+	has(t, s.load("qa"), "template committed", bye, hello)
+	if len(s.notes) > 0 {
+		t.Errorf("of another environment's branch: notes %q", s.notes)
+	}
 }
 
 // TestRemotes is about which URLs of the model mean the folder.
@@ -263,6 +267,13 @@ func TestCloneOfOneBranch(t *testing.T) {
 		t.Errorf("notes: %q", s.notes)
 	}
 	has(t, open(t, source.Options{ControlPlane: clone, Branch: "main"}).load("dev"), "template committed", bye, hello)
+
+	t.Log("the branch that is asked for is the environment, whatever the server has")
+	named := open(t, source.Options{ControlPlane: clone, Branch: "dev"})
+	has(t, named.load("whatever"), "template committed", bye, hello)
+	if len(named.notes) > 0 {
+		t.Errorf("notes: %q", named.notes)
+	}
 
 	t.Log("nothing is said of a server that has none either")
 	git(t, filepath.Join(root, "cp"), "checkout", "-q", "dev")
@@ -328,6 +339,19 @@ func TestPinnedCommit(t *testing.T) {
 		t.Errorf("notes: %q", s.notes)
 	}
 
+	t.Log("elsewhere it has one")
+	git(t, cp, "stash", "-q", "--include-untracked")
+	git(t, cp, "checkout", "-q", "dev")
+	write(t, cp, "-- more.yaml --\n")
+	s = open(t, source.Options{ControlPlane: cp})
+	has(t, s.load("dev"), "cluster type small", "template committed", bye, hello)
+	if len(s.notes) > 0 {
+		t.Errorf("notes: %q", s.notes)
+	}
+	remove(t, cp, "more.yaml")
+	git(t, cp, "checkout", "-q", "main")
+	git(t, cp, "stash", "pop", "-q")
+
 	t.Log("a base that is given is taken as it is")
 	write(t, cp, "-- t.yaml --\napiVersion: scheduler.kalypso.io/v1alpha1\nkind: Template\nmetadata: {name: uncommitted}\nspec: {type: config, manifests: [a]}\n")
 	s = open(t, source.Options{ControlPlane: cp, Base: cp})
@@ -374,6 +398,9 @@ func TestBase(t *testing.T) {
 	write(t, cp, "-- base.yaml --\napiVersion: scheduler.kalypso.io/v1alpha1\nkind: BaseRepo\nmetadata: {name: other}\nspec: {repo: 'file://"+root+"/cp', branch: main, path: .}\n")
 	_, err := open(t, source.Options{ControlPlane: cp, Base: base}).Load(t.Context(), "dev")
 	mustFail(t, err, "BaseRepo named main", "environment dev has only other")
+	if _, err := open(t, source.Options{ControlPlane: cp}).Load(t.Context(), "dev"); err != nil {
+		t.Errorf("without one given: %v", err)
+	}
 
 	t.Log("without any the model says what is missing")
 	write(t, cp, "-- base.yaml --\n")
@@ -417,6 +444,19 @@ func TestGitOps(t *testing.T) {
 	s = open(t, source.Options{ControlPlane: cp})
 	_, err := s.GitOps(t.Context(), s.load("dev"))
 	mustFail(t, err, "reading the GitOps branch of environment dev", root+"/gitops", "object not found")
+}
+
+// TestDefaultBranch has the branch that a repository names as its default
+// where nobody works in it, and main before what somebody has checked out.
+func TestDefaultBranch(t *testing.T) {
+	root := world(t)
+	cp := filepath.Join(root, "cp")
+	git(t, cp, "checkout", "-q", "qa")
+	for place, want := range map[string]string{cp: "main", "file://" + cp: "qa", serve(t, root, nil) + "/cp": "HEAD"} {
+		if got := open(t, source.Options{ControlPlane: place}).String(); got != "branch "+want+" of "+place {
+			t.Errorf("%s, want %s", got, want)
+		}
+	}
 }
 
 // TestRemotesInOrder has origin first: what a clone has not got is read there.
