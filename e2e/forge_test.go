@@ -3,6 +3,7 @@
 package e2e
 
 import (
+	"fmt"
 	"io"
 	"net/http"
 	"strings"
@@ -28,21 +29,30 @@ func (m *machine) pulls(repo string) []pull {
 // forge calls Gitea's API as the person.
 func (m *machine) forge(method, path, body string) string {
 	m.t.Helper()
+	answer, err := m.tryForge(method, path, body)
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	return answer
+}
+
+func (m *machine) tryForge(method, path, body string) (string, error) {
+	m.t.Helper()
 	c := m.credentials()
 	r, err := http.NewRequestWithContext(m.t.Context(), method, c.URL+"/api/v1/"+path, strings.NewReader(body))
 	if err != nil {
-		m.t.Fatal(err)
+		return "", err
 	}
 	r.Header.Set("Authorization", "token "+c.Token)
 	r.Header.Set("Content-Type", "application/json")
 	response, err := (&http.Client{Timeout: 15 * time.Second}).Do(r)
 	if err != nil {
-		m.t.Fatal(err)
+		return "", err
 	}
 	defer response.Body.Close()
 	answer, err := io.ReadAll(response.Body)
-	if err != nil || response.StatusCode >= http.StatusBadRequest {
-		m.t.Fatalf("%s %s: %s: %v\n%s", method, path, response.Status, err, answer)
+	if err == nil && response.StatusCode >= http.StatusBadRequest {
+		err = fmt.Errorf("%s %s: %s\n%s", method, path, response.Status, answer)
 	}
-	return string(answer)
+	return string(answer), err
 }

@@ -53,6 +53,8 @@ type machine struct {
 	home   string // of the sandbox
 	env    []string
 	known  *sandbox.Credentials
+	// tutorial is whose workshop up brings, "" for what it does when not told
+	tutorial string
 }
 
 // newMachine removes the sandbox when the test ends.
@@ -188,7 +190,11 @@ func (m *machine) run(args ...string) output {
 
 func (m *machine) up() output {
 	m.t.Helper()
-	out, err := m.tryFor(upLimit, "up")
+	args := []string{"up"}
+	if m.tutorial != "" {
+		args = append(args, "--workshop", m.tutorial)
+	}
+	out, err := m.tryFor(upLimit, args...)
 	if err != nil {
 		m.t.Fatalf("%v\n%s", err, out.all())
 	}

@@ -24,6 +24,7 @@ import (
 // TestSandbox is one sandbox's life. Each part goes on from the one before.
 func TestSandbox(t *testing.T) {
 	m := newMachine(t)
+	m.tutorial = "basic-inference"
 	for _, part := range []struct {
 		name string
 		run  func(*testing.T, *machine)

@@ -7,9 +7,11 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"log/slog"
 	"net"
 	"net/http"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -24,6 +26,12 @@ const (
 	pathRepair  = "/v1/repair"
 	pathRestart = "/v1/restart" // ?component=NAME
 	pathStop    = "/v1/stop"
+
+	pathClusterStop  = "/v1/clusters/stop"  // ?cluster=NAME
+	pathClusterStart = "/v1/clusters/start" // ?cluster=NAME
+	pathReset        = "/v1/reset"
+	pathSnapshotSave = "/v1/snapshots/save" // ?name=NAME
+	pathSnapshotLoad = "/v1/snapshots/load" // ?name=NAME
 )
 
 const (
@@ -42,9 +50,13 @@ type event struct {
 
 // control is the daemon's side of the door.
 type control struct {
-	supervisor *supervisor.Supervisor
-	status     func(ctx context.Context) Status
-	stop       func()
+	runs    *runs
+	home    Home
+	state   *State
+	version string
+	log     *slog.Logger
+	status  func(ctx context.Context) Status
+	stop    func()
 }
 
 func (c *control) handler() http.Handler {
@@ -55,13 +67,15 @@ func (c *control) handler() http.Handler {
 	})
 	mux.HandleFunc("GET "+pathEvents, c.events)
 	mux.HandleFunc("POST "+pathRepair, func(w http.ResponseWriter, r *http.Request) {
-		c.supervisor.Repair()
+		s, _ := c.runs.current()
+		s.Repair()
 		w.WriteHeader(http.StatusAccepted)
 	})
 	mux.HandleFunc("POST "+pathRestart, func(w http.ResponseWriter, r *http.Request) {
 		ctx, cancel := context.WithTimeout(r.Context(), takeLimit)
 		defer cancel()
-		if err := c.supervisor.Restart(ctx, r.URL.Query().Get("component")); err != nil {
+		s, _ := c.runs.current()
+		if err := s.Restart(ctx, r.URL.Query().Get("component")); err != nil {
 			http.Error(w, err.Error(), http.StatusConflict)
 			return
 		}
@@ -71,28 +85,89 @@ func (c *control) handler() http.Handler {
 		w.WriteHeader(http.StatusAccepted)
 		c.stop()
 	})
+	mux.HandleFunc("POST "+pathClusterStop, c.alone("a cluster is being stopped", func(r *http.Request) (any, error) {
+		return c.stopCluster(r.Context(), r.URL.Query().Get("cluster"))
+	}))
+	mux.HandleFunc("POST "+pathClusterStart, c.alone("a cluster is being started", func(r *http.Request) (any, error) {
+		return c.startCluster(r.Context(), r.URL.Query().Get("cluster"))
+	}))
+	mux.HandleFunc("POST "+pathReset, c.alone("the sandbox is being reset", func(*http.Request) (any, error) {
+		return struct{}{}, c.reset()
+	}))
+	mux.HandleFunc("POST "+pathSnapshotSave, c.alone("a snapshot is being saved", func(r *http.Request) (any, error) {
+		return c.saveSnapshot(r.Context(), r.URL.Query().Get("name"))
+	}))
+	mux.HandleFunc("POST "+pathSnapshotLoad, c.alone("a snapshot is being loaded", func(r *http.Request) (any, error) {
+		return struct{}{}, c.loadSnapshot(r.Context(), r.URL.Query().Get("name"))
+	}))
 	return mux
 }
 
+// alone handles requests that must not overlap, and answers when it is done.
+func (c *control) alone(what string, do func(*http.Request) (any, error)) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		release, err := c.runs.reserve(what)
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusConflict)
+			return
+		}
+		defer release()
+		answer, err := do(r)
+		var usage *UsageError
+		switch {
+		case errors.As(err, &usage):
+			http.Error(w, err.Error(), http.StatusUnprocessableEntity)
+		case err != nil:
+			c.log.Warn("not done", "path", r.URL.Path, "reason", err)
+			http.Error(w, err.Error(), http.StatusConflict)
+		default:
+			w.Header().Set("Content-Type", "application/json")
+			_ = json.NewEncoder(w).Encode(answer)
+		}
+	}
+}
+
+// events goes on for as long as somebody reads and the daemon lives, also when
+// one supervisor follows on another.
 func (c *control) events(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "application/x-ndjson")
 	lines := json.NewEncoder(w)
 	flush := http.NewResponseController(w)
-	now, changes, cancel := c.supervisor.Watch()
+	send := func(e event) bool { return lines.Encode(e) == nil && flush.Flush() == nil }
+	for {
+		s, next := c.runs.current()
+		if !pass(r.Context(), s, send) {
+			return
+		}
+		// all of this one is down, and has been told
+		select {
+		case <-next:
+		case <-c.runs.over:
+			return
+		case <-r.Context().Done():
+			return
+		}
+	}
+}
+
+// pass sends what one supervisor tells until it has ended. It returns false
+// when nobody listens any more.
+func pass(ctx context.Context, s *supervisor.Supervisor, send func(event) bool) bool {
+	now, changes, cancel := s.Watch()
 	defer cancel()
-	if lines.Encode(event{All: now}) != nil || flush.Flush() != nil {
-		return
+	if !send(event{All: now}) {
+		return false
 	}
 	for {
 		select {
-		case <-r.Context().Done():
-			return
-		case s, ok := <-changes:
+		case <-ctx.Done():
+			return false
+		case change, ok := <-changes:
 			if !ok {
-				return // all is down, and has been told
+				return true
 			}
-			if lines.Encode(event{Change: &s}) != nil || flush.Flush() != nil {
-				return
+			if !send(event{Change: &change}) {
+				return false
 			}
 		}
 	}
@@ -167,6 +242,68 @@ func (d *door) postSlowly(ctx context.Context, path string) error {
 		return err
 	}
 	return response.Body.Close()
+}
+
+// ask makes the daemon do something that may take long, and shows what the
+// components do meanwhile. The error is ErrNoSandbox or ErrDown where no
+// daemon can be asked, and a *UsageError where the daemon says so.
+func (d *door) ask(ctx context.Context, h Home, path string, answer any, progress func([]supervisor.Status)) error {
+	if _, err := d.components(ctx); errors.Is(err, errNoDaemon) {
+		if !h.Exists() {
+			return ErrNoSandbox
+		}
+		return ErrDown
+	} else if err != nil {
+		return err
+	}
+	following, cancel := context.WithCancel(ctx)
+	var shown sync.WaitGroup
+	if progress != nil {
+		shown.Go(func() {
+			_ = d.follow(following, func(all []supervisor.Status) bool { // its end is no news
+				progress(all)
+				return true
+			})
+		})
+	}
+	response, err := d.request(ctx, http.MethodPost, path)
+	cancel()
+	shown.Wait()
+	if now, err := d.components(ctx); err == nil && progress != nil {
+		progress(now) // the last of it
+	}
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if err != nil {
+		return refused(h, err)
+	}
+	defer response.Body.Close()
+	if answer == nil {
+		return nil
+	}
+	if err := json.NewDecoder(response.Body).Decode(answer); err != nil {
+		return fmt.Errorf("the daemon's answer to %s: %w", path, err)
+	}
+	return nil
+}
+
+// refused turns a daemon's answer into what it means.
+func refused(h Home, err error) error {
+	var answer *answerError
+	switch {
+	case errors.Is(err, errNoDaemon):
+		return daemonDied(h)
+	case !errors.As(err, &answer):
+		return err
+	case answer.code == http.StatusUnprocessableEntity:
+		return &UsageError{answer.message}
+	case answer.code == http.StatusConflict:
+		return errors.New(answer.message)
+	case answer.code == http.StatusNotFound:
+		return errors.New("the sandbox runs an older kalypso, which cannot do that: `kalypso down`, then `kalypso up`, moves it over")
+	}
+	return err
 }
 
 func (d *door) status(ctx context.Context) (*Status, error) {

@@ -6,15 +6,26 @@ import (
 	"os"
 
 	"github.com/kalypso-dev/kalypso/sandbox/git"
+	"github.com/kalypso-dev/kalypso/sandbox/gitops"
 )
 
-// Credentials let a person and a script into the forge.
+// Credentials let a person and a script into the forge, and into Argo CD.
 type Credentials struct {
 	URL      string `json:"url"`
 	OrgURL   string `json:"orgURL"`
 	User     string `json:"user"`
 	Password string `json:"password"`
 	Token    string `json:"token"` // "" until the forge has been up once
+	// ArgoCD are those of each Argo CD of the workshop.
+	ArgoCD []ArgoCDLogin `json:"argocd,omitempty"`
+}
+
+// ArgoCDLogin lets a person into a cluster's Argo CD.
+type ArgoCDLogin struct {
+	Cluster  string `json:"cluster"`
+	URL      string `json:"url"`
+	User     string `json:"user"`
+	Password string `json:"password"` // the first one; a person may have changed it
 }
 
 // GetCredentials reads them from the sandbox's home.
@@ -27,8 +38,20 @@ func GetCredentials(h Home) (*Credentials, error) {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
-	return &Credentials{
+	w, err := findWorkshop(s.Workshop)
+	if err != nil {
+		return nil, err
+	}
+	c := &Credentials{
 		URL: s.ForgeURL(), OrgURL: s.OrgURL(),
 		User: s.Admin.User, Password: s.Admin.Password, Token: string(token),
-	}, nil
+	}
+	for _, spec := range w.clusters {
+		if spec.reconciler == argoCD && s.ArgoCDPassword != "" {
+			c.ArgoCD = append(c.ArgoCD, ArgoCDLogin{
+				Cluster: spec.name, URL: s.localURL(spec.listener()), User: gitops.ArgoCDUser, Password: s.ArgoCDPassword,
+			})
+		}
+	}
+	return c, nil
 }

@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/signal"
 	"strconv"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -52,8 +53,15 @@ func RunDaemon(h Home, workshopName, version string) error {
 	if err := h.prepare(); err != nil {
 		return err
 	}
-	world := newWorld(h, state, w, log)
-	s, err := supervisor.New(log, world.units()...)
+	if err := h.resume(log); err != nil {
+		return err
+	}
+	var current atomic.Pointer[world]
+	r, err := newRuns(func() (*supervisor.Supervisor, error) {
+		// a new one each time: it remembers things about its clusters
+		current.Store(newWorld(h, state, w, log))
+		return h.supervise(log, current.Load().units())
+	})
 	if err != nil {
 		return err
 	}
@@ -69,17 +77,17 @@ func RunDaemon(h Home, workshopName, version string) error {
 		return err
 	}
 	began := time.Now().UTC().Truncate(time.Second)
-	urls := state.urls(w.clusterNames())
+	urls := state.urls(w)
 	c := &control{
-		supervisor: s,
-		stop:       stop,
+		runs: r, home: h, state: state, version: version, log: log, stop: stop,
 		status: func(ctx context.Context) Status {
+			s, _ := r.current()
 			all := s.Status()
 			st := Status{
 				Running: true, Ready: ready(all), Home: string(h), Workshop: state.Workshop,
-				Version: version, PID: os.Getpid(), MemoryBytes: resident(os.Getpid()), Since: began,
+				Version: version, PID: os.Getpid(), MemoryBytes: residentAlone(os.Getpid()), Since: began,
 				ForgeURL: state.ForgeURL(), User: state.Admin.User, Clusters: w.clusterNames(),
-				Scheduler: world.schedulerStatus(ctx),
+				Scheduler: current.Load().schedulerStatus(ctx),
 			}
 			for _, u := range all {
 				st.Components = append(st.Components, Component{u, resident(u.PID), urls[u.Name]})
@@ -92,11 +100,46 @@ func RunDaemon(h Home, workshopName, version string) error {
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(listener) }()
 	log.Info("sandbox starting", "home", string(h), "workshop", state.Workshop, "version", version)
-	err = s.Run(ctx)
+	c.sweep()
+	err = r.run(ctx)
 	// the door stays open until all is down, so that whoever asked can watch
 	last, cancel := context.WithTimeout(context.Background(), callLimit)
 	defer cancel()
 	return errors.Join(err, server.Shutdown(last))
+}
+
+// resume finishes what an earlier daemon was cut off in, so that nothing runs on
+// data of two kinds.
+func (h Home) resume(log *slog.Logger) error {
+	_, err := os.Stat(h.Path(changeFile))
+	away, awayErr := h.away()
+	if errors.Is(err, fs.ErrNotExist) && len(away) == 0 {
+		return awayErr
+	}
+	// what is not started again now is not ended by being started, either
+	if err := errors.Join(awayErr, h.endOrphans()); err != nil {
+		return err
+	}
+	what, err := h.finishChange()
+	if what != "" && err == nil {
+		log.Info("finished what was cut off", "what", what)
+	}
+	return err
+}
+
+// supervise makes a supervisor, in which the clusters that are away are held.
+func (h Home) supervise(log *slog.Logger, units []supervisor.Unit) (*supervisor.Supervisor, error) {
+	s, err := supervisor.New(log, units...)
+	if err != nil {
+		return nil, err
+	}
+	away, err := h.away()
+	for _, name := range away {
+		if err := s.Hold(name, awayReason(name)); err != nil {
+			log.Warn("a cluster that is to stay away is not known", "reason", err)
+		}
+	}
+	return s, err
 }
 
 // prepare makes the children's folder for temporary files, and removes the
@@ -136,8 +179,11 @@ func (h Home) lockSoon() (*os.File, error) {
 // nothing else.
 func (h Home) ensureState(workshopName string) (*State, error) {
 	state, err := h.LoadState()
+	if err == nil {
+		return state, h.completeState(state)
+	}
 	if !errors.Is(err, ErrNoSandbox) {
-		return state, err
+		return nil, err
 	}
 	if err := h.checkOurs(); err != nil {
 		return nil, err
@@ -146,7 +192,7 @@ func (h Home) ensureState(workshopName string) (*State, error) {
 	if err != nil {
 		return nil, err
 	}
-	state, err = newState(w.name, w.clusterNames(), time.Now())
+	state, err = newState(w, time.Now())
 	if err != nil {
 		return nil, err
 	}
@@ -157,7 +203,8 @@ func (h Home) ensureState(workshopName string) (*State, error) {
 // `down --delete` removes these and nothing else.
 var ours = []string{
 	"sandbox.json", "daemon.lock", "daemon.pid", "daemon.sock", "kubeconfig",
-	"components", "logs", "clusters", "gitea", "flux", "scheduler", "children", "tmp",
+	"components", "logs", "clusters", "gitea", "flux", "argocd", "arc", "scheduler", "children", "tmp",
+	snapshotFolder, asideFolder,
 }
 
 // checkOurs refuses a folder with other things in it: making a sandbox there

@@ -17,18 +17,20 @@ import (
 
 // servant is a daemon whose components are a test's.
 type servant struct {
-	*supervisor.Supervisor
-	end func()
+	*supervisor.Supervisor // the first
+	runs                   *runs
+	end                    func()
 }
 
 // serve runs units behind the control door of a home until end is called.
 func serve(t *testing.T, h Home, units ...supervisor.Unit) *servant {
 	t.Helper()
 	log := slog.New(slog.NewTextHandler(io.Discard, nil))
-	s, err := supervisor.New(log, units...)
+	r, err := newRuns(func() (*supervisor.Supervisor, error) { return h.supervise(log, units) })
 	if err != nil {
 		t.Fatal(err)
 	}
+	s, _ := r.current()
 	if err := os.WriteFile(h.Path("daemon.pid"), []byte(strconv.Itoa(os.Getpid())), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -37,7 +39,12 @@ func serve(t *testing.T, h Home, units ...supervisor.Unit) *servant {
 		t.Fatal(err)
 	}
 	ctx, stop := context.WithCancel(t.Context())
-	c := &control{supervisor: s, stop: stop, status: func(context.Context) Status {
+	state, err := h.LoadState()
+	if err != nil && !errors.Is(err, ErrNoSandbox) {
+		t.Fatal(err)
+	}
+	c := &control{runs: r, home: h, state: state, version: "v1", log: log, stop: stop, status: func(context.Context) Status {
+		s, _ := r.current()
 		st := Status{Running: true, Home: string(h), Workshop: "basic-inference", Version: "v1", PID: os.Getpid(), Ready: ready(s.Status())}
 		for _, u := range s.Status() {
 			st.Components = append(st.Components, Component{Status: u, MemoryBytes: 1 << 20})
@@ -46,9 +53,9 @@ func serve(t *testing.T, h Home, units ...supervisor.Unit) *servant {
 	}}
 	server := &http.Server{Handler: c.handler()}
 	ended := make(chan error, 1)
-	go func() { ended <- s.Run(ctx) }()
+	go func() { ended <- r.run(ctx) }()
 	go server.Serve(l)
-	d := &servant{s, sync.OnceFunc(func() {
+	d := &servant{s, r, sync.OnceFunc(func() {
 		stop()
 		if err := errors.Join(<-ended, server.Close()); err != nil {
 			t.Error(err)

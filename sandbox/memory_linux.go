@@ -7,9 +7,28 @@ import (
 	"strconv"
 )
 
-// resident returns the resident memory of a process (field 2 of
-// /proc/PID/statm, in pages), or 0.
+// resident returns the resident memory of a process and of all below it, or 0:
+// a node is a tree of programs, and its first one is the smallest. What they
+// share is counted once for each.
 func resident(pid int) int64 {
+	if pid == 0 {
+		return 0
+	}
+	sum := residentAlone(pid)
+	tasks, _ := os.ReadDir(fmt.Sprintf("/proc/%d/task", pid))
+	for _, t := range tasks {
+		b, _ := os.ReadFile(fmt.Sprintf("/proc/%d/task/%s/children", pid, t.Name()))
+		for _, field := range bytes.Fields(b) {
+			if child, err := strconv.Atoi(string(field)); err == nil {
+				sum += resident(child)
+			}
+		}
+	}
+	return sum
+}
+
+// residentAlone is field 2 of /proc/PID/statm, in pages.
+func residentAlone(pid int) int64 {
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", pid))
 	if err != nil {
 		return 0

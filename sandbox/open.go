@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/kalypso-dev/kalypso/sandbox/gitops"
 	"github.com/kalypso-dev/kalypso/sandbox/loopback"
 )
 
@@ -32,6 +33,15 @@ func Places(ctx context.Context, h Home) ([]Place, error) {
 	}
 	all := []Place{
 		{Name: "gitea", Title: "the forge with the workshop's repositories", URL: s.OrgURL(), User: s.Admin.User, Part: "REPOSITORY", within: repositoryURL},
+	}
+	w, err := findWorkshop(s.Workshop)
+	if err != nil {
+		return nil, err
+	}
+	for _, c := range w.clusters {
+		if c.reconciler == argoCD {
+			all = append(all, Place{Name: "argocd", Title: "Argo CD of cluster " + c.name, URL: s.localURL(c.listener()), User: gitops.ArgoCDUser})
+		}
 	}
 	_, err = openDoor(h).components(ctx)
 	for i := range all {

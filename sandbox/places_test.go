@@ -34,7 +34,7 @@ func TestFindLog(t *testing.T) {
 	}
 	for name, says := range map[string]string{
 		"gite":         `there is no log of "gite", did you mean gitea?`,
-		"nothing":      "Choose one of arc-cluster, daemon, drone, etcd, flux-arc-cluster, gitea, scheduler",
+		"nothing":      "Choose one of arc-cluster, daemon, drone, etcd, flux-arc-cluster, gitea, node-arc-cluster, scheduler",
 		"repositories": "repositories is a task and has no log of its own",
 		"unpack-kube":  "`kalypso logs daemon`",
 		"../sandbox":   `there is no log of "../sandbox"`,
@@ -133,17 +133,22 @@ func TestFindPlace(t *testing.T) {
 
 func TestAddressesOfComponents(t *testing.T) {
 	h := Home(t.TempDir())
-	s, err := h.ensureState("basic-inference")
+	s, err := h.ensureState("hello-world")
 	if err != nil {
 		t.Fatal(err)
 	}
-	urls := s.urls([]string{"arc-cluster"})
+	w, err := findWorkshop(s.Workshop)
+	if err != nil {
+		t.Fatal(err)
+	}
+	urls := s.urls(w)
 	for name, want := range map[string]string{
-		"gitea":            s.ForgeURL(),
-		"arc-cluster":      fmt.Sprintf("https://127.0.0.1:%d", s.Ports["arc-cluster"]),
-		"flux-arc-cluster": fmt.Sprintf("http://127.0.0.1:%d", s.Ports["flux"]),
-		"scheduler":        fmt.Sprintf("http://127.0.0.1:%d", s.Ports["scheduler"]),
-		"repositories":     "",
+		"gitea":        s.ForgeURL(),
+		"drone":        fmt.Sprintf("https://127.0.0.1:%d", s.Ports["drone"]),
+		"flux-drone":   fmt.Sprintf("http://127.0.0.1:%d", s.Ports["flux-drone"]),
+		"argocd-large": fmt.Sprintf("http://localhost:%d", s.Ports["argocd-large"]),
+		"scheduler":    fmt.Sprintf("http://127.0.0.1:%d", s.Ports["scheduler"]),
+		"repositories": "",
 	} {
 		if urls[name] != want {
 			t.Errorf("%s: %q, want %q", name, urls[name], want)
@@ -151,7 +156,7 @@ func TestAddressesOfComponents(t *testing.T) {
 	}
 	logging, _ := h.units()
 	for _, name := range logging {
-		if urls[name] == "" {
+		if urls[name] == "" && !strings.HasPrefix(name, "node-") {
 			t.Errorf("component %s has no address", name)
 		}
 	}

@@ -46,7 +46,7 @@ func refusal(r *doctor.Report) error {
 // is a *PreflightError, beside the report.
 func Diagnose(ctx context.Context, version string) (*doctor.Report, error) {
 	h, err := FindHome()
-	s := &doctor.Subject{HomeError: err, Clusters: 1, Payload: packed("")}
+	s := &doctor.Subject{HomeError: err, Clusters: len(workshops[0].clusters), Payload: packed("")}
 	if err == nil {
 		s = subject(h)
 		s.Daemon = h.greet(ctx)
@@ -65,7 +65,7 @@ func subject(h Home) *doctor.Subject {
 	s := &doctor.Subject{
 		Home: string(h), Socket: h.Socket(), SocketLimit: maxSocketPath,
 		Lock: h.Path("daemon.lock"), PIDFile: h.Path("daemon.pid"),
-		Payload: packed(h.Components()), Clusters: 1,
+		Payload: packed(h.Components()), Clusters: len(workshops[0].clusters),
 	}
 	// what cannot be read is missing here, and whoever needs it says so
 	if state, err := h.LoadState(); err == nil {
@@ -110,13 +110,12 @@ func (h Home) greet(ctx context.Context) *doctor.Daemon {
 	for _, s := range all {
 		if s.PID != 0 {
 			d.Processes = append(d.Processes, s.PID)
-			d.Resident += resident(s.PID)
 		}
 	}
 	if b, err := os.ReadFile(h.Path("daemon.pid")); err == nil {
 		d.PID, _ = strconv.Atoi(string(b)) // no number is 0
 	}
-	d.Resident += resident(d.PID)
+	d.Resident = resident(d.PID) // and all that it runs
 	if s, err := door.status(ctx); err == nil {
 		d.Version = s.Version
 	}

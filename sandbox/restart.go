@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"net/url"
 	"slices"
 	"strings"
@@ -59,23 +58,18 @@ func Restart(ctx context.Context, h Home, component string, limit time.Duration,
 			if progress != nil {
 				progress(last)
 			}
-			return last.State != supervisor.Ready && last.State != supervisor.Failed
+			return last.State != supervisor.Ready && last.State != supervisor.Failed && !last.Held
 		})
 	}
-	var refused *answerError
 	switch {
 	case ctx.Err() != nil:
 		return nil, ctx.Err()
 	case waiting.Err() != nil:
 		return nil, &TimeoutError{component, time.Since(began), last.Reason}
-	case errors.As(err, &refused) && refused.code == http.StatusConflict:
-		return nil, errors.New(refused.message)
-	case errors.As(err, &refused) && refused.code == http.StatusNotFound:
-		return nil, errors.New("the sandbox runs an older kalypso, which cannot restart one component: `kalypso down`, then `kalypso up`, moves it over")
-	case errors.Is(err, errNoDaemon):
-		return nil, daemonDied(h)
 	case err != nil:
-		return nil, err
+		return nil, refused(h, err)
+	case last.Held:
+		return nil, fmt.Errorf("%s has been stopped meanwhile: %s", component, last.Reason)
 	case last.State == supervisor.Failed:
 		return nil, &FailedError{[]supervisor.Status{last}}
 	}

@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"github.com/kalypso-dev/kalypso/sandbox/components"
+	"github.com/kalypso-dev/kalypso/sandbox/node"
 	"github.com/kalypso-dev/kalypso/sandbox/supervisor"
 	"github.com/kalypso-dev/kalypso/sandbox/wait"
 )
@@ -296,7 +297,12 @@ func (h Home) endOrphans() error {
 	for _, f := range files {
 		all = append(all, supervisor.EndOrphan(h.Path("children"), strings.TrimSuffix(filepath.Base(f), ".json")))
 	}
-	return errors.Join(all...)
+	// control groups outlive every process
+	nodes, err := filepath.Glob(h.Path("clusters", "*", "node"))
+	for _, dir := range nodes {
+		all = append(all, node.Clean(context.Background(), dir))
+	}
+	return errors.Join(append(all, err)...)
 }
 
 // remove deletes what a sandbox has in its home, the state last: as long as it

@@ -22,7 +22,11 @@ import (
 )
 
 func TestPortsAreFreeAndDifferent(t *testing.T) {
-	names := append(slices.Clone(listeners), "drone", "large")
+	w, err := findWorkshop(DefaultWorkshop)
+	if err != nil {
+		t.Fatal(err)
+	}
+	names := w.listeners()
 	ports, err := choosePorts(names)
 	if err != nil {
 		t.Fatal(err)
@@ -206,7 +210,11 @@ func TestControlDoor(t *testing.T) {
 	}
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
-	go func() { ended <- s.Run(ctx) }()
+	r, err := newRuns(func() (*supervisor.Supervisor, error) { return s, nil })
+	if err != nil {
+		t.Fatal(err)
+	}
+	go func() { ended <- r.run(ctx) }()
 
 	d := openDoor(h)
 	if _, err := d.status(t.Context()); !errors.Is(err, errNoDaemon) {
@@ -219,7 +227,7 @@ func TestControlDoor(t *testing.T) {
 	if info, err := os.Stat(h.Socket()); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("socket: %v, %v", info.Mode(), err)
 	}
-	c := &control{supervisor: s, stop: stop, status: func(context.Context) Status { return Status{Workshop: "w", Ready: ready(s.Status())} }}
+	c := &control{runs: r, stop: stop, status: func(context.Context) Status { return Status{Workshop: "w", Ready: ready(s.Status())} }}
 	server := &http.Server{Handler: c.handler()}
 	go server.Serve(l)
 	defer server.Close()
@@ -282,7 +290,7 @@ func TestWorldFitsTogether(t *testing.T) {
 			t.Errorf("no environment %s", w.promoteTo)
 		}
 		for _, c := range w.clusters {
-			for _, sub := range c.subscriptions {
+			for _, sub := range c.follows {
 				r, ok := content.Repository(sub.repository)
 				if !ok {
 					t.Errorf("no repository %s", sub.repository)

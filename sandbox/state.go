@@ -5,15 +5,19 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"fmt"
+	"maps"
 	"math/big"
 	"net"
 	"strconv"
 	"time"
+
+	"github.com/kalypso-dev/kalypso/sandbox/supervisor"
 )
 
 // State is what must stay the same from one start of the sandbox to the next:
 // people have cloned the URLs and logged in with the passwords. It is written
-// once, before anything else of the sandbox exists.
+// before anything else of the sandbox exists, and never changed but by what a
+// newer kalypso adds.
 type State struct {
 	ID       string         `json:"id"`       // random; tells this sandbox's objects from others'
 	Workshop string         `json:"workshop"` // name of the fixtures
@@ -23,6 +27,8 @@ type State struct {
 
 	Admin     Account `json:"admin"`     // the person at the keyboard
 	Scheduler Account `json:"scheduler"` // the scheduler's own account on the forge
+
+	ArgoCDPassword string `json:"argoCDPassword"` // of Argo CD's first user
 
 	WebhookSecret string `json:"webhookSecret"`
 	GiteaSecret   string `json:"giteaSecret"`   // Gitea's SECRET_KEY
@@ -39,35 +45,81 @@ type Account struct {
 // Organisation owns the workshop's repositories on the forge.
 const Organisation = "kalypso"
 
-// listeners are the names of all ports that a sandbox keeps.
-var listeners = []string{"etcd", "etcd-peer", "gitea", "flux", "scheduler", "notifier"}
-
-// newState makes the state of a new sandbox with the given clusters.
-func newState(workshop string, clusters []string, now time.Time) (*State, error) {
-	ports, err := choosePorts(append(append([]string{}, listeners...), clusters...))
-	if err != nil {
-		return nil, err
+// newState makes the state of a new sandbox with that workshop.
+func newState(w workshop, now time.Time) (*State, error) {
+	s := &State{
+		ID:       randomHex(8),
+		Workshop: w.name,
+		Provider: "embedded",
+		Created:  now.UTC().Truncate(time.Second),
 	}
-	return &State{
-		ID:            randomHex(8),
-		Workshop:      workshop,
-		Provider:      "embedded",
-		Created:       now.UTC().Truncate(time.Second),
-		Ports:         ports,
-		Admin:         Account{User: "platform", Password: randomText(15)},
-		Scheduler:     Account{User: "kalypso-scheduler", Password: randomText(24)},
-		WebhookSecret: randomText(24),
-		GiteaSecret:   randomText(32),
-		GiteaInternal: randomText(32),
-		GiteaJWT:      randomText(32),
-	}, nil
+	_, err := s.complete(w)
+	return s, err
+}
+
+// complete adds what a state does not have yet, and tells whether that was
+// anything: one that an older kalypso has written lacks what came since.
+func (s *State) complete(w workshop) (changed bool, err error) {
+	var missing []string
+	for _, name := range w.listeners() {
+		if s.Ports[name] == 0 {
+			missing = append(missing, name)
+		}
+	}
+	chosen, err := choosePorts(missing)
+	if err != nil {
+		return false, err
+	}
+	if s.Ports == nil {
+		s.Ports = map[string]int{}
+	}
+	maps.Copy(s.Ports, chosen)
+	changed = len(chosen) > 0
+	for _, secret := range []struct {
+		field *string
+		value func() string
+	}{
+		{&s.Admin.User, func() string { return "platform" }},
+		{&s.Admin.Password, func() string { return randomText(15) }},
+		{&s.Scheduler.User, func() string { return "kalypso-scheduler" }},
+		{&s.Scheduler.Password, func() string { return randomText(24) }},
+		{&s.ArgoCDPassword, func() string { return randomText(15) }},
+		{&s.WebhookSecret, func() string { return randomText(24) }},
+		{&s.GiteaSecret, func() string { return randomText(32) }},
+		{&s.GiteaInternal, func() string { return randomText(32) }},
+		{&s.GiteaJWT, func() string { return randomText(32) }},
+	} {
+		if *secret.field == "" {
+			*secret.field = secret.value()
+			changed = true
+		}
+	}
+	return changed, nil
+}
+
+// completeState brings a state to what this version of kalypso keeps.
+func (h Home) completeState(s *State) error {
+	w, err := findWorkshop(s.Workshop)
+	if err != nil {
+		return err
+	}
+	changed, err := s.complete(w)
+	if err != nil || !changed {
+		return err
+	}
+	return h.saveState(s)
 }
 
 // ForgeURL is Gitea's address for people and for every URL in a repository.
-func (s *State) ForgeURL() string { return "http://localhost:" + strconv.Itoa(s.Ports["gitea"]) }
+func (s *State) ForgeURL() string { return s.localURL("gitea") }
 
 // OrgURL is the address below which the workshop's repositories lie.
 func (s *State) OrgURL() string { return s.ForgeURL() + "/" + Organisation }
+
+// localURL is a listener's address for people.
+func (s *State) localURL(listener string) string {
+	return "http://localhost:" + strconv.Itoa(s.Ports[listener])
+}
 
 // address is where a listener is reached.
 func (s *State) address(listener string) string {
@@ -124,6 +176,15 @@ func checkPort(listener string, port int) error {
 		return fmt.Errorf("this sandbox keeps a port for %s that another program uses now (%w): stop that program, or make a new sandbox with `kalypso down --delete` and `kalypso up`", listener, err)
 	}
 	return l.Close()
+}
+
+// portFree is checkPort for a port of the sandbox's own, whose loss only a
+// person can mend.
+func (s *State) portFree(listener string) error {
+	if err := checkPort(listener, s.Ports[listener]); err != nil {
+		return &supervisor.PermanentError{Err: err}
+	}
+	return nil
 }
 
 func randomHex(n int) string {

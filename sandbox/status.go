@@ -36,21 +36,26 @@ type Component struct {
 }
 
 // urls are the addresses of the components that listen, by name.
-func (s *State) urls(clusters []string) map[string]string {
+func (s *State) urls(w workshop) map[string]string {
 	urls := map[string]string{"gitea": s.ForgeURL()}
-	for _, name := range []string{"etcd", "scheduler", "notifier"} {
+	for _, name := range []string{"etcd", "scheduler", "notifier", "arm"} {
 		urls[name] = "http://" + s.address(name)
 	}
-	for _, name := range clusters {
-		urls[name] = "https://" + s.address(name)
-		urls[gitops.Flux{Cluster: name}.Name()] = "http://" + s.address("flux")
+	for _, c := range w.clusters {
+		urls[c.name] = "https://" + s.address(c.name)
+		switch c.reconciler {
+		case flux:
+			urls[gitops.Flux{Cluster: c.name}.Name()] = "http://" + s.address(c.listener())
+		case argoCD:
+			urls[gitops.ArgoCD{Cluster: c.name}.Name()] = s.localURL(c.listener())
+		}
 	}
 	return urls
 }
 
 func ready(all []supervisor.Status) bool {
 	for _, s := range all {
-		if s.State != supervisor.Ready {
+		if s.State != supervisor.Ready && !s.Held {
 			return false
 		}
 	}

@@ -13,28 +13,77 @@ type workshop struct {
 	controlPlane string // repository
 	promoteTo    string // first environment
 	clusters     []clusterSpec
+	images       []imageSpec
+}
+
+// imageSpec is an image of a sample application that the registry holds when
+// the workshop begins, since the manifests in git name it.
+type imageSpec struct {
+	name    string // below the organisation, with its tag
+	program string // of the component samples
 }
 
 // clusterSpec is a cluster with what it follows.
 type clusterSpec struct {
-	name          string
-	subscriptions []subscriptionSpec
+	name       string
+	reconciler reconciler
+	// follows are the folders of GitOps repositories: a Flux configuration
+	// each, or an Application of Argo CD.
+	follows []subscriptionSpec
+	// secret is the name of the forge's credentials for what the assigned
+	// reconcilers fetch, "" for none.
+	secret string
+	// repositories are those that Argo CD gets credentials for.
+	repositories []string
 }
+
+// reconciler is what makes a cluster follow git.
+type reconciler string
+
+const (
+	flux   reconciler = "flux"
+	argoCD reconciler = "argocd"
+)
 
 type subscriptionSpec struct {
 	name, repository, branch, path string
 }
 
 // DefaultWorkshop is what `kalypso up` brings when it is not told.
-const DefaultWorkshop = "basic-inference"
+const DefaultWorkshop = "hello-world"
 
+// workshops are the tutorials' worlds; the names of clusters and of what they
+// follow are those of the tutorials' own scripts.
 var workshops = []workshop{{
+	name:         "hello-world",
+	controlPlane: "kalypso-control-plane",
+	promoteTo:    "dev",
+	clusters: []clusterSpec{{
+		name:       "drone",
+		reconciler: flux,
+		secret:     "repo-secret",
+		follows: []subscriptionSpec{
+			{name: "dev", repository: "kalypso-gitops", branch: "dev", path: "drone"},
+			{name: "stage", repository: "kalypso-gitops", branch: "stage", path: "drone"},
+		},
+	}, {
+		name:       "large",
+		reconciler: argoCD,
+		follows: []subscriptionSpec{
+			{name: "dev", repository: "kalypso-gitops", branch: "dev", path: "large"},
+			{name: "stage", repository: "kalypso-gitops", branch: "stage", path: "large"},
+		},
+		repositories: []string{"kalypso-gitops", "kalypso-app-gitops", "kalypso-svc-gitops"},
+	}},
+	images: []imageSpec{{name: "kalypso-app-src/hello-world:0.0.1-0", program: "hello-world"}},
+}, {
 	name:         "basic-inference",
 	controlPlane: "kalypso-control-plane",
 	promoteTo:    "dev",
 	clusters: []clusterSpec{{
-		name: "arc-cluster",
-		subscriptions: []subscriptionSpec{
+		name:       "arc-cluster",
+		reconciler: flux,
+		follows: []subscriptionSpec{
 			{name: "platform-dev", repository: "kalypso-platform-gitops", branch: "dev", path: "dev"},
 		},
 	}},
@@ -61,6 +110,29 @@ func (w workshop) clusterNames() []string {
 	names := make([]string, len(w.clusters))
 	for i, c := range w.clusters {
 		names[i] = c.name
+	}
+	return names
+}
+
+// reconcilers are those of the workshop's clusters, each once.
+func (w workshop) reconcilers() []reconciler {
+	var all []reconciler
+	for _, c := range w.clusters {
+		if !slices.Contains(all, c.reconciler) {
+			all = append(all, c.reconciler)
+		}
+	}
+	return all
+}
+
+// listener names the port of the cluster's reconciler.
+func (c clusterSpec) listener() string { return string(c.reconciler) + "-" + c.name }
+
+// listeners are the names of all ports that the workshop's sandbox keeps.
+func (w workshop) listeners() []string {
+	names := []string{"etcd", "etcd-peer", "gitea", "scheduler", "notifier", "arm"}
+	for _, c := range w.clusters {
+		names = append(names, c.name, c.listener())
 	}
 	return names
 }

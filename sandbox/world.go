@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"strings"
 	"sync"
 	"time"
@@ -15,6 +16,7 @@ import (
 	"github.com/kalypso-dev/kalypso/sandbox/components"
 	"github.com/kalypso-dev/kalypso/sandbox/git"
 	"github.com/kalypso-dev/kalypso/sandbox/gitops"
+	"github.com/kalypso-dev/kalypso/sandbox/node"
 	"github.com/kalypso-dev/kalypso/sandbox/supervisor"
 )
 
@@ -22,8 +24,11 @@ const (
 	stageDeadline        = 2 * time.Minute
 	repositoriesDeadline = 2 * time.Minute
 	subscribeDeadline    = 60 * time.Second
-	// subscriptionInterval is the tutorials' own; a webhook is faster
-	subscriptionInterval = 10 * time.Second
+	imagesDeadline       = 60 * time.Second
+	// subscriptionInterval only makes up for a lost webhook, and for what
+	// somebody has changed by hand: each look costs the cluster a dry run of
+	// everything that was applied. The tutorials, without webhooks, take 10 s.
+	subscriptionInterval = time.Minute
 )
 
 // world is everything that the daemon runs, put together.
@@ -33,8 +38,9 @@ type world struct {
 	workshop workshop
 	log      *slog.Logger
 
-	embedded cluster.Embedded
-	gitea    git.Gitea
+	embedded  cluster.Embedded
+	simulated error // why the nodes are not real, nil when they are
+	gitea     git.Gitea
 
 	mu      sync.Mutex
 	clients map[string]*cluster.Client
@@ -45,13 +51,7 @@ func newWorld(h Home, s *State, w workshop, log *slog.Logger) *world {
 	staged := func(name string) func() string {
 		return func() string { return components.Path(h.Components(), name) }
 	}
-	free := func(listener string) error {
-		if err := checkPort(listener, s.Ports[listener]); err != nil {
-			return &supervisor.PermanentError{Err: err}
-		}
-		return nil
-	}
-	return &world{
+	out := &world{
 		home: h, state: s, workshop: w, log: log,
 		clients: map[string]*cluster.Client{},
 		embedded: cluster.Embedded{
@@ -60,7 +60,7 @@ func newWorld(h Home, s *State, w workshop, log *slog.Logger) *world {
 			Registry: h.Path("children"),
 			Env:      env,
 			Log:      h.Log,
-			PortFree: free,
+			PortFree: s.portFree,
 		},
 		gitea: git.Gitea{
 			Staged:   staged("gitea"),
@@ -73,9 +73,22 @@ func newWorld(h Home, s *State, w workshop, log *slog.Logger) *world {
 			Secret:   s.GiteaSecret,
 			Internal: s.GiteaInternal,
 			JWT:      s.GiteaJWT,
-			PortFree: func() error { return free("gitea") },
+			PortFree: func() error { return s.portFree("gitea") },
 		},
 	}
+	for _, c := range w.clusters {
+		if err := node.Supported(h.Path("clusters", c.name, "node")); err != nil {
+			out.simulated = err
+			break
+		}
+	}
+	out.embedded.Egress = func(name string) (string, []byte) {
+		if out.simulated != nil {
+			return out.simulatedNode(name).EgressConfig()
+		}
+		return out.node(name).EgressConfig()
+	}
+	return out
 }
 
 // units are the parts of the sandbox, each after those that it needs.
@@ -85,19 +98,23 @@ func (w *world) units() []supervisor.Unit {
 	etcd.Needs = []string{"unpack-kube"}
 	gitea := w.gitea.Unit()
 	gitea.Needs = []string{"unpack-gitea"}
-	units := []supervisor.Unit{
-		w.unpack("kube"),
-		w.unpack("gitea"),
-		// last, since Flux is of no use before the others
-		w.unpack("flux", "unpack-kube", "unpack-gitea"),
-		etcd,
-		gitea,
+	units := []supervisor.Unit{w.unpack("kube"), w.unpack("gitea"), etcd, gitea}
+	nodes := "node"
+	if w.simulated != nil {
+		nodes = "kwok"
+	}
+	units = append(units, w.unpack(nodes, "unpack-kube"))
+	for _, r := range w.workshop.reconcilers() {
+		// last, since they are of no use before the others
+		units = append(units, w.unpack(string(r), "unpack-kube", "unpack-gitea"))
 	}
 	for _, c := range w.workshop.clusters {
 		plane := w.embedded.ControlPlane(c.name, s.Ports[c.name], s.Ports["etcd"])
 		// it waits for etcd itself: both load their large program at once
 		plane.Needs = []string{"unpack-kube"}
-		units = append(units, plane)
+		n := w.nodeUnit(c.name, "unpack-"+nodes)
+		plane.Group, n.Group = c.name, c.name
+		units = append(units, plane, n)
 	}
 	units = append(units,
 		supervisor.Unit{
@@ -110,32 +127,24 @@ func (w *world) units() []supervisor.Unit {
 		},
 		supervisor.Unit{
 			Name: "notifier", Title: "tells the reconcilers of pushes", Deadline: subscribeDeadline,
-			Component: &gitops.Notifier{Address: s.address("notifier"), Secret: s.WebhookSecret, Clusters: w.followers, Log: w.log},
+			Component: &served{address: s.address("notifier"), log: w.log, handler: &gitops.Notifier{
+				Secret: s.WebhookSecret, Followers: w.followers, Log: w.log,
+			}},
 		},
 		w.schedulerUnit("repositories"),
+		w.armUnit(),
 	)
-	for _, c := range w.workshop.clusters {
-		flux := gitops.Flux{
-			Cluster:    c.name,
-			Staged:     func() string { return components.Path(w.home.Components(), "flux") },
-			Kubeconfig: w.embedded.AdminKubeconfig(c.name),
-			Dir:        w.home.Path("flux", c.name),
-			Registry:   w.home.Path("children"),
-			Env:        childEnvironment(w.home),
-			Log:        w.home.Log("flux-" + c.name),
-			Port:       s.Ports["flux"],
-			PortFree: func() error {
-				if err := checkPort("flux", s.Ports["flux"]); err != nil {
-					return &supervisor.PermanentError{Err: err}
-				}
-				return nil
-			},
-		}
-		units = append(units, flux.Unit("unpack-flux", c.name), supervisor.Unit{
-			Name: "subscription-" + c.name, Title: "cluster follows the GitOps repository",
-			Needs: []string{flux.Name(), "repositories"}, Deadline: subscribeDeadline,
-			Component: supervisor.Task{Run: func(ctx context.Context) error { return w.subscribe(ctx, c) }},
+	if len(w.workshop.images) > 0 {
+		units = append(units, w.unpack("samples"), supervisor.Unit{
+			Name: "images", Title: "the sample applications' images", Needs: []string{"repositories", "unpack-samples"}, Deadline: imagesDeadline,
+			Component: supervisor.Task{Run: w.pushImages},
 		})
+	}
+	for _, c := range w.workshop.clusters {
+		for _, u := range w.reconcilerUnits(c) {
+			u.Group = c.name
+			units = append(units, u)
+		}
 	}
 	return units
 }
@@ -147,6 +156,7 @@ func (w *world) unpack(name string, needs ...string) supervisor.Unit {
 		Name: "unpack-" + name, Title: "unpack or check the packed programs", Needs: needs, Deadline: stageDeadline,
 		Component: supervisor.Task{Run: func(ctx context.Context) error {
 			err := components.Stage(ctx, w.home.Components(), name)
+			debug.FreeOSMemory() // unpacking takes more than the daemon ever needs again
 			if err != nil && ctx.Err() == nil {
 				return &supervisor.PermanentError{Err: err}
 			}
@@ -197,45 +207,6 @@ func (w *world) client(name string) (*cluster.Client, error) {
 	}
 	w.clients[name] = c
 	return c, nil
-}
-
-func (w *world) followers() []*cluster.Client {
-	var all []*cluster.Client
-	for _, c := range w.workshop.clusters {
-		client, err := w.client(c.name)
-		if err != nil {
-			w.log.Warn("cluster not told of a push", "cluster", c.name, "reason", err)
-			continue
-		}
-		all = append(all, client)
-	}
-	return all
-}
-
-func (w *world) subscribe(ctx context.Context, c clusterSpec) error {
-	client, err := w.client(c.name)
-	if err != nil {
-		return err
-	}
-	token, err := os.ReadFile(w.gitea.TokenFile(git.FluxToken))
-	if err != nil {
-		return err
-	}
-	for _, sub := range c.subscriptions {
-		err := gitops.Subscribe(ctx, client, gitops.Subscription{
-			Name:     sub.name,
-			URL:      w.state.OrgURL() + "/" + sub.repository,
-			Branch:   sub.branch,
-			Path:     sub.path,
-			User:     "flux",
-			Token:    string(token),
-			Interval: subscriptionInterval,
-		}, subscribeDeadline)
-		if err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // passedOn are the variables of the person's environment that children get.

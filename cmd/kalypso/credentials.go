@@ -11,7 +11,7 @@ import (
 func newCredentials(a *app) *cobra.Command {
 	return reads(a, &cobra.Command{
 		Use:   "credentials",
-		Short: "The forge's user, password and token",
+		Short: "Users, passwords and tokens of the forge and of Argo CD",
 		Args:  onlyArgs(),
 	}, func(*cobra.Command, []string) (*sandbox.Credentials, error) {
 		home, err := a.home()
@@ -22,6 +22,9 @@ func newCredentials(a *app) *cobra.Command {
 	}, func(c *sandbox.Credentials) error {
 		w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
 		fmt.Fprintf(w, "url\t%s\nuser\t%s\npassword\t%s\ntoken\t%s\n", c.URL, c.User, c.Password, c.Token)
+		for _, argo := range c.ArgoCD {
+			fmt.Fprintf(w, "\t\nArgo CD\t%s\nuser\t%s\npassword\t%s\n", argo.URL, argo.User, argo.Password)
+		}
 		return w.Flush()
 	})
 }

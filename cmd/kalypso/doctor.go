@@ -20,7 +20,7 @@ without changing anything. Each check tells what it has found and, where that
 is not good, what is lost and how to mend it:
 
   ok       as it should be
-  note     worth knowing; nothing that kalypso does today is lost
+  note     worth knowing; little or nothing is lost
   warning  something does not work, or soon will not
   fatal    ` + "`kalypso up`" + ` cannot succeed; the exit code is 5`,
 		Example: `  kalypso doctor

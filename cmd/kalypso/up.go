@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/kalypso-dev/kalypso/sandbox"
@@ -16,9 +17,9 @@ func newUp(a *app) *cobra.Command {
 		Use:   "up",
 		Short: "Bring the sandbox up, or back up",
 		Long: `Bring the sandbox up: a git forge with the workshop's repositories, Kubernetes
-with Flux, and the scheduler. On a sandbox that is up it changes nothing; on
-one that is half up it starts what is missing. Interrupting it leaves the
-sandbox to go on starting.
+clusters with Flux or Argo CD and a node each, and the scheduler. On a sandbox
+that is up it changes nothing; on one that is half up it starts what is missing.
+Interrupting it leaves the sandbox to go on starting.
 
 The sandbox lives in ~/.kalypso, or in the folder that KALYPSO_HOME names.`,
 		Args: onlyArgs(),
@@ -45,15 +46,8 @@ func (a *app) up(ctx context.Context, o sandbox.Options) error {
 	var failed *sandbox.FailedError
 	switch {
 	case errors.As(err, &failed):
-		for _, s := range failed.Failed {
-			if len(s.LogTail) > 0 {
-				a.talk("\nLast lines of %s:", s.Log)
-				for _, line := range s.LogTail {
-					a.talk("  | %s", line)
-				}
-			}
-		}
-		a.talk("\nThe rest goes on. After mending the cause, run `kalypso up` again.")
+		a.lastWords(failed)
+		a.talk("\nThe rest goes on. `kalypso doctor` looks for causes; after mending, run `kalypso up` again.")
 		return err
 	case ctx.Err() != nil:
 		a.talk("Interrupted; the sandbox goes on starting. `kalypso status` tells, `kalypso down` stops it.")
@@ -72,11 +66,32 @@ func (a *app) up(ctx context.Context, o sandbox.Options) error {
 	}
 	a.talk("")
 	a.talk("  Forge     %s/%s   (user %s; password: kalypso credentials)", status.ForgeURL, sandbox.Organisation, status.User)
+	away := stoppedClusters(status)
 	for _, name := range status.Clusters {
+		if away[name] {
+			a.talk("  Stopped   cluster %s; `kalypso start %s` brings it back", name, name)
+			continue
+		}
 		a.talk("  Cluster   kalypso kubectl --context %s get ns", name)
+	}
+	for _, c := range status.Components {
+		if strings.HasPrefix(c.Name, "argocd-") && !c.Held {
+			a.talk("  Argo CD   %s   (user admin; password: kalypso credentials)", c.URL)
+		}
 	}
 	a.talk("  Next      kalypso scenario list")
 	return nil
+}
+
+// stoppedClusters are those that `kalypso stop` has stopped.
+func stoppedClusters(s *sandbox.Status) map[string]bool {
+	away := map[string]bool{}
+	for _, c := range s.Components {
+		if c.Held {
+			away[c.Group] = true
+		}
+	}
+	return away
 }
 
 func newDown(a *app) *cobra.Command {

@@ -18,7 +18,6 @@ import (
 	"time"
 
 	"github.com/kalypso-dev/kalypso/sandbox"
-	"github.com/kalypso-dev/kalypso/sandbox/supervisor"
 	"github.com/kalypso-dev/kalypso/scenarios"
 )
 
@@ -65,7 +64,7 @@ func run(binary string, idle time.Duration) (err error) {
 	if err := b.timed("up on a running sandbox", "up"); err != nil {
 		return err
 	}
-	out, err := b.kalypso("scenario", "run", "onboard-app", "-o", "json")
+	out, err := b.kalypso("scenario", "run", "--all", "-o", "json")
 	if err != nil {
 		return err
 	}
@@ -136,24 +135,27 @@ func (b *bench) idle(watched time.Duration) error {
 	if err := json.Unmarshal(out, &status); err != nil {
 		return err
 	}
-	daemon := sandbox.Component{Status: supervisor.Status{Name: "daemon", PID: status.PID}, MemoryBytes: status.MemoryBytes}
-	all := append([]sandbox.Component{daemon}, status.Components...)
-	before := map[int]time.Duration{}
-	for _, c := range all {
+	before := map[int]time.Duration{status.PID: cpuTime(status.PID)}
+	for _, c := range status.Components {
 		before[c.PID] = cpuTime(c.PID)
 	}
 	time.Sleep(watched)
-	var memory int64
-	var cpu time.Duration
-	for _, c := range all {
+	memory := status.MemoryBytes
+	cpu := cpuTime(status.PID) - before[status.PID]
+	alone := cpu // the daemon is above all the others
+	show := func(name string, memory int64, used time.Duration) {
+		b.figure("  "+name, fmt.Sprintf("%d MiB, idle %.1f %% of a core", memory>>20, 100*used.Seconds()/watched.Seconds()))
+	}
+	for _, c := range status.Components {
 		if c.PID == 0 {
 			continue
 		}
 		used := cpuTime(c.PID) - before[c.PID]
 		memory += c.MemoryBytes
-		cpu += used
-		b.figure("  "+c.Name, fmt.Sprintf("%d MiB, idle %.1f %% of a core", c.MemoryBytes>>20, 100*used.Seconds()/watched.Seconds()))
+		alone -= used
+		show(c.Name, c.MemoryBytes, used)
 	}
+	show("daemon", status.MemoryBytes, alone)
 	b.figure("memory of all (resident)", fmt.Sprintf("%d MiB", memory>>20))
 	b.figure("idle CPU of all", fmt.Sprintf("%.1f %% of a core", 100*cpu.Seconds()/watched.Seconds()))
 	return nil

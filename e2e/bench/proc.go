@@ -13,19 +13,32 @@ import (
 // runs on (sysconf(3), _SC_CLK_TCK).
 const clockTick = 10 * time.Millisecond
 
-// cpuTime returns what a process has used of the CPU, 0 where /proc is not.
+// cpuTime returns what a process and all below it, ended ones too, have used of
+// the CPU; 0 where /proc is not.
 func cpuTime(pid int) time.Duration {
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
 		return 0
 	}
 	fields := bytes.Fields(b[bytes.LastIndexByte(b, ')')+1:])
-	if len(fields) < 13 {
+	if len(fields) < 15 {
 		return 0
 	}
-	user, _ := strconv.Atoi(string(fields[11]))
-	system, _ := strconv.Atoi(string(fields[12]))
-	return time.Duration(user+system) * clockTick
+	var sum time.Duration
+	for _, field := range fields[11:15] { // user and system, of it and of ended children
+		ticks, _ := strconv.Atoi(string(field))
+		sum += time.Duration(ticks) * clockTick
+	}
+	tasks, _ := os.ReadDir(fmt.Sprintf("/proc/%d/task", pid))
+	for _, t := range tasks {
+		children, _ := os.ReadFile(fmt.Sprintf("/proc/%d/task/%s/children", pid, t.Name()))
+		for _, child := range bytes.Fields(children) {
+			if pid, err := strconv.Atoi(string(child)); err == nil {
+				sum += cpuTime(pid)
+			}
+		}
+	}
+	return sum
 }
 
 // model names the processor, where the system tells.

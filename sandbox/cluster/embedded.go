@@ -4,13 +4,16 @@
 // An embedded cluster is the real kube-apiserver, kube-controller-manager and
 // kube-scheduler in one child process of the supervisor, on an etcd that all
 // embedded clusters share, each below a prefix of its own. It needs no
-// container engine. It has no node yet: pods stay Pending.
+// container engine. Its node is package node's.
 package cluster
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"net"
+	"os"
 	"path/filepath"
 	"strconv"
 	"time"
@@ -35,6 +38,9 @@ type Embedded struct {
 	Log      func(name string) string // log file of a component
 	// PortFree returns an error when a listener's port is taken by a stranger.
 	PortFree func(listener string) error
+	// Egress returns a cluster's file for --egress-selector-config-file and its
+	// content, or no file where nodes are reached as everything else; may be nil.
+	Egress func(name string) (file string, content []byte)
 }
 
 // Etcd is the store of all embedded clusters.
@@ -90,7 +96,18 @@ func (e Embedded) ControlPlane(name string, port, etcd int) supervisor.Unit {
 		if err := e.PortFree(name); err != nil {
 			return err
 		}
-		return ensurePKI(pki, name, localURL("https", port))
+		if err := ensurePKI(pki, name, localURL("https", port)); err != nil || e.Egress == nil {
+			return err
+		}
+		file, content := e.Egress(name)
+		if file == "" {
+			return nil
+		}
+		p.Argv = append(p.Argv, "--egress="+file)
+		if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+			return err
+		}
+		return os.WriteFile(file, content, 0o600)
 	}
 	var client *Client // made once: asking for readiness must cost next to nothing
 	p.Check = func(ctx context.Context) error {
@@ -119,13 +136,16 @@ func (e Embedded) MergeKubeconfigs(names []string) ([]byte, error) {
 	all := clientcmdapi.NewConfig()
 	for _, name := range names {
 		c, err := clientcmd.LoadFromFile(e.AdminKubeconfig(name))
+		if errors.Is(err, fs.ErrNotExist) {
+			continue // stopped before it was ever started; kubeconfig is done again when it comes
+		}
 		if err != nil {
 			return nil, fmt.Errorf("cluster %s: %w", name, err)
 		}
 		all.Clusters[name], all.AuthInfos[name], all.Contexts[name] = c.Clusters[name], c.AuthInfos[name], c.Contexts[name]
-	}
-	if len(names) > 0 {
-		all.CurrentContext = names[0]
+		if all.CurrentContext == "" {
+			all.CurrentContext = name
+		}
 	}
 	return clientcmd.Write(*all)
 }

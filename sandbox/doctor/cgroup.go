@@ -6,36 +6,31 @@ import (
 	"path"
 )
 
-// futureNodes is what is lost without the facts that clusters with real nodes
-// will need.
-const futureNodes = "nothing today; nodes that run pods will need it"
-
-// checkCgroup asks for the control groups that a node puts its pods into.
+// checkCgroup asks for the control groups that a real node puts its pods into.
+// All kinds will do. The node makes its groups at the root of each tree, which
+// within a container is the container's own.
 func checkCgroup(_ context.Context, sys *System, _ *Subject) Finding {
 	if sys.OS != "linux" {
-		return note("there are none on "+sys.OS, futureNodes, "")
+		return note("there are none on "+sys.OS, realPods, "")
 	}
 	const root = "/sys/fs/cgroup"
-	version, own := "", ""
+	kind, tree := "", root
 	switch {
 	case sys.exists(root + "/cgroup.controllers"):
-		version, own = "v2", path.Join(root, sys.group(""))
+		kind = "v2"
 	case sys.exists(root + "/memory"):
-		version, own = "v1", path.Join(root, "memory", sys.group("memory"))
+		kind, tree = "v1", path.Join(root, "memory")
 		if sys.exists(root + "/unified") {
-			version = "v1, with v2 beside it"
+			kind = "v1, with v2 beside it"
 		}
 	default:
-		return note("none are mounted at "+root, futureNodes, "mount them, or give this container its own")
+		return note("none are mounted at "+root, realPods, "mount them, or give this container its own")
 	}
-	// within a container the path may be the host's
-	own = sys.nearest(own)
-	if err := sys.Writable(own); err != nil {
-		fix := "be root"
-		if sys.UID == 0 {
-			fix = "mount " + root + " so that it can be written"
-		}
-		return note(fmt.Sprintf("%s; %s cannot be written (%v)", version, own, err), futureNodes, fix)
+	if sys.UID != 0 {
+		return ok("%s; only root can write them", kind)
 	}
-	return ok("%s; %s can be written", version, own)
+	if err := sys.Writable(tree); err != nil {
+		return note(fmt.Sprintf("%s; %s cannot be written (%v)", kind, tree, err), realPods, "mount "+root+" so that it can be written")
+	}
+	return ok("%s; %s can be written", kind, tree)
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/kalypso-dev/kalypso/sandbox/components"
+	"github.com/kalypso-dev/kalypso/sandbox/node"
 )
 
 func TestPayload(t *testing.T) {
@@ -57,14 +58,27 @@ func TestHome(t *testing.T) {
 		{"a file", func(sys *System, _ *Subject) { sys.with(map[string]string{"home/tom/.kalypso": "x"}) }, Fatal, []string{"is not a folder"}},
 		{"root's", func(sys *System, _ *Subject) {
 			sys.User = "tom"
+			sys.with(map[string]string{"home/tom/.kalypso": "/"})
 			sys.Writable = func(path string) error { return fmt.Errorf("permission denied for %s", path) }
-		}, Fatal, []string{"/home/tom cannot be written by tom (permission denied for /home/tom)", "sudo chown -R tom /home/tom"}},
+		}, Fatal, []string{"/home/tom/.kalypso cannot be written by tom (permission denied for /home/tom/.kalypso)", "sudo chown -R tom /home/tom/.kalypso"}},
 		{"noexec", on(Space{NoExec: true}), Fatal, []string{"noexec"}},
 		{"a network drive", on(Space{Remote: "NFS"}), Warning, []string{"NFS", "disk of this machine"}},
 		{"a strange drive", func(sys *System, _ *Subject) {
 			sys.Space = func(string) (Space, error) { return Space{}, errors.New("stale handle") }
 		}, Warning, []string{"stale handle"}},
 	})
+}
+
+// above its own folder the sandbox has nothing to give away, least of all "/"
+func TestHomeGivesOnlyItselfAway(t *testing.T) {
+	sys, s := box(), subjectOf()
+	s.Home = "/h"
+	sys.Writable = func(string) error { return errors.New("permission denied") }
+	f := one(t, "home").examine(t.Context(), sys, s)
+	if f.Severity != Fatal || strings.Contains(f.Fix, "chown") {
+		t.Errorf("%+v", f)
+	}
+	proper(t, f)
 }
 
 func TestDisk(t *testing.T) {
@@ -109,11 +123,13 @@ func TestMemory(t *testing.T) {
 		return func(sys *System, _ *Subject) { sys.with(files) }
 	}
 	examineEach(t, "memory", []situation{
-		{"plenty", nil, OK, []string{"4 GiB available of 8 GiB", "a sandbox uses about 1 GiB"}},
-		{"enough", have(1024, 0), OK, nil},
-		{"little", have(1023, 0), Warning, []string{"1023 MiB available of 2 GiB", "slow"}},
-		{"too little", have(511, 0), Fatal, []string{"511 MiB", "1 GiB"}},
-		{"too little with swap", have(511, 1000), Warning, nil},
+		{"plenty", nil, OK, []string{"4 GiB available of 8 GiB", "a sandbox uses about 1536 MiB"}},
+		{"enough", have(1536, 0), OK, nil},
+		{"little", have(1535, 0), Warning, []string{"1535 MiB available of 2 GiB", "slow"}},
+		{"too little", have(767, 0), Fatal, []string{"767 MiB", "1536 MiB"}},
+		{"too little with swap", have(767, 1000), Warning, nil},
+		{"enough for simulated nodes", func(sys *System, s *Subject) { have(1280, 0)(sys, s); sys.RealNode = cannot }, OK, []string{"1280 MiB"}},
+		{"little for two clusters", func(sys *System, s *Subject) { have(2559, 0)(sys, s); s.Clusters = 2 }, Warning, []string{"2560 MiB"}},
 		{"little beside a running sandbox", func(sys *System, s *Subject) {
 			sys.with(available(200, 0))
 			s.Daemon = &Daemon{Resident: 900 * mebi}
@@ -173,15 +189,16 @@ func TestInotify(t *testing.T) {
 		return map[string]string{"proc/sys/fs/inotify/max_user_instances": instances, "proc/sys/fs/inotify/max_user_watches": watches}
 	}
 	examineEach(t, "inotify", []situation{
-		{"plenty", nil, OK, []string{"0 of 128 instances in use, 192536 watches", "a cluster needs 3 and 4"}},
+		{"plenty", nil, OK, []string{"0 of 128 instances in use, 192536 watches", "a cluster with its node needs 11 and 109"}},
+		{"simulated nodes", func(sys *System, _ *Subject) { sys.RealNode = cannot; sys.with(limits("11", "1028")) }, OK, []string{"needs 3 and 4"}},
 		{"used", func(sys *System, _ *Subject) {
 			sys.with(map[string]string{"proc/7/fd/3": "-> anon_inode:inotify", "proc/7/fd/4": "-> socket:[7]", "proc/9/fd/1": "-> anon_inode:inotify"})
 		}, OK, []string{"2 of 128 instances"}},
-		{"just enough", func(sys *System, _ *Subject) { sys.with(limits("11", "1024")) }, OK, nil},
-		{"too few instances", func(sys *System, _ *Subject) { sys.with(limits("10", "1024")) }, Warning, []string{"0 of 10", "`sysctl fs.inotify.max_user_instances=512`"}},
-		{"for two clusters", func(sys *System, s *Subject) { sys.with(limits("11", "1024")); s.Clusters = 2 }, Warning, nil},
-		{"for those that run", func(sys *System, s *Subject) { sys.with(limits("8", "1024")); s.Clusters, s.Daemon = 2, &Daemon{} }, OK, nil},
-		{"too few watches", func(sys *System, _ *Subject) { sys.with(limits("128", "1000")); sys.UID = 7 }, Warning, []string{"1000 watches", "`sudo sysctl fs.inotify.max_user_watches=524288`"}},
+		{"just enough", func(sys *System, _ *Subject) { sys.with(limits("19", "1133")) }, OK, nil},
+		{"too few instances", func(sys *System, _ *Subject) { sys.with(limits("18", "1133")) }, Warning, []string{"0 of 18", "nodes do not start", "`sysctl fs.inotify.max_user_instances=512`"}},
+		{"for two clusters", func(sys *System, s *Subject) { sys.with(limits("29", "2000")); s.Clusters = 2 }, Warning, nil},
+		{"for those that run", func(sys *System, s *Subject) { sys.with(limits("8", "2000")); s.Clusters, s.Daemon = 2, &Daemon{} }, OK, nil},
+		{"too few watches", func(sys *System, _ *Subject) { sys.with(limits("128", "1132")); sys.UID = 7 }, Warning, []string{"1132 watches", "`sudo sysctl fs.inotify.max_user_watches=524288`"}},
 		{"unknown", func(sys *System, _ *Subject) { sys.with(limits("", "")) }, Note, []string{"cannot be read"}},
 		{"a Mac", func(sys *System, _ *Subject) { sys.OS = "darwin" }, OK, []string{"not limited"}},
 	})
@@ -227,11 +244,41 @@ func TestProxy(t *testing.T) {
 	}
 }
 
+// cannot is a machine's answer that has no real nodes.
+func cannot(string) error {
+	return &node.UnsupportedError{Problem: "a real node needs root", Remedy: "run kalypso as root"}
+}
+
+func TestNode(t *testing.T) {
+	fails := func(err error) func(string) error { return func(string) error { return err } }
+	examineEach(t, "node", []situation{
+		{"real", nil, OK, []string{"clusters get real nodes"}},
+		{"a user's", func(sys *System, _ *Subject) { sys.RealNode, sys.UID = cannot, 7 }, Warning, []string{"a real node needs root", "simulated nodes, without logs", "run kalypso as root"}},
+		{"without a packet filter", func(sys *System, _ *Subject) {
+			sys.LookPath = has("apk")
+			sys.RealNode = fails(&node.UnsupportedError{Problem: "neither iptables nor nft is installed", Remedy: "install one"})
+		}, Warning, []string{"neither iptables nor nft", "`apk add iptables`"}},
+		{"a Mac's", func(sys *System, _ *Subject) {
+			sys.OS = "darwin"
+			sys.RealNode = fails(&node.UnsupportedError{Problem: "a real node needs Linux", Remedy: "use a simulated node"})
+		}, Warning, []string{"needs Linux"}},
+		{"strange", func(sys *System, _ *Subject) { sys.RealNode = fails(errors.New("open /proc/self/mounts: no")) }, Warning, []string{"/proc/self/mounts"}},
+		{"no home", func(_ *System, s *Subject) { s.Home = "" }, Note, []string{"see home"}},
+	})
+	var asked string
+	sys := box()
+	sys.RealNode = func(dir string) error { asked = dir; return nil }
+	one(t, "node").examine(t.Context(), sys, subjectOf())
+	if want := "/home/tom/.kalypso/clusters/arc-cluster/node"; asked != want {
+		t.Errorf("asks for %s, want %s", asked, want)
+	}
+}
+
 func TestPlatform(t *testing.T) {
 	examineEach(t, "system", []situation{
 		{"Linux", nil, OK, []string{"linux/amd64, kernel 6.1.0-18-amd64, Debian GNU/Linux 12 (bookworm), 2 cores"}},
 		{"bare Linux", func(sys *System, _ *Subject) { sys.Files, sys.CPUs = files(nil), 1 }, OK, []string{"linux/amd64, 1 core"}},
-		{"macOS", func(sys *System, _ *Subject) { sys.OS, sys.Arch, sys.Run = "darwin", "arm64", prints("15.1", nil) }, Note, []string{"darwin/arm64, macOS 15.1", "pods will need Linux"}},
+		{"macOS", func(sys *System, _ *Subject) { sys.OS, sys.Arch, sys.Run = "darwin", "arm64", prints("15.1", nil) }, Note, []string{"darwin/arm64, macOS 15.1", "simulated nodes"}},
 		{"another", func(sys *System, _ *Subject) { sys.OS = "freebsd" }, Warning, []string{"never been tried"}},
 		{"another processor", func(sys *System, _ *Subject) { sys.Arch = "riscv64" }, Warning, []string{"linux/riscv64"}},
 	})
@@ -240,7 +287,7 @@ func TestPlatform(t *testing.T) {
 func TestUser(t *testing.T) {
 	examineEach(t, "user", []situation{
 		{"root", nil, OK, []string{"root"}},
-		{"a person", func(sys *System, _ *Subject) { sys.UID, sys.User = 1000, "tom" }, Note, []string{"tom, not root", "nothing today"}},
+		{"a person", func(sys *System, _ *Subject) { sys.UID, sys.User = 1000, "tom" }, Note, []string{"tom, not root", "simulated nodes"}},
 	})
 }
 
@@ -248,13 +295,10 @@ func TestCgroup(t *testing.T) {
 	readOnly := func(sys *System) { sys.Writable = func(p string) error { return errors.New("read-only: " + p) } }
 	examineEach(t, "cgroup", []situation{
 		{"v2", nil, OK, []string{"v2; /sys/fs/cgroup can be written"}},
-		{"v2 of a user", func(sys *System, _ *Subject) {
-			sys.UID = 7
-			sys.with(map[string]string{"proc/self/cgroup": "0::/user/shell\n", "sys/fs/cgroup/user/shell/cgroup.procs": "7\n"})
-			readOnly(sys)
-		}, Note, []string{"v2; /sys/fs/cgroup/user/shell cannot be written (read-only: /sys/fs/cgroup/user/shell)", "be root"}},
+		{"v2 of a user", func(sys *System, _ *Subject) { sys.UID = 7; readOnly(sys) }, OK, []string{"v2; only root"}},
+		{"v2 of a container", func(sys *System, _ *Subject) { readOnly(sys) }, Note, []string{"v2; /sys/fs/cgroup cannot be written (read-only: /sys/fs/cgroup)", "simulated nodes"}},
 		{"v1", func(sys *System, _ *Subject) {
-			sys.with(map[string]string{"sys/fs/cgroup/cgroup.controllers": "", "sys/fs/cgroup/memory": "/", "proc/self/cgroup": "4:memory:/elsewhere\n"})
+			sys.with(map[string]string{"sys/fs/cgroup/cgroup.controllers": "", "sys/fs/cgroup/memory": "/"})
 		}, OK, []string{"v1; /sys/fs/cgroup/memory can be written"}},
 		{"hybrid, read-only", func(sys *System, _ *Subject) {
 			sys.with(map[string]string{"sys/fs/cgroup/cgroup.controllers": "", "sys/fs/cgroup/memory": "/", "sys/fs/cgroup/unified": "/"})

@@ -31,6 +31,9 @@ func checkDaemon(_ context.Context, sys *System, s *Subject) Finding {
 		}
 		return warning("still running without a daemon: "+strings.Join(all, ", "), "they keep ports and data in use", "`kalypso down` ends them")
 	}
+	if f, left := nodesLeft(sys, s); left {
+		return f
+	}
 	var strangers []string
 	for _, pid := range sys.processes() {
 		if sys.runsFrom(pid, s.Home) {
@@ -44,6 +47,32 @@ func checkDaemon(_ context.Context, sys *System, s *Subject) Finding {
 		return note("a daemon was killed and has left its socket", "nothing: the next `kalypso up` replaces it", "")
 	}
 	return ok("none runs, and nothing is left of an earlier run")
+}
+
+// nodesLeft tells of nodes whose supervisor did not live to stop them, or
+// could not: what is left belongs to root.
+func nodesLeft(sys *System, s *Subject) (Finding, bool) {
+	var all []string
+	for _, dir := range sys.nodes(s.Home) {
+		left, err := sys.NodeLeft(dir)
+		if err != nil {
+			return warning(fmt.Sprintf("the node in %s cannot be looked at (%v)", dir, err), "nobody knows whether something of it is left", "try again as root"), true
+		}
+		all = append(all, left...)
+	}
+	if len(all) == 0 {
+		return Finding{}, false
+	}
+	const shown = 3
+	found := strings.Join(all[:min(shown, len(all))], ", ")
+	if more := len(all) - shown; more > 0 {
+		found += fmt.Sprintf(" and %d more", more)
+	}
+	down := "kalypso down"
+	if sys.UID != 0 {
+		down = "KALYPSO_HOME=" + s.Home + " kalypso down"
+	}
+	return warning("left of the nodes of an earlier run: "+found, "they keep memory in use, until the next `kalypso up`", sys.asRoot(down, true)+" removes them"), true
 }
 
 func running(s *Subject) Finding {

@@ -24,7 +24,7 @@ type Severity string
 
 const (
 	OK      Severity = "ok"
-	Note    Severity = "note"    // worth knowing; nothing that kalypso does today is lost
+	Note    Severity = "note"    // worth knowing; what is lost by it, a warning tells
 	Warning Severity = "warning" // something does not work, or soon will not
 	Fatal   Severity = "fatal"   // `kalypso up` cannot succeed
 )
@@ -67,6 +67,7 @@ func All() []Check {
 		{"daemon", false, usualLimit, checkDaemon},
 		{"inotify", false, usualLimit, checkInotify},
 		{"proxy", false, usualLimit, checkProxy},
+		{"node", false, usualLimit, checkNode},
 		{"system", false, usualLimit, checkPlatform},
 		{"user", false, usualLimit, checkUser},
 		{"cgroup", false, usualLimit, checkCgroup},

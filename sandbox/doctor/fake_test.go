@@ -37,6 +37,8 @@ func box() *System {
 		Lookup:    func(context.Context, string) ([]string, error) { return []string{"::1", "127.0.0.1"}, nil },
 		Listen:    func(string) error { return nil },
 		Dial:      func(context.Context, string) error { return errors.New("connection refused") },
+		RealNode:  func(string) error { return nil },
+		NodeLeft:  func(string) ([]string, error) { return nil, nil },
 	}
 }
 

@@ -24,8 +24,12 @@ func checkHome(_ context.Context, sys *System, s *Subject) Finding {
 	}
 	place := sys.nearest(s.Home)
 	if err := sys.Writable(place); err != nil {
-		return fatal(fmt.Sprintf("%s cannot be written by %s (%v)", place, sys.User, err), lost,
-			fmt.Sprintf("`sudo chown -R %s %s` if it should be yours, or %s", sys.User, place, another))
+		fix := another
+		if place == s.Home {
+			// a folder above is not the sandbox's to give away
+			fix = fmt.Sprintf("`sudo chown -R %s %s` if it should be yours, or %s", sys.User, place, another)
+		}
+		return fatal(fmt.Sprintf("%s cannot be written by %s (%v)", place, sys.User, err), lost, fix)
 	}
 	space, err := sys.Space(place)
 	switch {

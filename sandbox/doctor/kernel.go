@@ -13,10 +13,11 @@ const (
 	capSysAdmin = 21
 )
 
-// checkKernel asks for what nodes that run pods will need of the kernel.
+// checkKernel asks for what real nodes need of the kernel, and of the programs
+// that speak to it: Services are rules of a packet filter.
 func checkKernel(_ context.Context, sys *System, _ *Subject) Finding {
 	if sys.OS != "linux" {
-		return note("this is not Linux", futureNodes, "")
+		return note("this is not Linux", realPods, "")
 	}
 	var have, lack, fix []string
 	want := func(there bool, what, remedy string) {
@@ -42,7 +43,7 @@ func checkKernel(_ context.Context, sys *System, _ *Subject) Finding {
 		if len(have) > 0 {
 			found += "; has " + strings.Join(have, ", ")
 		}
-		return note(found, futureNodes, strings.Join(fix, "; "))
+		return note(found, realPods, strings.Join(fix, "; "))
 	}
 	return ok("has %s", strings.Join(have, ", "))
 }

@@ -34,13 +34,17 @@ func checkOpenFiles(_ context.Context, sys *System, _ *Subject) Finding {
 	return ok("%s; the busiest part needs about 100", found)
 }
 
-// The API server of a cluster has 3 inotify instances and 4 watches, measured.
-// spareInstances are for the person's editor and for one more cluster.
+// What a cluster has of inotify, measured: its control plane, and its node when
+// that is real (kubelet 5 and 103, containerd 2 and 1, kube-proxy 1 and 1).
+// spareInstances are for the person's editor and the like, and spareWatches for
+// pods, of which each adds a few to the kubelet's.
 const (
-	instancesOfCluster = 3
-	watchesOfCluster   = 4
-	spareInstances     = 8
-	fewWatches         = 1024
+	instancesOfPlane = 3
+	watchesOfPlane   = 4
+	instancesOfNode  = 8
+	watchesOfNode    = 105
+	spareInstances   = 8
+	spareWatches     = 1024
 )
 
 // checkInotify asks for what the clusters need to notice changed files.
@@ -55,18 +59,23 @@ func checkInotify(_ context.Context, sys *System, s *Subject) Finding {
 	}
 	used := sys.inotifyInstances()
 	found := fmt.Sprintf("%d of %d instances in use, %d watches", used, instances, watches)
-	needed := instancesOfCluster * s.Clusters
+	ofOne, watchesOfOne := instancesOfPlane, watchesOfPlane
+	lost := "API servers notice new certificates and settings late"
+	if s.Home != "" && sys.RealNode(s.aNode()) == nil {
+		ofOne, watchesOfOne = ofOne+instancesOfNode, watchesOfOne+watchesOfNode
+		lost += ", and nodes do not start"
+	}
+	needed := ofOne * s.Clusters
 	if s.Daemon != nil {
 		needed = 0 // counted among those in use
 	}
-	const lost = "API servers notice new certificates and settings late, and nodes that run pods do not start"
 	switch {
 	case used+needed+spareInstances > instances:
 		return warning(found, lost, sys.asRoot("sysctl fs.inotify.max_user_instances=512", true)+"; in /etc/sysctl.d for good")
-	case watches < fewWatches:
+	case watches < watchesOfOne*s.Clusters+spareWatches:
 		return warning(found, lost, sys.asRoot("sysctl fs.inotify.max_user_watches=524288", true)+"; in /etc/sysctl.d for good")
 	}
-	return ok("%s; a cluster needs %d and %d", found, instancesOfCluster, watchesOfCluster)
+	return ok("%s; a cluster with its node needs %d and %d", found, ofOne, watchesOfOne)
 }
 
 func (s *System) limit(name string) (int, error) {

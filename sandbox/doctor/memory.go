@@ -8,22 +8,34 @@ import (
 	"strings"
 )
 
-// A sandbox with one cluster has 900 MiB resident, measured, of which 430 MiB
-// cannot be given back to the system: below leastMemory something is killed
-// while it comes up.
+// What a sandbox has resident, measured and rounded up: forge, etcd and daemon;
+// each cluster with its reconciler and what plays its node; and what a real
+// node has beyond that. About half of it cannot be given back to the system:
+// with less, something is killed while it comes up.
 const (
-	usualMemory = gibi
-	leastMemory = 512 * mebi
+	sharedMemory  = 512 * mebi
+	clusterMemory = 768 * mebi
+	nodeMemory    = 256 * mebi
 	// spareMemory is for a sandbox that is up to go on.
 	spareMemory = 128 * mebi
 )
+
+// usualMemory is what this sandbox uses.
+func (s *System) usualMemory(subject *Subject) uint64 {
+	ofOne := uint64(clusterMemory)
+	if subject.Home != "" && s.RealNode(subject.aNode()) == nil {
+		ofOne += nodeMemory
+	}
+	return sharedMemory + ofOne*uint64(subject.Clusters)
+}
 
 // checkMemory asks for memory that nobody uses.
 func checkMemory(ctx context.Context, sys *System, s *Subject) Finding {
 	const fix = "end other programs, or use a machine with more memory"
 	total, available, swap := sys.memory()
+	usual := sys.usualMemory(s)
 	if total == 0 {
-		return totalMemory(ctx, sys)
+		return totalMemory(ctx, sys, usual)
 	}
 	found := fmt.Sprintf("%s available of %s", amount(available), amount(total))
 	if limit, left, limited := sys.groupMemory(); limited && left < available {
@@ -38,12 +50,12 @@ func checkMemory(ctx context.Context, sys *System, s *Subject) Finding {
 		return ok("%s", found)
 	}
 	switch {
-	case available+swap < leastMemory:
-		return fatal(found, fmt.Sprintf("a sandbox uses about %s", amount(usualMemory)), fix)
-	case available < usualMemory:
-		return warning(found, fmt.Sprintf("a sandbox uses about %s and will be slow, or be ended by the system", amount(usualMemory)), fix)
+	case available+swap < usual/2:
+		return fatal(found, fmt.Sprintf("a sandbox uses about %s", amount(usual)), fix)
+	case available < usual:
+		return warning(found, fmt.Sprintf("a sandbox uses about %s and will be slow, or be ended by the system", amount(usual)), fix)
 	}
-	return ok("%s; a sandbox uses about %s", found, amount(usualMemory))
+	return ok("%s; a sandbox uses about %s", found, amount(usual))
 }
 
 // memory reads /proc/meminfo (proc(5)); 0 elsewhere than on Linux.
@@ -130,14 +142,14 @@ func (s *System) group(controller string) string {
 }
 
 // totalMemory is for systems that only tell how much there is.
-func totalMemory(ctx context.Context, sys *System) Finding {
+func totalMemory(ctx context.Context, sys *System, usual uint64) Finding {
 	said, err := sys.Run(ctx, "sysctl", "-n", "hw.memsize")
 	total, parseErr := strconv.ParseUint(said, 10, 64)
 	if err != nil || parseErr != nil {
-		return note("the free memory is not known here", fmt.Sprintf("a sandbox uses about %s", amount(usualMemory)), "")
+		return note("the free memory is not known here", fmt.Sprintf("a sandbox uses about %s", amount(usual)), "")
 	}
-	if total < 4*usualMemory {
-		return warning(amount(total)+" in all", fmt.Sprintf("a sandbox uses about %s", amount(usualMemory)), "end other programs")
+	if total < 4*usual {
+		return warning(amount(total)+" in all", fmt.Sprintf("a sandbox uses about %s", amount(usual)), "end other programs")
 	}
-	return ok("%s in all; a sandbox uses about %s", amount(total), amount(usualMemory))
+	return ok("%s in all; a sandbox uses about %s", amount(total), amount(usual))
 }

@@ -29,7 +29,7 @@ func checkPlatform(ctx context.Context, sys *System, _ *Subject) Finding {
 	case !slices.Contains([]string{"linux", "darwin"}, sys.OS) || !slices.Contains([]string{"amd64", "arm64"}, sys.Arch):
 		return warning(text, "kalypso has never been tried here", "use Linux or macOS on amd64 or arm64")
 	case sys.OS != "linux":
-		return note(text, "nothing today; nodes that run pods will need Linux", "")
+		return note(text, realPods, "")
 	}
 	return ok("%s", text)
 }
@@ -44,12 +44,12 @@ func (s *System) distribution() string {
 	return ""
 }
 
-// checkUser asks who this is. Nothing needs root yet.
+// checkUser asks who this is. Only real nodes need root.
 func checkUser(_ context.Context, sys *System, _ *Subject) Finding {
 	if sys.UID == 0 {
 		return ok("root")
 	}
-	return note(sys.User+", not root", "nothing today; nodes that run pods will need root", "")
+	return note(sys.User+", not root", realPods, "")
 }
 
 func counted(n int, what string) string {

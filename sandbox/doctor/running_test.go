@@ -95,6 +95,17 @@ func TestPorts(t *testing.T) {
 }
 
 func TestDaemon(t *testing.T) {
+	left := func(what ...string) func(*System, *Subject) {
+		return func(sys *System, _ *Subject) {
+			sys.with(map[string]string{"home/tom/.kalypso/clusters/drone/node": "/", "home/tom/.kalypso/clusters/etcd": "/"})
+			sys.NodeLeft = func(dir string) ([]string, error) {
+				if dir != "/home/tom/.kalypso/clusters/drone/node" {
+					return nil, errors.New("asked for " + dir)
+				}
+				return what, nil
+			}
+		}
+	}
 	examineEach(t, "daemon", []situation{
 		{"nothing", nil, OK, []string{"nothing is left of an earlier run"}},
 		{"after down", func(sys *System, _ *Subject) {
@@ -109,6 +120,15 @@ func TestDaemon(t *testing.T) {
 		}, Warning, []string{"process 44 runs this sandbox and does not answer", "kalypso down"}},
 		{"deaf and unknown", func(sys *System, _ *Subject) { sys.Locked = func(string) bool { return true } }, Warning, []string{"another process"}},
 		{"orphans", func(_ *System, s *Subject) { s.Children = map[string]int{"gitea": 7, "etcd": 9} }, Warning, []string{"etcd (process 9), gitea (process 7)", "`kalypso down` ends them"}},
+		{"nodes", left("process 7 (kubelet)", "control group /sys/fs/cgroup/kalypso-node/0a"), Warning,
+			[]string{"process 7 (kubelet), control group /sys/fs/cgroup/kalypso-node/0a", "`kalypso down` removes them"}},
+		{"much of nodes, not root", func(sys *System, s *Subject) { left("a", "b", "c", "d", "e")(sys, s); sys.UID = 7 }, Warning,
+			[]string{"a, b, c and 2 more", "`sudo KALYPSO_HOME=/home/tom/.kalypso kalypso down`"}},
+		{"a node beside its sandbox", func(sys *System, s *Subject) { left("a")(sys, s); s.Daemon = &Daemon{PID: 44} }, OK, nil},
+		{"a node that cannot be seen", func(sys *System, s *Subject) {
+			left()(sys, s)
+			sys.NodeLeft = func(string) ([]string, error) { return nil, errors.New("no /proc") }
+		}, Warning, []string{"/home/tom/.kalypso/clusters/drone/node cannot be looked at (no /proc)"}},
 		{"our programs", func(sys *System, _ *Subject) {
 			sys.with(map[string]string{"proc/44/exe": "-> /home/tom/.kalypso/components/kube-1/kube", "proc/44/comm": "kubectl\n", "proc/45/exe": "-> /usr/bin/vi"})
 		}, Warning, []string{"kubectl (process 44)"}},

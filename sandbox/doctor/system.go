@@ -16,6 +16,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/kalypso-dev/kalypso/sandbox/node"
 )
 
 // System is what the checks see of a machine. A field that a check does not
@@ -39,6 +41,11 @@ type System struct {
 	Lookup    func(ctx context.Context, host string) ([]string, error)
 	Listen    func(address string) error // and close again
 	Dial      func(ctx context.Context, address string) error
+	// RealNode returns nil when the node with its folder at dir can be real,
+	// and an *node.UnsupportedError where not.
+	RealNode func(dir string) error
+	// NodeLeft lists what is there of the node in dir outside of its folder.
+	NodeLeft func(dir string) ([]string, error)
 }
 
 // Space is a file system as far as it matters.
@@ -69,6 +76,8 @@ func Machine() *System {
 		Lookup:    net.DefaultResolver.LookupHost,
 		Listen:    listen,
 		Dial:      dial,
+		RealNode:  node.Supported,
+		NodeLeft:  node.Leftovers,
 	}
 }
 

@@ -6,30 +6,65 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"path"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/go-git/go-billy/v5/osfs"
 	"github.com/go-git/go-git/v5"
 	"github.com/go-git/go-git/v5/config"
 	"github.com/go-git/go-git/v5/plumbing"
+	"github.com/go-git/go-git/v5/plumbing/cache"
 	"github.com/go-git/go-git/v5/plumbing/filemode"
 	"github.com/go-git/go-git/v5/plumbing/object"
 	"github.com/go-git/go-git/v5/plumbing/storer"
 	"github.com/go-git/go-git/v5/plumbing/transport"
 	githttp "github.com/go-git/go-git/v5/plumbing/transport/http"
+	"github.com/go-git/go-git/v5/storage/filesystem"
 	"github.com/go-git/go-git/v5/storage/memory"
 	"github.com/kalypso-dev/kalypso/fixtures"
+	"github.com/kalypso-dev/kalypso/scheduler/model"
+	"github.com/kalypso-dev/kalypso/scheduler/plan"
+	"github.com/kalypso-dev/kalypso/scheduler/promote"
 )
 
 // seedTime is the time of every first commit. With it, the same files make the
 // same commit, so that a push that was cut off can simply be made again.
 var seedTime = time.Date(2025, 1, 1, 0, 0, 0, 0, time.UTC)
 
+// A seed is a repository with what its branches begin with.
+type seed struct {
+	fixtures.Repository
+	// promoted is the commit to record, see fixtures.Repository.Records.
+	promoted plumbing.Hash
+}
+
+// seeds are those of repositories that may record each other's commits.
+func seeds(repositories []fixtures.Repository) ([]seed, error) {
+	all := make([]seed, len(repositories))
+	for i, r := range repositories {
+		all[i].Repository = r
+		if r.Records == "" {
+			continue
+		}
+		from := slices.IndexFunc(repositories, func(o fixtures.Repository) bool { return o.Name == r.Records })
+		if from < 0 {
+			return nil, fmt.Errorf("repository %s records %s, which is none", r.Name, r.Records)
+		}
+		commit, err := firstCommit(memory.NewStorage(), repositories[from].Branches[0])
+		if err != nil {
+			return nil, err
+		}
+		all[i].promoted = commit
+	}
+	return all, nil
+}
+
 // push sends the branches of a repository that the remote does not have yet,
 // all in one push.
-func push(ctx context.Context, url, user, token string, r fixtures.Repository) error {
+func push(ctx context.Context, url, user, token string, r seed) error {
 	store := memory.NewStorage()
 	repo, err := git.Init(store, nil)
 	if err != nil {
@@ -44,17 +79,17 @@ func push(ctx context.Context, url, user, token string, r fixtures.Repository) e
 	if err != nil && !errors.Is(err, transport.ErrEmptyRemoteRepository) {
 		return err
 	}
+	commits, err := firstCommits(store, r)
+	if err != nil {
+		return err
+	}
 	var specs []config.RefSpec
 	for _, b := range r.Branches {
 		name := plumbing.NewBranchReferenceName(b.Name)
 		if slices.ContainsFunc(refs, func(ref *plumbing.Reference) bool { return ref.Name() == name }) {
 			continue
 		}
-		commit, err := firstCommit(store, b)
-		if err != nil {
-			return fmt.Errorf("branch %s: %w", b.Name, err)
-		}
-		if err := store.SetReference(plumbing.NewHashReference(name, commit)); err != nil {
+		if err := store.SetReference(plumbing.NewHashReference(name, commits[name])); err != nil {
 			return err
 		}
 		specs = append(specs, config.RefSpec(name+":"+name))
@@ -69,51 +104,96 @@ func push(ctx context.Context, url, user, token string, r fixtures.Repository) e
 	return err
 }
 
-// untouched tells whether the remote holds nothing but first commits of the
-// repository's branches, or nothing at all.
-func untouched(ctx context.Context, url, user, token string, r fixtures.Repository) (bool, error) {
-	store := memory.NewStorage()
-	remote := git.NewRemote(store, &config.RemoteConfig{Name: "origin", URLs: []string{url}})
-	refs, err := remote.ListContext(ctx, &git.ListOptions{Auth: &githttp.BasicAuth{Username: user, Password: token}})
-	if errors.Is(err, transport.ErrEmptyRemoteRepository) {
-		return true, nil
+// untouched tells whether a repository's folder holds nothing but first commits
+// of its branches, or nothing at all.
+func untouched(dir string, r seed) (bool, error) {
+	store := filesystem.NewStorage(osfs.New(dir), cache.NewObjectLRUDefault())
+	if _, err := store.Reference(plumbing.HEAD); err != nil {
+		return false, fmt.Errorf("%s: %w", dir, err)
 	}
+	ours, err := firstCommits(memory.NewStorage(), r)
 	if err != nil {
 		return false, err
 	}
-	ours := map[plumbing.ReferenceName]plumbing.Hash{}
+	refs, err := store.IterReferences()
+	if err != nil {
+		return false, fmt.Errorf("%s: %w", dir, err)
+	}
+	defer refs.Close()
+	all := true
+	err = refs.ForEach(func(ref *plumbing.Reference) error {
+		if ref.Type() == plumbing.HashReference && ref.Hash() != ours[ref.Name()] {
+			all = false
+			return storer.ErrStop
+		}
+		return nil
+	})
+	return all, err
+}
+
+// firstCommits stores the first commits of every branch, and returns the last
+// of them.
+func firstCommits(store storer.EncodedObjectStorer, r seed) (map[plumbing.ReferenceName]plumbing.Hash, error) {
+	commits := map[plumbing.ReferenceName]plumbing.Hash{}
+	main := plumbing.NewBranchReferenceName(r.Branches[0].Name)
 	for _, b := range r.Branches {
+		name := plumbing.NewBranchReferenceName(b.Name)
 		commit, err := firstCommit(store, b)
+		switch {
+		case err != nil:
+		case b.Pinned:
+			commit, err = pinnedCommit(store, b, commit, commits[main])
+		case r.Records != "" && name != main:
+			commit, err = secondCommit(store, b, commit, r.promoted, plan.PromotedPath, []byte(r.promoted.String()+"\n"))
+		}
 		if err != nil {
-			return false, fmt.Errorf("branch %s: %w", b.Name, err)
+			return nil, fmt.Errorf("branch %s: %w", b.Name, err)
 		}
-		ours[plumbing.NewBranchReferenceName(b.Name)] = commit
+		commits[name] = commit
 	}
-	for _, ref := range refs {
-		if ref.Type() == plumbing.HashReference && ref.Name() != plumbing.HEAD && ref.Hash() != ours[ref.Name()] {
-			return false, nil
+	return commits, nil
+}
+
+// pinnedCommit makes an environment's branch take the first commit of the
+// default branch: what is pushed there later reaches the environment by
+// promotion only.
+func pinnedCommit(store storer.EncodedObjectStorer, b fixtures.Branch, parent, main plumbing.Hash) (plumbing.Hash, error) {
+	file, content, err := promote.Pin(&model.Tree{Branch: b.Name, Files: b.Files}, "", main.String())
+	if err != nil {
+		return plumbing.ZeroHash, err
+	}
+	return secondCommit(store, b, parent, main, file, content)
+}
+
+// secondCommit is what the promotion of a commit would have made.
+func secondCommit(store storer.EncodedObjectStorer, b fixtures.Branch, parent, promoted plumbing.Hash, file string, content []byte) (plumbing.Hash, error) {
+	files := map[string][]byte{file: content}
+	for name, content := range b.Files {
+		if name != file {
+			files[name] = content
 		}
 	}
-	return true, nil
+	b.Files = files
+	return storeCommit(store, b, fmt.Sprintf("Promote %.7s to %s\n\n%[1]s\n", promoted, b.Name), parent)
 }
 
 // firstCommit stores a commit without parents that holds the branch's files.
 func firstCommit(store storer.EncodedObjectStorer, b fixtures.Branch) (plumbing.Hash, error) {
-	names := make([]string, 0, len(b.Files))
-	for name := range b.Files {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	tree, err := storeTree(store, "", names, b.Files)
+	return storeCommit(store, b, "Start of "+b.Name+"\n")
+}
+
+func storeCommit(store storer.EncodedObjectStorer, b fixtures.Branch, message string, parents ...plumbing.Hash) (plumbing.Hash, error) {
+	tree, err := storeTree(store, "", slices.Sorted(maps.Keys(b.Files)), b.Files)
 	if err != nil {
 		return plumbing.ZeroHash, err
 	}
 	author := object.Signature{Name: "Kalypso", Email: "kalypso@localhost", When: seedTime}
 	return storeObject(store, &object.Commit{
-		Author:    author,
-		Committer: author,
-		Message:   "Start of " + b.Name + "\n",
-		TreeHash:  tree,
+		Author:       author,
+		Committer:    author,
+		Message:      message,
+		TreeHash:     tree,
+		ParentHashes: parents,
 	})
 }
 

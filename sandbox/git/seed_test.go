@@ -41,7 +41,7 @@ func run(t *testing.T, dir, name string, args ...string) string {
 	return string(out)
 }
 
-var sample = fixtures.Repository{Name: "r", Branches: []fixtures.Branch{
+var sample = seed{Repository: fixtures.Repository{Name: "r", Branches: []fixtures.Branch{
 	{Name: "main", Files: map[string][]byte{
 		"README.md":     []byte("# r\n"),
 		"a/b/c.yaml":    []byte("c: 1\n"),
@@ -51,7 +51,7 @@ var sample = fixtures.Repository{Name: "r", Branches: []fixtures.Branch{
 		".hidden/x.yml": []byte("x: 1\n"),
 	}},
 	{Name: "dev", Files: map[string][]byte{"README.md": []byte("dev\n")}},
-}}
+}}}
 
 func TestPushMakesWhatGitWouldMake(t *testing.T) {
 	url, dir := served(t)
@@ -84,15 +84,15 @@ func TestPushMakesWhatGitWouldMake(t *testing.T) {
 
 func TestPushAgainChangesNothing(t *testing.T) {
 	url, dir := served(t)
-	one := fixtures.Repository{Name: "r", Branches: sample.Branches[:1]}
-	if ours, err := untouched(t.Context(), url, "u", "p", sample); err != nil || !ours {
+	one := seed{Repository: fixtures.Repository{Name: "r", Branches: sample.Branches[:1]}}
+	if ours, err := untouched(dir, sample); err != nil || !ours {
 		t.Errorf("an empty repository: %v, %v", ours, err)
 	}
 	// the first push was cut off after one branch
 	if err := push(t.Context(), url, "u", "p", one); err != nil {
 		t.Fatal(err)
 	}
-	if ours, err := untouched(t.Context(), url, "u", "p", sample); err != nil || !ours {
+	if ours, err := untouched(dir, sample); err != nil || !ours {
 		t.Errorf("half a push: %v, %v", ours, err)
 	}
 	first := run(t, dir, "git", "rev-parse", "main")
@@ -105,6 +105,68 @@ func TestPushAgainChangesNothing(t *testing.T) {
 	run(t, dir, "git", "rev-parse", "--verify", "dev")
 	if err := push(t.Context(), url, "u", "p", sample); err != nil {
 		t.Fatal("third push:", err)
+	}
+}
+
+// TestPinnedBranch takes the default branch's first commit, by a second commit
+// of its own.
+func TestPinnedBranch(t *testing.T) {
+	url, dir := served(t)
+	base := "apiVersion: scheduler.kalypso.io/v1alpha1\nkind: BaseRepo\nmetadata:\n  name: main\nspec:\n  repo: r\n  branch: main\n"
+	r := seed{Repository: fixtures.Repository{Name: "r", Branches: []fixtures.Branch{
+		{Name: "main", Files: map[string][]byte{"README.md": []byte("main\n")}},
+		{Name: "stage", Pinned: true, Files: map[string][]byte{"base-repo.yaml": []byte(base)}},
+	}}}
+	if err := push(t.Context(), url, "u", "p", r); err != nil {
+		t.Fatal(err)
+	}
+	main := strings.TrimSpace(run(t, dir, "git", "rev-parse", "main"))
+	if got, want := run(t, dir, "git", "show", "stage:base-repo.yaml"), strings.Replace(base, "spec:\n", "spec:\n  commit: "+main+"\n", 1); got != want {
+		t.Errorf("stage has:\n%s", got)
+	}
+	if got := run(t, dir, "git", "show", "stage~:base-repo.yaml"); got != base {
+		t.Errorf("stage began with:\n%s", got)
+	}
+	if ours, err := untouched(dir, r); err != nil || !ours {
+		t.Errorf("what was pushed is not taken for it: %v, %v", ours, err)
+	}
+	r.Branches[1].Files = nil
+	other, _ := served(t)
+	if err := push(t.Context(), other, "u", "p", r); err == nil || !strings.Contains(err.Error(), "branch stage") {
+		t.Error(err)
+	}
+}
+
+// TestRecordedCommit is of the control plane's first commit, on all branches
+// but the default one.
+func TestRecordedCommit(t *testing.T) {
+	list := func(records string) []fixtures.Repository {
+		return []fixtures.Repository{
+			{Name: "gitops", Records: records, Branches: []fixtures.Branch{{Name: "main"}, {Name: "dev"}}},
+			{Name: "control", Branches: sample.Branches},
+		}
+	}
+	all, err := seeds(list("control"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var dirs []string
+	for _, r := range all {
+		url, dir := served(t)
+		if err := push(t.Context(), url, "u", "p", r); err != nil {
+			t.Fatal(err)
+		}
+		dirs = append(dirs, dir)
+	}
+	const record = ".github/tracking/Promoted_Commit_Id"
+	if got, want := run(t, dirs[0], "git", "show", "dev:"+record), run(t, dirs[1], "git", "rev-parse", "main"); got != want {
+		t.Errorf("recorded %s, want %s", got, want)
+	}
+	if got := run(t, dirs[0], "git", "ls-tree", "-r", "main"); got != "" {
+		t.Errorf("main has %s", got)
+	}
+	if _, err := seeds(list("controls")); err == nil || !strings.Contains(err.Error(), "controls") {
+		t.Error(err)
 	}
 }
 
@@ -136,7 +198,7 @@ func TestAWorkOfAPersonIsNotOverwritten(t *testing.T) {
 	run(t, work, "git", "-c", "user.name=p", "-c", "user.email=p@localhost", "commit", "-qm", "mine")
 	run(t, work, "git", "push", "-q")
 	mine := run(t, dir, "git", "rev-parse", "main")
-	if ours, err := untouched(t.Context(), url, "u", "p", sample); err != nil || ours {
+	if ours, err := untouched(dir, sample); err != nil || ours {
 		t.Errorf("a repository with a person's commit counts as ours: %v", err)
 	}
 	if err := push(t.Context(), url, "u", "p", sample); err != nil {
@@ -178,5 +240,45 @@ func TestSettingsAreComplete(t *testing.T) {
 	hook, err := os.ReadFile(g.path("bin", "hook.json"))
 	if err != nil || !strings.Contains(string(hook), `"url":"http://127.0.0.1:21000/"`) || !strings.Contains(string(hook), `"token":"int"`) {
 		t.Errorf("hook.json: %s, %v", hook, err)
+	}
+}
+
+// TestWriteBare makes on disk what a push makes.
+func TestWriteBare(t *testing.T) {
+	pushed := ""
+	{
+		url, dir := served(t)
+		if err := push(t.Context(), url, "u", "p", sample); err != nil {
+			t.Fatal(err)
+		}
+		pushed = run(t, dir, "git", "for-each-ref")
+	}
+	dir := filepath.Join(t.TempDir(), "r.git")
+	for range 2 { // also over what a cut has left
+		if err := writeBare(dir, sample); err != nil {
+			t.Fatal(err)
+		}
+		if got := run(t, dir, "git", "for-each-ref"); got != pushed {
+			t.Errorf("written:\n%s\npushed:\n%s", got, pushed)
+		}
+		run(t, dir, "git", "fsck", "--strict", "--full")
+		if got := run(t, dir, "git", "symbolic-ref", "HEAD"); got != "refs/heads/main\n" {
+			t.Errorf("HEAD is %s", got)
+		}
+		if got := run(t, dir, "git", "rev-parse", "--is-bare-repository"); got != "true\n" {
+			t.Errorf("bare: %s", got)
+		}
+		if ours, err := untouched(dir, sample); err != nil || !ours {
+			t.Errorf("%v, %v", ours, err)
+		}
+		if err := os.Remove(filepath.Join(dir, "HEAD")); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := untouched(dir, sample); err == nil {
+			t.Error("half a repository is read")
+		}
+	}
+	if left, err := filepath.Glob(filepath.Join(filepath.Dir(dir), ".*")); err != nil || len(left) > 0 {
+		t.Errorf("left %v, %v", left, err)
 	}
 }

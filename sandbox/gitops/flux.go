@@ -4,13 +4,11 @@ package gitops
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"time"
 
@@ -28,6 +26,10 @@ import (
 const (
 	fluxDeadline     = 60 * time.Second
 	establishedLimit = 30 * time.Second
+
+	// subscriptionRetry is how soon what could not be applied is tried again,
+	// since its cause may be mended without a push.
+	subscriptionRetry = 10 * time.Second
 
 	// FluxNamespace is where Flux and Azure Arc keep their objects.
 	FluxNamespace = "flux-system"
@@ -100,41 +102,7 @@ func (f Flux) install(ctx context.Context) error {
 	if err := client.Apply(ctx, []byte(namespaceManifest)); err != nil {
 		return err
 	}
-	files, err := filepath.Glob(filepath.Join(f.Staged(), "crds", "*.yaml"))
-	if err != nil {
-		return err
-	}
-	if len(files) == 0 {
-		return fmt.Errorf("no custom resource definitions in %s", f.Staged())
-	}
-	slices.Sort(files)
-	var names []string
-	for _, file := range files {
-		b, err := os.ReadFile(file)
-		if err != nil {
-			return err
-		}
-		if err := client.Apply(ctx, b); err != nil {
-			return fmt.Errorf("%s: %w", filepath.Base(file), err)
-		}
-		objects, err := cluster.Decode(b)
-		if err != nil {
-			return fmt.Errorf("%s: %w", filepath.Base(file), err)
-		}
-		for _, o := range objects {
-			names = append(names, o.GetName())
-		}
-	}
-	definitions, err := client.Resource(customResourceDefinition, "")
-	if err != nil {
-		return err
-	}
-	for _, name := range names {
-		if err := established(ctx, definitions, name); err != nil {
-			return err
-		}
-	}
-	return nil
+	return installKinds(ctx, client, filepath.Join(f.Staged(), "crds"))
 }
 
 // nudgeAfter is well beyond what establishing a kind takes.
@@ -178,12 +146,9 @@ type Subscription struct {
 // Kustomization NAME-NAME
 // (learn.microsoft.com/azure/azure-arc/kubernetes/conceptual-gitops-flux2).
 func (s Subscription) Manifests() ([]byte, error) {
-	interval := s.Interval.String()
-	objects := []map[string]any{
-		object("v1", "Secret", s.Name+"-auth", map[string]any{
-			"type":       "Opaque",
-			"stringData": map[string]any{"username": s.User, "password": s.Token},
-		}),
+	interval, retry := s.Interval.String(), min(s.Interval, subscriptionRetry).String()
+	return manifests(
+		fluxSecret(s.Name+"-auth", s.User, s.Token),
 		object("source.toolkit.fluxcd.io/v1", "GitRepository", s.Name, map[string]any{
 			"spec": map[string]any{
 				"interval":  interval,
@@ -195,22 +160,30 @@ func (s Subscription) Manifests() ([]byte, error) {
 		object("kustomize.toolkit.fluxcd.io/v1", "Kustomization", s.Name+"-"+s.Name, map[string]any{
 			"spec": map[string]any{
 				"interval":      interval,
-				"retryInterval": interval,
+				"retryInterval": retry,
 				"path":          s.Path,
 				"prune":         true,
 				"sourceRef":     map[string]any{"kind": "GitRepository", "name": s.Name},
 			},
 		}),
+	)
+}
+
+// FluxCredentials puts https credentials on a cluster that GitRepositories
+// name as their secretRef.
+func FluxCredentials(ctx context.Context, client *cluster.Client, name, user, token string) error {
+	m, err := manifests(fluxSecret(name, user, token))
+	if err != nil {
+		return err
 	}
-	var all []byte
-	for _, o := range objects {
-		b, err := json.Marshal(o)
-		if err != nil {
-			return nil, err
-		}
-		all = append(append(all, b...), "\n---\n"...)
-	}
-	return all, nil
+	return client.Apply(ctx, m)
+}
+
+func fluxSecret(name, user, token string) map[string]any {
+	return object("v1", "Secret", name, map[string]any{
+		"type":       "Opaque",
+		"stringData": map[string]any{"username": user, "password": token},
+	})
 }
 
 func object(apiVersion, kind, name string, rest map[string]any) map[string]any {

@@ -94,7 +94,7 @@ func TestFollows(t *testing.T) {
 
 func TestNotifierTakesOnlySignedEvents(t *testing.T) {
 	asked := make(chan bool, 10)
-	n := &Notifier{Secret: "s", Log: slog.New(slog.NewTextHandler(io.Discard, nil)), Clusters: func() []*cluster.Client {
+	n := &Notifier{Secret: "s", Log: slog.New(slog.NewTextHandler(io.Discard, nil)), Followers: func() []Follower {
 		asked <- true
 		return nil
 	}}

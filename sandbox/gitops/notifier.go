@@ -7,9 +7,9 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"net"
 	"net/http"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/kalypso-dev/kalypso/sandbox/cluster"
@@ -30,51 +30,21 @@ const (
 
 // Notifier tells the reconcilers of all clusters about pushes, so that they
 // fetch at once instead of at their next interval. It serves the forge's
-// webhook, and is a supervisor.Component.
+// webhook.
 type Notifier struct {
-	Address string // on loopback
-	Secret  string // of the webhook
-	// Clusters are those that follow repositories of the forge; asked at each
-	// event.
-	Clusters func() []*cluster.Client
-	Log      *slog.Logger
-
-	server *http.Server
-	ended  chan struct{}
+	Secret string // of the webhook
+	// Followers are those that may follow the branch that was pushed to; asked at
+	// each event.
+	Followers func() []Follower
+	Log       *slog.Logger
 }
 
-// Init does nothing.
-func (n *Notifier) Init(context.Context) error { return nil }
-
-// Start listens.
-func (n *Notifier) Start(context.Context) error {
-	l, err := net.Listen("tcp", n.Address)
-	if err != nil {
-		return err
-	}
-	n.server = &http.Server{Handler: n, ReadHeaderTimeout: 10 * time.Second}
-	n.ended = make(chan struct{})
-	go func() {
-		defer close(n.ended)
-		if err := n.server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
-			n.Log.Error("notifier ended", "reason", err)
-		}
-	}()
-	return nil
-}
-
-// Ready returns nil: a listener takes connections as soon as it is there.
-func (n *Notifier) Ready(context.Context) error { return nil }
-
-// Exited is closed when the listener has ended.
-func (n *Notifier) Exited() <-chan struct{} { return n.ended }
-
-// Stop closes the listener and waits for requests under way.
-func (n *Notifier) Stop(ctx context.Context) error {
-	if n.server == nil {
-		return nil
-	}
-	return n.server.Shutdown(ctx)
+// Follower is a cluster with what makes its reconciler look at a branch of a
+// repository at once: [PokeFlux] or [RefreshArgoCD].
+type Follower struct {
+	Cluster string
+	Client  *cluster.Client
+	Poke    func(ctx context.Context, c *cluster.Client, repository, branch, commit string) error
 }
 
 // push is what is used of Gitea's push event.
@@ -114,16 +84,20 @@ func (n *Notifier) poke(p push) {
 	ctx, cancel := context.WithTimeout(context.Background(), pokeLimit)
 	defer cancel()
 	branch := strings.TrimPrefix(p.Ref, "refs/heads/")
-	for _, c := range n.Clusters() {
-		// a poke that is lost is made up for by the reconciler's own interval
-		if err := pokeFlux(ctx, c, p.Repository.FullName, branch, p.After); err != nil {
-			n.Log.Warn("reconciler not poked", "repository", p.Repository.FullName, "branch", branch, "reason", err)
-		}
+	var all sync.WaitGroup
+	for _, f := range n.Followers() {
+		all.Go(func() {
+			// a poke that is lost is made up for by the reconciler's own interval
+			if err := f.Poke(ctx, f.Client, p.Repository.FullName, branch, p.After); err != nil {
+				n.Log.Warn("reconciler not poked", "cluster", f.Cluster, "repository", p.Repository.FullName, "branch", branch, "reason", err)
+			}
+		})
 	}
+	all.Wait()
 }
 
-// pokeFlux makes Flux fetch every GitRepository that follows the branch.
-func pokeFlux(ctx context.Context, c *cluster.Client, repository, branch, commit string) error {
+// PokeFlux makes Flux fetch every GitRepository that follows the branch.
+func PokeFlux(ctx context.Context, c *cluster.Client, repository, branch, commit string) error {
 	all, err := c.Resource(gitRepository, metav1.NamespaceAll)
 	if err != nil {
 		return err

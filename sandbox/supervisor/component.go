@@ -15,6 +15,10 @@
 // error of Init; a failed component stays so until Repair. What needs it
 // waits. What was ready before stays as it is: a component must survive that
 // something it needs goes away for a while.
+//
+// Units of one Group can be stopped on purpose, by Stop, in the reverse order of
+// their needs. They are held then: neither a crash nor Repair nor Restart brings
+// one back, only Start.
 package supervisor
 
 import (
@@ -47,6 +51,9 @@ type Unit struct {
 	Title     string   // what it is or does, for people
 	Needs     []string // units that must be ready first
 	Component Component
+	// Group names the cluster that the unit belongs to; "" for none. The units
+	// of a group can be stopped and started while the others go on.
+	Group string
 	// Deadline is how long Init, Start and Ready may take together.
 	Deadline time.Duration
 	// Log is the component's log file; "" when it has none.
@@ -63,13 +70,14 @@ const (
 	Restarting State = "restarting" // crashed; pausing before the next start
 	Failed     State = "failed"     // given up until Repair
 	Stopping   State = "stopping"   //
-	Stopped    State = "stopped"    //
+	Stopped    State = "stopped"    // with all, or held
 )
 
 // Status is a unit at one moment.
 type Status struct {
 	Name     string        `json:"name"`
 	Title    string        `json:"title"`
+	Group    string        `json:"group,omitempty"`
 	State    State         `json:"state"`
 	Since    time.Time     `json:"since"`
 	Took     time.Duration `json:"tookNanoseconds,omitempty"` // from the first step to ready
@@ -81,6 +89,9 @@ type Status struct {
 	// LastFailure is why it was started again, or given up, the last time. It
 	// stays when the unit is ready again.
 	LastFailure string `json:"lastFailure,omitempty"`
+	// Held tells that the unit's group has been stopped on purpose: nobody has
+	// to wait for the unit, until the group is started. Reason says by what.
+	Held bool `json:"held,omitempty"`
 }
 
 // hasPID is implemented by components that are a process.

@@ -17,6 +17,11 @@ func TestMain(m *testing.M) {
 		if err := p.Start(context.Background()); err != nil {
 			panic(err)
 		}
+		if os.Getenv("KALYPSO_TEST_FREEZE") != "" {
+			if _, err := Freeze(context.Background(), []int{p.PID()}); err != nil {
+				panic(err)
+			}
+		}
 		fmt.Println(p.PID())
 		<-p.Exited()
 		return
@@ -25,12 +30,18 @@ func TestMain(m *testing.M) {
 }
 
 func TestChildrenDieWithTheirSupervisor(t *testing.T) {
+	for name, freeze := range map[string]string{"running": "", "frozen": "1"} {
+		t.Run(name, func(t *testing.T) { childrenDie(t, "KALYPSO_TEST_FREEZE="+freeze) })
+	}
+}
+
+func childrenDie(t *testing.T, setting string) {
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
 	cmd := exec.Command(self)
-	cmd.Env = append(os.Environ(), "KALYPSO_TEST_SUPERVISE="+t.TempDir())
+	cmd.Env = append(os.Environ(), "KALYPSO_TEST_SUPERVISE="+t.TempDir(), setting)
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)

@@ -39,6 +39,7 @@ type Process struct {
 	mu     sync.Mutex
 	cmd    *exec.Cmd
 	exited chan struct{}
+	over   bool // stopped, with its group
 }
 
 var _ Component = (*Process)(nil)
@@ -74,7 +75,7 @@ func (p *Process) Start(context.Context) error {
 	}
 	exited := make(chan struct{})
 	p.mu.Lock()
-	p.cmd, p.exited = cmd, exited
+	p.cmd, p.exited, p.over = cmd, exited, false
 	p.mu.Unlock()
 	err = register(p.Registry, p.Name, cmd.Process.Pid)
 	go func() {
@@ -118,10 +119,10 @@ func (p *Process) PID() int {
 // not after a while.
 func (p *Process) Stop(ctx context.Context) error {
 	p.mu.Lock()
-	cmd, exited := p.cmd, p.exited
+	cmd, exited, over := p.cmd, p.exited, p.over
 	p.mu.Unlock()
-	if cmd == nil {
-		return nil
+	if cmd == nil || over {
+		return nil // its ID may be a stranger's by now
 	}
 	group := -cmd.Process.Pid
 	grace := time.NewTimer(stopGrace)
@@ -138,6 +139,9 @@ func (p *Process) Stop(ctx context.Context) error {
 	_ = syscall.Kill(group, syscall.SIGKILL)
 	select {
 	case <-exited:
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.over = true
 		return nil
 	case <-time.After(stopGrace):
 		return fmt.Errorf("process %d does not end", cmd.Process.Pid)

@@ -28,13 +28,17 @@ func (e *UnknownUnitError) Error() string {
 // takes the request when it is done, and the error says what it does when ctx
 // ends before.
 //
-// What needs the unit is left as it is. A unit that has not been started yet
-// cannot be restarted, and a task is done once more.
+// What needs the unit is left as it is. A unit that has not been started yet, or
+// is held, cannot be restarted, and a task is done once more.
 func (s *Supervisor) Restart(ctx context.Context, name string) error {
 	u, err := s.find(name)
 	if err != nil {
 		return err
 	}
+	if a := s.absenceOf(u.group); a != nil {
+		return s.heldError(u, a)
+	}
+	leave := s.leaveOf(u.group)
 	if s.statusOf(u).State == Waiting {
 		return fmt.Errorf("%s has not been started yet: %s", name, s.waitsFor(u))
 	}
@@ -43,6 +47,11 @@ func (s *Supervisor) Restart(ctx context.Context, name string) error {
 	case u.restart <- taken:
 		<-taken
 		return nil
+	case <-leave:
+		if a := s.absenceOf(u.group); a != nil {
+			return s.heldError(u, a)
+		}
+		return fmt.Errorf("%s has just been stopped and started with all of %s", name, u.Group)
 	case <-s.ending:
 		return fmt.Errorf("%s is not restarted: everything is being stopped", name)
 	case <-ctx.Done():
@@ -53,6 +62,10 @@ func (s *Supervisor) Restart(ctx context.Context, name string) error {
 		}
 		return fmt.Errorf("%s is %s%s and does not take the request: %w", name, st.State, reason, ctx.Err())
 	}
+}
+
+func (s *Supervisor) heldError(u *unit, a *absence) error {
+	return fmt.Errorf("%s belongs to %s, which is away: %s", u.Name, u.Group, a.reason)
 }
 
 func (s *Supervisor) find(name string) (*unit, error) {

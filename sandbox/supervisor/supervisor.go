@@ -23,24 +23,27 @@ const (
 
 // Supervisor runs units. The zero value is of no use; call New.
 type Supervisor struct {
-	log   *slog.Logger
-	units []*unit
+	log    *slog.Logger
+	units  []*unit
+	groups []*group
 
 	ending chan struct{} // closed when Run begins to stop everything
 
 	mu          sync.Mutex
 	subscribers map[chan Status]struct{}
+	over        bool // Run has ended
 }
 
 type unit struct {
 	Unit
 	needs   []*unit
+	group   *group             // nil for one that goes with nobody
 	repair  chan struct{}      // a request to leave Failed
 	restart chan chan struct{} // see Restart; taken by the unit's own goroutine
 
 	// guarded by Supervisor.mu
 	status Status
-	ready  chan struct{} // closed when the unit has been ready once
+	ready  chan struct{} // see readyOf
 
 	// only touched by the unit's own goroutine
 	crashes []time.Time
@@ -54,7 +57,7 @@ func New(log *slog.Logger, units ...Unit) (*Supervisor, error) {
 	for _, u := range units {
 		// needs must stand before: that is the order of starting, and rules out cycles
 		n := &unit{Unit: u, repair: make(chan struct{}, 1), restart: make(chan chan struct{}), ready: make(chan struct{})}
-		n.status = Status{Name: u.Name, Title: u.Title, State: Waiting, Since: time.Now(), Log: u.Log}
+		n.status = Status{Name: u.Name, Title: u.Title, Group: u.Group, State: Waiting, Since: time.Now(), Log: u.Log}
 		for _, need := range u.Needs {
 			d, ok := byName[need]
 			if !ok {
@@ -67,8 +70,23 @@ func New(log *slog.Logger, units ...Unit) (*Supervisor, error) {
 		}
 		byName[u.Name] = n
 		s.units = append(s.units, n)
+		s.join(n)
 	}
 	return s, nil
+}
+
+// join puts a unit into the group that it names.
+func (s *Supervisor) join(u *unit) {
+	if u.Group == "" {
+		return
+	}
+	g, err := s.findGroup(u.Group)
+	if err != nil {
+		g = &group{name: u.Group, leave: make(chan struct{})}
+		s.groups = append(s.groups, g)
+	}
+	g.units = append(g.units, u)
+	u.group = g
 }
 
 // Run starts everything and keeps it running until ctx ends; then it stops
@@ -83,6 +101,7 @@ func (s *Supervisor) Run(ctx context.Context) error {
 	err := s.stop()
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.over = true
 	for c := range s.subscribers {
 		s.dropLocked(c)
 	}
@@ -108,6 +127,9 @@ func (s *Supervisor) stop() error {
 					<-stopped[other]
 				}
 			}
+			if s.hasEnded(u) {
+				return
+			}
 			s.set(u, func(st *Status) { st.State = Stopping })
 			err := u.Component.Stop(ctx)
 			s.set(u, func(st *Status) { st.State, st.PID = Stopped, 0 })
@@ -122,14 +144,30 @@ func (s *Supervisor) stop() error {
 	return errors.Join(all...)
 }
 
-// keep brings one unit up, and up again, until ctx ends.
+// keep brings one unit up, and up again, until ctx ends. While its group is
+// away it is ended, and waits.
 func (s *Supervisor) keep(ctx context.Context, u *unit) {
-	for _, need := range u.needs {
+	for ctx.Err() == nil {
+		here, leave := s.presence(ctx, u)
+		s.keepHere(here, u)
+		leave()
+		away := s.absenceOf(u.group)
+		if ctx.Err() != nil || away == nil || !s.goAway(ctx, u, away) {
+			return
+		}
 		select {
-		case <-need.ready:
+		case <-away.over:
 		case <-ctx.Done():
 			return
 		}
+	}
+}
+
+// keepHere is keep as long as the unit's group is wanted, which ctx is for.
+func (s *Supervisor) keepHere(ctx context.Context, u *unit) {
+	missed, ok := s.awaitNeeds(ctx, u)
+	if !ok {
+		return
 	}
 	for ctx.Err() == nil {
 		err := s.bringUp(ctx, u)
@@ -137,6 +175,10 @@ func (s *Supervisor) keep(ctx context.Context, u *unit) {
 			return
 		}
 		if err == nil {
+			var back <-chan struct{} // never, where nothing is missed
+			if len(missed) > 0 {
+				back = s.readyOf(missed[0])
+			}
 			select {
 			case <-ctx.Done():
 				return
@@ -145,6 +187,10 @@ func (s *Supervisor) keep(ctx context.Context, u *unit) {
 			case taken := <-u.restart:
 				s.takeRestart(u, taken)
 				err = errRestart
+			case <-back:
+				s.log.Info("done again with what was missed", "component", u.Name, "missed", missed[0].Name)
+				s.set(u, func(st *Status) { st.State, st.PID = Stopping, 0 })
+				missed, err = missed[1:], errRestart
 			}
 		}
 		if errors.Is(err, errRestart) {
@@ -154,6 +200,25 @@ func (s *Supervisor) keep(ctx context.Context, u *unit) {
 			return
 		}
 	}
+}
+
+// awaitNeeds waits until all that the unit needs has been ready once. What is
+// held, with another group than the unit's, is not waited for; it is missed.
+func (s *Supervisor) awaitNeeds(ctx context.Context, u *unit) (missed []*unit, ok bool) {
+	for _, need := range u.needs {
+		var held <-chan struct{}
+		if need.group != u.group {
+			held = s.leaveOf(need.group)
+		}
+		select {
+		case <-s.readyOf(need):
+		case <-held:
+			missed = append(missed, need)
+		case <-ctx.Done():
+			return nil, false
+		}
+	}
+	return missed, true
 }
 
 // bringUp takes a unit from nothing to ready.
@@ -253,10 +318,10 @@ func (s *Supervisor) afterFailure(ctx context.Context, u *unit, cause error) boo
 	}
 }
 
-// Repair starts every failed unit again.
+// Repair starts every failed unit again, but none that is held.
 func (s *Supervisor) Repair() {
 	for _, u := range s.units {
-		if st := s.statusOf(u); st.State == Failed || st.State == Restarting {
+		if st := s.statusOf(u); !st.Held && (st.State == Failed || st.State == Restarting) {
 			select {
 			case u.repair <- struct{}{}:
 			default:
@@ -287,6 +352,10 @@ func (s *Supervisor) Watch() (now []Status, changes <-chan Status, cancel func()
 	c := make(chan Status, subscriberCap)
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.over {
+		close(c)
+		return s.statusLocked(), c, func() {}
+	}
 	s.subscribers[c] = struct{}{}
 	return s.statusLocked(), c, func() {
 		s.mu.Lock()
@@ -315,6 +384,10 @@ func (s *Supervisor) statusOf(u *unit) Status {
 func (s *Supervisor) set(u *unit, change func(*Status)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.setLocked(u, change)
+}
+
+func (s *Supervisor) setLocked(u *unit, change func(*Status)) {
 	before := u.status
 	change(&u.status)
 	if u.status.State != before.State {

@@ -20,7 +20,6 @@ import (
 
 // part is a component that a test moves by hand.
 type part struct {
-	mu      sync.Mutex
 	journal *[]string
 	name    string
 	initErr []error // consumed one per Init; then nil
@@ -28,9 +27,12 @@ type part struct {
 	exited  chan struct{}
 }
 
+// journals guards all journals: the parts of one test share one.
+var journals sync.Mutex
+
 func (p *part) note(what string) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
+	journals.Lock()
+	defer journals.Unlock()
 	*p.journal = append(*p.journal, what+" "+p.name)
 }
 

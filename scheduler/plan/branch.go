@@ -9,9 +9,9 @@ import (
 	"github.com/kalypso-dev/kalypso/scheduler/model"
 )
 
-// promotedPath holds the base repository's commit, which the promotion flow
+// PromotedPath holds the base repository's commit, which the promotion flow
 // reads from the merged pull request.
-const promotedPath = ".github/tracking/Promoted_Commit_Id"
+const PromotedPath = ".github/tracking/Promoted_Commit_Id"
 
 const (
 	readmeName     = "README.md"

@@ -199,7 +199,7 @@ func unplanned(b *branch, name string, f *folder) *output {
 
 // promotion is the output of the folder with the promoted commit.
 func promotion(b *branch, commit string) *output {
-	folder, name := path.Split(promotedPath)
+	folder, name := path.Split(PromotedPath)
 	o := &output{path: b.folderPath(strings.TrimSuffix(folder, "/"))}
 	change := Change{Path: o.path + name, Action: Add, Content: []byte(commit + "\n")}
 	present, found := b.files[change.Path]

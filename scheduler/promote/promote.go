@@ -115,6 +115,18 @@ func pin(ctx context.Context, f forge.Forge, repo string, request Request) (Resu
 	return Result{Commit: head.Commit, Before: result.Commit, Promoted: true}, nil
 }
 
+// Pin returns the file of a branch that says which commit the environment
+// takes, with that commit in it. The branch's one BaseRepo is the one that
+// [Apply] would find; the error says where and why there is none.
+func Pin(branch *model.Tree, folder, commit string) (file string, content []byte, err error) {
+	base, err := findBase(branch, folder)
+	if err != nil {
+		return "", nil, err
+	}
+	content, err = base.pinned(commit)
+	return base.file, content, err
+}
+
 // announce sets the status of a commit that an environment has just taken,
 // unless there is one: a later one says how the commit fares there.
 func announce(ctx context.Context, f forge.Forge, repo, environment, commit string) error {

@@ -68,6 +68,7 @@ func runControlPlane(args []string) error {
 	pki := fs.String("pki", "", "folder of certificates, keys and kubeconfigs")
 	etcd := fs.String("etcd", "", "URL of etcd")
 	port := fs.Int("port", 0, "port of the API server on 127.0.0.1")
+	egress := fs.String("egress", "", "egress selector configuration; how the API server reaches nodes, pods and services")
 	if err := fs.Parse(args); err != nil {
 		return err
 	}
@@ -77,6 +78,7 @@ func runControlPlane(args []string) error {
 		return fmt.Errorf("--etcd: %w", err)
 	}
 
+	settleMemory()
 	ctx, cancel := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer cancel()
 	// feature gates are one set for the whole process and must be settled
@@ -91,7 +93,7 @@ func runControlPlane(args []string) error {
 
 	ended := make(chan error, 3)
 	api := apiserveroptions.NewServerRunOptions()
-	if err := setFlags(api.Flags(), []string{
+	flags := []string{
 		"--bind-address=127.0.0.1",
 		fmt.Sprintf("--secure-port=%d", *port),
 		"--advertise-address=127.0.0.1",
@@ -112,7 +114,11 @@ func runControlPlane(args []string) error {
 		"--allow-privileged=true",
 		"--profiling=false",
 		"--enable-priority-and-fairness=false",
-	}); err != nil {
+	}
+	if *egress != "" {
+		flags = append(flags, "--egress-selector-config-file="+*egress)
+	}
+	if err := setFlags(api.Flags(), flags); err != nil {
 		return err
 	}
 	go func() { ended <- fmt.Errorf("kube-apiserver: %w", runAPIServer(ctx, api)) }()

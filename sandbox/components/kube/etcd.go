@@ -46,8 +46,10 @@ func runEtcd(args []string) error {
 	cfg.LogLevel = "error"
 	cfg.AutoCompactionMode = "periodic"
 	cfg.AutoCompactionRetention = "10m"
-	// a lone member waits for nobody's vote, so it may elect itself fast
-	cfg.TickMs, cfg.ElectionMs = 10, 100
+	// A lone member waits for nobody's vote: it may elect itself after a tick or
+	// two. With shorter ticks it starts sooner than it is needed, and is busy with
+	// ticking for ever.
+	cfg.TickMs, cfg.ElectionMs = 50, 500
 
 	stop := make(chan os.Signal, 1)
 	signal.Notify(stop, syscall.SIGINT, syscall.SIGTERM)

@@ -1,12 +1,14 @@
 // Command kube is one program that is etcd, a whole Kubernetes control plane,
-// and kubectl: argv[0] says which. One program instead of five keeps the
-// payload small, since nearly all of their code is shared.
+// a node's kubelet and kube-proxy, and kubectl: argv[0] says which. One program
+// instead of seven keeps the payload small, since nearly all of their code is
+// shared.
 //
-// The process names are those of the upstream binaries, so that a kubelet, a
-// kube-proxy or a kubeadm can join the table without changing a caller.
+// The process names are those of the upstream binaries, so that a kubeadm can
+// join the table without changing a caller.
 package main
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -20,6 +22,8 @@ import (
 	_ "k8s.io/component-base/metrics/prometheus/clientgo"
 	_ "k8s.io/component-base/metrics/prometheus/version"
 	"k8s.io/kubectl/pkg/cmd"
+	proxy "k8s.io/kubernetes/cmd/kube-proxy/app"
+	kubelet "k8s.io/kubernetes/cmd/kubelet/app"
 )
 
 // programs are what this binary can be; each gets the arguments after its name.
@@ -27,6 +31,8 @@ var programs = map[string]func(args []string) error{
 	"etcd":          runEtcd,
 	"control-plane": runControlPlane,
 	"kubectl":       runKubectl,
+	"kubelet":       runKubelet,
+	"kube-proxy":    runProxy,
 }
 
 func main() {
@@ -54,6 +60,16 @@ func main() {
 func runKubectl([]string) error {
 	os.Args[0] = "kubectl"
 	os.Exit(runCobra(cmd.NewDefaultKubectlCommand()))
+	return nil
+}
+
+func runKubelet([]string) error {
+	os.Exit(cli.Run(kubelet.NewKubeletCommand(context.Background())))
+	return nil
+}
+
+func runProxy([]string) error {
+	os.Exit(cli.Run(proxy.NewProxyCommand()))
 	return nil
 }
 

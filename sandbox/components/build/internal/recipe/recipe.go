@@ -9,8 +9,11 @@ package recipe
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
+	"os"
 	"path/filepath"
+	"runtime"
 
 	"github.com/kalypso-dev/kalypso/sandbox/components"
 	"github.com/kalypso-dev/kalypso/sandbox/components/build/internal/command"
@@ -20,9 +23,9 @@ import (
 type Recipe struct {
 	// Name names the component, its folder and its program.
 	Name string
-	// Revision is raised when the code of Finish changes what comes out.
+	// Revision is raised when the code of Begin or Finish changes what comes out.
 	Revision int
-	// Lists are what Finish works from, printed.
+	// Lists are what Begin and Finish work from, printed.
 	Lists []string
 	// Module is the module whose version is stamped into the program; Stamp are
 	// the linker's -X settings for it, in which {version}, {major} and {minor}
@@ -32,8 +35,12 @@ type Recipe struct {
 	// Versions names what is inside: common name to the module that has the
 	// version.
 	Versions map[string]string
+	// Begin makes what the program is linked from and its folder does not have.
+	// It returns which files of the folder are read from elsewhere then: path
+	// within the folder to path on disk.
+	Begin func(ctx context.Context, b Bench) (map[string]string, error)
 	// Finish adds what belongs beside the program. It returns the licences of
-	// what it added.
+	// what it added, and of what Begin did.
 	Finish func(ctx context.Context, b Bench) ([]components.License, error)
 }
 
@@ -49,8 +56,15 @@ type Bench struct {
 	Log func(format string, args ...any)
 }
 
-// All are the components, in the order they are built: longest first.
-func All() []Recipe { return []Recipe{Kube(), Flux(), Gitea()} }
+// All are the components, in the order they are built: longest first. A node is
+// made of what only Linux has.
+func All() []Recipe {
+	all := []Recipe{Kube(), ArgoCD(), Flux()}
+	if runtime.GOOS == "linux" {
+		all = append(all, Node())
+	}
+	return append(all, Kwok(), Gitea(), Samples())
+}
 
 // linkFlags drop the symbol table and debug information.
 const linkFlags = "-s -w"
@@ -83,8 +97,19 @@ func (r Recipe) Make(ctx context.Context, b Bench) ([]components.License, error)
 		}
 		link += flags
 	}
-	b.Log("compile and link")
 	args := append([]string{"go", "build"}, buildFlags...)
+	if r.Begin != nil {
+		files, err := r.Begin(ctx, b)
+		if err != nil {
+			return nil, err
+		}
+		overlay, err := writeOverlay(b, files)
+		if err != nil {
+			return nil, err
+		}
+		args = append(args, "-overlay", overlay)
+	}
+	b.Log("compile and link")
 	args = append(args, "-o", filepath.Join(b.Out, r.Name), "-ldflags", link, ".")
 	if err := (command.Command{Dir: b.Source, Env: goEnv, Args: args}).Run(ctx); err != nil {
 		return nil, err
@@ -93,4 +118,19 @@ func (r Recipe) Make(ctx context.Context, b Bench) ([]components.License, error)
 		return nil, nil
 	}
 	return r.Finish(ctx, b)
+}
+
+// writeOverlay tells the go command which files of the component's folder it
+// reads from elsewhere, and returns the file that says so.
+func writeOverlay(b Bench, files map[string]string) (string, error) {
+	replace := map[string]string{}
+	for name, from := range files {
+		replace[filepath.Join(b.Source, filepath.FromSlash(name))] = from
+	}
+	data, err := json.Marshal(map[string]any{"Replace": replace})
+	if err != nil {
+		return "", err
+	}
+	path := filepath.Join(b.Work, "overlay.json")
+	return path, os.WriteFile(path, data, 0o644)
 }

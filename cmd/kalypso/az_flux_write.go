@@ -1,0 +1,166 @@
+package main
+
+import (
+	"context"
+	"encoding/base64"
+	"strings"
+
+	"github.com/kalypso-dev/kalypso/sandbox"
+	"github.com/kalypso-dev/kalypso/scheduler/fleet/arc"
+	"github.com/spf13/cobra"
+)
+
+// azSource are the flags of create and update that say what is followed.
+type azSource struct {
+	kind, url, branch, tag, semver, commit string
+	interval, timeout                      string
+	httpsUser, httpsKey, localAuthRef      string
+	suspend, noWait, yes                   bool
+	kustomizations                         []string
+}
+
+func (s *azSource) addTo(c *cobra.Command) {
+	f := c.Flags()
+	f.StringVar(&s.kind, "kind", "git", "kind of the source; git is the only one here")
+	f.StringVarP(&s.url, "url", "u", "", "URL of the repository")
+	f.StringVar(&s.branch, "branch", "", "branch to follow")
+	f.StringVar(&s.tag, "tag", "", "tag to follow")
+	f.StringVar(&s.semver, "semver", "", "range of versions to follow")
+	f.StringVar(&s.commit, "commit", "", "commit to stay on")
+	f.StringVar(&s.interval, "interval", "", "time between looks at the repository")
+	f.StringVar(&s.timeout, "timeout", "", "how long a look may take")
+	f.StringVar(&s.httpsUser, "https-user", "", "user of a private repository")
+	f.StringVar(&s.httpsKey, "https-key", "", "token or password of that user")
+	f.StringVar(&s.localAuthRef, "local-auth-ref", "", "secret on the cluster that has the credentials")
+	f.BoolVar(&s.suspend, "suspend", false, "do not follow the repository for now")
+	f.BoolVar(&s.noWait, "no-wait", false, "do not wait until it is on the cluster")
+	f.BoolVarP(&s.yes, "yes", "y", false, "do not ask")
+	f.StringArrayVarP(&s.kustomizations, "kustomization", "k", nil, "folder to apply: name=NAME [path=PATH prune=true sync_interval=10s ...]; may be repeated")
+}
+
+func (s *azSource) check() error {
+	switch {
+	case s.kind != "git":
+		return &sandbox.UsageError{Message: "--kind " + s.kind + " is not supported by the sandbox, only git"}
+	case (s.httpsUser == "") != (s.httpsKey == ""):
+		return &sandbox.UsageError{Message: "--https-user and --https-key cannot be used separately"}
+	}
+	return nil
+}
+
+// protected are the secrets, encoded as the service takes them.
+func (s *azSource) protected() map[string]string {
+	if s.httpsKey == "" {
+		return nil
+	}
+	return map[string]string{"httpsKey": base64.StdEncoding.EncodeToString([]byte(s.httpsKey))}
+}
+
+func azFluxCreate(a *app) *cobra.Command {
+	c := &cobra.Command{Use: "create", Short: "Make a cluster follow a repository"}
+	var t azTarget
+	var s azSource
+	var scope, namespace string
+	t.addTo(c, true)
+	s.addTo(c)
+	c.Flags().StringVarP(&scope, "scope", "s", "cluster", "cluster or namespace")
+	c.Flags().StringVar(&namespace, "namespace", "default", "namespace of the configuration's objects")
+	azRequire(c, "url")
+	return azLeaf(a, c, azFluxColumns, func(ctx context.Context, z *azCall) (any, error) {
+		cluster, err := t.of()
+		if err != nil {
+			return nil, err
+		}
+		p, err := s.properties(z)
+		if err != nil {
+			return nil, err
+		}
+		p.Scope, p.Namespace = scope, namespace
+		z.talk("Creating the flux configuration '%s' in the cluster.", t.name)
+		put := z.client.Put
+		if s.noWait {
+			put = z.client.BeginPut
+		}
+		made, err := put(ctx, cluster, t.name, *p)
+		if err != nil || s.noWait {
+			return nil, err
+		}
+		return azFlat(made)
+	})
+}
+
+func (s *azSource) properties(z *azCall) (*arc.Properties, error) {
+	if err := s.check(); err != nil {
+		return nil, err
+	}
+	g, err := s.repository(z)
+	if err != nil {
+		return nil, err
+	}
+	p := &arc.Properties{
+		SourceKind: "GitRepository", Suspend: s.suspend, GitRepository: g,
+		Kustomizations: map[string]arc.Kustomization{}, ProtectedSettings: s.protected(),
+	}
+	for _, text := range s.kustomizations {
+		k, err := azKustomization(strings.Split(text, azSeparator))
+		if err != nil {
+			return nil, err
+		}
+		if _, twice := p.Kustomizations[k.Name]; twice {
+			return nil, &sandbox.UsageError{Message: "kustomization name '" + k.Name + "' is there twice"}
+		}
+		p.Kustomizations[k.Name] = *k
+	}
+	if len(p.Kustomizations) == 0 {
+		z.talk("Warning! No kustomizations were specified: one is made with the default name 'kustomization-1'.")
+		p.Kustomizations["kustomization-1"] = arc.Kustomization{DependsOn: []string{}}
+	}
+	return p, nil
+}
+
+func (s *azSource) repository(z *azCall) (*arc.GitRepository, error) {
+	interval, err := azSeconds("--interval", s.interval)
+	if err != nil {
+		return nil, err
+	}
+	timeout, err := azSeconds("--timeout", s.timeout)
+	if err != nil {
+		return nil, err
+	}
+	url, err := z.reachable(s.url)
+	if err != nil {
+		return nil, err
+	}
+	return &arc.GitRepository{
+		URL: url, SyncIntervalInSeconds: interval, TimeoutInSeconds: timeout,
+		RepositoryRef: arc.RepositoryRef{Branch: azText(s.branch), Tag: azText(s.tag), Semver: azText(s.semver), Commit: azText(s.commit)},
+		HTTPSUser:     azText(s.httpsUser), LocalAuthRef: azText(s.localAuthRef),
+	}, nil
+}
+
+// reachable leads the tutorials' URLs on GitHub to the sandbox's forge: its
+// organisation is there under the same name, and GitHub is not within reach.
+func (z *azCall) reachable(url string) (string, error) {
+	rest, ok := strings.CutPrefix(url, "https://github.com/"+sandbox.Organisation+"/")
+	if !ok {
+		return url, nil
+	}
+	home, err := z.home()
+	if err != nil {
+		return "", err
+	}
+	forge, err := sandbox.GetCredentials(home)
+	if err != nil {
+		return "", err
+	}
+	url = forge.OrgURL + "/" + rest
+	z.talk("https://github.com/%s is %s in the sandbox: following %s", sandbox.Organisation, forge.OrgURL, url)
+	return url, nil
+}
+
+func azText(s string) *string {
+	if s == "" {
+		return nil
+	}
+	return &s
+}

@@ -1,0 +1,138 @@
+package main
+
+import (
+	"encoding/json"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/kalypso-dev/kalypso/scheduler/fleet/arc"
+)
+
+// azTutorial is the tutorial's own line, as a shell splits it.
+var azTutorial = []string{
+	"k8s-configuration", "flux", "create",
+	"--name", "platform-qa",
+	"--cluster-name", "arc-cluster",
+	"--namespace", "flux-system",
+	"--https-user", "flux",
+	"--https-key", "t0ken",
+	"--resource-group", "kalypso-rg",
+	"--url", "https://github.com/kalypso/kalypso-platform-gitops",
+	"--scope", "cluster",
+	"--interval", "10s",
+	"--cluster-type", "connectedClusters",
+	"--branch", "qa",
+	"--kustomization", "name=platform-qa", "prune=true", "sync_interval=10s", "path=west-us",
+}
+
+// azEcho takes a body and says that all is done.
+func azEcho(got *map[string]any) func(string, string) http.Handler {
+	return func(string, string) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.Method == http.MethodPut || r.Method == http.MethodPatch {
+				var body map[string]map[string]any
+				if err := json.NewDecoder(r.Body).Decode(&body); err != nil {
+					http.Error(w, err.Error(), http.StatusBadRequest)
+					return
+				}
+				*got = body["properties"]
+			}
+			w.Header().Set("Content-Type", "application/json")
+			_, _ = w.Write([]byte(`{"name": "platform-qa", "properties": {"provisioningState": "Succeeded"}}`))
+		})
+	}
+}
+
+func TestAzCreateAsTheTutorialDoes(t *testing.T) {
+	var got map[string]any
+	azWorld(t, azEcho(&got))
+	if _, err := azCommand(t, azTutorial...); err != nil {
+		t.Fatal(err)
+	}
+	var want map[string]any
+	if err := json.Unmarshal([]byte(`{
+  "scope": "cluster", "namespace": "flux-system", "sourceKind": "GitRepository", "suspend": false,
+  "configurationProtectedSettings": {"httpsKey": "dDBrZW4="},
+  "gitRepository": {
+    "url": "http://localhost:1/kalypso/kalypso-platform-gitops", "httpsUser": "flux", "syncIntervalInSeconds": 10, "timeoutInSeconds": null,
+    "repositoryRef": {"branch": "qa", "tag": null, "semver": null, "commit": null},
+    "httpsCACert": null, "localAuthRef": null, "sshKnownHosts": null},
+  "kustomizations": {"platform-qa": {
+    "name": "platform-qa", "path": "west-us", "prune": true, "force": false, "dependsOn": [], "wait": null, "postBuild": null,
+    "syncIntervalInSeconds": 10, "retryIntervalInSeconds": null, "timeoutInSeconds": null}}}`), &want); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestAzUpdateSendsOnlyWhatIsGiven(t *testing.T) {
+	target := []string{"k8s-configuration", "flux", "update", "-n", "platform-qa", "-c", "arc-cluster", "-g", "kalypso-rg", "-t", "connectedClusters"}
+	for name, c := range map[string]struct {
+		args []string
+		want string
+	}{
+		"suspend":        {[]string{"--suspend"}, `{"suspend": true}`},
+		"resume":         {[]string{"--suspend", "false"}, `{"suspend": false}`},
+		"interval":       {[]string{"--sync-interval", "1m"}, `{"gitRepository": {"syncIntervalInSeconds": 60}}`},
+		"tag":            {[]string{"--tag", "v1"}, `{"gitRepository": {"repositoryRef": {"tag": "v1", "branch": null, "semver": null, "commit": null}}}`},
+		"kustomization":  {[]string{"-k", "name=a", "path=p", "depends_on=[b,c]"}, `{"kustomizations": {"a": {"path": "p", "dependsOn": ["b", "c"]}}}`},
+		"two of them":    {[]string{"-k", "name=a", "prune=false", "--kustomization", "name=b", "disable_health_check=true"}, `{"kustomizations": {"a": {"prune": false}, "b": {"wait": false}}}`},
+		"new credential": {[]string{"--https-user", "u", "--https-key", "k"}, `{"gitRepository": {"httpsUser": "u"}, "configurationProtectedSettings": {"httpsKey": "aw=="}}`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var got map[string]any
+			azWorld(t, azEcho(&got))
+			if _, err := azCommand(t, append(target, c.args...)...); err != nil {
+				t.Fatal(err)
+			}
+			var want map[string]any
+			if err := json.Unmarshal([]byte(c.want), &want); err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestAzArgs(t *testing.T) {
+	for line, want := range map[string]string{
+		"-k name=a path=b -n x":          "--kustomization=name=a+path=b -n x",
+		"-k name=a -k name=b c=d":        "--kustomization=name=a --kustomization=name=b+c=d",
+		"--kustomization name=a":         "--kustomization=name=a",
+		"--kustomization=name=a -k":      "--kustomization=name=a -k",
+		"--suspend TRUE --force --yes x": "--suspend=true --force --yes x",
+		"-y false":                       "-y=false",
+		"--name true":                    "--name true",
+	} {
+		got := strings.ReplaceAll(strings.Join(azArgs(strings.Fields(line)), " "), azSeparator, "+")
+		if got != want {
+			t.Errorf("%s: %s", line, got)
+		}
+	}
+}
+
+func TestAzKustomization(t *testing.T) {
+	ten, sixty := int64(10), int64(60)
+	wait := true
+	got, err := azKustomization(strings.Fields("name=a path=./p prune=True force=false timeout=1m interval=10s retryInterval=10s dependsOn=[\"b\",c] disable_health_check=false"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(&arc.Kustomization{
+		Name: "a", Path: "./p", Prune: true, TimeoutInSeconds: &sixty, SyncIntervalInSeconds: &ten, RetryIntervalInSeconds: &ten,
+		DependsOn: []string{"b", "c"}, Wait: &wait,
+	}, got); diff != "" {
+		t.Error(diff)
+	}
+	for _, wrong := range []string{"path=p", "name=a x=y", "name=a path", "name=a prune=maybe", "name=a interval=soon"} {
+		if k, err := azKustomization(strings.Fields(wrong)); err == nil || exitCode(err) != exitUsage {
+			t.Errorf("%s: %+v %v", wrong, k, err)
+		}
+	}
+}

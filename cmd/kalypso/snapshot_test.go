@@ -1,0 +1,77 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/kalypso-dev/kalypso/sandbox"
+)
+
+// TestSnapshotOfASandboxThatIsDown is a session; each line goes on from the
+// one before.
+func TestSnapshotOfASandboxThatIsDown(t *testing.T) {
+	logHome(t)
+	data := filepath.Join(os.Getenv("KALYPSO_HOME"), "gitea", "db")
+	worldWrite(t, data, []byte("saved"))
+	for _, c := range []struct {
+		args []string
+		code int
+		says string
+	}{
+		{[]string{"list"}, exitOK, "No snapshots. `kalypso snapshot save NAME` makes one."},
+		{[]string{"load", "first", "--yes"}, exitUsage, "nor any other: `kalypso snapshot save first` makes it"},
+		{[]string{"save", "First"}, exitUsage, `"First" is no name for a snapshot`},
+		{[]string{"save"}, exitUsage, "usage: kalypso snapshot save NAME"},
+		{[]string{"save", "first"}, exitOK, "`kalypso snapshot load first` brings it back."},
+		{[]string{"save", "first"}, exitUsage, "there is a snapshot first already"},
+		{[]string{"load", "fist"}, exitUsage, "did you mean first?"},
+		{[]string{"load", "first"}, exitUsage, "will be lost.\nThere is no terminal to ask at: add --yes"},
+		{[]string{"load", "first", "--yes"}, exitOK, "The sandbox is down: `kalypso up` brings it."},
+		{[]string{"delete", "fist"}, exitUsage, "did you mean first?"},
+		{[]string{"delete", "first"}, exitOK, "Deleted first."},
+		{[]string{"delete", "first"}, exitUsage, "nor any other"},
+		{[]string{"drop"}, exitUsage, `unknown command "drop"`},
+	} {
+		if c.args[0] == "load" && c.code == exitOK {
+			worldWrite(t, data, []byte("later"))
+		}
+		code, out, talk := call(t, append([]string{"snapshot"}, c.args...)...)
+		if code != c.code || out != "" || strings.Count(talk, c.says) != 1 {
+			t.Errorf("%v: exit code %d, want %d; %q, says %q, want %q", c.args, code, c.code, out, talk, c.says)
+		}
+	}
+	if b, err := os.ReadFile(data); err != nil || string(b) != "saved" {
+		t.Errorf("%q, %v", b, err)
+	}
+}
+
+func TestSnapshotOfARunningSandbox(t *testing.T) {
+	oneDaemon(t, readyEvents, answer(`{"name": "first", "bytes": 34603008, "stillNanoseconds": 90000000}`))
+	code, _, talk := call(t, "snapshot", "save", "first")
+	if code != exitOK || !strings.Contains(talk, "Saved first, 33.0 MiB, in 0.") || !strings.Contains(talk, "stood still for 0.09 s.") {
+		t.Errorf("exit code %d, says %q", code, talk)
+	}
+	worldWrite(t, filepath.Join(os.Getenv("KALYPSO_HOME"), "snapshots", "old", "snapshot.json"),
+		[]byte(`{"workshop": "basic-inference", "version": "v0", "created": "2026-01-02T03:04:05Z", "bytes": 1048576}`))
+	if code, _, talk := call(t, "snapshot", "load", "old", "--yes"); code != exitOK || !strings.Contains(talk, "Loaded old, and ready (") || !strings.Contains(talk, "saved by kalypso v0, and this is "+version) {
+		t.Errorf("exit code %d, says %q", code, talk)
+	}
+	var all []sandbox.Snapshot
+	code, out, _ := call(t, "snapshot", "list", "-o", "json")
+	if err := json.Unmarshal([]byte(out), &all); code != exitOK || err != nil || len(all) != 1 || all[0].Name != "old" {
+		t.Errorf("exit code %d, %q: %v", code, out, err)
+	}
+	var b bytes.Buffer
+	if err := printSnapshots(&b, all, time.UTC); err != nil {
+		t.Fatal(err)
+	}
+	want := "NAME  SAVED                SIZE     KALYPSO\nold   2026-01-02 03:04:05  1.0 MiB  v0\n"
+	if b.String() != want {
+		t.Errorf("%q, want %q", b.String(), want)
+	}
+}

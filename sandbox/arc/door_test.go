@@ -1,0 +1,180 @@
+package arc
+
+import (
+	"encoding/json"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	client "github.com/kalypso-dev/kalypso/scheduler/fleet/arc"
+)
+
+func TestErrorsAreARMsOwn(t *testing.T) {
+	w := newWorld(t)
+	const good = `{"properties": {"gitRepository": {"url": "http://x/y", "repositoryRef": {"branch": "dev"}}, "kustomizations": {"a": {"path": "p"}}}}`
+	with := func(old, new string) string { return strings.Replace(good, old, new, 1) }
+	for name, c := range map[string]struct {
+		method, path, body string
+		status             int
+		code               string
+	}{
+		"no version":             {"GET", configurations, "", 400, "MissingApiVersionParameter"},
+		"no such version":        {"GET", configurations + "?api-version=1", "", 400, "InvalidApiVersionParameter"},
+		"no such subscription":   {"GET", strings.Replace(configurations, subscription, "other", 1) + version, "", 404, "SubscriptionNotFound"},
+		"no such group":          {"GET", strings.Replace(configurations, group, "other", 1) + version, "", 404, "ResourceGroupNotFound"},
+		"no such cluster":        {"GET", strings.Replace(configurations, "drone", "other", 1) + version, "", 404, "ResourceNotFound"},
+		"no such configuration":  {"GET", configurations + "/other" + version, "", 404, "FluxConfigurationNotFound"},
+		"patch of nothing":       {"PATCH", configurations + "/other" + version, "{}", 404, "FluxConfigurationNotFound"},
+		"no such type":           {"GET", base1 + "/providers/Microsoft.Other/things" + version, "", 404, "InvalidResourceType"},
+		"provider of the other":  {"GET", strings.Replace(configurations, "Microsoft.Kubernetes/", "Microsoft.ContainerService/", 1) + version, "", 404, "InvalidResourceType"},
+		"nothing":                {"GET", "/" + version, "", 400, "InvalidRequestUri"},
+		"no such operation":      {"GET", configurations + "/a/operations/other" + version, "", 404, "OperationNotFound"},
+		"method":                 {"POST", configurations + version, "", 405, "MethodNotAllowed"},
+		"not JSON":               {"PUT", configurations + "/a" + version, "{", 400, "InvalidRequestContent"},
+		"no properties":          {"PUT", configurations + "/a" + version, "{}", 400, "InvalidRequestContent"},
+		"name":                   {"PUT", configurations + "/A_b" + version, good, 400, "ValidationFailed"},
+		"no source":              {"PUT", configurations + "/a" + version, `{"properties": {}}`, 400, "ValidationFailed"},
+		"url":                    {"PUT", configurations + "/a" + version, with("http://x/y", "ftp://x"), 400, "ValidationFailed"},
+		"no reference":           {"PUT", configurations + "/a" + version, with(`"branch": "dev"`, ""), 400, "ValidationFailed"},
+		"two references":         {"PUT", configurations + "/a" + version, with(`"branch": "dev"`, `"branch": "dev", "tag": "v1"`), 400, "ValidationFailed"},
+		"scope":                  {"PUT", configurations + "/a" + version, with(`"gitRepository"`, `"scope": "all", "gitRepository"`), 400, "ValidationFailed"},
+		"namespace":              {"PUT", configurations + "/a" + version, with(`"gitRepository"`, `"namespace": "A b", "gitRepository"`), 400, "ValidationFailed"},
+		"kind":                   {"PUT", configurations + "/a" + version, with(`"gitRepository"`, `"sourceKind": "Bucket", "gitRepository"`), 400, "ValidationFailed"},
+		"dependency":             {"PUT", configurations + "/a" + version, with(`"path": "p"`, `"dependsOn": ["b"]`), 400, "ValidationFailed"},
+		"long names":             {"PUT", configurations + "/" + strings.Repeat("a", 62) + version, good, 400, "ValidationFailed"},
+		"secret not in base64":   {"PUT", configurations + "/a" + version, with(`"gitRepository"`, `"configurationProtectedSettings": {"httpsKey": "!"}, "gitRepository"`), 400, "ValidationFailed"},
+		"query of another table": {"POST", "/providers/Microsoft.ResourceGraph/resources" + version, `{"query": "secrets"}`, 400, "InvalidQuery"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			response, body := w.request(t, c.method, c.path, c.body)
+			e, _ := body["error"].(map[string]any)
+			if response.StatusCode != c.status || e["code"] != c.code || e["message"] == "" {
+				t.Errorf("%s %v", response.Status, body)
+			}
+		})
+	}
+	if names := w.api.names(); len(names) > 0 {
+		t.Errorf("refused, and yet made: %q", names)
+	}
+}
+
+func TestScopeAndNamespaceStay(t *testing.T) {
+	w := newWorld(t)
+	if _, err := w.arm.Put(t.Context(), drone, "platform-qa", wanted()); err != nil {
+		t.Fatal(err)
+	}
+	for _, change := range []func(*client.Properties){
+		func(p *client.Properties) { p.Scope = "namespace" },
+		func(p *client.Properties) { p.Namespace = "other" },
+	} {
+		p := wanted()
+		change(&p)
+		if _, err := w.arm.Put(t.Context(), drone, "platform-qa", p); err == nil || !strings.Contains(client.Message(err), "cannot be changed") {
+			t.Errorf("%v", err)
+		}
+	}
+}
+
+func TestTokenIsChecked(t *testing.T) {
+	w := newWorld(t)
+	for header, code := range map[string]string{
+		"": "AuthenticationFailed", "Bearer ": "AuthenticationFailed", "Basic " + token: "AuthenticationFailed", "Bearer other": "InvalidAuthenticationToken",
+	} {
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, w.url+configurations+version, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if header != "" {
+			r.Header.Set("Authorization", header)
+		}
+		response, err := http.DefaultClient.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var body struct{ Error struct{ Code string } }
+		err = json.NewDecoder(response.Body).Decode(&body)
+		response.Body.Close()
+		if err != nil || response.StatusCode != http.StatusUnauthorized || body.Error.Code != code || response.Header.Get("WWW-Authenticate") == "" {
+			t.Errorf("%q: %s %+v %v", header, response.Status, body, err)
+		}
+	}
+	other, err := client.New(client.Token("other"), subscription, client.At(w.url))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := other.List(t.Context(), drone); !client.IsDenied(err) {
+		t.Errorf("%v", err)
+	}
+}
+
+// A new emulation without a token lets nobody in.
+func TestNoTokenIsNoEntry(t *testing.T) {
+	if err := (&server{}).authorized(&http.Request{Header: http.Header{"Authorization": {"Bearer x"}}}); err == nil {
+		t.Error("let in")
+	}
+}
+
+func TestPutAnswersAsARMDoes(t *testing.T) {
+	w := newWorld(t)
+	b, err := json.Marshal(map[string]any{"properties": wanted()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []struct {
+		status int
+		state  string
+	}{{http.StatusCreated, "Creating"}, {http.StatusOK, "Updating"}} {
+		response, body := w.request(t, http.MethodPut, configurations+"/platform-qa"+version, string(b))
+		properties, _ := body["properties"].(map[string]any)
+		if response.StatusCode != want.status || properties["provisioningState"] != want.state || body["type"] != client.ConfigurationType {
+			t.Fatalf("%d: %s %v", i, response.Status, body)
+		}
+		if _, shown := properties["configurationProtectedSettings"]; shown || strings.Contains(string(mustJSON(t, body)), "czNjcmV0") {
+			t.Errorf("the secret is shown: %v", properties)
+		}
+		operation := response.Header.Get("Azure-AsyncOperation")
+		if !strings.HasPrefix(operation, w.url+configurations+"/platform-qa/operations/") {
+			t.Fatalf("operation %q", operation)
+		}
+		_, status := w.request(t, http.MethodGet, strings.TrimPrefix(operation, w.url), "")
+		if status["status"] != "Succeeded" || status["error"] != nil {
+			t.Errorf("%v", status)
+		}
+	}
+}
+
+func mustJSON(t *testing.T, v any) []byte {
+	t.Helper()
+	b, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// The fields that ARM's documentation shows, also those that are null.
+func TestShapeOfAConfiguration(t *testing.T) {
+	w := newWorld(t)
+	w.api.put(t, foreign)
+	_, body := w.request(t, http.MethodGet, configurations+"/platform-dev"+version, "")
+	properties := body["properties"].(map[string]any)
+	var got []string
+	for _, key := range []string{"scope", "namespace", "sourceKind", "suspend", "gitRepository", "kustomizations", "statuses", "repositoryPublicKey", "sourceSyncedCommitId", "sourceUpdatedAt", "statusUpdatedAt", "complianceState", "provisioningState", "errorMessage"} {
+		if _, there := properties[key]; !there {
+			got = append(got, key)
+		}
+	}
+	repository := properties["gitRepository"].(map[string]any)
+	for _, key := range []string{"url", "timeoutInSeconds", "syncIntervalInSeconds", "repositoryRef", "httpsUser", "httpsCACert", "sshKnownHosts", "localAuthRef"} {
+		if _, there := repository[key]; !there {
+			got = append(got, "gitRepository."+key)
+		}
+	}
+	if len(got) > 0 {
+		t.Errorf("missing: %q", got)
+	}
+	if diff := cmp.Diff(map[string]any{"branch": "dev", "tag": nil, "semver": nil, "commit": nil}, repository["repositoryRef"]); diff != "" {
+		t.Error(diff)
+	}
+}

@@ -1,0 +1,99 @@
+package main
+
+import (
+	"context"
+	"time"
+
+	commitclient "github.com/argoproj/argo-cd/v3/commitserver/apiclient"
+	"github.com/argoproj/argo-cd/v3/common"
+	"github.com/argoproj/argo-cd/v3/controller"
+	"github.com/argoproj/argo-cd/v3/controller/sharding"
+	"github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
+	appclientset "github.com/argoproj/argo-cd/v3/pkg/client/clientset/versioned"
+	"github.com/argoproj/argo-cd/v3/pkg/ratelimiter"
+	"github.com/argoproj/argo-cd/v3/util/argo"
+	"github.com/argoproj/argo-cd/v3/util/argo/normalizers"
+	cacheutil "github.com/argoproj/argo-cd/v3/util/cache"
+	"github.com/argoproj/argo-cd/v3/util/cache/appstate"
+	kubeutil "github.com/argoproj/argo-cd/v3/util/kube"
+	"github.com/argoproj/argo-cd/v3/util/settings"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+)
+
+const (
+	stateLife      = time.Hour        // of what is shown of an application
+	memoryLife     = 10 * time.Minute // of the copy of it in front of the store
+	selfHealReset  = 330 * time.Second
+	repoErrorGrace = 3 * time.Minute
+	kubectlAtOnce  = 20
+
+	// Compares and syncs at one time: two clusters' worth of applications are
+	// few, and the machine has other things to do.
+	statusProcessors    = 4
+	operationProcessors = 4
+)
+
+// selfHealBackoff is upstream's: two seconds, then longer.
+var selfHealBackoff = wait.Backoff{Duration: 2 * time.Second, Factor: 3, Cap: 300 * time.Second}
+
+// clusterConfig is how a part reaches the cluster.
+func clusterConfig(o options, part string) (*rest.Config, error) {
+	config, err := clientcmd.BuildConfigFromFlags("", o.kubeconfig)
+	if err != nil {
+		return nil, err
+	}
+	if err := v1alpha1.SetK8SConfigDefaults(config); err != nil {
+		return nil, err
+	}
+	config.UserAgent = part + "/" + common.GetVersion().Version
+	return config, nil
+}
+
+// startController runs the part that compares applications with the cluster
+// and syncs them.
+func startController(ctx context.Context, o options, s *store, r *repositories) error {
+	config, err := clusterConfig(o, common.DefaultApplicationControllerName)
+	if err != nil {
+		return err
+	}
+	kube, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return err
+	}
+	apps, err := appclientset.NewForConfig(config)
+	if err != nil {
+		return err
+	}
+	cache := s.cache()
+	cache.SetClient(cacheutil.NewTwoLevelClient(cache.GetClient(), memoryLife))
+
+	var c *controller.ApplicationController
+	manager := settings.NewSettingsManager(ctx, kube, namespace, settings.WithRepoOrClusterChangedHandler(func() {
+		c.InvalidateProjectsCache()
+	}))
+	shards, err := sharding.GetClusterSharding(kube, manager, common.DefaultShardingAlgorithm, false)
+	if err != nil {
+		return err
+	}
+	healing := selfHealBackoff
+	c, err = controller.NewApplicationController(namespace, manager, kube, apps, r, commitclient.NewCommitServerClientset(""),
+		appstate.NewCache(cache, stateLife), kubectl{kubeutil.NewKubectl()},
+		o.resync, 0, 0, // resync, with new manifests, jitter
+		0, &healing, selfHealReset,
+		0, repoErrorGrace, // no limit for a sync
+		0, 0, nil, nil, nil, // metrics
+		kubectlAtOnce, false, shards, nil,
+		ratelimiter.GetDefaultAppRateLimiterConfig(),
+		false, false, normalizers.IgnoreNormalizerOpts{},
+		argo.DefaultEnableEventList(), false)
+	if err != nil {
+		return err
+	}
+	// upstream listens on all of the machine's addresses
+	c.GetMetricsServer().Addr = "127.0.0.1:0"
+	go c.Run(ctx, statusProcessors, operationProcessors)
+	return nil
+}

@@ -1,0 +1,63 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"time"
+
+	"github.com/alicebob/miniredis/v2"
+	cacheutil "github.com/argoproj/argo-cd/v3/util/cache"
+	"github.com/redis/go-redis/v9"
+)
+
+// cacheLife is how long what the parts have told each other is kept, which is
+// upstream's setting.
+const cacheLife = 24 * time.Hour
+
+// A store is where the parts of Argo CD leave what others of them show: trees
+// of resources, generated manifests, revoked logins. It is Redis's protocol on
+// a port of loopback that the system chooses, behind a password that lives as
+// long as the process. All of it is lost with the process and made again.
+type store struct {
+	server *miniredis.Miniredis
+	client *redis.Client
+}
+
+func startStore(ctx context.Context) (*store, error) {
+	server, password := miniredis.NewMiniRedis(), rand.Text()
+	server.RequireAuth(password)
+	if err := server.StartAddr("127.0.0.1:0"); err != nil {
+		return nil, err
+	}
+	go age(ctx, server)
+	// manifests and trees are small here: packing them costs more than it saves
+	client := redis.NewClient(&redis.Options{Addr: server.Addr(), Password: password, MaxRetries: 3})
+	return &store{server: server, client: client}, nil
+}
+
+// ageStep is how precisely entries expire. They live for minutes and more.
+const ageStep = 5 * time.Second
+
+// age lets time pass in the store, whose clock stands still otherwise.
+func age(ctx context.Context, server *miniredis.Miniredis) {
+	tick := time.NewTicker(ageStep)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+			server.FastForward(ageStep)
+		}
+	}
+}
+
+// cache returns a view of the store for one part.
+func (s *store) cache() *cacheutil.Cache {
+	return cacheutil.NewCache(cacheutil.NewRedisCache(s.client, cacheLife, cacheutil.RedisCompressionNone))
+}
+
+func (s *store) close() {
+	_ = s.client.Close()
+	s.server.Close()
+}

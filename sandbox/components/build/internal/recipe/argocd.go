@@ -1,0 +1,149 @@
+package recipe
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/kalypso-dev/kalypso/sandbox/components"
+	"github.com/kalypso-dev/kalypso/sandbox/components/build/internal/license"
+)
+
+const argoCDModule = "github.com/argoproj/argo-cd/v3"
+
+// argoCDKinds are the definitions that Argo CD reads objects of. The value says
+// whether only the kind's name is needed: the API server of Argo CD watches
+// ApplicationSets, but nothing here acts on them, and their schema is three
+// times as large as that of all others together.
+var argoCDKinds = map[string]bool{
+	"application-crd.yaml":    false,
+	"appproject-crd.yaml":     false,
+	"applicationset-crd.yaml": true,
+}
+
+// ArgoCD is Argo CD in one program, its web pages in the folder ui, and its
+// resource definitions in the folder crds.
+func ArgoCD() Recipe {
+	const v = argoCDModule + "/common."
+	return Recipe{
+		Name:   "argocd",
+		Lists:  []string{fmt.Sprint(argoCDKinds, argoCDPages)},
+		Module: argoCDModule,
+		// all three, or the pages show a version of no release
+		Stamp:    []string{v + "gitTag={version}", v + "gitCommit=module", v + "gitTreeState=clean"},
+		Versions: map[string]string{"Argo CD": argoCDModule},
+		Begin:    beginArgoCD,
+		Finish:   finishArgoCD,
+	}
+}
+
+// startPage is the one page that Argo CD reads out of its own program. The
+// folder has a substitute that says so, for a program built by hand.
+const startPage = "dist/app/index.html"
+
+// beginArgoCD builds the web pages, and has their start page linked in.
+func beginArgoCD(ctx context.Context, b Bench) (map[string]string, error) {
+	m, err := findModule(ctx, b.Source, argoCDModule)
+	if err != nil {
+		return nil, err
+	}
+	site := site(b)
+	if err := copyTree(filepath.Join(b.Source, "ui"), site); err != nil {
+		return nil, err
+	}
+	for _, name := range argoCDPages {
+		if err := copyTree(filepath.Join(m.Dir, "ui", name), filepath.Join(site, name)); err != nil {
+			return nil, err
+		}
+	}
+	if err := buildPages(ctx, b, site, m.Version); err != nil {
+		return nil, err
+	}
+	if err := checkPages(pages(b)); err != nil {
+		return nil, err
+	}
+	return map[string]string{startPage: filepath.Join(pages(b), "index.html")}, nil
+}
+
+// site is where the pages are built, pages is what comes out.
+func site(b Bench) string  { return filepath.Join(b.Work, "site") }
+func pages(b Bench) string { return filepath.Join(site(b), "dist", "app") }
+
+func finishArgoCD(ctx context.Context, b Bench) ([]components.License, error) {
+	m, err := findModule(ctx, b.Source, argoCDModule)
+	if err != nil {
+		return nil, err
+	}
+	if err := packArgoCDKinds(filepath.Join(m.Dir, "manifests", "crds"), filepath.Join(b.Out, "crds")); err != nil {
+		return nil, err
+	}
+	licenses, err := takeLicenses(filepath.Join(pages(b), "licenses.txt"))
+	if err != nil {
+		return nil, err
+	}
+	return licenses, os.Rename(pages(b), filepath.Join(b.Out, "ui"))
+}
+
+// packArgoCDKinds copies the definitions.
+func packArgoCDKinds(from, to string) error {
+	if err := os.MkdirAll(to, 0o755); err != nil {
+		return err
+	}
+	for name, open := range argoCDKinds {
+		data, err := os.ReadFile(filepath.Join(from, name))
+		if err != nil {
+			return err
+		}
+		if open {
+			if data, err = openSchema(data); err != nil {
+				return fmt.Errorf("%s: %w", name, err)
+			}
+		}
+		if err := os.WriteFile(filepath.Join(to, name), data, 0o644); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// openSchema makes a definition take objects of any content.
+func openSchema(definition []byte) ([]byte, error) {
+	var crd map[string]any
+	if err := yaml.Unmarshal(definition, &crd); err != nil {
+		return nil, err
+	}
+	spec, _ := crd["spec"].(map[string]any)
+	versions, _ := spec["versions"].([]any)
+	if len(versions) == 0 {
+		return nil, errors.New("not a definition with versions")
+	}
+	for _, v := range versions {
+		v, ok := v.(map[string]any)
+		if !ok {
+			return nil, errors.New("a version is no object")
+		}
+		v["schema"] = map[string]any{"openAPIV3Schema": map[string]any{
+			"type":                                 "object",
+			"x-kubernetes-preserve-unknown-fields": true,
+		}}
+	}
+	return yaml.Marshal(crd)
+}
+
+// takeLicenses reads the list of licences that the bundler has written, and
+// takes it out of the pages.
+func takeLicenses(path string) ([]components.License, error) {
+	list, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	licenses := license.ParseBundle(string(list))
+	if len(licenses) == 0 {
+		return nil, fmt.Errorf("no npm package is listed in the front end's %s", filepath.Base(path))
+	}
+	return licenses, os.Remove(path)
+}

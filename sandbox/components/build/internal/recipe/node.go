@@ -1,0 +1,94 @@
+package recipe
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/kalypso-dev/kalypso/sandbox/components"
+	"github.com/kalypso-dev/kalypso/sandbox/components/build/internal/command"
+	"github.com/kalypso-dev/kalypso/sandbox/components/build/internal/license"
+)
+
+// nodePrograms lie beside the program node: what is started for every pod, and
+// the node's first process. The published ones cannot be imported, so they are
+// built as they are.
+var nodePrograms = []struct {
+	name, pkg string
+	tags      string
+	cgo       bool
+}{
+	{name: "init", pkg: "./init"},
+	{name: "pause", pkg: "./pause"},
+	{name: "containerd-shim-runc-v2", pkg: "github.com/containerd/containerd/v2/cmd/containerd-shim-runc-v2"},
+	{name: "host-local", pkg: "github.com/containernetworking/plugins/plugins/ipam/host-local"},
+	{name: "loopback", pkg: "github.com/containernetworking/plugins/plugins/main/loopback"},
+	{name: "ptp", pkg: "github.com/containernetworking/plugins/plugins/main/ptp"},
+	{name: "portmap", pkg: "github.com/containernetworking/plugins/plugins/meta/portmap"},
+	// C prepares the namespaces before Go starts, and compiles the filters of
+	// system calls, without which RuntimeDefault fails
+	{name: "runc", pkg: "github.com/opencontainers/runc", tags: "seccomp,netgo,osusergo", cgo: true},
+}
+
+// seccompLicense is where Debian's libseccomp-dev has it.
+const seccompLicense = "/usr/share/doc/libseccomp-dev/copyright"
+
+// Node is what an embedded cluster's node runs beside kubelet and kube-proxy.
+func Node() Recipe {
+	return Recipe{
+		Name:     "node",
+		Revision: 1,
+		Lists:    []string{fmt.Sprint(nodePrograms)},
+		Versions: map[string]string{
+			"containerd": "github.com/containerd/containerd/v2",
+			"CoreDNS":    "github.com/coredns/coredns",
+		},
+		Finish: finishNode,
+	}
+}
+
+func finishNode(ctx context.Context, b Bench) ([]components.License, error) {
+	had, err := license.Modules(ctx, b.Source, goEnv, ".")
+	if err != nil {
+		return nil, err
+	}
+	known := map[string]bool{}
+	for _, m := range had {
+		known[m.Path] = true
+	}
+	seccomp, err := os.ReadFile(seccompLicense)
+	if err != nil {
+		return nil, fmt.Errorf("libseccomp, which runc is linked with: %w; apt-get install gcc libc6-dev pkg-config libseccomp-dev", err)
+	}
+	licenses := []components.License{{Module: "libseccomp", Version: "Debian's", Files: []components.LicenseFile{{Name: "copyright", Text: string(seccomp)}}}}
+	for _, p := range nodePrograms {
+		b.Log("compile and link %s", p.name)
+		env, link := goEnv, linkFlags
+		if p.cgo {
+			env, link = append(GoEnv(), "CGO_ENABLED=1", "GOFLAGS=-tags="+p.tags), linkFlags+" -extldflags -static"
+		}
+		args := append([]string{"go", "build"}, buildFlags...)
+		args = append(args, "-ldflags", link, "-o", filepath.Join(b.Out, p.name), p.pkg)
+		if err := (command.Command{Dir: b.Source, Env: env, Args: args}).Run(ctx); err != nil {
+			return nil, err
+		}
+		modules, err := license.Modules(ctx, b.Source, env, p.pkg)
+		if err != nil {
+			return nil, err
+		}
+		var fresh []license.Linked
+		for _, m := range modules {
+			if !known[m.Path] {
+				known[m.Path] = true
+				fresh = append(fresh, m)
+			}
+		}
+		texts, _, err := license.Collect("node", fresh)
+		if err != nil {
+			return nil, err
+		}
+		licenses = append(licenses, texts...)
+	}
+	return licenses, nil
+}

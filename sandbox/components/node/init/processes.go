@@ -1,0 +1,141 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"sync"
+	"syscall"
+	"time"
+)
+
+const (
+	pauseMin = 200 * time.Millisecond
+	pauseMax = 5 * time.Second
+	// endGrace is how long the programs may take to end; the node ends then.
+	endGrace = 2 * time.Second
+	filePoll = 10 * time.Millisecond
+)
+
+// processes starts programs and, as process 1 has to, takes the exit status of
+// every process whose parent has ended.
+type processes struct {
+	mu    sync.Mutex
+	ended map[int]chan syscall.WaitStatus
+}
+
+func newProcesses() *processes {
+	p := &processes{ended: map[int]chan syscall.WaitStatus{}}
+	go p.reap()
+	return p
+}
+
+func (p *processes) reap() {
+	for {
+		var status syscall.WaitStatus
+		pid, err := syscall.Wait4(-1, &status, 0, nil)
+		if err == syscall.ECHILD {
+			time.Sleep(filePoll)
+			continue
+		}
+		if err != nil || pid <= 0 {
+			continue
+		}
+		p.mu.Lock()
+		if c := p.ended[pid]; c != nil {
+			c <- status
+			delete(p.ended, pid)
+		}
+		p.mu.Unlock()
+	}
+}
+
+func (p *processes) start(program Program, log *os.File) (<-chan syscall.WaitStatus, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	pid, err := syscall.ForkExec(program.Path, program.Argv, &syscall.ProcAttr{
+		Dir: "/", Env: program.Env, Files: []uintptr{null(), log.Fd(), log.Fd()},
+		Sys: &syscall.SysProcAttr{Setpgid: true},
+	})
+	if err != nil {
+		return nil, err
+	}
+	c := make(chan syscall.WaitStatus, 1)
+	p.ended[pid] = c
+	return c, nil
+}
+
+var null = sync.OnceValue(func() uintptr {
+	fd, err := syscall.Open("/dev/null", syscall.O_RDWR|syscall.O_CLOEXEC, 0)
+	if err != nil {
+		return 0
+	}
+	return uintptr(fd)
+})
+
+// runAll starts the programs in their order and keeps them running.
+func (p *processes) runAll(programs []Program, logs map[string]*os.File, stop <-chan struct{}) {
+	for _, program := range programs {
+		for program.After != "" {
+			if _, err := os.Stat(program.After); err == nil {
+				break
+			}
+			time.Sleep(filePoll)
+		}
+		if program.Once {
+			p.keep(program, logs[program.Name], stop)
+		} else {
+			go p.keep(program, logs[program.Name], stop)
+		}
+	}
+}
+
+// keep starts a program again whenever it ends, after a pause that grows.
+func (p *processes) keep(program Program, log *os.File, stop <-chan struct{}) {
+	pause := pauseMin
+	for {
+		began := time.Now()
+		ended, err := p.start(program, log)
+		if err == nil {
+			status := <-ended
+			if program.Once && status.ExitStatus() == 0 {
+				return
+			}
+			err = fmt.Errorf("ended with status %d, signal %v", status.ExitStatus(), status.Signal())
+		}
+		select {
+		case <-stop:
+			return
+		default:
+		}
+		fmt.Fprintf(os.Stderr, "node: %s: %v\n", program.Name, err)
+		if time.Since(began) > time.Minute {
+			pause = pauseMin
+		}
+		select {
+		case <-stop:
+			return
+		case <-time.After(pause):
+		}
+		pause = min(2*pause, pauseMax)
+	}
+}
+
+// end asks the programs to end. Whatever is left, pods too, the kernel kills
+// as soon as this process ends.
+func (p *processes) end() {
+	p.mu.Lock()
+	for pid := range p.ended {
+		_ = syscall.Kill(pid, syscall.SIGTERM)
+	}
+	p.mu.Unlock()
+	deadline := time.Now().Add(endGrace)
+	for time.Now().Before(deadline) {
+		p.mu.Lock()
+		n := len(p.ended)
+		p.mu.Unlock()
+		if n == 0 {
+			return
+		}
+		time.Sleep(filePoll)
+	}
+}

@@ -1,0 +1,75 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+)
+
+// A Spec says what a node is made of.
+type Spec struct {
+	// File is where the specification was read from.
+	File string `json:"-"`
+	// Hostname is the node's name.
+	Hostname string `json:"hostname"`
+	// Dir is the node's folder. It has the same path inside, where it is the
+	// only part of the machine's files that can be written. Its folder var is
+	// the node's /var.
+	Dir string `json:"dir"`
+	// Seen are further files and folders of the machine that the node sees, at
+	// their own paths.
+	Seen []string `json:"seen"`
+	// Cgroup is the path of the node's control groups below each root.
+	Cgroup string `json:"cgroup"`
+	// Address is the node's own, with the length of its network.
+	Address string `json:"address"`
+	// Services is the range of the Services' addresses.
+	Services string `json:"services"`
+	// Links are names that programs are called by, in /run/kalypso/bin.
+	Links map[string]string `json:"links"`
+	// Sysctls are files below /proc/sys whose content is feigned: the kubelet
+	// sets them if they differ, and they are the whole machine's.
+	Sysctls map[string]string `json:"sysctls"`
+	// Egress is the socket at which callers on the machine get connections to
+	// addresses in the node.
+	Egress string `json:"egress"`
+	// Ingress is the socket at which the node gets connections to the Forwards.
+	Ingress string `json:"ingress"`
+	// Forwards are servers on the machine's loopback that the node reaches.
+	Forwards []Forward `json:"forwards"`
+	// Programs are started one after the other.
+	Programs []Program `json:"programs"`
+}
+
+// A Forward is a server on the machine.
+type Forward struct {
+	// Listen are addresses inside the node.
+	Listen []string `json:"listen"`
+	// To is the address on the machine.
+	To string `json:"to"`
+}
+
+// A Program runs in the node, and is started again when it ends.
+type Program struct {
+	Name string   `json:"name"`
+	Path string   `json:"path"`
+	Argv []string `json:"argv"`
+	Env  []string `json:"env"`
+	Log  string   `json:"log"`
+	// After is a file that must be there first.
+	After string `json:"after,omitempty"`
+	// Once is a program that must end well before the next one is started.
+	Once bool `json:"once,omitempty"`
+}
+
+func readSpec(file string) (Spec, error) {
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return Spec{}, err
+	}
+	s := Spec{File: file}
+	if err := json.Unmarshal(data, &s); err != nil {
+		return Spec{}, fmt.Errorf("%s: %w", file, err)
+	}
+	return s, nil
+}

@@ -1,0 +1,99 @@
+package gitops
+
+import (
+	"context"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"github.com/kalypso-dev/kalypso/sandbox/cluster"
+	"github.com/kalypso-dev/kalypso/sandbox/loopback"
+	"github.com/kalypso-dev/kalypso/sandbox/supervisor"
+)
+
+const (
+	argoCDDeadline = 90 * time.Second
+
+	// argoCDResync is how often an application is compared without a push. A
+	// refresh makes up for a push at once, so this is only for what was lost;
+	// upstream's is two to three minutes.
+	argoCDResync = time.Minute
+
+	// ArgoCDNamespace is where Argo CD keeps its settings and the applications.
+	ArgoCDNamespace = "argocd"
+
+	// ArgoCDUser logs in at Argo CD's web pages.
+	ArgoCDUser = "admin"
+)
+
+// ArgoCD is Argo CD's API server with its web pages, repository server and
+// application controller as one child process that works on one cluster from
+// outside. Applications name that cluster https://kubernetes.default.svc, as
+// they would if Argo CD ran in it.
+type ArgoCD struct {
+	Cluster    string
+	Staged     func() string // folder of the staged component, known once it is staged
+	Kubeconfig string        // file with the cluster's administrator
+	Dir        string        // folder for clones; nothing in it is worth keeping
+	Registry   string        // see supervisor.Process
+	Env        []string      // environment of the child
+	Log        string        // log file
+	// Port of the API server and its pages on 127.0.0.1. People keep the URL,
+	// so it stays the same.
+	Port int
+	// PortFree returns an error when the port is taken by a stranger.
+	PortFree func() error
+	// Password of ArgoCDUser, from the first start on until a person changes it
+	// in Argo CD: 8 to 72 characters.
+	Password string
+}
+
+// Name of the unit.
+func (a ArgoCD) Name() string { return "argocd-" + a.Cluster }
+
+// URL is where people find the web pages.
+func (a ArgoCD) URL() string { return "http://localhost:" + strconv.Itoa(a.Port) }
+
+// Unit installs Argo CD's kinds and settings on the cluster and runs it. It is
+// ready when the API server answers, which it does once it has read the
+// applications and projects that are there.
+func (a ArgoCD) Unit(needs ...string) supervisor.Unit {
+	address := net.JoinHostPort("127.0.0.1", strconv.Itoa(a.Port))
+	p := &supervisor.Process{
+		Name:     a.Name(),
+		Env:      a.Env,
+		Dir:      a.Dir,
+		Log:      a.Log,
+		Registry: a.Registry,
+		Check: func(ctx context.Context) error {
+			if err := loopback.Answers(ctx, "http://"+address+"/healthz"); err != nil {
+				return err
+			}
+			return loopback.Answers(ctx, "http://"+address+"/api/version")
+		},
+	}
+	p.Prepare = func(ctx context.Context) error {
+		p.Path = filepath.Join(a.Staged(), "argocd")
+		p.Argv = []string{"argocd",
+			"--kubeconfig=" + a.Kubeconfig,
+			"--dir=" + a.Dir,
+			"--pages=" + filepath.Join(a.Staged(), "ui"),
+			"--listen=" + address,
+			"--resync=" + argoCDResync.String(),
+		}
+		if err := os.MkdirAll(a.Dir, 0o700); err != nil {
+			return err
+		}
+		if err := a.PortFree(); err != nil {
+			return err
+		}
+		client, err := cluster.NewClient(a.Kubeconfig, "")
+		if err != nil {
+			return err
+		}
+		return a.install(ctx, client)
+	}
+	return supervisor.Unit{Name: a.Name(), Title: "Argo CD on cluster " + a.Cluster, Needs: needs, Component: p, Deadline: argoCDDeadline, Log: a.Log}
+}

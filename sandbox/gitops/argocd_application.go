@@ -1,0 +1,141 @@
+package gitops
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path"
+	"strings"
+	"time"
+
+	"github.com/kalypso-dev/kalypso/sandbox/cluster"
+	"github.com/kalypso-dev/kalypso/sandbox/wait"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+var errNotCompared = errors.New("not compared with the repository yet")
+
+// inCluster is how an application names the cluster that Argo CD runs for.
+const inCluster = "https://kubernetes.default.svc"
+
+var applicationKind = schema.GroupVersionKind{Group: "argoproj.io", Version: "v1alpha1", Kind: "Application"}
+
+// ArgoCDSubscription makes a cluster follow folders of GitOps repositories
+// with Argo CD, as the tutorial's deploy script does it: a secret for each
+// repository, an Application for each branch.
+type ArgoCDSubscription struct {
+	Repositories []ArgoCDRepository
+	Applications []ArgoCDApplication
+}
+
+// ArgoCDRepository is a repository that needs credentials, also those of the
+// workloads that applications put on the cluster.
+type ArgoCDRepository struct {
+	URL   string
+	User  string
+	Token string
+}
+
+// ArgoCDApplication is a folder that the cluster follows.
+type ArgoCDApplication struct {
+	Name   string // the environment's, e.g. dev
+	URL    string
+	Branch string
+	Path   string // the cluster type's, e.g. large
+}
+
+// Manifests are the objects that the deploy script makes
+// (github.com/microsoft/kalypso/blob/main/deploy/deploy.sh, function
+// create_argo_cluster_type). A repository's secret is called after it. Unlike
+// there, the credentials go with the first request to it, since git would ask
+// a helper program for them after a first refusal.
+func (s ArgoCDSubscription) Manifests() ([]byte, error) {
+	var objects []map[string]any
+	for _, r := range s.Repositories {
+		objects = append(objects, argoCDObject("v1", "Secret", repositoryName(r.URL), map[string]any{
+			"type": "Opaque",
+			"stringData": map[string]any{
+				"type": "git", "url": r.URL, "username": r.User, "password": r.Token, "forceHttpBasicAuth": "true",
+			},
+		}, map[string]any{"argocd.argoproj.io/secret-type": "repository"}))
+	}
+	for _, a := range s.Applications {
+		objects = append(objects, argoCDObject("argoproj.io/v1alpha1", "Application", a.Name, map[string]any{
+			"spec": map[string]any{
+				"destination": map[string]any{"server": inCluster, "namespace": ArgoCDNamespace},
+				"project":     "default",
+				"source": map[string]any{
+					"path":           a.Path,
+					"repoURL":        a.URL,
+					"targetRevision": a.Branch,
+					"directory":      map[string]any{"recurse": true, "include": "*.yaml"},
+				},
+				"syncPolicy": map[string]any{
+					"automated":   map[string]any{"prune": true, "selfHeal": true, "allowEmpty": false},
+					"syncOptions": []any{"CreateNamespace=true"},
+				},
+			},
+		}, nil))
+	}
+	return manifests(objects...)
+}
+
+func repositoryName(url string) string {
+	return strings.ToLower(strings.TrimSuffix(path.Base(strings.TrimSuffix(url, "/")), ".git"))
+}
+
+// SubscribeArgoCD puts the subscription on the cluster and waits until Argo CD
+// has read each application's repository once. The folder itself need not be
+// there yet.
+func SubscribeArgoCD(ctx context.Context, client *cluster.Client, s ArgoCDSubscription, limit time.Duration) error {
+	m, err := s.Manifests()
+	if err != nil {
+		return err
+	}
+	if err := client.Apply(ctx, m); err != nil {
+		return err
+	}
+	applications, err := client.Resource(applicationKind, ArgoCDNamespace)
+	if err != nil {
+		return err
+	}
+	for _, a := range s.Applications {
+		err := wait.For(ctx, "Application "+a.Name, limit, func(ctx context.Context) error {
+			o, err := applications.Get(ctx, a.Name, metav1.GetOptions{})
+			if err != nil {
+				return err
+			}
+			return compared(o)
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// compared returns nil when Argo CD has compared the application with its
+// repository as it is written now, and the reason when it cannot.
+func compared(o *unstructured.Unstructured) error {
+	conditions, _, err := unstructured.NestedSlice(o.Object, "status", "conditions")
+	if err != nil {
+		return err
+	}
+	for _, c := range conditions {
+		m, _ := c.(map[string]any)
+		kind, _ := m["type"].(string)
+		message, _ := m["message"].(string)
+		if strings.HasSuffix(kind, "Error") && !strings.Contains(message, "app path does not exist") {
+			return fmt.Errorf("%s: %s", kind, message)
+		}
+	}
+	at, _, _ := unstructured.NestedString(o.Object, "status", "reconciledAt")
+	want, _, _ := unstructured.NestedMap(o.Object, "spec", "source")
+	got, _, _ := unstructured.NestedMap(o.Object, "status", "sync", "comparedTo", "source")
+	if at == "" || got["repoURL"] != want["repoURL"] || got["path"] != want["path"] || got["targetRevision"] != want["targetRevision"] {
+		return errNotCompared
+	}
+	return nil
+}

@@ -1,0 +1,126 @@
+package gitops
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/kalypso-dev/kalypso/sandbox/cluster"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
+)
+
+var largeSubscription = ArgoCDSubscription{
+	Repositories: []ArgoCDRepository{{URL: "http://localhost:3000/kalypso/kalypso-gitops", User: "flux", Token: "t0ken"}},
+	Applications: []ArgoCDApplication{{Name: "dev", URL: "http://localhost:3000/kalypso/kalypso-gitops", Branch: "dev", Path: "large"}},
+}
+
+func TestArgoCDSubscriptionIsWhatTheDeployScriptMakes(t *testing.T) {
+	got, err := largeSubscription.Manifests()
+	if err != nil {
+		t.Fatal(err)
+	}
+	const want = `
+apiVersion: v1
+kind: Secret
+metadata:
+  name: kalypso-gitops
+  namespace: argocd
+  labels: {argocd.argoproj.io/secret-type: repository}
+type: Opaque
+stringData:
+  type: git
+  url: http://localhost:3000/kalypso/kalypso-gitops
+  username: flux
+  password: t0ken
+  forceHttpBasicAuth: "true"
+---
+apiVersion: argoproj.io/v1alpha1
+kind: Application
+metadata: {name: dev, namespace: argocd}
+spec:
+  destination: {server: https://kubernetes.default.svc, namespace: argocd}
+  project: default
+  source:
+    path: large
+    repoURL: http://localhost:3000/kalypso/kalypso-gitops
+    targetRevision: dev
+    directory: {recurse: true, include: '*.yaml'}
+  syncPolicy:
+    automated: {prune: true, selfHeal: true, allowEmpty: false}
+    syncOptions: [CreateNamespace=true]
+`
+	if diff := cmp.Diff(documents(t, want), documents(t, string(got))); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func documents(t *testing.T, text string) []map[string]any {
+	t.Helper()
+	objects, err := cluster.Decode([]byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []map[string]any
+	for _, o := range objects {
+		all = append(all, o.Object)
+	}
+	return all
+}
+
+func TestRepositoryName(t *testing.T) {
+	for url, want := range map[string]string{
+		"http://localhost:3000/kalypso/app-gitops":      "app-gitops",
+		"http://localhost:3000/kalypso/App-GitOps.git/": "app-gitops",
+	} {
+		if got := repositoryName(url); got != want {
+			t.Errorf("%s is called %s, want %s", url, got, want)
+		}
+	}
+}
+
+func TestCompared(t *testing.T) {
+	const spec = "spec: {source: {repoURL: u, path: large, targetRevision: dev}}\n"
+	const now = "sync: {comparedTo: {source: {repoURL: u, path: large, targetRevision: dev}}}, reconciledAt: '2026-01-01T00:00:00Z'"
+	for name, c := range map[string]struct{ object, reason string }{
+		"new":            {spec, "not compared"},
+		"compared":       {spec + "status: {" + now + "}", ""},
+		"folder to come": {spec + "status: {" + now + ", conditions: [{type: ComparisonError, message: 'x: large: app path does not exist'}]}", ""},
+		"no access":      {spec + "status: {" + now + ", conditions: [{type: ComparisonError, message: 'authentication required'}]}", "authentication required"},
+		"bad spec":       {spec + "status: {conditions: [{type: InvalidSpecError, message: 'no project'}]}", "no project"},
+		"only a warning": {spec + "status: {" + now + ", conditions: [{type: OrphanedResourceWarning, message: m}]}", ""},
+		"other branch":   {"spec: {source: {repoURL: u, path: large, targetRevision: stage}}\nstatus: {" + now + "}", "not compared"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var o map[string]any
+			if err := yaml.Unmarshal([]byte(c.object), &o); err != nil {
+				t.Fatal(err)
+			}
+			err := compared(&unstructured.Unstructured{Object: o})
+			if c.reason == "" && err != nil || c.reason != "" && (err == nil || !strings.Contains(err.Error(), c.reason)) {
+				t.Errorf("error is %v, want %q", err, c.reason)
+			}
+		})
+	}
+}
+
+func TestSubscribeArgoCDWaits(t *testing.T) {
+	api, client := newFakeAPI(t)
+	if err := testArgoCD(t).install(t.Context(), client); err != nil {
+		t.Fatal(err)
+	}
+	err := SubscribeArgoCD(t.Context(), client, largeSubscription, 100*time.Millisecond)
+	if err == nil || !strings.Contains(err.Error(), "Application dev") {
+		t.Fatalf("error is %v", err)
+	}
+	api.onWrite = func(path string, o map[string]any) {
+		if strings.HasSuffix(path, "/applications/dev") {
+			source := o["spec"].(map[string]any)["source"]
+			o["status"] = map[string]any{"reconciledAt": "now", "sync": map[string]any{"comparedTo": map[string]any{"source": source}}}
+		}
+	}
+	if err := SubscribeArgoCD(t.Context(), client, largeSubscription, 10*time.Second); err != nil {
+		t.Error(err)
+	}
+}

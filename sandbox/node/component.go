@@ -1,0 +1,164 @@
+package node
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/kalypso-dev/kalypso/sandbox/cluster"
+	"github.com/kalypso-dev/kalypso/sandbox/node/simulated"
+	"github.com/kalypso-dev/kalypso/sandbox/supervisor"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// component is the node's outer process, with what must be done around it.
+type component struct {
+	*supervisor.Process
+	node   Node
+	client *cluster.Client // made once; the supervisor calls one method at a time
+	began  time.Time
+}
+
+var _ supervisor.Component = (*component)(nil)
+
+func newComponent(n Node) *component {
+	c := &component{node: n, Process: &supervisor.Process{
+		Name: n.Name(), Env: n.Env, Dir: n.Dir, Log: n.Log, Registry: n.Registry,
+	}}
+	c.Prepare = c.prepare
+	c.Check = c.check
+	return c
+}
+
+// prepare removes what an earlier run left, and writes the node's folder.
+func (c *component) prepare(ctx context.Context) error {
+	if err := Supported(c.node.Dir); err != nil {
+		return &supervisor.PermanentError{Err: err}
+	}
+	if err := Clean(ctx, c.node.Dir); err != nil {
+		return err
+	}
+	if err := c.tell(ctx); err != nil {
+		return err
+	}
+	c.began = time.Now().Truncate(time.Second)
+	c.Path = filepath.Join(c.node.Programs(), "init")
+	c.Argv = []string{"init", "run", c.node.file("spec.json")}
+	return c.node.write()
+}
+
+// write makes the node's folder. What pods and images hold lies in its var,
+// and stays.
+func (n Node) write() error {
+	for _, d := range []string{"root", "logs", "pki", "var/lib", "var/log", "var/tmp"} {
+		if err := os.MkdirAll(n.file(d), 0o755); err != nil {
+			return err
+		}
+	}
+	if err := os.Chmod(n.Dir, 0o700); err != nil {
+		return err
+	}
+	if err := os.Symlink("/run", n.file("var", "run")); err != nil && !errors.Is(err, os.ErrExist) {
+		return err
+	}
+	if err := n.writeIdentities(); err != nil {
+		return err
+	}
+	files, err := settings{Node: n, Cgroup: cgroupOf(n.Dir), ProxyMode: proxyMode(), Snapshotter: snapshotter(n.Dir)}.configs()
+	if err != nil {
+		return err
+	}
+	pause, err := os.ReadFile(filepath.Join(n.Programs(), "pause"))
+	if err != nil {
+		return err
+	}
+	if files["pause.tar"], err = Image(pauseImage, "pause", pause); err != nil {
+		return err
+	}
+	if files["spec.json"], err = json.MarshalIndent(n.spec(), "", "  "); err != nil {
+		return err
+	}
+	for name, content := range files {
+		if err := os.MkdirAll(filepath.Dir(n.file(name)), 0o755); err != nil {
+			return err
+		}
+		if err := os.WriteFile(n.file(name), content, 0o600); err != nil {
+			return err
+		}
+	}
+	// a socket of an earlier run would be taken for this one's
+	for _, socket := range []string{n.containerd(), n.egress(), n.ingress()} {
+		if err := os.Remove(socket); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return err
+		}
+	}
+	return nil
+}
+
+var nodes = schema.GroupVersionKind{Version: "v1", Kind: "Node"}
+
+// check waits for the node, then for its DNS.
+func (c *component) check(ctx context.Context) error {
+	resource, err := c.client.Resource(nodes, "")
+	if err != nil {
+		return err
+	}
+	o, err := resource.Get(ctx, c.node.Cluster, metav1.GetOptions{})
+	if err != nil {
+		return err
+	}
+	if err := cluster.Condition(o, "Ready"); err != nil {
+		return err
+	}
+	if last := heartbeat(o); last.Before(c.began) {
+		return fmt.Errorf("the node's state is of an earlier run, of %s", last.Format(time.TimeOnly))
+	}
+	return c.node.checkDNS(ctx)
+}
+
+// heartbeat is when a kubelet last said how its node is.
+func heartbeat(o *unstructured.Unstructured) time.Time {
+	conditions, _, _ := unstructured.NestedSlice(o.Object, "status", "conditions")
+	for _, c := range conditions {
+		if m, ok := c.(map[string]any); ok && m["type"] == "Ready" {
+			at, _ := m["lastHeartbeatTime"].(string)
+			last, _ := time.Parse(time.RFC3339, at)
+			return last
+		}
+	}
+	return time.Time{}
+}
+
+// tell makes the cluster know the node's addresses before its programs look
+// for them.
+func (c *component) tell(ctx context.Context) error {
+	if c.client == nil {
+		client, err := cluster.NewClient(c.node.Kubeconfig, "")
+		if err != nil {
+			return err
+		}
+		c.client = client
+	}
+	if err := simulated.Forget(ctx, c.client, c.node.Cluster); err != nil {
+		return fmt.Errorf("forget the simulated node: %w", err)
+	}
+	if err := c.client.Apply(ctx, c.node.manifests()); err != nil {
+		return fmt.Errorf("tell the cluster of its node: %w", err)
+	}
+	return nil
+}
+
+// Stop ends the node and everything of it.
+func (c *component) Stop(ctx context.Context) error {
+	err := c.Process.Stop(ctx)
+	if c.Process.PID() == 0 {
+		return err // never started: what an earlier run left is for Init
+	}
+	return errors.Join(err, Clean(ctx, c.node.Dir))
+}

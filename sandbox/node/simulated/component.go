@@ -1,0 +1,116 @@
+package simulated
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/kalypso-dev/kalypso/sandbox/cluster"
+	"github.com/kalypso-dev/kalypso/sandbox/supervisor"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// component is the program kwok, with what must be done around it.
+type component struct {
+	*supervisor.Process
+	node   Node
+	client *cluster.Client // made once; the supervisor calls one method at a time
+	began  time.Time
+}
+
+var _ supervisor.Component = (*component)(nil)
+
+func newComponent(n Node) *component {
+	c := &component{node: n, Process: &supervisor.Process{
+		Name: n.Name(), Env: n.Env, Dir: n.Dir, Log: n.Log, Registry: n.Registry,
+	}}
+	c.Prepare = c.prepare
+	c.Check = c.check
+	return c
+}
+
+func (c *component) prepare(ctx context.Context) error {
+	if c.client == nil {
+		client, err := cluster.NewClient(c.node.Kubeconfig, "")
+		if err != nil {
+			return err
+		}
+		c.client = client
+	}
+	object, err := c.node.object()
+	if err != nil {
+		return err
+	}
+	if err := c.client.Apply(ctx, object); err != nil {
+		return fmt.Errorf("tell the cluster of its simulated node: %w", err)
+	}
+	if err := c.endLease(ctx); err != nil {
+		return err
+	}
+	if err := os.MkdirAll(c.node.Dir, 0o700); err != nil {
+		return err
+	}
+	c.began = time.Now()
+	c.Path = c.node.Program()
+	c.Argv = []string{"kwok",
+		"--node=" + c.node.Cluster,
+		"--kubeconfig=" + c.node.Kubeconfig,
+		"--address=" + address,
+		"--pods=" + podNetwork,
+		"--egress=" + door,
+	}
+	return nil
+}
+
+// check waits for the node, and for a sign of life of this start: the object
+// may be as an earlier run left it.
+func (c *component) check(ctx context.Context) error {
+	o, err := c.get(ctx, nodes, "")
+	if err != nil {
+		return err
+	}
+	if err := cluster.Condition(o, "Ready"); err != nil {
+		return err
+	}
+	lease, err := c.get(ctx, leases, leaseNamespace)
+	if err != nil {
+		return err
+	}
+	if at := renewed(lease); at.Before(c.began) {
+		return fmt.Errorf("the node's lease is of an earlier run, of %s", at.Format(time.TimeOnly))
+	}
+	return nil
+}
+
+// endLease removes the lease of an earlier run. Kwok makes a new one at once; one
+// that is there it would renew only when a quarter of its time is over.
+func (c *component) endLease(ctx context.Context) error {
+	resource, err := c.client.Resource(leases, leaseNamespace)
+	if err != nil {
+		return err
+	}
+	err = resource.Delete(ctx, c.node.Cluster, metav1.DeleteOptions{})
+	if err != nil && !apierrors.IsNotFound(err) {
+		return fmt.Errorf("remove the lease of node %s: %w", c.node.Cluster, err)
+	}
+	return nil
+}
+
+func (c *component) get(ctx context.Context, kind schema.GroupVersionKind, namespace string) (*unstructured.Unstructured, error) {
+	resource, err := c.client.Resource(kind, namespace)
+	if err != nil {
+		return nil, err
+	}
+	return resource.Get(ctx, c.node.Cluster, metav1.GetOptions{})
+}
+
+// renewed is when a lease was renewed the last time.
+func renewed(lease *unstructured.Unstructured) time.Time {
+	at, _, _ := unstructured.NestedString(lease.Object, "spec", "renewTime")
+	t, _ := time.Parse(time.RFC3339, at) // no time is long ago
+	return t
+}

@@ -1,0 +1,99 @@
+// Package simulated gives an embedded cluster a node that only looks like one,
+// for machines that cannot have the real one of package node.
+//
+// The component kwok plays it. Pods bound to it are said to run and those of a
+// Job to succeed, so Deployments become available and what waits for them goes
+// on; nothing is started, no image is pulled, and a program that would crash
+// runs well here. The node says so wherever one looks: its role in `kubectl get
+// nodes`, a label and an annotation, the reason of its condition Ready, an
+// event at each pod, and the error of `kubectl logs`, `exec` and
+// `port-forward`.
+//
+// That error comes through the API server's egress selector: see
+// [Node.EgressConfig].
+package simulated
+
+import (
+	"fmt"
+	"path/filepath"
+	"time"
+
+	"github.com/kalypso-dev/kalypso/sandbox/supervisor"
+)
+
+const (
+	// Mark is the label and the annotation of a simulated node, with the value
+	// "true".
+	Mark = "kalypso.dev/simulated"
+	// because is the annotation with the reason.
+	because = "kalypso.dev/simulated-because"
+
+	// address and podNetwork are the real node's, so that what a learner sees
+	// is the same. Nobody has them.
+	address    = "10.245.250.1"
+	podNetwork = "10.245.0.1/24" // the first address, and its network
+
+	readyDeadline = 60 * time.Second
+)
+
+// Node is the simulated node of one embedded cluster.
+type Node struct {
+	// Cluster is the cluster's name, and the node's.
+	Cluster string
+	// Dir is the node's folder; it is made.
+	Dir string
+	// Clusters is the working folder of the control planes.
+	Clusters string
+	// Kubeconfig is the administrator's.
+	Kubeconfig string
+	// Program is the path of the program kwok, asked when it has been staged.
+	Program func() string
+	// Why is why there can be no real node; the node carries it.
+	Why string
+	// Registry, Env and Log are as in supervisor.Process.
+	Registry string
+	Env      []string
+	Log      string
+}
+
+// Name is the name of the node's unit, the same as a real node's.
+func (n Node) Name() string { return "node-" + n.Cluster }
+
+// Title is what people read about the unit.
+func (n Node) Title() string {
+	return fmt.Sprintf("simulated node of cluster %s: pods do not really run", n.Cluster)
+}
+
+// Unit is the node as a part of the sandbox. It is ready when the cluster says
+// that the node is.
+func (n Node) Unit(needs ...string) supervisor.Unit {
+	return supervisor.Unit{
+		Name: n.Name(), Title: n.Title(), Needs: needs,
+		Component: newComponent(n), Deadline: readyDeadline, Log: n.Log,
+	}
+}
+
+// door is the name of the socket in the node's folder, where the program runs:
+// its whole path may be longer than the path of a socket can be.
+const door = "egress"
+
+// EgressConfig is the file for the API server's --egress-selector-config-file,
+// and its content: what the API server dials in the cluster it is refused, with
+// the reason. Without it those calls would leave the machine, to whoever has
+// these addresses there. The path in it is relative to the working folder of
+// the control planes, for the same reason as the door's.
+func (n Node) EgressConfig() (file string, content []byte) {
+	path := filepath.Join(n.Dir, door)
+	if relative, err := filepath.Rel(n.Clusters, path); err == nil {
+		path = relative
+	}
+	return filepath.Join(n.Dir, "egress.yaml"), fmt.Appendf(nil, `apiVersion: apiserver.k8s.io/v1beta1
+kind: EgressSelectorConfiguration
+egressSelections:
+- name: cluster
+  connection:
+    proxyProtocol: HTTPConnect
+    transport:
+      uds: {udsName: %q}
+`, path)
+}

@@ -1,0 +1,90 @@
+package supervisor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"syscall"
+	"time"
+
+	"github.com/kalypso-dev/kalypso/sandbox/wait"
+)
+
+// freezeLimit is how long processes may take to stand still: what waits for a
+// disk stops only when the disk has answered.
+const freezeLimit = 3 * time.Second
+
+// Freeze makes processes stand still, with all that they have started, and
+// returns when none of them runs any more. What they have on disk is then what
+// a kill at this moment would leave.
+//
+// The caller must call thaw, and soon: their clients wait. It may be called
+// more than once. Children of this process that are frozen when it is killed
+// die with it as they always do, and so do those of theirs that lead a group
+// of their own: the system hangs up on stopped groups that nobody is left to
+// wake. A process that has cut itself off from its parents is not found.
+func Freeze(ctx context.Context, pids []int) (thaw func(), err error) {
+	var frozen []int
+	thaw = func() {
+		// children first, so that no parent is told of a child's standing still
+		for _, pid := range slices.Backward(frozen) {
+			_ = syscall.Kill(pid, syscall.SIGCONT)
+		}
+	}
+	next := slices.Clone(pids)
+	for len(next) > 0 {
+		for _, pid := range next {
+			err := syscall.Kill(pid, syscall.SIGSTOP)
+			if errors.Is(err, syscall.ESRCH) {
+				continue
+			}
+			if err != nil {
+				thaw()
+				return nil, fmt.Errorf("freeze process %d: %w", pid, err)
+			}
+			frozen = append(frozen, pid)
+		}
+		err := wait.For(ctx, "stillness of all processes", freezeLimit, func(context.Context) error { return allStill(frozen) })
+		if err != nil {
+			thaw()
+			return nil, err
+		}
+		// who stands still starts nobody: after a look that finds nobody new
+		// there is nobody new
+		if next, err = offspring(frozen); err != nil {
+			thaw()
+			return nil, err
+		}
+	}
+	return thaw, nil
+}
+
+// allStill returns an error that names a process that runs.
+func allStill(pids []int) error {
+	for _, pid := range pids {
+		still, err := isStill(pid)
+		if err != nil {
+			return err
+		}
+		if !still {
+			return fmt.Errorf("process %d still runs", pid)
+		}
+	}
+	return nil
+}
+
+// offspring are the children of processes that are not among these.
+func offspring(of []int) ([]int, error) {
+	parents, err := parentsOfAll()
+	if err != nil {
+		return nil, err
+	}
+	var all []int
+	for pid, parent := range parents {
+		if slices.Contains(of, parent) && !slices.Contains(of, pid) {
+			all = append(all, pid)
+		}
+	}
+	return all, nil
+}
