@@ -13,8 +13,16 @@ import (
 
 const browserLimit = 90 * time.Second
 
-// browse looks at the scheduler's pull request in a real browser.
-func browse(t *testing.T, m *machine) {
+// browser is what it takes to look at pages as a person does.
+type browser struct {
+	node, chromium string
+	dir            string // with playwright-core
+	screenshots    string
+}
+
+// newBrowser skips the test where there is no browser, unless one is required.
+func newBrowser(t *testing.T, m *machine) browser {
+	t.Helper()
 	lacks := func(format string, args ...any) {
 		t.Helper()
 		if os.Getenv("KALYPSO_REQUIRE_BROWSER") != "" {
@@ -22,53 +30,63 @@ func browse(t *testing.T, m *machine) {
 		}
 		t.Skipf(format, args...)
 	}
-	chromium := ""
+	b := browser{dir: filepath.Join(m.dir, "browser"), screenshots: os.Getenv("KALYPSO_SCREENSHOTS")}
 	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
 		if path, err := exec.LookPath(name); err == nil {
-			chromium = path
+			b.chromium = path
 			break
 		}
 	}
-	if chromium == "" {
+	if b.chromium == "" {
 		lacks("there is no chromium on this machine")
 	}
-	node, err := exec.LookPath("node")
-	if err != nil {
+	var err error
+	if b.node, err = exec.LookPath("node"); err != nil {
 		lacks("there is no node on this machine")
 	}
-	pulls := m.pulls("kalypso-platform-gitops")
-	if len(pulls) == 0 {
-		t.Fatal("there is no pull request to look at")
+	if b.screenshots == "" {
+		b.screenshots = filepath.Join(b.dir, "screenshots")
 	}
-	dir := filepath.Join(m.dir, "browser")
-	if err := os.CopyFS(dir, os.DirFS("browser")); err != nil {
+	if err := os.CopyFS(b.dir, os.DirFS("browser")); err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), browserLimit)
-	defer cancel()
-	if _, err := os.Stat(filepath.Join(dir, "node_modules")); err != nil {
+	if _, err := os.Stat(filepath.Join(b.dir, "node_modules")); err != nil {
+		ctx, cancel := context.WithTimeout(t.Context(), browserLimit)
+		defer cancel()
 		install := exec.CommandContext(ctx, "npm", "ci", "--no-audit", "--no-fund", "--ignore-scripts")
-		install.Dir = dir
+		install.Dir = b.dir
 		if out, err := install.CombinedOutput(); err != nil {
 			lacks("playwright-core cannot be installed: %v\n%s", err, out)
 		}
 	}
-	screenshots := os.Getenv("KALYPSO_SCREENSHOTS")
-	if screenshots == "" {
-		screenshots = filepath.Join(dir, "screenshots")
-	}
-	c := m.credentials()
-	cmd := exec.CommandContext(ctx, node, "check.mjs")
-	cmd.Dir = dir
-	cmd.Env = append(os.Environ(),
-		"CHROMIUM="+chromium, "SCREENSHOTS="+screenshots,
-		"FORGE_URL="+c.URL, "FORGE_USER="+c.User, "FORGE_PASSWORD="+c.Password,
-		"PULL_URL="+pulls[0].URL, "PULL_TITLE="+pulls[0].Title,
-	)
+	return b
+}
+
+// check runs a script that looks at pages.
+func (b browser) check(t *testing.T, script string, env ...string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), browserLimit)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, b.node, script)
+	cmd.Env = append(os.Environ(), "CHROMIUM="+b.chromium, "SCREENSHOTS="+b.screenshots, "MODULES="+b.dir)
+	cmd.Env = append(cmd.Env, env...)
 	cmd.WaitDelay = time.Second
 	out, err := cmd.CombinedOutput()
 	t.Logf("%s", out)
 	if err != nil {
 		t.Error(err)
 	}
+}
+
+// browse looks at the scheduler's pull request.
+func browse(t *testing.T, m *machine) {
+	b := newBrowser(t, m)
+	pulls := m.pulls("kalypso-platform-gitops")
+	if len(pulls) == 0 {
+		t.Fatal("there is no pull request to look at")
+	}
+	c := m.credentials()
+	b.check(t, filepath.Join(b.dir, "check.mjs"),
+		"FORGE_URL="+c.URL, "FORGE_USER="+c.User, "FORGE_PASSWORD="+c.Password,
+		"PULL_URL="+pulls[0].URL, "PULL_TITLE="+pulls[0].Title)
 }

@@ -21,7 +21,7 @@ import (
 )
 
 const (
-	chaosRounds  = 12
+	chaosRounds  = 8
 	chaosSeed    = 20250301
 	longestMercy = 2 * time.Second // between the push and the kill
 	chaosLimit   = 60 * time.Second

@@ -20,8 +20,8 @@ import (
 // Whatever it was doing, the next up makes the whole sandbox. KALYPSO_KILLS is
 // the number of moments, for a long search.
 func TestKilledWhileComingUp(t *testing.T) {
-	const first, last = 100 * time.Millisecond, 7 * time.Second
-	moments := 6
+	const first, last = 100 * time.Millisecond, 14 * time.Second
+	moments := 4
 	if kills := os.Getenv("KALYPSO_KILLS"); kills != "" {
 		var err error
 		if moments, err = strconv.Atoi(kills); err != nil {

@@ -36,6 +36,9 @@ const (
 
 const (
 	callLimit = 5 * time.Second
+	// repairLimit is how long the daemon may look at its components, within a
+	// call.
+	repairLimit = 4 * time.Second
 	// takeLimit is how long a component may be busy before it takes the request
 	// to restart it.
 	takeLimit = 30 * time.Second
@@ -67,8 +70,10 @@ func (c *control) handler() http.Handler {
 	})
 	mux.HandleFunc("GET "+pathEvents, c.events)
 	mux.HandleFunc("POST "+pathRepair, func(w http.ResponseWriter, r *http.Request) {
+		ctx, cancel := context.WithTimeout(r.Context(), repairLimit)
+		defer cancel()
 		s, _ := c.runs.current()
-		s.Repair()
+		s.Repair(ctx)
 		w.WriteHeader(http.StatusAccepted)
 	})
 	mux.HandleFunc("POST "+pathRestart, func(w http.ResponseWriter, r *http.Request) {

@@ -156,7 +156,9 @@ func (w *world) unpack(name string, needs ...string) supervisor.Unit {
 		Name: "unpack-" + name, Title: "unpack or check the packed programs", Needs: needs, Deadline: stageDeadline,
 		Component: supervisor.Task{Run: func(ctx context.Context) error {
 			err := components.Stage(ctx, w.home.Components(), name)
-			debug.FreeOSMemory() // unpacking takes more than the daemon ever needs again
+			// unpacking takes more than the daemon ever needs again
+			debug.FreeOSMemory()
+			components.Release()
 			if err != nil && ctx.Err() == nil {
 				return &supervisor.PermanentError{Err: err}
 			}

@@ -123,7 +123,7 @@ func TestNothingButStartBringsAHeldUnitBack(t *testing.T) {
 		}
 		w.forget()
 		close(w.plane.exited) // as of a process: it has ended
-		s.Repair()
+		s.Repair(t.Context())
 		if err := s.Restart(soon(t), "plane"); err == nil || err.Error() != "plane belongs to large, which is away: stopped by hand" {
 			t.Error(err)
 		}
@@ -199,7 +199,7 @@ func TestStopInEveryState(t *testing.T) {
 				if got := s.Status()[1].State; got != c.state {
 					t.Fatalf("begins %s, want %s", got, c.state)
 				}
-				s.Repair() // asked for just before
+				s.Repair(t.Context()) // asked for just before
 				if err := s.Stop(soon(t), "large", "on purpose"); err != nil {
 					t.Fatal(err)
 				}

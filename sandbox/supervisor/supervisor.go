@@ -18,8 +18,12 @@ const (
 	longestPause  = 5 * time.Second
 	logTailLines  = 12
 	stopLimit     = 20 * time.Second
+	lookLimit     = 3 * time.Second
 	subscriberCap = 256
 )
+
+// errEnded is why a unit that was ready is started again.
+var errEnded = errors.New("ended by itself")
 
 // Supervisor runs units. The zero value is of no use; call New.
 type Supervisor struct {
@@ -40,6 +44,7 @@ type unit struct {
 	group   *group             // nil for one that goes with nobody
 	repair  chan struct{}      // a request to leave Failed
 	restart chan chan struct{} // see Restart; taken by the unit's own goroutine
+	look    chan chan struct{} // see Repair; closed when the unit has been looked at
 
 	// guarded by Supervisor.mu
 	status Status
@@ -56,7 +61,7 @@ func New(log *slog.Logger, units ...Unit) (*Supervisor, error) {
 	byName := map[string]*unit{}
 	for _, u := range units {
 		// needs must stand before: that is the order of starting, and rules out cycles
-		n := &unit{Unit: u, repair: make(chan struct{}, 1), restart: make(chan chan struct{}), ready: make(chan struct{})}
+		n := &unit{Unit: u, repair: make(chan struct{}, 1), restart: make(chan chan struct{}), look: make(chan chan struct{}), ready: make(chan struct{})}
 		n.status = Status{Name: u.Name, Title: u.Title, Group: u.Group, State: Waiting, Since: time.Now(), Log: u.Log}
 		for _, need := range u.Needs {
 			d, ok := byName[need]
@@ -175,23 +180,7 @@ func (s *Supervisor) keepHere(ctx context.Context, u *unit) {
 			return
 		}
 		if err == nil {
-			var back <-chan struct{} // never, where nothing is missed
-			if len(missed) > 0 {
-				back = s.readyOf(missed[0])
-			}
-			select {
-			case <-ctx.Done():
-				return
-			case <-u.Component.Exited(): // never, where that is nil
-				err = errors.New("ended by itself")
-			case taken := <-u.restart:
-				s.takeRestart(u, taken)
-				err = errRestart
-			case <-back:
-				s.log.Info("done again with what was missed", "component", u.Name, "missed", missed[0].Name)
-				s.set(u, func(st *Status) { st.State, st.PID = Stopping, 0 })
-				missed, err = missed[1:], errRestart
-			}
+			missed, err = s.stay(ctx, u, missed)
 		}
 		if errors.Is(err, errRestart) {
 			err = s.endForRestart(ctx, u)
@@ -200,6 +189,61 @@ func (s *Supervisor) keepHere(ctx context.Context, u *unit) {
 			return
 		}
 	}
+}
+
+// stay keeps a unit that is ready until something must be done about it. It
+// returns what the unit still has missed.
+func (s *Supervisor) stay(ctx context.Context, u *unit, missed []*unit) ([]*unit, error) {
+	var back <-chan struct{} // never, where nothing is missed
+	if len(missed) > 0 {
+		back = s.readyOf(missed[0])
+	}
+	for {
+		select {
+		case <-ctx.Done():
+			return missed, nil
+		case <-u.Component.Exited(): // never, where that is nil
+			return missed, errEnded
+		case taken := <-u.restart:
+			s.takeRestart(u, taken)
+			return missed, errRestart
+		case <-back:
+			s.log.Info("done again with what was missed", "component", u.Name, "missed", missed[0].Name)
+			s.set(u, func(st *Status) { st.State, st.PID = Stopping, 0 })
+			return missed[1:], errRestart
+		case looked := <-u.look:
+			if err := s.lookAgain(ctx, u, looked); err != nil {
+				return missed, err
+			}
+		}
+	}
+}
+
+// lookAgain looks whether a unit is as ready as it is said to be, and says what
+// it has seen before it closes looked. One that is not has the time of a start
+// to become so.
+func (s *Supervisor) lookAgain(ctx context.Context, u *unit, looked chan struct{}) error {
+	began := time.Now()
+	short, cancel := context.WithTimeout(ctx, lookLimit)
+	last := u.Component.Ready(short)
+	cancel()
+	if last == nil {
+		select {
+		case <-u.Component.Exited():
+			last = errEnded
+		default:
+			close(looked)
+			return nil
+		}
+	}
+	s.set(u, func(st *Status) { st.State, st.Reason = Starting, last.Error() })
+	close(looked)
+	if errors.Is(last, errEnded) {
+		return last
+	}
+	ctx, cancel = context.WithTimeout(ctx, u.Deadline)
+	defer cancel()
+	return s.awaitReady(ctx, u, began)
 }
 
 // awaitNeeds waits until all that the unit needs has been ready once. What is
@@ -238,6 +282,11 @@ func (s *Supervisor) bringUp(ctx context.Context, u *unit) error {
 	}
 	u.started = true
 	s.set(u, func(st *Status) { st.PID = pidOf(u.Component) })
+	return s.awaitReady(ctx, u, began)
+}
+
+// awaitReady waits until a unit that runs is ready, for as long as ctx lasts.
+func (s *Supervisor) awaitReady(ctx context.Context, u *unit, began time.Time) error {
 	exited := u.Component.Exited()
 	tick := time.NewTicker(readyPoll)
 	defer tick.Stop()
@@ -318,15 +367,39 @@ func (s *Supervisor) afterFailure(ctx context.Context, u *unit, cause error) boo
 	}
 }
 
-// Repair starts every failed unit again, but none that is held.
-func (s *Supervisor) Repair() {
+// Repair starts every failed unit again, but none that is held, and looks
+// again at those that are said to be ready: one may have died so lately that
+// nobody has noticed. It returns when all have been looked at, or ctx ends.
+func (s *Supervisor) Repair(ctx context.Context) {
+	var looks sync.WaitGroup
 	for _, u := range s.units {
-		if st := s.statusOf(u); !st.Held && (st.State == Failed || st.State == Restarting) {
+		st := s.statusOf(u)
+		switch {
+		case st.Held:
+		case st.State == Failed || st.State == Restarting:
 			select {
 			case u.repair <- struct{}{}:
 			default:
 			}
+		case st.State == Ready:
+			looks.Go(func() { s.askToLook(ctx, u) })
 		}
+	}
+	looks.Wait()
+}
+
+func (s *Supervisor) askToLook(ctx context.Context, u *unit) {
+	looked := make(chan struct{})
+	select {
+	case u.look <- looked:
+	case <-s.ending:
+		return
+	case <-ctx.Done():
+		return
+	}
+	select {
+	case <-looked:
+	case <-ctx.Done():
 	}
 }
 

@@ -180,10 +180,53 @@ func TestCrashRestartsAndFiveCrashesFail(t *testing.T) {
 		if got := states(s); got != "p=failed" {
 			t.Fatalf("after %d crashes: %s", crashLimit, got)
 		}
-		s.Repair()
+		s.Repair(t.Context())
 		synctest.Wait()
 		if got := states(s); got != "p=ready" {
 			t.Errorf("after repair: %s", got)
+		}
+	})
+}
+
+// TestRepairLooksAgain does not believe what was said before: a process may be
+// gone for a moment before anybody is told, or listen no more.
+func TestRepairLooksAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var journal []string
+		var refused error
+		p := &part{journal: &journal, name: "p", ready: func() error { return refused }}
+		s, end := running(t, unitOf(p))
+		defer end()
+		synctest.Wait()
+		s.Repair(t.Context())
+		if got := states(s); got != "p=ready" {
+			t.Errorf("all is well: %s", got)
+		}
+		refused = errors.New("connection refused")
+		s.Repair(t.Context())
+		if got, st := states(s), s.Status()[0]; got != "p=starting" || st.Reason != "connection refused" {
+			t.Errorf("nobody listens: %s, %q", got, st.Reason)
+		}
+		refused = nil
+		time.Sleep(time.Second)
+		if got, want := fmt.Sprint(states(s), journal), "p=ready[init p start p]"; got != want {
+			t.Errorf("it listens again: %s, want %s", got, want)
+		}
+		refused = errors.New("connection refused")
+		s.Repair(t.Context())
+		close(p.exited)
+		refused = nil
+		time.Sleep(time.Second)
+		if got, want := fmt.Sprint(states(s), journal), "p=ready[init p start p stop p init p start p]"; got != want {
+			t.Errorf("it had died: %s, want %s", got, want)
+		}
+		refused = errors.New("connection refused")
+		s.Repair(t.Context())
+		time.Sleep(11 * time.Second) // the unit's deadline
+		refused = nil
+		time.Sleep(time.Minute)
+		if got := len(journal); states(s) != "p=ready" || got != 8 {
+			t.Errorf("it hung: %s %v", states(s), journal)
 		}
 	})
 }
@@ -220,7 +263,7 @@ func TestPermanentErrorFailsAtOnceAndRepairTriesAgain(t *testing.T) {
 		if got := s.Status()[0].Reason; got != "port 3 is taken" {
 			t.Errorf("reason %q", got)
 		}
-		s.Repair()
+		s.Repair(t.Context())
 		synctest.Wait()
 		if got, want := states(s), "p=ready next=ready"; got != want {
 			t.Errorf("after repair: states %q, want %q", got, want)
@@ -243,7 +286,7 @@ func TestTaskRunsAgainAfterError(t *testing.T) {
 		if got := states(s); got != "task=ready" || runs != 3 {
 			t.Errorf("%s after %d runs", got, runs)
 		}
-		s.Repair()
+		s.Repair(t.Context())
 		synctest.Wait()
 		if runs != 3 {
 			t.Error("repair ran a task again that was done")

@@ -1,0 +1,6 @@
+//go:build !linux
+
+package components
+
+// Release does nothing here.
+func Release() {}
