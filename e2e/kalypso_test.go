@@ -9,11 +9,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -55,6 +57,20 @@ type machine struct {
 	known  *sandbox.Credentials
 	// tutorial is whose workshop up brings, "" for what it does when not told
 	tutorial string
+	// user is who runs kalypso, nil for whoever runs the test
+	user *syscall.Credential
+}
+
+// become makes another user the machine's only one.
+func (m *machine) become(id uint32) {
+	m.t.Helper()
+	m.user = &syscall.Credential{Uid: id, Gid: id}
+	err := filepath.WalkDir(m.dir, func(path string, _ fs.DirEntry, err error) error {
+		return errors.Join(err, os.Lchown(path, int(id), int(id)))
+	})
+	if err != nil {
+		m.t.Fatal(err)
+	}
 }
 
 // newMachine removes the sandbox when the test ends.
@@ -152,6 +168,9 @@ func (m *machine) command(ctx context.Context, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, m.binary, args...)
 	cmd.Env = m.env
 	cmd.Dir = filepath.Join(m.dir, "person")
+	if m.user != nil {
+		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: m.user}
+	}
 	cmd.WaitDelay = time.Second
 	return cmd
 }
