@@ -19,6 +19,7 @@ import (
 // it runs, and when it is down.
 func TestDoctor(t *testing.T) {
 	m := newMachine(t)
+	m.tutorial = "basic-inference"
 	for _, part := range []struct {
 		name string
 		run  func(*testing.T, *machine)
