@@ -30,6 +30,7 @@ const (
 	answerLimit = 15 * time.Second
 	downLimit   = 45 * time.Second
 	killLimit   = 15 * time.Second
+	glanceLimit = time.Second
 )
 
 // Options of Up.
@@ -255,6 +256,11 @@ func stopDaemon(ctx context.Context, h Home, progress func([]supervisor.Status))
 	}
 	if err == nil || ctx.Err() != nil {
 		return true, err
+	}
+	// Whoever only looks whether a daemon runs holds its lock for a moment, too,
+	// and then the ID in the file is of a process that is gone, or a stranger's.
+	if wait.For(ctx, "the daemon's lock", glanceLimit, h.unlocked) == nil {
+		return true, h.endOrphans()
 	}
 	if err := h.killDaemon(); err != nil {
 		return true, err

@@ -39,7 +39,7 @@ cgroup /sys/fs/cgroup/memory cgroup rw,memory 0 0
 cgroup2 /sys/fs/cgroup/unified cgroup2 rw 0 0
 cgroup2 /mnt/elsewhere cgroup2 rw 0 0
 tmpfs /home/a/.kalypso/clusters/drone/node/root tmpfs rw 0 0
-tmpfs /home/a/.kalypso/clusters/drone/node/root/run tmpfs rw 0 0
+tmpfs /home/a/.kalypso/clusters/drone/node/root/var tmpfs rw 0 0
 overlay /home/a/.kalypso/clusters/drone/node/var/with\040blank overlay rw 0 0
 overlay /home/a/.kalypso/clusters/drone/node2/root overlay rw 0 0
 overlay /var/lib/docker/overlay2/x/merged overlay rw 0 0
@@ -49,7 +49,7 @@ short
 	below := mountsBelow(mounts, "/home/a/.kalypso/clusters/drone/node")
 	want := []string{
 		"/home/a/.kalypso/clusters/drone/node/var/with blank",
-		"/home/a/.kalypso/clusters/drone/node/root/run",
+		"/home/a/.kalypso/clusters/drone/node/root/var",
 		"/home/a/.kalypso/clusters/drone/node/root",
 	}
 	if d := cmp.Diff(want, below); d != "" {

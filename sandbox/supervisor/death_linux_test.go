@@ -14,13 +14,13 @@ import (
 func TestMain(m *testing.M) {
 	if dir := os.Getenv("KALYPSO_TEST_SUPERVISE"); dir != "" {
 		p := &Process{Name: "p", Path: "/bin/sleep", Argv: []string{"sleep", "100"}, Dir: dir, Log: dir + "/log", Registry: dir}
-		if err := p.Start(context.Background()); err != nil {
-			panic(err)
+		err := p.Start(context.Background())
+		if err == nil && os.Getenv("KALYPSO_TEST_FREEZE") != "" {
+			_, err = Freeze(context.Background(), []int{p.PID()})
 		}
-		if os.Getenv("KALYPSO_TEST_FREEZE") != "" {
-			if _, err := Freeze(context.Background(), []int{p.PID()}); err != nil {
-				panic(err)
-			}
+		if err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
 		}
 		fmt.Println(p.PID())
 		<-p.Exited()

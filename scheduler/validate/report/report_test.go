@@ -75,17 +75,17 @@ func TestTextWithALook(t *testing.T) {
 			Assignments: []validate.Assignment{{Environment: "dev", ClusterType: "c", Target: "t"}}},
 	}}
 	got := report.Text(r, report.Look{
-		Path:  func(p model.Position) string { return "/work/" + p.File },
+		Path:  func(p model.Position) string { return "clone/" + p.File },
 		Paint: func(s model.Severity, text string) string { return strings.ToUpper(text) + string(s[0]) },
 		Faint: func(text string) string { return "(" + text + ")" },
 	})
 	want := `(# r@dev)
 
-/work/f.yaml:3: WARNING:w first ([a])
+clone/f.yaml:3: WARNING:w first ([a])
     second
     hint
 
-/work/g.yaml: NOTE:n third ([b])
+clone/g.yaml: NOTE:n third ([b])
     (concerns c/t)
 `
 	if diff := cmp.Diff(want, string(got)); diff != "" {

@@ -97,12 +97,11 @@ func (all hierarchies) remove(group string) {
 			_ = os.WriteFile(filepath.Join(h.root, "cgroup.procs"), []byte("0"), 0o644)
 		}
 		top := filepath.Join(h.root, group)
-		for range 40 {
+		for deadline := time.Now().Add(groupLimit); ; time.Sleep(filePoll) {
 			removeGroups(top)
-			if _, err := os.Stat(top); errors.Is(err, fs.ErrNotExist) {
+			if _, err := os.Stat(top); errors.Is(err, fs.ErrNotExist) || time.Now().After(deadline) {
 				break
 			}
-			time.Sleep(25 * time.Millisecond)
 		}
 		// the sandbox's own group, when this was its last node
 		_ = syscall.Rmdir(filepath.Dir(top))

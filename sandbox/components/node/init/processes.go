@@ -14,6 +14,12 @@ const (
 	// endGrace is how long the programs may take to end; the node ends then.
 	endGrace = 2 * time.Second
 	filePoll = 10 * time.Millisecond
+	// awaitLimit is how long a file may be waited for that a program needs; the
+	// node ends then, and the supervisor starts it again.
+	awaitLimit = 60 * time.Second
+	awaitSaid  = 10 * time.Second
+	// groupLimit is how long ended processes may keep their control group.
+	groupLimit = time.Second
 )
 
 // processes starts programs and, as process 1 has to, takes the exit status of
@@ -75,16 +81,41 @@ var null = sync.OnceValue(func() uintptr {
 // runAll starts the programs in their order and keeps them running.
 func (p *processes) runAll(programs []Program, logs map[string]*os.File, stop <-chan struct{}) {
 	for _, program := range programs {
-		for program.After != "" {
-			if _, err := os.Stat(program.After); err == nil {
-				break
-			}
-			time.Sleep(filePoll)
+		if program.After != "" && !await(program, stop) {
+			return
 		}
 		if program.Once {
 			p.keep(program, logs[program.Name], stop)
 		} else {
 			go p.keep(program, logs[program.Name], stop)
+		}
+	}
+}
+
+// await waits for the file that a program needs first, and says so whenever
+// that takes long: the programs before it are started again until they make
+// it. It returns false when there is nothing to wait for any more.
+func await(program Program, stop <-chan struct{}) bool {
+	tick, said := time.NewTicker(filePoll), time.NewTicker(awaitSaid)
+	defer tick.Stop()
+	defer said.Stop()
+	began := time.Now()
+	for {
+		_, err := os.Stat(program.After)
+		if err == nil {
+			return true
+		}
+		select {
+		case <-stop:
+			return false
+		case <-said.C:
+			waited := time.Since(began)
+			fmt.Fprintf(os.Stderr, "node: %s and what follows it still wait after %s: %v\n", program.Name, waited.Round(time.Second), err)
+			if waited > awaitLimit {
+				fmt.Fprintf(os.Stderr, "node: given up; the logs of the programs before it say more\n")
+				os.Exit(1)
+			}
+		case <-tick.C:
 		}
 	}
 }
