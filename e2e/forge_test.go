@@ -16,6 +16,7 @@ type pull struct {
 	State  string
 	Merged bool
 	URL    string `json:"html_url"`
+	Base   struct{ Ref string }
 }
 
 // pulls are a repository's pull requests, the latest first.

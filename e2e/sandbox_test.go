@@ -7,6 +7,7 @@ import (
 	"encoding/xml"
 	"fmt"
 	"maps"
+	"net/http"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -153,7 +154,7 @@ func runScenarioAgain(t *testing.T, m *machine) {
 // else stops.
 func badInput(t *testing.T, m *machine) {
 	org := m.credentials().OrgURL
-	m.push("kalypso-control-plane", "main", map[string]string{
+	commit := m.push("kalypso-control-plane", "main", map[string]string{
 		"workloads/missing.yaml": `apiVersion: scheduler.kalypso.io/v1alpha1
 kind: WorkloadRegistration
 metadata:
@@ -167,6 +168,18 @@ spec:
 `,
 		"workloads/broken.yaml": "apiVersion: scheduler.kalypso.io/v1alpha1\nkind: [\n",
 	})
+	run := m.waitForRun("kalypso-control-plane", "ci.yaml", func(r workflowRun) error {
+		if r.HeadSHA != commit || r.Conclusion != "failure" {
+			return fmt.Errorf("the last one is of %.7s, %s %s", r.HeadSHA, r.Status, r.Conclusion)
+		}
+		return nil
+	})
+	if log := m.log("kalypso-control-plane", run.ID); !regexp.MustCompile(`workloads/broken\.yaml:\d+`).MatchString(log) {
+		t.Errorf("the check does not name the mistake:\n%s", log)
+	}
+	// somebody promotes it all the same
+	m.forge(http.MethodPost, "repos/kalypso/kalypso-control-plane/actions/workflows/cd.yaml/dispatches",
+		fmt.Sprintf(`{"ref": "main", "inputs": {"environment": "dev", "promoted_commit_id": %q}}`, commit))
 	m.push("kalypso-control-plane", "dev", map[string]string{
 		"cluster-types/odd.yaml": `apiVersion: scheduler.kalypso.io/v1alpha1
 kind: ClusterType

@@ -34,7 +34,7 @@ func TestFindLog(t *testing.T) {
 	}
 	for name, says := range map[string]string{
 		"gite":         `there is no log of "gite", did you mean gitea?`,
-		"nothing":      "Choose one of arc-cluster, daemon, drone, etcd, flux-arc-cluster, gitea, node-arc-cluster, scheduler",
+		"nothing":      "Choose one of arc-cluster, daemon, drone, etcd, flux-arc-cluster, gitea, node-arc-cluster, runner, scheduler",
 		"repositories": "repositories is a task and has no log of its own",
 		"unpack-kube":  "`kalypso logs daemon`",
 		"../sandbox":   `there is no log of "../sandbox"`,

@@ -13,7 +13,7 @@ import (
 // and snapshots hold. Programs, logs, certificates and the nodes' images are
 // not among it, nor is what never changes in a sandbox.
 var worldData = []string{
-	"gitea", "clusters/etcd", "clusters/etcd.answered", "flux", "argocd", "arc", "scheduler", awayFile,
+	"gitea", "clusters/etcd", "clusters/etcd.answered", "flux", "argocd", "arc", "scheduler", "runner", awayFile,
 }
 
 // change is an exchange of data, noted on disk before it begins. Cut off at

@@ -4,25 +4,63 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"path"
 	"path/filepath"
 	"strings"
 
-	"github.com/kalypso-dev/kalypso/sandbox/images"
+	"github.com/kalypso-dev/kalypso/fixtures"
+	"github.com/kalypso-dev/kalypso/scheduler/ci"
 )
 
-// pushImages puts the workshop's images into the forge's registry. One that is
-// there stays as it is.
+// pushImages puts the workshop's images into the forge's registry, as the
+// pipelines of the applications would have made them of what the repositories
+// begin with. One that is there stays as it is.
 func (w *world) pushImages(ctx context.Context) error {
-	login := images.Login{User: w.state.Admin.User, Password: w.state.Admin.Password}
-	_, registry, _ := strings.Cut(w.state.OrgURL(), "://")
+	content, err := fixtures.Load(w.workshop.name, w.state.OrgURL())
+	if err != nil {
+		return err
+	}
+	_, organisation, _ := strings.Cut(w.state.OrgURL(), "://")
+	registry, _, _ := strings.Cut(organisation, "/")
 	for _, i := range w.workshop.images {
-		program, err := os.ReadFile(filepath.Join(w.staged("samples")(), i.program))
-		if err != nil {
-			return err
+		build := ci.Build{
+			Keep:     true,
+			Programs: map[string]string{i.program: filepath.Join(w.staged("samples")(), i.program)},
+			Registry: registry, User: w.state.Admin.User, Token: w.state.Admin.Password,
+			Server: w.state.ForgeURL(),
 		}
-		if _, err := images.Push(ctx, registry+"/"+i.name, login, program); err != nil {
-			return fmt.Errorf("image %s: %w", i.name, err)
+		if err := pushImage(ctx, w.home.Path("tmp"), content, organisation+"/"+i.name, build); err != nil {
+			return err
 		}
 	}
 	return nil
+}
+
+// pushImage makes one image, HOST/ORGANISATION/REPOSITORY/NAME:TAG, of what its
+// repository has on the branch main.
+func pushImage(ctx context.Context, scratch string, content fixtures.Workshop, image string, build ci.Build) error {
+	name, tag := image[:strings.LastIndexByte(image, ':')], image[strings.LastIndexByte(image, ':')+1:]
+	repository := path.Base(path.Dir(name))
+	r, _ := content.Repository(repository)
+	source, ok := r.Branch("main")
+	if !ok {
+		return fmt.Errorf("image %s: workshop %s has no repository %s", image, content.Name, repository)
+	}
+	folder, err := os.MkdirTemp(scratch, "image-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(folder)
+	for file, data := range source.Files {
+		file = filepath.Join(folder, filepath.FromSlash(file))
+		if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+			return err
+		}
+		if err := os.WriteFile(file, data, 0o600); err != nil {
+			return err
+		}
+	}
+	build.Context, build.Name, build.Tag = folder, name, tag
+	_, err = ci.BuildImage(ctx, build)
+	return err
 }

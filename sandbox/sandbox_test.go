@@ -10,7 +10,6 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -286,9 +285,6 @@ func TestWorldFitsTogether(t *testing.T) {
 		if _, ok := content.Repository(w.controlPlane); !ok {
 			t.Errorf("no repository %s", w.controlPlane)
 		}
-		if !slices.Contains(content.Environments, w.promoteTo) {
-			t.Errorf("no environment %s", w.promoteTo)
-		}
 		for _, c := range w.clusters {
 			for _, sub := range c.follows {
 				r, ok := content.Repository(sub.repository)
@@ -317,7 +313,7 @@ func TestSchedulerConfigIsTaken(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if c.Listen != s.address("scheduler") || c.PromoteTo != "dev" || c.ControlPlane.Repo != s.OrgURL()+"/kalypso-control-plane" {
+	if c.Listen != s.address("scheduler") || c.PromoteTo != "" || c.ControlPlane.Repo != s.OrgURL()+"/kalypso-control-plane" {
 		t.Errorf("%+v", c)
 	}
 }

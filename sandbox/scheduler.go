@@ -65,7 +65,6 @@ func (w *world) schedulerConfig() ([]byte, error) {
 			"repo":   w.state.OrgURL() + "/" + w.workshop.controlPlane,
 			"branch": "main",
 		},
-		"promoteTo":     w.workshop.promoteTo,
 		"listen":        w.state.address("scheduler"),
 		"webhookSecret": w.state.WebhookSecret,
 	})

@@ -27,6 +27,7 @@ type State struct {
 
 	Admin     Account `json:"admin"`     // the person at the keyboard
 	Scheduler Account `json:"scheduler"` // the scheduler's own account on the forge
+	Robot     Account `json:"robot"`     // the account of workflows that go beyond their repository
 
 	ArgoCDPassword string `json:"argoCDPassword"` // of Argo CD's first user
 
@@ -83,6 +84,8 @@ func (s *State) complete(w workshop) (changed bool, err error) {
 		{&s.Admin.Password, func() string { return randomText(15) }},
 		{&s.Scheduler.User, func() string { return "kalypso-scheduler" }},
 		{&s.Scheduler.Password, func() string { return randomText(24) }},
+		{&s.Robot.User, func() string { return "kalypso-workflows" }},
+		{&s.Robot.Password, func() string { return randomText(24) }},
 		{&s.ArgoCDPassword, func() string { return randomText(15) }},
 		{&s.WebhookSecret, func() string { return randomText(24) }},
 		{&s.GiteaSecret, func() string { return randomText(32) }},

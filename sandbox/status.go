@@ -38,7 +38,7 @@ type Component struct {
 // urls are the addresses of the components that listen, by name.
 func (s *State) urls(w workshop) map[string]string {
 	urls := map[string]string{"gitea": s.ForgeURL()}
-	for _, name := range []string{"etcd", "scheduler", "notifier", "arm"} {
+	for _, name := range []string{"etcd", "scheduler", "notifier", "arm", "runner"} {
 		urls[name] = "http://" + s.address(name)
 	}
 	for _, c := range w.clusters {

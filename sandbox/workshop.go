@@ -11,7 +11,6 @@ import (
 type workshop struct {
 	name         string
 	controlPlane string // repository
-	promoteTo    string // first environment
 	clusters     []clusterSpec
 	images       []imageSpec
 }
@@ -57,7 +56,6 @@ const DefaultWorkshop = "hello-world"
 var workshops = []workshop{{
 	name:         "hello-world",
 	controlPlane: "kalypso-control-plane",
-	promoteTo:    "dev",
 	clusters: []clusterSpec{{
 		name:       "drone",
 		reconciler: flux,
@@ -79,7 +77,6 @@ var workshops = []workshop{{
 }, {
 	name:         "basic-inference",
 	controlPlane: "kalypso-control-plane",
-	promoteTo:    "dev",
 	clusters: []clusterSpec{{
 		name:       "arc-cluster",
 		reconciler: flux,
@@ -130,7 +127,7 @@ func (c clusterSpec) listener() string { return string(c.reconciler) + "-" + c.n
 
 // listeners are the names of all ports that the workshop's sandbox keeps.
 func (w workshop) listeners() []string {
-	names := []string{"etcd", "etcd-peer", "gitea", "scheduler", "notifier", "arm"}
+	names := []string{"etcd", "etcd-peer", "gitea", "scheduler", "notifier", "arm", "runner"}
 	for _, c := range w.clusters {
 		names = append(names, c.name, c.listener())
 	}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/kalypso-dev/kalypso/fixtures"
+	"github.com/kalypso-dev/kalypso/sandbox/actions"
 	"github.com/kalypso-dev/kalypso/sandbox/cluster"
 	"github.com/kalypso-dev/kalypso/sandbox/components"
 	"github.com/kalypso-dev/kalypso/sandbox/git"
@@ -117,6 +118,7 @@ func (w *world) units() []supervisor.Unit {
 		units = append(units, plane, n)
 	}
 	units = append(units,
+		w.unpack("samples", "unpack-"+nodes),
 		supervisor.Unit{
 			Name: "kubeconfig", Title: "contexts of the clusters", Needs: w.workshop.clusterNames(), Deadline: subscribeDeadline,
 			Component: supervisor.Task{Run: w.writeKubeconfig},
@@ -132,10 +134,11 @@ func (w *world) units() []supervisor.Unit {
 			}},
 		},
 		w.schedulerUnit("repositories"),
+		w.runnerUnit("repositories", "unpack-samples"),
 		w.armUnit(),
 	)
 	if len(w.workshop.images) > 0 {
-		units = append(units, w.unpack("samples"), supervisor.Unit{
+		units = append(units, supervisor.Unit{
 			Name: "images", Title: "the sample applications' images", Needs: []string{"repositories", "unpack-samples"}, Deadline: imagesDeadline,
 			Component: supervisor.Task{Run: w.pushImages},
 		})
@@ -188,12 +191,25 @@ func (w *world) fillForge(ctx context.Context) error {
 		Organisation: Organisation,
 		Admin:        git.Account{User: w.state.Admin.User, Password: w.state.Admin.Password, Admin: true},
 		Scheduler:    git.Account{User: w.state.Scheduler.User, Password: w.state.Scheduler.Password},
+		Robot:        git.Account{User: w.state.Robot.User, Password: w.state.Robot.Password},
 		Repositories: content.Repositories,
+		Secrets:      content.Secrets,
+		Variables:    nextVariables(content),
 		Hooks: []git.Hook{
 			{URL: "http://" + w.state.address("scheduler") + schedulerHookPath, Secret: w.state.WebhookSecret, Events: hookEvents},
 			{URL: "http://" + w.state.address("notifier") + "/", Secret: w.state.WebhookSecret, Events: []string{"push"}},
+			w.runnerHook(),
 		},
 	})
+}
+
+// nextVariables tell the workflows which environment follows one.
+func nextVariables(w fixtures.Workshop) map[string]string {
+	all := map[string]string{}
+	for i, next := range w.Environments[1:] {
+		all[actions.Scoped(w.Environments[i], w.NextVariable)] = next
+	}
+	return all
 }
 
 // client is made once per cluster; it costs a read of all the cluster's kinds.

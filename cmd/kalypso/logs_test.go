@@ -66,7 +66,7 @@ func TestLogsMistakes(t *testing.T) {
 		says string
 	}{
 		{[]string{"logs", "schedular"}, exitUsage, "did you mean scheduler?"},
-		{[]string{"logs", "xyz"}, exitUsage, "Choose one of arc-cluster, daemon, etcd, flux-arc-cluster, gitea, node-arc-cluster, scheduler"},
+		{[]string{"logs", "xyz"}, exitUsage, "Choose one of arc-cluster, daemon, etcd, flux-arc-cluster, gitea, node-arc-cluster, runner, scheduler"},
 		{[]string{"logs", "repositories"}, exitUsage, "is a task and has no log of its own"},
 		{[]string{"logs", "gitea"}, exitFailure, "gitea has not run yet"},
 		{[]string{"logs", "scheduler", "-n", "-1"}, exitUsage, "--lines -1"},

@@ -6,10 +6,10 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
+	"github.com/mattn/go-shellwords"
 	"github.com/spf13/cobra"
 )
 
@@ -109,9 +109,9 @@ func TestExamples(t *testing.T) {
 	var visit func(c *cobra.Command)
 	visit = func(c *cobra.Command) {
 		for line := range strings.Lines(c.Example) {
-			words := strings.Fields(line)
-			if i := slices.IndexFunc(words, func(w string) bool { return strings.HasPrefix(w, ">") }); i >= 0 {
-				words = words[:i]
+			words, err := shellwords.Parse(line) // as far as a redirection
+			if err != nil {
+				t.Errorf("%s has the example %q: %v", c.CommandPath(), line, err)
 			}
 			if len(words) == 0 || words[0] != "kalypso" {
 				t.Errorf("%s has the example %q", c.CommandPath(), line)

@@ -60,6 +60,45 @@ func (g Gitea) ensureToken(ctx context.Context, a Account, name, scopes string) 
 	return g.newToken(ctx, a.User, name, scopes)
 }
 
+// ensureOther makes an account, if it is missing, and a token of it, by the
+// forge's API: the first account lets the others in, at a tenth of the cost of
+// Gitea's command line.
+func (g Gitea) ensureOther(admin *gitea.Client, a Account, name string, scope gitea.AccessTokenScope) error {
+	token, err := g.keptToken(name)
+	if token != "" || err != nil {
+		return err
+	}
+	if !a.Admin {
+		if err := createAccount(admin, a); err != nil {
+			return fmt.Errorf("account %s: %w", a.User, err)
+		}
+	}
+	own, err := gitea.NewClient(g.URL, gitea.SetBasicAuth(a.User, a.Password), gitea.SetHTTPClient(client), gitea.SetGiteaVersion(""))
+	if err != nil {
+		return err
+	}
+	// the name is used once: a token of a run that was cut off may exist
+	made, _, err := own.CreateAccessToken(gitea.CreateAccessTokenOption{
+		Name: fmt.Sprintf("%s-%d", name, time.Now().UnixNano()), Scopes: []gitea.AccessTokenScope{scope},
+	})
+	if err != nil {
+		return fmt.Errorf("token %s of %s: %w", name, a.User, err)
+	}
+	return g.keepToken(name, made.Token)
+}
+
+func createAccount(admin *gitea.Client, a Account) error {
+	_, response, err := admin.GetUserInfo(a.User)
+	if err == nil || response == nil || response.StatusCode != http.StatusNotFound {
+		return err
+	}
+	change := false
+	_, _, err = admin.AdminCreateUser(gitea.CreateUserOption{
+		Username: a.User, Password: a.Password, Email: a.User + "@localhost.localdomain", MustChangePassword: &change,
+	})
+	return err
+}
+
 func (g Gitea) newToken(ctx context.Context, user, name, scopes string) (string, error) {
 	// the name is used once: a token of a run that was cut off may exist
 	out, err := g.command(ctx, "admin", "user", "generate-access-token",
@@ -71,10 +110,14 @@ func (g Gitea) newToken(ctx context.Context, user, name, scopes string) (string,
 	if token == "" {
 		return "", fmt.Errorf("gitea admin user generate-access-token prints no token: %s", strings.TrimSpace(out))
 	}
+	return token, g.keepToken(name, token)
+}
+
+func (g Gitea) keepToken(name, token string) error {
 	if err := os.MkdirAll(g.path("tokens"), 0o700); err != nil {
-		return "", err
+		return err
 	}
-	return token, os.WriteFile(g.TokenFile(name), []byte(token), 0o600)
+	return os.WriteFile(g.TokenFile(name), []byte(token), 0o600)
 }
 
 // keptToken returns the token of an earlier start, "" when there is none that

@@ -138,6 +138,18 @@ func firstCommits(store storer.EncodedObjectStorer, r seed) (map[plumbing.Refere
 	main := plumbing.NewBranchReferenceName(r.Branches[0].Name)
 	for _, b := range r.Branches {
 		name := plumbing.NewBranchReferenceName(b.Name)
+		if b.OnTop != "" {
+			base, ok := commits[plumbing.NewBranchReferenceName(b.OnTop)]
+			if !ok {
+				return nil, fmt.Errorf("branch %s: there is no branch %s before it", b.Name, b.OnTop)
+			}
+			commit, err := storeCommit(store, b, changeMessage(r, b.Name), base)
+			if err != nil {
+				return nil, fmt.Errorf("branch %s: %w", b.Name, err)
+			}
+			commits[name] = commit
+			continue
+		}
 		commit, err := firstCommit(store, b)
 		switch {
 		case err != nil:
@@ -152,6 +164,17 @@ func firstCommits(store storer.EncodedObjectStorer, r seed) (map[plumbing.Refere
 		commits[name] = commit
 	}
 	return commits, nil
+}
+
+// changeMessage is that of a branch's own commit: what its pull request is
+// called, if it has one.
+func changeMessage(r seed, branch string) string {
+	for _, p := range r.PullRequests {
+		if p.Head == branch {
+			return p.Title + "\n"
+		}
+	}
+	return "Start of " + branch + "\n"
 }
 
 // pinnedCommit makes an environment's branch take the first commit of the

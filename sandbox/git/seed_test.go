@@ -137,6 +137,37 @@ func TestPinnedBranch(t *testing.T) {
 	}
 }
 
+// TestBranchOnTop adds one commit to another branch, called like its pull
+// request.
+func TestBranchOnTop(t *testing.T) {
+	r := seed{Repository: fixtures.Repository{
+		Name: "r",
+		Branches: []fixtures.Branch{
+			{Name: "main", Files: map[string][]byte{"README.md": []byte("main\n")}},
+			{Name: "more", OnTop: "main", Files: map[string][]byte{"README.md": []byte("main\n"), "more": []byte("1\n")}},
+		},
+		PullRequests: []fixtures.PullRequest{{Head: "more", Base: "main", Title: "Add more"}},
+	}}
+	url, dir := served(t)
+	if err := push(t.Context(), url, "u", "p", r); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := run(t, dir, "git", "rev-parse", "more~"), run(t, dir, "git", "rev-parse", "main"); got != want {
+		t.Errorf("more is on top of %s, want %s", got, want)
+	}
+	if got := run(t, dir, "git", "log", "-1", "--format=%s", "more"); got != "Add more\n" {
+		t.Errorf("the commit is called %q", got)
+	}
+	if got := run(t, dir, "git", "diff", "--name-status", "main", "more"); got != "A\tmore\n" {
+		t.Errorf("it changes %q", got)
+	}
+	r.Branches[0], r.Branches[1] = r.Branches[1], r.Branches[0]
+	other, _ := served(t)
+	if err := push(t.Context(), other, "u", "p", r); err == nil || !strings.Contains(err.Error(), "no branch main before it") {
+		t.Error(err)
+	}
+}
+
 // TestRecordedCommit is of the control plane's first commit, on all branches
 // but the default one.
 func TestRecordedCommit(t *testing.T) {

@@ -17,8 +17,16 @@ type Setup struct {
 	Organisation string
 	Admin        Account
 	Scheduler    Account
+	// Robot is the account that workflows write to other repositories with, and
+	// start workflows in them.
+	Robot        Account
 	Repositories []fixtures.Repository
 	Hooks        []Hook
+	// Secrets are the names by which workflows of the organisation know the
+	// robot's token.
+	Secrets []string
+	// Variables are those of all workflows of the organisation.
+	Variables map[string]string
 }
 
 // Hook is a webhook for all repositories of the organisation.
@@ -33,6 +41,7 @@ const (
 	AdminToken     = "platform"
 	SchedulerToken = "scheduler"
 	FluxToken      = "flux" // may read repositories, no more
+	RobotToken     = "workflows"
 )
 
 // Ensure brings the forge to the setup. What is there stays as it is: once a
@@ -52,15 +61,11 @@ func (g Gitea) Ensure(ctx context.Context, s Setup) error {
 	// git's work on one repository leaves most of a second core idle
 	var all errgroup.Group
 	all.Go(func() error {
-		_, err := g.ensureToken(ctx, s.Scheduler, SchedulerToken, "all")
-		return err
-	})
-	all.Go(func() error {
-		token, err := g.keptToken(FluxToken)
-		if token == "" && err == nil {
-			_, err = g.newToken(ctx, s.Admin.User, FluxToken, "read:repository")
-		}
-		return err
+		return errors.Join(
+			g.ensureOther(client, s.Scheduler, SchedulerToken, gitea.AccessTokenScopeAll),
+			g.ensureOther(client, s.Robot, RobotToken, gitea.AccessTokenScopeAll),
+			g.ensureOther(client, s.Admin, FluxToken, "read:repository"),
+		)
 	})
 	if err := ensureOrganisation(client, s.Organisation); err != nil {
 		return errors.Join(err, all.Wait())
@@ -80,8 +85,16 @@ func (g Gitea) Ensure(ctx context.Context, s Setup) error {
 	if err := all.Wait(); err != nil {
 		return err
 	}
-	if err := ensureTeam(client, s.Organisation, s.Scheduler.User); err != nil {
-		return fmt.Errorf("rights of %s: %w", s.Scheduler.User, err)
+	for _, t := range s.teams() {
+		if err := ensureTeam(client, s.Organisation, t); err != nil {
+			return fmt.Errorf("rights of %s: %w", t.member, err)
+		}
+	}
+	if err := g.ensureSettings(ctx, client, s); err != nil {
+		return err
+	}
+	if err := ensurePullRequests(client, s.Organisation, s.Repositories); err != nil {
+		return err
 	}
 	return ensureHooks(client, s.Organisation, s.Hooks)
 }
@@ -164,35 +177,6 @@ func (g Gitea) adopt(c *gitea.Client, organisation string, r seed) error {
 		return fmt.Errorf("edit: %w", err)
 	}
 	return nil
-}
-
-// schedulerTeam gives the scheduler's account what it needs in every
-// repository of the organisation, present and future.
-const schedulerTeam = "scheduler"
-
-func ensureTeam(c *gitea.Client, organisation, user string) error {
-	found, _, err := c.SearchOrgTeams(organisation, &gitea.SearchTeamsOptions{Query: schedulerTeam})
-	if err != nil {
-		return err
-	}
-	var team *gitea.Team
-	for _, t := range found {
-		if t.Name == schedulerTeam {
-			team = t
-		}
-	}
-	if team == nil {
-		team, _, err = c.CreateTeam(organisation, gitea.CreateTeamOption{
-			Name: schedulerTeam, Description: "The scheduler's own account", Permission: gitea.AccessModeWrite,
-			IncludesAllRepositories: true,
-			Units:                   []gitea.RepoUnitType{gitea.RepoUnitCode, gitea.RepoUnitIssues, gitea.RepoUnitPulls},
-		})
-		if err != nil {
-			return err
-		}
-	}
-	_, err = c.AddTeamMember(team.ID, user)
-	return err
 }
 
 func ensureHooks(c *gitea.Client, organisation string, hooks []Hook) error {

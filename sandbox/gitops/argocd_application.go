@@ -75,6 +75,12 @@ func (s ArgoCDSubscription) Manifests() ([]byte, error) {
 				"syncPolicy": map[string]any{
 					"automated":   map[string]any{"prune": true, "selfHeal": true, "allowEmpty": false},
 					"syncOptions": []any{"CreateNamespace=true"},
+					// without refresh, a commit that cannot be applied keeps the one that
+					// mends it waiting until all its retries are over
+					"retry": map[string]any{
+						"limit": int64(5), "refresh": true,
+						"backoff": map[string]any{"duration": "2s", "factor": int64(2), "maxDuration": "10s"},
+					},
 				},
 			},
 		}, nil))

@@ -114,6 +114,7 @@ func runControlPlane(args []string) error {
 		"--allow-privileged=true",
 		"--profiling=false",
 		"--enable-priority-and-fairness=false",
+		"--watch-cache=false",
 	}
 	if *egress != "" {
 		flags = append(flags, "--egress-selector-config-file="+*egress)

@@ -7,21 +7,25 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/kalypso-dev/kalypso/fixtures"
 	"github.com/kalypso-dev/kalypso/sandbox/components"
 	"github.com/kalypso-dev/kalypso/sandbox/components/build/internal/command"
+	"github.com/kalypso-dev/kalypso/scheduler/ci/gosources"
 )
 
-// samples are the tutorials' applications. They use the standard library only.
+// samples are the tutorials' applications. They use the standard library only,
+// and embed nothing: see package gosources.
 var samples = []struct{ name, workshop, repository string }{
 	{"hello-world", "hello-world", "kalypso-app-src"},
+	{"basic-inference", "basic-inference", "basic-inference-orchestration"},
 }
 
-// Samples are the tutorials' applications, as their repositories have them.
+// Samples are the tutorials' applications, as their repositories have them: a
+// static Linux program each, since images are Linux's, and beside it the
+// fingerprint of the Go files that it is made of.
 func Samples() Recipe {
-	r := Recipe{Name: "samples", Revision: 1, Finish: finishSamples}
+	r := Recipe{Name: "samples", Revision: 2, Finish: finishSamples}
 	for _, s := range samples {
 		sources, err := sampleSources(s.workshop, s.repository)
 		// an error is told by Finish, which meets it again
@@ -50,7 +54,7 @@ func sampleSources(workshop, repository string) (map[string][]byte, error) {
 	}
 	sources := map[string][]byte{}
 	for name, content := range branch.Files {
-		if name == "go.mod" || strings.HasSuffix(name, ".go") && !strings.HasSuffix(name, "_test.go") {
+		if gosources.Counts(name) {
 			sources[name] = content
 		}
 	}
@@ -75,8 +79,13 @@ func finishSamples(ctx context.Context, b Bench) ([]components.License, error) {
 			}
 		}
 		args := append([]string{"go", "build"}, buildFlags...)
-		args = append(args, "-ldflags", linkFlags, "-o", filepath.Join(b.Out, s.name), ".")
-		if err := (command.Command{Dir: dir, Env: goEnv, Args: args}).Run(ctx); err != nil {
+		program := filepath.Join(b.Out, s.name)
+		args = append(args, "-ldflags", linkFlags, "-o", program, ".")
+		if err := (command.Command{Dir: dir, Env: append(GoEnv(), "GOOS=linux"), Args: args}).Run(ctx); err != nil {
+			return nil, err
+		}
+		fingerprint := gosources.Fingerprint(sources) + "\n"
+		if err := os.WriteFile(program+gosources.Suffix, []byte(fingerprint), 0o644); err != nil {
 			return nil, err
 		}
 	}

@@ -1,0 +1,143 @@
+package main
+
+import (
+	"errors"
+	"os"
+	"time"
+
+	"github.com/kalypso-dev/kalypso/sandbox"
+	"github.com/kalypso-dev/kalypso/scheduler/ci"
+	"github.com/kalypso-dev/kalypso/scheduler/ci/forges"
+	"github.com/kalypso-dev/kalypso/scheduler/fleet"
+	"github.com/kalypso-dev/kalypso/scheduler/source"
+	"github.com/spf13/cobra"
+)
+
+// ciApp is what the steps of workflows need: where they run, and whom they talk
+// to.
+type ciApp struct {
+	*app
+	env     func(string) string
+	forge   func(ci.Environment) (ci.Forge, error)
+	observe func(ci.Environment) (fleet.Observer, error)
+	now     func() time.Time
+}
+
+func newCI(a *app) *cobra.Command {
+	return (&ciApp{
+		app: a, env: os.Getenv, forge: forges.Open, now: time.Now,
+		observe: func(e ci.Environment) (fleet.Observer, error) { return e.Observer() },
+	}).command()
+}
+
+func (a *ciApp) command() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "ci",
+		Short: "The steps of CI/CD workflows, on GitHub's runners and Gitea's",
+		Long: `The steps that the workflows of applications and platforms consist of. They need
+nothing else on the runner: no Docker, no Helm, no git, no gh, no az.
+
+What a step does for which repository, commit and run it learns from the
+variables that the runners of GitHub and Gitea set alike:
+
+    GITHUB_SERVER_URL, GITHUB_API_URL     the forge
+    GITHUB_REPOSITORY, GITHUB_SHA         the repository and the commit
+    GITHUB_RUN_NUMBER, GITHUB_RUN_ID      the run
+    GITHUB_OUTPUT                         the file for the step's outputs
+
+and what is not the runner's business from these, where it is needed:
+
+    KALYPSO_CI_TOKEN         a token of a person or a bot. Without it GITHUB_TOKEN
+                             is used, which is good for the workflow's own
+                             repository, and starts no other workflow
+    KALYPSO_FORGE            gitea or github, where the variables leave a doubt
+    KALYPSO_REGISTRY         the host of the image registry: ghcr.io on GitHub, or
+                             else the forge
+    KALYPSO_CI_PROGRAMS      a folder with programs for images, see build-image
+    KALYPSO_ARM_ENDPOINT     what speaks like Azure Resource Manager; Azure when
+                             it is not set
+    KALYPSO_ARM_TOKEN        a bearer token for it
+    KALYPSO_ARM_SUBSCRIPTION the subscription, or else AZURE_SUBSCRIPTION_ID
+    KALYPSO_CI_KUBECONFIG    a kubeconfig with a context for each cluster that is
+                             to be asked itself, beside Azure or instead of it
+
+Secrets come from variables only. What a step makes goes to stdout and to its
+outputs, what it says goes to stderr. A step that is run again changes nothing
+that is as it should be.`,
+		Args: aCommand,
+		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
+	}
+	c.AddCommand(
+		a.buildImage(), a.render(), a.descriptor(), a.createPR(),
+		a.setStatus(), a.waitForDeployment(), a.deployedVersion(), a.startWorkflow(),
+		a.promote(), a.promotedCommit(),
+	)
+	return c
+}
+
+// step is one run of a verb.
+type step struct {
+	*ciApp
+	ci.Environment
+	outputs ci.Outputs
+}
+
+// leaf makes a verb's command of what it does.
+func (a *ciApp) leaf(c *cobra.Command, do func(c *cobra.Command, s *step, args []string) error) *cobra.Command {
+	if c.Args == nil {
+		c.Args = onlyArgs()
+	}
+	c.RunE = func(c *cobra.Command, args []string) error {
+		s := &step{a, ci.ReadEnvironment(a.env), ci.Outputs{File: a.env("GITHUB_OUTPUT")}}
+		return ciError(do(c, s, args))
+	}
+	return c
+}
+
+// output is one output of a step.
+type ciOutput struct{ name, value string }
+
+// set writes outputs.
+func (s *step) set(all ...ciOutput) error {
+	for _, o := range all {
+		if err := s.outputs.Set(o.name, o.value); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func yesNo(b bool) string {
+	if b {
+		return "true"
+	}
+	return "false"
+}
+
+// ciFailure is an error of a step that exit.go and hint know by another one.
+type ciFailure struct {
+	error
+	as error
+}
+
+func (e *ciFailure) Unwrap() []error { return []error{e.error, e.as} }
+
+// ciError gives an error of a step the type that makes its exit code and the
+// hint that is shown below it.
+func ciError(err error) error {
+	if err == nil {
+		return nil
+	}
+	known := &source.Error{Hint: ci.Hint(err)}
+	var usage *ci.UsageError
+	var timeout *ci.TimeoutError
+	switch {
+	case errors.As(err, &usage):
+		known.Err = &sandbox.UsageError{Message: err.Error()}
+	case errors.As(err, &timeout):
+		known.Err = &sandbox.TimeoutError{What: timeout.What, After: timeout.After, Reason: timeout.Reason}
+	case errors.Is(err, ci.ErrDenied):
+		known.Err = source.ErrCredentials
+	}
+	return &ciFailure{err, known}
+}

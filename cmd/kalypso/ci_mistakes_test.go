@@ -1,0 +1,146 @@
+package main
+
+import (
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/kalypso-dev/kalypso/scheduler/ci/citest"
+	"github.com/kalypso-dev/kalypso/scheduler/fleet"
+	"github.com/kalypso-dev/kalypso/scheduler/forge/forgetest"
+	"github.com/kalypso-dev/kalypso/scheduler/forge/githttp"
+)
+
+// TestMistakesOfSteps: every mistake is said with what to do about it, and has
+// the exit code that is documented.
+func TestMistakesOfSteps(t *testing.T) {
+	commit := strings.Repeat("ab", 20)
+	t.Chdir(newRunner(t, "kalypso/x").checkout("hello-world", "kalypso-app-src", "main"))
+	if err := os.Mkdir("configs", 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile("bad.yaml", []byte("kind: Workload\napiVersion: v1\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile("Bad", []byte("FROM scratch\nRUN make\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct {
+		args []string
+		code int
+		says string
+	}{
+		{[]string{"build-image", "--dockerfile", "Nope"}, exitFailure, "--dockerfile"},
+		{[]string{"build-image", "--dockerfile", "Bad"}, exitFailure, "Bad:2: RUN is not possible without a container engine"},
+		{[]string{"build-image", "--base", "x"}, exitUsage, "NAME=VALUE"},
+		{[]string{"build-image", "--name", "A/b:c d"}, exitUsage, "image A/b:c d"},
+		{[]string{"render", "--environment", "dev", "--workload", "nope.yaml"}, exitFailure, "--workload"},
+		{[]string{"render", "--environment", "dev", "--workload", "bad.yaml"}, exitFailure, "bad.yaml has 0 Workload objects of scheduler.kalypso.io"},
+		{[]string{"render"}, exitUsage, "--environment"},
+		{[]string{"render", "--environment", "prod"}, exitFailure, "its targets are in: dev, dev, stage"},
+		{[]string{"render", "--environment", "dev", "--configs", "nope"}, exitFailure, "check the environment's configs branch out"},
+		{[]string{"render", "--environment", "dev", "--chart", "nope"}, exitFailure, "chart nope"},
+		{[]string{"render", "--environment", "dev", "--image", "localhost:3000/x"}, exitUsage, "NAME:TAG"},
+		{[]string{"render", "--environment", "dev", "--set", "a"}, exitUsage, "--set a"},
+		{[]string{"descriptor", "--environment", "dev"}, exitUsage, "--commit"},
+		{[]string{"descriptor", "--environment", "dev", "--commit", commit}, exitUsage, "--version"},
+		{[]string{"descriptor", "--environment", "dev", "--commit", commit, "--version", "a b"}, exitFailure, `name "hello-world-app-functional-test-a b"`},
+		{[]string{"descriptor", "--environment", "dev", "--commit", commit, "--version", "1", "--build-time", "now"}, exitUsage, "--build-time now"},
+		{[]string{"create-pr", "--base", "dev"}, exitUsage, "--repo"},
+		{[]string{"create-pr", "--repo", "y"}, exitUsage, "--base"},
+		{[]string{"create-pr", "--repo", "y", "--base", "dev", "--from", "nope"}, exitFailure, "kalypso ci render"},
+		{[]string{"create-pr", "--repo", "y", "--base", "dev", "--from", "configs"}, exitFailure, "has no files"},
+		{[]string{"create-pr", "--repo", "y", "--base", "dev", "--head", "main"}, exitUsage, "not below kalypso/"},
+		{[]string{"create-pr", "--repo", "https://example.com/a/b", "--base", "dev"}, exitUsage, "no repository of " + citest.Server},
+		{[]string{"create-pr", "--repo", "x", "--base", "nope", "--from", "helm"}, exitFailure, "must be there before the first deployment"},
+		{[]string{"set-status"}, exitUsage, "--commit"},
+		{[]string{"set-status", "--commit", "main", "deployed", "--environment", "dev"}, exitUsage, "full commit ID"},
+		{[]string{"set-status", "--commit", commit}, exitUsage, "deployed, deploying, failed, promoted"},
+		{[]string{"set-status", "--commit", commit, "gone", "--environment", "dev"}, exitUsage, `no phase "gone"`},
+		{[]string{"set-status", "--commit", commit, "deployed"}, exitUsage, "--environment"},
+		{[]string{"set-status", "--commit", commit, "deployed", "--environment", "dev", "--state", "success"}, exitUsage, "leave the flags out"},
+		{[]string{"set-status", "--commit", commit, "--context", "x", "--state", "fine"}, exitUsage, "pending, success or failure"},
+		{[]string{"set-status", "a", "b"}, exitUsage, "usage: kalypso ci set-status [PHASE]"},
+		{[]string{"promote", "--environment", "dev", "--commit", ""}, exitUsage, "--commit"},
+		{[]string{"promote", "--commit", commit}, exitUsage, "--environment"},
+		{[]string{"promote", "--environment", "dev", "--commit", commit}, exitFailure, "must be one of kalypso/x"},
+		{[]string{"wait-for-deployment", "--branch", "dev"}, exitUsage, "--commit"},
+		{[]string{"wait-for-deployment", "--commit", commit}, exitUsage, "--branch"},
+		{[]string{"wait-for-deployment", "--commit", commit, "--branch", "dev", "--poll", "0s"}, exitUsage, "--poll"},
+		{[]string{"start-workflow"}, exitUsage, "usage: kalypso ci start-workflow FILE"},
+		{[]string{"start-workflow", "cd.yaml", "x"}, exitUsage, "NAME=VALUE"},
+		{[]string{"start-workflow", "cd.yaml", "x=1", "x=2"}, exitUsage, "twice"},
+		{[]string{"start-workflow", ".github/cd.yaml"}, exitUsage, "without a folder"},
+		{[]string{"start-workflow", "cd.yaml", "--ref", "nope"}, exitFailure, "branch nope"},
+		{[]string{"promoted-commit"}, exitUsage, "GITHUB_SHA"},
+		{[]string{"render", "here"}, exitUsage, "usage: kalypso ci render"},
+	} {
+		r := newRunner(t, "kalypso/x")
+		r.forge.Push("kalypso/x", "main", map[string]string{"a": "b"})
+		r.fleet = func() ([]fleet.Configuration, error) { return nil, nil }
+		d := r.step(test.args...)
+		if d.code != test.code {
+			t.Errorf("%v: exit code %d, want %d\n%s", test.args, d.code, test.code, d.talk)
+		}
+		if !strings.Contains(d.talk, test.says) {
+			t.Errorf("%v says\n%swant %q", test.args, d.talk, test.says)
+		}
+		if d.out != "" || len(d.outputs) != 0 {
+			t.Errorf("%v: an error prints %q and sets %v", test.args, d.out, d.outputs)
+		}
+	}
+}
+
+// TestRefusedToken has an exit code of its own and names the variables.
+func TestRefusedToken(t *testing.T) {
+	r, commit, _ := platform(t)
+	r.forge.Down(func(forgetest.Call) error { return githttp.ErrDenied })
+	d := r.step("promote", "--environment", "dev", "--commit", commit)
+	if d.code != exitAuthentication || !strings.Contains(d.talk, "KALYPSO_CI_TOKEN") {
+		t.Errorf("exit code %d\n%s", d.code, d.talk)
+	}
+}
+
+// TestSecretsAreNotFlags: what is on a command line is in the log.
+func TestSecretsAreNotFlags(t *testing.T) {
+	c := newCI(&app{})
+	for _, verb := range c.Commands() {
+		for _, word := range []string{"token", "password", "secret"} {
+			if verb.Flags().Lookup(word) != nil {
+				t.Errorf("%s has --%s", verb.Name(), word)
+			}
+		}
+		if verb.Example == "" || verb.Long == "" {
+			t.Errorf("%s has no text or no example", verb.Name())
+		}
+	}
+}
+
+// TestMissingVariables uses the real door: without a runner's variables it is
+// said which ones are needed.
+func TestMissingVariables(t *testing.T) {
+	for _, name := range []string{"GITHUB_SERVER_URL", "GITHUB_TOKEN", "KALYPSO_CI_TOKEN", "GITHUB_OUTPUT", "GITHUB_RUN_ID", "KALYPSO_ARM_SUBSCRIPTION", "AZURE_SUBSCRIPTION_ID", "KALYPSO_ARM_TOKEN"} {
+		t.Setenv(name, "")
+	}
+	t.Setenv("GITHUB_REPOSITORY", "kalypso/x")
+	commit := strings.Repeat("ab", 20)
+	set := func(name, value string) func() { return func() { t.Setenv(name, value) } }
+	for _, test := range []struct {
+		first func()
+		says  string
+	}{
+		{func() {}, "GITHUB_SERVER_URL"},
+		{set("GITHUB_SERVER_URL", "http://127.0.0.1:1"), "GITHUB_TOKEN"},
+		{set("GITHUB_TOKEN", "t"), "KALYPSO_ARM_SUBSCRIPTION"},
+		{set("AZURE_SUBSCRIPTION_ID", "s"), "KALYPSO_ARM_TOKEN"},
+	} {
+		test.first()
+		var out, talk strings.Builder
+		root := newRunner(t, "kalypso/x").root(newCI(&app{out: &out, err: &talk}))
+		root.SetArgs([]string{"ci", "wait-for-deployment", "--branch", "dev", "--commit", commit})
+		err := root.ExecuteContext(t.Context())
+		if err == nil || exitCode(err) != exitUsage || !strings.Contains(err.Error(), test.says) {
+			t.Errorf("%v, want %s", err, test.says)
+		}
+	}
+}

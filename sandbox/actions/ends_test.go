@@ -1,0 +1,186 @@
+package actions
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/kalypso-dev/kalypso/sandbox/wait"
+)
+
+// alive tells whether a process runs.
+func alive(pid string) bool {
+	stat, err := os.ReadFile("/proc/" + pid + "/stat")
+	return err == nil && !strings.Contains(string(stat), ") Z ")
+}
+
+// holds is a job that leaves its session and goes on for ever, and tells its
+// processes in a file.
+func holds(pids string) string {
+	return `
+jobs:
+  j:
+    steps:
+      - run: |
+          trap 'echo not yet' INT TERM
+          setsid sh -c 'trap "" INT TERM HUP; echo $$ >> ` + pids + `; while :; do sleep 1; done' &
+          sleep 100 & echo $! >> ` + pids + `
+          while [ $(wc -l < ` + pids + `) -lt 2 ]; do sleep 0.05; done
+          echo begun
+          while :; do sleep 0.2; done
+      - {run: echo always, if: always()}
+      - {run: echo no}
+`
+}
+
+func allEnded(t *testing.T, file string) {
+	t.Helper()
+	b, err := os.ReadFile(file)
+	pids := strings.Fields(string(b))
+	if err != nil || len(pids) != 2 {
+		t.Fatalf("%q, %v", b, err)
+	}
+	err = wait.For(context.Background(), "end of the job's processes", 8*time.Second, func(context.Context) error {
+		for _, pid := range pids {
+			if alive(pid) {
+				return errors.New(pid + " is alive")
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+func TestCancel(t *testing.T) {
+	f := newForge(t)
+	r, _ := start(t, runnerConfig(t, f))
+	pids := filepath.Join(t.TempDir(), "pids")
+	f.give(1, holds(pids), nil)
+	f.says(1, "begun")
+	f.mu.Lock()
+	f.tasks[1].cancel = true
+	f.mu.Unlock()
+	r.Poke()
+	g := f.ended(1)
+	if resultName(g.state.Result) != cancelled || !slices.Equal(g.results(), []string{cancelled, success, cancelled}) {
+		t.Errorf("%s %v:\n%s", g.state.Result, g.results(), g.log())
+	}
+	if !slices.Contains(g.lines, "not yet") || !slices.Contains(g.lines, "always") {
+		t.Errorf("log:\n%s", g.log())
+	}
+	allEnded(t, pids)
+}
+
+func TestRunnerThatStops(t *testing.T) {
+	f := newForge(t)
+	c := runnerConfig(t, f)
+	_, stop := start(t, c)
+	pids := filepath.Join(t.TempDir(), "pids")
+	f.give(1, holds(pids), nil)
+	f.says(1, "begun")
+	began := time.Now()
+	stop()
+	if took := time.Since(began); took > 7*time.Second {
+		t.Errorf("it takes %s", took)
+	}
+	g := f.ended(1)
+	if resultName(g.state.Result) != failure || !slices.Contains(g.lines, "::error::the runner has been stopped") || slices.Contains(g.lines, "always") {
+		t.Errorf("%s %v:\n%s", g.state.Result, g.results(), g.log())
+	}
+	allEnded(t, pids)
+	if left, _ := filepath.Glob(c.Dir + "/*/*"); len(left) > 0 {
+		t.Errorf("%q is left", left)
+	}
+}
+
+// A keeper whose runner is gone ends everything, and itself.
+func TestKeeperWithoutRunner(t *testing.T) {
+	dir := t.TempDir()
+	pids := filepath.Join(dir, "pids")
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	begun := make(chan struct{}, 100)
+	k, err := startKeeper([]string{self, "keep"}, dir, &mask{}, func(string) { begun <- struct{}{} })
+	if err != nil {
+		t.Fatal(err)
+	}
+	script := strings.Split(strings.Split(holds(pids), "- run: |")[1], "- {run")[0]
+	if err := k.tell(order{Run: &command{Argv: []string{"sh", "-c", script}, Env: os.Environ(), Dir: dir, Mark: k.out.mark}}); err != nil {
+		t.Fatal(err)
+	}
+	<-begun
+	_ = k.orders.Close() // what the end of a process does
+	allEnded(t, pids)
+	<-k.gone
+}
+
+func TestInterruptedTasks(t *testing.T) {
+	f := newForge(t)
+	c := runnerConfig(t, f)
+	_, stop := start(t, c)
+	for _, id := range []int64{1, 2, 3} {
+		f.give(id, "jobs: {j: {steps: [{run: echo one}, {run: echo two}]}}", nil)
+		f.ended(id)
+	}
+	stop()
+	// as if the runner had been killed: during the second step of 1, before it
+	// could tell that 2 had ended well, and while it wrote the record of 3
+	f.mu.Lock()
+	for id, g := range f.tasks {
+		g.closed = false
+		s := g.state
+		switch id {
+		case 1:
+			s.Steps[1].Result, s.Steps[1].StoppedAt = 0, nil
+			s.Result, s.StoppedAt = 0, nil
+			if err := records(c.Dir+"/tasks").save("org/app/ci.yaml/j", s, nil); err != nil {
+				t.Error(err)
+			}
+		case 2:
+			if err := records(c.Dir+"/tasks").save("org/app/ci.yaml/j", s, map[string]string{"a": "b"}); err != nil {
+				t.Error(err)
+			}
+		case 3:
+			if err := os.WriteFile(c.Dir+"/tasks/3.json", []byte(`{"la`), 0o600); err != nil {
+				t.Error(err)
+			}
+		}
+		g.state = nil
+	}
+	f.mu.Unlock()
+	if err := os.MkdirAll(c.Dir+"/jobs/1/work", 0o700); err != nil {
+		t.Fatal(err)
+	}
+	start(t, c)
+	g := f.ended(1)
+	if resultName(g.state.Result) != failure || !slices.Equal(g.results(), []string{success, failure}) || !strings.HasSuffix(g.step(1), interruption) || !g.closed {
+		t.Errorf("%s %v:\n%s", g.state.Result, g.results(), g.log())
+	}
+	if g := f.ended(2); resultName(g.state.Result) != success || g.outputs["a"] != "b" {
+		t.Errorf("%s %v", g.state.Result, g.outputs)
+	}
+	if g := f.ended(3); resultName(g.state.Result) != failure {
+		t.Error(g.state.Result)
+	}
+	err := wait.For(t.Context(), "an empty folder", 5*time.Second, func(context.Context) error {
+		if left, _ := filepath.Glob(c.Dir + "/*/*"); len(left) > 0 {
+			return errors.New(strings.Join(left, " "))
+		}
+		return nil
+	})
+	if err != nil {
+		t.Error(err)
+	}
+	if f.runners[len(f.runners)-1] != "runner-a" {
+		t.Error("it has registered again")
+	}
+}

@@ -1,0 +1,125 @@
+package actions
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+)
+
+// hidden stands in the place of a secret.
+const hidden = "***"
+
+// maxSecret bounds the secrets that are looked for: the end of a piece of
+// output of this length is held back while a secret may go on after it.
+const maxSecret = 32 << 10
+
+// mask hides secrets in output. It is safe for use by several goroutines: the
+// steps add to it while their output passes.
+type mask struct {
+	mu      sync.RWMutex
+	secrets []string
+	longest int
+}
+
+// add makes a value secret, in the forms in which programs print it. Of a
+// value of several lines each line is secret, since output comes in lines.
+func (m *mask) add(value string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, line := range strings.FieldsFunc(value, func(r rune) bool { return r == '\n' || r == '\r' }) {
+		m.one(line)
+	}
+	if strings.TrimSpace(value) == "" {
+		return
+	}
+	m.one(base64.StdEncoding.EncodeToString([]byte(value)))
+	m.one(url.QueryEscape(value))
+	m.one(url.PathEscape(value))
+	if quoted, err := json.Marshal(value); err == nil {
+		m.one(string(quoted[1 : len(quoted)-1]))
+	}
+}
+
+func (m *mask) one(s string) {
+	s = strings.TrimSpace(s)
+	if s == "" || len(s) > maxSecret || slices.Contains(m.secrets, s) {
+		return
+	}
+	m.secrets = append(m.secrets, s)
+	m.longest = max(m.longest, len(s))
+}
+
+// hide replaces the secrets in a whole text.
+func (m *mask) hide(s string) string {
+	out, _ := m.part(s, true)
+	return out
+}
+
+// reveals tells whether a text has a secret in it.
+func (m *mask) reveals(s string) bool { return m.hide(s) != s }
+
+// part hides the secrets in a piece of a text that goes on unless it is the
+// last, and returns what must be put before the next piece.
+func (m *mask) part(s string, last bool) (out, rest string) {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	spans := m.find(s)
+	end := len(s)
+	if !last {
+		end = max(0, len(s)-m.longest+1)
+		for _, span := range slices.Backward(spans) {
+			if span.from < end && end < span.to {
+				end = span.from
+			}
+		}
+		if end == 0 && len(spans) > 0 && spans[0].from == 0 {
+			end = spans[0].to // a run of secrets nearly as long as the piece
+		}
+	}
+	var b strings.Builder
+	at := 0
+	for _, span := range spans {
+		if span.from >= end {
+			break
+		}
+		b.WriteString(s[at:span.from])
+		b.WriteString(hidden)
+		at = span.to
+	}
+	if at < end {
+		b.WriteString(s[at:end])
+		at = end
+	}
+	return b.String(), s[at:]
+}
+
+type span struct{ from, to int }
+
+// find returns where secrets stand, in order, those that overlap or touch as
+// one: so nothing is left of two secrets that share some characters.
+func (m *mask) find(s string) []span {
+	var all []span
+	for _, secret := range m.secrets {
+		for at := 0; ; {
+			i := strings.Index(s[at:], secret)
+			if i < 0 {
+				break
+			}
+			all = append(all, span{at + i, at + i + len(secret)})
+			at += i + 1
+		}
+	}
+	slices.SortFunc(all, func(a, b span) int { return a.from - b.from })
+	var merged []span
+	for _, sp := range all {
+		if n := len(merged); n > 0 && sp.from <= merged[n-1].to {
+			merged[n-1].to = max(merged[n-1].to, sp.to)
+			continue
+		}
+		merged = append(merged, sp)
+	}
+	return merged
+}

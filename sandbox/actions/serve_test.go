@@ -1,0 +1,108 @@
+package actions
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func ask(r *Runner, method, path, body string, header ...string) *httptest.ResponseRecorder {
+	q := httptest.NewRequest(method, path, strings.NewReader(body))
+	for i := 0; i+1 < len(header); i += 2 {
+		q.Header.Set(header[i], header[i+1])
+	}
+	w := httptest.NewRecorder()
+	r.Handler().ServeHTTP(w, q)
+	return w
+}
+
+func TestHandler(t *testing.T) {
+	f := newForge(t)
+	c := runnerConfig(t, f)
+	c.Poll = Duration(time.Hour) // only the webhook can tell of work
+	r, err := New(c, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if w := ask(r, "GET", "/healthz", ""); w.Code != http.StatusServiceUnavailable || !strings.Contains(w.Body.String(), "not been asked") {
+		t.Errorf("before the start: %d %s", w.Code, w.Body)
+	}
+	r, _ = start(t, c)
+	for deadline := time.Now().Add(10 * time.Second); f.questions() == 0 && time.Now().Before(deadline); {
+		time.Sleep(time.Millisecond)
+	}
+	if w := ask(r, "GET", "/healthz", ""); w.Code != http.StatusOK {
+		t.Errorf("after the start: %d %s", w.Code, w.Body)
+	}
+	f.give(1, "jobs: {j: {steps: [{run: 'echo begun; sleep 0.5'}]}}", nil)
+	if w := ask(r, "POST", "/webhook", "{}", "X-Gitea-Signature", "abc"); w.Code != http.StatusForbidden {
+		t.Errorf("a stranger's webhook: %d", w.Code)
+	}
+	time.Sleep(50 * time.Millisecond)
+	if _, given := f.task(1); given {
+		t.Fatal("a stranger's webhook wakes the runner")
+	}
+	sign := hmac.New(sha256.New, []byte("hook"))
+	sign.Write([]byte("{}"))
+	if w := ask(r, "POST", "/webhook", "{}", "X-Gitea-Signature", hex.EncodeToString(sign.Sum(nil))); w.Code != http.StatusNoContent {
+		t.Errorf("a webhook: %d", w.Code)
+	}
+	f.says(1, "begun")
+	if w := ask(r, "GET", "/status", ""); w.Code != http.StatusUnauthorized {
+		t.Errorf("a stranger's question: %d", w.Code)
+	}
+	var s Status
+	w := ask(r, "GET", "/status", "", "Authorization", "Bearer hook")
+	if err := json.Unmarshal(w.Body.Bytes(), &s); err != nil || !s.Ready || len(s.Running) != 1 || s.Running[0].Job != "org/app/ci.yaml/" {
+		t.Errorf("%s, %v", w.Body, err)
+	}
+	f.ended(1)
+}
+
+func (f *forge) questions() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.asked
+}
+
+func TestLoadConfig(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "config.yaml")
+	for content, want := range map[string]string{
+		"url: http://x\ndir: d\nprogram: /p\nenv: {A: b}\n":           "",
+		"url: http://x\ndir: d\nprogram: /p\nenv: {A: b}\npoll: 2s\n": "",
+		"url: http://x\n":                      "url and dir are needed",
+		"url: http://x\ndir: d\nlisten: :1\n":  "webhookSecret is needed",
+		"url: http://x\ndir: d\ntypo: 1\n":     `unknown field "typo"`,
+		"url: http://x\ndir: d\npoll: often\n": "often",
+	} {
+		if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		got, err := LoadConfig(file)
+		if want != "" {
+			if err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("%q: %v, want an error with %q", content, err, want)
+			}
+			continue
+		}
+		expected := Config{
+			URL: "http://x", Dir: filepath.Join(dir, "d"), Program: "/p", Keeper: []string{"/p", "actions", "keep"}, Name: "kalypso",
+			Env: map[string]string{"A": "b"}, Labels: DefaultLabels(), Capacity: 4, Poll: Duration(2 * time.Second),
+		}
+		if d := cmp.Diff(expected, got); err != nil || d != "" {
+			t.Errorf("%q: %v %s", content, err, d)
+		}
+	}
+}

@@ -1,0 +1,138 @@
+package ci
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+)
+
+// Build says what to make an image of, and how it is called.
+type Build struct {
+	Context    string // the application's folder
+	Dockerfile string // in there; Dockerfile when empty
+	Name       string // registry/owner/repository/name
+	Tag        string
+
+	// Bases has other images for those that FROM names, where their registry
+	// is out of reach.
+	Bases map[string]string
+	// GoProgram is a file that COPY names and that is the program of the Go files
+	// in the folder, whatever the folder has under that name; "" when there is
+	// none.
+	GoProgram string
+	// Programs are files for COPY that the folder does not have, by name. One
+	// with a fingerprint beside it, see package gosources, can be the GoProgram.
+	Programs map[string]string
+	// Keep leaves an image of that name and tag as it is.
+	Keep bool
+
+	Registry, User, Token string
+	Server                string // the forge's URL, for its scheme
+	Tell                  func(string)
+}
+
+// Built is the image that BuildImage has pushed.
+type Built struct {
+	Image  string // NAME:TAG
+	Digest string
+}
+
+// ImageName is the name of an application's image: below the repository's own,
+// in the registry of the forge. Registries want lower case.
+func ImageName(e Environment, name string) (string, error) {
+	if e.Registry == "" || e.Repository == "" {
+		return "", usage("where does the image go? Give its full name with --name, or set GITHUB_SERVER_URL and GITHUB_REPOSITORY")
+	}
+	parts := []string{e.Registry, strings.ToLower(e.Repository)}
+	if name != "" {
+		parts = append(parts, strings.ToLower(name))
+	}
+	return strings.Join(parts, "/"), nil
+}
+
+// BuildImage makes an image of a folder as its Dockerfile says and pushes it, in
+// the place of one of the same tag unless that is to be kept. The same files
+// make the same image, down to its digest.
+func BuildImage(ctx context.Context, b Build) (Built, error) {
+	image := b.Name + ":" + b.Tag
+	recipe, err := b.recipe()
+	if err != nil {
+		return Built{}, fmt.Errorf("image %s: %w", image, err)
+	}
+	forge, err := url.Parse(b.Server)
+	r := registry{host: b.Registry, user: b.User, token: b.Token, insecure: err == nil && forge.Scheme == "http"}
+	ref, err := r.reference(image)
+	if err != nil {
+		return Built{}, usage("image %s: %v", image, err)
+	}
+	if b.Keep {
+		if digest, err := r.digest(ctx, ref); err != nil || digest != "" {
+			return Built{image, digest}, err
+		}
+	}
+	from := sources{context: b.Context, programs: b.Programs}
+	if b.GoProgram != "" {
+		scratch, err := os.MkdirTemp("", "kalypso-ci-")
+		if err != nil {
+			return Built{}, err
+		}
+		defer os.RemoveAll(scratch)
+		from.goName = b.GoProgram
+		if from.goProgram, err = b.goProgram(ctx, scratch); err != nil {
+			return Built{}, fmt.Errorf("image %s: %w", image, err)
+		}
+	}
+	files := map[string]imageFile{}
+	for _, c := range recipe.Copies {
+		if err := from.collect(c, files); err != nil {
+			return Built{}, fmt.Errorf("image %s: %s:%d: %w", image, b.dockerfile(), c.Line, err)
+		}
+	}
+	base, err := r.base(ctx, recipe.From, runtime.GOARCH)
+	if err != nil {
+		return Built{}, fmt.Errorf("image %s: %w", image, err)
+	}
+	made, err := assemble(base, recipe, files, runtime.GOARCH)
+	if err != nil {
+		return Built{}, fmt.Errorf("image %s: %w", image, err)
+	}
+	digest, err := made.Digest()
+	if err != nil {
+		return Built{}, fmt.Errorf("image %s: %w", image, err)
+	}
+	return Built{image, digest.String()}, r.push(ctx, ref, made)
+}
+
+func (b Build) dockerfile() string {
+	name := b.Dockerfile
+	if name == "" {
+		name = "Dockerfile"
+	}
+	return filepath.Join(b.Context, name)
+}
+
+func (b Build) recipe() (Recipe, error) {
+	content, err := os.ReadFile(b.dockerfile())
+	if err != nil {
+		return Recipe{}, withHint(err, "name the application's folder with --context and its Dockerfile with --dockerfile")
+	}
+	recipe, err := ParseDockerfile(b.dockerfile(), content)
+	if err != nil {
+		return Recipe{}, err
+	}
+	if other, ok := b.Bases[recipe.From]; ok {
+		b.tell("%s takes the place of %s, which the Dockerfile begins with", other, recipe.From)
+		recipe.From = other
+	}
+	return recipe, nil
+}
+
+func (b Build) tell(format string, args ...any) {
+	if b.Tell != nil {
+		b.Tell(fmt.Sprintf(format, args...))
+	}
+}

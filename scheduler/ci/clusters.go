@@ -1,0 +1,123 @@
+package ci
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/kalypso-dev/kalypso/scheduler/fleet"
+	"github.com/kalypso-dev/kalypso/scheduler/fleet/argocd"
+	"github.com/kalypso-dev/kalypso/scheduler/fleet/flux"
+)
+
+// Observer is all who know the clusters, see [Arc] and [Clusters]. It asks
+// nothing yet.
+func (e Environment) Observer() (fleet.Observer, error) {
+	var all fleet.Observers
+	if e.Kubeconfig != "" {
+		clusters, err := Clusters(e.Kubeconfig)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, clusters...)
+	}
+	if e.Kubeconfig != "" && e.Arc.Subscription == "" {
+		return all, nil
+	}
+	azure, err := e.Arc.Observer()
+	return distinct{append(fleet.Observers{azure}, all...)}, err
+}
+
+// distinct leaves out what an earlier observer has told: a configuration that
+// Azure has made is on its cluster, too.
+type distinct struct{ fleet.Observers }
+
+func (o distinct) Observe(ctx context.Context, s fleet.Source) ([]fleet.Configuration, error) {
+	all, err := o.Observers.Observe(ctx, s)
+	known := map[string]bool{}
+	return slices.DeleteFunc(all, func(c fleet.Configuration) bool {
+		again := known[c.ID()]
+		known[c.ID()] = true
+		return again
+	}), err
+}
+
+// Clusters are those that a kubeconfig has contexts for, asked by their own
+// API. They know what Azure does not: applications of Argo CD, and sources that
+// an assignment has brought to a cluster, which is how it follows the
+// repository of an application.
+func Clusters(kubeconfig string) (fleet.Observers, error) {
+	config, err := clientcmd.LoadFromFile(kubeconfig)
+	if err != nil {
+		return nil, fmt.Errorf("the file that KALYPSO_CI_KUBECONFIG names: %w", err)
+	}
+	var all fleet.Observers
+	for _, name := range slices.Sorted(maps.Keys(config.Contexts)) {
+		rest, err := clientcmd.NewNonInteractiveClientConfig(*config, name, nil, nil).ClientConfig()
+		if err != nil {
+			return nil, fmt.Errorf("context %s of %s: %w", name, kubeconfig, err)
+		}
+		client, err := dynamic.NewForConfig(rest)
+		if err != nil {
+			return nil, fmt.Errorf("context %s of %s: %w", name, kubeconfig, err)
+		}
+		all = append(all, fluxCluster{name, client}, optional{argocd.Cluster{Name: name, Client: client}})
+	}
+	if len(all) == 0 {
+		return nil, usage("%s, which KALYPSO_CI_KUBECONFIG names, has no context", kubeconfig)
+	}
+	return all, nil
+}
+
+// optional is an observer of a reconciler that a cluster need not have.
+type optional struct{ fleet.Observer }
+
+func (o optional) Observe(ctx context.Context, s fleet.Source) ([]fleet.Configuration, error) {
+	all, err := o.Observer.Observe(ctx, s)
+	if apierrors.IsNotFound(err) { // there is no such kind
+		return nil, nil
+	}
+	return all, err
+}
+
+// fluxCluster is a cluster whose reconciler is Flux: every GitRepository counts,
+// whoever has brought it.
+type fluxCluster struct {
+	name   string
+	client dynamic.Interface
+}
+
+func (c fluxCluster) Observe(ctx context.Context, s fleet.Source) ([]fleet.Configuration, error) {
+	objects, err := flux.Read(ctx, c.client)
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("cluster %s: %w", c.name, err)
+	}
+	var all []fleet.Configuration
+	for i := range objects.Repositories {
+		repository := &objects.Repositories[i]
+		if !flux.Follows(repository, s) {
+			continue
+		}
+		follower := flux.Configuration{Repository: repository}
+		for j := range objects.Kustomizations {
+			k := &objects.Kustomizations[j]
+			from, ok := flux.SourceOf(k)
+			if ok && from == (flux.Ref{Namespace: repository.GetNamespace(), Name: repository.GetName()}) {
+				follower.Kustomizations = append(follower.Kustomizations, k)
+			}
+		}
+		state, reason := flux.Combined(objects.Statuses(follower))
+		all = append(all, fleet.Configuration{
+			Cluster: c.name, Name: repository.GetName(), Commit: fleet.CommitOf(flux.Revision(repository)), State: state, Reason: reason,
+		})
+	}
+	return all, nil
+}

@@ -1,0 +1,151 @@
+package ci
+
+import (
+	"bytes"
+	"fmt"
+	"path"
+	"strings"
+	"time"
+
+	"go.yaml.in/yaml/v3"
+	"k8s.io/apimachinery/pkg/util/validation"
+)
+
+// descriptorsFolder keeps the descriptors beside the folders of the deployment
+// targets: in them, clusters would apply what they do not know.
+const descriptorsFolder = "descriptors"
+
+// Description says which version of a workload is deployed, for the hub that
+// observes deployments.
+type Description struct {
+	Workload    string // file
+	Environment string
+	Source      string // URL of the application's repository
+	Branch      string // of it
+	Workspace   string // the team
+	Application string // what the workload is a part of; the workload itself when empty
+	Version     string
+	Build       string
+	Commit      string
+	Built       time.Time
+	To          string // folder
+}
+
+// descriptor is a DeploymentDescriptor (hub.kalypso.io/v1alpha1).
+type descriptor struct {
+	APIVersion string             `yaml:"apiVersion"`
+	Kind       string             `yaml:"kind"`
+	Metadata   descriptorMetadata `yaml:"metadata"`
+	Spec       descriptorSpec     `yaml:"spec"`
+}
+
+type descriptorMetadata struct {
+	Name string `yaml:"name"`
+}
+
+type descriptorSpec struct {
+	Workload         describedWorkload `yaml:"workload"`
+	DeploymentTarget describedTarget   `yaml:"deploymentTarget"`
+	WorkloadVersion  describedVersion  `yaml:"workloadVersion"`
+}
+
+type describedWorkload struct {
+	Name        string               `yaml:"name"`
+	Source      describedPlace       `yaml:"source"`
+	Application describedApplication `yaml:"application"`
+}
+
+type describedApplication struct {
+	Name      string             `yaml:"name"`
+	Workspace descriptorMetadata `yaml:"workspace"`
+}
+
+type describedTarget struct {
+	Name        string         `yaml:"name"`
+	Environment string         `yaml:"environment"`
+	Manifests   describedPlace `yaml:"manifests"`
+}
+
+type describedPlace struct {
+	Repo   string `yaml:"repo"`
+	Branch string `yaml:"branch"`
+	Path   string `yaml:"path"`
+}
+
+type describedVersion struct {
+	Version   string `yaml:"version"`
+	Build     string `yaml:"build,omitempty"`
+	Commit    string `yaml:"commit"`
+	BuildTime string `yaml:"buildTime,omitempty"`
+}
+
+// Describe writes a DeploymentDescriptor for each deployment target that the
+// workload has in the environment, and returns the files below Description.To.
+func Describe(d Description) ([]string, error) {
+	workload, err := ReadWorkload(d.Workload)
+	if err != nil {
+		return nil, err
+	}
+	targets, err := workload.In(d.Environment)
+	if err != nil {
+		return nil, err
+	}
+	if err := fullCommit("--commit", d.Commit); err != nil {
+		return nil, err
+	}
+	switch {
+	case d.To == "":
+		return nil, usage("descriptors to which folder? Give --to")
+	case d.Version == "":
+		return nil, usage("which version is deployed? Give --version")
+	case d.Workspace == "":
+		return nil, usage("which team's workload is it? Give --workspace")
+	}
+	if d.Application == "" {
+		d.Application = workload.Name
+	}
+	var files []string
+	for _, target := range targets {
+		content, err := d.of(workload, target)
+		if err != nil {
+			return files, fmt.Errorf("descriptor of deployment target %s: %w", target.Name, err)
+		}
+		file := path.Join(descriptorsFolder, workload.Name+"-"+target.Name+".yaml")
+		if err := writeFile(d.To, file, content); err != nil {
+			return files, fmt.Errorf("descriptor of deployment target %s: %w", target.Name, err)
+		}
+		files = append(files, file)
+	}
+	return files, nil
+}
+
+func (d Description) of(workload Workload, target Target) ([]byte, error) {
+	name := strings.ToLower(workload.Name + "-" + target.Name + "-" + strings.NewReplacer(".", "-", "_", "-", "+", "-").Replace(d.Version))
+	if wrong := validation.IsDNS1123Subdomain(name); len(wrong) > 0 {
+		return nil, fmt.Errorf("name %q: %s", name, strings.Join(wrong, "; "))
+	}
+	built := ""
+	if !d.Built.IsZero() {
+		built = d.Built.UTC().Format(time.RFC3339)
+	}
+	folder := path.Dir(path.Clean(strings.ReplaceAll(d.Workload, `\`, "/")))
+	if path.IsAbs(folder) {
+		folder = "."
+	}
+	var b bytes.Buffer
+	encoder := yaml.NewEncoder(&b)
+	encoder.SetIndent(2)
+	err := encoder.Encode(descriptor{
+		APIVersion: "hub.kalypso.io/v1alpha1", Kind: "DeploymentDescriptor", Metadata: descriptorMetadata{name},
+		Spec: descriptorSpec{
+			Workload: describedWorkload{
+				Name:        workload.Name,
+				Source:      describedPlace{d.Source, d.Branch, folder},
+				Application: describedApplication{d.Application, descriptorMetadata{d.Workspace}},
+			},
+			DeploymentTarget: describedTarget{target.Name, target.Environment, describedPlace{target.Repo, target.Branch, "./" + target.Folder}},
+			WorkloadVersion:  describedVersion{d.Version, d.Build, d.Commit, built},
+		},
+	})
+	return b.Bytes(), err
+}
