@@ -14,7 +14,6 @@ import (
 
 const (
 	controlPlane = "kalypso-control-plane"
-	platform     = "kalypso-gitops"
 	source       = "kalypso-app-src"
 	manifests    = "kalypso-app-gitops"
 
@@ -76,18 +75,18 @@ spec:
   clusterTypeSelector:
     labelSelector: {}
 `})
-	pr := m.waitForPull(platform, "stage", func(p pull) error {
-		files := m.changed(platform, p.Number)
+	pr := m.waitForPull(m.platform(), "stage", func(p pull) error {
+		files := m.changed(m.platform(), p.Number)
 		if !slices.Contains(files, "large/hello-world-app-uat-test/reconciler.yaml") {
 			return fmt.Errorf("it changes %v", files)
 		}
 		return nil
 	})
-	if labels := m.labels(platform, pr.Number); !slices.Contains(labels, "promoted") {
+	if labels := m.labels(m.platform(), pr.Number); !slices.Contains(labels, "promoted") {
 		t.Errorf("labels of the pull request: %v", labels)
 	}
 	merged := time.Now()
-	m.merge(platform, pr.Number)
+	m.merge(m.platform(), pr.Number)
 	m.waitForStatus(commit, "stage environment", "success", "Deployed")
 	t.Logf("merge -> deployed on stage: %.2f s", time.Since(merged).Seconds())
 }
@@ -146,7 +145,7 @@ func failedPromotion(t *testing.T, m *machine) {
 		t.Fatalf("the template has changed:\n%s", template)
 	}
 	bad := m.push(controlPlane, "main", map[string]string{"templates/namespace.yaml": broken})
-	m.merge(platform, m.waitForPromotion("dev", bad).Number)
+	m.merge(m.platform(), m.waitForPromotion("dev", bad).Number)
 	m.waitForStatus(bad, "dev environment", "failure", "Failed to deploy")
 	if now := m.pinned("stage"); now != before {
 		t.Errorf("stage has gone on to %s", now)
@@ -165,7 +164,7 @@ func failedPromotion(t *testing.T, m *machine) {
 	}
 
 	good := m.push(controlPlane, "main", map[string]string{"templates/namespace.yaml": template})
-	m.merge(platform, m.waitForPromotion("dev", good).Number)
+	m.merge(m.platform(), m.waitForPromotion("dev", good).Number)
 	merged := time.Now()
 	m.waitForStatus(good, "stage environment", "pending", "Promoted")
 	t.Logf("merge on dev -> promoted to stage: %.2f s", time.Since(merged).Seconds())
@@ -177,7 +176,7 @@ func failedPromotion(t *testing.T, m *machine) {
 // killedGate: a job whose runner has died is shown as failed.
 func killedGate(t *testing.T, m *machine) {
 	m.run("az", "k8s-configuration", "flux", "create", "--name", "late", "--cluster-name", "drone", "--namespace", "flux-system",
-		"--resource-group", "kalypso-rg", "--url", m.credentials().OrgURL+"/"+platform, "--scope", "cluster",
+		"--resource-group", "kalypso-rg", "--url", m.credentials().OrgURL+"/"+m.platform(), "--scope", "cluster",
 		"--cluster-type", "connectedClusters", "--branch", "dev", "--suspend", "--kustomization", "name=late", "path=small", "prune=true")
 	check := m.file(controlPlane, "main", ".github/workflows/check-promote.yaml")
 	const waits = "kalypso ci wait-for-deployment "
@@ -185,7 +184,7 @@ func killedGate(t *testing.T, m *machine) {
 		".github/workflows/check-promote.yaml": strings.Replace(check, waits, waits+"--timeout 10s ", 1),
 		"templates/namespace.yaml":             m.file(controlPlane, "main", "templates/namespace.yaml") + "# once more\n",
 	})
-	m.merge(platform, m.waitForPromotion("dev", commit).Number)
+	m.merge(m.platform(), m.waitForPromotion("dev", commit).Number)
 	m.waitForStatus(commit, "dev environment", "pending", "Deploying")
 	run := m.waitForRun(controlPlane, "check-promote.yaml", func(r workflowRun) error {
 		if r.Status != "in_progress" {
@@ -210,7 +209,7 @@ func lateCluster(t *testing.T, m *machine) {
 	commit := m.push(controlPlane, "main", map[string]string{
 		"templates/namespace.yaml": m.file(controlPlane, "main", "templates/namespace.yaml") + "# and again\n",
 	})
-	m.merge(platform, m.waitForPromotion("dev", commit).Number)
+	m.merge(m.platform(), m.waitForPromotion("dev", commit).Number)
 	m.waitForStatus(commit, "dev environment", "failure", "Failed to deploy")
 	if now := m.pinned("stage"); now != before {
 		t.Errorf("stage has gone on to %s", now)

@@ -89,6 +89,9 @@ func firstUp(t *testing.T, m *machine) {
 
 func upAgain(t *testing.T, m *machine) {
 	m.settle()
+	if pulls := m.pulls(m.platform()); len(pulls) > 0 {
+		t.Errorf("pull requests before anybody has done anything: %+v", pulls)
+	}
 	before, heads := m.pids(), m.heads()
 	out := m.up()
 	t.Logf("second up: %.2f s", out.took.Seconds())
@@ -110,6 +113,9 @@ func runScenario(t *testing.T, m *machine) {
 		t.Fatalf("%v\n%s", err, out.all())
 	}
 	t.Logf("\n%s", out.stdout)
+	// what it has merged goes on by itself
+	m.waitForPromotion("qa", m.head(controlPlane, "main"))
+	m.settle()
 	b, err := os.ReadFile(report)
 	if err != nil {
 		t.Fatal(err)

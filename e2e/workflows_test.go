@@ -144,12 +144,23 @@ func (m *machine) waitForPull(repo, base string, pleases func(pull) error) pull 
 	return found
 }
 
+// platform is the platform's GitOps repository.
+func (m *machine) platform() string {
+	for _, r := range m.repositories() {
+		if r.Records != "" {
+			return r.Name
+		}
+	}
+	m.t.Fatal("there is none")
+	return ""
+}
+
 // waitForPromotion waits for the pull request that brings a commit of the
 // control plane to an environment.
 func (m *machine) waitForPromotion(environment, commit string) pull {
 	m.t.Helper()
-	return m.waitForPull(platform, environment, func(p pull) error {
-		if got := strings.TrimSpace(m.file(platform, "kalypso/"+environment, ".github/tracking/Promoted_Commit_Id")); got != commit {
+	return m.waitForPull(m.platform(), environment, func(p pull) error {
+		if got := strings.TrimSpace(m.file(m.platform(), "kalypso/"+environment, ".github/tracking/Promoted_Commit_Id")); got != commit {
 			return fmt.Errorf("it promotes %s", got)
 		}
 		return nil
