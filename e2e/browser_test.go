@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 )
@@ -82,6 +83,7 @@ func (b browser) check(t *testing.T, script string, env ...string) {
 func browse(t *testing.T, m *machine) {
 	b := newBrowser(t, m)
 	pulls := m.pulls("kalypso-platform-gitops")
+	pulls = slices.DeleteFunc(pulls, func(p pull) bool { return p.Base.Ref != "dev" }) // others assign nothing
 	if len(pulls) == 0 {
 		t.Fatal("there is no pull request to look at")
 	}
