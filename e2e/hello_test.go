@@ -20,6 +20,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
+// tutorialLimit is for all scenarios of a workshop.
+const tutorialLimit = 8 * time.Minute
+
 // TestHelloWorld is the default workshop on two clusters, up to pods that run.
 // Nothing of it stays on the machine.
 func TestHelloWorld(t *testing.T) {
@@ -33,7 +36,7 @@ func TestHelloWorld(t *testing.T) {
 		if pulls := m.pulls("kalypso-gitops"); len(pulls) > 0 {
 			t.Errorf("pull requests before anybody has done anything: %+v", pulls)
 		}
-		scenarios, err := m.try("scenario", "run", "--all")
+		scenarios, err := m.tryFor(tutorialLimit, "scenario", "run", "--all", "--honest")
 		if err != nil {
 			t.Fatalf("%v\n%s", err, scenarios.all())
 		}
@@ -45,6 +48,11 @@ func TestHelloWorld(t *testing.T) {
 			{"Pods", pods},
 			{"Azure", azure},
 			{"Browser", browseArgoCD},
+			{"Change", changeOfThePage},
+			{"Tour", tour},
+			{"KilledGate", killedGate},
+			{"LateCluster", lateCluster},
+			{"NoSecrets", noSecrets},
 			{"Delete", deleteAll},
 		} {
 			t.Run(part.name, func(t *testing.T) {

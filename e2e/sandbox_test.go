@@ -38,6 +38,7 @@ func TestSandbox(t *testing.T) {
 		{"ScenarioAgain", runScenarioAgain},
 		{"Commands", lookAround},
 		{"Browser", browse},
+		{"Tutorial", tutorial},
 		{"BadInput", badInput},
 		{"KilledDaemon", killedDaemon},
 		{"DownAndUp", downAndUp},
@@ -135,7 +136,7 @@ func runScenario(t *testing.T, m *machine) {
 
 func runScenarioAgain(t *testing.T, m *machine) {
 	heads := m.heads()
-	out, err := m.try("scenario", "run", "--all", "-o", "json")
+	out, err := m.try("scenario", "run", "onboard-app", "-o", "json")
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out.all())
 	}
@@ -154,6 +155,15 @@ func runScenarioAgain(t *testing.T, m *machine) {
 	if diff := cmp.Diff(heads, m.heads()); diff != "" {
 		t.Errorf("commits have changed:\n%s", diff)
 	}
+}
+
+// tutorial goes on to the tutorial's end.
+func tutorial(t *testing.T, m *machine) {
+	out, err := m.tryFor(tutorialLimit, "scenario", "run", "--all")
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out.all())
+	}
+	t.Logf("\n%s", out.stdout)
 }
 
 // badInput pushes mistakes. Each is named with its file and line, and nothing

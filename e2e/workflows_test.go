@@ -177,29 +177,6 @@ func (m *machine) merge(repo string, number int) {
 	})
 }
 
-// changed are the files that a pull request changes.
-func (m *machine) changed(repo string, number int) []string {
-	m.t.Helper()
-	var all []struct{ Filename string }
-	m.decode(m.forge(http.MethodGet, fmt.Sprintf("repos/kalypso/%s/pulls/%d/files?limit=50", repo, number), ""), &all)
-	var names []string
-	for _, f := range all {
-		names = append(names, f.Filename)
-	}
-	return names
-}
-
-func (m *machine) labels(repo string, number int) []string {
-	m.t.Helper()
-	var all []struct{ Name string }
-	m.decode(m.forge(http.MethodGet, fmt.Sprintf("repos/kalypso/%s/issues/%d/labels", repo, number), ""), &all)
-	var names []string
-	for _, l := range all {
-		names = append(names, l.Name)
-	}
-	return names
-}
-
 // file is a file's content at the head of a branch.
 func (m *machine) file(repo, branch, path string) string {
 	m.t.Helper()

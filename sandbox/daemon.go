@@ -203,7 +203,7 @@ func (h Home) ensureState(workshopName string) (*State, error) {
 // `down --delete` removes these and nothing else.
 var ours = []string{
 	"sandbox.json", "daemon.lock", "daemon.pid", "daemon.sock", "kubeconfig",
-	"components", "logs", "clusters", "gitea", "flux", "argocd", "arc", "scheduler", "runner", "children", "tmp",
+	"components", "logs", "clusters", "gitea", "flux", "argocd", "arc", "scheduler", "runner", "scenarios", "children", "tmp",
 	snapshotFolder, asideFolder,
 }
 

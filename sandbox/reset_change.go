@@ -13,7 +13,7 @@ import (
 // and snapshots hold. Programs, logs, certificates and the nodes' images are
 // not among it, nor is what never changes in a sandbox.
 var worldData = []string{
-	"gitea", "clusters/etcd", "clusters/etcd.answered", "flux", "argocd", "arc", "scheduler", "runner", awayFile,
+	"gitea", "clusters/etcd", "clusters/etcd.answered", "flux", "argocd", "arc", "scheduler", "runner", "scenarios", awayFile,
 }
 
 // change is an exchange of data, noted on disk before it begins. Cut off at
@@ -153,7 +153,7 @@ func (h Home) sweep() (remove func() error) {
 		}
 		var all []error
 		for _, e := range left {
-			all = append(all, os.RemoveAll(h.Path(asideFolder, e.Name())))
+			all = append(all, removeAll(h.Path(asideFolder, e.Name())))
 		}
 		return errors.Join(all...)
 	}

@@ -315,7 +315,7 @@ func (h Home) endOrphans() error {
 // is there, `down --delete` can be called again.
 func (h Home) remove() error {
 	for i := len(ours) - 1; i >= 0; i-- {
-		if err := os.RemoveAll(h.Path(ours[i])); err != nil {
+		if err := removeAll(h.Path(ours[i])); err != nil {
 			return err
 		}
 	}

@@ -132,5 +132,5 @@ func DeleteSnapshot(h Home, name string) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		err = h.unknownSnapshot(name)
 	}
-	return errors.Join(err, os.RemoveAll(h.Path(old)))
+	return errors.Join(err, removeAll(h.Path(old)))
 }

@@ -27,8 +27,12 @@ const (
 
 // The test binary is also the kubectl of the fake world.
 func TestMain(m *testing.M) {
-	if os.Args[0] == "kubectl" {
+	switch os.Args[0] {
+	case "kubectl":
 		os.Exit(fakeKubectl(os.Args[1:]))
+	case "kalypso":
+		fmt.Println("token: " + os.Args[len(os.Args)-1][:6])
+		os.Exit(0)
 	}
 	dir, err := os.MkdirTemp("", "scenarios-test-")
 	if err != nil {
@@ -49,7 +53,10 @@ type fakeWorld struct {
 
 	mu     sync.Mutex
 	pulls  []*fakePull
-	busy   int                             // how often a merge is put off
+	busy   int // how often a merge is put off
+	issues []*fakeIssue
+	runs   []*fakeRun
+	status map[string][]map[string]any     // by commit
 	onPush func(f *fakeWorld, repo string) // the scheduler
 }
 
@@ -57,6 +64,8 @@ type fakePull struct {
 	number             int
 	base, branch, head string
 	merged, closed     bool
+	body               string
+	labels             []map[string]any
 }
 
 const (
@@ -111,7 +120,7 @@ func (f *fakeWorld) world() World {
 	}
 	return World{
 		ForgeURL: f.url, Organisation: "kalypso", User: testUser, Token: testToken,
-		Kubeconfig: kubeconfig, Kubectl: Program{Path: self, Name: "kubectl"}, Home: f.root,
+		Kubeconfig: kubeconfig, Kubectl: Program{Path: self, Name: "kubectl"}, Kalypso: Program{Path: self, Name: "kalypso"}, Home: f.root,
 	}
 }
 
@@ -217,7 +226,7 @@ func (f *fakeWorld) api(w http.ResponseWriter, r *http.Request) {
 	}
 	m := apiPath.FindStringSubmatch(r.URL.Path)
 	if m == nil {
-		http.Error(w, `{"message":"not found"}`, http.StatusNotFound)
+		f.moreAPI(w, r)
 		return
 	}
 	repo, rest := m[1], m[3]
@@ -286,7 +295,7 @@ func (f *fakeWorld) describe(p *fakePull) any {
 		state = "closed"
 	}
 	return map[string]any{
-		"number": p.number, "title": "Kalypso: dev: change", "state": state, "merged": p.merged,
+		"number": p.number, "title": "Kalypso: dev: change", "body": p.body, "labels": p.labels, "state": state, "merged": p.merged, "merge_commit_sha": p.head,
 		"html_url": fmt.Sprintf("%s/kalypso/%s/pulls/%d", f.url, gitopsRepo, p.number),
 		"base":     map[string]any{"label": p.base, "ref": p.base},
 		"head":     map[string]any{"label": p.branch, "ref": p.branch, "sha": p.head},
@@ -324,6 +333,13 @@ func fakeKubectl(args []string) int {
 	fail := func(format string, args ...any) int {
 		fmt.Fprintf(os.Stderr, format+"\n", args...)
 		return 1
+	}
+	switch {
+	case slices.Contains(args, "port-forward"):
+		return fakeForward(args)
+	case slices.Contains(args, "get-contexts"):
+		fmt.Println("fake")
+		return 0
 	}
 	repo, err := os.ReadFile(os.Getenv("KUBECONFIG"))
 	if err != nil {
@@ -378,4 +394,21 @@ func fakeKubectl(args []string) int {
 	b, _ := yaml.Marshal(map[string]any{"apiVersion": "v1", "kind": "List", "items": items})
 	os.Stdout.Write(b)
 	return 0
+}
+
+// fakeForward serves a page of the service page, and no other.
+func fakeForward(args []string) int {
+	if slices.Contains(args, "svc/nothing") {
+		fmt.Fprintln(os.Stderr, `Error from server (NotFound): services "nothing" not found`)
+		return 1
+	}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/" {
+			http.NotFound(w, r)
+			return
+		}
+		fmt.Fprintln(w, "Hello from page", args)
+	}))
+	fmt.Printf("Forwarding from %s -> 80\n", strings.TrimPrefix(server.URL, "http://"))
+	select {} // until it is ended
 }

@@ -23,10 +23,13 @@ type pull struct {
 	repo   string
 	number int64
 	title  string
+	body   string
+	labels []string
 	head   string // commit
 	url    string
 	open   bool
 	merged bool
+	merge  string   // commit that merged it
 	files  []string // changed, sorted
 }
 
@@ -40,12 +43,13 @@ func newForge(ctx context.Context, w World) (*forge, error) {
 	return &forge{client: c, owner: w.Organisation}, nil
 }
 
-// schedulerBranches begins the names of the branches that the scheduler makes.
-const schedulerBranches = "kalypso/"
+// kalypsoBranches begins the names of the branches that the scheduler and the
+// workflows make.
+const kalypsoBranches = "kalypso/"
 
-// pulls lists the scheduler's pull requests to a branch, the latest first,
-// without their files.
-func (f *forge) pulls(repo, base string) ([]*pull, error) {
+// pulls lists pull requests to a branch, the latest first, without their files:
+// those of the scheduler and the workflows, or anybody's.
+func (f *forge) pulls(repo, base string, anybody bool) ([]*pull, error) {
 	list, _, err := f.client.ListRepoPullRequests(f.owner, repo, gitea.ListPullRequestsOptions{
 		State: gitea.StateAll, Sort: "recentupdate", ListOptions: gitea.ListOptions{PageSize: 50},
 	})
@@ -55,15 +59,26 @@ func (f *forge) pulls(repo, base string) ([]*pull, error) {
 	var pulls []*pull
 	for _, p := range list {
 		// the ref of a branch that is gone is another one, its label stays
-		if p.Base == nil || p.Head == nil || p.Base.Ref != base || !strings.HasPrefix(p.Head.Name, schedulerBranches) {
+		if p.Base == nil || p.Head == nil || p.Base.Ref != base || !anybody && !strings.HasPrefix(p.Head.Name, kalypsoBranches) {
 			continue
 		}
-		pulls = append(pulls, &pull{
-			repo: repo, number: p.Index, title: p.Title, head: p.Head.Sha, url: p.HTMLURL,
-			open: p.State == gitea.StateOpen, merged: p.HasMerged,
-		})
+		pulls = append(pulls, newPull(repo, p))
 	}
 	return pulls, nil
+}
+
+func newPull(repo string, p *gitea.PullRequest) *pull {
+	out := &pull{
+		repo: repo, number: p.Index, title: p.Title, body: p.Body, head: p.Head.Sha, url: p.HTMLURL,
+		open: p.State == gitea.StateOpen, merged: p.HasMerged,
+	}
+	for _, l := range p.Labels {
+		out.labels = append(out.labels, l.Name)
+	}
+	if p.MergedCommitID != nil {
+		out.merge = *p.MergedCommitID
+	}
+	return out
 }
 
 func (f *forge) changedFiles(p *pull) ([]string, error) {
@@ -82,22 +97,38 @@ func (f *forge) changedFiles(p *pull) ([]string, error) {
 	return files, nil
 }
 
-// head asks where a pull request is now.
-func (f *forge) head(p *pull) (string, error) {
+// again asks how a pull request is now.
+func (f *forge) again(p *pull) (*pull, error) {
 	now, _, err := f.client.GetPullRequest(f.owner, p.repo, p.number)
 	if err != nil {
-		return "", fmt.Errorf("%s: %w", p, err)
+		return nil, fmt.Errorf("%s: %w", p, err)
 	}
-	return now.Head.Sha, nil
+	return newPull(p.repo, now), nil
 }
 
-func (f *forge) file(p *pull, path string) ([]byte, error) {
-	b, response, err := f.client.GetFile(f.owner, p.repo, p.head, path)
+// committed tells when a commit was made.
+func (f *forge) committed(repo, commit string) (time.Time, error) {
+	c, _, err := f.client.GetSingleCommit(f.owner, repo, commit)
+	if err != nil {
+		return time.Time{}, fmt.Errorf("commit %s of %s: %w", short(commit), repo, err)
+	}
+	return commitTime(c)
+}
+
+func commitTime(c *gitea.Commit) (time.Time, error) {
+	if c.RepoCommit == nil || c.RepoCommit.Committer == nil {
+		return time.Time{}, fmt.Errorf("the forge does not tell when commit %s was made", c.SHA)
+	}
+	return time.Parse(time.RFC3339, c.RepoCommit.Committer.Date)
+}
+
+func (f *forge) file(repo, ref, path string) ([]byte, error) {
+	b, response, err := f.client.GetFile(f.owner, repo, ref, path)
 	if response != nil && response.StatusCode == http.StatusNotFound {
-		return nil, unmet("%s has no file %s", p, path)
+		return nil, unmet("%s has no file %s at %s", repo, path, short(ref))
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%s of %s: %w", path, p, err)
+		return nil, fmt.Errorf("%s of %s: %w", path, repo, err)
 	}
 	return b, nil
 }

@@ -68,12 +68,27 @@ func shellWords(args []string) string {
 	return strings.Join(quoted, " ")
 }
 
+// wordClone brings an earlier clone up to date instead: steps that follow each
+// other use the same folder, and each of them can be the first one to run.
 func (s *script) wordClone(args []string) error {
 	repo, branch, dir := args[0], args[1], args[0]
 	if len(args) == 3 {
 		dir = args[2]
 	}
+	path := s.ts.MkAbs(dir)
+	if _, err := os.Stat(filepath.Join(path, ".git")); err == nil {
+		if _, err := s.git(path, "fetch", "--quiet", "origin"); err != nil {
+			return err
+		}
+		_, err := s.git(path, "checkout", "--quiet", "--force", "-B", branch, "origin/"+branch)
+		return err
+	}
 	_, err := s.git(s.ts.MkAbs("."), "clone", "--quiet", "--branch", branch, s.world.OrgURL()+"/"+repo, dir)
+	return err
+}
+
+func (s *script) wordPull(args []string) error {
+	_, err := s.git(s.ts.MkAbs(args[0]), "pull", "--quiet", "--no-edit", "--no-rebase")
 	return err
 }
 
@@ -86,8 +101,12 @@ func (s *script) wordPush(args []string) error {
 	if err != nil {
 		return err
 	}
-	if changes == "" {
-		return s.nothingToPush(dir)
+	earlier, err := s.pushedBefore(dir, message)
+	if err != nil {
+		return err
+	}
+	if changes == "" || earlier != "" {
+		return s.nothingToPush(dir, earlier)
 	}
 	if _, err := s.git(dir, "commit", "--quiet", "--message", message); err != nil {
 		return err
@@ -97,9 +116,26 @@ func (s *script) wordPush(args []string) error {
 	}
 	s.pushed = true
 	s.happened["push"] = time.Now()
-	commit, err := s.git(dir, "rev-parse", "HEAD")
-	s.ts.Setenv("COMMIT", strings.TrimSpace(commit))
-	return err
+	return s.pushedCommit(dir, "rev-parse", "HEAD")
+}
+
+// pushedCommit sets $COMMIT to what a git command prints, and notes when that
+// commit was made.
+func (s *script) pushedCommit(dir string, args ...string) error {
+	commit, err := s.git(dir, args...)
+	if err != nil {
+		return err
+	}
+	commit = strings.TrimSpace(commit)
+	when, err := s.git(dir, "log", "-1", "--format=%cI", commit)
+	if err != nil {
+		return err
+	}
+	if s.since, err = time.Parse(time.RFC3339, strings.TrimSpace(when)); err != nil {
+		return fmt.Errorf("time of commit %s: %w", short(commit), err)
+	}
+	s.setenv("COMMIT", commit)
+	return nil
 }
 
 // pushCommit pushes, after taking in what others have pushed in between: the
@@ -117,23 +153,59 @@ func (s *script) pushCommit(dir string) error {
 	}
 }
 
-// nothingToPush finds the commit that made what the scenario wanted to make.
-func (s *script) nothingToPush(dir string) error {
-	s.pushed = false
-	delete(s.happened, "push")
-	args := []string{"log", "-1", "--format=%H", "--"}
-	for _, path := range s.written {
-		if rel, err := filepath.Rel(dir, path); err == nil && filepath.IsLocal(rel) {
-			args = append(args, filepath.ToSlash(rel))
+// pushedBefore finds the commit of an earlier run, "" when there is none: it has
+// the message, and all that was written as it is now. Others may have changed
+// it since, which is no reason to do it again.
+func (s *script) pushedBefore(dir, message string) (string, error) {
+	paths := s.writtenIn(dir)
+	log, err := s.git(dir, append([]string{"log", "--format=%H %s", "--"}, paths...)...)
+	if err != nil || len(paths) == 0 {
+		return "", err
+	}
+	for line := range strings.Lines(log) {
+		commit, subject, _ := strings.Cut(strings.TrimSpace(line), " ")
+		if subject != message {
+			continue
+		}
+		// what has been added is in the index
+		differs, err := s.git(dir, append([]string{"diff", "--cached", "--name-only", commit, "--"}, paths...)...)
+		if err != nil {
+			return "", err
+		}
+		if differs == "" {
+			return commit, nil
 		}
 	}
-	commit, err := s.git(dir, args...)
-	if err != nil {
+	return "", nil
+}
+
+// writtenIn are the paths that have been written in a clone.
+func (s *script) writtenIn(dir string) []string {
+	var paths []string
+	for _, path := range s.written {
+		if rel, err := filepath.Rel(dir, path); err == nil && filepath.IsLocal(rel) {
+			paths = append(paths, filepath.ToSlash(rel))
+		}
+	}
+	return paths
+}
+
+// nothingToPush finds the commit that made what the scenario wanted to make,
+// unless it is known, and leaves the clone as the branch is.
+func (s *script) nothingToPush(dir, commit string) error {
+	s.pushed, s.repeated = false, true
+	delete(s.happened, "push")
+	if _, err := s.git(dir, "reset", "--quiet", "--hard"); err != nil {
 		return err
 	}
-	commit = strings.TrimSpace(commit)
-	s.ts.Setenv("COMMIT", commit)
-	s.note("done already: commit " + short(commit))
+	args := append([]string{"log", "-1", "--format=%H", "--"}, s.writtenIn(dir)...)
+	if commit != "" {
+		args = []string{"rev-parse", commit}
+	}
+	if err := s.pushedCommit(dir, args...); err != nil {
+		return err
+	}
+	s.note("done already: commit %s", short(s.vars["COMMIT"]))
 	return nil
 }
 

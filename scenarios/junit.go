@@ -43,7 +43,11 @@ type junitCase struct {
 	Name    string        `xml:"name,attr"`
 	Time    string        `xml:"time,attr"`
 	Failure *junitFailure `xml:"failure"`
-	Skipped *struct{}     `xml:"skipped"`
+	Skipped *junitSkipped `xml:"skipped"`
+}
+
+type junitSkipped struct {
+	Message string `xml:"message,attr,omitempty"`
 }
 
 type junitFailure struct {
@@ -73,9 +77,15 @@ func WriteJUnit(w io.Writer, results []Result) error {
 			switch step.State {
 			case Failed:
 				c.Failure = &junitFailure{Message: step.Reason, Type: "check", Text: step.Output}
+				if r.Dump != "" {
+					c.Failure.Text += "\n\nMore of it is in " + r.Dump
+				}
 				suite.Failures++
 			case Skipped:
-				c.Skipped = &struct{}{}
+				c.Skipped = &junitSkipped{}
+				suite.Skipped++
+			case Simulated: // the format has no word for it
+				c.Skipped = &junitSkipped{Message: "simulated: " + step.Note}
 				suite.Skipped++
 			}
 			suite.Cases = append(suite.Cases, c)

@@ -27,6 +27,7 @@ func TestJUnit(t *testing.T) {
 			Measurements: []Measurement{{Name: "push to pull request", Took: 412 * time.Millisecond}},
 		},
 		{Workshop: "basic-inference", Name: "two", State: Skipped, Steps: []Step{{Title: "Look", State: Skipped}}},
+		{Workshop: "basic-inference", Name: "three", State: Simulated, Steps: []Step{{Title: "Page", State: Simulated, Note: "no root"}}},
 	}
 	var got bytes.Buffer
 	if err := WriteJUnit(&got, results); err != nil {

@@ -6,15 +6,15 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
+	"slices"
 	"strings"
-
-	"github.com/rogpeppe/go-internal/txtar"
 )
 
 // library has a folder for each workshop with its scenarios, and in the file
-// "order" their names, one per line, as the tutorial has them.
+// "order" their names, one per line, as the tutorial has them. The file "apart"
+// names those that are not run with all others.
 //
-//go:embed */order */*.txtar
+//go:embed */order */apart */*.txtar
 var library embed.FS
 
 // Info says what a scenario is about.
@@ -26,13 +26,9 @@ type Info struct {
 	Follows     string     `json:"follows"`     // the sections of the tutorial
 	Explanation string     `json:"explanation"` // paragraphs, divided by empty lines
 	Steps       []StepInfo `json:"steps"`
-}
-
-// StepInfo is a step as it is written.
-type StepInfo struct {
-	Title       string `json:"title"`
-	Explanation string `json:"explanation"`
-	line        string // of the script
+	// Apart is set when the scenario is not run with all others, since it ends
+	// what they build on.
+	Apart bool `json:"apart,omitempty"`
 }
 
 // UnknownError says that there is no such workshop or scenario.
@@ -62,32 +58,45 @@ func Describe(workshop, name string) (Info, error) {
 }
 
 func list(files fs.FS, workshop string) ([]Info, error) {
-	names, err := order(files, workshop)
+	names, apart, err := both(files, workshop)
 	if err != nil {
 		return nil, err
 	}
-	infos := make([]Info, 0, len(names))
-	for _, name := range names {
+	var infos []Info
+	for i, name := range append(names, apart...) {
 		text, err := fs.ReadFile(files, path.Join(workshop, name+".txtar"))
 		if err != nil {
 			return nil, err
 		}
-		infos = append(infos, describe(workshop, name, text))
+		info := describe(workshop, name, text)
+		info.Apart = i >= len(names)
+		infos = append(infos, info)
 	}
 	return infos, nil
 }
 
 func source(files fs.FS, workshop, name string) ([]byte, error) {
-	names, err := order(files, workshop)
+	names, apart, err := both(files, workshop)
 	if err != nil {
 		return nil, err
 	}
-	for _, n := range names {
-		if n == name {
-			return fs.ReadFile(files, path.Join(workshop, name+".txtar"))
-		}
+	all := append(names, apart...)
+	if slices.Contains(all, name) {
+		return fs.ReadFile(files, path.Join(workshop, name+".txtar"))
 	}
-	return nil, &UnknownError{"scenario", name, names}
+	return nil, &UnknownError{"scenario", name, all}
+}
+
+// both are the names of a workshop's scenarios, in order, and of those apart.
+func both(files fs.FS, workshop string) (names, apart []string, err error) {
+	if names, err = order(files, workshop); err != nil {
+		return nil, nil, err
+	}
+	b, err := fs.ReadFile(files, path.Join(workshop, "apart"))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, nil, err
+	}
+	return slices.Clip(names), strings.Fields(string(b)), nil
 }
 
 func order(files fs.FS, workshop string) ([]string, error) {
@@ -103,50 +112,4 @@ func order(files fs.FS, workshop string) ([]string, error) {
 		return nil, &UnknownError{"workshop", workshop, all}
 	}
 	return strings.Fields(string(b)), err
-}
-
-// describe reads the head and the steps of a scenario.
-func describe(workshop, name string, text []byte) Info {
-	info := Info{Workshop: workshop, Name: name}
-	var explanation []string
-	inHead := true
-	for line := range strings.Lines(string(txtar.Parse(text).Comment)) {
-		line = strings.TrimSuffix(line, "\n")
-		comment, isComment := strings.CutPrefix(line, "#")
-		comment = strings.TrimSpace(comment)
-		key, value, _ := strings.Cut(comment, ":")
-		title, isStep := strings.CutPrefix(line, "step ")
-		switch {
-		case isStep:
-			inHead = false
-			info.Steps = append(info.Steps, StepInfo{Title: strings.TrimSpace(title), line: line})
-		case !isComment:
-			inHead = false
-		case !inHead:
-			if n := len(info.Steps); n > 0 {
-				info.Steps[n-1].Explanation = strings.TrimSpace(info.Steps[n-1].Explanation + " " + comment)
-			}
-		case info.Title == "":
-			info.Title = comment
-		case key == "Persona":
-			info.Persona = strings.TrimSpace(value)
-		case key == "Follows":
-			info.Follows = strings.TrimSpace(value)
-		default:
-			explanation = append(explanation, comment)
-		}
-	}
-	info.Explanation = paragraphs(explanation)
-	return info
-}
-
-// paragraphs joins lines that follow each other.
-func paragraphs(lines []string) string {
-	var all []string
-	for p := range strings.SplitSeq(strings.Join(lines, "\n"), "\n\n") {
-		if p = strings.Join(strings.Fields(p), " "); p != "" {
-			all = append(all, p)
-		}
-	}
-	return strings.Join(all, "\n\n")
 }

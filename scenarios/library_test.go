@@ -56,6 +56,7 @@ func checkScenario(t *testing.T, info Info) {
 		if s.Explanation == "" {
 			t.Errorf("step %q has no explanation", s.Title)
 		}
+		checkStep(t, s)
 	}
 	text, err := Source(info.Workshop, info.Name)
 	if err != nil {
@@ -63,6 +64,9 @@ func checkScenario(t *testing.T, info Info) {
 	}
 	archive := txtar.Parse(text)
 	for line := range strings.Lines(string(archive.Comment)) {
+		if !strings.HasPrefix(line, "#") && strings.Count(line, "'")%2 != 0 {
+			t.Errorf("%s: a quote is open", strings.TrimSpace(line))
+		}
 		fields := strings.Fields(quoted.ReplaceAllString(line, "x"))
 		if len(fields) == 0 || fields[0] == "#" {
 			continue
@@ -83,6 +87,38 @@ func checkScenario(t *testing.T, info Info) {
 		}
 		if !strings.Contains(string(archive.Comment), f.Name) {
 			t.Errorf("the script does not use %s", f.Name)
+		}
+	}
+}
+
+// checkers are the words of testscript that change nothing but variables.
+var checkers = []string{"stdout", "stderr", "grep", "cmp", "cmpenv", "exists", "env"}
+
+// checkStep holds a step to its form: something to do and a check of it, or
+// something to look at. A check does nothing.
+func checkStep(t *testing.T, step StepInfo) {
+	if step.has(solve) != step.has(check) {
+		t.Errorf("step %q: solve and check go together", step.Title)
+	}
+	if step.has(look) == step.has(solve) {
+		t.Errorf("step %q has either something to look at or something to do", step.Title)
+	}
+	if step.has(solve) && len(step.Hints) == 0 {
+		t.Errorf("step %q has no hint", step.Title)
+	}
+	for _, l := range slices.Concat(step.sections[check], step.sections[look]) {
+		args := splitLine(l.text)
+		if args[0] == "!" {
+			args = args[1:]
+		}
+		if slices.Contains(checkers, args[0]) {
+			continue
+		}
+		w, _, err := findWord(args)
+		if err != nil {
+			t.Errorf("line %d: %v", l.number, err)
+		} else if !w.onlyLooks(args) {
+			t.Errorf("line %d: a check does nothing: %s", l.number, l.text)
 		}
 	}
 }

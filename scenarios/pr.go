@@ -1,8 +1,8 @@
 package scenarios
 
 import (
-	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -11,33 +11,74 @@ import (
 
 const mergeLimit = 20 * time.Second
 
-var errNoPull = errors.New("no pull request has been waited for yet")
+var errNoPull = unmet("no pull request has been waited for yet")
+
+// pullQuery says which pull request is meant.
+type pullQuery struct {
+	repo, base string
+	files      []string
+	anybody    bool           // not only those on the branches below kalypso/
+	merged     bool           // one that was merged meanwhile will do
+	title      *regexp.Regexp // nil is any
+	label      string
+}
+
+func readPullQuery(repo, base string, rest []string) (pullQuery, error) {
+	q := pullQuery{repo: repo, base: base}
+	for _, arg := range rest {
+		key, value, ok := strings.Cut(arg, "=")
+		switch {
+		case !ok:
+			q.files = append(q.files, arg)
+		case key == "by" && value == "anybody":
+			q.anybody = true
+		case key == "merged" && value == "too":
+			q.merged = true
+		case key == "label":
+			q.label = value
+		case key == "title":
+			var err error
+			if q.title, err = regexp.Compile(value); err != nil {
+				return q, err
+			}
+		default:
+			return q, fmt.Errorf("%s: choose by=anybody, merged=too, label=NAME or title=REGEXP", arg)
+		}
+	}
+	return q, nil
+}
 
 func (s *script) wordPRWait(args []string) error {
-	repo, base, files := args[0], args[1], args[3:]
+	repo, base := args[0], args[1]
 	limit, err := time.ParseDuration(args[2])
 	if err != nil {
 		return fmt.Errorf("%q is not a duration such as 30s", args[2])
 	}
+	q, err := readPullQuery(repo, base, args[3:])
+	if err != nil {
+		return err
+	}
 	// a merged one is what an earlier run made of the same push
-	mergedWillDo := !s.pushed
+	ours := s.pushed && s.patient
+	q.merged = q.merged || !ours
+	s.pull = nil // what was found before is not this one
 	err = s.retry(limit, func() error {
-		p, err := s.findPull(repo, base, files, mergedWillDo)
+		p, err := s.findPull(q)
 		if err == nil {
 			s.pull = p
 		}
 		return err
 	})
 	if err != nil {
-		return fmt.Errorf("the scheduler's pull request to %s of %s: %w", base, repo, err)
+		return fmt.Errorf("pull request to %s of %s: %w", base, repo, err)
 	}
 	fmt.Fprintf(&s.ran, "%s, %s: %s\n%s\n", s.pull, s.pull.state(), s.pull.title, s.pull.url)
-	if s.pull.merged {
-		s.note(fmt.Sprintf("done already: pull request #%d", s.pull.number))
+	if _, here := s.happened["merge"]; s.pull.merged && s.repeated && !here {
+		s.note("done already: pull request #%d", s.pull.number)
 	}
-	s.ts.Setenv("PR", strconv.FormatInt(s.pull.number, 10))
-	s.ts.Setenv("PR_URL", s.pull.url)
-	s.ts.Setenv("PR_HEAD", s.pull.head)
+	s.setenv("PR", strconv.FormatInt(s.pull.number, 10))
+	s.setenv("PR_URL", s.pull.url)
+	s.setenv("PR_HEAD", s.pull.head)
 	return nil
 }
 
@@ -52,13 +93,15 @@ func (s *script) lookAtFiles(p *pull) error {
 	if err != nil {
 		return err
 	}
-	head, err := s.forge.head(p)
-	if err != nil {
-		return err
-	}
-	if head != p.head {
-		// the files could be those of either commit
-		return unmet("#%d is being changed", p.number)
+	if p.open {
+		now, err := s.forge.again(p)
+		if err != nil {
+			return err
+		}
+		if now.head != p.head {
+			// the files could be those of either commit
+			return unmet("#%d is being changed", p.number)
+		}
 	}
 	if s.files == nil {
 		s.files = map[string][]string{}
@@ -67,34 +110,66 @@ func (s *script) lookAtFiles(p *pull) error {
 	return nil
 }
 
-// findPull returns the open pull request, or the latest merged one if that
-// will do, when it changes all of the files.
-func (s *script) findPull(repo, base string, files []string, mergedWillDo bool) (*pull, error) {
-	pulls, err := s.forge.pulls(repo, base)
+// findPull returns the pull request that was asked for. Of several that have
+// come since the last push, that is the first: later ones have come of others.
+func (s *script) findPull(q pullQuery) (*pull, error) {
+	pulls, err := s.forge.pulls(q.repo, q.base, q.anybody)
 	if err != nil {
 		return nil, err
 	}
+	var found *pull
 	reason := unmet("there is none")
 	for i, p := range pulls {
 		if i == 0 {
 			reason = unmet("none is open; the latest, #%d, is %s", p.number, p.state())
 		}
-		if !p.open && !(p.merged && mergedWillDo) {
+		if !p.open && !(p.merged && q.merged) {
 			continue
 		}
-		if err := s.lookAtFiles(p); err != nil {
+		not, err := s.mismatch(q, p)
+		switch {
+		case err != nil:
 			return nil, err
-		}
-		missing := slices.DeleteFunc(slices.Clone(files), func(f string) bool { return slices.Contains(p.files, f) })
-		if len(missing) == 0 {
-			return p, nil
-		}
-		if p.open {
-			// there is only one at a time
-			reason = unmet("#%d (%s) is open, but does not change %s", p.number, p.title, strings.Join(missing, ", "))
+		case not == "" && (found == nil || p.number < found.number && !s.since.IsZero()):
+			found = p
+		case not != "" && (p.open || i == 0):
+			reason = unmet("#%d (%s) is %s, but %s", p.number, p.title, p.state(), not)
 		}
 	}
-	return nil, reason
+	if found == nil {
+		return nil, reason
+	}
+	return found, nil
+}
+
+// mismatch says why a pull request is not the one, "" when it is.
+func (s *script) mismatch(q pullQuery, p *pull) (string, error) {
+	switch {
+	case q.title != nil && !q.title.MatchString(p.title):
+		return fmt.Sprintf("its title does not match %s", q.title), nil
+	case q.label != "" && !slices.Contains(p.labels, q.label):
+		return "does not have the label " + q.label, nil
+	}
+	if err := s.lookAtFiles(p); err != nil {
+		return "", err
+	}
+	missing := slices.DeleteFunc(slices.Clone(q.files), func(f string) bool { return slices.Contains(p.files, f) })
+	if len(missing) > 0 {
+		return "does not change " + strings.Join(missing, ", "), nil
+	}
+	if s.since.IsZero() || q.anybody {
+		return "", nil
+	}
+	// a machine's that was there before the last push or merge has come of
+	// another
+	when, err := s.forge.committed(p.repo, p.head)
+	if err != nil {
+		return "", err
+	}
+	if when.Before(s.since) {
+		return "is older than the last push or merge", nil
+	}
+	return "", nil
 }
 
 func (s *script) wordPRFiles(args []string) error {
@@ -129,9 +204,65 @@ func (s *script) wordPRShow(args []string) error {
 	if s.pull == nil {
 		return errNoPull
 	}
-	b, err := s.forge.file(s.pull, args[0])
+	b, err := s.forge.file(s.pull.repo, s.pull.head, args[0])
 	s.stdout.Write(b)
 	return err
+}
+
+func (s *script) wordPRSays(args []string) error {
+	if s.pull == nil {
+		return errNoPull
+	}
+	for _, text := range args {
+		if !strings.Contains(s.pull.title+"\n"+s.pull.body, text) {
+			return unmet("%s (%s) does not say %q", s.pull, s.pull.title, text)
+		}
+	}
+	return nil
+}
+
+func (s *script) wordPRLabel(args []string) error {
+	now, err := s.lookAgain()
+	if err != nil {
+		return err
+	}
+	if !slices.Contains(now.labels, args[0]) {
+		return unmet("%s does not have the label %s, but %s", now, args[0], strings.Join(now.labels, ", "))
+	}
+	return nil
+}
+
+func (s *script) wordPROpen([]string) error {
+	now, err := s.lookAgain()
+	if err != nil {
+		return err
+	}
+	if !now.open {
+		return unmet("%s is %s", now, now.state())
+	}
+	return nil
+}
+
+func (s *script) wordPRMerged([]string) error {
+	now, err := s.lookAgain()
+	if err != nil {
+		return err
+	}
+	if !now.merged {
+		return unmet("%s is %s: %s", now, now.state(), now.url)
+	}
+	// its head is not to be had any more when the branch has gone on
+	s.pull.open, s.pull.merged = false, true
+	s.setenv("MERGE_COMMIT", now.merge)
+	s.since, err = s.forge.committed(now.repo, now.merge)
+	return err
+}
+
+func (s *script) lookAgain() (*pull, error) {
+	if s.pull == nil {
+		return nil, errNoPull
+	}
+	return s.forge.again(s.pull)
 }
 
 func (s *script) wordPRMerge([]string) error {
@@ -139,6 +270,7 @@ func (s *script) wordPRMerge([]string) error {
 		return errNoPull
 	}
 	if s.pull.merged {
+		s.repeated = true
 		s.note("done already")
 		return nil
 	}

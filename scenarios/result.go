@@ -13,6 +13,9 @@ const (
 	Passed  State = "passed"
 	Failed  State = "failed"
 	Skipped State = "skipped" // not reached
+	// Simulated is what was done and could not be checked, since it needs pods
+	// that really run. A scenario with such a step is Simulated as a whole.
+	Simulated State = "simulated"
 )
 
 // Result is what became of a scenario.
@@ -26,6 +29,10 @@ type Result struct {
 	Steps        []Step        `json:"steps"`
 	Measurements []Measurement `json:"measurements,omitempty"`
 	WorkDir      string        `json:"workDir,omitempty"` // when kept
+	// Dump is the folder with what is to be known of a failure; DumpError says
+	// what could not be found out.
+	Dump      string `json:"dump,omitempty"`
+	DumpError error  `json:"-"`
 }
 
 // Step is what became of a step.
@@ -54,8 +61,12 @@ type CheckError struct {
 }
 
 func (e *CheckError) Error() string {
-	reason, _, _ := strings.Cut(e.Reason, "\n")
-	return fmt.Sprintf("scenario %s: %s: %s", e.Scenario, e.Step, strings.TrimSuffix(reason, ":"))
+	return fmt.Sprintf("scenario %s: %s: %s", e.Scenario, e.Step, strings.TrimSuffix(firstLine(e.Reason), ":"))
+}
+
+func firstLine(text string) string {
+	line, _, _ := strings.Cut(text, "\n")
+	return line
 }
 
 // Event tells of a running scenario.

@@ -4,11 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io/fs"
-	"os"
-	"path/filepath"
 	"time"
-
-	"github.com/rogpeppe/go-internal/testscript"
 )
 
 // limit is for a whole scenario; each wait in it has its own, shorter one.
@@ -21,6 +17,11 @@ type Options struct {
 	World    World
 	Report   func(Event) // may be nil; called from one goroutine at a time
 	Keep     bool        // leave the folder that the scenario worked in
+	// Honest makes each check before what it is a check of: it must fail then,
+	// or it proves nothing. That needs a world where nothing is done yet.
+	Honest bool
+	// Dumps is the folder for what is to be known of a failure; "" is nowhere.
+	Dumps string
 
 	files fs.FS // in place of the library, for tests
 }
@@ -31,54 +32,119 @@ func Run(ctx context.Context, o Options) (Result, error) {
 	if o.files == nil {
 		o.files = library
 	}
-	if o.Report == nil {
-		o.Report = func(Event) {}
-	}
-	text, err := source(o.files, o.Workshop, o.Name)
-	if err != nil {
-		return Result{}, err
-	}
-	info := describe(o.Workshop, o.Name, text)
-	dir, err := os.MkdirTemp("", "kalypso-scenario-")
-	if err != nil {
-		return Result{}, err
-	}
-	// the script's messages have the folder's real name
-	if dir, err = filepath.EvalSymlinks(dir); err != nil {
-		return Result{}, err
-	}
-	if !o.Keep {
-		defer os.RemoveAll(dir)
-	}
-	file := filepath.Join(dir, o.Name+".txtar")
-	if err := os.WriteFile(file, text, 0o600); err != nil {
-		return Result{}, err
-	}
-
 	deadline := time.Now().Add(limit)
 	ctx, cancel := context.WithDeadlineCause(ctx, deadline, fmt.Errorf("scenario %s: not done after %s", o.Name, limit))
 	defer cancel()
-	s, err := newScript(ctx, o, info, text)
+	s, err := newScript(ctx, o)
 	if err != nil {
 		return Result{}, err
 	}
-	o.Report(Event{Kind: ScenarioBegins, Scenario: info})
-	h := &host{}
-	h.run(func() {
-		testscript.RunT(h, testscript.Params{
-			Files:       []string{file},
-			WorkdirRoot: dir,
-			Deadline:    deadline,
-			Setup:       s.setup,
-			Cmds:        s.commands(),
-		})
-	})
-	r, err := s.finish(h, dir)
-	if o.Keep {
-		r.WorkDir = dir
+	if !o.Keep {
+		defer s.close()
 	}
-	o.Report(Event{Kind: ScenarioEnds, Scenario: info})
+	s.deadline = deadline
+	s.say(Event{Kind: ScenarioBegins, Scenario: s.info})
+	var f *failure
+	for i := range s.info.Steps {
+		s.begin(i)
+		if f = s.perform(i, o.Honest); f != nil {
+			s.step().Reason, s.step().Output = f.reason, f.output
+			s.end(Failed)
+			break
+		}
+		if s.step().State != Simulated {
+			s.step().State = Passed
+		}
+		s.end(s.step().State)
+	}
+	r, err := s.result(f)
+	if o.Keep {
+		r.WorkDir = s.dir
+	}
+	if f != nil && o.Dumps != "" && context.Cause(ctx) == nil {
+		r.Dump, r.DumpError = s.dump(o.Dumps, r)
+	}
+	s.say(Event{Kind: ScenarioEnds, Scenario: s.info})
 	return r, err
+}
+
+// perform does a step and checks it.
+func (s *script) perform(i int, honest bool) *failure {
+	step := s.info.Steps[i]
+	if f := s.run(i, setup, true); f != nil {
+		return f
+	}
+	if step.Momentary && !honest {
+		if f := s.glance(i); f != nil && s.movedOn(i) {
+			s.repeated = true
+			s.note("has passed by")
+			return nil
+		}
+	}
+	if step.has(solve) {
+		done, f := s.before(i, honest)
+		if f == nil && !done {
+			f = s.run(i, solve, true)
+		}
+		if f != nil || done {
+			return f
+		}
+	}
+	if why := s.simulated(step.RealPods); why != "" {
+		s.step().State = Simulated
+		s.note("%s", why)
+		return nil
+	}
+	return s.run(i, step.seen(), true)
+}
+
+// before makes a step's check before the step is done, and tells whether it has
+// been done already. Then nothing must be done again. An honest run cannot tell
+// that from a check that always passes, and fails.
+func (s *script) before(i int, honest bool) (done bool, f *failure) {
+	if s.simulated(s.info.Steps[i].RealPods) != "" || !s.info.Steps[i].has(check) {
+		return false, nil
+	}
+	switch f := s.run(i, check, false); {
+	case f == nil && honest:
+		return false, &failure{reason: "the check passes before the step is done, so it proves nothing" +
+			" (or somebody has done the step before: `kalypso reset` brings a new world)"}
+	case f == nil:
+		s.repeated, s.pushed = true, false
+		delete(s.happened, "push")
+		s.note("done already")
+		return true, nil
+	case f.broken && honest:
+		return false, &failure{reason: "before the step is done, the check cannot even be made: " + f.reason, output: f.output}
+	case honest:
+		s.note("before: %s", firstLine(f.reason))
+	}
+	return false, nil
+}
+
+// result is what has become of a script that has ended.
+func (s *script) result(f *failure) (Result, error) {
+	r := Result{
+		Workshop: s.info.Workshop, Name: s.info.Name, Title: s.info.Title, State: Passed,
+		Began: s.began.UTC().Truncate(time.Second), Took: time.Since(s.began),
+		Steps: s.steps, Measurements: s.measured,
+	}
+	for _, step := range s.steps {
+		if step.State == Simulated {
+			r.State = Simulated
+		}
+	}
+	for i := len(r.Steps); i < len(s.info.Steps); i++ {
+		r.Steps = append(r.Steps, Step{Title: s.info.Steps[i].Title, State: Skipped})
+	}
+	if f == nil {
+		return r, nil
+	}
+	r.State = Failed
+	if s.ctx.Err() != nil {
+		return r, context.Cause(s.ctx)
+	}
+	return r, &CheckError{Scenario: s.info.Name, Step: s.step().Title, Reason: f.reason}
 }
 
 // RunAll runs scenarios one after another. Each builds on those before it, so

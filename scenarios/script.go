@@ -2,8 +2,11 @@ package scenarios
 
 import (
 	"context"
+	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -13,153 +16,104 @@ import (
 
 // script is a scenario while it runs: what its words share.
 type script struct {
-	ctx   context.Context
-	world World
-	info  Info
-	text  []byte
-	forge *forge
-	say   func(Event)
-	began time.Time
-	home  string                 // folder for what programs keep
-	ts    *testscript.TestScript // of the word that runs now
+	ctx      context.Context
+	deadline time.Time // zero is none
+	world    World
+	info     Info
+	forge    *forge
+	library  fs.FS
+	say      func(Event)
+	began    time.Time
+	dir      string            // where the script works; has its files
+	home     string            // folder for what programs keep
+	vars     map[string]string // that the script and its words have set
+	envNames []string          // that the script sets itself
+
+	patient   bool                   // words wait
+	ts        *testscript.TestScript // of the word that runs now
+	wordError error                  // of the last of our words
 
 	steps    []Step // begun so far
 	stepTime time.Time
 	measured []Measurement
 
-	written  []string             // paths, by the word write
-	pushed   bool                 // the last push had something to push
-	happened map[string]time.Time // the last "push" and "merge" of this run
-	pull     *pull                // the current pull request
-	files    map[string][]string  // that a pull request changes, by its head
+	written   []string             // paths, by the words write and edit
+	pushed    bool                 // the last push had something to push
+	repeated  bool                 // something had been done before this run
+	since     time.Time            // of the last commit that was pushed, found or merged
+	stepSince time.Time            // what since was when the step began
+	happened  map[string]time.Time // the last "push" and "merge" of this run
+	pull      *pull                // the current pull request
+	files     map[string][]string  // that a pull request changes, by its head
 
 	// what the word that runs now has done and printed
 	ran, stdout, stderr strings.Builder
 }
 
-func newScript(ctx context.Context, o Options, info Info, text []byte) (*script, error) {
+// newScript prepares a scenario: its folder with its files, in which the
+// forge's address is filled in. close removes the folder.
+func newScript(ctx context.Context, o Options) (*script, error) {
+	text, err := source(o.files, o.Workshop, o.Name)
+	if err != nil {
+		return nil, err
+	}
 	f, err := newForge(ctx, o.World)
 	if err != nil {
 		return nil, err
 	}
-	return &script{
-		ctx: ctx, world: o.World, info: info, text: text, forge: f, say: o.Report, began: time.Now(),
-		happened: map[string]time.Time{},
-	}, nil
-}
-
-// setup fills in the forge's address and gives the script its environment.
-// The token stays out of it: the words that need it hand it on themselves.
-func (s *script) setup(env *testscript.Env) error {
-	for _, f := range txtar.Parse(s.text).Files {
-		path := filepath.Join(env.WorkDir, filepath.FromSlash(f.Name))
-		filled := strings.ReplaceAll(string(f.Data), placeholder, s.world.OrgURL())
-		if err := os.WriteFile(path, []byte(filled), 0o600); err != nil {
-			return err
+	s := &script{
+		ctx: ctx, world: o.World, info: describe(o.Workshop, o.Name, text), forge: f, library: o.files, say: o.Report, began: time.Now(),
+		happened: map[string]time.Time{}, vars: map[string]string{},
+	}
+	if s.say == nil {
+		s.say = func(Event) {}
+	}
+	for _, m := range envWord.FindAllSubmatch(text, -1) {
+		if name := string(m[1]); !slices.Contains(s.envNames, name) {
+			s.envNames = append(s.envNames, name)
 		}
 	}
-	s.home = filepath.Join(env.WorkDir, ".home")
+	if s.dir, err = os.MkdirTemp("", "kalypso-scenario-"); err != nil {
+		return nil, err
+	}
+	// messages have the folder's real name
+	if s.dir, err = filepath.EvalSymlinks(s.dir); err != nil {
+		return nil, err
+	}
+	s.home = filepath.Join(s.dir, ".home")
 	if err := os.Mkdir(s.home, 0o700); err != nil {
+		s.close()
+		return nil, err
+	}
+	for _, file := range txtar.Parse(text).Files {
+		if err := s.extract(file); err != nil {
+			s.close()
+			return nil, fmt.Errorf("scenario %s: %w", o.Name, err)
+		}
+	}
+	return s, nil
+}
+
+func (s *script) extract(file txtar.File) error {
+	if !filepath.IsLocal(file.Name) {
+		return fmt.Errorf("file %s: %w", file.Name, fs.ErrInvalid)
+	}
+	path := filepath.Join(s.dir, filepath.FromSlash(file.Name))
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return err
 	}
-	env.Setenv("HOME", s.home)
-	env.Setenv("FORGE_URL", s.world.ForgeURL)
-	env.Setenv("ORG_URL", s.world.OrgURL())
-	env.Setenv("KUBECONFIG", s.world.Kubeconfig)
-	env.Setenv("KALYPSO_HOME", s.world.Home)
-	env.Vars = append(env.Vars, gitSettings...)
-	return nil
+	return os.WriteFile(path, []byte(strings.ReplaceAll(string(file.Data), placeholder, s.world.OrgURL())), 0o600)
 }
 
-// begin ends the present step, which has passed, and begins the next one.
-func (s *script) begin(title string) {
-	s.end(Passed)
-	s.stepTime = time.Now()
-	s.steps = append(s.steps, Step{Title: title})
-	s.tell(Event{Kind: StepBegins})
-}
+func (s *script) close() { _ = os.RemoveAll(s.dir) }
 
-func (s *script) end(state State) {
-	if s.step().State != "" || len(s.steps) == 0 {
-		return
-	}
-	s.step().State = state
-	s.step().Took = time.Since(s.stepTime)
-	s.tell(Event{Kind: StepEnds})
-}
-
-// step is the present one.
-func (s *script) step() *Step {
-	if len(s.steps) == 0 {
-		return &Step{}
-	}
-	return &s.steps[len(s.steps)-1]
-}
-
-// note adds a remark to the present step.
-func (s *script) note(text string) {
-	step := s.step()
-	if step.Note != "" {
-		step.Note += "; "
-	}
-	step.Note += text
-}
-
-func (s *script) tell(e Event) {
-	e.Scenario, e.Index, e.Step = s.info, len(s.steps)-1, *s.step()
-	s.say(e)
-}
-
-// finish makes the result of a script that has ended.
-func (s *script) finish(h *host, dir string) (Result, error) {
-	log := strings.ReplaceAll(h.log, dir+string(filepath.Separator), "")
-	if s.world.Token != "" {
-		log = strings.ReplaceAll(log, s.world.Token, "***")
-	}
-	t := readTranscript(log, s.info.Steps, comments(s.text))
-	state := Passed
-	switch {
-	case h.failed:
-		state = Failed
-	case h.skipped:
-		state = Skipped
-	}
-	reason := t.reason
-	if reason == "" {
-		reason = strings.TrimSpace(log)
-	}
-	if n := len(s.steps); state == Failed && n > 0 && n <= len(t.steps) {
-		s.step().Reason, s.step().Output = reason, t.steps[n-1]
-	}
-	s.end(state)
-	r := Result{
-		Workshop: s.info.Workshop, Name: s.info.Name, Title: s.info.Title, State: state,
-		Began: s.began.UTC().Truncate(time.Second), Took: time.Since(s.began),
-		Steps: s.steps, Measurements: s.measured,
-	}
-	for i := len(r.Steps); i < len(s.info.Steps); i++ {
-		r.Steps = append(r.Steps, Step{Title: s.info.Steps[i].Title, State: Skipped})
-	}
-	if state != Failed {
-		return r, nil
-	}
-	if s.ctx.Err() != nil {
-		return r, context.Cause(s.ctx)
-	}
-	step := "before the first step"
-	if len(s.steps) > 0 {
-		step = s.step().Title
-	}
-	return r, &CheckError{Scenario: s.info.Name, Step: step, Reason: reason}
-}
-
-// comments are the comment lines of a script.
-func comments(text []byte) map[string]bool {
-	all := map[string]bool{}
-	for line := range strings.Lines(string(txtar.Parse(text).Comment)) {
-		if strings.HasPrefix(line, "#") {
-			all[strings.TrimSuffix(line, "\n")] = true
+// simulated says why pods of some of the clusters do not really run, "" when
+// all do.
+func (s *script) simulated(clusters []string) string {
+	for _, c := range clusters {
+		if why := s.world.Simulated[c]; why != "" {
+			return fmt.Sprintf("the node of %s is simulated: %s", c, why)
 		}
 	}
-	return all
+	return ""
 }

@@ -11,7 +11,8 @@ import (
 const poll = 100 * time.Millisecond
 
 // retry calls look until it returns nil, or an error that another look cannot
-// mend, or the limit has passed. The error then has look's last reason.
+// mend, or the limit has passed. The error then has look's last reason. Where
+// nobody is patient, it looks once.
 func (s *script) retry(limit time.Duration, look func() error) error {
 	began := time.Now()
 	tick := time.NewTicker(poll)
@@ -19,7 +20,7 @@ func (s *script) retry(limit time.Duration, look func() error) error {
 	for {
 		err := look()
 		var hopeless *hopelessError
-		if err == nil || errors.As(err, &hopeless) {
+		if err == nil || errors.As(err, &hopeless) || !s.patient {
 			return err
 		}
 		if s.ctx.Err() != nil {
@@ -59,7 +60,7 @@ func (s *script) wordEventually(args []string) error {
 	if err != nil {
 		return err
 	}
-	if !w.looks {
+	if !w.onlyLooks(line) {
 		return fmt.Errorf("%s cannot be tried again and again: it does something", w.name)
 	}
 	return s.retry(limit, func() error { return s.call(line, negated) })
@@ -71,6 +72,9 @@ func (s *script) wordMeasure(args []string) error {
 		return errors.New("usage: measure NAME since push|merge")
 	}
 	began, ok := s.happened[event]
+	if !s.patient {
+		return nil // a glance is no measurement
+	}
 	if !ok {
 		fmt.Fprintf(&s.ran, "not measured: no %s in this run\n", event)
 		return nil

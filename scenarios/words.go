@@ -3,9 +3,6 @@ package scenarios
 import (
 	"errors"
 	"fmt"
-	"io/fs"
-	"os"
-	"path/filepath"
 	"strings"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -17,27 +14,68 @@ type word struct {
 	args  string // for people
 	min   int    // number of arguments
 	max   int    // -1 is any
-	looks bool   // changes nothing: it may be tried again, and be negated
+	looks looks
 	run   func(s *script, args []string) error
 }
 
+// looks tells whether a word changes nothing, so that it may be tried again,
+// be negated, and be part of a check.
+type looks func(args []string) bool
+
+func always([]string) bool { return true }
+func never([]string) bool  { return false }
+
 func words() []word {
 	return []word{
-		{"step", "TITLE", 1, -1, false, (*script).wordStep},
-		{"clone", "REPO BRANCH [DIR]", 2, 3, false, (*script).wordClone},
-		{"write", "FILE DEST", 2, 2, false, (*script).wordWrite},
-		{"push", "DIR MESSAGE", 2, 2, false, (*script).wordPush},
-		{"pr wait", "REPO BASE DURATION [FILE...]", 3, -1, false, (*script).wordPRWait},
-		{"pr files", "FILE...", 1, -1, true, (*script).wordPRFiles},
-		{"pr show", "PATH", 1, 1, true, (*script).wordPRShow},
-		{"pr merge", "", 0, 0, false, (*script).wordPRMerge},
-		{"kubectl", "ARGUMENT...", 1, -1, true, (*script).wordKubectl},
-		{"same-yaml", "FILE WANTED", 2, 2, true, (*script).wordSameYAML},
-		{"has-fields", "WANTED... [FLAG...]", 1, -1, true, (*script).wordHasFields},
-		{"eventually", "DURATION WORD...", 2, -1, false, (*script).wordEventually},
-		{"measure", "NAME since push|merge", 3, 3, false, (*script).wordMeasure},
+		{"step", "TITLE", 1, -1, never, (*script).wordNothing},
+		{"hint", "TEXT", 1, -1, never, (*script).wordNothing},
+		{"needs", "real-pods CLUSTER...", 2, -1, never, (*script).wordNothing},
+		{"momentary", "", 0, 0, never, (*script).wordNothing},
+		{"setup", "", 0, 0, never, (*script).wordNothing},
+		{"solve", "", 0, 0, never, (*script).wordNothing},
+		{"check", "", 0, 0, never, (*script).wordNothing},
+		{"look", "", 0, 0, never, (*script).wordNothing},
+		{"clone", "REPO BRANCH [DIR]", 2, 3, never, (*script).wordClone},
+		{"write", "FILE DEST", 2, 2, never, (*script).wordWrite},
+		{"edit", "DEST OLD NEW", 3, 3, never, (*script).wordEdit},
+		{"pull", "DIR", 1, 1, never, (*script).wordPull},
+		{"push", "DIR MESSAGE", 2, 2, never, (*script).wordPush},
+		{"repo show", "REPO BRANCH PATH", 3, 3, always, (*script).wordRepoShow},
+		{"repo same-yaml", "REPO BRANCH PATH WANTED", 4, 4, always, (*script).wordRepoSameYAML},
+		{"repo has-text", "REPO BRANCH PATH WANTED", 4, 4, always, (*script).wordRepoHasText},
+		{"repo gone", "REPO", 1, 1, always, (*script).wordRepoGone},
+		{"pr wait", "REPO BASE DURATION [KEY=VALUE...] [FILE...]", 3, -1, always, (*script).wordPRWait},
+		{"pr files", "FILE...", 1, -1, always, (*script).wordPRFiles},
+		{"pr show", "PATH", 1, 1, always, (*script).wordPRShow},
+		{"pr says", "TEXT...", 1, -1, always, (*script).wordPRSays},
+		{"pr label", "NAME", 1, 1, always, (*script).wordPRLabel},
+		{"pr open", "", 0, 0, always, (*script).wordPROpen},
+		{"pr merged", "", 0, 0, always, (*script).wordPRMerged},
+		{"pr merge", "", 0, 0, never, (*script).wordPRMerge},
+		{"issue open", "REPO TITLE [TEXT...]", 2, -1, always, (*script).wordIssueOpen},
+		{"issue closed", "REPO TITLE", 2, 2, always, (*script).wordIssueClosed},
+		{"status", "REPO COMMIT CONTEXT STATE [DESCRIPTION]", 4, 5, always, (*script).wordStatus},
+		{"workflow run", "REPO FILE BRANCH [INPUT=VALUE...]", 3, -1, never, (*script).wordWorkflowRun},
+		{"workflow wait", "REPO FILE COMMIT|BRANCH DURATION [CONCLUSION]", 4, 5, always, (*script).wordWorkflowWait},
+		{"kubectl", "ARGUMENT...", 1, -1, kubectlLooks, (*script).wordKubectl},
+		{"az", "ARGUMENT...", 1, -1, azLooks, (*script).wordAz},
+		{"kalypso", "ARGUMENT...", 1, -1, kalypsoLooks, (*script).wordKalypso},
+		{"http get", "[--context CLUSTER] NAMESPACE svc/NAME PORT PATH [TEXT...]", 4, -1, always, (*script).wordHTTPGet},
+		{"same-yaml", "FILE WANTED", 2, 2, always, (*script).wordSameYAML},
+		{"has-fields", "WANTED... [FLAG...]", 1, -1, always, (*script).wordHasFields},
+		{"says", "TEXT WORD...", 2, -1, saysLooks, (*script).wordSays},
+		{"eventually", "DURATION WORD...", 2, -1, eventuallyLooks, (*script).wordEventually},
+		{"measure", "NAME since push|merge", 3, 3, always, (*script).wordMeasure},
 	}
 }
+
+// onlyLooks tells whether a line with this word changes nothing.
+func (w word) onlyLooks(line []string) bool {
+	return w.looks(line[len(strings.Fields(w.name)):])
+}
+
+// eventuallyLooks is true since it refuses words that do something.
+func eventuallyLooks([]string) bool { return true }
 
 // unmetError says that a check was made and that things are not as it wants
 // them. Every other error means that it could not be made.
@@ -52,7 +90,9 @@ func (s *script) commands() map[string]func(*testscript.TestScript, bool, []stri
 		name, _, _ := strings.Cut(w.name, " ")
 		all[name] = func(ts *testscript.TestScript, negated bool, args []string) {
 			s.ts = ts
-			err := s.call(append([]string{name}, args...), negated)
+			line := append([]string{name}, args...)
+			err := s.call(line, negated)
+			s.wordError = err
 			if s.ran.Len() > 0 {
 				ts.Logf("%s", s.ran.String())
 			}
@@ -76,11 +116,16 @@ func (s *script) call(line []string, negated bool) error {
 	if err != nil {
 		return err
 	}
-	if negated && !w.looks {
+	if negated && !w.onlyLooks(line) {
 		return fmt.Errorf("%s cannot be negated: it does something", w.name)
 	}
 	if err := s.ctx.Err(); err != nil {
 		return err
+	}
+	if negated {
+		// what is not to come is not waited for
+		defer func(patient bool) { s.patient = patient }(s.patient)
+		s.patient = false
 	}
 	err = w.run(s, args)
 	if !negated {
@@ -117,32 +162,23 @@ func findWord(line []string) (word, []string, error) {
 	return word{}, nil, fmt.Errorf("usage: %s", strings.Join(usages, " | "))
 }
 
-func (s *script) wordStep(args []string) error {
-	s.begin(strings.Join(args, " "))
+// saysLooks is true where the word looks whose output is wanted.
+func saysLooks(args []string) bool {
+	w, _, err := findWord(args[1:])
+	return err == nil && w.onlyLooks(args[1:])
+}
+
+// wordSays runs a word and looks for a text in what it prints.
+func (s *script) wordSays(args []string) error {
+	text, line := args[0], args[1:]
+	if err := s.call(line, false); err != nil {
+		return err
+	}
+	if said := s.stdout.String(); !strings.Contains(said, text) {
+		return unmet("%s does not say %q, but %q", line[0], text, strings.TrimSpace(said))
+	}
 	return nil
 }
 
-func (s *script) wordWrite(args []string) error {
-	content, err := s.read(args[0])
-	if err != nil {
-		return err
-	}
-	dest := s.ts.MkAbs(args[1])
-	if err := os.MkdirAll(filepath.Dir(dest), 0o777); err != nil {
-		return err
-	}
-	s.written = append(s.written, dest)
-	return os.WriteFile(dest, content, 0o666)
-}
-
-// read returns a file's content, or what the last command printed.
-func (s *script) read(file string) ([]byte, error) {
-	if file == "stdout" || file == "stderr" {
-		return []byte(s.ts.ReadFile(file)), nil
-	}
-	b, err := os.ReadFile(s.ts.MkAbs(file))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("there is no file %s", file)
-	}
-	return b, err
-}
+// wordNothing is for words that are read before the script runs.
+func (s *script) wordNothing([]string) error { return nil }

@@ -16,7 +16,7 @@ func TestWords(t *testing.T) {
 	}{
 		{"unknown", "climb tree", `unknown command "climb"`},
 		{"usage", "clone", "usage: clone REPO BRANCH [DIR]"},
-		{"usage of two words", "pr wait x", "usage: pr wait REPO BASE DURATION [FILE...] | pr files FILE... | pr show PATH | pr merge"},
+		{"usage of two words", "pr wait x", "usage: pr wait REPO BASE DURATION [KEY=VALUE...] [FILE...] | pr files FILE... | pr show PATH | pr says TEXT... | pr label NAME | pr open | pr merged | pr merge"},
 		{"no second word", "pr", "usage: pr wait"},
 		{"negated action", "! write a b", "write cannot be negated: it does something"},
 		{"repeated action", "eventually 1s push x y", "push cannot be tried again and again"},

@@ -8,7 +8,12 @@ type World struct {
 	Token        string // the user's access token, or password
 	Kubeconfig   string // file with a context for each cluster
 	Kubectl      Program
+	Kalypso      Program
 	Home         string // the sandbox's folder; scripts see it as $KALYPSO_HOME
+	// Simulated has the clusters whose pods do not really run, with the reason.
+	Simulated map[string]string
+	// Secrets are what must be in no output, besides the token.
+	Secrets []string
 }
 
 // Program is a program that tells by its name what it is to be.

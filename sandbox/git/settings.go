@@ -35,7 +35,7 @@ func (g Gitea) ensureSettings(ctx context.Context, c *gitea.Client, s Setup) err
 			return fmt.Errorf("variable %s: %w", name, err)
 		}
 		_, err = c.CreateOrgActionVariable(s.Organisation, name, gitea.CreateActionVariableOption{
-			Value: s.Variables[name],
+			Value:       s.Variables[name],
 			Description: "The environment that follows one, for promotions",
 		})
 		if err != nil {

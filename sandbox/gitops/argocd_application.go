@@ -79,7 +79,7 @@ func (s ArgoCDSubscription) Manifests() ([]byte, error) {
 					// mends it waiting until all its retries are over
 					"retry": map[string]any{
 						"limit": int64(5), "refresh": true,
-						"backoff": map[string]any{"duration": "2s", "factor": int64(2), "maxDuration": "10s"},
+						"backoff": map[string]any{"duration": "2s", "factor": int64(2), "maxDuration": "5s"},
 					},
 				},
 			},

@@ -50,7 +50,7 @@ spec:
   syncPolicy:
     automated: {prune: true, selfHeal: true, allowEmpty: false}
     syncOptions: [CreateNamespace=true]
-    retry: {limit: 5, refresh: true, backoff: {duration: 2s, factor: 2, maxDuration: 10s}}
+    retry: {limit: 5, refresh: true, backoff: {duration: 2s, factor: 2, maxDuration: 5s}}
 `
 	if diff := cmp.Diff(documents(t, want), documents(t, string(got))); diff != "" {
 		t.Error(diff)

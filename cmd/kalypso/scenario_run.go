@@ -1,0 +1,175 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/kalypso-dev/kalypso/sandbox"
+	"github.com/kalypso-dev/kalypso/scenarios"
+	"github.com/spf13/cobra"
+)
+
+func newScenarioRun(a *app) *cobra.Command {
+	var o scenarioRun
+	c := &cobra.Command{
+		Use:   "run NAME... | --all",
+		Short: "Run scenarios on the sandbox",
+		Long: `Run scenarios on the sandbox, which must be up. One that has been done already
+makes its checks and changes nothing. The exit code is 6 when a check fails;
+what is to be known of the failure is then in a folder that is named at the end.
+
+--honest proves the checks themselves, on a sandbox where nothing is done yet.`,
+		RunE: func(c *cobra.Command, args []string) error {
+			if (len(args) == 0) != o.all {
+				return &sandbox.UsageError{Message: fmt.Sprintf("usage: %s\nName scenarios, or say --all.", c.UseLine())}
+			}
+			o.names = args
+			return a.runScenarios(c.Context(), o)
+		},
+	}
+	c.Flags().BoolVar(&o.all, "all", false, "run all scenarios of the workshop in order, but those that stand apart")
+	c.Flags().StringVar(&o.junit, "junit", "", "also write the results to a `FILE` in JUnit's format")
+	c.Flags().BoolVar(&o.keep, "keep", false, "leave the folders that the scenarios work in")
+	c.Flags().BoolVar(&o.honest, "honest", false, "make each check before its step, too, and fail if it passes then")
+	o.output.addTo(c)
+	return c
+}
+
+type scenarioRun struct {
+	names             []string
+	all, keep, honest bool
+	junit             string
+	output            output
+}
+
+func (a *app) runScenarios(ctx context.Context, o scenarioRun) error {
+	asJSON, err := o.output.json()
+	if err != nil {
+		return err
+	}
+	home, err := a.home()
+	if err != nil {
+		return err
+	}
+	world, workshop, err := worldOf(ctx, home)
+	if err != nil {
+		return err
+	}
+	all, err := scenarios.List(workshop)
+	if err != nil {
+		return err
+	}
+	if o.all {
+		for _, info := range all {
+			if !info.Apart {
+				o.names = append(o.names, info.Name)
+			}
+		}
+	}
+	if !o.all {
+		if err := before(ctx, workshop, world, o.names[0]); err != nil {
+			return err
+		}
+	}
+	p := newScenarioProgress(a, asJSON)
+	results, failure := scenarios.RunAll(ctx, scenarios.Options{
+		Workshop: workshop, World: world, Report: p.event, Keep: o.keep,
+		Honest: o.honest, Dumps: home.Path(scenarioFolder, "failures"),
+	}, o.names)
+	p.end()
+	if len(results) == 0 {
+		return asUsage(failure)
+	}
+	if o.junit != "" {
+		if err := writeJUnit(o.junit, results); err != nil {
+			return errors.Join(failure, err)
+		}
+	}
+	if asJSON {
+		if err := a.printJSON(results); err != nil {
+			return errors.Join(failure, err)
+		}
+	} else {
+		a.summarise(results, p.style)
+	}
+	a.tellDump(results)
+	if ctx.Err() != nil {
+		return errors.New("interrupted; run it again to go on where it stopped")
+	}
+	if failure == nil {
+		a.talk("")
+		a.talk("Next      %s", nextAfter(all, results[len(results)-1].Name))
+	}
+	return failure
+}
+
+func (a *app) summarise(results []scenarios.Result, st style) {
+	for _, r := range results {
+		fmt.Fprintln(a.out)
+		switch r.State {
+		case scenarios.Passed:
+			fmt.Fprintf(a.out, "%s %s in %.1f s\n", r.Name, st.good("passed"), r.Took.Seconds())
+		case scenarios.Simulated:
+			fmt.Fprintf(a.out, "%s %s in %.1f s: some steps need pods that really run, and were not checked\n", r.Name, st.warn("simulated"), r.Took.Seconds())
+		case scenarios.Failed:
+			fmt.Fprintf(a.out, "%s %s after %.1f s\n", r.Name, st.bad("failed"), r.Took.Seconds())
+		default:
+			fmt.Fprintf(a.out, "%s %s\n", r.Name, st.warn("skipped"))
+		}
+		for _, m := range r.Measurements {
+			fmt.Fprintf(a.out, "  %-24s %.2f s\n", m.Name, m.Took.Seconds())
+		}
+		if r.WorkDir != "" {
+			fmt.Fprintf(a.out, "  worked in %s\n", r.WorkDir)
+		}
+	}
+}
+
+// tellDump names the folder of the failure, if there is one.
+func (a *app) tellDump(results []scenarios.Result) {
+	for _, r := range results {
+		if r.DumpError != nil {
+			a.talk("What is known of the failure is not complete: %v", r.DumpError)
+		}
+		if r.Dump != "" {
+			a.talk("\nWhat is known of the failure is in %s", r.Dump)
+		}
+	}
+}
+
+// before refuses a scenario that builds on others which are not done.
+func before(ctx context.Context, workshop string, world scenarios.World, name string) error {
+	missing, why, err := scenarios.Missing(ctx, scenarios.Options{Workshop: workshop, World: world}, name)
+	if err != nil {
+		return err
+	}
+	if missing == "" {
+		return nil
+	}
+	return &scenarios.CheckError{Scenario: name, Step: "before it", Reason: fmt.Sprintf(
+		"scenario %s is not done (%s): run `kalypso scenario run %[1]s` first, or --all", missing, why)}
+}
+
+// nextAfter names the command to go on with.
+func nextAfter(all []scenarios.Info, name string) string {
+	for i, info := range all {
+		if info.Name == name && i+1 < len(all) {
+			return "kalypso scenario run " + all[i+1].Name
+		}
+	}
+	return "kalypso status"
+}
+
+func writeJUnit(file string, results []scenarios.Result) error {
+	f, err := os.Create(file)
+	if err != nil {
+		return err
+	}
+	err = errors.Join(scenarios.WriteJUnit(f, results), f.Close())
+	if err != nil {
+		return fmt.Errorf("write %s: %w", file, err)
+	}
+	return nil
+}

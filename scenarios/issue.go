@@ -1,0 +1,72 @@
+package scenarios
+
+import (
+	"fmt"
+	"strings"
+
+	"code.gitea.io/sdk/gitea"
+)
+
+// wordIssueOpen looks for an open issue with a title, and texts in its body.
+func (s *script) wordIssueOpen(args []string) error {
+	repo, title, texts := args[0], args[1], args[2:]
+	open, others, err := s.forge.issues(repo, title, gitea.StateOpen)
+	if err != nil {
+		return err
+	}
+	switch {
+	case len(open) == 0:
+		return unmet("no issue %q is open in %s%s", title, repo, others)
+	case len(open) > 1:
+		return unmet("%d issues %q are open in %s", len(open), title, repo)
+	}
+	fmt.Fprintf(&s.ran, "%s\n", open[0].HTMLURL)
+	for _, text := range texts {
+		if !strings.Contains(open[0].Body, text) {
+			return unmet("issue #%d of %s does not say %q", open[0].Index, repo, text)
+		}
+	}
+	return nil
+}
+
+// wordIssueClosed looks for a closed issue, and none that is open.
+func (s *script) wordIssueClosed(args []string) error {
+	repo, title := args[0], args[1]
+	open, _, err := s.forge.issues(repo, title, gitea.StateOpen)
+	if err != nil {
+		return err
+	}
+	if len(open) > 0 {
+		return unmet("issue #%d of %s is open: %s", open[0].Index, repo, open[0].HTMLURL)
+	}
+	closed, others, err := s.forge.issues(repo, title, gitea.StateClosed)
+	if err != nil {
+		return err
+	}
+	if len(closed) == 0 {
+		return unmet("%s has never had an issue %q%s", repo, title, others)
+	}
+	return nil
+}
+
+// issues lists those with a title, and words what others there are.
+func (f *forge) issues(repo, title string, state gitea.StateType) (found []*gitea.Issue, others string, err error) {
+	list, _, err := f.client.ListRepoIssues(f.owner, repo, gitea.ListIssueOption{
+		State: state, Type: gitea.IssueTypeIssue, ListOptions: gitea.ListOptions{PageSize: 50},
+	})
+	if err != nil {
+		return nil, "", fmt.Errorf("issues of %s: %w", repo, err)
+	}
+	var names []string
+	for _, i := range list {
+		if i.Title == title {
+			found = append(found, i)
+		} else {
+			names = append(names, fmt.Sprintf("%q", i.Title))
+		}
+	}
+	if len(names) > 0 {
+		others = ", only " + strings.Join(names, ", ")
+	}
+	return found, others, nil
+}

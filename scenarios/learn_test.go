@@ -1,0 +1,118 @@
+package scenarios
+
+import (
+	"io"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// pupil types an answer when the lesson has said something.
+type pupil struct {
+	in      *io.PipeWriter
+	mu      sync.Mutex
+	said    strings.Builder
+	answers []answer
+}
+
+type answer struct {
+	after string // text of the lesson
+	line  string
+	do    func() // instead
+}
+
+func (p *pupil) Write(b []byte) (int, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.said.Write(b)
+	if len(p.answers) > 0 && strings.Contains(string(b), p.answers[0].after) {
+		a := p.answers[0]
+		p.answers = p.answers[1:]
+		go func() {
+			if a.do != nil {
+				a.do()
+				return
+			}
+			_, _ = io.WriteString(p.in, a.line+"\n")
+		}()
+	}
+	return len(b), nil
+}
+
+// learn holds a lesson with answers, and returns what it said.
+func learn(t *testing.T, f *fakeWorld, file string, answers ...answer) (done bool, said string) {
+	t.Helper()
+	progress, err := LoadProgress(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	in, out := io.Pipe()
+	p := &pupil{in: out, answers: answers}
+	done, err = Learn(t.Context(), Lesson{Options: sectionOptions(f, sections), Progress: progress, In: in, Out: p})
+	if err != nil {
+		t.Fatalf("%v\n%s", err, p.said.String())
+	}
+	if len(p.answers) > 0 {
+		t.Errorf("it never said %q:\n%s", p.answers[0].after, p.said.String())
+	}
+	return done, p.said.String()
+}
+
+func TestLearn(t *testing.T) {
+	t.Parallel()
+	f := quietWorld(t)
+	file := filepath.Join(f.root, "scenarios", "progress.json")
+
+	// a person looks for help, does the first step elsewhere, reads, and leaves
+	done, said := learn(t, f, file,
+		answer{after: "not yet: kalypso-control-plane has no file file.yaml", line: "hint"},
+		answer{after: "Hint 1 of 2: Look here.", line: "what"},
+		answer{after: `There is no "what"`, do: func() {
+			f.seed(controlPlane, "main", map[string]string{"file.yaml": "kind: A\nmetadata: {name: x}\n", "state.yaml": "name: x\n"})
+		}},
+		answer{after: "It is so.", line: ""},
+		answer{after: "Step 3 of 4", line: "quit"},
+	)
+	if done || !strings.Contains(said, "[x] 2/4 See it") || !strings.Contains(said, "kalypso scenario learn script") {
+		t.Errorf("done %v:\n%s", done, said)
+	}
+
+	// another day it goes on there; the last step is done for the person
+	done, said = learn(t, f, file,
+		answer{after: "Step 3 of 4", line: "skip"},
+		answer{after: "[enter checks now · hint · solve does it for you", line: "solve"},
+	)
+	if !done || !strings.Contains(said, "script is done.") || strings.Contains(said, "Step 1 of 4") {
+		t.Errorf("done %v:\n%s", done, said)
+	}
+	progress, err := LoadProgress(file)
+	if err != nil || progress.Of(describe("test", "script", []byte(sections))) != 3 {
+		t.Errorf("%v, %+v", err, progress)
+	}
+
+	// on a new world the steps that were done are to be done again
+	_, said = learn(t, quietWorld(t), file, answer{after: "Step 1 of 4", line: "quit"})
+	if !strings.Contains(said, "Step 1, Push a file, was done and is not any more") {
+		t.Errorf("%s", said)
+	}
+
+	if err := ForgetProgress(file); err != nil {
+		t.Fatal(err)
+	}
+	if err := ForgetProgress(file); err != nil {
+		t.Errorf("once more: %v", err)
+	}
+}
+
+// The end of the input is like leaving.
+func TestLearnWithoutAnybody(t *testing.T) {
+	t.Parallel()
+	f := quietWorld(t)
+	done, err := Learn(t.Context(), Lesson{
+		Options: sectionOptions(f, sections), Progress: &Progress{Done: map[string][]string{}}, In: strings.NewReader(""), Out: io.Discard,
+	})
+	if done || err != nil {
+		t.Errorf("done %v, %v", done, err)
+	}
+}

@@ -1,0 +1,242 @@
+package scenarios
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/fstest"
+)
+
+// A scenario with all kinds of steps; what it does is in the control plane.
+const sections = `# The title
+#
+# Persona: platform team
+# Follows: Here
+#
+# Why all this.
+
+step Push a file
+# Why it is done.
+hint Look here.
+hint Do that.
+solve
+clone kalypso-control-plane main
+write wanted.yaml kalypso-control-plane/file.yaml
+write wanted.yaml kalypso-control-plane/state.yaml
+push kalypso-control-plane 'Push a file'
+check
+repo same-yaml kalypso-control-plane main file.yaml wanted.yaml
+
+step See it
+# It is there, for now.
+momentary
+look
+repo show kalypso-control-plane main state.yaml
+stdout 'name: x'
+
+step Run it
+# On real pods.
+needs real-pods drone
+look
+http get --context drone ns svc/page 80 / Hello
+
+step Change it
+# Once more.
+hint Write y.
+solve
+clone kalypso-control-plane main
+write changed.yaml kalypso-control-plane/state.yaml
+push kalypso-control-plane 'Change the file'
+check
+repo same-yaml kalypso-control-plane main state.yaml changed.yaml
+
+-- wanted.yaml --
+kind: A
+metadata: {name: x}
+-- changed.yaml --
+kind: A
+metadata: {name: y}
+`
+
+func sectionsIn(text string) fstest.MapFS {
+	return fstest.MapFS{"test/order": {Data: []byte("script\n")}, "test/script.txtar": {Data: []byte(text)}}
+}
+
+func sectionOptions(f *fakeWorld, text string) Options {
+	return Options{Workshop: "test", Name: "script", World: f.world(), files: sectionsIn(text)}
+}
+
+func quietWorld(t *testing.T) *fakeWorld {
+	f := newFakeWorld(t)
+	f.onPush = func(*fakeWorld, string) {}
+	return f
+}
+
+func TestHonest(t *testing.T) {
+	honest := func(f *fakeWorld, text string) (Result, string) {
+		o := sectionOptions(f, text)
+		o.Honest = true
+		r, err := Run(t.Context(), o)
+		var check *CheckError
+		if errors.As(err, &check) {
+			return r, check.Reason
+		}
+		return r, ""
+	}
+	f := quietWorld(t)
+	r, reason := honest(f, sections)
+	if reason != "" || !strings.HasPrefix(r.Steps[0].Note, "before: kalypso-control-plane has no file file.yaml") {
+		t.Errorf("%s; note %q", reason, r.Steps[0].Note)
+	}
+	if _, reason = honest(f, sections); !strings.HasPrefix(reason, "the check passes before the step is done") {
+		t.Errorf("on a world where it is done: %q", reason)
+	}
+	always := strings.Replace(sections, "check\nrepo same-yaml kalypso-control-plane main file.yaml wanted.yaml", "check\nexists wanted.yaml", 1)
+	if _, reason = honest(quietWorld(t), always); !strings.HasPrefix(reason, "the check passes before the step is done") {
+		t.Errorf("a check that always passes: %q", reason)
+	}
+	broken := strings.Replace(sections, "check\nrepo same-yaml kalypso-control-plane main file.yaml wanted.yaml", "check\nsame-yaml nothing wanted.yaml", 1)
+	if _, reason = honest(quietWorld(t), broken); !strings.Contains(reason, "cannot even be made") {
+		t.Errorf("a check that cannot be made: %q", reason)
+	}
+}
+
+func TestRunAgain(t *testing.T) {
+	f := quietWorld(t)
+	if _, err := Run(t.Context(), sectionOptions(f, sections)); err != nil {
+		t.Fatal(err)
+	}
+	head := testGit(t, f.dir(controlPlane), "rev-parse", "main")
+	r, err := Run(t.Context(), sectionOptions(f, sections))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if testGit(t, f.dir(controlPlane), "rev-parse", "main") != head {
+		t.Error("something was pushed again")
+	}
+	if !strings.Contains(r.Steps[0].Note, "done already") || r.Steps[1].Note != "has passed by" || r.Steps[3].Note != "done already" {
+		t.Errorf("notes %q, %q, %q", r.Steps[0].Note, r.Steps[1].Note, r.Steps[3].Note)
+	}
+}
+
+// A failure is no step that has passed by.
+func TestMomentaryFails(t *testing.T) {
+	f := quietWorld(t)
+	r, err := Run(t.Context(), sectionOptions(f, strings.Replace(sections, "'name: x'", "'name: z'", 1)))
+	if err == nil || r.Steps[1].State != Failed {
+		t.Errorf("error %v, %s", err, r.Steps[1].State)
+	}
+}
+
+func TestSimulated(t *testing.T) {
+	f := quietWorld(t)
+	o := sectionOptions(f, sections)
+	o.World.Simulated = map[string]string{"drone": "no root"}
+	r, err := Run(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.State != Simulated || r.Steps[2].State != Simulated || r.Steps[2].Note != "the node of drone is simulated: no root" {
+		t.Errorf("%s, step %+v", r.State, r.Steps[2])
+	}
+	if r.Steps[3].State != Passed {
+		t.Errorf("the step after is %s", r.Steps[3].State)
+	}
+	done, err := Check(t.Context(), o, []string{"script"})
+	if err != nil || !done[0].Done || done[0].Steps[2].Done || !done[0].Steps[2].Simulated {
+		t.Errorf("%v, %+v", err, done)
+	}
+}
+
+func TestCheck(t *testing.T) {
+	f := quietWorld(t)
+	boxes := func() string {
+		t.Helper()
+		all, err := Check(t.Context(), sectionOptions(f, sections), []string{"script"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		out := ""
+		for _, box := range all[0].Steps {
+			if box.Done {
+				out += "x"
+			} else {
+				out += "-"
+			}
+		}
+		return out
+	}
+	head := testGit(t, f.dir(controlPlane), "show-ref")
+	if got := boxes(); got != "----" {
+		t.Errorf("at the beginning: %s", got)
+	}
+	if testGit(t, f.dir(controlPlane), "show-ref") != head {
+		t.Error("a check has changed something")
+	}
+	f.seed(controlPlane, "main", map[string]string{
+		"file.yaml": "# by hand\nmetadata: {name: x}\nkind: A\n", "state.yaml": "metadata: {name: x}\n",
+	})
+	if got := boxes(); got != "xxx-" {
+		t.Errorf("after the first step: %s", got)
+	}
+	missing, why, err := Missing(t.Context(), Options{Workshop: "test", World: f.world(), files: fstest.MapFS{
+		"test/order": {Data: []byte("script\nnext\n")}, "test/script.txtar": {Data: []byte(sections)},
+	}}, "next")
+	if err != nil || missing != "script" || !strings.HasPrefix(why, "Change it: ") {
+		t.Errorf("%v, %q, %q", err, missing, why)
+	}
+}
+
+func TestDump(t *testing.T) {
+	f := quietWorld(t)
+	logs := filepath.Join(f.root, "logs")
+	if err := os.Mkdir(logs, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(logs, "scheduler.log"), []byte("planned\npassword: hunter22\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	o := sectionOptions(f, strings.Replace(sections, "'name: x'", "'name: z'", 1))
+	o.Dumps = filepath.Join(f.root, "dumps")
+	o.World.Secrets = []string{"hunter22"}
+	r, err := Run(t.Context(), o)
+	if err == nil || r.DumpError != nil {
+		t.Fatalf("%v, %v", err, r.DumpError)
+	}
+	for file, wants := range map[string][]string{
+		"step.txt":           {"Step 2 of 4: See it", "stdout 'name: z'", "no match for `name: z`", "Push a file: passed"},
+		"logs/scheduler.log": {"planned", "password: ***"},
+		"forge.txt":          {"kalypso-control-plane", "Push a file"},
+		"cluster-fake.txt":   {"$ kubectl --context fake"},
+	} {
+		b, err := os.ReadFile(filepath.Join(r.Dump, file))
+		if err != nil {
+			t.Error(err)
+		}
+		for _, want := range wants {
+			if !strings.Contains(string(b), want) {
+				t.Errorf("%s lacks %q:\n%s", file, want, b)
+			}
+		}
+		if strings.Contains(string(b), testToken) || strings.Contains(string(b), "hunter22") {
+			t.Errorf("%s has a secret", file)
+		}
+	}
+}
+
+func TestInterruptedIsNotDumped(t *testing.T) {
+	f := quietWorld(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	o := sectionOptions(f, sections)
+	o.Dumps = filepath.Join(f.root, "dumps")
+	if _, err := Run(ctx, o); !errors.Is(err, context.Canceled) {
+		t.Errorf("error %v", err)
+	}
+	if _, err := os.Stat(o.Dumps); err == nil {
+		t.Error("there is a dump")
+	}
+}
