@@ -58,14 +58,11 @@ func TestPlanAsJSON(t *testing.T) {
 		t.Fatalf("environments %+v", document.Environments)
 	}
 	dev := document.Environments[0]
-	if diff := cmp.Diff(planSummary{Add: 4, Assignments: 1}, dev.Summary); diff != "" {
+	if diff := cmp.Diff(planSummary{Add: 3, Assignments: 1}, dev.Summary); diff != "" {
 		t.Errorf("summary (-want +got):\n%s", diff)
 	}
-	if got := dev.Changes[1]; got.Path != "dev/basic-inference-dev/namespace.yaml" || got.Action != plan.Add || got.ClusterType != "dev" || got.Target != "basic-inference-dev" ||
+	if got := dev.Changes[0]; got.Path != "dev/basic-inference-dev/namespace.yaml" || got.Action != plan.Add || got.ClusterType != "dev" || got.Target != "basic-inference-dev" ||
 		got.Content == nil || !strings.HasPrefix(*got.Content, "apiVersion: v1\n") || !strings.HasPrefix(got.Diff, "diff --git a/dev/") {
-		t.Errorf("change %+v", got)
-	}
-	if got := dev.Changes[0]; got.ClusterType != "dev" || got.Target != "" {
 		t.Errorf("change %+v", got)
 	}
 	if got := dev.Assignments; len(got) != 1 || got[0].Policies[0] != "default-policy" || got[0].Config[0].Sources[0].Position.File != "configs/dev-config.yaml" {
@@ -126,7 +123,7 @@ func TestPlanOverHTTP(t *testing.T) {
 	}
 	t.Setenv(gitTokenVariable, "hush")
 	code, out, talk = call(t, "plan", "-e", "dev", "--control-plane", url)
-	if code != exitOK || talk != "" || !strings.HasSuffix(out, "\n4 files to add in 1 assignment.\n") {
+	if code != exitOK || talk != "" || !strings.HasSuffix(out, "\n3 files to add in 1 assignment.\n") {
 		t.Errorf("exit code %d, %q, %q", code, out, talk)
 	}
 
@@ -141,7 +138,7 @@ func TestPlanOverHTTP(t *testing.T) {
 	worldGit(t, cp, "remote", "add", "origin", url)
 	worldWrite(t, filepath.Join(cp, "other.yaml"), []byte(strings.NewReplacer("FORGE", other.URL, "{name: basic-inference}", "{name: other}").Replace(worldRegistration)))
 	code, out, talk = call(t, "plan", "-e", "dev", "--control-plane", cp)
-	if code != exitOK || talk != "" || !strings.HasSuffix(out, "\n4 files to add in 1 assignment; 1 problem.\n") ||
+	if code != exitOK || talk != "" || !strings.HasSuffix(out, "\n3 files to add in 1 assignment; 1 problem.\n") ||
 		!strings.Contains(out, "kalypso-control-plane@main:other.yaml:5:14: error: repository "+other.URL+"/basic-inference-orchestration or its branch main is not there\n") {
 		t.Errorf("exit code %d, %q, %q", code, out, talk)
 	}
