@@ -15,7 +15,7 @@ func newScheduler(a *app) *cobra.Command {
 		Args:  aCommand,
 		RunE:  func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
-	c.AddCommand(newSchedulerRun(a))
+	c.AddCommand(newSchedulerRun(a), newSchedulerOnce(a))
 	return c
 }
 
@@ -28,20 +28,34 @@ func newSchedulerRun(a *app) *cobra.Command {
 it depends on is pushed, and keep one pull request per environment up to date.
 
 The configuration file says which forge, which control plane repository, and
-where to listen for the forge's webhooks:
+where to listen for the forge's webhooks. On GitHub:
 
-    forge:
-      type: gitea
-      url: https://git.example.com
-      tokenFile: token          # or tokenEnv: NAME_OF_A_VARIABLE
-    controlPlane:
-      repo: https://git.example.com/acme/control-plane
-      branch: main
-    promoteTo: dev              # gets main's commits; leave out to promote yourself
-    listen: 127.0.0.1:8765      # /webhook, /status, /healthz
-    webhookSecretFile: secret
-    poll: 30s                   # finds what a lost webhook would have told`,
-		Args: onlyArgs(),
+` + gitHubConfig + `
+On Gitea:
+
+` + giteaConfig + `
+Several control planes on one forge are a list in place of controlPlane:
+
+` + severalConfig + `
+Environments that share a GitOps repository need names of their own.
+
+Files are relative to the configuration's folder. Tokens, keys and the secret
+are read when the scheduler starts. The account must see every repository that
+the platform models name, and may write contents, pull requests, issues and
+commit statuses of the GitOps repositories; of the control plane, too, where
+promoteTo is set.
+
+It listens for
+  POST /webhook  the forge: content type JSON, the secret, and the events push,
+                 branch creation and deletion, pull requests and issues
+  GET  /status   as JSON; the secret is wanted as a bearer token
+  GET  /metrics  Prometheus
+  GET  /healthz  the process lives
+  GET  /readyz   every environment has been planned once, and the forge answers
+Only /webhook needs to be reached from outside. Run one scheduler for a control
+plane: two do each other's work twice.`,
+		Example: `  kalypso scheduler run --config scheduler.yaml`,
+		Args:    onlyArgs(),
 		RunE: func(c *cobra.Command, _ []string) error {
 			if file == "" {
 				return &sandbox.UsageError{Message: "--config FILE is needed\nSee `kalypso scheduler run --help`."}
@@ -56,3 +70,39 @@ where to listen for the forge's webhooks:
 	c.Flags().StringVar(&file, "config", "", "the configuration file")
 	return c
 }
+
+// The configurations of the help, which a test reads as the scheduler does.
+const (
+	gitHubConfig = `    forge:
+      type: github
+      # url: https://github.example.com         # of GitHub Enterprise
+      # api: https://github.example.com/api/v3  # where it cannot be told from url
+      app:                        # or tokenFile, or tokenEnv: NAME_OF_A_VARIABLE
+        id: 123456
+        installation: 7890123     # the number at the end of its URL
+        keyFile: app.pem
+      # user: github-actions[bot] # the token's account, where it cannot be asked for
+    controlPlane:
+      repo: https://github.com/acme/control-plane
+      branch: main
+    promoteTo: dev              # gets main's commits; leave out to promote yourself
+    listen: 127.0.0.1:8765
+    webhookSecretFile: secret
+    poll: 30s                   # finds what a lost webhook would have told
+`
+	giteaConfig = `    forge:
+      type: gitea
+      url: https://git.example.com
+      tokenFile: token          # or tokenEnv
+    controlPlane:
+      repo: https://git.example.com/acme/control-plane
+    webhookSecretFile: secret
+`
+	severalConfig = `    controlPlanes:
+    - repo: https://github.com/acme/retail
+      promoteTo: dev
+    - repo: https://github.com/acme/factory
+      branch: main
+      path: platform
+`
+)

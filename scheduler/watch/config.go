@@ -2,12 +2,9 @@ package watch
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
-	"net"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"time"
 
@@ -20,13 +17,16 @@ const DefaultListen = "127.0.0.1:8765"
 
 // Config is the configuration file of a scheduler, in YAML or JSON.
 type Config struct {
-	Forge        ForgeConfig        `yaml:"forge"`
-	ControlPlane ControlPlaneConfig `yaml:"controlPlane"`
+	Forge ForgeConfig `yaml:"forge"`
+	// ControlPlane is the one that is followed. ControlPlanes are several on
+	// the same forge, instead of it.
+	ControlPlane  ControlPlaneConfig   `yaml:"controlPlane"`
+	ControlPlanes []ControlPlaneConfig `yaml:"controlPlanes"`
 	// PromoteTo names the environment that gets the commits of the control
 	// plane's default branch. Empty: the control plane's own workflows
-	// promote, or nobody.
+	// promote, or nobody. Each of several control planes has its own.
 	PromoteTo string `yaml:"promoteTo"`
-	// Listen is the address of /webhook and /status; DefaultListen when empty.
+	// Listen is the address that is served; DefaultListen when empty.
 	Listen string `yaml:"listen"`
 	// WebhookSecret signs the forge's webhooks and opens /status. It can be
 	// in a file of its own, WebhookSecretFile, instead.
@@ -35,35 +35,63 @@ type Config struct {
 	Poll              time.Duration `yaml:"poll"` // DefaultPoll when zero
 }
 
+// The types of forges.
+const (
+	Gitea  = "gitea"
+	GitHub = "github"
+)
+
 // ForgeConfig says which forge holds the repositories, and as whom to talk to
-// it. The token is in a file or in an environment variable.
+// it. The token is in a file or in an environment variable, never here.
 type ForgeConfig struct {
-	Type      string `yaml:"type"` // gitea
-	URL       string `yaml:"url"`
-	User      string `yaml:"user"` // the token's account; asked for when empty
-	TokenFile string `yaml:"tokenFile"`
-	TokenEnv  string `yaml:"tokenEnv"`
+	Type      string     `yaml:"type"` // Gitea or GitHub
+	URL       string     `yaml:"url"`  // of the pages; GitHub's is https://github.com when empty
+	API       string     `yaml:"api"`  // of GitHub's REST API, where it cannot be told from URL
+	User      string     `yaml:"user"` // the account; asked for when empty
+	TokenFile string     `yaml:"tokenFile"`
+	TokenEnv  string     `yaml:"tokenEnv"`
+	App       *AppConfig `yaml:"app"` // a GitHub App, instead of a token
+}
+
+// AppConfig is a GitHub App as it is installed in an organisation.
+type AppConfig struct {
+	ID           int64  `yaml:"id"`           // on the App's settings page
+	Installation int64  `yaml:"installation"` // the number at the end of the installation's URL
+	KeyFile      string `yaml:"keyFile"`      // the private key in PEM
 }
 
 // ControlPlaneConfig says where the Environment objects are.
 type ControlPlaneConfig struct {
-	Repo   string `yaml:"repo"`   // clone URL
-	Branch string `yaml:"branch"` // main when empty
-	Path   string `yaml:"path"`   // the root when empty
+	Repo      string `yaml:"repo"`      // clone URL
+	Branch    string `yaml:"branch"`    // main when empty
+	Path      string `yaml:"path"`      // the root when empty
+	PromoteTo string `yaml:"promoteTo"` // as in Config
 }
 
-// LoadConfig reads a configuration file. Files that it names are relative to
-// its own folder.
-func LoadConfig(file string) (Config, error) {
+// LoadConfig reads the configuration file of a scheduler that is to be served.
+// Files that it names are relative to its own folder.
+func LoadConfig(file string) (Config, error) { return load(file, ParseConfig) }
+
+// LoadOnceConfig is LoadConfig for Once, which nobody calls: the secret of
+// webhooks may be missing.
+func LoadOnceConfig(file string) (Config, error) {
+	return load(file, func(file string, data []byte) (Config, error) { return parse(file, data, false) })
+}
+
+func load(file string, parse func(string, []byte) (Config, error)) (Config, error) {
 	data, err := os.ReadFile(file)
 	if err != nil {
 		return Config{}, fmt.Errorf("scheduler configuration: %w", err)
 	}
-	c, err := ParseConfig(file, data)
+	c, err := parse(file, data)
 	if err != nil {
 		return Config{}, err
 	}
-	for _, name := range []*string{&c.Forge.TokenFile, &c.WebhookSecretFile} {
+	names := []*string{&c.Forge.TokenFile, &c.WebhookSecretFile}
+	if c.Forge.App != nil {
+		names = append(names, &c.Forge.App.KeyFile)
+	}
+	for _, name := range names {
 		if *name != "" && !filepath.IsAbs(*name) {
 			*name = filepath.Join(filepath.Dir(file), *name)
 		}
@@ -71,9 +99,11 @@ func LoadConfig(file string) (Config, error) {
 	return c, nil
 }
 
-// ParseConfig parses a configuration. Errors begin with file and line; an
-// unknown field is one.
-func ParseConfig(file string, data []byte) (Config, error) {
+// ParseConfig parses the configuration of a scheduler that is to be served.
+// Errors begin with file and line; an unknown field is one.
+func ParseConfig(file string, data []byte) (Config, error) { return parse(file, data, true) }
+
+func parse(file string, data []byte, served bool) (Config, error) {
 	var c Config
 	var document yaml.Node
 	data = spaced(data)
@@ -85,83 +115,22 @@ func ParseConfig(file string, data []byte) (Config, error) {
 	if err := decoder.Decode(&c); err != nil && len(document.Content) > 0 {
 		return Config{}, positioned(file, err)
 	}
-	if err := c.validate(file, &document); err != nil {
+	if err := c.validate(file, &document, served); err != nil {
 		return Config{}, err
 	}
 	return c, nil
 }
 
-// spaced turns the tabs that JSON may be indented with into spaces, which YAML
-// insists on.
-func spaced(data []byte) []byte {
-	if !bytes.HasPrefix(bytes.TrimSpace(data), []byte("{")) {
-		return data
+// planes are the control planes, each with what it promotes to.
+func (c Config) planes() []ControlPlaneConfig {
+	if len(c.ControlPlanes) > 0 {
+		return c.ControlPlanes
 	}
-	lines := bytes.Split(data, []byte("\n"))
-	for i, line := range lines {
-		text := bytes.TrimLeft(line, " \t")
-		indent := bytes.ReplaceAll(line[:len(line)-len(text)], []byte("\t"), []byte(" "))
-		lines[i] = append(indent, text...)
+	one := c.ControlPlane
+	if one.PromoteTo == "" {
+		one.PromoteTo = c.PromoteTo
 	}
-	return bytes.Join(lines, []byte("\n"))
-}
-
-var (
-	yamlLine     = regexp.MustCompile(`^(?:yaml: )?line (\d+): (.*)$`)
-	unknownField = regexp.MustCompile(`^field (\S+) not found in type \S+$`)
-)
-
-// positioned words an error of the YAML package as file:line: message.
-func positioned(file string, err error) error {
-	lines := []string{err.Error()}
-	var typed *yaml.TypeError
-	if errors.As(err, &typed) {
-		lines = typed.Errors
-	}
-	var all []error
-	for _, line := range lines {
-		m := yamlLine.FindStringSubmatch(line)
-		if m == nil {
-			all = append(all, fmt.Errorf("%s: %s", file, strings.TrimPrefix(line, "yaml: ")))
-			continue
-		}
-		message := m[2]
-		if f := unknownField.FindStringSubmatch(message); f != nil {
-			message = fmt.Sprintf("unknown field %q", f[1])
-		}
-		all = append(all, fmt.Errorf("%s:%s: %s", file, m[1], message))
-	}
-	return errors.Join(all...)
-}
-
-// validate checks what a configuration says, and points to where it says it.
-func (c Config) validate(file string, document *yaml.Node) error {
-	var all []error
-	wrong := func(message string, path ...string) {
-		all = append(all, fmt.Errorf("%s:%d: %s", file, lineOf(document, path), message))
-	}
-	if c.Forge.Type != "gitea" {
-		wrong(fmt.Sprintf("forge.type %q is not known: gitea is", c.Forge.Type), "forge", "type")
-	}
-	if c.Forge.URL == "" {
-		wrong("forge.url is missing", "forge", "url")
-	}
-	if (c.Forge.TokenFile == "") == (c.Forge.TokenEnv == "") {
-		wrong("forge needs either tokenFile or tokenEnv", "forge", "tokenFile")
-	}
-	if c.ControlPlane.Repo == "" {
-		wrong("controlPlane.repo is missing", "controlPlane", "repo")
-	}
-	if (c.WebhookSecret == "") == (c.WebhookSecretFile == "") {
-		wrong("either webhookSecret or webhookSecretFile is needed", "webhookSecret")
-	}
-	if c.Poll < 0 || c.Poll > 0 && c.Poll < time.Second {
-		wrong(fmt.Sprintf("poll %s is too short: a second is the least", c.Poll), "poll")
-	}
-	if _, _, err := net.SplitHostPort(c.listen()); err != nil {
-		wrong(fmt.Sprintf("listen %q is not of the form host:port", c.Listen), "listen")
-	}
-	return errors.Join(all...)
+	return []ControlPlaneConfig{one}
 }
 
 func (c Config) listen() string {
@@ -169,27 +138,6 @@ func (c Config) listen() string {
 		return DefaultListen
 	}
 	return c.Listen
-}
-
-// lineOf is the line of a field, or of the closest mapping that should hold it.
-func lineOf(document *yaml.Node, path []string) int {
-	if len(document.Content) == 0 {
-		return 1
-	}
-	node, line := document.Content[0], 1
-	for _, name := range path {
-		found := false
-		for i := 0; i+1 < len(node.Content) && node.Kind == yaml.MappingNode; i += 2 {
-			if node.Content[i].Value == name {
-				line, node, found = node.Content[i].Line, node.Content[i+1], true
-				break
-			}
-		}
-		if !found {
-			return line
-		}
-	}
-	return line
 }
 
 // secret returns what a file or a variable holds, without space around it.

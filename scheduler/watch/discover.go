@@ -12,25 +12,10 @@ import (
 // following accordingly. An environment is given up only when the control
 // plane was read and understood: an error is no order to stop.
 func (w *Watcher) discover(ctx context.Context, running *sync.WaitGroup) error {
-	tree, err := w.options.Forge.Read(ctx, w.options.ControlPlane)
+	found, understood, err := w.listed(ctx)
 	if err != nil {
-		if ctx.Err() == nil {
-			w.controlFailed(fmt.Errorf("reading the control plane: %w", err))
-		}
 		return err
 	}
-	objects, diagnostics := model.LoadEnvironments(tree, w.options.ControlPlane.Path)
-	found := make(map[string]model.Reference, len(objects))
-	for _, o := range objects {
-		c := o.Spec.ControlPlane
-		found[o.Name] = model.Reference{Repo: c.Repo, Branch: c.Branch, Path: c.Path}
-	}
-	understood := true
-	for _, d := range diagnostics {
-		understood = understood && d.Severity != model.Error
-	}
-	w.controlRead(tree.Commit, diagnostics)
-
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for name, ref := range found {
@@ -61,6 +46,34 @@ func (w *Watcher) discover(ctx context.Context, running *sync.WaitGroup) error {
 		e.stop()
 		w.ended[name] = e.ended
 		delete(w.environments, name)
+		w.options.Metrics.forget(w.name, name)
 	}
 	return nil
+}
+
+// listed reads the Environment objects and returns each environment's branch
+// and folder in the control plane, and whether all that is there was
+// understood.
+func (w *Watcher) listed(ctx context.Context) (found map[string]model.Reference, understood bool, err error) {
+	tree, err := w.options.Forge.Read(ctx, w.options.ControlPlane)
+	if err != nil {
+		err = fmt.Errorf("reading the control plane: %w", err)
+		if ctx.Err() == nil {
+			w.options.Metrics.forgeError(w.name, err)
+			w.controlFailed(err)
+		}
+		return nil, false, err
+	}
+	objects, diagnostics := model.LoadEnvironments(tree, w.options.ControlPlane.Path)
+	found = make(map[string]model.Reference, len(objects))
+	for _, o := range objects {
+		c := o.Spec.ControlPlane
+		found[o.Name] = model.Reference{Repo: c.Repo, Branch: c.Branch, Path: c.Path}
+	}
+	understood = true
+	for _, d := range diagnostics {
+		understood = understood && d.Severity != model.Error
+	}
+	w.controlRead(tree.Commit, diagnostics)
+	return found, understood, nil
 }

@@ -31,6 +31,9 @@ type environment struct {
 	reader *witness        // of the run that goes on, nil between runs
 	status EnvironmentStatus
 	known  problems
+
+	severities severities // of the problems
+	last       outcome    // of the last run, without its plan
 }
 
 func newEnvironment(name string, ref model.Reference) *environment {
@@ -107,6 +110,10 @@ func (w *Watcher) run(ctx context.Context, e *environment) error {
 		return err // stopped: nothing is known of the environment
 	}
 	o.commit = reader.sightings().commit(ref)
+	w.options.Metrics.run(w.name, e.name, o, err)
+	if err == nil {
+		w.heard()
+	}
 	w.logRun(e.name, o, err, e.end(o, err))
 	return err
 }

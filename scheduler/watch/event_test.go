@@ -18,6 +18,7 @@ func FuzzParseEvent(f *testing.F) {
 func FuzzParseConfig(f *testing.F) {
 	f.Add([]byte(goodConfig))
 	f.Add([]byte("{\n\t\"forge\": {}}"))
+	f.Add([]byte(gitHubConfig))
 	f.Add([]byte("---\n---\n"))
 	f.Fuzz(func(_ *testing.T, data []byte) {
 		_, _ = ParseConfig("c.yaml", data) // must not panic

@@ -74,12 +74,12 @@ func TestGitea(t *testing.T) {
 	log := &safeBuffer{}
 	w, err := New(Options{
 		Forge: f, ControlPlane: model.Reference{Repo: url + "/" + org + "/platform"}, PromoteTo: "dev",
-		Poll: time.Hour, WebhookSecret: secretly, Log: slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug})),
+		Poll: time.Hour, Log: slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug})),
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	server := httptest.NewServer(w.Handler())
+	server := httptest.NewServer(doorOf(w).Handler())
 	defer server.Close()
 	for repo := range repos {
 		if _, _, err := api.CreateRepoHook(org, name(repo), sdk.CreateHookOption{

@@ -73,8 +73,12 @@ func (w *Watcher) heads(ctx context.Context, asked sightings) sightings {
 			head, err := w.head(ctx, ref)
 			if err != nil && !errors.Is(err, forge.ErrNotFound) {
 				w.log.Debug("a poll could not ask for a head", "repo", ref.Repo, "branch", ref.Branch, "error", err)
+				if ctx.Err() == nil {
+					w.options.Metrics.forgeError(w.name, err)
+				}
 				return nil
 			}
+			w.heard()
 			mu.Lock()
 			defer mu.Unlock()
 			found[ref] = head

@@ -3,11 +3,16 @@ package watch
 import (
 	"log/slog"
 	"slices"
+
+	"github.com/kalypso-dev/kalypso/scheduler/model"
 )
 
 // problems are those that were there after the last run, as people read them,
 // sorted.
 type problems []string
+
+// severities counts problems.
+type severities map[model.Severity]int
 
 // change returns what has appeared and what is gone in next, which must be
 // sorted.

@@ -141,6 +141,8 @@ func (e *environment) end(o outcome, err error) (n news) {
 	s.Runs++
 	s.LastRun = &now
 	s.Durations = o.took
+	e.last = o
+	e.last.plan = nil // it is large
 	if err != nil {
 		n.failed = s.Error != err.Error()
 		s.State, s.Error = Failed, err.Error()
@@ -167,6 +169,10 @@ func (e *environment) end(o outcome, err error) (n news) {
 	e.seen = seen
 	s.Commit, s.Promoted, s.GitOpsHead = o.commit, o.plan.Promoted, o.plan.GitOpsHead
 	s.Targets, s.Assignments = len(o.plan.Targets), len(o.plan.Assignments)
+	e.severities = severities{}
+	for _, p := range o.plan.Problems {
+		e.severities[p.Severity]++
+	}
 	next := sorted(problemLines(o.plan.Problems))
 	n.appeared, n.gone = e.known.change(next)
 	e.known = next
@@ -238,6 +244,11 @@ func (w *Watcher) controlRead(commit string, diagnostics []model.Diagnostic) {
 	}
 	next := sorted(lines)
 	w.mu.Lock()
+	w.reached = time.Now()
+	w.severities = severities{}
+	for _, d := range diagnostics {
+		w.severities[d.Severity]++
+	}
 	recovered := w.control.Error != ""
 	w.control.Commit, w.control.Error, w.control.ErrorSince, w.control.Problems = commit, "", nil, next
 	appeared, gone := w.known.change(next)

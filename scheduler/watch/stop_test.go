@@ -102,13 +102,13 @@ func TestToldBeforeRun(t *testing.T) {
 	f := newWorld("dev")
 	synctest.Test(t, func(t *testing.T) {
 		w, err := New(Options{
-			Forge: f, ControlPlane: model.Reference{Repo: forgetest.URL(platform)}, WebhookSecret: secretly, Log: slog.New(slog.DiscardHandler),
+			Forge: f, ControlPlane: model.Reference{Repo: forgetest.URL(platform)}, Log: slog.New(slog.DiscardHandler),
 		})
 		if err != nil {
 			t.Fatal(err)
 		}
 		body := webhook(t, "push", platform, "main")
-		if code := post(w.Webhook(), "push", body, sign(secretly, body)); code != http.StatusAccepted {
+		if code := post(doorOf(w).Webhook(), "push", body, sign(secretly, body)); code != http.StatusAccepted {
 			t.Errorf("answered %d", code)
 		}
 		ctx, cancel := context.WithCancel(t.Context())

@@ -9,6 +9,11 @@
 // has read, when a slow poll finds a head that the last run has not seen, and
 // again after an error. Events that come during a run make one more run, not
 // one each.
+//
+// A Watcher follows one control plane. A Door is what the world sees of one or
+// several Watchers on one forge: webhooks come in, and it tells how they are.
+// Serve makes all of it of a configuration file, and Once does one round of it
+// and ends.
 package watch
 
 import (
@@ -16,6 +21,8 @@ import (
 	"errors"
 	"log/slog"
 	"net/url"
+	"path"
+	"strings"
 	"sync"
 	"time"
 
@@ -35,17 +42,18 @@ const (
 
 // Options say what to watch.
 type Options struct {
-	Forge         forge.Forge
-	ControlPlane  model.Reference // where the Environment objects are: repository, branch (main) and folder
-	PromoteTo     string          // the environment that gets the default branch's commits; "" for none
-	Poll          time.Duration   // DefaultPoll when zero
-	Log           *slog.Logger    // slog.Default() when nil
-	WebhookSecret string          // signs webhooks and opens the status; empty refuses both
+	Forge        forge.Forge
+	ControlPlane model.Reference // where the Environment objects are: repository, branch (main) and folder
+	PromoteTo    string          // the environment that gets the default branch's commits; "" for none
+	Poll         time.Duration   // DefaultPoll when zero
+	Log          *slog.Logger    // slog.Default() when nil
+	Metrics      *Metrics        // its own when nil
 }
 
 // Watcher follows the environments of one control plane.
 type Watcher struct {
 	options Options
+	name    string // for metrics and probes
 	log     *slog.Logger
 	wake    signal // the control plane's default branch has news
 
@@ -53,11 +61,14 @@ type Watcher struct {
 	environments map[string]*environment
 	ended        map[string]<-chan struct{} // of environments that were given up
 	control      ControlPlaneStatus
+	severities   severities // of the control plane's problems
 	known        problems
+	reached      time.Time // when the forge has answered last
+	settled      bool      // every environment that there was at first has had a run
 }
 
-// New returns a Watcher. It does nothing before Run, but its handlers can be
-// served: what they are told is not lost.
+// New returns a Watcher. It does nothing before Run, but a Door can have it:
+// what it is told is not lost.
 func New(options Options) (*Watcher, error) {
 	if options.Forge == nil {
 		return nil, errors.New("watch: no forge")
@@ -74,8 +85,12 @@ func New(options Options) (*Watcher, error) {
 	if options.Log == nil {
 		options.Log = slog.Default()
 	}
-	return &Watcher{
+	if options.Metrics == nil {
+		options.Metrics = NewMetrics()
+	}
+	w := &Watcher{
 		options:      options,
+		name:         nameOf(options.Forge, options.ControlPlane),
 		log:          options.Log,
 		wake:         newSignal(),
 		environments: map[string]*environment{},
@@ -83,7 +98,22 @@ func New(options Options) (*Watcher, error) {
 		control: ControlPlaneStatus{
 			Repo: redacted(options.ControlPlane.Repo), Branch: options.ControlPlane.Branch, Path: options.ControlPlane.Path,
 		},
-	}, nil
+	}
+	options.Metrics.follow(w)
+	return w, nil
+}
+
+// nameOf is what a control plane is called, as in acme/control-plane@main.
+func nameOf(f forge.Forge, at model.Reference) string {
+	name, ok := f.Repo(at.Repo)
+	if !ok {
+		name = redacted(at.Repo)
+	}
+	name += "@" + at.Branch
+	if folder := strings.Trim(path.Clean("/"+at.Path), "/"); folder != "" {
+		name += ":" + folder
+	}
+	return name
 }
 
 // Run follows the environments until ctx ends. It returns when every run has

@@ -314,7 +314,7 @@ func TestEventsDuringTheFirstRun(t *testing.T) {
 			}
 		})
 		w, err := New(Options{
-			Forge: f, ControlPlane: model.Reference{Repo: forgetest.URL(platform)}, WebhookSecret: secretly,
+			Forge: f, ControlPlane: model.Reference{Repo: forgetest.URL(platform)},
 			Log: slog.New(slog.DiscardHandler),
 		})
 		if err != nil {
@@ -324,7 +324,7 @@ func TestEventsDuringTheFirstRun(t *testing.T) {
 		ended := make(chan error, 1)
 		go func() { ended <- w.Run(ctx) }()
 		synctest.Wait()
-		r := &running{t, w, f, nil}
+		r := &running{t, w, doorOf(w), f, nil}
 		r.tell("push", app, "main")
 		close(hold)
 		synctest.Wait()

@@ -87,8 +87,14 @@ func newWorld(environments ...string) *forgetest.Forge {
 type running struct {
 	*testing.T
 	*Watcher
+	*Door
 	forge *forgetest.Forge
 	log   *safeBuffer
+}
+
+// doorOf is the Door of a single Watcher.
+func doorOf(w *Watcher) *Door {
+	return NewDoor(DoorOptions{Watchers: []*Watcher{w}, WebhookSecret: secretly, Metrics: w.options.Metrics, Log: w.log})
 }
 
 // safeBuffer is a log that is read while it is written.
@@ -124,7 +130,7 @@ func bubble(t *testing.T, f *forgetest.Forge, change func(*Options), test func(*
 func start(t *testing.T, f *forgetest.Forge, change func(*Options)) (r *running, stop func()) {
 	log := &safeBuffer{}
 	options := Options{
-		Forge: f, ControlPlane: model.Reference{Repo: forgetest.URL(platform)}, WebhookSecret: secretly,
+		Forge: f, ControlPlane: model.Reference{Repo: forgetest.URL(platform)},
 		Log: slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelInfo})),
 	}
 	if change != nil {
@@ -137,7 +143,7 @@ func start(t *testing.T, f *forgetest.Forge, change func(*Options)) (r *running,
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- w.Run(ctx) }()
-	return &running{t, w, f, log}, func() {
+	return &running{t, w, doorOf(w), f, log}, func() {
 		t.Helper()
 		cancel()
 		if err := <-ended; !errors.Is(err, context.Canceled) {
@@ -189,11 +195,23 @@ func sign(secret string, body []byte) string {
 }
 
 func post(h http.Handler, kind string, body []byte, signature string) int {
-	request := httptest.NewRequest(http.MethodPost, "/webhook", bytes.NewReader(body))
-	request.Header.Set("X-Gitea-Event", kind)
+	request := signed(kind, body)
+	request.Header.Del("X-Gitea-Signature")
 	if signature != "" {
 		request.Header.Set("X-Gitea-Signature", signature)
 	}
+	return answered(h, request)
+}
+
+// signed is a webhook as a forge sends it.
+func signed(kind string, body []byte) *http.Request {
+	request := httptest.NewRequest(http.MethodPost, "/webhook", bytes.NewReader(body))
+	request.Header.Set("X-Gitea-Event", kind)
+	request.Header.Set("X-Gitea-Signature", sign(secretly, body))
+	return request
+}
+
+func answered(h http.Handler, request *http.Request) int {
 	answer := httptest.NewRecorder()
 	h.ServeHTTP(answer, request)
 	return answer.Code

@@ -1,6 +1,5 @@
-// Package forges has the forges that the verbs of a workflow work on: Gitea, by
-// the scheduler's own client with what people do beside it, and GitHub, by the
-// few requests that the verbs need.
+// Package forges has the forges that the verbs of a workflow work on: Gitea and
+// GitHub, by the scheduler's own clients with what people do beside it.
 package forges
 
 import (

@@ -9,13 +9,16 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/bradleyfalzon/ghinstallation/v2"
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/kalypso-dev/kalypso/scheduler/ci"
 	"github.com/kalypso-dev/kalypso/scheduler/ci/forges"
 	"github.com/kalypso-dev/kalypso/scheduler/forge"
 	"github.com/kalypso-dev/kalypso/scheduler/forge/githttp"
+	"github.com/kalypso-dev/kalypso/scheduler/forge/github/githubtest"
 )
 
 // api is a forge's API that gives the answers of a test and notes what it was
@@ -83,59 +86,77 @@ func (a *api) wantAsked(want ...string) {
 	a.asked = nil
 }
 
-const pull = `{"number": 3, "title": "T", "body": "B", "state": "%s", "html_url": "u", "merged_at": %s, "merge_commit_sha": "m",
-	"user": {"login": "me"}, "head": {"ref": "kalypso/x", "sha": "h"}, "base": {"ref": "dev", "sha": "b"}, "labels": [{"name": "l"}]}`
-
+// TestGitHub takes a deployment all the way on a GitHub that keeps state.
 func TestGitHub(t *testing.T) {
-	open, merged := fmt.Sprintf(pull, "open", "null"), fmt.Sprintf(pull, "closed", `"2026-01-01"`)
-	a := newAPI(t, map[string]string{
-		"GET /repos/acme/x/pulls":                                 "200 [" + open + "," + merged + "]",
-		"POST /repos/acme/x/pulls":                                "201 " + open,
-		"PATCH /repos/acme/x/pulls/3":                             "200 " + open,
-		"POST /repos/acme/x/issues/3/labels":                      "200 []",
-		"PUT /repos/acme/x/pulls/3/merge":                         `200 {"sha": "m", "merged": true}`,
-		"POST /repos/acme/x/statuses/c":                           "201 {}",
-		"POST /repos/acme/x/actions/workflows/cd.yaml/dispatches": "204 ",
-	})
-	f := a.forge(ci.GitHub, "")
-	ctx := t.Context()
+	s := githubtest.Start(t)
+	const repo = "acme/gitops"
+	base := s.Push(repo, "dev", map[string]string{"README.md": "x", ".github/workflows/cd.yaml": "on: {workflow_dispatch: {inputs: {environment: {}}}}\n"})
+	for _, account := range []struct{ name, token string }{
+		{"a person's token", s.User("ann").Token},
+		{"a workflow's own token", workflowToken(t, s)},
+	} {
+		t.Run(account.name, func(t *testing.T) {
+			ctx := t.Context()
+			f, err := forges.Open(ci.Environment{Server: s.URL, API: s.URL + "/api/v3", Token: account.token, Forge: ci.GitHub})
+			if err != nil {
+				t.Fatal(err)
+			}
+			head, err := f.Commit(ctx, repo, forge.CommitRequest{
+				Branch: "kalypso/x", Parent: base, Message: "m", When: time.Unix(1e9, 0), Changes: []forge.Change{{Path: "a/" + account.name, Content: []byte("1")}},
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			wanted := forge.PullRequest{Title: "T", Body: "B", Head: "kalypso/x", Base: "dev", State: forge.Open}
+			saved, err := f.SavePullRequest(ctx, repo, wanted)
+			if err != nil || saved.HeadCommit != head || saved.URL == "" {
+				t.Fatalf("%+v, %v", saved, err)
+			}
+			if err := f.Label(ctx, repo, saved.Number, []string{"l", "m"}); err != nil {
+				t.Error(err)
+			}
+			all, err := f.PullRequests(ctx, repo, "kalypso/x", "dev")
+			if err != nil || all[0].Number != saved.Number || len(all[0].Labels) != 2 {
+				t.Fatalf("%+v, %v", all, err)
+			}
+			again := all[0]
+			again.Title = "U"
+			if _, err := f.SavePullRequest(ctx, repo, again); err != nil {
+				t.Error(err)
+			}
+			if err := f.SetStatus(ctx, repo, head, forge.Status{Context: "dev environment", State: forge.Pending, Description: "Promoted"}); err != nil {
+				t.Error(err)
+			}
+			if base, err = f.Merge(ctx, repo, saved.Number, head); err != nil || base != s.Branch(repo, "dev") {
+				t.Errorf("merged as %q, %v", base, err)
+			}
+			if err := f.DeleteBranch(ctx, repo, "kalypso/x"); err != nil || s.Branch(repo, "kalypso/x") != "" {
+				t.Errorf("branch %q, %v", s.Branch(repo, "kalypso/x"), err)
+			}
+			pulls := s.Pulls(repo)
+			if got := pulls[len(pulls)-1]; got.Title != "U" || got.State != "merged" || strings.Join(got.Labels, " ") != "l m" {
+				t.Errorf("in the end %+v", got)
+			}
+			if err := f.StartWorkflow(ctx, repo, "cd.yaml", "dev", map[string]string{"environment": "dev"}); err != nil || len(s.Dispatches(repo)) == 0 {
+				t.Errorf("workflows %v, %v", s.Dispatches(repo), err)
+			}
+		})
+	}
+}
 
-	all, err := f.PullRequests(ctx, "acme/x", "kalypso/x", "dev")
-	want := forge.PullRequest{Number: 3, Title: "T", Body: "B", Head: "kalypso/x", HeadCommit: "h", Base: "dev", Labels: []string{"l"}, State: forge.Open, Author: "me", URL: "u"}
-	wantMerged := want
-	wantMerged.State, wantMerged.MergeCommit = forge.Merged, "m"
-	if diff := cmp.Diff([]forge.PullRequest{want, wantMerged}, all); diff != "" || err != nil {
-		t.Errorf("%v (-want +got):\n%s", err, diff)
+// workflowToken is what a workflow gets: the token of an installation.
+func workflowToken(t *testing.T, s *githubtest.Server) string {
+	t.Helper()
+	app, err := ghinstallation.New(http.DefaultTransport, 7, 8, s.App("github-actions", 7, 8))
+	if err != nil {
+		t.Fatal(err)
 	}
-	a.wantAsked("GET /repos/acme/x/pulls?base=dev&head=acme%3Akalypso%2Fx&per_page=50&state=all")
-
-	if _, err := f.SavePullRequest(ctx, "acme/x", forge.PullRequest{Title: "T", Body: "B", Head: "kalypso/x", Base: "dev"}); err != nil {
-		t.Error(err)
+	app.BaseURL = s.URL + "/api/v3"
+	token, err := app.Token(t.Context())
+	if err != nil {
+		t.Fatal(err)
 	}
-	saved, err := f.SavePullRequest(ctx, "acme/x", want)
-	if diff := cmp.Diff(want, saved); diff != "" || err != nil {
-		t.Errorf("%v (-want +got):\n%s", err, diff)
-	}
-	if err := f.Label(ctx, "acme/x", 3, []string{"l", "m"}); err != nil {
-		t.Error(err)
-	}
-	if commit, err := f.Merge(ctx, "acme/x", 3, "h"); commit != "m" || err != nil {
-		t.Errorf("merged as %q, %v", commit, err)
-	}
-	if err := f.SetStatus(ctx, "acme/x", "c", forge.Status{Context: "dev environment", State: forge.Pending, Description: "Promoted", URL: "u"}); err != nil {
-		t.Error(err)
-	}
-	if err := f.StartWorkflow(ctx, "acme/x", "cd.yaml", "main", map[string]string{"environment": "dev"}); err != nil {
-		t.Error(err)
-	}
-	a.wantAsked(
-		`POST /repos/acme/x/pulls {"base":"dev","body":"B","draft":false,"head":"kalypso/x","title":"T"}`,
-		`PATCH /repos/acme/x/pulls/3 {"body":"B","state":"open","title":"T"}`,
-		`POST /repos/acme/x/issues/3/labels {"labels":["l","m"]}`,
-		`PUT /repos/acme/x/pulls/3/merge {"merge_method":"merge","sha":"h"}`,
-		`POST /repos/acme/x/statuses/c {"context":"dev environment","description":"Promoted","state":"pending","target_url":"u"}`,
-		`POST /repos/acme/x/actions/workflows/cd.yaml/dispatches {"inputs":{"environment":"dev"},"ref":"main"}`,
-	)
+	return token
 }
 
 // TestErrorsOfGitHub are told apart where a caller does something about them.
@@ -151,7 +172,7 @@ func TestErrorsOfGitHub(t *testing.T) {
 			t.Errorf("%s: %v, want %v", answer, err, want)
 		}
 	}
-	a := newAPI(t, map[string]string{"POST /repos/acme/x/pulls": `422 {"message": "Validation Failed", "errors": [{"message": "No commits between"}]}`})
+	a := newAPI(t, map[string]string{"GET /user": `200 {"login": "me"}`, "POST /repos/acme/x/pulls": `422 {"message": "Validation Failed", "errors": [{"message": "No commits between"}]}`})
 	_, err := a.forge(ci.GitHub, "").SavePullRequest(t.Context(), "acme/x", forge.PullRequest{})
 	if err == nil || !strings.Contains(err.Error(), "Validation Failed: No commits between") {
 		t.Errorf("%v", err)

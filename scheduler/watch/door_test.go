@@ -12,13 +12,13 @@ import (
 	"github.com/kalypso-dev/kalypso/scheduler/model"
 )
 
-func idle(t *testing.T, secret string) *Watcher {
+func idle(t *testing.T, secret string) *Door {
 	t.Helper()
-	w, err := New(Options{Forge: forgetest.New(), ControlPlane: model.Reference{Repo: forgetest.URL(platform)}, WebhookSecret: secret, Log: slog.New(slog.DiscardHandler)})
+	w, err := New(Options{Forge: forgetest.New(), ControlPlane: model.Reference{Repo: forgetest.URL(platform)}, Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return w
+	return NewDoor(DoorOptions{Watchers: []*Watcher{w}, WebhookSecret: secret, Log: slog.New(slog.DiscardHandler)})
 }
 
 func TestWebhookSignature(t *testing.T) {
@@ -54,6 +54,16 @@ func TestWebhookTakesGitHubsSignature(t *testing.T) {
 	idle(t, secretly).Webhook().ServeHTTP(answer, r)
 	if answer.Code != http.StatusAccepted {
 		t.Errorf("answered %d", answer.Code)
+	}
+}
+
+func TestWebhookAsAFormIsRefusedWithAdvice(t *testing.T) {
+	r := signed("push", []byte("payload=x"))
+	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	answer := httptest.NewRecorder()
+	idle(t, secretly).Webhook().ServeHTTP(answer, r)
+	if answer.Code != http.StatusUnsupportedMediaType || !strings.Contains(answer.Body.String(), "application/json") {
+		t.Errorf("answered %d %s", answer.Code, answer.Body)
 	}
 }
 

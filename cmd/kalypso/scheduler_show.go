@@ -1,0 +1,81 @@
+package main
+
+import (
+	"fmt"
+	"io"
+
+	"github.com/kalypso-dev/kalypso/scheduler/publish"
+	"github.com/kalypso-dev/kalypso/scheduler/watch"
+)
+
+// roundsDocument is what -o json prints, which scripts rely on: fields are
+// added, not changed.
+type roundsDocument struct {
+	ControlPlanes []watch.Round `json:"controlPlanes"`
+}
+
+// showRounds prints what was found and done. Nothing at all is shown of a
+// scheduler that could not begin.
+func (a *app) showRounds(rounds []watch.Round, asJSON bool) error {
+	switch {
+	case rounds == nil:
+		return nil
+	case asJSON:
+		return a.printJSON(roundsDocument{rounds})
+	}
+	for _, r := range rounds {
+		if len(rounds) > 1 {
+			fmt.Fprintf(a.out, "%s@%s\n", r.ControlPlane.Repo, r.ControlPlane.Branch)
+		}
+		for _, problem := range r.ControlPlane.Problems {
+			fmt.Fprintln(a.out, problem)
+		}
+		for _, e := range r.Environments {
+			showRun(a.out, e)
+		}
+		if len(r.Environments) == 0 && r.ControlPlane.Error == "" {
+			fmt.Fprintln(a.out, "no environments")
+		}
+	}
+	return nil
+}
+
+func showRun(out io.Writer, e watch.RunResult) {
+	fmt.Fprintf(out, "%s: %s\n", e.Name, deed(e))
+	if e.Promotes {
+		fmt.Fprintf(out, "  promotes %.10s\n", e.Promoted)
+	}
+	if pr := e.PullRequest; pr != nil && pr.Held {
+		fmt.Fprintln(out, "  it removes more than half of what is there, and waits for a person to take the label mass-delete off")
+	}
+	for _, problem := range e.Problems {
+		fmt.Fprintf(out, "  %s\n", problem)
+	}
+	for _, issue := range e.Issues {
+		fmt.Fprintf(out, "  see %s\n", issue)
+	}
+}
+
+// deed is what became of an environment, in one line.
+func deed(e watch.RunResult) string {
+	var where string
+	if e.PullRequest != nil {
+		where = e.PullRequest.URL
+	}
+	size := fmt.Sprintf("%s of %s", count(e.Assignments, "assignment"), count(e.Targets, "deployment target"))
+	switch {
+	case e.State != watch.Synced:
+		return "failed"
+	case e.Action == publish.Opened:
+		return "opened " + where + ", " + size
+	case e.Action == publish.Updated:
+		return "updated " + where + ", " + size
+	case e.Action == publish.Unchanged:
+		return "nothing to do, " + where + " waits to be merged, " + size
+	case e.Action == publish.Withdrawn:
+		return "closed its pull request, since nothing differs any more, " + size
+	case e.Action == publish.LeftClosed:
+		return "nothing to do, a person has closed " + where + ", " + size
+	}
+	return "nothing to do, " + size
+}

@@ -1,0 +1,120 @@
+package main
+
+import (
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/pflag"
+
+	"github.com/kalypso-dev/kalypso/sandbox"
+	"github.com/kalypso-dev/kalypso/scheduler/ci"
+	"github.com/kalypso-dev/kalypso/scheduler/watch"
+)
+
+// TestConfigurationsOfTheHelp proves that what the help shows is taken.
+func TestConfigurationsOfTheHelp(t *testing.T) {
+	for name, text := range map[string]string{
+		"github": gitHubConfig, "gitea": giteaConfig,
+		"several": strings.Replace(gitHubConfig[:strings.Index(gitHubConfig, "    controlPlane:")], "keyFile: app.pem", "keyFile: app.pem\n    webhookSecret: s", 1) + severalConfig,
+	} {
+		if _, err := watch.ParseConfig(name, []byte(text)); err != nil {
+			t.Errorf("%v\n%s", err, text)
+		}
+	}
+}
+
+// TestDeployedCommands proves that what deploy/ runs can be called.
+func TestDeployedCommands(t *testing.T) {
+	unit, err := os.ReadFile("../../deploy/systemd/kalypso-scheduler.service")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dockerfile, err := os.ReadFile("../../deploy/container/Dockerfile")
+	if err != nil {
+		t.Fatal(err)
+	}
+	recipe, err := ci.ParseDockerfile("Dockerfile", dockerfile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	start := regexp.MustCompile(`(?m)^ExecStart=(.*)$`).FindSubmatch(unit)
+	for name, words := range map[string][]string{
+		"systemd": strings.Fields(string(start[1])), "container": append(recipe.Entrypoint, recipe.Command...),
+	} {
+		root := newRoot(&app{in: strings.NewReader(""), out: io.Discard, err: io.Discard})
+		found, args, err := root.Find(words[1:])
+		if err == nil {
+			err = found.ParseFlags(args)
+		}
+		if err == nil {
+			err = found.ValidateArgs(found.Flags().Args())
+		}
+		if file, _ := found.Flags().GetString("config"); err != nil || found.CommandPath() != "kalypso scheduler run" || !filepath.IsAbs(file) || filepath.Base(words[0]) != "kalypso" {
+			t.Errorf("%s runs %v: %v", name, words, err)
+		}
+	}
+}
+
+func TestSchedulerOnceFlags(t *testing.T) {
+	const token = "KALYPSO_CI_TOKEN"
+	runner := map[string]string{
+		"GITHUB_SERVER_URL": "https://github.com", "GITHUB_API_URL": "https://api.github.com", "GITHUB_REPOSITORY": "acme/cp", "GITHUB_TOKEN": "t",
+	}
+	giteaRunner := map[string]string{
+		"GITHUB_SERVER_URL": "http://git.lan/sub", "GITHUB_API_URL": "http://git.lan/sub/api/v1", "GITHUB_REPOSITORY": "acme/cp", token: "t", "GITHUB_TOKEN": "u",
+	}
+	config := func(forge watch.ForgeConfig, repo string) watch.Config {
+		return watch.Config{Forge: forge, ControlPlane: watch.ControlPlaneConfig{Repo: repo, Branch: "main"}}
+	}
+	for name, test := range map[string]struct {
+		args string
+		env  map[string]string
+		want watch.Config
+		says string
+	}{
+		"a workflow of GitHub": {"", runner, config(watch.ForgeConfig{Type: "github", URL: "https://github.com", API: "https://api.github.com", TokenEnv: "GITHUB_TOKEN"}, "https://github.com/acme/cp"), ""},
+		"a workflow of Gitea":  {"", giteaRunner, config(watch.ForgeConfig{Type: "gitea", URL: "http://git.lan/sub", TokenEnv: token}, "http://git.lan/sub/acme/cp"), ""},
+		"another repository":   {"--control-plane https://github.com/x/y", runner, config(watch.ForgeConfig{Type: "github", URL: "https://github.com", API: "https://api.github.com", TokenEnv: "GITHUB_TOKEN"}, "https://github.com/x/y"), ""},
+		"at a desk":            {"--control-plane https://github.com/x/y", map[string]string{"GITHUB_TOKEN": "t"}, config(watch.ForgeConfig{Type: "github", URL: "https://github.com", TokenEnv: "GITHUB_TOKEN"}, "https://github.com/x/y"), ""},
+		"Gitea at a desk": {"--control-plane http://git.lan/x/y --forge gitea --token-env T --user me", nil,
+			config(watch.ForgeConfig{Type: "gitea", URL: "http://git.lan", User: "me", TokenEnv: "T"}, "http://git.lan/x/y"), ""},
+		"Enterprise": {"--control-plane https://git.lan/x/y --forge github --api https://git.lan/api --token-env T", nil,
+			config(watch.ForgeConfig{Type: "github", URL: "https://git.lan", API: "https://git.lan/api", TokenEnv: "T"}, "https://git.lan/x/y"), ""},
+		"a token is for its own server":   {"--control-plane https://git.lan/x/y --forge github", runner, watch.Config{}, "GITHUB_TOKEN is for https://github.com: name the variable"},
+		"also at a desk":                  {"--control-plane https://git.lan/x/y --forge gitea", map[string]string{"GITHUB_TOKEN": "t"}, watch.Config{}, "GITHUB_TOKEN is for https://github.com"},
+		"no token":                        {"--control-plane https://github.com/x/y", nil, watch.Config{}, "no token: put one into GITHUB_TOKEN"},
+		"no control plane":                {"--forge github", nil, watch.Config{}, "which control plane?"},
+		"no address":                      {"--control-plane x/y", runner, watch.Config{}, "--control-plane wants an http or https URL"},
+		"a password":                      {"--control-plane https://a:b@github.com/x/y", runner, watch.Config{}, "without credentials"},
+		"an unknown server":               {"--control-plane https://git.lan/x/y --token-env T", nil, watch.Config{}, "what is at https://git.lan?"},
+		"an unknown forge":                {"--forge gitlab", runner, watch.Config{}, "Give --forge gitea or --forge github"},
+		"a file and flags":                {"--config x --url y", nil, watch.Config{}, "--config says all of it: leave --url out"},
+		"an API that Gitea does not have": {"--api http://x", giteaRunner, watch.Config{}, "--api is for GitHub"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var f onceFlags
+			set := pflag.NewFlagSet("once", pflag.ContinueOnError)
+			f.register(set)
+			if err := set.Parse(strings.Fields(test.args)); err != nil {
+				t.Fatal(err)
+			}
+			got, err := f.config(set, func(name string) string { return test.env[name] })
+			var usage *sandbox.UsageError
+			if test.says != "" {
+				if !errors.As(err, &usage) || !strings.Contains(err.Error(), test.says) {
+					t.Errorf("error %v, want %s", err, test.says)
+				}
+				return
+			}
+			if diff := cmp.Diff(test.want, got); diff != "" || err != nil {
+				t.Errorf("%v (-want +got):\n%s", err, diff)
+			}
+		})
+	}
+}

@@ -1,0 +1,339 @@
+package github_test
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/kalypso-dev/kalypso/scheduler/forge"
+	"github.com/kalypso-dev/kalypso/scheduler/forge/githttp"
+	"github.com/kalypso-dev/kalypso/scheduler/forge/github"
+	"github.com/kalypso-dev/kalypso/scheduler/forge/github/githubtest"
+	"github.com/kalypso-dev/kalypso/scheduler/model"
+)
+
+func TestApp(t *testing.T) {
+	w := newWorld(t, false)
+	w.Push("acme/gitops", "dev", map[string]string{"a": "b"})
+	key := filepath.Join(t.TempDir(), "key.pem")
+	if err := os.WriteFile(key, w.App("kalypso", 7, 99), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	f := w.connect(t, github.Options{App: &github.App{ID: 7, Installation: 99, KeyFile: key}})
+	i, err := f.SaveIssue(t.Context(), "acme/gitops", forge.Issue{Title: "t"})
+	if err != nil || i.Author != "kalypso[bot]" {
+		t.Fatalf("%+v, %v", i, err)
+	}
+	if l, err := f.Issues(t.Context(), "acme/gitops"); err != nil || len(l) != 1 {
+		t.Errorf("issues %+v, %v", l, err)
+	}
+	if tree, err := f.Read(t.Context(), model.Reference{Repo: w.CloneURL("acme/gitops"), Branch: "dev"}); err != nil || string(tree.Files["a"]) != "b" {
+		t.Errorf("by git: %v, %v", tree, err)
+	}
+	if kinds, _ := githubtest.Count(w.Calls()); kinds["POST /app/installations/{id}/access_tokens"] != 1 || kinds["GET /app"] != 1 {
+		t.Errorf("requests %v", kinds)
+	}
+	other := filepath.Join(t.TempDir(), "other.pem")
+	if err := os.WriteFile(other, w.App("other", 8, 100), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for want, app := range map[string]github.App{
+		"does not take App 7's key":  {ID: 7, Installation: 99, KeyFile: other},
+		"has no installation 98":     {ID: 7, Installation: 98, KeyFile: key},
+		"does not take App 70's key": {ID: 70, Installation: 99, KeyFile: key},
+	} {
+		f := w.connect(t, github.Options{App: &app})
+		if _, err := f.Issues(t.Context(), "acme/gitops"); !errors.Is(err, githttp.ErrDenied) || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v, want %s", err, want)
+		}
+		if _, err := f.Read(t.Context(), model.Reference{Repo: w.CloneURL("acme/gitops"), Branch: "dev"}); !errors.Is(err, githttp.ErrDenied) {
+			t.Errorf("by git: %v", err)
+		}
+	}
+}
+
+func TestNewSaysWhatIsWrong(t *testing.T) {
+	secret := filepath.Join(t.TempDir(), "key")
+	if err := os.WriteFile(secret, []byte("s3cret"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for want, o := range map[string]github.Options{
+		"no token and no App":   {},
+		"choose one":            {Token: "t", App: &github.App{}},
+		"an App needs its ID":   {App: &github.App{ID: 1}},
+		"no RSA key in PEM":     {App: &github.App{ID: 1, Installation: 1, KeyFile: secret}},
+		"private key of App 1":  {App: &github.App{ID: 1, Installation: 1, KeyFile: secret + "-none"}},
+		"URL is not an http":    {URL: "github.com", Token: "t"},
+		"holds credentials":     {URL: "https://x:s3cret@github.com", Token: "t"},
+		"API URL is not an htt": {API: "x", Token: "t"},
+	} {
+		_, err := github.New(o)
+		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "s3cret") {
+			t.Errorf("error %v, want %s", err, want)
+		}
+	}
+}
+
+func TestURLs(t *testing.T) {
+	for web, want := range map[string][2]string{
+		"https://github.com":           {"https://api.github.com", "https://api.github.com/graphql"},
+		"https://acme.ghe.com":         {"https://api.acme.ghe.com", "https://api.acme.ghe.com/graphql"},
+		"https://git.example.com":      {"https://git.example.com/api/v3", "https://git.example.com/api/graphql"},
+		"http://127.0.0.1:8080/github": {"http://127.0.0.1:8080/github/api/v3", "http://127.0.0.1:8080/github/api/graphql"},
+	} {
+		f, err := github.New(github.Options{URL: web + "/", Token: "t"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if api, graphQL := f.Addresses(); api != want[0] || graphQL != want[1] {
+			t.Errorf("%s: %s, %s", web, api, graphQL)
+		}
+		for clone, want := range map[string]string{
+			web + "/acme/app":            "acme/app",
+			web + "/acme/app.git":        "acme/app",
+			web + "/acme/app/":           "acme/app",
+			web + "/acme":                "",
+			web + "/acme/app/x":          "",
+			"https://x.example/a/b":      "",
+			"git@github.com:acme/app":    "",
+			web + "/acme/app?x=y":        "acme/app",
+			web + "/../acme%2f/app":      "",
+			"https://www.github.com/a/b": map[bool]string{true: "a/b"}[web == "https://github.com"],
+		} {
+			if got, ok := f.Repo(clone); got != want || ok != (want != "") {
+				t.Errorf("%s: %q, %t, want %q", clone, got, ok, want)
+			}
+		}
+		at := model.Position{Repo: web + "/acme/app.git", Branch: "feature/x", File: "a dir/b.yaml", Line: 3}
+		if got, ok := f.FileURL(at); got != web+"/acme/app/blob/feature/x/a%20dir/b.yaml#L3" || !ok {
+			t.Errorf("%s: file %q, %t", web, got, ok)
+		}
+	}
+}
+
+// TestTokenStaysHome follows a redirect to another server without the token.
+func TestTokenStaysHome(t *testing.T) {
+	asked := 0
+	elsewhere := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
+		asked++
+		if q.Header.Get("Authorization") != "" {
+			t.Error("the token went to another server")
+		}
+		_, _ = w.Write([]byte("[]"))
+	}))
+	defer elsewhere.Close()
+	home := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
+		if q.Header.Get("Authorization") != "Bearer t0ken" || q.Header.Get("X-GitHub-Api-Version") == "" {
+			t.Errorf("headers %v", q.Header)
+		}
+		http.Redirect(w, q, elsewhere.URL, http.StatusFound)
+	}))
+	defer home.Close()
+	f, err := github.New(github.Options{URL: home.URL, Token: "t0ken", User: "me"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if l, err := f.Issues(t.Context(), "a/b"); err != nil || len(l) != 0 || asked != 1 {
+		t.Errorf("%v, %v, asked %d times", l, err, asked)
+	}
+	if text := fmt.Sprintf("%v %+v %#v", f, f, github.Options{URL: "x"}); strings.Contains(text, "t0ken") {
+		t.Error("a printed forge shows its token")
+	}
+}
+
+// TestNoDrafts marks a draft by its title where there are none.
+func TestNoDrafts(t *testing.T) {
+	w := newWorld(t, true)
+	w.Server.Repo("acme/gitops", githubtest.NoDrafts)
+	base := w.Push("acme/gitops", "dev", map[string]string{"a": "b"})
+	if _, err := w.forge.Commit(t.Context(), "acme/gitops", forge.CommitRequest{
+		Branch: "kalypso/dev", Parent: base, Message: "m", Changes: []forge.Change{{Path: "x", Content: []byte("x")}},
+	}); err != nil {
+		t.Fatal(err)
+	}
+	pr := forge.PullRequest{Title: "t", Head: "kalypso/dev", Base: "dev", State: forge.Open}
+	for i, draft := range []bool{true, true, false, false, true, false} {
+		pr.Draft, pr.Title = draft, fmt.Sprint("title ", i)
+		saved, err := w.forge.SavePullRequest(t.Context(), "acme/gitops", pr)
+		if err != nil || saved.Draft != draft || saved.Title != pr.Title {
+			t.Fatalf("%d: %+v, %v", i, saved, err)
+		}
+		pr = saved
+		list, err := w.forge.PullRequests(t.Context(), "acme/gitops", "kalypso/dev", "dev")
+		if err != nil || len(list) != 1 || list[0].Draft != draft || list[0].Title != pr.Title {
+			t.Errorf("%d: listed %+v, %v", i, list, err)
+		}
+		want := map[bool]string{true: "[Draft] "}[draft] + pr.Title
+		if got := w.Pulls("acme/gitops")[0].Title; got != want {
+			t.Errorf("%d: title %q", i, got)
+		}
+	}
+}
+
+// TestIssuesAskForNewsOnly lists hundreds of issues by one request that costs
+// nothing, and sees what people do.
+func TestIssuesAskForNewsOnly(t *testing.T) {
+	w := newWorld(t, false)
+	w.Push("acme/gitops", "dev", map[string]string{"a": "b"})
+	for n := range 250 {
+		w.Server.OpenIssue(w.bot, "acme/gitops", fmt.Sprint(n+1), "")
+	}
+	w.Server.OpenIssue(w.ann, "acme/gitops", "theirs", "")
+	list := func(want int, requests int) []forge.Issue {
+		t.Helper()
+		w.Calls()
+		l, err := w.forge.Issues(t.Context(), "acme/gitops")
+		_, n := githubtest.Count(w.Calls())
+		if err != nil || len(l) != want || n != requests {
+			t.Fatalf("%d issues by %d requests, %v", len(l), n, err)
+		}
+		return l
+	}
+	list(250, 4) // and the account
+	w.forge.Later(2 * time.Minute)
+	w.Skew(2 * time.Minute)
+	list(250, 3) // everything is of this minute still
+	w.Skew(4 * time.Minute)
+	list(250, 1)
+	list(250, 1)
+	free := w.forge.Budget().Unchanged
+	list(250, 1)
+	if w.forge.Budget().Unchanged != free+1 {
+		t.Error("a list without news cost something")
+	}
+	w.Server.Close("acme/gitops", 3)
+	w.Server.OpenIssue(w.bot, "acme/gitops", "new", "")
+	l := list(251, 1)
+	if l[0].Title != "new" || l[248].State != forge.Closed || l[248].Number != 3 {
+		t.Errorf("newest %+v, third %+v", l[0], l[248])
+	}
+}
+
+// TestManyPullRequests finds the open one behind pages of closed ones.
+func TestManyPullRequests(t *testing.T) {
+	w := newWorld(t, false)
+	w.Push("acme/gitops", "dev", map[string]string{"a": "b"})
+	w.Push("acme/gitops", "kalypso/dev", map[string]string{"c": "d"})
+	for range 70 {
+		w.Server.Close("acme/gitops", w.Server.OpenPull(w.ann, "acme/gitops", "t", "kalypso/dev", "dev"))
+	}
+	w.Server.Reopen("acme/gitops", 2)
+	w.Server.Close("acme/gitops", w.Server.OpenPull(w.bot, "acme/gitops", "t", "kalypso/dev", "dev"))
+	l, err := w.forge.PullRequests(t.Context(), "acme/gitops", "kalypso/dev", "dev")
+	if err != nil || !slices.ContainsFunc(l, func(p forge.PullRequest) bool { return p.Number == 2 && p.State == forge.Open }) || !l[0].Own || l[0].Number != 71 {
+		t.Errorf("%d pull requests, %v", len(l), err)
+	}
+}
+
+func TestManyComments(t *testing.T) {
+	w := newWorld(t, false)
+	w.Push("acme/gitops", "dev", map[string]string{"a": "b"})
+	n := w.Server.OpenIssue(w.bot, "acme/gitops", "t", "")
+	for i := range 350 {
+		author := w.ann
+		if i == 10 || i == 150 {
+			author = w.bot
+		}
+		w.Server.Comment(author, "acme/gitops", n, fmt.Sprint(i))
+	}
+	for text, want := range map[string]int{"150": 350, "10": 351} {
+		if err := w.forge.Comment(t.Context(), "acme/gitops", n, text); err != nil {
+			t.Error(err)
+		}
+		if got := len(w.Server.Comments("acme/gitops", n)); text == "10" && got != 351 || text == "150" && got > want {
+			t.Errorf("%s: %d comments", text, got)
+		}
+	}
+}
+
+// TestTruncatedTree reads all of a tree that GitHub cuts off.
+func TestTruncatedTree(t *testing.T) {
+	w := newWorld(t, true)
+	files := map[string]string{"run.sh": "#!/bin/sh\n"}
+	for i := range 60 {
+		files[fmt.Sprintf("a%d/b%d/c%d.yaml", i%3, i%5, i)] = fmt.Sprint(i)
+	}
+	base := w.Push("acme/gitops", "dev", files)
+	w.TreeLimit(6)
+	tree, err := w.forge.Read(t.Context(), model.Reference{Repo: w.CloneURL("acme/gitops"), Branch: "dev"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]string{}
+	for path, content := range tree.Files {
+		got[path] = string(content)
+	}
+	if diff := cmp.Diff(files, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if _, err := w.forge.Commit(t.Context(), "acme/gitops", forge.CommitRequest{
+		Branch: "kalypso/dev", Parent: base, Message: "m", Changes: []forge.Change{{Path: "run.sh", Content: []byte("#!/bin/sh\necho\n")}, {Path: "a0/b0/c0.yaml"}},
+	}); err != nil {
+		t.Fatal(err)
+	}
+	modes := w.Modes("acme/gitops", "kalypso/dev")
+	if modes["run.sh"] != "100755" || len(modes) != 60 {
+		t.Errorf("%d files, run.sh is %s", len(modes), modes["run.sh"])
+	}
+}
+
+// TestAccess words what GitHub refuses so that one knows what to do.
+func TestAccess(t *testing.T) {
+	w := newWorld(t, false)
+	base := w.Push("acme/gitops", "dev", map[string]string{"a": "b"})
+	w.Server.Repo("acme/old", githubtest.Archived)
+	w.Server.Repo("acme/quiet", githubtest.NoIssues)
+	w.Server.Repo("acme/hidden")
+	w.Allow(w.bot, "acme/hidden", githubtest.None)
+	w.Server.Repo("acme/mine")
+	w.Allow(w.bot, "acme/mine", githubtest.Read)
+	f := w.forge
+	issue := func(repo string) error {
+		_, err := f.SaveIssue(t.Context(), repo, forge.Issue{Title: "t", Number: 0})
+		return err
+	}
+	for want, err := range map[string]error{
+		"unarchive the repository": issue("acme/old"),
+		"switch them on":           issue("acme/quiet"),
+		"the account may not see":  issue("acme/hidden"),
+		"is too long": func() error {
+			_, err := f.SaveIssue(t.Context(), "acme/gitops", forge.Issue{Title: strings.Repeat("x", 300)})
+			return err
+		}(),
+		"push a first commit": func() error {
+			_, err := f.Head(t.Context(), model.Reference{Repo: w.CloneURL("acme/quiet"), Branch: "dev"})
+			return err
+		}(),
+		"No commits between": func() error {
+			w.Push("acme/gitops", "kalypso/dev", nil)
+			_, err := f.SavePullRequest(t.Context(), "acme/gitops", forge.PullRequest{Title: "t", Head: "dev", Base: "dev"})
+			return err
+		}(),
+		"is not of the form owner/name": f.SetStatus(t.Context(), "acme/../x", base, forge.Status{}),
+	} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v, want %s", err, want)
+		}
+	}
+	w.Revoke(w.bot)
+	for what, err := range map[string]error{
+		"API": issue("acme/gitops"),
+		"git": func() error {
+			_, err := f.Read(t.Context(), model.Reference{Repo: w.CloneURL("acme/gitops"), Branch: "dev"})
+			return err
+		}(),
+	} {
+		if !errors.Is(err, githttp.ErrDenied) || errors.Is(err, forge.ErrNotFound) {
+			t.Errorf("%s with a token that was revoked: %v", what, err)
+		}
+	}
+}

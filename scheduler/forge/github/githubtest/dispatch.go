@@ -1,0 +1,63 @@
+package githubtest
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// Dispatch is a workflow that was started.
+type Dispatch struct {
+	File, Ref string
+	Inputs    map[string]string
+}
+
+// dispatch starts a workflow that lets itself be started.
+func dispatch(c *call) (any, error) {
+	in, err := c.body(fields{"ref": "!string", "inputs": "object", "return_run_details": "boolean"})
+	if err != nil {
+		return nil, err
+	}
+	b := c.repo.bare
+	commit := c.repo.resolve(text(in, "ref"))
+	file := c.param("file")
+	if c.repo.bare.try("cat-file", "-t", c.repo.defaultBranch+":.github/workflows/"+file) == "" && (commit == "" || b.try("cat-file", "-t", commit+":.github/workflows/"+file) == "") {
+		return nil, notFound()
+	}
+	if commit == "" {
+		return nil, unprocessable("No ref found for: " + text(in, "ref"))
+	}
+	var workflow struct {
+		On yaml.Node `yaml:"on"`
+	}
+	if err := yaml.Unmarshal([]byte(b.try("cat-file", "blob", commit+":.github/workflows/"+file)), &workflow); err != nil {
+		return nil, unprocessable("Workflow file is not valid")
+	}
+	var triggers map[string]struct {
+		Inputs map[string]any `yaml:"inputs"`
+	}
+	if workflow.On.Kind == yaml.MappingNode {
+		_ = workflow.On.Decode(&triggers)
+	} else if strings.Contains(workflow.On.Value, "workflow_dispatch") || slices.ContainsFunc(workflow.On.Content, func(n *yaml.Node) bool { return n.Value == "workflow_dispatch" }) {
+		triggers = map[string]struct {
+			Inputs map[string]any `yaml:"inputs"`
+		}{"workflow_dispatch": {}}
+	}
+	trigger, ok := triggers["workflow_dispatch"]
+	if !ok {
+		return nil, unprocessable("Workflow does not have 'workflow_dispatch' trigger")
+	}
+	d := Dispatch{File: file, Ref: text(in, "ref"), Inputs: map[string]string{}}
+	inputs, _ := in["inputs"].(object)
+	for _, name := range slices.Sorted(maps.Keys(inputs)) {
+		if _, ok := trigger.Inputs[name]; !ok {
+			return nil, unprocessable(fmt.Sprintf("Unexpected inputs provided: [%q]", name))
+		}
+		d.Inputs[name] = fmt.Sprint(inputs[name])
+	}
+	c.repo.started = append(c.repo.started, d)
+	return nothing{}, nil
+}

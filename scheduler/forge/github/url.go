@@ -1,0 +1,135 @@
+package github
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"github.com/kalypso-dev/kalypso/scheduler/forge/githttp"
+	"github.com/kalypso-dev/kalypso/scheduler/model"
+)
+
+// roots returns the web root and the root of the REST API of a GitHub.
+func roots(web, api string) (*url.URL, *url.URL, error) {
+	if web == "" {
+		web = PublicURL
+	}
+	w, err := root("URL", web)
+	if err != nil {
+		return nil, nil, err
+	}
+	if api == "" {
+		api = apiRoot(w)
+	}
+	a, err := root("API URL", api)
+	return w, a, err
+}
+
+// apiRoot is where a GitHub has its API, by where its pages are
+// (docs.github.com/rest/using-the-rest-api/getting-started-with-the-rest-api).
+func apiRoot(web *url.URL) string {
+	host := strings.ToLower(web.Hostname())
+	if host == "github.com" || host == "www.github.com" {
+		return "https://api.github.com"
+	}
+	if strings.HasSuffix(host, ".ghe.com") {
+		return "https://api." + host
+	}
+	return web.JoinPath("api", "v3").String()
+}
+
+// graphQL is where the same GitHub takes GraphQL.
+func graphQL(api *url.URL) string {
+	s := strings.TrimSuffix(api.String(), "/")
+	if server, ok := strings.CutSuffix(s, "/api/v3"); ok {
+		return server + "/api/graphql"
+	}
+	return s + "/graphql"
+}
+
+func root(what, s string) (*url.URL, error) {
+	u, err := url.Parse(s)
+	if err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") {
+		return nil, fmt.Errorf("github: %s is not an http or https URL", what)
+	}
+	if u.User != nil {
+		return nil, fmt.Errorf("github: %s %s holds credentials: put them into the environment or a file", what, u.Redacted())
+	}
+	u.Path, u.RawQuery, u.Fragment = strings.TrimSuffix(u.Path, "/"), "", ""
+	return u, nil
+}
+
+// Repo returns the "owner/name" of a clone URL on this GitHub, with or without
+// ".git" and a trailing slash. The names of the loopback interface are one.
+func (f *Forge) Repo(cloneURL string) (string, bool) {
+	u, err := url.Parse(strings.TrimSpace(cloneURL))
+	if err != nil || u.Host == "" || origin(u) != origin(f.web) {
+		return "", false
+	}
+	base := strings.Trim(f.web.Path, "/")
+	if base != "" {
+		base += "/"
+	}
+	path, ok := strings.CutPrefix(strings.Trim(u.Path, "/")+"/", base)
+	repo := strings.TrimSuffix(strings.Trim(path, "/"), ".git")
+	if _, _, err := split(repo); !ok || err != nil {
+		return "", false
+	}
+	return repo, true
+}
+
+// origin is what two URLs of one server have in common.
+func origin(u *url.URL) string {
+	host := strings.ToLower(u.Hostname())
+	if ip := net.ParseIP(host); host == "localhost" || ip != nil && ip.IsLoopback() {
+		host = "localhost"
+	}
+	port := u.Port()
+	if port == "" {
+		port = map[string]string{"http": "80", "https": "443"}[u.Scheme]
+	}
+	return u.Scheme + "://" + strings.TrimPrefix(host, "www.") + ":" + port
+}
+
+// FileURL returns where a browser shows a line of a file of this GitHub, and
+// false for files elsewhere. It asks nobody.
+func (f *Forge) FileURL(at model.Position) (string, bool) {
+	repo, ok := f.Repo(at.Repo)
+	if !ok || at.Branch == "" || at.File == "" {
+		return "", false
+	}
+	var parts []string
+	for part := range strings.SplitSeq(repo+"/blob/"+at.Branch+"/"+at.File, "/") {
+		parts = append(parts, url.PathEscape(part))
+	}
+	u := f.web.JoinPath(parts...)
+	if at.Line > 0 {
+		u.Fragment = "L" + strconv.Itoa(at.Line)
+	}
+	return u.String(), true
+}
+
+// remote says how to reach the repository of a clone URL by git. The token
+// goes to this GitHub only.
+func (f *Forge) remote(ctx context.Context, cloneURL string) (githttp.Remote, error) {
+	if repo, ok := f.Repo(cloneURL); ok {
+		return f.own(ctx, repo)
+	}
+	return githttp.Remote{URL: cloneURL}, nil
+}
+
+// own is the remote of a repository of this GitHub. It is spelled the same
+// whatever the clone URL was, so that a repository is cached once.
+func (f *Forge) own(ctx context.Context, repo string) (githttp.Remote, error) {
+	token, err := f.account.token(ctx)
+	if err != nil {
+		return githttp.Remote{}, err
+	}
+	return githttp.Remote{
+		URL:  f.web.JoinPath(repo + ".git").String(),
+		Auth: &githttp.Auth{User: "x-access-token", Password: token},
+	}, nil
+}

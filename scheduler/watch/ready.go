@@ -1,0 +1,74 @@
+package watch
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+)
+
+// silence is how long the forge may not have answered beyond three polls.
+const silence = 30 * time.Second
+
+// heard notes that the forge has answered.
+func (w *Watcher) heard() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.reached = time.Now()
+}
+
+// unready says why a Watcher is not to be relied on, "" when it is: each
+// environment has had a run, well or not, and the forge has answered lately.
+// What is wrong with a single environment is no reason: a restart would not
+// help it, and the others would suffer.
+func (w *Watcher) unready() string {
+	w.mu.Lock()
+	reached, settled, read := w.reached, w.settled, w.control.Commit != ""
+	w.mu.Unlock()
+	lately := 3*w.options.Poll + silence
+	switch {
+	case !read:
+		return w.name + ": the control plane has not been read yet"
+	case time.Since(reached) > lately:
+		return fmt.Sprintf("%s: the forge has not answered for more than %s", w.name, lately)
+	case settled:
+		return ""
+	}
+	if waiting := w.unplanned(); len(waiting) > 0 {
+		return fmt.Sprintf("%s: not planned yet: %s", w.name, strings.Join(waiting, ", "))
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.settled = true
+	return ""
+}
+
+// unplanned lists the environments that have had no run yet, sorted.
+func (w *Watcher) unplanned() []string {
+	var names []string
+	for _, e := range w.followed() {
+		e.mu.Lock()
+		if e.status.Runs == 0 {
+			names = append(names, e.name)
+		}
+		e.mu.Unlock()
+	}
+	slices.Sort(names)
+	return names
+}
+
+// ready answers probes. It tells names and no errors: anybody may ask.
+func (d *Door) ready(rw http.ResponseWriter, _ *http.Request) {
+	var reasons []string
+	for _, w := range d.watchers {
+		if why := w.unready(); why != "" {
+			reasons = append(reasons, why)
+		}
+	}
+	if len(reasons) == 0 {
+		_, _ = rw.Write([]byte("ok\n"))
+		return
+	}
+	http.Error(rw, strings.Join(reasons, "\n"), http.StatusServiceUnavailable)
+}
