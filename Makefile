@@ -36,6 +36,10 @@ fuzz: ## every fuzz target of the scheduler for a while
 	  $(GO) test -list '^Fuzz' $$p | sed -n "s|^Fuzz.*|$$p &|p"; \
 	done | GO=$(GO) FUZZTIME=$(FUZZTIME) xargs -P 2 -L 1 .ci/fuzz
 
+.PHONY: docs
+docs: ## the workshop guides in docs/, made of the scenarios
+	$(GO) test -count=1 -run '^TestGuides$$' ./scenarios -update
+
 .PHONY: lint
 lint: $(GOLANGCI_LINT) ## the import rules of the house, and the usual mistakes
 	$(GOLANGCI_LINT) run ./...
