@@ -1,6 +1,9 @@
 package actions
 
-import "strings"
+import (
+	"strings"
+	"unicode/utf8"
+)
 
 // maxLine is where a line is broken: the forge takes 64 KiB.
 const maxLine = 32 << 10
@@ -33,13 +36,29 @@ func (l *lines) Write(p []byte) (int, error) {
 		var out string
 		before := len(l.rest)
 		out, l.rest = l.mask.part(l.rest, false)
-		l.pieces(out)
-		l.part = true
+		whole := len(out) - begun(out)
+		out, l.rest = out[:whole], out[whole:]+l.rest
 		if len(l.rest) == before {
 			break
 		}
+		l.pieces(out)
+		l.part = true
 	}
 	return len(p), nil
+}
+
+// begun is how many bytes at the end of a text begin a letter whose other bytes
+// are still to come.
+func begun(s string) int {
+	for n := 1; n < utf8.UTFMax && n <= len(s); n++ {
+		if last := s[len(s)-n:]; utf8.RuneStart(last[0]) {
+			if utf8.FullRuneInString(last) {
+				return 0
+			}
+			return n
+		}
+	}
+	return 0
 }
 
 // flush emits what stands after the last line's end.

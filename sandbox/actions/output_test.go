@@ -99,6 +99,19 @@ func TestLongLines(t *testing.T) {
 			t.Errorf("%d of %d bytes are left", len(all), b.Len())
 		}
 	}
+	// wherever a long line is broken, no letter is
+	for pad := range 8 {
+		text := strings.Repeat("y", pad) + strings.Repeat("é€", maxLine)
+		var got []string
+		l := &lines{mask: masked(secret), mark: "<end>", emit: func(s string) { got = append(got, s) }, end: func(string) {}}
+		if _, err := l.Write([]byte(text)); err != nil {
+			t.Fatal(err)
+		}
+		l.flush()
+		if all := strings.Join(got, ""); all != text {
+			t.Errorf("%d bytes ahead: %d of %d bytes are left, %d broken letters", pad, len(all), len(text), strings.Count(all, "\ufffd"))
+		}
+	}
 	// a secret without an end holds nothing up
 	var got int
 	l := &lines{mask: masked("aa"), mark: "<end>", emit: func(string) { got++ }, end: func(string) {}}
