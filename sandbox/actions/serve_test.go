@@ -1,10 +1,12 @@
 package actions
 
 import (
+	"context"
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -15,6 +17,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/kalypso-dev/kalypso/sandbox/wait"
 )
 
 func ask(r *Runner, method, path, body string, header ...string) *httptest.ResponseRecorder {
@@ -38,21 +41,26 @@ func TestHandler(t *testing.T) {
 	if w := ask(r, "GET", "/healthz", ""); w.Code != http.StatusServiceUnavailable || !strings.Contains(w.Body.String(), "not been asked") {
 		t.Errorf("before the start: %d %s", w.Code, w.Body)
 	}
+	if w := ask(r, "POST", "/webhook", "{}", "X-Gitea-Signature", "abc"); w.Code != http.StatusForbidden {
+		t.Errorf("a stranger's webhook: %d", w.Code)
+	}
+	if len(r.poked) > 0 {
+		t.Error("a stranger's webhook wakes the runner")
+	}
 	r, _ = start(t, c)
-	for deadline := time.Now().Add(10 * time.Second); f.questions() == 0 && time.Now().Before(deadline); {
-		time.Sleep(time.Millisecond)
+	err = wait.For(t.Context(), "the first question for work", 10*time.Second, func(context.Context) error {
+		if f.questions() == 0 {
+			return errors.New("none has come")
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
 	}
 	if w := ask(r, "GET", "/healthz", ""); w.Code != http.StatusOK {
 		t.Errorf("after the start: %d %s", w.Code, w.Body)
 	}
 	f.give(1, "jobs: {j: {steps: [{run: 'echo begun; sleep 0.5'}]}}", nil)
-	if w := ask(r, "POST", "/webhook", "{}", "X-Gitea-Signature", "abc"); w.Code != http.StatusForbidden {
-		t.Errorf("a stranger's webhook: %d", w.Code)
-	}
-	time.Sleep(50 * time.Millisecond)
-	if _, given := f.task(1); given {
-		t.Fatal("a stranger's webhook wakes the runner")
-	}
 	sign := hmac.New(sha256.New, []byte("hook"))
 	sign.Write([]byte("{}"))
 	if w := ask(r, "POST", "/webhook", "{}", "X-Gitea-Signature", hex.EncodeToString(sign.Sum(nil))); w.Code != http.StatusNoContent {

@@ -19,9 +19,9 @@ var update = flag.Bool("update", false, "rewrite the golden files")
 
 func testNode() Node {
 	return Node{
-		Cluster: "drone", Dir: "/home/a/.kalypso/clusters/drone/node", PKI: "/home/a/.kalypso/clusters/drone/pki",
-		Kube:     func() string { return "/home/a/.kalypso/components/kube-1/kube" },
-		Programs: func() string { return "/home/a/.kalypso/components/node-1" },
+		Cluster: "drone", Dir: "/srv/a/.kalypso/clusters/drone/node", PKI: "/srv/a/.kalypso/clusters/drone/pki",
+		Kube:     func() string { return "/srv/a/.kalypso/components/kube-1/kube" },
+		Programs: func() string { return "/srv/a/.kalypso/components/node-1" },
 		APIPort:  16443, ForgePort: 13000,
 	}
 }
@@ -97,7 +97,7 @@ func TestConfigsParse(t *testing.T) {
 // the node may not see the authority's key, nor anything else of the sandbox
 // but its own folder and the programs
 func TestSeen(t *testing.T) {
-	want := []string{"/home/a/.kalypso/components/kube-1", "/home/a/.kalypso/components/node-1"}
+	want := []string{"/srv/a/.kalypso/components/kube-1", "/srv/a/.kalypso/components/node-1"}
 	if d := cmp.Diff(want, testNode().spec().Seen); d != "" {
 		t.Errorf("(-want +got):\n%s", d)
 	}

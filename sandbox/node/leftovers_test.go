@@ -38,19 +38,19 @@ cgroup /sys/fs/cgroup/memory cgroup rw,memory 0 0
 cgroup /sys/fs/cgroup/memory cgroup rw,memory 0 0
 cgroup2 /sys/fs/cgroup/unified cgroup2 rw 0 0
 cgroup2 /mnt/elsewhere cgroup2 rw 0 0
-tmpfs /home/a/.kalypso/clusters/drone/node/root tmpfs rw 0 0
-tmpfs /home/a/.kalypso/clusters/drone/node/root/var tmpfs rw 0 0
-overlay /home/a/.kalypso/clusters/drone/node/var/with\040blank overlay rw 0 0
-overlay /home/a/.kalypso/clusters/drone/node2/root overlay rw 0 0
+tmpfs /srv/a/.kalypso/clusters/drone/node/root tmpfs rw 0 0
+tmpfs /srv/a/.kalypso/clusters/drone/node/root/var tmpfs rw 0 0
+overlay /srv/a/.kalypso/clusters/drone/node/var/with\040blank overlay rw 0 0
+overlay /srv/a/.kalypso/clusters/drone/node2/root overlay rw 0 0
 overlay /var/lib/docker/overlay2/x/merged overlay rw 0 0
 short
 `
 	mounts := parseMounts(content)
-	below := mountsBelow(mounts, "/home/a/.kalypso/clusters/drone/node")
+	below := mountsBelow(mounts, "/srv/a/.kalypso/clusters/drone/node")
 	want := []string{
-		"/home/a/.kalypso/clusters/drone/node/var/with blank",
-		"/home/a/.kalypso/clusters/drone/node/root/var",
-		"/home/a/.kalypso/clusters/drone/node/root",
+		"/srv/a/.kalypso/clusters/drone/node/var/with blank",
+		"/srv/a/.kalypso/clusters/drone/node/root/var",
+		"/srv/a/.kalypso/clusters/drone/node/root",
 	}
 	if d := cmp.Diff(want, below); d != "" {
 		t.Errorf("mounts (-want +got):\n%s", d)
@@ -61,11 +61,11 @@ short
 }
 
 func TestCgroupNames(t *testing.T) {
-	a, b := cgroupOf("/home/a/.kalypso/clusters/drone/node"), cgroupOf("/home/a/.kalypso/clusters/large/node")
+	a, b := cgroupOf("/srv/a/.kalypso/clusters/drone/node"), cgroupOf("/srv/a/.kalypso/clusters/large/node")
 	if a == b {
 		t.Errorf("two nodes share the group %s", a)
 	}
-	if again := cgroupOf("/home/a/.kalypso/clusters/drone/node"); again != a {
+	if again := cgroupOf("/srv/a/.kalypso/clusters/drone/node"); again != a {
 		t.Errorf("the group of one folder is %s, then %s", a, again)
 	}
 }
