@@ -179,6 +179,29 @@ func TestNoDrafts(t *testing.T) {
 	}
 }
 
+// TestMergedMeanwhile gives a new text to a pull request that a person has
+// merged since it was seen.
+func TestMergedMeanwhile(t *testing.T) {
+	w := newWorld(t, false)
+	head := w.Push("acme/gitops", "dev", map[string]string{"a": "b"})
+	_, err := w.forge.Commit(t.Context(), "acme/gitops", forge.CommitRequest{
+		Branch: "kalypso/dev", Parent: head, Message: "m", When: time.Unix(1, 0), Changes: []forge.Change{{Path: "b", Content: []byte("c")}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	pr, err := w.forge.SavePullRequest(t.Context(), "acme/gitops", forge.PullRequest{Title: "t", Head: "kalypso/dev", Base: "dev"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.Merge("acme/gitops", pr.Number)
+	pr.Title = "new"
+	saved, err := w.forge.SavePullRequest(t.Context(), "acme/gitops", pr)
+	if err != nil || saved.State != forge.Merged || saved.Title != "new" {
+		t.Errorf("%+v, %v", saved, err)
+	}
+}
+
 // TestIssuesAskForNewsOnly lists hundreds of issues by one request that costs
 // nothing, and sees what people do.
 func TestIssuesAskForNewsOnly(t *testing.T) {

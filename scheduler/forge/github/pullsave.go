@@ -84,11 +84,16 @@ func (f *Forge) edit(ctx context.Context, repo string, pr forge.PullRequest) (*s
 			return nil, err
 		}
 	}
+	// a state that does not change is not sent: it would undo, or be refused
+	// for, what a person did since the pull request was seen; and what is merged
+	// stays so
+	var state *string
+	if have.MergedAt == nil && have.GetState() != string(pr.State) {
+		state = new(string(pr.State))
+	}
 	patch := func(title string) (saved *sdk.PullRequest, err error) {
 		err = f.call(ctx, func() (r *sdk.Response, err error) {
-			saved, r, err = f.client.PullRequests.Edit(ctx, owner, name, pr.Number, &sdk.PullRequest{
-				Title: &title, Body: &pr.Body, State: new(string(pr.State)),
-			})
+			saved, r, err = f.client.PullRequests.Edit(ctx, owner, name, pr.Number, &sdk.PullRequest{Title: &title, Body: &pr.Body, State: state})
 			return r, err
 		})
 		return saved, err

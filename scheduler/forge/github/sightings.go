@@ -31,6 +31,7 @@ func sightingKey(repo string, number int) string { return fmt.Sprintf("%s#%d", r
 func (s *sightings) note(repo string, p *sdk.PullRequest) {
 	kept := &sdk.PullRequest{
 		Number: p.Number, NodeID: p.NodeID, Title: p.Title, Draft: p.Draft, Labels: slices.Clone(p.Labels),
+		State: p.State, MergedAt: p.MergedAt,
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -46,8 +47,8 @@ func (s *sightings) note(repo string, p *sdk.PullRequest) {
 	s.seen[sightingKey(repo, p.GetNumber())] = sighting{kept, now}
 }
 
-// last returns a pull request of which number, node ID, title, draft state and
-// labels are known; nil when it was not seen lately.
+// last returns a pull request of which number, node ID, title, state, draft
+// state and labels are known; nil when it was not seen lately.
 func (s *sightings) last(repo string, number int) *sdk.PullRequest {
 	s.mu.Lock()
 	defer s.mu.Unlock()
