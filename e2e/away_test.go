@@ -150,10 +150,15 @@ func (m *machine) namespaceUID(cluster string) string {
 	return m.run("kubectl", "--context", cluster, "get", "namespace", "default", "-o", "jsonpath={.metadata.uid}").stdout
 }
 
-// mark leaves a mark on the forge and on a cluster.
+// markBranch starts no workflow: one that is under way when a snapshot is saved
+// goes on when it is loaded, and moves branches.
+const markBranch = "mark"
+
+// mark leaves a mark on the forge, on a branch that starts nothing, and on a
+// cluster.
 func (m *machine) mark(text string) {
 	m.t.Helper()
-	m.push("kalypso-control-plane", "main", map[string]string{"mark.txt": text})
+	m.push("kalypso-control-plane", markBranch, map[string]string{"mark.txt": text})
 	m.forge(http.MethodPost, "repos/kalypso/kalypso-control-plane/issues", fmt.Sprintf(`{"title": %q}`, text))
 	name := m.lastCluster()
 	m.run("kubectl", "--context", name, "delete", "configmap", "mark", "--ignore-not-found")
@@ -163,7 +168,7 @@ func (m *machine) mark(text string) {
 // marks are the last marks, on the forge's git, its issues, and a cluster.
 func (m *machine) marks() string {
 	m.t.Helper()
-	file := m.forge(http.MethodGet, "repos/kalypso/kalypso-control-plane/raw/mark.txt?ref=main", "")
+	file := m.forge(http.MethodGet, "repos/kalypso/kalypso-control-plane/raw/mark.txt?ref="+markBranch, "")
 	var issues []struct{ Title string }
 	m.decode(m.forge(http.MethodGet, "repos/kalypso/kalypso-control-plane/issues?type=issues", ""), &issues)
 	if len(issues) == 0 {

@@ -139,7 +139,10 @@ func (m *machine) push(repo, branch string, files map[string]string) (commit str
 	if err != nil {
 		m.t.Fatal(err)
 	}
-	m.git(dir, "clone", "--quiet", "--branch", branch, m.credentials().OrgURL+"/"+repo, ".")
+	m.git(dir, "clone", "--quiet", m.credentials().OrgURL+"/"+repo, ".")
+	if _, err := m.tryGit(dir, "checkout", "--quiet", branch); err != nil {
+		m.git(dir, "checkout", "--quiet", "-b", branch)
+	}
 	for name, content := range files {
 		path := filepath.Join(dir, name)
 		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
