@@ -20,6 +20,7 @@ test: build ## unit tests, then the built binary end to end
 	$(GO) vet -tags e2e ./e2e/...
 	$(GO) test ./...
 	cd sandbox/components/gitea && GOFLAGS= $(GO) test ./hook
+	cd sandbox/components/relay && GOFLAGS= $(GO) test .
 	KALYPSO_BIN=$(CURDIR)/bin/kalypso $(GO) test -tags e2e -count=1 -timeout 40m ./e2e/...
 
 .PHONY: bench
@@ -39,6 +40,11 @@ fuzz: ## every fuzz target of the scheduler for a while
 .PHONY: docs
 docs: ## the workshop guides in docs/, made of the scenarios
 	$(GO) test -count=1 -run '^TestGuides$$' ./scenarios -update
+
+.PHONY: kind-node-image
+kind-node-image: ## the image of kind's nodes, built without a registry, for the container engine that answers
+	$(GO) run ./sandbox/components/build
+	$(GO) run ./sandbox/cluster/kind/nodeimage
 
 .PHONY: lint
 lint: $(GOLANGCI_LINT) ## the import rules of the house, and the usual mistakes

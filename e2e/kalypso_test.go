@@ -4,6 +4,7 @@ package e2e
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -57,6 +58,8 @@ type machine struct {
 	known  *sandbox.Credentials
 	// tutorial is whose workshop up brings, "" for what it does when not told
 	tutorial string
+	upFlags  []string      // more flags of up
+	upLimit  time.Duration // of up; upLimit when 0
 	// user is who runs kalypso, nil for whoever runs the test
 	user *syscall.Credential
 }
@@ -209,11 +212,11 @@ func (m *machine) run(args ...string) output {
 
 func (m *machine) up() output {
 	m.t.Helper()
-	args := []string{"up"}
+	args := append([]string{"up"}, m.upFlags...)
 	if m.tutorial != "" {
 		args = append(args, "--workshop", m.tutorial)
 	}
-	out, err := m.tryFor(upLimit, args...)
+	out, err := m.tryFor(cmp.Or(m.upLimit, upLimit), args...)
 	if err != nil {
 		m.t.Fatalf("%v\n%s", err, out.all())
 	}

@@ -16,7 +16,7 @@ import (
 // the parts that a test moves.
 func twoClusters(t *testing.T, h Home) (units []supervisor.Unit, large *part) {
 	t.Helper()
-	if _, err := h.ensureState("hello-world"); err != nil {
+	if _, err := h.ensureState("hello-world", Choice{}); err != nil {
 		t.Fatal(err)
 	}
 	large = &part{}

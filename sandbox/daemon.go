@@ -27,7 +27,7 @@ const (
 // RunDaemon is the sandbox's one supervisor: it owns every child process, and
 // serves the control door until it is told to stop. It returns nil at once
 // when another daemon runs the sandbox already.
-func RunDaemon(h Home, workshopName, version string) error {
+func RunDaemon(h Home, workshopName string, choice Choice, version string) error {
 	log := slog.New(slog.NewTextHandler(os.Stderr, nil))
 	held, err := h.lockSoon()
 	if errors.Is(err, errLocked) {
@@ -39,8 +39,11 @@ func RunDaemon(h Home, workshopName, version string) error {
 	}
 	defer held.Close()
 
-	state, err := h.ensureState(workshopName)
+	state, err := h.ensureState(workshopName, choice)
 	if err != nil {
+		return err
+	}
+	if err := state.useEngine(); err != nil {
 		return err
 	}
 	w, err := findWorkshop(state.Workshop)
@@ -84,13 +87,14 @@ func RunDaemon(h Home, workshopName, version string) error {
 			s, _ := r.current()
 			all := s.Status()
 			st := Status{
-				Running: true, Ready: ready(all), Home: string(h), Workshop: state.Workshop,
+				Running: true, Ready: ready(all), Home: string(h), Workshop: state.Workshop, Provider: state.Provider,
 				Version: version, PID: os.Getpid(), MemoryBytes: residentAlone(os.Getpid()), Since: began,
 				ForgeURL: state.ForgeURL(), User: state.Admin.User, Clusters: w.clusterNames(),
-				Scheduler: current.Load().schedulerStatus(ctx),
+				Existing: current.Load().existingStatus(), Scheduler: current.Load().schedulerStatus(ctx),
 			}
+			of := st.addresses(urls)
 			for _, u := range all {
-				st.Components = append(st.Components, Component{u, resident(u.PID), urls[u.Name]})
+				st.Components = append(st.Components, Component{u, resident(u.PID), of[u.Name]})
 			}
 			return st
 		},
@@ -177,7 +181,7 @@ func (h Home) lockSoon() (*os.File, error) {
 
 // ensureState reads the sandbox's state, or makes it in a folder that holds
 // nothing else.
-func (h Home) ensureState(workshopName string) (*State, error) {
+func (h Home) ensureState(workshopName string, choice Choice) (*State, error) {
 	state, err := h.LoadState()
 	if err == nil {
 		return state, h.completeState(state)
@@ -192,7 +196,7 @@ func (h Home) ensureState(workshopName string) (*State, error) {
 	if err != nil {
 		return nil, err
 	}
-	state, err = newState(w, time.Now())
+	state, err = newState(w, choice, time.Now())
 	if err != nil {
 		return nil, err
 	}

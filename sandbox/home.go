@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -66,8 +67,19 @@ func (h Home) stateFile() string { return h.Path("sandbox.json") }
 // ErrNoSandbox is returned where a sandbox is needed and none has been made.
 var ErrNoSandbox = errors.New("there is no sandbox yet: run `kalypso up`")
 
+// BrokenError is about a sandbox whose state cannot be understood.
+type BrokenError struct {
+	File string
+	Err  error
+}
+
+func (e *BrokenError) Error() string {
+	return fmt.Sprintf("%s: %v; `kalypso down --delete --forget` removes the sandbox", e.File, e.Err)
+}
+func (e *BrokenError) Unwrap() error { return e.Err }
+
 // LoadState reads what is known about the sandbox. It is ErrNoSandbox when
-// none has been made.
+// none has been made, and a *BrokenError when the file has been damaged.
 func (h Home) LoadState() (*State, error) {
 	b, err := os.ReadFile(h.stateFile())
 	if errors.Is(err, fs.ErrNotExist) {
@@ -78,8 +90,9 @@ func (h Home) LoadState() (*State, error) {
 	}
 	var s State
 	if err := json.Unmarshal(b, &s); err != nil {
-		return nil, fmt.Errorf("%s: %w; `kalypso down --delete` removes the sandbox", h.stateFile(), err)
+		return nil, &BrokenError{h.stateFile(), err}
 	}
+	s.Provider = cmp.Or(s.Provider, ProviderEmbedded)
 	return &s, nil
 }
 

@@ -1,8 +1,9 @@
 package sandbox
 
 import (
+	"context"
+	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -44,6 +45,41 @@ func FindLog(h Home, component string) (string, error) {
 	return path, nil
 }
 
+// CollectLogs copies the logs of all components into a folder, and into one
+// below it for each cluster what the parts within the cluster have logged. A
+// cluster that cannot be asked is an error, and does not keep the rest away. The
+// error is a *UsageError for a folder that has something in it already, and
+// ErrNoSandbox without a sandbox.
+func CollectLogs(ctx context.Context, h Home, dir string) error {
+	state, err := h.LoadState()
+	if err != nil {
+		return err
+	}
+	w, err := findWorkshop(state.Workshop)
+	if err != nil {
+		return err
+	}
+	if err := state.useEngine(); err != nil {
+		return err
+	}
+	if there, err := os.ReadDir(dir); err == nil && len(there) > 0 {
+		return &UsageError{fmt.Sprintf("%s has something in it already: name a new folder for the logs", dir)}
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	all := []error{os.CopyFS(dir, os.DirFS(filepath.Dir(h.Log("daemon"))))}
+	clusters := newWorld(h, state, w, slog.New(slog.DiscardHandler)).clusters
+	names, err := clusters.List(ctx)
+	all = append(all, err)
+	for _, name := range names {
+		if err := clusters.Logs(ctx, name, filepath.Join(dir, name)); err != nil {
+			all = append(all, fmt.Errorf("cluster %s: %w", name, err))
+		}
+	}
+	return errors.Join(all...)
+}
+
 // units are the names of the components with a log, and of those without; none
 // when it cannot be known.
 func (h Home) units() (logging, tasks []string) {
@@ -55,7 +91,7 @@ func (h Home) units() (logging, tasks []string) {
 	if err != nil {
 		return nil, nil
 	}
-	for _, u := range newWorld(h, state, w, slog.New(slog.NewTextHandler(io.Discard, nil))).units() {
+	for _, u := range newWorld(h, state, w, slog.New(slog.DiscardHandler)).units() {
 		if u.Log != "" {
 			logging = append(logging, u.Name)
 		} else {

@@ -8,6 +8,14 @@ import (
 	"github.com/kalypso-dev/kalypso/sandbox/supervisor"
 )
 
+// nodeProgram is the component that embedded clusters' nodes are made of.
+func (w *world) nodeProgram() string {
+	if w.simulated != nil {
+		return "kwok"
+	}
+	return "node"
+}
+
 // nodeUnit is a cluster's node: a real one where this machine can have it.
 func (w *world) nodeUnit(cluster, unpack string) supervisor.Unit {
 	if w.simulated != nil {

@@ -19,7 +19,7 @@ func TestFindLog(t *testing.T) {
 	if _, err := FindLog(h, "gitea"); !errors.Is(err, ErrNoSandbox) {
 		t.Error(err)
 	}
-	if _, err := h.ensureState("basic-inference"); err != nil {
+	if _, err := h.ensureState("basic-inference", Choice{}); err != nil {
 		t.Fatal(err)
 	}
 	for _, name := range []string{"gitea", "daemon", "drone"} { // a cluster of before
@@ -92,7 +92,7 @@ func TestFindPlace(t *testing.T) {
 	if _, err := FindPlace(t.Context(), h, "gitea", ""); !errors.Is(err, ErrNoSandbox) {
 		t.Error(err)
 	}
-	s, err := h.ensureState("basic-inference")
+	s, err := h.ensureState("basic-inference", Choice{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -133,7 +133,7 @@ func TestFindPlace(t *testing.T) {
 
 func TestAddressesOfComponents(t *testing.T) {
 	h := Home(t.TempDir())
-	s, err := h.ensureState("hello-world")
+	s, err := h.ensureState("hello-world", Choice{})
 	if err != nil {
 		t.Fatal(err)
 	}

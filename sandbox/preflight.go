@@ -1,13 +1,16 @@
 package sandbox
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"maps"
 	"os"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/kalypso-dev/kalypso/sandbox/cluster/kind"
 	"github.com/kalypso-dev/kalypso/sandbox/components"
 	"github.com/kalypso-dev/kalypso/sandbox/doctor"
 	"github.com/kalypso-dev/kalypso/sandbox/supervisor"
@@ -29,9 +32,41 @@ func (e *PreflightError) Error() string {
 }
 
 // preflight makes the checks without which nothing would work, in a moment.
-func preflight(ctx context.Context, h Home) error {
-	s := subject(h)
-	return refusal(doctor.Examine(ctx, doctor.Machine(), s, doctor.Gate()))
+// It gets what is missing and can be had, and puts what it has settled on into
+// the choice.
+func preflight(ctx context.Context, o *Options) error {
+	s := subject(o.Home)
+	state, err := o.Home.LoadState()
+	if errors.Is(err, ErrNoSandbox) {
+		state, err = &State{Workshop: cmp.Or(o.Workshop, DefaultWorkshop), Provider: cmp.Or(o.Provider, ProviderEmbedded), Existing: o.sources()}, nil
+		describe(s, state)
+		if s.Provider == ProviderKind {
+			o.getImage(ctx)
+			s.NodeImage = cmp.Or(o.Image, kind.PublishedImage)
+		}
+	}
+	r := doctor.Examine(ctx, doctor.Machine(), s, doctor.Gate())
+	if err == nil {
+		o.Home.lookAtExisting(ctx, state, r)
+	}
+	return refusal(r)
+}
+
+// getImage gets the image of kind's nodes. Where it cannot, the check of the
+// image says so, or that of the engine.
+func (o *Options) getImage(ctx context.Context) {
+	e, err := kind.FindEngine()
+	if err != nil {
+		return
+	}
+	image, err := e.EnsureImage(ctx, o.Image, func(step string) {
+		if o.Say != nil {
+			o.Say(step)
+		}
+	})
+	if err == nil {
+		o.Image = image
+	}
 }
 
 func refusal(r *doctor.Report) error {
@@ -57,6 +92,9 @@ func Diagnose(ctx context.Context, version string) (*doctor.Report, error) {
 	}
 	s.Version = version
 	r := doctor.Examine(ctx, doctor.Machine(), s, doctor.All())
+	if state, err := h.LoadState(); err == nil {
+		h.lookAtExisting(ctx, state, r)
+	}
 	return r, refusal(r)
 }
 
@@ -69,13 +107,35 @@ func subject(h Home) *doctor.Subject {
 	}
 	// what cannot be read is missing here, and whoever needs it says so
 	if state, err := h.LoadState(); err == nil {
-		s.Ports = state.Ports
-		if w, err := findWorkshop(state.Workshop); err == nil {
-			s.Clusters = len(w.clusters)
-		}
+		s.Ports = maps.Clone(state.Ports)
+		describe(s, state)
+		_ = state.useEngine() // the checks ask the one that has the clusters
 	}
 	s.Children, _ = supervisor.Living(h.Path("children"))
 	return s
+}
+
+// describe tells of the clusters that a sandbox has or will have.
+func describe(s *doctor.Subject, state *State) {
+	s.Provider = state.Provider
+	w, err := findWorkshop(state.Workshop)
+	if err != nil {
+		return
+	}
+	made := w.made(state)
+	if s.Clusters = len(made); s.Clusters == 0 {
+		s.Provider = "existing"
+	}
+	for _, c := range w.clusters {
+		switch _, given := state.Existing[c.name]; {
+		case given:
+			delete(s.Ports, c.name) // its API server is elsewhere
+		case state.Provider == ProviderKind:
+			// the engine may hold them for clusters that still run
+			delete(s.Ports, c.name)
+			delete(s.Ports, c.listener())
+		}
+	}
 }
 
 // packed is what this binary has inside, and how much of it is not yet below

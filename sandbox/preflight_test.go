@@ -36,7 +36,7 @@ func TestPreflightRefusesOnlyWhatIsFatal(t *testing.T) {
 func TestPreflightHere(t *testing.T) {
 	h := Home(filepath.Join(t.TempDir(), "home"))
 	var refused *PreflightError
-	if err := preflight(t.Context(), h); errors.As(err, &refused) {
+	if err := preflight(t.Context(), &Options{Home: h}); errors.As(err, &refused) {
 		for _, f := range refused.Findings {
 			if f.Check != "payload" {
 				t.Errorf("%+v", f)
@@ -56,7 +56,7 @@ func TestPreflightNamesEverythingThatIsWrong(t *testing.T) {
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	err := preflight(t.Context(), Home(file))
+	err := preflight(t.Context(), &Options{Home: Home(file)})
 	for _, says := range []string{"git is not installed", file + " is not a folder", "set KALYPSO_HOME"} {
 		if err == nil || strings.Count(err.Error(), says) != 1 {
 			t.Errorf("does not say once %q: %v", says, err)
@@ -93,7 +93,7 @@ func TestDiagnose(t *testing.T) {
 
 	home := Home(filepath.Join(dir, "home"))
 	t.Setenv("KALYPSO_HOME", string(home))
-	if _, err := home.ensureState("basic-inference"); err != nil {
+	if _, err := home.ensureState("basic-inference", Choice{}); err != nil {
 		t.Fatal(err)
 	}
 	r, _ = Diagnose(t.Context(), "v1")

@@ -3,6 +3,7 @@ package sandbox
 import (
 	"context"
 	"os"
+	"time"
 
 	"github.com/kalypso-dev/kalypso/sandbox/cluster"
 	"github.com/kalypso-dev/kalypso/sandbox/components"
@@ -16,13 +17,25 @@ const reconcilerUser = "flux"
 
 // reconcilerUnits make a cluster follow the GitOps repository.
 func (w *world) reconcilerUnits(c clusterSpec) []supervisor.Unit {
-	program, subscribe := w.fluxUnit(c), w.subscribeFlux
+	subscribe := w.subscribeFlux
 	if c.reconciler == argoCD {
-		program, subscribe = w.argoCDUnit(c), w.subscribeArgoCD
+		subscribe = w.subscribeArgoCD
+	}
+	var program supervisor.Unit
+	limit := subscribeDeadline
+	if nodes, ok := w.clusters.of(c.name).(cluster.Loader); ok {
+		program, limit = w.insideUnit(c, nodes), subscribeInsideDeadline
+	} else if c.reconciler == argoCD {
+		program = w.argoCDUnit(c)
+	} else {
+		program = w.fluxUnit(c)
+	}
+	if w.clusters.given.Has(c.name) {
+		program.Component = &yielding{ours: program.Component, theirs: func() bool { return w.theirs(c.name) != "" }}
 	}
 	return []supervisor.Unit{program, {
 		Name: "subscription-" + c.name, Title: "cluster follows the GitOps repository",
-		Needs: []string{program.Name, "repositories"}, Deadline: subscribeDeadline,
+		Needs: []string{program.Name, "repositories"}, Deadline: limit,
 		Component: supervisor.Task{Run: func(ctx context.Context) error {
 			client, err := w.client(c.name)
 			if err != nil {
@@ -32,9 +45,10 @@ func (w *world) reconcilerUnits(c clusterSpec) []supervisor.Unit {
 			if err != nil {
 				return err
 			}
-			return once(ctx, client, "subscribed", func() error {
-				return subscribe(ctx, client, c, string(token))
+			err = once(ctx, client, w.mark(c.name), func() error {
+				return subscribe(ctx, client, c, string(token), limit)
 			})
+			return w.aboutTheirs(c, err)
 		}},
 	}}
 }
@@ -47,10 +61,11 @@ func (w *world) fluxUnit(c clusterSpec) supervisor.Unit {
 	f := gitops.Flux{
 		Cluster:    c.name,
 		Staged:     w.staged(string(flux)),
-		Kubeconfig: w.embedded.AdminKubeconfig(c.name),
+		Kubeconfig: w.clusters.Kubeconfig(c.name),
+		Connect:    func() (*cluster.Client, error) { return w.client(c.name) },
 		Dir:        w.home.Path("flux", c.name),
 		Registry:   w.home.Path("children"),
-		Env:        childEnvironment(w.home),
+		Env:        w.reconcilerEnvironment(c.name),
 		Port:       w.state.Ports[c.listener()],
 		PortFree:   func() error { return w.state.portFree(c.listener()) },
 	}
@@ -62,11 +77,12 @@ func (w *world) argoCDUnit(c clusterSpec) supervisor.Unit {
 	a := gitops.ArgoCD{
 		Cluster:    c.name,
 		Staged:     w.staged(string(argoCD)),
-		Kubeconfig: w.embedded.AdminKubeconfig(c.name),
+		Kubeconfig: w.clusters.Kubeconfig(c.name),
+		Connect:    func() (*cluster.Client, error) { return w.client(c.name) },
 		Dir:        w.home.Path("argocd", c.name),
 		Registry:   w.home.Path("children"),
 		// it caches what kinds there are in the folder .kube of its home
-		Env:      append(childEnvironment(w.home), "HOME="+w.home.Path("argocd", c.name)),
+		Env:      append(w.reconcilerEnvironment(c.name), "HOME="+w.home.Path("argocd", c.name)),
 		Port:     w.state.Ports[c.listener()],
 		PortFree: func() error { return w.state.portFree(c.listener()) },
 		Password: w.state.ArgoCDPassword,
@@ -75,42 +91,53 @@ func (w *world) argoCDUnit(c clusterSpec) supervisor.Unit {
 	return a.Unit("unpack-"+string(argoCD), c.name)
 }
 
-func (w *world) subscribeFlux(ctx context.Context, client *cluster.Client, c clusterSpec, token string) error {
+func (w *world) subscribeFlux(ctx context.Context, client *cluster.Client, c clusterSpec, token string, limit time.Duration) error {
 	if c.secret != "" {
 		if err := gitops.FluxCredentials(ctx, client, c.secret, reconcilerUser, token); err != nil {
 			return err
 		}
 	}
-	for _, sub := range c.follows {
-		err := gitops.Subscribe(ctx, client, gitops.Subscription{
-			Name:     sub.name,
-			URL:      w.state.OrgURL() + "/" + sub.repository,
-			Branch:   sub.branch,
-			Path:     sub.path,
-			User:     reconcilerUser,
-			Token:    token,
-			Interval: subscriptionInterval,
-		}, subscribeDeadline)
-		if err != nil {
+	for _, sub := range w.state.fluxSubscriptions(c, token) {
+		if err := gitops.Subscribe(ctx, client, sub, limit); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (w *world) subscribeArgoCD(ctx context.Context, client *cluster.Client, c clusterSpec, token string) error {
+func (s *State) fluxSubscriptions(c clusterSpec, token string) []gitops.Subscription {
+	var all []gitops.Subscription
+	for _, sub := range c.follows {
+		all = append(all, gitops.Subscription{
+			Name:     sub.name,
+			URL:      s.OrgURL() + "/" + sub.repository,
+			Branch:   sub.branch,
+			Path:     sub.path,
+			User:     reconcilerUser,
+			Token:    token,
+			Interval: subscriptionInterval,
+		})
+	}
+	return all
+}
+
+func (w *world) subscribeArgoCD(ctx context.Context, client *cluster.Client, c clusterSpec, token string, limit time.Duration) error {
+	return gitops.SubscribeArgoCD(ctx, client, w.state.argoCDSubscription(c, token), limit)
+}
+
+func (s *State) argoCDSubscription(c clusterSpec, token string) gitops.ArgoCDSubscription {
 	var all gitops.ArgoCDSubscription
 	for _, name := range c.repositories {
 		all.Repositories = append(all.Repositories, gitops.ArgoCDRepository{
-			URL: w.state.OrgURL() + "/" + name, User: reconcilerUser, Token: token,
+			URL: s.OrgURL() + "/" + name, User: reconcilerUser, Token: token,
 		})
 	}
 	for _, sub := range c.follows {
 		all.Applications = append(all.Applications, gitops.ArgoCDApplication{
-			Name: sub.name, URL: w.state.OrgURL() + "/" + sub.repository, Branch: sub.branch, Path: sub.path,
+			Name: sub.name, URL: s.OrgURL() + "/" + sub.repository, Branch: sub.branch, Path: sub.path,
 		})
 	}
-	return gitops.SubscribeArgoCD(ctx, client, all, subscribeDeadline)
+	return all
 }
 
 // followers are the clusters that a push may concern.
@@ -125,6 +152,9 @@ func (w *world) followers() []gitops.Follower {
 		f := gitops.Follower{Cluster: c.name, Client: client, Poke: gitops.PokeFlux}
 		if c.reconciler == argoCD {
 			f.Poke = gitops.RefreshArgoCD
+		}
+		if w.clusters.given.Has(c.name) {
+			f.Poke = w.state.pokeOurs(f.Poke)
 		}
 		all = append(all, f)
 	}

@@ -44,6 +44,14 @@ func (h Home) reset() error {
 		}
 		paths = append(paths, p)
 	}
+	// cut off here, the sandbox has empty clusters, which is what it will have
+	there, err := h.outlasting()
+	if err != nil {
+		return err
+	}
+	if err := there.delete(context.Background()); err != nil {
+		return err
+	}
 	return h.apply("reset", paths, "")
 }
 

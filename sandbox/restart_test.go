@@ -88,7 +88,7 @@ func TestRestartWithoutADaemon(t *testing.T) {
 	if _, err := Restart(t.Context(), h, "gitea", time.Minute, nil); !errors.Is(err, ErrNoSandbox) {
 		t.Error(err)
 	}
-	if _, err := h.ensureState("basic-inference"); err != nil {
+	if _, err := h.ensureState("basic-inference", Choice{}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := Restart(t.Context(), h, "gitea", time.Minute, nil); !errors.Is(err, ErrDown) {

@@ -8,6 +8,7 @@
 package sandbox
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -20,6 +21,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/kalypso-dev/kalypso/sandbox/cluster/kind"
 	"github.com/kalypso-dev/kalypso/sandbox/components"
 	"github.com/kalypso-dev/kalypso/sandbox/node"
 	"github.com/kalypso-dev/kalypso/sandbox/supervisor"
@@ -37,10 +39,13 @@ const (
 type Options struct {
 	Home     Home
 	Workshop string // "" means the sandbox's own, or DefaultWorkshop for a new one
+	Choice          // of the clusters
 	Version  string // of this program
 	// Progress gets the status of all components at the beginning and after
 	// each change; may be nil.
 	Progress func([]supervisor.Status)
+	// Say gets what is done before there are components; may be nil.
+	Say func(string)
 }
 
 // FailedError says which components have failed.
@@ -59,12 +64,12 @@ func (e *FailedError) Error() string {
 // When components fail for good, the error is a *FailedError and the rest
 // keeps running. When ctx ends first, the sandbox goes on starting.
 func Up(ctx context.Context, o Options) (*Status, error) {
-	if err := checkWorkshop(o.Home, o.Workshop); err != nil {
+	if err := o.check(); err != nil {
 		return nil, err
 	}
 	d := openDoor(o.Home)
 	if err := d.post(ctx, pathRepair); errors.Is(err, errNoDaemon) {
-		if err := preflight(ctx, o.Home); err != nil {
+		if err := preflight(ctx, &o); err != nil {
 			return nil, err
 		}
 		if err := startDaemon(ctx, o); err != nil {
@@ -100,25 +105,31 @@ func Up(ctx context.Context, o Options) (*Status, error) {
 	return d.status(ctx)
 }
 
-// checkWorkshop refuses another workshop than the one that is here.
-func checkWorkshop(h Home, name string) error {
-	if name == "" {
-		return nil
-	}
-	if _, err := findWorkshop(name); err != nil {
+// check refuses what makes no sense, and another sandbox than the one that is
+// here.
+func (o *Options) check() error {
+	w, err := findWorkshop(cmp.Or(o.Workshop, DefaultWorkshop))
+	if err != nil {
 		return err
 	}
-	s, err := h.LoadState()
+	if err := o.Choice.check(); err != nil {
+		return err
+	}
+	s, err := o.Home.LoadState()
 	if errors.Is(err, ErrNoSandbox) {
-		return nil
+		return o.checkContexts(o.Home, w)
 	}
 	if err != nil {
 		return err
 	}
-	if s.Workshop != name {
-		return &UsageError{fmt.Sprintf("the sandbox in %s holds the workshop %s: remove it with `kalypso down --delete`, or set KALYPSO_HOME to another folder", h, s.Workshop)}
+	if o.Workshop != "" && s.Workshop != o.Workshop {
+		return otherSandbox(o.Home, "the workshop "+s.Workshop)
 	}
-	return nil
+	return o.checkSame(o.Home, s)
+}
+
+func otherSandbox(h Home, holds string) error {
+	return &UsageError{fmt.Sprintf("the sandbox in %s holds %s: remove it with `kalypso down --delete`, or set KALYPSO_HOME to another folder", h, holds)}
 }
 
 // startDaemon starts the daemon in a session of its own and returns when it
@@ -134,10 +145,7 @@ func startDaemon(ctx context.Context, o Options) error {
 	if err != nil {
 		return err
 	}
-	name := o.Workshop
-	if name == "" {
-		name = DefaultWorkshop
-	}
+	name := cmp.Or(o.Workshop, DefaultWorkshop)
 	if err := os.MkdirAll(filepath.Dir(o.Home.Log("daemon")), 0o700); err != nil {
 		return err
 	}
@@ -146,7 +154,7 @@ func startDaemon(ctx context.Context, o Options) error {
 		return err
 	}
 	defer log.Close()
-	cmd := exec.Command(program, "daemon", "--workshop", name)
+	cmd := exec.Command(program, append([]string{"daemon", "--workshop", name}, o.flags()...)...)
 	cmd.Env = append(os.Environ(), "KALYPSO_HOME="+string(o.Home))
 	cmd.Dir = string(o.Home)
 	cmd.Stdout, cmd.Stderr = log, log
@@ -209,13 +217,29 @@ func GetStatus(ctx context.Context, h Home) (*Status, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Status{Home: string(h), Workshop: state.Workshop, ForgeURL: state.ForgeURL(), User: state.Admin.User}, nil
+	return &Status{Home: string(h), Workshop: state.Workshop, Provider: state.Provider, ForgeURL: state.ForgeURL(), User: state.Admin.User}, nil
 }
 
-// Down stops the sandbox, and with remove also deletes everything that it has
-// made, and nothing else. Nothing to stop or to delete is no error; did tells
-// whether there was something.
-func Down(ctx context.Context, h Home, remove bool, progress func([]supervisor.Status)) (did bool, err error) {
+// DownOptions of Down.
+type DownOptions struct {
+	Home   Home
+	Delete bool // also delete everything that the sandbox has made, and nothing else
+	// Forget gives up clusters that nobody can find any more, since their
+	// container engine does not answer or the sandbox's state is damaged.
+	Forget bool
+	// Progress gets the status of all components while they end; may be nil.
+	Progress func([]supervisor.Status)
+	// Say gets what is done when none runs any more; may be nil.
+	Say func(string)
+	// Note gets what stays where it is, with the reason; may be nil.
+	Note func(string)
+}
+
+// Down stops the sandbox, and takes off existing clusters what it has put
+// there. Nothing to stop or to delete is no error; did tells whether there was
+// something. As long as something is left on a cluster nothing is deleted.
+func Down(ctx context.Context, o DownOptions) (did bool, err error) {
+	h := o.Home
 	if _, err := os.Stat(string(h)); errors.Is(err, fs.ErrNotExist) {
 		return false, nil
 	}
@@ -224,22 +248,50 @@ func Down(ctx context.Context, h Home, remove bool, progress func([]supervisor.S
 			return false, err
 		}
 	}
-	stopped, err := stopDaemon(ctx, h, progress)
+	there, err := h.outlasting()
+	if o.Forget {
+		var note string
+		if there, note, err = there.forget(ctx, err); note != "" && o.Note != nil {
+			o.Note(note)
+		}
+	}
 	if err != nil {
-		return stopped, err
+		return false, err
+	}
+	stopped, err := stopDaemon(ctx, h, there, o.Progress)
+	if err != nil {
+		return stopped, o.advise(err)
 	}
 	if _, err := UnmergeKubeconfig(h); err != nil {
 		return stopped, fmt.Errorf("take the contexts out of the kubeconfig: %w", err)
 	}
-	if !remove {
-		return stopped, nil
+	gave, notes, err := h.giveBack(ctx, o.Delete, o.Say)
+	for _, note := range notes {
+		if o.Note != nil {
+			o.Note(note)
+		}
+	}
+	if stopped = stopped || gave; err != nil || !o.Delete {
+		return stopped, err
+	}
+	if err := there.delete(ctx); err != nil {
+		return true, o.advise(err)
 	}
 	return true, h.remove()
 }
 
-func stopDaemon(ctx context.Context, h Home, progress func([]supervisor.Status)) (bool, error) {
+// advise tells a person whose engine is away how to go on.
+func (o DownOptions) advise(err error) error {
+	var away *kind.AwayError
+	if !o.Delete || !errors.As(err, &away) {
+		return err
+	}
+	return fmt.Errorf("%w\nStart %s and try again. If it is gone for good, `kalypso down --delete --forget` removes the sandbox without its clusters", err, away.Program)
+}
+
+func stopDaemon(ctx context.Context, h Home, there outlasting, progress func([]supervisor.Status)) (bool, error) {
 	if !h.locked() {
-		return false, h.endOrphans()
+		return false, errors.Join(h.endOrphans(), there.stop(ctx))
 	}
 	d := openDoor(h)
 	err := d.post(ctx, pathStop)
@@ -260,7 +312,7 @@ func stopDaemon(ctx context.Context, h Home, progress func([]supervisor.Status))
 	// Whoever only looks whether a daemon runs holds its lock for a moment, too,
 	// and then the ID in the file is of a process that is gone, or a stranger's.
 	if wait.For(ctx, "the daemon's lock", glanceLimit, h.unlocked) == nil {
-		return true, h.endOrphans()
+		return true, errors.Join(h.endOrphans(), there.stop(ctx))
 	}
 	if err := h.killDaemon(); err != nil {
 		return true, err
@@ -268,7 +320,7 @@ func stopDaemon(ctx context.Context, h Home, progress func([]supervisor.Status))
 	if err := wait.For(ctx, "the killed daemon's end", killLimit, h.unlocked); err != nil {
 		return true, err
 	}
-	return true, h.endOrphans()
+	return true, errors.Join(h.endOrphans(), there.stop(ctx))
 }
 
 func (h Home) unlocked(context.Context) error {

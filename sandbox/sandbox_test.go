@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/kalypso-dev/kalypso/fixtures"
+	"github.com/kalypso-dev/kalypso/sandbox/cluster/kind"
 	"github.com/kalypso-dev/kalypso/sandbox/supervisor"
 	"github.com/kalypso-dev/kalypso/scheduler/watch"
 )
@@ -61,11 +62,11 @@ func TestTakenPortIsNamed(t *testing.T) {
 
 func TestStateIsMadeOnceAndKept(t *testing.T) {
 	h := Home(t.TempDir())
-	first, err := h.ensureState("basic-inference")
+	first, err := h.ensureState("basic-inference", Choice{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	again, err := h.ensureState("basic-inference")
+	again, err := h.ensureState("basic-inference", Choice{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -78,7 +79,7 @@ func TestStateIsMadeOnceAndKept(t *testing.T) {
 	if err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("the passwords' file: %v, %v", info.Mode(), err)
 	}
-	other, err := Home(t.TempDir()).ensureState("basic-inference")
+	other, err := Home(t.TempDir()).ensureState("basic-inference", Choice{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -93,8 +94,54 @@ func TestBrokenStateSaysWhatToDo(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err := h.LoadState()
-	if err == nil || !strings.Contains(err.Error(), h.stateFile()) || !strings.Contains(err.Error(), "down --delete") {
+	if err == nil || !strings.Contains(err.Error(), h.stateFile()) || !strings.Contains(err.Error(), "down --delete --forget") {
 		t.Error(err)
+	}
+	if _, err := Down(t.Context(), DownOptions{Home: h, Delete: true}); err == nil || !h.Exists() {
+		t.Errorf("deleted, whatever clusters it has: %v", err)
+	}
+	var note string
+	if _, err := Down(t.Context(), DownOptions{Home: h, Delete: true, Forget: true, Note: func(n string) { note = n }}); err != nil || h.Exists() {
+		t.Errorf("not deleted: %v", err)
+	}
+	if !strings.Contains(note, h.stateFile()) {
+		t.Errorf("note %q", note)
+	}
+}
+
+// An engine may be gone for good, and its clusters with it.
+func TestAnEngineThatIsGoneCanBeForgotten(t *testing.T) {
+	bin := t.TempDir()
+	if err := os.WriteFile(filepath.Join(bin, "docker"), []byte("#!/bin/sh\necho nobody there >&2\nexit 1\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", bin)
+	for _, name := range []string{"KIND_EXPERIMENTAL_PROVIDER", "DOCKER_HOST"} {
+		t.Setenv(name, "") // to be as before, whatever engine the sandbox makes this process use
+	}
+	h := Home(filepath.Join(t.TempDir(), "home"))
+	s, err := h.ensureState("hello-world", Choice{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Provider, s.Engine = ProviderKind, &kind.Engine{Program: "docker"}
+	if err := h.saveState(s); err != nil {
+		t.Fatal(err)
+	}
+	_, err = Down(t.Context(), DownOptions{Home: h, Delete: true})
+	var away *kind.AwayError
+	if !errors.As(err, &away) || !strings.Contains(err.Error(), "nobody there") || !strings.Contains(err.Error(), "--forget") || !h.Exists() {
+		t.Errorf("without its engine: %v", err)
+	}
+	var note string
+	_, err = Down(t.Context(), DownOptions{Home: h, Delete: true, Forget: true, Note: func(n string) { note = n }})
+	if err != nil || h.Exists() {
+		t.Errorf("not forgotten: %v", err)
+	}
+	for _, want := range []string{"nobody there", "docker rm --force --volumes kalypso-" + s.ID + "-drone-control-plane kalypso-" + s.ID + "-large-control-plane"} {
+		if !strings.Contains(note, want) {
+			t.Errorf("note %q without %q", note, want)
+		}
 	}
 }
 
@@ -105,10 +152,10 @@ func TestAFolderWithOtherThingsIsRefusedAndKept(t *testing.T) {
 		t.Fatal(err)
 	}
 	var usage *UsageError
-	if _, err := h.ensureState("basic-inference"); !errors.As(err, &usage) {
+	if _, err := h.ensureState("basic-inference", Choice{}); !errors.As(err, &usage) {
 		t.Errorf("made a sandbox there: %v", err)
 	}
-	if _, err := Down(t.Context(), h, true, nil); !errors.As(err, &usage) {
+	if _, err := Down(t.Context(), DownOptions{Home: h, Delete: true}); !errors.As(err, &usage) {
 		t.Errorf("deleted there: %v", err)
 	}
 	if _, err := os.Stat(mine); err != nil {
@@ -118,7 +165,7 @@ func TestAFolderWithOtherThingsIsRefusedAndKept(t *testing.T) {
 
 func TestDeleteRemovesOursAndNothingElse(t *testing.T) {
 	h := Home(filepath.Join(t.TempDir(), "home"))
-	if _, err := h.ensureState("basic-inference"); err != nil {
+	if _, err := h.ensureState("basic-inference", Choice{}); err != nil {
 		t.Fatal(err)
 	}
 	for _, dir := range ours {
@@ -132,7 +179,7 @@ func TestDeleteRemovesOursAndNothingElse(t *testing.T) {
 	if err := os.WriteFile(mine, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Down(t.Context(), h, true, nil); err != nil {
+	if _, err := Down(t.Context(), DownOptions{Home: h, Delete: true}); err != nil {
 		t.Fatal(err)
 	}
 	left, err := os.ReadDir(string(h))
@@ -142,16 +189,16 @@ func TestDeleteRemovesOursAndNothingElse(t *testing.T) {
 	if err := os.Remove(mine); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := h.ensureState("basic-inference"); err != nil {
+	if _, err := h.ensureState("basic-inference", Choice{}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Down(t.Context(), h, true, nil); err != nil {
+	if _, err := Down(t.Context(), DownOptions{Home: h, Delete: true}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := os.Stat(string(h)); err == nil {
 		t.Error("the folder is still there")
 	}
-	if did, err := Down(t.Context(), h, true, nil); did || err != nil {
+	if did, err := Down(t.Context(), DownOptions{Home: h, Delete: true}); did || err != nil {
 		t.Errorf("nothing to delete: %v, %v", did, err)
 	}
 }
@@ -163,11 +210,36 @@ func TestLongHomeIsRefusedAtOnce(t *testing.T) {
 	}
 }
 
-func TestUnknownWorkshopNamesTheKnown(t *testing.T) {
-	err := checkWorkshop(Home(t.TempDir()), "nope")
-	var usage *UsageError
-	if !errors.As(err, &usage) || !strings.Contains(err.Error(), "basic-inference") {
-		t.Error(err)
+func TestUnknownChoicesNameTheKnown(t *testing.T) {
+	h := Home(t.TempDir())
+	for want, o := range map[string]Options{
+		"basic-inference":     {Workshop: "nope"},
+		"embedded, kind":      {Choice: Choice{Provider: "nope"}},
+		"give --provider kin": {Choice: Choice{Image: "kindest/node"}},
+	} {
+		o.Home = h
+		var usage *UsageError
+		if err := o.check(); !errors.As(err, &usage) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%+v: error %v, want %s", o, err, want)
+		}
+	}
+}
+
+func TestSandboxKeepsItsClusters(t *testing.T) {
+	h := Home(t.TempDir())
+	if _, err := h.ensureState("hello-world", Choice{}); err != nil {
+		t.Fatal(err)
+	}
+	for want, o := range map[string]Options{
+		"":                         {Workshop: "hello-world", Choice: Choice{Provider: ProviderEmbedded}},
+		"the workshop hello-world": {Workshop: "basic-inference"},
+		"embedded clusters":        {Choice: Choice{Provider: ProviderKind}},
+	} {
+		o.Home = h
+		var usage *UsageError
+		if err := o.check(); errors.As(err, &usage) != (want != "") || want != "" && !strings.Contains(err.Error(), "holds "+want) {
+			t.Errorf("%+v: error %v, want %q", o, err, want)
+		}
 	}
 }
 
@@ -264,7 +336,7 @@ func TestControlDoor(t *testing.T) {
 func TestWorldFitsTogether(t *testing.T) {
 	for _, w := range workshops {
 		h := Home(t.TempDir())
-		s, err := h.ensureState(w.name)
+		s, err := h.ensureState(w.name, Choice{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -301,7 +373,7 @@ func TestWorldFitsTogether(t *testing.T) {
 
 func TestSchedulerConfigIsTaken(t *testing.T) {
 	h := Home(t.TempDir())
-	s, err := h.ensureState("basic-inference")
+	s, err := h.ensureState("basic-inference", Choice{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -134,3 +134,14 @@ func DeleteSnapshot(h Home, name string) error {
 	}
 	return errors.Join(err, removeAll(h.Path(old)))
 }
+
+// checkSnapshots is a *UsageError where the clusters' data is not in the home.
+func (s *State) checkSnapshots() error {
+	if len(s.Existing) > 0 {
+		return &UsageError{"snapshots are of embedded clusters, and this sandbox uses a cluster that was there before, whose data is not its own"}
+	}
+	if s.Provider == ProviderEmbedded {
+		return nil
+	}
+	return &UsageError{fmt.Sprintf("snapshots are of embedded clusters, and this sandbox has %s clusters, whose data is not among its own", s.Provider)}
+}

@@ -32,14 +32,15 @@ func SaveSnapshot(ctx context.Context, h Home, name, version string) (*Snapshot,
 	if err := checkSnapshotName(name); err != nil {
 		return nil, err
 	}
-	if !h.Exists() {
-		return nil, ErrNoSandbox
+	state, err := h.LoadState()
+	if err != nil {
+		return nil, err
 	}
-	if err := h.checkSnapshotFree(name); err != nil {
+	if err := errors.Join(state.checkSnapshots(), h.checkSnapshotFree(name)); err != nil {
 		return nil, err
 	}
 	var s *Snapshot
-	err := openDoor(h).ask(ctx, h, pathSnapshotSave+"?name="+url.QueryEscape(name), &s, nil)
+	err = openDoor(h).ask(ctx, h, pathSnapshotSave+"?name="+url.QueryEscape(name), &s, nil)
 	if errors.Is(err, ErrDown) {
 		err = h.quietly(ctx, func(state *State) error {
 			s, err = h.save(ctx, state, name, version, nil)

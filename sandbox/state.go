@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"cmp"
 	"crypto/rand"
 	"encoding/base64"
 	"encoding/hex"
@@ -11,6 +12,8 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/kalypso-dev/kalypso/sandbox/cluster/existing"
+	"github.com/kalypso-dev/kalypso/sandbox/cluster/kind"
 	"github.com/kalypso-dev/kalypso/sandbox/supervisor"
 )
 
@@ -21,9 +24,15 @@ import (
 type State struct {
 	ID       string         `json:"id"`       // random; tells this sandbox's objects from others'
 	Workshop string         `json:"workshop"` // name of the fixtures
-	Provider string         `json:"provider"` // how clusters are made: "embedded"
+	Provider string         `json:"provider"` // how it gets its clusters: one of Providers
 	Created  time.Time      `json:"created"`
 	Ports    map[string]int `json:"ports"` // by listener; all on loopback
+
+	// Existing are the clusters that the person has given, by name.
+	Existing map[string]existing.Source `json:"existing,omitempty"`
+
+	Engine    *kind.Engine `json:"engine,omitempty"`    // of kind clusters
+	NodeImage string       `json:"nodeImage,omitempty"` // of kind's nodes
 
 	Admin     Account `json:"admin"`     // the person at the keyboard
 	Scheduler Account `json:"scheduler"` // the scheduler's own account on the forge
@@ -47,12 +56,20 @@ type Account struct {
 const Organisation = "kalypso"
 
 // newState makes the state of a new sandbox with that workshop.
-func newState(w workshop, now time.Time) (*State, error) {
+func newState(w workshop, choice Choice, now time.Time) (*State, error) {
 	s := &State{
 		ID:       randomHex(8),
 		Workshop: w.name,
-		Provider: "embedded",
+		Provider: cmp.Or(choice.Provider, ProviderEmbedded),
+		Existing: choice.sources(),
 		Created:  now.UTC().Truncate(time.Second),
+	}
+	if s.Provider == ProviderKind && len(w.made(s)) > 0 {
+		engine, err := kind.FindEngine()
+		if err != nil {
+			return nil, err
+		}
+		s.Engine, s.NodeImage = &engine, cmp.Or(choice.Image, kind.PublishedImage)
 	}
 	_, err := s.complete(w)
 	return s, err
@@ -111,6 +128,15 @@ func (h Home) completeState(s *State) error {
 		return err
 	}
 	return h.saveState(s)
+}
+
+// useEngine makes this process talk to the engine that has the sandbox's
+// clusters, if any.
+func (s *State) useEngine() error {
+	if s.Engine == nil {
+		return nil
+	}
+	return s.Engine.Use()
 }
 
 // ForgeURL is Gitea's address for people and for every URL in a repository.

@@ -13,7 +13,7 @@ import (
 
 func TestWatchTellsOfChangesAndOfTheDaemonsEnd(t *testing.T) {
 	h := Home(t.TempDir())
-	if _, err := h.ensureState("basic-inference"); err != nil {
+	if _, err := h.ensureState("basic-inference", Choice{}); err != nil {
 		t.Fatal(err)
 	}
 	open := make(chan struct{})
@@ -71,7 +71,7 @@ func TestWatchEnds(t *testing.T) {
 	if err := Watch(t.Context(), h, func(*Status) error { return nil }); !errors.Is(err, ErrNoSandbox) {
 		t.Error(err)
 	}
-	if _, err := h.ensureState("basic-inference"); err != nil {
+	if _, err := h.ensureState("basic-inference", Choice{}); err != nil {
 		t.Fatal(err)
 	}
 	full := errors.New("the pipe is closed")

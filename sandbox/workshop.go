@@ -111,6 +111,15 @@ func (w workshop) clusterNames() []string {
 	return names
 }
 
+// made are the names of the clusters that a sandbox makes; the others the person
+// has already.
+func (w workshop) made(s *State) []string {
+	return slices.DeleteFunc(w.clusterNames(), func(name string) bool {
+		_, given := s.Existing[name]
+		return given
+	})
+}
+
 // reconcilers are those of the workshop's clusters, each once.
 func (w workshop) reconcilers() []reconciler {
 	var all []reconciler

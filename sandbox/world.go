@@ -39,8 +39,9 @@ type world struct {
 	workshop workshop
 	log      *slog.Logger
 
+	clusters  providers
 	embedded  cluster.Embedded
-	simulated error // why the nodes are not real, nil when they are
+	simulated error // why embedded clusters' nodes are not real, nil when they are
 	gitea     git.Gitea
 
 	mu      sync.Mutex
@@ -77,8 +78,8 @@ func newWorld(h Home, s *State, w workshop, log *slog.Logger) *world {
 			PortFree: func() error { return s.portFree("gitea") },
 		},
 	}
-	for _, c := range w.clusters {
-		if err := node.Supported(h.Path("clusters", c.name, "node")); err != nil {
+	for _, name := range w.made(s) {
+		if err := node.Supported(h.Path("clusters", name, "node")); err != nil && s.Provider == ProviderEmbedded {
 			out.simulated = err
 			break
 		}
@@ -89,36 +90,30 @@ func newWorld(h Home, s *State, w workshop, log *slog.Logger) *world {
 		}
 		return out.node(name).EgressConfig()
 	}
+	out.clusters = out.newProvider()
 	return out
 }
 
 // units are the parts of the sandbox, each after those that it needs.
 func (w *world) units() []supervisor.Unit {
 	s := w.state
-	etcd := w.embedded.Etcd(s.Ports["etcd"], s.Ports["etcd-peer"])
-	etcd.Needs = []string{"unpack-kube"}
 	gitea := w.gitea.Unit()
 	gitea.Needs = []string{"unpack-gitea"}
-	units := []supervisor.Unit{w.unpack("kube"), w.unpack("gitea"), etcd, gitea}
-	nodes := "node"
-	if w.simulated != nil {
-		nodes = "kwok"
-	}
-	units = append(units, w.unpack(nodes, "unpack-kube"))
+	units := []supervisor.Unit{w.unpack("kube"), w.unpack("gitea"), gitea}
+	units = append(units, w.providerUnits()...)
+	last := units[len(units)-1].Name
 	for _, r := range w.workshop.reconcilers() {
 		// last, since they are of no use before the others
 		units = append(units, w.unpack(string(r), "unpack-kube", "unpack-gitea"))
 	}
 	for _, c := range w.workshop.clusters {
-		plane := w.embedded.ControlPlane(c.name, s.Ports[c.name], s.Ports["etcd"])
-		// it waits for etcd itself: both load their large program at once
-		plane.Needs = []string{"unpack-kube"}
-		n := w.nodeUnit(c.name, "unpack-"+nodes)
-		plane.Group, n.Group = c.name, c.name
-		units = append(units, plane, n)
+		for _, u := range w.clusters.Units(c.name) {
+			u.Group = c.name
+			units = append(units, u)
+		}
 	}
 	units = append(units,
-		w.unpack("samples", "unpack-"+nodes),
+		w.unpack("samples", last),
 		supervisor.Unit{
 			Name: "kubeconfig", Title: "contexts of the clusters", Needs: w.workshop.clusterNames(), Deadline: subscribeDeadline,
 			Component: supervisor.Task{Run: w.writeKubeconfig},
@@ -171,7 +166,7 @@ func (w *world) unpack(name string, needs ...string) supervisor.Unit {
 }
 
 func (w *world) writeKubeconfig(context.Context) error {
-	b, err := w.embedded.MergeKubeconfigs(w.workshop.clusterNames())
+	b, err := cluster.MergeKubeconfigs(w.workshop.clusterNames(), w.clusters.Kubeconfig)
 	if err != nil {
 		return err
 	}
@@ -219,12 +214,22 @@ func (w *world) client(name string) (*cluster.Client, error) {
 	if c := w.clients[name]; c != nil {
 		return c, nil
 	}
-	c, err := cluster.NewClient(w.embedded.AdminKubeconfig(name), "")
+	c, err := cluster.NewClient(w.clusters.Kubeconfig(name), "")
 	if err != nil {
 		return nil, fmt.Errorf("cluster %s: %w", name, err)
 	}
+	if w.clusters.given.Has(name) {
+		c.Ledger = w.clusters.given.Ledger(name)
+	}
 	w.clients[name] = c
 	return c, nil
+}
+
+// forget makes the next client of a cluster a new one.
+func (w *world) forget(name string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	delete(w.clients, name)
 }
 
 // passedOn are the variables of the person's environment that children get.

@@ -49,8 +49,9 @@
 //	    what the check sees passes by: later steps change it, and rightly so.
 //	    Once the next thing that a person does is done, it counts as done
 //	needs real-pods CLUSTER...
-//	    the check needs pods that really run. Where the node is simulated, the
-//	    step is done, is not checked, and is called simulated, not passed
+//	    the check needs pods that really run. Where they only seem to, on a
+//	    simulated node, or cannot, on a cluster that cannot pull their images,
+//	    the step is done, is not checked, and is called simulated, not passed
 //
 // One file serves all ways to go through a scenario. [Run] does everything.
 // [Learn] explains, and waits until the checks pass by themselves. [Check] looks

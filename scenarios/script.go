@@ -112,7 +112,7 @@ func (s *script) close() { _ = os.RemoveAll(s.dir) }
 func (s *script) simulated(clusters []string) string {
 	for _, c := range clusters {
 		if why := s.world.Simulated[c]; why != "" {
-			return fmt.Sprintf("the node of %s is simulated: %s", c, why)
+			return fmt.Sprintf("pods on %s do not really run: %s", c, why)
 		}
 	}
 	return ""

@@ -139,7 +139,7 @@ func TestSimulated(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r.State != Simulated || r.Steps[2].State != Simulated || r.Steps[2].Note != "the node of drone is simulated: no root" {
+	if r.State != Simulated || r.Steps[2].State != Simulated || r.Steps[2].Note != "pods on drone do not really run: no root" {
 		t.Errorf("%s, step %+v", r.State, r.Steps[2])
 	}
 	if r.Steps[3].State != Passed {

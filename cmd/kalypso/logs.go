@@ -15,18 +15,42 @@ import (
 func newLogs(a *app) *cobra.Command {
 	var follow bool
 	var since time.Duration
+	var collect string
 	q := supervisor.LogQuery{Lines: -1}
 	c := &cobra.Command{
 		Use:   "logs COMPONENT",
 		Short: "Print a component's log",
 		Long: `Print the log of a component; ` + "`kalypso status`" + ` lists the components, and
 "daemon" is the supervisor itself. With --follow it goes on with what is added,
-also when the component is started again, until ctrl-c.`,
+also when the component is started again, until ctrl-c.
+
+With --collect and no component, all logs are copied into a new folder, with
+those of the parts within the clusters: for a report, or for a CI job to keep.`,
 		Example: `  kalypso logs gitea
   kalypso logs scheduler --follow --since 10m
-  kalypso logs daemon -n 20`,
-		Args: onlyArgs("component"),
+  kalypso logs daemon -n 20
+  kalypso logs --collect kalypso-logs`,
+		Args: func(c *cobra.Command, args []string) error {
+			if c.Flag("collect").Changed {
+				return onlyArgs()(c, args)
+			}
+			return onlyArgs("component")(c, args)
+		},
 		RunE: func(c *cobra.Command, args []string) error {
+			if collect != "" {
+				if follow || c.Flag("since").Changed || c.Flag("lines").Changed {
+					return &sandbox.UsageError{Message: "--collect copies all there is: leave out --follow, --since and --lines"}
+				}
+				home, err := a.home()
+				if err != nil {
+					return err
+				}
+				if err := sandbox.CollectLogs(c.Context(), home, collect); err != nil {
+					return err
+				}
+				a.talk("Collected the logs in %s.", collect)
+				return nil
+			}
 			if c.Flag("lines").Changed && q.Lines < 0 {
 				return &sandbox.UsageError{Message: fmt.Sprintf("--lines %d: give a number of lines, 0 or more", q.Lines)}
 			}
@@ -53,6 +77,7 @@ also when the component is started again, until ctrl-c.`,
 	c.Flags().BoolVarP(&follow, "follow", "f", false, "go on with what is added")
 	c.Flags().DurationVar(&since, "since", 0, "only what is not older than this, such as 10m")
 	c.Flags().IntVarP(&q.Lines, "lines", "n", -1, "only that many of the last lines")
+	c.Flags().StringVar(&collect, "collect", "", "copy all logs into this new folder")
 	c.Flag("since").DefValue, c.Flag("lines").DefValue = "0s", "0" // all, which help then does not say
 	return c
 }

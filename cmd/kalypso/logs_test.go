@@ -26,6 +26,27 @@ func logHome(t *testing.T) (dir string) {
 	return dir
 }
 
+func TestCollectLogs(t *testing.T) {
+	logHome(t)
+	inner := filepath.Join(os.Getenv("KALYPSO_HOME"), "clusters", "arc-cluster")
+	worldWrite(t, filepath.Join(inner, "pki", "admin.kubeconfig"), nil)
+	worldWrite(t, filepath.Join(inner, "node", "logs", "kubelet.log"), []byte("hello\n"))
+	dir := filepath.Join(t.TempDir(), "new")
+	if code, out, talk := call(t, "logs", "--collect", dir); code != exitOK || out != "" || !strings.Contains(talk, "Collected the logs in "+dir) {
+		t.Fatalf("exit code %d, %q, %q", code, out, talk)
+	}
+	for file, want := range map[string]string{"daemon.log": "up\n", "arc-cluster/node/kubelet.log": "hello\n"} {
+		if b, err := os.ReadFile(filepath.Join(dir, filepath.FromSlash(file))); err != nil || string(b) != want {
+			t.Errorf("%s: %q, %v", file, b, err)
+		}
+	}
+	for _, args := range [][]string{{"logs", "--collect", dir}, {"logs", "--collect", dir + "2", "gitea"}, {"logs", "--collect", dir + "2", "-n", "1"}} {
+		if code, _, talk := call(t, args...); code != exitUsage {
+			t.Errorf("%q: exit code %d, %q", args, code, talk)
+		}
+	}
+}
+
 func TestLogs(t *testing.T) {
 	logHome(t)
 	for _, c := range []struct {

@@ -67,8 +67,11 @@ func simulatedClusters(status *sandbox.Status) map[string]string {
 	for _, c := range status.Components {
 		cluster, isNode := strings.CutPrefix(c.Name, "node-")
 		if isNode && strings.HasPrefix(c.Title, "simulated node") {
-			all[cluster] = "pods do not really run here; `kalypso doctor` says why"
+			all[cluster] = "its node is simulated; `kalypso doctor` says why"
 		}
+	}
+	for _, c := range status.Existing {
+		all[c.Name] = c.Pods
 	}
 	return all
 }

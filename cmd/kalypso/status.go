@@ -82,6 +82,10 @@ func printStatus(out io.Writer, st style, s *sandbox.Status, now time.Time) erro
 		return err
 	}
 	printReasons(out, st, s)
+	for _, c := range s.Existing {
+		fmt.Fprintf(out, "\nCluster %s is yours: context %s of %s; %s.\n  Pods of the sample applications do not start there: %s.\n",
+			c.Name, c.Context, strings.Join(c.Files, " and "), reconcilerOf(s, c), c.Pods)
+	}
 	return printScheduler(out, st, s)
 }
 

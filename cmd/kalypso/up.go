@@ -21,6 +21,10 @@ clusters with Flux or Argo CD and a node each, and the scheduler. On a sandbox
 that is up it changes nothing; on one that is half up it starts what is missing.
 Interrupting it leaves the sandbox to go on starting.
 
+With --cluster drone=CONTEXT it uses a cluster that you have, in place of one
+that it would make. It looks at the cluster before it changes anything, notes
+what it puts there, and ` + "`kalypso down`" + ` takes just that off again.
+
 The sandbox lives in ~/.kalypso, or in the folder that KALYPSO_HOME names.`,
 		Args: onlyArgs(),
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -33,7 +37,36 @@ The sandbox lives in ~/.kalypso, or in the folder that KALYPSO_HOME names.`,
 		},
 	}
 	c.Flags().StringVar(&o.Workshop, "workshop", "", "the tutorial whose repositories and clusters are wanted (default "+sandbox.DefaultWorkshop+")")
+	choose(c, &o.Choice)
 	return c
+}
+
+// contexts is the flag --cluster, which may be repeated.
+type contexts struct{ of *map[string]string }
+
+func (c contexts) String() string { return "" }
+func (c contexts) Type() string   { return "NAME=CONTEXT" }
+
+func (c contexts) Set(text string) error {
+	name, context, ok := strings.Cut(text, "=")
+	if !ok || name == "" || context == "" {
+		return errors.New("write NAME=CONTEXT, such as drone=my-cluster: the tutorial's name of the cluster, and the context in your kubeconfig that leads to yours")
+	}
+	if has, twice := (*c.of)[name]; twice && has != context {
+		return fmt.Errorf("%s is given twice, as %s and as %s", name, has, context)
+	}
+	if *c.of == nil {
+		*c.of = map[string]string{}
+	}
+	(*c.of)[name] = context
+	return nil
+}
+
+// choose adds the flags that say how a sandbox gets its clusters.
+func choose(c *cobra.Command, o *sandbox.Choice) {
+	c.Flags().StringVar(&o.Provider, "provider", "", "how the clusters are made: "+strings.Join(sandbox.Providers(), " or ")+", which needs Docker or podman (default "+sandbox.ProviderEmbedded+")")
+	c.Flags().StringVar(&o.Image, "image", "", "the image of kind's nodes (default: what make kind-node-image has built, or kind's own)")
+	c.Flags().Var(contexts{&o.Contexts}, "cluster", "use a cluster that you have, by its context in your kubeconfig; may be repeated")
 }
 
 func (a *app) up(ctx context.Context, o sandbox.Options) error {
@@ -41,6 +74,7 @@ func (a *app) up(ctx context.Context, o sandbox.Options) error {
 	a.talk("Bringing up the sandbox in %s", o.Home)
 	p := newProgress(a.err, began)
 	o.Progress = p.show
+	o.Say = func(step string) { a.talk("  %s", step) }
 	status, err := sandbox.Up(ctx, o)
 	p.end()
 	var failed *sandbox.FailedError
@@ -66,21 +100,45 @@ func (a *app) up(ctx context.Context, o sandbox.Options) error {
 	}
 	a.talk("")
 	a.talk("  Forge     %s/%s   (user %s; password: kalypso credentials)", status.ForgeURL, sandbox.Organisation, status.User)
-	away := stoppedClusters(status)
+	away, given := stoppedClusters(status), existingClusters(status)
 	for _, name := range status.Clusters {
 		if away[name] {
 			a.talk("  Stopped   cluster %s; `kalypso start %s` brings it back", name, name)
 			continue
 		}
-		a.talk("  Cluster   kalypso kubectl --context %s get ns", name)
+		a.talk("  Cluster   kalypso kubectl --context %s get ns%s", name, given[name])
 	}
 	for _, c := range status.Components {
-		if strings.HasPrefix(c.Name, "argocd-") && !c.Held {
+		if strings.HasPrefix(c.Name, "argocd-") && !c.Held && c.URL != "" {
 			a.talk("  Argo CD   %s   (user admin; password: kalypso credentials)", c.URL)
 		}
 	}
 	a.talk("  Next      kalypso scenario list")
 	return nil
+}
+
+// existingClusters are those that the person has given, with what is to be said
+// of them.
+func existingClusters(s *sandbox.Status) map[string]string {
+	all := map[string]string{}
+	for _, c := range s.Existing {
+		all[c.Name] = fmt.Sprintf("   (yours, context %s; %s)", c.Context, reconcilerOf(s, c))
+	}
+	return all
+}
+
+// reconcilerOf says what makes a cluster follow git, and where it runs.
+func reconcilerOf(s *sandbox.Status, c sandbox.ExistingCluster) string {
+	what := "Flux"
+	for _, p := range s.Components {
+		if p.Name == "argocd-"+c.Name {
+			what = "Argo CD"
+		}
+	}
+	if c.Theirs != "" {
+		return fmt.Sprintf("its own %s in namespace %s follows git", what, c.Theirs)
+	}
+	return what + " runs beside it, on this machine"
 }
 
 // stoppedClusters are those that `kalypso stop` has stopped.
@@ -95,19 +153,34 @@ func stoppedClusters(s *sandbox.Status) map[string]bool {
 }
 
 func newDown(a *app) *cobra.Command {
-	var remove bool
+	var remove, forget bool
 	c := &cobra.Command{
 		Use:   "down",
 		Short: "Stop the sandbox; with --delete remove it",
-		Args:  onlyArgs(),
+		Long: `Stop the sandbox; ` + "`kalypso up`" + ` brings everything back. From clusters that you
+have given with --cluster it takes what it has put there. When one does not
+answer, that stays until the next ` + "`kalypso down`" + `.
+
+With --delete it also deletes everything that the sandbox has made, and nothing
+else. As long as something is left on a cluster of yours that the kubeconfig
+still leads to, nothing is deleted. The same goes for kind clusters whose
+container engine does not answer; --forget gives them up.`,
+		Args: onlyArgs(),
 		RunE: func(c *cobra.Command, _ []string) error {
+			if forget && !remove {
+				return &sandbox.UsageError{Message: "--forget is for --delete: what is only stopped is not forgotten"}
+			}
 			home, err := a.home()
 			if err != nil {
 				return err
 			}
 			began := time.Now()
 			p := newProgress(a.err, began)
-			did, err := sandbox.Down(c.Context(), home, remove, p.show)
+			did, err := sandbox.Down(c.Context(), sandbox.DownOptions{
+				Home: home, Delete: remove, Forget: forget, Progress: p.show,
+				Say:  func(step string) { p.end(); a.talk("  %s", step) },
+				Note: func(note string) { p.end(); a.talk("  %s", note) },
+			})
 			p.end()
 			if err != nil {
 				return err
@@ -124,11 +197,13 @@ func newDown(a *app) *cobra.Command {
 		},
 	}
 	c.Flags().BoolVar(&remove, "delete", false, "also delete everything the sandbox has made")
+	c.Flags().BoolVar(&forget, "forget", false, "give up clusters whose container engine is gone for good")
 	return c
 }
 
 func newDaemon() *cobra.Command {
 	var workshop string
+	var choice sandbox.Choice
 	c := &cobra.Command{
 		Use:    "daemon",
 		Short:  "The sandbox's supervisor; started by up",
@@ -139,12 +214,14 @@ func newDaemon() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if err := sandbox.RunDaemon(home, workshop, version); err != nil {
+			if err := sandbox.RunDaemon(home, workshop, choice, version); err != nil {
 				return fmt.Errorf("daemon: %w", err)
 			}
 			return nil
 		},
 	}
 	c.Flags().StringVar(&workshop, "workshop", sandbox.DefaultWorkshop, "workshop of a new sandbox")
+	choose(c, &choice)
+	c.Flags().StringArrayVar(&choice.Kubeconfig, "kubeconfig", nil, "a file of the kubeconfig with the contexts; may be repeated")
 	return c
 }

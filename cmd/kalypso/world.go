@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/kalypso-dev/kalypso/sandbox"
+	"github.com/kalypso-dev/kalypso/sandbox/cluster/existing"
 	"github.com/kalypso-dev/kalypso/scheduler/model"
 	"github.com/kalypso-dev/kalypso/scheduler/source"
 	"github.com/spf13/cobra"
@@ -140,7 +141,10 @@ func (f *worldFlags) several(ctx context.Context, w *source.World) ([]string, er
 // hint is what somebody can do about an error, "" when nothing is known.
 func hint(err error) string {
 	var known *source.Error
+	var left *existing.LeftError
 	switch {
+	case errors.As(err, &left):
+		return left.Hint()
 	case errors.As(err, &known):
 		return known.Hint
 	case errors.Is(err, source.ErrCredentials):

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/kalypso-dev/kalypso/sandbox/cluster"
 	"github.com/kalypso-dev/kalypso/scheduler/fleet/arc"
 	"github.com/kalypso-dev/kalypso/scheduler/fleet/flux"
 )
@@ -111,6 +112,9 @@ func (s *server) delete(r *http.Request, p path) (*answer, error) {
 	}
 	force := strings.EqualFold(r.URL.Query().Get("forceDelete"), "true")
 	repository := found.flux.Repository
+	if client.Ledger != nil && cluster.Foreign(repository) {
+		return nil, errorf(http.StatusConflict, "Conflict", "The configuration '%s' is not the sandbox's: it was there before, and stays.", p.configuration)
+	}
 	var failed []error
 	for _, k := range found.flux.Kustomizations {
 		failed = append(failed, remove(r.Context(), client, flux.Kustomizations, k.GetNamespace(), k.GetName(), force))

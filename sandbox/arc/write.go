@@ -2,6 +2,7 @@ package arc
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -49,7 +50,11 @@ func (s *server) apply(r *http.Request, p path, before *entry, properties arc.Pr
 		return nil, err
 	}
 	if err := write(r.Context(), client, properties.Namespace, objects); err != nil {
-		if apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) {
+		var foreign *cluster.ForeignError
+		switch {
+		case errors.As(err, &foreign):
+			return nil, errorf(http.StatusConflict, "Conflict", "The configuration '%s' is in the way of others: %s", p.configuration, err)
+		case apierrors.IsInvalid(err) || apierrors.IsBadRequest(err):
 			return nil, invalid("The cluster refuses the configuration: %s", err)
 		}
 		return nil, fmt.Errorf("write configuration %s to cluster %s: %w", p.configuration, c.Name, err)
@@ -76,12 +81,7 @@ func (s *server) apply(r *http.Request, p path, before *entry, properties arc.Pr
 func write(ctx context.Context, client *cluster.Client, namespace string, objects []byte) error {
 	_, err := client.Dynamic.Resource(namespaces).Get(ctx, namespace, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
-		_, err = client.Dynamic.Resource(namespaces).Create(ctx, &unstructured.Unstructured{Object: map[string]any{
-			"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": namespace},
-		}}, metav1.CreateOptions{FieldManager: "kalypso"})
-		if apierrors.IsAlreadyExists(err) {
-			err = nil
-		}
+		err = client.Apply(ctx, fmt.Appendf(nil, "apiVersion: v1\nkind: Namespace\nmetadata: {name: %q}\n", namespace))
 	}
 	if err != nil {
 		return fmt.Errorf("namespace %s: %w", namespace, err)

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"sync"
 
@@ -30,7 +31,10 @@ const fieldManager = "kalypso"
 // Client reads and writes objects of any kind on one cluster.
 type Client struct {
 	Dynamic   dynamic.Interface
-	discovery discovery.DiscoveryInterface
+	Discovery discovery.DiscoveryInterface
+	// Ledger is asked before Apply writes; nil on clusters that are the sandbox's
+	// own.
+	Ledger Ledger
 
 	mu     sync.Mutex
 	mapper *restmapper.DeferredDiscoveryRESTMapper
@@ -46,6 +50,11 @@ func NewClient(kubeconfig, context string) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
+	return ForConfig(config)
+}
+
+// ForConfig is NewClient with what a kubeconfig says.
+func ForConfig(config *rest.Config) (*Client, error) {
 	config.QPS, config.Burst = 200, 400
 	config.WarningHandler = rest.NoWarnings{}
 	d, err := dynamic.NewForConfig(config)
@@ -58,14 +67,14 @@ func NewClient(kubeconfig, context string) (*Client, error) {
 	}
 	return &Client{
 		Dynamic:   d,
-		discovery: dc,
+		Discovery: dc,
 		mapper:    restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(dc)),
 	}, nil
 }
 
 // Healthy returns nil when the API server says it is ready.
 func (c *Client) Healthy(ctx context.Context) error {
-	body, err := c.discovery.RESTClient().Get().AbsPath("/readyz").DoRaw(ctx)
+	body, err := c.Discovery.RESTClient().Get().AbsPath("/readyz").DoRaw(ctx)
 	if err == nil {
 		return nil
 	}
@@ -95,7 +104,10 @@ func (c *Client) Apply(ctx context.Context, manifests []byte) error {
 		return err
 	}
 	for _, o := range objects {
-		if err := c.apply(ctx, o); err != nil {
+		var foreign *ForeignError
+		if err := c.apply(ctx, o); errors.As(err, &foreign) {
+			return err // it names the object
+		} else if err != nil {
 			return fmt.Errorf("%s %s: %w", o.GetKind(), o.GetName(), err)
 		}
 	}
@@ -107,13 +119,26 @@ func (c *Client) apply(ctx context.Context, o *unstructured.Unstructured) error 
 	if err != nil {
 		return err
 	}
+	if c.Ledger != nil {
+		return applyWith(ctx, c.Ledger, resource, o)
+	}
+	_, err = patch(ctx, resource, o, true)
+	return err
+}
+
+// patch applies; with force it takes fields over from others.
+func patch(ctx context.Context, resource dynamic.ResourceInterface, o *unstructured.Unstructured, force bool) (*unstructured.Unstructured, error) {
 	b, err := json.Marshal(o)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	force := true
-	_, err = resource.Patch(ctx, o.GetName(), types.ApplyPatchType, b, metav1.PatchOptions{FieldManager: fieldManager, Force: &force})
-	return err
+	return resource.Patch(ctx, o.GetName(), types.ApplyPatchType, b, metav1.PatchOptions{FieldManager: fieldManager, Force: &force})
+}
+
+// Foreign tells whether others have written an object, and Apply has not.
+func Foreign(o *unstructured.Unstructured) bool {
+	fields := o.GetManagedFields()
+	return len(fields) > 0 && !slices.ContainsFunc(fields, func(f metav1.ManagedFieldsEntry) bool { return f.Manager == fieldManager })
 }
 
 // Resource returns the door to the objects of a kind, in a namespace if the

@@ -33,6 +33,24 @@ func TestFailedChecks(t *testing.T) {
 	}
 }
 
+func TestForeign(t *testing.T) {
+	by := func(managers ...string) *unstructured.Unstructured {
+		var fields []any
+		for _, m := range managers {
+			fields = append(fields, map[string]any{"manager": m})
+		}
+		return &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"managedFields": fields}}}
+	}
+	for _, c := range []struct {
+		o    *unstructured.Unstructured
+		want bool
+	}{{by(), false}, {by("helm"), true}, {by("helm", "kalypso"), false}, {by("kalypso"), false}} {
+		if Foreign(c.o) != c.want {
+			t.Errorf("%v: %v", c.o, !c.want)
+		}
+	}
+}
+
 func TestCondition(t *testing.T) {
 	object := func(status string) *unstructured.Unstructured {
 		return &unstructured.Unstructured{Object: map[string]any{

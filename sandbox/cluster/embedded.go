@@ -9,9 +9,6 @@ package cluster
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"io/fs"
 	"net"
 	"os"
 	"path/filepath"
@@ -20,8 +17,6 @@ import (
 
 	"github.com/kalypso-dev/kalypso/sandbox/loopback"
 	"github.com/kalypso-dev/kalypso/sandbox/supervisor"
-	"k8s.io/client-go/tools/clientcmd"
-	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
 
 const (
@@ -129,26 +124,6 @@ func (e Embedded) AdminKubeconfig(name string) string {
 }
 
 func (e Embedded) pki(name string) string { return filepath.Join(e.Dir, name, "pki") }
-
-// MergeKubeconfigs returns one kubeconfig with the contexts of all clusters,
-// the first one being current.
-func (e Embedded) MergeKubeconfigs(names []string) ([]byte, error) {
-	all := clientcmdapi.NewConfig()
-	for _, name := range names {
-		c, err := clientcmd.LoadFromFile(e.AdminKubeconfig(name))
-		if errors.Is(err, fs.ErrNotExist) {
-			continue // stopped before it was ever started; kubeconfig is done again when it comes
-		}
-		if err != nil {
-			return nil, fmt.Errorf("cluster %s: %w", name, err)
-		}
-		all.Clusters[name], all.AuthInfos[name], all.Contexts[name] = c.Clusters[name], c.AuthInfos[name], c.Contexts[name]
-		if all.CurrentContext == "" {
-			all.CurrentContext = name
-		}
-	}
-	return clientcmd.Write(*all)
-}
 
 func localURL(scheme string, port int) string {
 	return scheme + "://" + net.JoinHostPort("127.0.0.1", strconv.Itoa(port))

@@ -102,7 +102,7 @@ func TestMergedKubeconfigHasAllContexts(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	b, err := e.MergeKubeconfigs([]string{"drone", "large"})
+	b, err := MergeKubeconfigs([]string{"drone", "large"}, e.AdminKubeconfig)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -120,7 +120,7 @@ func TestMergedKubeconfigHasAllContexts(t *testing.T) {
 		}
 	}
 	// one that has never been started has no context yet
-	b, err = e.MergeKubeconfigs([]string{"none", "large"})
+	b, err = MergeKubeconfigs([]string{"none", "large"}, e.AdminKubeconfig)
 	if err != nil {
 		t.Fatal(err)
 	}

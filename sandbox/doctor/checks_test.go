@@ -129,6 +129,13 @@ func TestMemory(t *testing.T) {
 		{"too little", have(767, 0), Fatal, []string{"767 MiB", "1536 MiB"}},
 		{"too little with swap", have(767, 1000), Warning, nil},
 		{"enough for simulated nodes", func(sys *System, s *Subject) { have(1280, 0)(sys, s); sys.RealNode = cannot }, OK, []string{"1280 MiB"}},
+		{"enough for kind", func(sys *System, s *Subject) { have(512+2*1229, 0)(sys, s); s.Provider, s.Clusters = kind, 2 }, OK, []string{"2970 MiB"}},
+		{"little for kind", func(sys *System, s *Subject) { have(512+2*1229-1, 0)(sys, s); s.Provider, s.Clusters = kind, 2 }, Warning, nil},
+		{"kind on a Mac", func(sys *System, s *Subject) {
+			sys.OS, sys.Files, sys.Run = "darwin", files(nil), prints("17179869184", nil)
+			s.Provider, s.Clusters = kind, 2
+		}, OK, []string{"a sandbox uses about 512 MiB"}},
+		{"clusters elsewhere", func(sys *System, s *Subject) { have(512, 0)(sys, s); s.Provider = "existing" }, OK, nil},
 		{"little for two clusters", func(sys *System, s *Subject) { have(2559, 0)(sys, s); s.Clusters = 2 }, Warning, []string{"2560 MiB"}},
 		{"little beside a running sandbox", func(sys *System, s *Subject) {
 			sys.with(available(200, 0))
@@ -197,6 +204,19 @@ func TestInotify(t *testing.T) {
 		{"just enough", func(sys *System, _ *Subject) { sys.with(limits("19", "1133")) }, OK, nil},
 		{"too few instances", func(sys *System, _ *Subject) { sys.with(limits("18", "1133")) }, Warning, []string{"0 of 18", "nodes do not start", "`sysctl fs.inotify.max_user_instances=512`"}},
 		{"for two clusters", func(sys *System, s *Subject) { sys.with(limits("29", "2000")); s.Clusters = 2 }, Warning, nil},
+		{"just enough for kind", func(sys *System, s *Subject) {
+			sys.with(limits("72", "1824"))
+			s.Provider, s.Clusters = kind, 2
+		}, OK, []string{"needs 32 and 400"}},
+		{"too few for kind", func(sys *System, s *Subject) {
+			sys.with(limits("71", "1824"))
+			s.Provider, s.Clusters = kind, 2
+		}, Warning, []string{"too many open files", "`sysctl fs.inotify.max_user_instances=512`"}},
+		{"too few watches for kind", func(sys *System, s *Subject) {
+			sys.with(limits("512", "1823"))
+			s.Provider, s.Clusters = kind, 2
+		}, Warning, []string{"`sysctl fs.inotify.max_user_watches=524288`"}},
+		{"clusters elsewhere", func(sys *System, s *Subject) { sys.with(limits("1", "1")); s.Provider = "existing" }, OK, []string{"not of this machine"}},
 		{"for those that run", func(sys *System, s *Subject) { sys.with(limits("8", "2000")); s.Clusters, s.Daemon = 2, &Daemon{} }, OK, nil},
 		{"too few watches", func(sys *System, _ *Subject) { sys.with(limits("128", "1132")); sys.UID = 7 }, Warning, []string{"1132 watches", "`sudo sysctl fs.inotify.max_user_watches=524288`"}},
 		{"unknown", func(sys *System, _ *Subject) { sys.with(limits("", "")) }, Note, []string{"cannot be read"}},

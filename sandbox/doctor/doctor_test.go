@@ -98,12 +98,29 @@ func TestGateHasWhatCanBeFatalAndNothingElse(t *testing.T) {
 		s.Children = map[string]int{"etcd": 3}
 		return sys, s
 	}
-	sys, s := broken()
 	fatal := map[string]bool{}
-	for _, f := range Examine(t.Context(), sys, s, All()).Findings {
-		fatal[f.Check] = f.Severity == Fatal
-		proper(t, f)
+	examine := func(sys *System, s *Subject) {
+		for _, f := range Examine(t.Context(), sys, s, All()).Findings {
+			fatal[f.Check] = fatal[f.Check] || f.Severity == Fatal
+			proper(t, f)
+		}
 	}
+	examine(broken())
+	sys, s := broken()
+	s.Provider = kind
+	examine(sys, s)
+	// what an engine does not have is only asked of one that is there
+	sys, s = broken()
+	s.Provider, s.NodeImage, s.Ports = kind, "kindest/node:v1", nil
+	sys.LookPath = has("docker")
+	sys.with(map[string]string{"var/lib/docker": "/"})
+	sys.Run = func(_ context.Context, _ string, args ...string) (string, error) {
+		if args[0] == "info" {
+			return dockerInfo(map[string]any{"MemTotal": mebi}), nil
+		}
+		return "", errors.New("no such image")
+	}
+	examine(sys, s)
 	for _, c := range All() {
 		if fatal[c.Name] != c.Gate {
 			t.Errorf("%s: fatal %v on a machine where nothing works, gate %v", c.Name, fatal[c.Name], c.Gate)

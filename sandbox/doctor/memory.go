@@ -23,6 +23,13 @@ const (
 // usualMemory is what this sandbox uses.
 func (s *System) usualMemory(subject *Subject) uint64 {
 	ofOne := uint64(clusterMemory)
+	switch {
+	case subject.embedded():
+	case subject.Provider == kind && s.OS == "linux":
+		return sharedMemory + kindNodeMemory*uint64(subject.Clusters)
+	default:
+		return sharedMemory // the clusters are on another machine, if only a virtual one
+	}
 	if subject.Home != "" && s.RealNode(subject.aNode()) == nil {
 		ofOne += nodeMemory
 	}

@@ -24,6 +24,12 @@ func checkNode(_ context.Context, sys *System, s *Subject) Finding {
 	if s.Home == "" {
 		return note("there is no folder to look at", "see home", "")
 	}
+	switch s.Provider {
+	case kind:
+		return ok("kind makes real ones: pods run, with logs, exec and port-forward")
+	case "existing":
+		return ok("the cluster has its own")
+	}
 	const lost = "pods do not really run: clusters get simulated nodes, without logs, exec and port-forward, and no image is pulled"
 	var cannot *node.UnsupportedError
 	switch err := sys.RealNode(s.aNode()); {

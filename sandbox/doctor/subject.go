@@ -20,6 +20,9 @@ type Subject struct {
 	// Daemon is the one that answers, nil without.
 	Daemon *Daemon
 
+	Provider  string // of the clusters: "kind", "existing", or "embedded", which "" stands for
+	NodeImage string // of kind's nodes that are still to be made; "" for none
+
 	Clusters int    // that the sandbox has or will have
 	Version  string // of this kalypso
 	Payload  Payload
@@ -32,6 +35,9 @@ type Daemon struct {
 	Processes []int  // its components'
 	Resident  int64  // bytes of memory, of it and of its components
 }
+
+// embedded tells whether clusters are processes of this machine.
+func (s *Subject) embedded() bool { return s.Provider == "" || s.Provider == "embedded" }
 
 // Payload is what this binary has packed.
 type Payload struct {

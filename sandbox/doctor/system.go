@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -46,6 +47,10 @@ type System struct {
 	RealNode func(dir string) error
 	// NodeLeft lists what is there of the node in dir outside of its folder.
 	NodeLeft func(dir string) ([]string, error)
+
+	askEngine sync.Once
+	answered  chan struct{} // closed when asked is known
+	asked     *engine
 }
 
 // Space is a file system as far as it matters.

@@ -36,10 +36,12 @@ type ArgoCD struct {
 	Cluster    string
 	Staged     func() string // folder of the staged component, known once it is staged
 	Kubeconfig string        // file with the cluster's administrator
-	Dir        string        // folder for clones; nothing in it is worth keeping
-	Registry   string        // see supervisor.Process
-	Env        []string      // environment of the child
-	Log        string        // log file
+	// Connect makes the client that installs; nil is one of the kubeconfig's.
+	Connect  func() (*cluster.Client, error)
+	Dir      string   // folder for clones; nothing in it is worth keeping
+	Registry string   // see supervisor.Process
+	Env      []string // environment of the child
+	Log      string   // log file
 	// Port of the API server and its pages on 127.0.0.1. People keep the URL,
 	// so it stays the same.
 	Port int
@@ -55,6 +57,10 @@ func (a ArgoCD) Name() string { return "argocd-" + a.Cluster }
 
 // URL is where people find the web pages.
 func (a ArgoCD) URL() string { return "http://localhost:" + strconv.Itoa(a.Port) }
+
+func (a ArgoCD) settings() ArgoCDSettings {
+	return ArgoCDSettings{Kinds: filepath.Join(a.Staged(), "crds"), URL: a.URL(), Password: a.Password}
+}
 
 // Unit installs Argo CD's kinds and settings on the cluster and runs it. It is
 // ready when the API server answers, which it does once it has read the
@@ -89,11 +95,11 @@ func (a ArgoCD) Unit(needs ...string) supervisor.Unit {
 		if err := a.PortFree(); err != nil {
 			return err
 		}
-		client, err := cluster.NewClient(a.Kubeconfig, "")
+		client, err := connect(a.Connect, a.Kubeconfig)
 		if err != nil {
 			return err
 		}
-		return a.install(ctx, client)
+		return a.settings().Install(ctx, client)
 	}
 	return supervisor.Unit{Name: a.Name(), Title: "Argo CD on cluster " + a.Cluster, Needs: needs, Component: p, Deadline: argoCDDeadline, Log: a.Log}
 }

@@ -108,7 +108,7 @@ func TestCompared(t *testing.T) {
 
 func TestSubscribeArgoCDWaits(t *testing.T) {
 	api, client := newFakeAPI(t)
-	if err := testArgoCD(t).install(t.Context(), client); err != nil {
+	if err := testArgoCD(t).settings().Install(t.Context(), client); err != nil {
 		t.Fatal(err)
 	}
 	err := SubscribeArgoCD(t.Context(), client, largeSubscription, 100*time.Millisecond)

@@ -7,12 +7,24 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"time"
 
 	"github.com/kalypso-dev/kalypso/sandbox/cluster"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
+// ArgoCDSettings are what Argo CD finds on a cluster, wherever it runs.
+type ArgoCDSettings struct {
+	Kinds    string // folder of its definitions
+	URL      string // where people find the web pages
+	Password string // see ArgoCD
+	// Resync is how often an application is compared without a push; 0 leaves it
+	// to Argo CD, or to what it is started with.
+	Resync time.Duration
+}
+
 // argoCDBefore are the namespace and the settings, with the URL of the web
-// pages left open. What is not said is Argo CD's own default; the kinds that
+// pages, and what it may be followed by, left open. What is not said is Argo CD's own default; the kinds that
 // are left out, and the changes that are not looked at, are those of its own
 // manifests as far as a sandbox has them. Argo CD sees only what carries the
 // label.
@@ -29,7 +41,7 @@ metadata:
   labels: {app.kubernetes.io/name: argocd-cm, app.kubernetes.io/part-of: argocd}
 data:
   url: %s
-  resource.customizations.ignoreResourceUpdates.all: |
+%s  resource.customizations.ignoreResourceUpdates.all: |
     jsonPointers:
       - /status
   resource.customizations.ignoreResourceUpdates.argoproj.io_Application: |
@@ -66,55 +78,110 @@ spec:
   clusterResourceWhitelist: [{group: '*', kind: '*'}]
 `
 
-// install puts Argo CD's kinds, settings and password on the cluster. Each step
+func (s ArgoCDSettings) before() []byte {
+	resync := ""
+	if s.Resync > 0 {
+		// without jitter, which is for installations that compare thousands
+		resync = fmt.Sprintf("  timeout.reconciliation: %s\n  timeout.reconciliation.jitter: 0s\n", s.Resync)
+	}
+	return fmt.Appendf(nil, argoCDBefore, s.URL, resync)
+}
+
+// Install puts Argo CD's kinds, settings and password on the cluster. Each step
 // looks at what is there, so it may be cut off anywhere and done again.
-func (a ArgoCD) install(ctx context.Context, client *cluster.Client) error {
-	if err := client.Apply(ctx, fmt.Appendf(nil, argoCDBefore, a.URL())); err != nil {
+func (s ArgoCDSettings) Install(ctx context.Context, client *cluster.Client) error {
+	if err := client.Apply(ctx, s.before()); err != nil {
 		return err
 	}
-	if err := a.setPassword(ctx, client); err != nil {
+	if err := s.setPassword(ctx, client); err != nil {
 		return fmt.Errorf("password of %s: %w", ArgoCDUser, err)
 	}
-	if err := installKinds(ctx, client, filepath.Join(a.Staged(), "crds")); err != nil {
+	if err := InstallKinds(ctx, client, s.Kinds); err != nil {
 		return err
 	}
 	return client.Apply(ctx, []byte(argoCDAfter))
 }
 
-// installKinds applies the custom resource definitions in a folder and waits
-// until the API server serves them.
-func installKinds(ctx context.Context, client *cluster.Client, dir string) error {
+// Settings are the objects of Install that are no kinds. The secrets have nothing
+// in them.
+func (s ArgoCDSettings) Settings() ([]*unstructured.Unstructured, error) {
+	all, err := cluster.Decode(slices.Concat(s.before(), []byte("---\n"+argoCDAfter)))
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range []string{argoCDSecret, argoCDInitialSecret} {
+		all = append(all, &unstructured.Unstructured{Object: argoCDObject("v1", "Secret", name, nil, nil)})
+	}
+	return all, nil
+}
+
+// Objects are what Install puts on a cluster, in its order. The secrets have
+// nothing in them: what they have depends on what was there.
+func (s ArgoCDSettings) Objects() ([]*unstructured.Unstructured, error) {
+	all, err := cluster.Decode(s.before())
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range []string{argoCDSecret, argoCDInitialSecret} {
+		all = append(all, &unstructured.Unstructured{Object: argoCDObject("v1", "Secret", name, nil, nil)})
+	}
+	kinds, err := Kinds(s.Kinds)
+	if err != nil {
+		return nil, err
+	}
+	after, err := cluster.Decode([]byte(argoCDAfter))
+	return append(append(all, kinds...), after...), err
+}
+
+// Kinds are the custom resource definitions in a folder.
+func Kinds(dir string) ([]*unstructured.Unstructured, error) {
 	files, err := filepath.Glob(filepath.Join(dir, "*.yaml"))
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if len(files) == 0 {
-		return fmt.Errorf("no custom resource definitions in %s", dir)
+		return nil, fmt.Errorf("no custom resource definitions in %s", dir)
 	}
 	slices.Sort(files)
-	var names []string
+	var all []*unstructured.Unstructured
 	for _, file := range files {
 		b, err := os.ReadFile(file)
 		if err != nil {
-			return err
-		}
-		if err := client.Apply(ctx, b); err != nil {
-			return fmt.Errorf("%s: %w", filepath.Base(file), err)
+			return nil, err
 		}
 		objects, err := cluster.Decode(b)
 		if err != nil {
-			return fmt.Errorf("%s: %w", filepath.Base(file), err)
+			return nil, fmt.Errorf("%s: %w", filepath.Base(file), err)
 		}
-		for _, o := range objects {
-			names = append(names, o.GetName())
-		}
+		all = append(all, objects...)
+	}
+	return all, nil
+}
+
+// InstallKinds applies the custom resource definitions in a folder and waits
+// until the API server serves them.
+func InstallKinds(ctx context.Context, client *cluster.Client, dir string) error {
+	kinds, err := Kinds(dir)
+	if err != nil {
+		return err
+	}
+	var objects []map[string]any
+	for _, o := range kinds {
+		objects = append(objects, o.Object)
+	}
+	all, err := manifests(objects...)
+	if err != nil {
+		return err
+	}
+	if err := client.Apply(ctx, all); err != nil {
+		return err
 	}
 	definitions, err := client.Resource(customResourceDefinition, "")
 	if err != nil {
 		return err
 	}
-	for _, name := range names {
-		if err := established(ctx, definitions, name); err != nil {
+	for _, o := range kinds {
+		if err := established(ctx, definitions, o.GetName()); err != nil {
 			return err
 		}
 	}

@@ -49,7 +49,7 @@ func value(t *testing.T, api *fakeAPI, path, key string) string {
 
 func TestArgoCDIsInstalled(t *testing.T) {
 	api, client := newFakeAPI(t)
-	if err := testArgoCD(t).install(t.Context(), client); err != nil {
+	if err := testArgoCD(t).settings().Install(t.Context(), client); err != nil {
 		t.Fatal(err)
 	}
 	for _, path := range []string{
@@ -85,16 +85,16 @@ func TestArgoCDIsInstalled(t *testing.T) {
 func TestArgoCDIsInstalledAfterAnyInterruption(t *testing.T) {
 	api, client := newFakeAPI(t)
 	a := testArgoCD(t)
-	if err := a.install(t.Context(), client); err != nil {
+	if err := a.settings().Install(t.Context(), client); err != nil {
 		t.Fatal(err)
 	}
 	for cut := range api.writes {
 		api, client := newFakeAPI(t)
 		api.failAt = cut + 1
-		if err := a.install(t.Context(), client); err == nil || !strings.Contains(err.Error(), "cut off") {
+		if err := a.settings().Install(t.Context(), client); err == nil || !strings.Contains(err.Error(), "cut off") {
 			t.Fatalf("write %d: error is %v", cut+1, err)
 		}
-		if err := a.install(t.Context(), client); err != nil {
+		if err := a.settings().Install(t.Context(), client); err != nil {
 			t.Fatalf("after write %d failed: %v", cut+1, err)
 		}
 		api.at(t, "argoproj.io/v1alpha1/namespaces/argocd/appprojects/default")
@@ -109,7 +109,7 @@ func TestArgoCDInstalledAgainKeepsThePassword(t *testing.T) {
 	api, client := newFakeAPI(t)
 	a := testArgoCD(t)
 	for range 2 {
-		if err := a.install(t.Context(), client); err != nil {
+		if err := a.settings().Install(t.Context(), client); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -158,7 +158,7 @@ func TestPasswordManifests(t *testing.T) {
 
 func TestInstallKindsNeedsKinds(t *testing.T) {
 	_, client := newFakeAPI(t)
-	if err := installKinds(t.Context(), client, t.TempDir()); err == nil {
+	if err := InstallKinds(t.Context(), client, t.TempDir()); err == nil {
 		t.Error("an empty folder was taken")
 	}
 }

@@ -20,7 +20,7 @@ const (
 )
 
 // setPassword gives Argo CD the password, unless it has it already.
-func (a ArgoCD) setPassword(ctx context.Context, client *cluster.Client) error {
+func (s ArgoCDSettings) setPassword(ctx context.Context, client *cluster.Client) error {
 	secrets, err := client.Resource(schema.GroupVersionKind{Version: "v1", Kind: "Secret"}, ArgoCDNamespace)
 	if err != nil {
 		return err
@@ -43,7 +43,7 @@ func (a ArgoCD) setPassword(ctx context.Context, client *cluster.Client) error {
 	if err != nil {
 		return err
 	}
-	manifests, err := passwordManifests(a.Password, initial, hash, time.Now())
+	manifests, err := passwordManifests(s.Password, initial, hash, time.Now())
 	if err != nil {
 		return err
 	}

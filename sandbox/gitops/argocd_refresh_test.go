@@ -66,7 +66,7 @@ func comparedWith(commits ...string) func(path string, o map[string]any) {
 func comparing(t *testing.T, commits ...string) (*fakeAPI, func(ctx context.Context, commit string) error) {
 	t.Helper()
 	api, client := newFakeAPI(t)
-	if err := testArgoCD(t).install(t.Context(), client); err != nil {
+	if err := testArgoCD(t).settings().Install(t.Context(), client); err != nil {
 		t.Fatal(err)
 	}
 	api.put(devPath, application("http://localhost:1/kalypso/gitops"))

@@ -41,10 +41,12 @@ type Flux struct {
 	Cluster    string
 	Staged     func() string // folder of the staged component, known once it is staged
 	Kubeconfig string        // file with the cluster's administrator
-	Dir        string        // folder for artifacts
-	Registry   string        // see supervisor.Process
-	Env        []string      // environment of the child
-	Log        string        // log file
+	// Connect makes the client that installs; nil is one of the kubeconfig's.
+	Connect  func() (*cluster.Client, error)
+	Dir      string   // folder for artifacts
+	Registry string   // see supervisor.Process
+	Env      []string // environment of the child
+	Log      string   // log file
 	// Port of the artifact server on 127.0.0.1. Artifacts' URLs are kept on
 	// the cluster, so it stays the same.
 	Port int
@@ -84,6 +86,13 @@ func (f Flux) Unit(needs ...string) supervisor.Unit {
 	return supervisor.Unit{Name: f.Name(), Title: "Flux on cluster " + f.Cluster, Needs: needs, Component: p, Deadline: fluxDeadline, Log: f.Log}
 }
 
+func connect(with func() (*cluster.Client, error), kubeconfig string) (*cluster.Client, error) {
+	if with != nil {
+		return with()
+	}
+	return cluster.NewClient(kubeconfig, "")
+}
+
 var namespaceManifest = fmt.Sprintf(`apiVersion: v1
 kind: Namespace
 metadata:
@@ -95,14 +104,14 @@ var customResourceDefinition = schema.GroupVersionKind{Group: "apiextensions.k8s
 // install puts Flux's kinds and its namespace on the cluster and waits until
 // the API server serves the kinds.
 func (f Flux) install(ctx context.Context) error {
-	client, err := cluster.NewClient(f.Kubeconfig, "")
+	client, err := connect(f.Connect, f.Kubeconfig)
 	if err != nil {
 		return err
 	}
 	if err := client.Apply(ctx, []byte(namespaceManifest)); err != nil {
 		return err
 	}
-	return installKinds(ctx, client, filepath.Join(f.Staged(), "crds"))
+	return InstallKinds(ctx, client, filepath.Join(f.Staged(), "crds"))
 }
 
 // nudgeAfter is well beyond what establishing a kind takes.
@@ -119,7 +128,7 @@ func established(ctx context.Context, definitions dynamic.ResourceInterface, nam
 			return err
 		}
 		err = cluster.Condition(o, "Established")
-		if err == nil || time.Since(last) < nudgeAfter {
+		if err == nil || time.Since(last) < nudgeAfter || cluster.Foreign(o) {
 			return err
 		}
 		last = time.Now()

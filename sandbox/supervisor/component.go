@@ -96,3 +96,13 @@ type Status struct {
 
 // hasPID is implemented by components that are a process.
 type hasPID interface{ PID() int }
+
+// hasCause is implemented by components that know why they have ended.
+type hasCause interface{ Cause() error }
+
+func causeOf(c Component) error {
+	if c, ok := c.(hasCause); ok {
+		return c.Cause()
+	}
+	return nil
+}

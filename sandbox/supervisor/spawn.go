@@ -34,9 +34,15 @@ func spawn(cmd *exec.Cmd) error {
 
 // RunCommand runs a short command that dies with this process, and waits.
 func RunCommand(cmd *exec.Cmd) error {
-	cmd.SysProcAttr = childAttributes()
-	if err := spawn(cmd); err != nil {
+	if err := StartCommand(cmd); err != nil {
 		return err
 	}
 	return cmd.Wait()
+}
+
+// StartCommand starts a command that dies with this process. Whoever calls it
+// waits for the command.
+func StartCommand(cmd *exec.Cmd) error {
+	cmd.SysProcAttr = childAttributes()
+	return spawn(cmd)
 }

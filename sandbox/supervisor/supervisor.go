@@ -203,6 +203,9 @@ func (s *Supervisor) stay(ctx context.Context, u *unit, missed []*unit) ([]*unit
 		case <-ctx.Done():
 			return missed, nil
 		case <-u.Component.Exited(): // never, where that is nil
+			if cause := causeOf(u.Component); cause != nil {
+				return missed, cause
+			}
 			return missed, errEnded
 		case taken := <-u.restart:
 			s.takeRestart(u, taken)
@@ -298,6 +301,9 @@ func (s *Supervisor) awaitReady(ctx context.Context, u *unit, began time.Time) e
 		s.set(u, func(st *Status) { st.Reason = last.Error() })
 		select {
 		case <-exited:
+			if cause := causeOf(u.Component); cause != nil {
+				return cause
+			}
 			return fmt.Errorf("ended before it was ready: %w", last)
 		case taken := <-u.restart:
 			s.takeRestart(u, taken)

@@ -9,6 +9,10 @@
 //
 // Started by git, under the name that Argo CD sets in the environment, it is
 // the helper that answers git's question for a password.
+//
+// Under the name argocd-server, argocd-repo-server or
+// argocd-application-controller it is upstream's program of that name, for a
+// pod, and under the name argocd-redis it is the cache that those share.
 package main
 
 import (
@@ -22,7 +26,6 @@ import (
 	"syscall"
 	"time"
 
-	askpass "github.com/argoproj/argo-cd/v3/cmd/argocd-git-ask-pass/commands"
 	"github.com/argoproj/argo-cd/v3/common"
 	log "github.com/sirupsen/logrus"
 )
@@ -40,8 +43,12 @@ type options struct {
 }
 
 func main() {
-	if os.Getenv("ARGOCD_BINARY_NAME") == "argocd-git-ask-pass" {
-		if err := askpass.NewCommand().Execute(); err != nil {
+	name := os.Getenv("ARGOCD_BINARY_NAME")
+	if name == "" {
+		name = filepath.Base(os.Args[0])
+	}
+	if command := commandOf(name); command != nil {
+		if err := command.Execute(); err != nil {
 			os.Exit(1)
 		}
 		return

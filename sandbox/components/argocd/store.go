@@ -24,15 +24,24 @@ type store struct {
 }
 
 func startStore(ctx context.Context) (*store, error) {
-	server, password := miniredis.NewMiniRedis(), rand.Text()
-	server.RequireAuth(password)
-	if err := server.StartAddr("127.0.0.1:0"); err != nil {
+	password := rand.Text()
+	server, err := startRedis(ctx, "127.0.0.1:0", password)
+	if err != nil {
 		return nil, err
 	}
-	go age(ctx, server)
 	// manifests and trees are small here: packing them costs more than it saves
 	client := redis.NewClient(&redis.Options{Addr: server.Addr(), Password: password, MaxRetries: 3})
 	return &store{server: server, client: client}, nil
+}
+
+func startRedis(ctx context.Context, address, password string) (*miniredis.Miniredis, error) {
+	server := miniredis.NewMiniRedis()
+	server.RequireAuth(password)
+	if err := server.StartAddr(address); err != nil {
+		return nil, err
+	}
+	go age(ctx, server)
+	return server, nil
 }
 
 // ageStep is how precisely entries expire. They live for minutes and more.

@@ -5,6 +5,12 @@
 // It runs outside the cluster, so what a pod would get from its environment
 // comes from flags. The artifact address is written into objects' status and
 // must therefore stay the same across restarts.
+//
+//	flux source-controller [flag ...]
+//	flux kustomize-controller [flag ...]
+//
+// is one of them alone, as upstream has them: in a pod, with the flags that
+// upstream's deployments pass.
 package main
 
 import (
@@ -20,20 +26,15 @@ import (
 	kustomize "github.com/fluxcd/kustomize-controller/embed"
 	source "github.com/fluxcd/source-controller/embed"
 
-	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
 	artifactconfig "github.com/fluxcd/pkg/artifact/config"
 	artifactserver "github.com/fluxcd/pkg/artifact/server"
 	artifactstorage "github.com/fluxcd/pkg/artifact/storage"
+	helper "github.com/fluxcd/pkg/runtime/controller"
 	"github.com/fluxcd/pkg/runtime/logger"
 	"github.com/fluxcd/pkg/runtime/metrics"
 	"github.com/fluxcd/pkg/runtime/probes"
-	sourcev1 "github.com/fluxcd/source-controller/api/v1"
-	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/tools/clientcmd"
 	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/config"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
@@ -42,6 +43,12 @@ import (
 // shutdownLimit is shorter than upstream's: everything is on this machine, and
 // a supervisor waits for the process.
 const shutdownLimit = 5 * time.Second
+
+// Retries start soon and stay frequent: the forge and the cluster are on the
+// same machine, and a person is waiting.
+var retry = helper.RateLimiterOptions{MinRetryDelay: 250 * time.Millisecond, MaxRetryDelay: 30 * time.Second}
+
+const dependencyRetry = 2 * time.Second
 
 type options struct {
 	kubeconfig  string
@@ -53,6 +60,14 @@ type options struct {
 }
 
 func main() {
+	if len(os.Args) > 1 {
+		if a, ok := controllerAlone(os.Args[1]); ok {
+			_ = a.flags().Parse(os.Args[2:])
+			logger.SetLogger(logger.NewLogger(a.log))
+			end(a.run(ctrl.SetupSignalHandler()))
+			return
+		}
+	}
 	var o options
 	// controller-runtime registers --kubeconfig on the global flag set, so this has its own
 	fs := flag.NewFlagSet("flux", flag.ExitOnError)
@@ -65,7 +80,11 @@ func main() {
 	_ = fs.Parse(os.Args[1:])
 
 	logger.SetLogger(logger.NewLogger(logger.Options{LogEncoding: "json", LogLevel: o.logLevel}))
-	if err := run(ctrl.SetupSignalHandler(), o); err != nil {
+	end(run(ctrl.SetupSignalHandler(), o))
+}
+
+func end(err error) {
+	if err != nil {
 		ctrl.Log.Error(err, "flux ended")
 		os.Exit(1)
 	}
@@ -82,10 +101,12 @@ func run(ctx context.Context, o options) error {
 	}
 	probes.SetupChecks(mgr, ctrl.Log)
 	recorder := metrics.MustMakeRecorder()
-	if err := source.SetUp(mgr, storage, recorder); err != nil {
+	if err := source.SetUp(mgr, storage, recorder, source.Options{Retry: retry, DependencyRetry: dependencyRetry}); err != nil {
 		return fmt.Errorf("set up source-controller: %w", err)
 	}
-	if err := kustomize.SetUp(ctx, mgr, recorder); err != nil {
+	// a health check in progress never keeps a fix from what it fixes
+	err = kustomize.SetUp(ctx, mgr, recorder, kustomize.Options{Retry: retry, DependencyRetry: dependencyRetry, CancelHealthChecks: true})
+	if err != nil {
 		return fmt.Errorf("set up kustomize-controller: %w", err)
 	}
 	if err := mgr.Add(manager.RunnableFunc(serve)); err != nil {
@@ -146,11 +167,9 @@ func setUpStorage(o options) (*artifactstorage.Storage, func(context.Context) er
 }
 
 func newManager(o options) (ctrl.Manager, error) {
-	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, sourcev1.AddToScheme, kustomizev1.AddToScheme} {
-		if err := add(scheme); err != nil {
-			return nil, err
-		}
+	scheme, err := newScheme()
+	if err != nil {
+		return nil, err
 	}
 	cfg, err := clientcmd.BuildConfigFromFlags("", o.kubeconfig)
 	if err != nil {
@@ -170,7 +189,6 @@ func newManager(o options) (ctrl.Manager, error) {
 		Metrics:                 metricsserver.Options{BindAddress: "0"},
 		GracefulShutdownTimeout: &limit,
 		Controller:              config.Controller{MaxConcurrentReconciles: o.concurrent, RecoverPanic: &recoverPanic},
-		// as upstream: a cache of every Secret and ConfigMap is never worth its memory
-		Client: client.Options{Cache: &client.CacheOptions{DisableFor: []client.Object{&corev1.Secret{}, &corev1.ConfigMap{}}}},
+		Client:                  clientOptions(),
 	})
 }

@@ -15,9 +15,9 @@ import (
 
 const etcdStartLimit = 60 * time.Second
 
-// runEtcd serves a one-member etcd until it is told to stop. All clusters of
-// a sandbox share it, each below a prefix of its own.
-func runEtcd(args []string) error {
+// runSandboxEtcd serves a one-member etcd until it is told to stop. All
+// clusters of a sandbox share it, each below a prefix of its own.
+func runSandboxEtcd(args []string) error {
 	fs := flag.NewFlagSet("etcd", flag.ContinueOnError)
 	dir := fs.String("data-dir", "", "folder of the data")
 	client := fs.String("listen-client-url", "", "URL served to clients")

@@ -1,10 +1,12 @@
 // Command kube is one program that is etcd, a whole Kubernetes control plane,
-// a node's kubelet and kube-proxy, and kubectl: argv[0] says which. One program
-// instead of seven keeps the payload small, since nearly all of their code is
-// shared.
+// a node's kubelet and kube-proxy, kubeadm and kubectl: argv[0] says which. One
+// program instead of nine keeps the payload small, since nearly all of their
+// code is shared.
 //
-// The process names are those of the upstream binaries, so that a kubeadm can
-// join the table without changing a caller.
+// Names and flags are those of the upstream programs, so that a node which
+// kubeadm sets up finds what it expects. Two are the sandbox's own:
+// control-plane, which is three programs in one process, and an etcd that is
+// called with --listen-client-url.
 package main
 
 import (
@@ -28,11 +30,15 @@ import (
 
 // programs are what this binary can be; each gets the arguments after its name.
 var programs = map[string]func(args []string) error{
-	"etcd":          runEtcd,
-	"control-plane": runControlPlane,
-	"kubectl":       runKubectl,
-	"kubelet":       runKubelet,
-	"kube-proxy":    runProxy,
+	"etcd":                    runEtcd,
+	"control-plane":           runControlPlane,
+	"kubeadm":                 runKubeadm,
+	"kubectl":                 runKubectl,
+	"kubelet":                 runKubelet,
+	"kube-apiserver":          runAPIServerAlone,
+	"kube-controller-manager": runControllersAlone,
+	"kube-proxy":              runProxy,
+	"kube-scheduler":          runSchedulerAlone,
 }
 
 func main() {

@@ -5,6 +5,7 @@ package embed
 
 import (
 	"context"
+	"os"
 	"time"
 
 	"github.com/fluxcd/cli-utils/pkg/kstatus/polling/clusterreader"
@@ -21,28 +22,56 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 )
 
-const name = "kustomize-controller"
-
-// Retries start soon and stay frequent: the cluster is on the same machine,
-// and a person is waiting.
 const (
-	minRetry        = 250 * time.Millisecond
-	maxRetry        = 30 * time.Second
-	dependencyRetry = 2 * time.Second
+	name = "kustomize-controller"
+
+	purgeLimit = 2 * time.Minute
 )
 
-// SetUp adds the reconciler of Kustomization to mgr. Settings are the defaults
-// of upstream's main but for one: a health check in progress is given up for a
-// newer revision, so that a fix is never stuck behind what it fixes.
-func SetUp(ctx context.Context, mgr ctrl.Manager, rec *metrics.Recorder) error {
-	if err := (&gates.FeatureGates{}).SupportedFeatures(features.FeatureGates()); err != nil {
+// Options are what upstream's main takes as flags.
+type Options struct {
+	EventsAddr      string // of the events' receiver, none when empty
+	Gates           gates.FeatureGates
+	Retry           helper.RateLimiterOptions
+	DependencyRetry time.Duration
+	// WatchConfigs selects the ConfigMaps and Secrets whose changes count at
+	// once; upstream's label when empty.
+	WatchConfigs string
+	// CancelHealthChecks gives up a health check in progress for a newer
+	// revision, as the feature gate CancelHealthCheckOnNewRevision does.
+	CancelHealthChecks bool
+}
+
+// PurgeTempDirs begins to remove what a process that was killed has left in the
+// folder for temporary files. Call it before a reconcile can use the folder.
+func PurgeTempDirs(ctx context.Context) error {
+	dirs, err := controller.ListStaleTempDirs(os.TempDir())
+	if err != nil || len(dirs) == 0 {
+		return err
+	}
+	go func() {
+		ctx, cancel := context.WithTimeout(ctx, purgeLimit)
+		defer cancel()
+		controller.PurgeTempDirs(ctx, ctrl.Log, dirs)
+	}()
+	return nil
+}
+
+// SetUp adds the reconciler of Kustomization to mgr. What is no option is as
+// upstream's main has it by default.
+func SetUp(ctx context.Context, mgr ctrl.Manager, rec *metrics.Recorder, o Options) error {
+	if err := o.Gates.SupportedFeatures(features.FeatureGates()); err != nil {
+		return err
+	}
+	cancel, err := features.Enabled(features.CancelHealthCheckOnNewRevision)
+	if err != nil {
 		return err
 	}
 	strict, err := features.Enabled(features.StrictPostBuildSubstitutions)
 	if err != nil {
 		return err
 	}
-	recorder, err := events.NewRecorder(mgr, ctrl.Log, "", name)
+	recorder, err := events.NewRecorder(mgr, ctrl.Log, o.EventsAddr, name)
 	if err != nil {
 		return err
 	}
@@ -50,9 +79,10 @@ func SetUp(ctx context.Context, mgr ctrl.Manager, rec *metrics.Recorder) error {
 	if err != nil {
 		return err
 	}
-	watched, err := helper.GetWatchConfigsPredicate(helper.WatchOptions{
-		ConfigsLabelSelector: meta.LabelKeyWatch + "=" + meta.LabelValueWatchEnabled,
-	})
+	if o.WatchConfigs == "" {
+		o.WatchConfigs = meta.LabelKeyWatch + "=" + meta.LabelValueWatchEnabled
+	}
+	watched, err := helper.GetWatchConfigsPredicate(helper.WatchOptions{ConfigsLabelSelector: o.WatchConfigs})
 	if err != nil {
 		return err
 	}
@@ -63,7 +93,7 @@ func SetUp(ctx context.Context, mgr ctrl.Manager, rec *metrics.Recorder) error {
 		ClusterReader:             engine.ClusterReaderFactoryFunc(clusterreader.NewDirectClusterReader),
 		ConcurrentSSA:             4,
 		ControllerName:            name,
-		DependencyRequeueInterval: dependencyRetry,
+		DependencyRequeueInterval: o.DependencyRetry,
 		EventRecorder:             recorder,
 		FailFast:                  true,
 		Mapper:                    mapper,
@@ -71,9 +101,9 @@ func SetUp(ctx context.Context, mgr ctrl.Manager, rec *metrics.Recorder) error {
 		StatusManager:             "gotk-" + name,
 		StrictSubstitutions:       strict,
 	}).SetupWithManager(ctx, mgr, controller.KustomizationReconcilerOptions{
-		RateLimiter:                helper.GetRateLimiter(helper.RateLimiterOptions{MinRetryDelay: minRetry, MaxRetryDelay: maxRetry}),
+		RateLimiter:                helper.GetRateLimiter(o.Retry),
 		WatchConfigs:               true,
 		WatchConfigsPredicate:      watched,
-		CancelHealthCheckOnRequeue: true,
+		CancelHealthCheckOnRequeue: cancel || o.CancelHealthChecks,
 	})
 }

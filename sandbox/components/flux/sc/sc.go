@@ -19,20 +19,20 @@ import (
 
 const name = "source-controller"
 
-// Retries start soon and stay frequent: the forge is on the same machine, and
-// a person is waiting.
-const (
-	minRetry        = 250 * time.Millisecond
-	maxRetry        = 30 * time.Second
-	dependencyRetry = 2 * time.Second
-)
+// Options are what upstream's main takes as flags.
+type Options struct {
+	EventsAddr      string // of the events' receiver, none when empty
+	Gates           gates.FeatureGates
+	Retry           helper.RateLimiterOptions
+	DependencyRetry time.Duration
+}
 
 // SetUp adds the reconciler of GitRepository to mgr.
-func SetUp(mgr ctrl.Manager, storage *artifactstorage.Storage, rec *metrics.Recorder) error {
-	if err := (&gates.FeatureGates{}).SupportedFeatures(features.FeatureGates()); err != nil {
+func SetUp(mgr ctrl.Manager, storage *artifactstorage.Storage, rec *metrics.Recorder, o Options) error {
+	if err := o.Gates.SupportedFeatures(features.FeatureGates()); err != nil {
 		return err
 	}
-	recorder, err := events.NewRecorder(mgr, ctrl.Log, "", name)
+	recorder, err := events.NewRecorder(mgr, ctrl.Log, o.EventsAddr, name)
 	if err != nil {
 		return err
 	}
@@ -43,7 +43,7 @@ func SetUp(mgr ctrl.Manager, storage *artifactstorage.Storage, rec *metrics.Reco
 		Storage:        storage,
 		ControllerName: name,
 	}).SetupWithManager(mgr, controller.GitRepositoryReconcilerOptions{
-		DependencyRequeueInterval: dependencyRetry,
-		RateLimiter:               helper.GetRateLimiter(helper.RateLimiterOptions{MinRetryDelay: minRetry, MaxRetryDelay: maxRetry}),
+		DependencyRequeueInterval: o.DependencyRetry,
+		RateLimiter:               helper.GetRateLimiter(o.Retry),
 	})
 }

@@ -1,6 +1,7 @@
 package recipe
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -25,14 +26,20 @@ var argoCDKinds = map[string]bool{
 	"applicationset-crd.yaml": true,
 }
 
-// ArgoCD is Argo CD in one program, its web pages in the folder ui, and its
-// resource definitions in the folder crds.
+// argoCDInstall is what Argo CD is installed with in a cluster, definitions
+// included. The file of that name beside the program has them not.
+const argoCDInstall = "install.yaml"
+
+// ArgoCD is Argo CD in one program, its web pages in the folder ui, its
+// resource definitions in the folder crds, and what it is run with in a cluster
+// in one file.
 func ArgoCD() Recipe {
 	const v = argoCDModule + "/common."
 	return Recipe{
-		Name:   "argocd",
-		Lists:  []string{fmt.Sprint(argoCDKinds, argoCDPages)},
-		Module: argoCDModule,
+		Name:     "argocd",
+		Revision: 1,
+		Lists:    []string{fmt.Sprint(argoCDKinds, argoCDPages)},
+		Module:   argoCDModule,
 		// all three, or the pages show a version of no release
 		Stamp:    []string{v + "gitTag={version}", v + "gitCommit=module", v + "gitTreeState=clean"},
 		Versions: map[string]string{"Argo CD": argoCDModule},
@@ -81,6 +88,9 @@ func finishArgoCD(ctx context.Context, b Bench) ([]components.License, error) {
 	if err := packArgoCDKinds(filepath.Join(m.Dir, "manifests", "crds"), filepath.Join(b.Out, "crds")); err != nil {
 		return nil, err
 	}
+	if err := packArgoCDInstall(filepath.Join(m.Dir, "manifests"), b.Out); err != nil {
+		return nil, err
+	}
 	licenses, err := takeLicenses(filepath.Join(pages(b), "licenses.txt"))
 	if err != nil {
 		return nil, err
@@ -108,6 +118,29 @@ func packArgoCDKinds(from, to string) error {
 		}
 	}
 	return nil
+}
+
+// packArgoCDInstall copies what Argo CD is installed with, without definitions.
+func packArgoCDInstall(from, to string) error {
+	data, err := os.ReadFile(filepath.Join(from, argoCDInstall))
+	if err != nil {
+		return err
+	}
+	var kept [][]byte
+	for document := range bytes.SplitSeq(data, []byte("\n---\n")) {
+		var o struct{ Kind string }
+		if err := yaml.Unmarshal(document, &o); err != nil {
+			return fmt.Errorf("%s: %w", argoCDInstall, err)
+		}
+		if o.Kind != "" && o.Kind != "CustomResourceDefinition" {
+			kept = append(kept, bytes.TrimSpace(document))
+		}
+	}
+	if len(kept) == 0 {
+		return fmt.Errorf("%s: nothing is left without the definitions", argoCDInstall)
+	}
+	data = append(bytes.Join(kept, []byte("\n---\n")), '\n')
+	return os.WriteFile(filepath.Join(to, argoCDInstall), data, 0o644)
 }
 
 // openSchema makes a definition take objects of any content.

@@ -120,3 +120,30 @@ func TestTakeLicenses(t *testing.T) {
 		t.Error("the list is still among the pages")
 	}
 }
+
+func TestPackArgoCDInstall(t *testing.T) {
+	from, to := t.TempDir(), t.TempDir()
+	write := func(text string) {
+		if err := os.WriteFile(filepath.Join(from, argoCDInstall), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("# made by a program\n" + strings.TrimSpace(definition) + "\n---\nkind: Service\nmetadata: {name: a}\n---\nkind: ConfigMap\ndata:\n  b: |\n    kind: CustomResourceDefinition\n")
+	if err := packArgoCDInstall(from, to); err != nil {
+		t.Fatal(err)
+	}
+	got, err := os.ReadFile(filepath.Join(to, argoCDInstall))
+	if err != nil {
+		t.Fatal(err)
+	}
+	const want = "kind: Service\nmetadata: {name: a}\n---\nkind: ConfigMap\ndata:\n  b: |\n    kind: CustomResourceDefinition\n"
+	if string(got) != want {
+		t.Errorf("kept\n%s", got)
+	}
+	for _, bad := range []string{definition, "", "\t"} {
+		write(bad)
+		if err := packArgoCDInstall(from, to); err == nil {
+			t.Errorf("%q was packed", bad)
+		}
+	}
+}

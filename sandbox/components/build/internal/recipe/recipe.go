@@ -23,6 +23,8 @@ import (
 type Recipe struct {
 	// Name names the component, its folder and its program.
 	Name string
+	// GOOS is the system that the program is for, "" for this one.
+	GOOS string
 	// Revision is raised when the code of Begin or Finish changes what comes out.
 	Revision int
 	// Lists are what Begin and Finish work from, printed.
@@ -63,7 +65,7 @@ func All() []Recipe {
 	if runtime.GOOS == "linux" {
 		all = append(all, Node())
 	}
-	return append(all, Kwok(), Gitea(), Samples())
+	return append(all, Kwok(), Gitea(), Samples(), Relay())
 }
 
 // linkFlags drop the symbol table and debug information.
@@ -78,6 +80,9 @@ func (r Recipe) Inputs() []string {
 	}
 	for _, s := range r.Stamp {
 		in = append(in, "stamp="+s)
+	}
+	if r.GOOS != "" {
+		in = append(in, "goos="+r.GOOS)
 	}
 	return in
 }
@@ -111,7 +116,11 @@ func (r Recipe) Make(ctx context.Context, b Bench) ([]components.License, error)
 	}
 	b.Log("compile and link")
 	args = append(args, "-o", filepath.Join(b.Out, r.Name), "-ldflags", link, ".")
-	if err := (command.Command{Dir: b.Source, Env: goEnv, Args: args}).Run(ctx); err != nil {
+	env := GoEnv()
+	if r.GOOS != "" {
+		env = append(env, "GOOS="+r.GOOS)
+	}
+	if err := (command.Command{Dir: b.Source, Env: env, Args: args}).Run(ctx); err != nil {
 		return nil, err
 	}
 	if r.Finish == nil {

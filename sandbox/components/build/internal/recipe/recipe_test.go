@@ -24,6 +24,7 @@ func TestInputsTellRecipesApart(t *testing.T) {
 		"revision": {Name: "x", Revision: 1},
 		"list":     {Name: "x", Lists: []string{"a=b"}},
 		"stamp":    {Name: "x", Stamp: []string{"a=b"}},
+		"system":   {Name: "x", GOOS: "linux"},
 	} {
 		if slices.Equal(plain.Inputs(), other.Inputs()) {
 			t.Errorf("%s does not show", name)

@@ -1,0 +1,123 @@
+package existing
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// gather adds to the record what the reconcilers have applied by order of what
+// is in the record, and what that has ordered in turn.
+func (m *remover) gather(ctx context.Context) error {
+	queue := m.lastFirst(slices.Concat(m.record.Made, m.record.Applied), orders)
+	for len(queue) > 0 {
+		e := queue[0]
+		queue = queue[1:]
+		o, err := m.mine(ctx, e)
+		if err != nil {
+			return err
+		}
+		if o == nil {
+			continue
+		}
+		for _, a := range appliedBy(o) {
+			known, err := m.take(ctx, o, a)
+			if err != nil {
+				return err
+			}
+			if known != nil && orders(*known) {
+				queue = append(queue, *known)
+			}
+		}
+	}
+	return m.save()
+}
+
+// orders tells whether an entry has an account of what was applied for it.
+func orders(e entry) bool {
+	return e.Group == kustomization.Group && e.Kind == kustomization.Kind || e.Group == application.Group && e.Kind == application.Kind
+}
+
+// take adds an object to the record that was applied by another's order, and
+// returns it if it is new there. What was there before is left alone, and what
+// does not say that it is of that one.
+func (m *remover) take(ctx context.Context, by *unstructured.Unstructured, a entry) (*entry, error) {
+	o, err := get(ctx, m.client, a)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", a, err)
+	}
+	if o == nil || !belongs(o, by) {
+		return nil, nil
+	}
+	e := entryOf(o)
+	if slices.ContainsFunc(slices.Concat(m.record.Made, m.record.Applied), e.names) {
+		return nil, nil
+	}
+	if o.GetCreationTimestamp().UTC().Before(m.record.Since) {
+		m.note("%s stays: it was there before the sandbox; git may have changed it", e)
+		return nil, nil
+	}
+	m.record.Applied = append(m.record.Applied, e)
+	return &e, nil
+}
+
+// appliedBy reads the account of a Kustomization or an Application.
+func appliedBy(o *unstructured.Unstructured) (applied []entry) {
+	if entryOf(o).Group == kustomization.Group {
+		list, _, _ := unstructured.NestedSlice(o.Object, "status", "inventory", "entries")
+		for _, i := range list {
+			m, _ := i.(map[string]any)
+			id, _ := m["id"].(string)
+			version, _ := m["v"].(string)
+			if e, ok := inventoried(id, version); ok {
+				applied = append(applied, e)
+			}
+		}
+		return applied
+	}
+	list, _, _ := unstructured.NestedSlice(o.Object, "status", "resources")
+	for _, i := range list {
+		m, _ := i.(map[string]any)
+		text := func(key string) string {
+			s, _ := m[key].(string)
+			return s
+		}
+		applied = append(applied, entry{text("group"), text("version"), text("kind"), text("namespace"), text("name"), ""})
+	}
+	return applied
+}
+
+// inventoried reads NAMESPACE_NAME_GROUP_KIND, as Flux writes it
+// (pkg.go.dev/github.com/fluxcd/cli-utils/pkg/object#ObjMetadata). A colon of a
+// name, as RBAC has them, is written as two underscores there.
+func inventoried(id, version string) (entry, bool) {
+	namespace, rest, ok := strings.Cut(id, "_")
+	k := strings.LastIndex(rest, "_")
+	if !ok || k < 0 {
+		return entry{}, false
+	}
+	rest, kind := rest[:k], rest[k+1:]
+	g := strings.LastIndex(rest, "_")
+	if g < 0 {
+		return entry{}, false
+	}
+	return entry{rest[g+1:], version, kind, namespace, strings.ReplaceAll(rest[:g], "__", ":"), ""}, true
+}
+
+// belongs tells whether an object says that it was applied for another: by
+// Flux's labels, or Argo CD's annotation or label.
+func belongs(o, by *unstructured.Unstructured) bool {
+	labels := o.GetLabels()
+	if entryOf(by).Group == kustomization.Group {
+		return labels[kustomization.Group+"/name"] == by.GetName() && labels[kustomization.Group+"/namespace"] == by.GetNamespace()
+	}
+	id, found := o.GetAnnotations()["argocd.argoproj.io/tracking-id"]
+	if !found {
+		return labels["app.kubernetes.io/instance"] == by.GetName()
+	}
+	of, _, _ := strings.Cut(id, ":")
+	return of == by.GetName()
+}

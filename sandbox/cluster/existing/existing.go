@@ -1,0 +1,124 @@
+// Package existing lets a sandbox use clusters that the person has already, in
+// place of ones that it would make.
+//
+// Such a cluster is a guest room. It is looked at before anything is changed; a
+// record of what is put there is written before it is put there, see [ledger];
+// and [Remove] takes exactly that off again, with what the reconcilers have
+// applied of git. What was there before is never changed. The record lies in
+// the cluster's folder and holds all that it takes to clean up, so that it
+// outlives a killed daemon.
+//
+// Nothing runs in the cluster but what git says: Flux and Argo CD work on it
+// from this machine, where they reach the forge.
+package existing
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+
+	"github.com/kalypso-dev/kalypso/sandbox/cluster"
+	"github.com/kalypso-dev/kalypso/sandbox/supervisor"
+)
+
+// Provider has the clusters that a person has given to a sandbox.
+type Provider struct {
+	ID      string            // of the sandbox
+	Dir     string            // folder for the clusters' files
+	Sources map[string]Source // by cluster
+	// Demand is what the sandbox wants of a cluster.
+	Demand func(cluster string) (Demand, error)
+	// Renewed is told that a cluster has a new kubeconfig; may be nil.
+	Renewed func(cluster string)
+
+	mu      sync.Mutex
+	ledgers map[string]*ledger
+	facts   map[string]Facts
+}
+
+var _ cluster.Provider = (*Provider)(nil)
+
+// Has tells whether a cluster is one of these.
+func (p *Provider) Has(name string) bool {
+	_, ok := p.Sources[name]
+	return ok
+}
+
+// Units implements cluster.Provider.
+func (p *Provider) Units(name string) []supervisor.Unit {
+	v := visit{p, name, p.Sources[name]}
+	return []supervisor.Unit{{
+		Name: name, Title: "existing Kubernetes cluster " + name, Deadline: visitDeadline,
+		Component: &supervisor.Background{Run: v.run, Check: v.answers},
+	}}
+}
+
+// Kubeconfig implements cluster.Provider.
+func (p *Provider) Kubeconfig(name string) string {
+	return filepath.Join(p.Dir, name, "admin.kubeconfig")
+}
+
+// Ledger keeps the record of one cluster.
+func (p *Provider) Ledger(name string) cluster.Ledger { return p.ledger(name) }
+
+func (p *Provider) ledger(name string) *ledger {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.ledgers[name] == nil {
+		if p.ledgers == nil {
+			p.ledgers = map[string]*ledger{}
+		}
+		p.ledgers[name] = &ledger{file: RecordFile(p.Dir, name), id: p.ID, source: p.Sources[name]}
+	}
+	return p.ledgers[name]
+}
+
+// Facts returns what was found when the cluster was looked at last, false when
+// that has not been yet.
+func (p *Provider) Facts(name string) (Facts, bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	f, ok := p.facts[name]
+	return f, ok
+}
+
+func (p *Provider) setFacts(name string, f Facts) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.facts == nil {
+		p.facts = map[string]Facts{}
+	}
+	p.facts[name] = f
+}
+
+// List implements cluster.Provider.
+func (p *Provider) List(context.Context) ([]string, error) {
+	var all []string
+	for name := range p.Sources {
+		if _, err := os.Stat(filepath.Join(p.Dir, name)); err == nil {
+			all = append(all, name)
+		}
+	}
+	slices.Sort(all)
+	return all, nil
+}
+
+// Stop implements cluster.Provider. The cluster goes on, as it did before, and
+// what was put there stays until it is deleted.
+func (p *Provider) Stop(context.Context, string) error { return nil }
+
+// Delete implements cluster.Provider: it removes what was put on the cluster,
+// and lets the cluster be.
+func (p *Provider) Delete(ctx context.Context, name string) error {
+	_, err := Remove(ctx, RecordFile(p.Dir, name), nil)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.ledgers, name) // it remembers what is gone
+	return err
+}
+
+// Logs implements cluster.Provider. The cluster's logs are not the sandbox's to
+// collect.
+func (p *Provider) Logs(context.Context, string, string) error { return nil }

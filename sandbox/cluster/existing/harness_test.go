@@ -1,0 +1,211 @@
+package existing
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kalypso-dev/kalypso/sandbox/cluster"
+)
+
+const name = "drone"
+
+// Demands as a workshop has them.
+const subscription = `apiVersion: v1
+kind: Secret
+metadata: {name: dev-auth, namespace: flux-system}
+---
+apiVersion: source.toolkit.fluxcd.io/v1
+kind: GitRepository
+metadata: {name: dev, namespace: flux-system}
+---
+apiVersion: kustomize.toolkit.fluxcd.io/v1
+kind: Kustomization
+metadata: {name: dev-dev, namespace: flux-system}
+`
+
+// definitions are Flux's, as far as they are needed.
+const definitions = `apiVersion: v1
+kind: Namespace
+metadata: {name: flux-system}
+---
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: gitrepositories.source.toolkit.fluxcd.io}
+spec:
+  group: source.toolkit.fluxcd.io
+  names: {kind: GitRepository, plural: gitrepositories}
+  versions: [{name: v1, served: true}]
+---
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: kustomizations.kustomize.toolkit.fluxcd.io}
+spec:
+  group: kustomize.toolkit.fluxcd.io
+  names: {kind: Kustomization, plural: kustomizations}
+  versions: [{name: v1, served: true}]
+`
+
+// argo is Argo CD's definition, as far as it is needed.
+const argo = `apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: applications.argoproj.io}
+spec:
+  group: argoproj.io
+  names: {kind: Application, plural: applications}
+  versions: [{name: v1alpha1, served: true}]
+`
+
+// world is a sandbox that uses one cluster.
+type world struct {
+	*Provider
+	api *fakeAPI
+}
+
+func newWorld(t *testing.T) *world {
+	t.Helper()
+	api := newFakeAPI(t)
+	w := &world{api: api}
+	w.Provider = &Provider{ID: "5a5a", Dir: t.TempDir(), Sources: map[string]Source{name: api.source(t)}, Demand: demands(t, Flux)}
+	return w
+}
+
+// again is the same sandbox in another process.
+func (w *world) again() {
+	w.Provider = &Provider{ID: w.ID, Dir: w.Dir, Sources: w.Sources, Demand: w.Demand}
+}
+
+func demands(t *testing.T, r Reconciler) func(string) (Demand, error) {
+	t.Helper()
+	text, settings, namespace := subscription, "", "flux-system"
+	if r == ArgoCD {
+		namespace = "argocd"
+		text = "apiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata: {name: dev, namespace: argocd}\n"
+		settings = "apiVersion: v1\nkind: Namespace\nmetadata: {name: argocd}\n---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: argocd-cm, namespace: argocd}\n"
+	}
+	own, err := cluster.Decode([]byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	beside, err := cluster.Decode([]byte(settings))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return func(string) (Demand, error) {
+		return Demand{Reconciler: r, Namespace: namespace, Subscription: own, Settings: beside}, nil
+	}
+}
+
+// enter does what the unit does when it has looked at the cluster.
+func (w *world) enter(t *testing.T) *cluster.Client {
+	t.Helper()
+	system := w.api.objects["v1/namespaces/kube-system"]["metadata"].(object)
+	v := visit{w.Provider, name, w.Sources[name]}
+	if err := v.enter(Facts{UID: types.UID(system["uid"].(string))}); err != nil {
+		t.Fatal(err)
+	}
+	return w.client(t)
+}
+
+func (w *world) client(t *testing.T) *cluster.Client {
+	t.Helper()
+	c, err := cluster.NewClient(w.Kubeconfig(name), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Ledger = w.Ledger(name)
+	return c
+}
+
+func apply(t *testing.T, c *cluster.Client, manifests string) {
+	t.Helper()
+	if err := c.Apply(t.Context(), []byte(manifests)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// install is what a sandbox puts on a cluster, with what Flux makes of it.
+func (w *world) install(t *testing.T) *cluster.Client {
+	t.Helper()
+	c := w.enter(t)
+	apply(t, c, definitions)
+	apply(t, c, subscription)
+	apply(t, c, "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: kalypso-subscribed, namespace: kube-system}\n")
+	w.follow(t, "dev-dev", "_app__Namespace", "app_settings__ConfigMap", "flux-system_app_source.toolkit.fluxcd.io_GitRepository", "flux-system_app_kustomize.toolkit.fluxcd.io_Kustomization")
+	w.api.put(t, `apiVersion: v1
+kind: Namespace
+metadata: {name: app, labels: &dev {kustomize.toolkit.fluxcd.io/name: dev-dev, kustomize.toolkit.fluxcd.io/namespace: flux-system}}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: settings, namespace: app, labels: {kustomize.toolkit.fluxcd.io/name: dev-dev, kustomize.toolkit.fluxcd.io/namespace: flux-system}}
+---
+apiVersion: source.toolkit.fluxcd.io/v1
+kind: GitRepository
+metadata: {name: app, namespace: flux-system, finalizers: [finalizers.fluxcd.io], labels: {kustomize.toolkit.fluxcd.io/name: dev-dev, kustomize.toolkit.fluxcd.io/namespace: flux-system}}
+---
+apiVersion: kustomize.toolkit.fluxcd.io/v1
+kind: Kustomization
+metadata: {name: app, namespace: flux-system, finalizers: [finalizers.fluxcd.io], labels: {kustomize.toolkit.fluxcd.io/name: dev-dev, kustomize.toolkit.fluxcd.io/namespace: flux-system}}
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web, namespace: app, labels: {kustomize.toolkit.fluxcd.io/name: app, kustomize.toolkit.fluxcd.io/namespace: flux-system}}
+`)
+	w.follow(t, "app", "app_web_apps_Deployment")
+	return c
+}
+
+const kustomizations = "kustomize.toolkit.fluxcd.io/v1/namespaces/flux-system/kustomizations/"
+
+// follow is what Flux notes about what it has applied.
+func (w *world) follow(t *testing.T, kustomization string, ids ...string) {
+	t.Helper()
+	w.api.change(t, kustomizations+kustomization, func(o object) {
+		var entries []any
+		for _, id := range ids {
+			entries = append(entries, object{"id": id, "v": "v1"})
+		}
+		o["metadata"].(object)["finalizers"] = []any{"finalizers.fluxcd.io"}
+		o["status"] = object{"inventory": object{"entries": entries}}
+	})
+}
+
+func (w *world) record(t *testing.T) *record {
+	t.Helper()
+	r, err := readRecord(RecordFile(w.Dir, name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func (w *world) recordIsGone() bool {
+	_, err := os.Stat(filepath.Join(w.Dir, name, "made.json"))
+	return os.IsNotExist(err)
+}
+
+func (w *world) take(ctx context.Context) ([]string, error) {
+	return Remove(ctx, RecordFile(w.Dir, name), nil)
+}
+
+// quickly is for waits that are to fail.
+const quickly = 500 * time.Millisecond
+
+func dirOf(file string) string { return filepath.Dir(file) }
+
+func edit(t *testing.T, file, old, new string) {
+	t.Helper()
+	b, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(file, []byte(strings.ReplaceAll(string(b), old, new)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,200 @@
+package existing
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/version"
+	"k8s.io/client-go/rest"
+
+	"github.com/kalypso-dev/kalypso/sandbox/cluster"
+)
+
+const (
+	// callLimit is how long an API server may take to answer at all.
+	callLimit = 5 * time.Second
+	// listLimit is how long it may take for all objects of a kind.
+	listLimit = 20 * time.Second
+)
+
+// Facts are what is to be known of a cluster that can be used.
+type Facts struct {
+	UID     types.UID // tells it from other clusters
+	Server  string    // URL
+	Version string    // of Kubernetes
+	Nodes   int
+	// Theirs says where the cluster has a reconciler of its own; "" for nowhere.
+	Theirs string
+}
+
+// Problem is why a cluster cannot be used as it is.
+type Problem struct {
+	Found, Lost, Fix string
+	// Passing is set for what may mend itself.
+	Passing bool
+}
+
+func (p *Problem) Error() string { return p.Found + ": " + p.Lost + "; " + p.Fix }
+
+// Look finds out whether a cluster can be used, and changes nothing. The error
+// is of one or more [*Problem].
+func (p *Provider) Look(ctx context.Context, name string) (Facts, error) {
+	s := p.Sources[name]
+	client, config, err := s.connect(name, listLimit)
+	if err != nil {
+		return Facts{}, unreadable(name, s, err)
+	}
+	r, err := readRecord(RecordFile(p.Dir, name))
+	if err != nil {
+		return Facts{}, err
+	}
+	d, err := p.Demand(name)
+	if err != nil {
+		return Facts{}, err
+	}
+	l := look{name, s, client, config, d, r, p.ID}
+	return l.all(ctx)
+}
+
+// look is one look at a cluster.
+type look struct {
+	name   string
+	source Source
+	client *cluster.Client
+	config *rest.Config
+	demand Demand
+	record *record
+	id     string // of the sandbox
+}
+
+func unreadable(name string, s Source, err error) error {
+	return &Problem{
+		Found: fmt.Sprintf("cluster %s: %v", name, err),
+		Lost:  "nobody knows where the cluster is",
+		Fix:   "put the context back, or let `kalypso down --delete` remove the sandbox",
+	}
+}
+
+func (l look) all(ctx context.Context) (Facts, error) {
+	f := Facts{Server: l.config.Host}
+	var err error
+	if f.Version, err = l.version(ctx); err != nil {
+		return f, err
+	}
+	traits := l.demand.Reconciler.traits()
+	lacks, err := denied(ctx, l.client, traits.access)
+	if err != nil {
+		return f, l.wrong(err)
+	}
+	var problems []error
+	if err := l.oldEnough(f.Version, traits.oldest); err != nil {
+		problems = append(problems, err)
+	}
+	if len(lacks) > 0 {
+		return f, errors.Join(append(problems, l.mayNot(lacks))...)
+	}
+	if f.UID, err = identity(ctx, l.client); err != nil {
+		return f, l.wrong(err)
+	}
+	if f.Nodes, err = l.nodes(ctx); err != nil {
+		problems = append(problems, err)
+	}
+	if f.Theirs, err = l.theirs(ctx, traits.parts); err != nil {
+		problems = append(problems, err)
+	}
+	problems = append(problems, l.same(f.UID), l.foreign(ctx, f, traits.kinds))
+	return f, errors.Join(problems...)
+}
+
+// wrong is about a call that should have worked.
+func (l look) wrong(err error) error {
+	return &Problem{
+		Found: fmt.Sprintf("cluster %s, %s: %v", l.name, l.source, err),
+		Lost:  "it cannot be looked at",
+		Fix:   fmt.Sprintf("find out with `kubectl --context %s get namespaces`", l.source.Context),
+		// a refusal stays one
+		Passing: !apierrors.IsForbidden(err) && !apierrors.IsUnauthorized(err),
+	}
+}
+
+func (l look) version(ctx context.Context) (string, error) {
+	b, err := answers(ctx, l.client)
+	if apierrors.IsUnauthorized(err) || apierrors.IsForbidden(err) {
+		return "", &Problem{
+			Found: fmt.Sprintf("cluster %s: %s does not take the credentials of %s: %v", l.name, l.config.Host, l.source, err),
+			Lost:  "nothing can be done there",
+			Fix:   fmt.Sprintf("log in again, until `kubectl --context %s version` works", l.source.Context),
+		}
+	}
+	if err != nil {
+		return "", &Problem{
+			Found:   fmt.Sprintf("cluster %s: %s, of %s, does not answer: %v", l.name, l.config.Host, l.source, err),
+			Lost:    "nothing can be put there",
+			Fix:     fmt.Sprintf("start the cluster, until `kubectl --context %s version` works", l.source.Context),
+			Passing: true,
+		}
+	}
+	var v struct{ GitVersion string }
+	if err := json.Unmarshal(b, &v); err != nil {
+		return "", l.wrong(fmt.Errorf("its version is not understood: %w", err))
+	}
+	return v.GitVersion, nil
+}
+
+func (l look) oldEnough(is, oldest string) error {
+	v, err := version.ParseGeneric(is)
+	if err != nil {
+		return l.wrong(fmt.Errorf("its version %q is not understood: %w", is, err))
+	}
+	if v.AtLeast(version.MustParseGeneric(oldest)) {
+		return nil
+	}
+	return &Problem{
+		Found: fmt.Sprintf("cluster %s, %s, runs Kubernetes %s", l.name, l.source, is),
+		Lost:  fmt.Sprintf("%s needs %s or newer", l.demand.Reconciler, oldest),
+		Fix:   "upgrade it or use another, or leave --cluster out and let kalypso make one",
+	}
+}
+
+func (l look) mayNot(lacks []string) error {
+	return &Problem{
+		Found: fmt.Sprintf("cluster %s: %s may not %s", l.name, l.source, strings.Join(lacks, "; ")),
+		Lost:  fmt.Sprintf("%s cannot be installed there, or not do its work", l.demand.Reconciler),
+		Fix:   "use a context of an administrator, such as one with the cluster role cluster-admin",
+	}
+}
+
+// nodes counts those that take pods.
+func (l look) nodes(ctx context.Context) (int, error) {
+	list, err := listAll(ctx, l.client, nodeKind, "")
+	if err != nil {
+		return 0, l.wrong(err)
+	}
+	var why []string
+	n := 0
+	for i := range list {
+		if err := cluster.Condition(&list[i], "Ready"); err != nil {
+			why = append(why, err.Error())
+		} else {
+			n++
+		}
+	}
+	if n > 0 {
+		return n, nil
+	}
+	if len(why) == 0 {
+		why = append(why, "it has none")
+	}
+	return 0, &Problem{
+		Found:   fmt.Sprintf("cluster %s, %s, has no node that is ready: %s", l.name, l.source, strings.Join(why, "; ")),
+		Lost:    "no pod can run there",
+		Fix:     "start a node",
+		Passing: true,
+	}
+}

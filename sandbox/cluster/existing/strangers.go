@@ -1,0 +1,122 @@
+package existing
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// usedDefinition says who needs a kind.
+func (m *remover) usedDefinition(ctx context.Context, definition entry) (string, error) {
+	for r, suffix := range map[Reconciler]string{Flux: ".toolkit.fluxcd.io", ArgoCD: "." + application.Group} {
+		if in := m.theirs[r]; in != "" && strings.HasSuffix(definition.Name, suffix) {
+			return fmt.Sprintf("%s in namespace %s needs it", r, in), nil
+		}
+	}
+	return held(m.instance(ctx, definition))
+}
+
+// usedNamespace says what is in a namespace.
+func (m *remover) usedNamespace(ctx context.Context, namespace entry) (string, error) {
+	return held(m.stranger(ctx, namespace))
+}
+
+func held(name string, err error) (string, error) {
+	if name == "" || err != nil {
+		return "", err
+	}
+	return "it holds " + name + ", which is not of the sandbox", nil
+}
+
+// instance names an object of a kind that is still there, "" for none. Those of
+// the sandbox are gone already.
+func (m *remover) instance(ctx context.Context, definition entry) (string, error) {
+	o, err := get(ctx, m.client, definition)
+	if err != nil || o == nil {
+		return "", err
+	}
+	group, _, _ := unstructured.NestedString(o.Object, "spec", "group")
+	kind, _, _ := unstructured.NestedString(o.Object, "spec", "names", "kind")
+	versions := served(o)
+	if len(versions) == 0 {
+		return "", nil
+	}
+	list, err := listAll(ctx, m.client, schema.GroupVersionKind{Group: group, Version: versions[0], Kind: kind}, "")
+	if err != nil || len(list) == 0 {
+		return "", err
+	}
+	return entryOf(&list[0]).String(), nil
+}
+
+// passing are kinds whose objects come and go with others, or by themselves.
+var passing = []string{"Endpoints", "EndpointSlice", "Event", "Lease"}
+
+// stranger names an object in a namespace that somebody has put there, "" for
+// none. Those of the sandbox are gone already.
+func (m *remover) stranger(ctx context.Context, namespace entry) (string, error) {
+	lists, err := m.client.Discovery.ServerPreferredResources()
+	if err != nil && len(lists) == 0 {
+		return "", err // some groups that do not answer keep nobody from deleting a namespace
+	}
+	for _, l := range lists {
+		gv, err := schema.ParseGroupVersion(l.GroupVersion)
+		if err != nil {
+			return "", err
+		}
+		for _, r := range l.APIResources {
+			if !r.Namespaced || strings.Contains(r.Name, "/") || slices.Contains(passing, r.Kind) ||
+				!slices.Contains(r.Verbs, "list") || !slices.Contains(r.Verbs, "delete") {
+				continue
+			}
+			name, err := m.strangerOf(ctx, gv.WithResource(r.Name), namespace.Name)
+			if name != "" || err != nil {
+				return name, err
+			}
+		}
+	}
+	return "", nil
+}
+
+func (m *remover) strangerOf(ctx context.Context, r schema.GroupVersionResource, namespace string) (string, error) {
+	list, err := m.client.Dynamic.Resource(r).Namespace(namespace).List(ctx, metav1.ListOptions{})
+	if apierrors.IsForbidden(err) || apierrors.IsNotFound(err) || apierrors.IsMethodNotSupported(err) {
+		return "", nil // people with such rights have put nothing there
+	}
+	if err != nil {
+		return "", err
+	}
+	for _, o := range list.Items {
+		if len(o.GetOwnerReferences()) > 0 || o.GetDeletionTimestamp() != nil {
+			continue // it goes with another
+		}
+		kind, _, _ := unstructured.NestedString(o.Object, "type")
+		if kind == "kubernetes.io/service-account-token" || kind == "kubernetes.io/dockercfg" {
+			continue // made for each account
+		}
+		everywhere, err := m.everywhere(ctx, r, o.GetName())
+		if err != nil {
+			return "", err
+		}
+		if !everywhere {
+			return entryOf(&o).String(), nil
+		}
+	}
+	return "", nil
+}
+
+// everywhere tells whether there is an object of that name in the namespace
+// default, too: then it is one that each namespace gets by itself, such as the
+// account default, or the certificate of a service mesh.
+func (m *remover) everywhere(ctx context.Context, r schema.GroupVersionResource, name string) (bool, error) {
+	_, err := m.client.Dynamic.Resource(r).Namespace(metav1.NamespaceDefault).Get(ctx, name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return false, nil
+	}
+	return err == nil, err
+}

@@ -1,0 +1,181 @@
+// Package kind gets clusters from kind: each is one container of an engine such
+// as Docker, with a whole Kubernetes in it.
+//
+// The containers bear the sandbox's ID in their names, and nothing without it
+// is ever touched. They outlive the daemon; the next one finds them again.
+package kind
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/kalypso-dev/kalypso/sandbox/cluster"
+	"github.com/kalypso-dev/kalypso/sandbox/supervisor"
+	kindcluster "sigs.k8s.io/kind/pkg/cluster"
+	"sigs.k8s.io/kind/pkg/cluster/nodes"
+	"sigs.k8s.io/kind/pkg/cluster/nodeutils"
+)
+
+const (
+	// clusterDeadline is for creating on a machine that does much else.
+	clusterDeadline = 5 * time.Minute
+	stopGrace       = 8 * time.Second
+)
+
+// Provider makes a sandbox's clusters with kind.
+type Provider struct {
+	Engine Engine
+	ID     string                   // of the sandbox
+	Image  func() string            // of the nodes
+	Dir    string                   // folder for the clusters' files
+	Log    func(name string) string // log file of a component
+	// Port is where a cluster's API server listens on 127.0.0.1.
+	Port func(cluster string) int
+	// Publish are more ports on 127.0.0.1, with the node's port behind each.
+	Publish func(cluster string) map[int]int
+	// PortsFree returns an error when a stranger has one of a cluster's ports.
+	PortsFree func(cluster string) error
+	// Forge is the port on this machine's loopback that the nodes are to find on
+	// theirs; Relay is the program that brings it there, known once it is staged.
+	Forge int
+	Relay func() string
+}
+
+var _ cluster.Loader = Provider{}
+
+// RelayName is the unit that gives a cluster its way to the forge.
+func RelayName(cluster string) string { return "relay-" + cluster }
+
+// Units implements cluster.Provider.
+func (p Provider) Units(name string) []supervisor.Unit {
+	n := p.node(name)
+	return []supervisor.Unit{{
+		Name: name, Title: "Kubernetes cluster " + name, Deadline: clusterDeadline, Log: p.Log(name),
+		Component: &supervisor.Background{Run: n.run, Check: n.healthy, End: n.stop},
+	}, {
+		Name: RelayName(name), Title: "the cluster's way to the forge", Needs: []string{name}, Deadline: relayDeadline, Log: p.Log(RelayName(name)),
+		Component: &supervisor.Background{Run: n.relay},
+	}}
+}
+
+// Kubeconfig implements cluster.Provider.
+func (p Provider) Kubeconfig(name string) string {
+	return filepath.Join(p.Dir, name, "admin.kubeconfig")
+}
+
+// kindName is what kind calls a cluster.
+func (p Provider) kindName(name string) string { return p.prefix() + name }
+
+func (p Provider) prefix() string { return "kalypso-" + p.ID + "-" }
+
+func (p Provider) node(name string) *node {
+	return &node{
+		Provider: p, name: name, kind: p.kindName(name),
+		container: p.kindName(name) + "-control-plane", // as kind names the first node
+	}
+}
+
+// kindProvider talks to the engine through kind, which cannot be told to end.
+func (p Provider) kindProvider(log *logger) *kindcluster.Provider {
+	option := map[string]kindcluster.ProviderOption{
+		"docker": kindcluster.ProviderWithDocker(), "podman": kindcluster.ProviderWithPodman(), "nerdctl": kindcluster.ProviderWithNerdctl(""),
+	}[p.Engine.Program]
+	return kindcluster.NewProvider(kindcluster.ProviderWithLogger(log), option)
+}
+
+// AwayError is about an engine that does not answer, and so nobody knows which
+// of the clusters there are.
+type AwayError struct {
+	Program string
+	Err     error
+}
+
+func (e *AwayError) Error() string { return e.Program + " does not answer: " + e.Err.Error() }
+func (e *AwayError) Unwrap() error { return e.Err }
+
+// Away returns an *AwayError when the engine does not answer.
+func (p Provider) Away(ctx context.Context) error {
+	if err := p.Engine.Answers(ctx); err != nil {
+		return &AwayError{p.Engine.Program, err}
+	}
+	return nil
+}
+
+// Container is the name of the container that a cluster is.
+func (p Provider) Container(name string) string { return p.node(name).container }
+
+// List implements cluster.Provider.
+func (p Provider) List(ctx context.Context) ([]string, error) {
+	if err := p.Away(ctx); err != nil {
+		return nil, err
+	}
+	all, err := p.kindProvider(quiet()).List()
+	if err != nil {
+		return nil, err
+	}
+	var own []string
+	for _, c := range all {
+		if name, ok := strings.CutPrefix(c, p.prefix()); ok {
+			own = append(own, name)
+		}
+	}
+	return own, nil
+}
+
+// Stop implements cluster.Provider.
+func (p Provider) Stop(ctx context.Context, name string) error { return p.node(name).stop(ctx) }
+
+// Delete implements cluster.Provider.
+func (p Provider) Delete(ctx context.Context, name string) error {
+	existing, err := p.List(ctx)
+	if err != nil {
+		return err
+	}
+	if slices.Contains(existing, name) {
+		// the folder's own, so that no kubeconfig of the person's is looked at
+		if err := p.kindProvider(quiet()).Delete(p.kindName(name), p.kindKubeconfig(name)); err != nil {
+			return fmt.Errorf("delete cluster %s: %w", name, err)
+		}
+	}
+	return os.RemoveAll(filepath.Join(p.Dir, name))
+}
+
+// Logs implements cluster.Provider.
+func (p Provider) Logs(ctx context.Context, name, dir string) error {
+	if err := p.Away(ctx); err != nil {
+		return err
+	}
+	return p.kindProvider(quiet()).CollectLogs(p.kindName(name), dir)
+}
+
+// Load implements cluster.Loader.
+func (p Provider) Load(ctx context.Context, name, image string, write func(io.Writer) error) error {
+	all, err := p.kindProvider(quiet()).ListInternalNodes(p.kindName(name))
+	if err != nil {
+		return err
+	}
+	for _, n := range all {
+		if err := p.loadNode(ctx, n, image, write); err != nil {
+			return fmt.Errorf("load image %s on %s: %w", image, n, err)
+		}
+	}
+	return nil
+}
+
+func (p Provider) loadNode(ctx context.Context, n nodes.Node, image string, write func(io.Writer) error) error {
+	has, err := p.Engine.run(ctx, "exec", n.String(), "ctr", "--namespace=k8s.io", "images", "list", "--quiet", "name=="+image)
+	if err != nil || has != "" {
+		return err
+	}
+	r, w := io.Pipe()
+	go func() { w.CloseWithError(write(w)) }()
+	err = nodeutils.LoadImageArchive(n, r)
+	r.CloseWithError(io.ErrClosedPipe)
+	return err
+}

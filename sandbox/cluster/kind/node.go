@@ -1,0 +1,313 @@
+package kind
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/kalypso-dev/kalypso/sandbox/cluster"
+	"github.com/kalypso-dev/kalypso/sandbox/supervisor"
+	"github.com/kalypso-dev/kalypso/sandbox/wait"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	kindcluster "sigs.k8s.io/kind/pkg/cluster"
+)
+
+const (
+	// engineWait is how long an engine may be away that is being restarted.
+	engineWait = 2 * time.Minute
+	healthWait = 3 * time.Minute
+	endPoll    = 100 * time.Millisecond
+	askPause   = 300 * time.Millisecond
+)
+
+// node is the container that is a cluster.
+type node struct {
+	Provider
+	name, kind, container string
+}
+
+// state of the container.
+type state struct {
+	ID      string
+	Running bool
+	Cluster string // that kind says it belongs to
+}
+
+// noteFile holds the ID of the container that has been made to the end. One
+// without it was cut off on the way.
+const noteFile = "kind.json"
+
+type note struct {
+	Container string `json:"container"`
+}
+
+// run is what supervisor.Background does: it ends with the container.
+func (n *node) run(ctx context.Context, say func(string), ready func()) error {
+	log, err := openLogger(n.Log(n.name), say)
+	if err != nil {
+		return err
+	}
+	defer log.Close()
+	say("waiting for " + n.Engine.Program)
+	if err := wait.For(ctx, "the container engine", engineWait, unhurried(n.Engine.Answers)); err != nil {
+		return err
+	}
+	if err := n.bring(ctx, log); err != nil {
+		return err
+	}
+	say("waiting for the API server and the node")
+	client, err := cluster.NewClient(n.Kubeconfig(n.name), "")
+	if err != nil {
+		return err
+	}
+	err = wait.For(ctx, "cluster "+n.name, healthWait, func(ctx context.Context) error { return usable(ctx, client) })
+	if err != nil {
+		return err
+	}
+	ready()
+	return n.untilEnd(ctx)
+}
+
+// unhurried leaves time between two questions, each of which starts a program.
+func unhurried(ask func(context.Context) error) func(context.Context) error {
+	return func(ctx context.Context) error {
+		err := ask(ctx)
+		if err != nil {
+			select {
+			case <-time.After(askPause):
+			case <-ctx.Done():
+			}
+		}
+		return err
+	}
+}
+
+// bring makes the container run: it may be there and run, be stopped, be half
+// made, or not be there.
+func (n *node) bring(ctx context.Context, log *logger) error {
+	have, err := n.inspect(ctx)
+	if err != nil {
+		return err
+	}
+	made, err := n.readNote()
+	if err != nil {
+		return err
+	}
+	switch {
+	case have == nil:
+	case have.Cluster != n.kind:
+		return &supervisor.PermanentError{Err: fmt.Errorf("there is a container %s that kind has not made: rename or remove it", n.container)}
+	case have.ID != made.Container:
+		log.step("removing a cluster that was cut off while it was made")
+		if err := n.Delete(ctx, n.name); err != nil {
+			return err
+		}
+	case have.Running:
+		return nil
+	default:
+		log.step("starting the node")
+		_, err := n.Engine.run(ctx, "start", n.container)
+		return err
+	}
+	return n.create(ctx, log)
+}
+
+// inspect returns nil where there is no such container.
+func (n *node) inspect(ctx context.Context) (*state, error) {
+	out, err := n.Engine.quick(ctx, "container", "inspect", n.container)
+	if err != nil {
+		// the words for a missing container differ from engine to engine
+		if names, listErr := n.Engine.quick(ctx, "ps", "--all", "--filter", "name="+n.container, "--format", "{{.Names}}"); listErr != nil || contains(names, n.container) {
+			return nil, errors.Join(err, listErr)
+		}
+		return nil, nil
+	}
+	var all []struct {
+		ID     string `json:"Id"`
+		State  struct{ Running bool }
+		Config struct{ Labels map[string]string }
+	}
+	if err := json.Unmarshal([]byte(out), &all); err != nil || len(all) != 1 {
+		return nil, fmt.Errorf("%s container inspect %s: not understood: %w", n.Engine.Program, n.container, err)
+	}
+	return &state{all[0].ID, all[0].State.Running, all[0].Config.Labels["io.x-k8s.kind.cluster"]}, nil
+}
+
+func contains(lines, name string) bool {
+	for line := range strings.Lines(lines) {
+		if strings.TrimSpace(line) == name {
+			return true
+		}
+	}
+	return false
+}
+
+func (n *node) create(ctx context.Context, log *logger) error {
+	if err := n.PortsFree(n.name); err != nil {
+		return err
+	}
+	image := n.Image()
+	if has, err := n.Engine.HasImage(ctx, image); err != nil {
+		return err
+	} else if !has {
+		return &supervisor.PermanentError{Err: fmt.Errorf("the engine has no image %s any more: `%s pull %s`, or `make kind-node-image`", image, n.Engine.Program, image)}
+	}
+	if err := os.MkdirAll(filepath.Join(n.Dir, n.name), 0o700); err != nil {
+		return err
+	}
+	config, err := n.config(ctx)
+	if err != nil {
+		return err
+	}
+	done := make(chan error, 1)
+	go func() {
+		done <- n.kindProvider(log).Create(n.kind,
+			kindcluster.CreateWithRawConfig(config), kindcluster.CreateWithNodeImage(image),
+			kindcluster.CreateWithKubeconfigPath(n.kindKubeconfig(n.name)),
+			kindcluster.CreateWithDisplayUsage(false), kindcluster.CreateWithDisplaySalutation(false))
+	}()
+	select {
+	case err = <-done:
+	case <-ctx.Done():
+		return errors.Join(ctx.Err(), n.abandon(done))
+	}
+	if err != nil {
+		return fmt.Errorf("kind: %w", withOutput(err))
+	}
+	if err := n.writeKubeconfig(); err != nil {
+		return err
+	}
+	have, err := n.inspect(ctx)
+	if err != nil {
+		return err
+	}
+	if have == nil {
+		return errors.New("the container is gone that kind has just made")
+	}
+	return n.writeNote(note{have.ID})
+}
+
+// abandon ends a creation. kind does not listen, but without its container it
+// comes to an end.
+func (n *node) abandon(done <-chan error) error {
+	ctx, cancel := context.WithTimeout(context.Background(), stopGrace)
+	defer cancel()
+	return wait.For(ctx, "the end of kind", stopGrace, func(ctx context.Context) error {
+		_, err := n.Engine.run(ctx, "rm", "--force", "--volumes", n.container)
+		select {
+		case <-done:
+			return nil
+		case <-time.After(endPoll):
+			return errors.Join(errors.New("kind goes on"), err)
+		}
+	})
+}
+
+// usable returns nil when the API server answers and the node takes pods.
+func usable(ctx context.Context, client *cluster.Client) error {
+	if err := client.Healthy(ctx); err != nil {
+		return err
+	}
+	all, err := client.Resource(schema.GroupVersionKind{Version: "v1", Kind: "Node"}, "")
+	if err != nil {
+		return err
+	}
+	list, err := all.List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return err
+	}
+	if len(list.Items) == 0 {
+		return errors.New("there is no node yet")
+	}
+	for i := range list.Items {
+		if err := cluster.Condition(&list.Items[i], "Ready"); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (n *node) healthy(ctx context.Context) error {
+	client, err := cluster.NewClient(n.Kubeconfig(n.name), "")
+	if err != nil {
+		return err
+	}
+	return client.Healthy(ctx)
+}
+
+// untilEnd returns when the container does not run any more, or the engine has
+// gone.
+func (n *node) untilEnd(ctx context.Context) error {
+	cmd := n.Engine.command(ctx, "wait", n.container)
+	if err := supervisor.StartCommand(cmd); err != nil {
+		return err
+	}
+	err := cmd.Wait()
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	return errors.Join(fmt.Errorf("the container %s has ended", n.container), err)
+}
+
+// runs returns nil when the container does.
+func (n *node) runs(ctx context.Context) error {
+	have, err := n.inspect(ctx)
+	switch {
+	case err != nil:
+		return err
+	case have == nil:
+		return fmt.Errorf("there is no container %s", n.container)
+	case !have.Running:
+		return fmt.Errorf("the container %s does not run", n.container)
+	}
+	return nil
+}
+
+// stop stops the container, and leaves alone one that is not this sandbox's.
+func (n *node) stop(ctx context.Context) error {
+	have, err := n.inspect(ctx)
+	if err != nil || have == nil || !have.Running || have.Cluster != n.kind {
+		return err
+	}
+	_, err = n.Engine.run(ctx, "stop", "-t", strconv.Itoa(int(stopGrace.Seconds())), n.container)
+	return err
+}
+
+func (n *node) noteFile() string { return filepath.Join(n.Dir, n.name, noteFile) }
+
+func (n *node) readNote() (note, error) {
+	var made note
+	b, err := os.ReadFile(n.noteFile())
+	if errors.Is(err, fs.ErrNotExist) {
+		return made, nil
+	}
+	if err == nil {
+		err = json.Unmarshal(b, &made)
+	}
+	if err != nil {
+		return made, fmt.Errorf("%s: %w", n.noteFile(), err)
+	}
+	return made, nil
+}
+
+// writeNote is the last step of a creation, so half a file does no harm: the
+// cluster is made again.
+func (n *node) writeNote(made note) error {
+	b, err := json.Marshal(made)
+	if err != nil {
+		return err
+	}
+	next := n.noteFile() + ".new"
+	if err := os.WriteFile(next, b, 0o600); err != nil {
+		return err
+	}
+	return os.Rename(next, n.noteFile())
+}

@@ -1,0 +1,139 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"syscall"
+	"time"
+
+	"github.com/kalypso-dev/kalypso/sandbox/wait"
+)
+
+const (
+	// keep is how many archives and how many roots stay in the cache.
+	keep = 2
+	// buildLimit is how long another build of the image may take.
+	buildLimit = 30 * time.Minute
+)
+
+// A cache is the folder of what was made before. A file there is whole: it
+// gets its name when it is.
+type cache string
+
+// openCache is ${KALYPSO_CACHE:-${XDG_CACHE_HOME:-~/.cache}/kalypso}/kind.
+func openCache(env func(string) string) (cache, error) {
+	dir := env("KALYPSO_CACHE")
+	if dir == "" {
+		base := env("XDG_CACHE_HOME")
+		if base == "" {
+			home, err := os.UserHomeDir()
+			if err != nil {
+				return "", fmt.Errorf("find the cache folder (or set KALYPSO_CACHE): %w", err)
+			}
+			base = filepath.Join(home, ".cache")
+		}
+		dir = filepath.Join(base, "kalypso")
+	}
+	dir, err := filepath.Abs(filepath.Join(dir, "kind"))
+	if err != nil {
+		return "", err
+	}
+	return cache(dir), os.MkdirAll(dir, 0o755)
+}
+
+// archive returns the image's archive, made by build if it is not there. build
+// gets a folder to work in and the file to write.
+func (c cache) archive(ctx context.Context, say sayer, in inputs, build func(work, to string) error) (string, error) {
+	path := filepath.Join(string(c), "node-"+in.Kubernetes+"-"+in.key()+".tar")
+	if c.has(path) {
+		say("the image is there (%s)", in.key())
+		return path, nil
+	}
+	unlock, err := c.lock(ctx, say)
+	if err != nil {
+		return "", err
+	}
+	defer unlock()
+	if c.has(path) {
+		return path, nil
+	}
+	say("the image is not in the cache (%s), building", in.key())
+	// not in /tmp, which may be memory; what a build that was killed has left goes
+	work := filepath.Join(string(c), "work")
+	if err := os.RemoveAll(work); err != nil {
+		return "", err
+	}
+	if err := os.Mkdir(work, 0o700); err != nil {
+		return "", err
+	}
+	defer os.RemoveAll(work)
+	fresh := filepath.Join(work, "archive.tar")
+	if err := build(work, fresh); err != nil {
+		return "", err
+	}
+	if err := os.Rename(fresh, path); err != nil {
+		return "", err
+	}
+	return path, errors.Join(c.trim("node-*.tar"), c.trim("debian-*.tar"))
+}
+
+// root is where the Debian root lies, or will.
+func (c cache) root(in inputs) string {
+	return filepath.Join(string(c), "debian-"+in.Suite+"-"+in.rootKey()+".tar")
+}
+
+// has tells whether a file is there, and notes that it was of use.
+func (c cache) has(path string) bool {
+	now := time.Now()
+	return os.Chtimes(path, now, now) == nil
+}
+
+// lock waits for another build of the image.
+func (c cache) lock(ctx context.Context, say sayer) (func(), error) {
+	f, err := os.OpenFile(filepath.Join(string(c), "node.lock"), os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	told := false
+	err = wait.For(ctx, "the end of another build of the image", buildLimit, func(context.Context) error {
+		err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+		if err != nil && !told {
+			say("waiting for another build of the image")
+			told = true
+		}
+		return err
+	})
+	if err != nil {
+		f.Close()
+		return nil, err
+	}
+	return func() { f.Close() }, nil
+}
+
+// trim removes all but the files used last.
+func (c cache) trim(pattern string) error {
+	files, err := filepath.Glob(filepath.Join(string(c), pattern))
+	if err != nil {
+		return err
+	}
+	used := map[string]time.Time{}
+	for _, f := range files {
+		info, err := os.Stat(f)
+		if err != nil {
+			return err
+		}
+		used[f] = info.ModTime()
+	}
+	slices.SortFunc(files, func(a, b string) int { return cmp.Or(used[b].Compare(used[a]), cmp.Compare(a, b)) })
+	for _, f := range files[min(keep, len(files)):] {
+		if err := os.Remove(f); err != nil {
+			return err
+		}
+	}
+	return nil
+}

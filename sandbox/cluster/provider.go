@@ -1,0 +1,40 @@
+package cluster
+
+import (
+	"context"
+	"io"
+
+	"github.com/kalypso-dev/kalypso/sandbox/supervisor"
+)
+
+// Provider gets a sandbox its clusters, keeps them, and gives them back. The
+// names are those of the tutorials; each provider sees to it that only what is
+// this sandbox's is ever touched.
+type Provider interface {
+	// Units make a cluster be there and keep it so, each after what it needs.
+	// They start it, or create it where it is not there yet, and stop it without
+	// losing anything. The one that bears the cluster's name is ready when the
+	// API server answers; with all of them the cluster takes pods.
+	Units(name string) []supervisor.Unit
+	// Kubeconfig is the file with an administrator of the cluster, in a context
+	// of the cluster's name. It is there as soon as the cluster is ready.
+	Kubeconfig(name string) string
+	// List returns the clusters of this sandbox that exist, running or not.
+	List(ctx context.Context) ([]string, error)
+	// Stop ends a cluster that nobody keeps any more, as the units would.
+	Stop(ctx context.Context, name string) error
+	// Delete removes a cluster with all that it holds, whether it runs or not.
+	// One that is not there is no error.
+	Delete(ctx context.Context, name string) error
+	// Logs collects what the parts within a cluster have logged in a folder.
+	Logs(ctx context.Context, name, dir string) error
+}
+
+// Loader is a Provider whose nodes are given images by hand. Reconcilers run in
+// its clusters.
+type Loader interface {
+	Provider
+	// Load puts an image on all nodes of a cluster, where they do not have it:
+	// write gives the archive that `docker load` takes.
+	Load(ctx context.Context, name, image string, write func(io.Writer) error) error
+}

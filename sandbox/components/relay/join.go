@@ -1,0 +1,154 @@
+package main
+
+import (
+	"bufio"
+	"encoding/binary"
+	"errors"
+	"io"
+	"net"
+	"sync"
+	"time"
+
+	"github.com/hashicorp/yamux"
+)
+
+// A stream can end in one way only, a connection in two: each direction by
+// itself, or cut short. So on a stream each direction is a sequence of records,
+// a length of two bytes and as many bytes of data. A record without data ends
+// its direction; a stream that ends before is a connection cut short.
+//
+// Package sandbox/relay and component relay have this file, each in a module of
+// its own.
+const (
+	recordHead = 2
+	recordMax  = 32 << 10
+)
+
+var errCut = errors.New("the other side has left")
+
+// join carries a connection over a stream until both directions have ended, or
+// either side is cut short, which cuts the other one short.
+func join(c net.Conn, stream *yamux.Stream) {
+	sent, received := make(chan error, 1), make(chan error, 1)
+	ended := make(chan struct{})
+	var both sync.WaitGroup
+	both.Go(func() { sent <- send(stream, c) })
+	both.Go(func() { received <- receive(c, stream, ended) })
+
+	if carry(sent, received, ended) {
+		_ = c.Close()
+	} else {
+		reset(c)
+	}
+	_ = stream.Close()
+	// a closed stream still reads, and nobody is interested any more
+	_ = stream.SetReadDeadline(time.Unix(1, 0))
+	both.Wait()
+}
+
+// carry waits for both directions. It returns false when what this connection
+// has to be told is that it was cut short.
+func carry(sent, received <-chan error, ended <-chan struct{}) bool {
+	whole := false
+	for sending := true; sending || !whole; {
+		select {
+		case err := <-sent:
+			if err != nil {
+				return false
+			}
+			sending = false
+		case <-ended:
+			whole, ended = true, nil
+		case err := <-received:
+			// the end may have come in the same moment
+			select {
+			case <-ended:
+				whole = true
+			default:
+			}
+			var failed *writeError
+			if errors.As(err, &failed) && sending {
+				// the connection takes no more: what it has said until then is
+				// still to be told, such as why it has hung up
+				<-sent
+			}
+			return whole
+		}
+	}
+	return true
+}
+
+// send makes records of what the connection says.
+func send(stream io.Writer, c io.Reader) error {
+	buf := make([]byte, recordHead+recordMax)
+	for {
+		n, err := c.Read(buf[recordHead:])
+		if n > 0 || errors.Is(err, io.EOF) {
+			binary.BigEndian.PutUint16(buf, uint16(n))
+			if _, err := stream.Write(buf[:recordHead+n]); err != nil {
+				return err
+			}
+		}
+		switch {
+		case n > 0 && errors.Is(err, io.EOF):
+			continue // and meet the end again
+		case errors.Is(err, io.EOF):
+			return nil
+		case err != nil:
+			return err
+		}
+	}
+}
+
+// writeError is that of a connection which takes no more.
+type writeError struct{ error }
+
+// receive says to the connection what the records have. It closes ended with
+// the last one, and returns when the stream has ended or the connection takes
+// no more.
+func receive(c net.Conn, stream io.Reader, ended chan<- struct{}) error {
+	r := bufio.NewReaderSize(stream, recordHead+recordMax)
+	for {
+		head, err := r.Peek(recordHead)
+		if err != nil {
+			return errCut
+		}
+		n := int(binary.BigEndian.Uint16(head))
+		if n > recordMax {
+			return errCut
+		}
+		if n == 0 {
+			break
+		}
+		record, err := r.Peek(recordHead + n)
+		if err != nil {
+			return errCut
+		}
+		if _, err := c.Write(record[recordHead:]); err != nil {
+			return &writeError{err}
+		}
+		_, _ = r.Discard(len(record))
+	}
+	closeWrite(c)
+	close(ended)
+	// nothing follows but the end of the stream
+	_, _ = r.Discard(recordHead)
+	_, _ = r.ReadByte()
+	return errCut
+}
+
+// closeWrite tells the other end of a connection that no more comes. One that
+// cannot be told so is told by its close.
+func closeWrite(c net.Conn) {
+	if h, ok := c.(interface{ CloseWrite() error }); ok {
+		_ = h.CloseWrite()
+	}
+}
+
+// reset closes a connection so that its other end learns it was cut short.
+func reset(c net.Conn) {
+	if l, ok := c.(interface{ SetLinger(seconds int) error }); ok {
+		_ = l.SetLinger(0)
+	}
+	_ = c.Close()
+}

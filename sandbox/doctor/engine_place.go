@@ -1,0 +1,128 @@
+package doctor
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"net"
+	"net/url"
+	"path"
+	"strings"
+)
+
+// place is where a program looks for its engine.
+type place struct {
+	by      string // the variable that says so
+	context string // the name of Docker's context
+	host    string // a URL; "" for the usual socket
+}
+
+// placeOf finds out where the program of an engine looks for it. What cannot be
+// read counts as the usual place.
+func (s *System) placeOf(program string) place {
+	switch program {
+	case "docker":
+		return s.placeOfDocker()
+	case "podman":
+		for _, name := range []string{"CONTAINER_HOST", "CONTAINER_CONNECTION"} {
+			if value := s.Env(name); value != "" {
+				p := place{by: name}
+				if name == "CONTAINER_HOST" {
+					p.host = value
+				}
+				return p
+			}
+		}
+	case "nerdctl":
+		if value := s.Env("CONTAINERD_ADDRESS"); value != "" {
+			return place{by: "CONTAINERD_ADDRESS", host: value}
+		}
+	}
+	return place{}
+}
+
+func (s *System) placeOfDocker() place {
+	if host := s.Env("DOCKER_HOST"); host != "" {
+		return place{by: "DOCKER_HOST", host: host}
+	}
+	dir := s.Env("DOCKER_CONFIG")
+	if dir == "" {
+		dir = path.Join(s.Env("HOME"), ".docker")
+	}
+	p := place{by: "DOCKER_CONTEXT", context: s.Env("DOCKER_CONTEXT")}
+	if p.context == "" {
+		var config struct{ CurrentContext string }
+		_ = json.Unmarshal([]byte(s.read(path.Join(dir, "config.json"))), &config)
+		p = place{context: config.CurrentContext}
+	}
+	if p.context == "" || p.context == "default" {
+		return place{}
+	}
+	var meta struct {
+		Endpoints struct{ Docker struct{ Host string } }
+	}
+	// Docker names the folder of a context by its digest
+	_ = json.Unmarshal([]byte(s.read(path.Join(dir, "contexts", "meta", fmt.Sprintf("%x", sha256.Sum256([]byte(p.context))), "meta.json"))), &meta)
+	p.host = meta.Endpoints.Docker.Host
+	return p
+}
+
+// named tells the place where it is not the usual one.
+func (p place) named() string {
+	var words []string
+	if p.context != "" {
+		words = append(words, "context "+p.context)
+	}
+	if p.host != "" {
+		words = append(words, "at "+redacted(p.host))
+	}
+	if len(words) == 0 {
+		return ""
+	}
+	if p.by != "" {
+		words = append(words, "by "+p.by)
+	}
+	return " (" + strings.Join(words, ", ") + ")"
+}
+
+// leave is how to go back to the usual place.
+func (p place) leave() string {
+	how := "`docker context use default`"
+	if p.by != "" {
+		how = "`unset " + p.by + "`"
+	}
+	return how + ", or run kalypso on that machine"
+}
+
+// redacted leaves the password out.
+func redacted(host string) string {
+	u, err := url.Parse(host)
+	if err != nil || u.User == nil {
+		return host
+	}
+	return u.Redacted()
+}
+
+// elsewhere tells whether the engine is on another machine. Its virtual machine
+// on this one is not: its ports are passed on to this one's loopback.
+func (p place) elsewhere(ctx context.Context, sys *System) bool {
+	u, err := url.Parse(p.host)
+	if err != nil || u.Hostname() == "" || u.Scheme == "unix" || u.Scheme == "npipe" {
+		return false
+	}
+	addresses, err := sys.Lookup(ctx, u.Hostname())
+	if err != nil {
+		return true // one that ssh knows by its own settings
+	}
+	for _, a := range addresses {
+		if ip := net.ParseIP(a); ip != nil && ip.IsLoopback() {
+			return false
+		}
+		// only an address of this machine can be listened on
+		if sys.Listen(net.JoinHostPort(a, "0")) == nil {
+			return false
+		}
+	}
+	return true
+}

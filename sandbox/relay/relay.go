@@ -1,0 +1,187 @@
+package relay
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/hashicorp/yamux"
+)
+
+// hello is the first line of the program. Component relay has it, too.
+const hello = "kalypso-relay 1"
+
+const (
+	window = 1 << 20
+	// stall is how long a busy machine may need to pass a message on. Whoever
+	// takes longer is gone.
+	stall    = 30 * time.Second
+	asking   = 15 * time.Second
+	helloMax = 16 << 10
+)
+
+// Dial connects to the server on this machine. It should have a limit of its
+// own, and return a connection whose directions end one by one, as those of
+// TCP and unix sockets do.
+type Dial func(ctx context.Context) (net.Conn, error)
+
+// A Relay is one side of one connection to the program in a container.
+type Relay struct {
+	conn *remembering
+	dial Dial
+
+	listening chan struct{} // closed when addresses are known
+	ended     chan struct{} // closed when err is known
+	addresses []string
+	err       error
+
+	open, total, failed atomic.Int64
+	in, out             atomic.Int64
+}
+
+// Counts tells what a Relay has done.
+type Counts struct {
+	Open   int64 // connections now
+	Total  int64 // connections ever
+	Failed int64 // those of them that could not be dialled
+	In     int64 // bytes from the container
+	Out    int64 // bytes to it
+}
+
+// New returns a Relay that speaks over conn, whose Close must end a Read and a
+// Write that wait.
+func New(conn io.ReadWriteCloser, dial Dial) *Relay {
+	return &Relay{
+		conn: &remembering{ReadWriteCloser: conn}, dial: dial,
+		listening: make(chan struct{}), ended: make(chan struct{}),
+	}
+}
+
+// Serve makes a Relay and serves with it.
+func Serve(ctx context.Context, conn io.ReadWriteCloser, dial Dial) error {
+	return New(conn, dial).Serve(ctx)
+}
+
+// Serve dials for each connection of the container and carries it, until ctx
+// ends, when it returns nil, or until conn does, when it returns why. It closes
+// conn, and has cut every connection short when it returns. It may be called
+// once.
+func (r *Relay) Serve(ctx context.Context) error {
+	r.err = r.serve(ctx)
+	close(r.ended)
+	return r.err
+}
+
+// Listening waits until the program listens, and returns its addresses. When
+// Serve ends first, it returns why.
+func (r *Relay) Listening(ctx context.Context) ([]string, error) {
+	select {
+	case <-r.listening:
+		return r.addresses, nil
+	default:
+	}
+	select {
+	case <-r.listening:
+		return r.addresses, nil
+	case <-r.ended:
+		if r.err == nil {
+			return nil, errors.New("relay: ended before it listened")
+		}
+		return nil, r.err
+	case <-ctx.Done():
+		return nil, fmt.Errorf("relay: the program does not say that it listens: %w", context.Cause(ctx))
+	}
+}
+
+// Counts may be called at any time.
+func (r *Relay) Counts() Counts {
+	return Counts{Open: r.open.Load(), Total: r.total.Load(), Failed: r.failed.Load(), In: r.in.Load(), Out: r.out.Load()}
+}
+
+func (r *Relay) serve(ctx context.Context) error {
+	c := yamux.DefaultConfig()
+	c.MaxStreamWindowSize, c.ConnectionWriteTimeout, c.KeepAliveInterval = window, stall, asking
+	c.LogOutput = io.Discard // what matters is in the error
+	session, err := yamux.Server(r.conn, c)
+	if err != nil {
+		return errors.Join(fmt.Errorf("relay: %w", err), r.conn.Close())
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	stop := context.AfterFunc(ctx, func() { _ = session.Close() })
+	var all sync.WaitGroup
+	defer func() {
+		stop()
+		_ = session.Close()
+		cancel()
+		all.Wait()
+	}()
+	err = r.greeted(session)
+	for err == nil {
+		var stream *yamux.Stream
+		if stream, err = session.AcceptStream(); err == nil {
+			all.Go(func() { r.carry(ctx, stream) })
+		}
+	}
+	if ctx.Err() != nil {
+		return nil
+	}
+	return r.explain(err)
+}
+
+// greeted reads the first stream.
+func (r *Relay) greeted(session *yamux.Session) error {
+	stream, err := session.AcceptStream()
+	if err != nil {
+		return err
+	}
+	text, err := io.ReadAll(io.LimitReader(stream, helloMax))
+	_ = stream.Close()
+	if err != nil {
+		return err
+	}
+	if session.IsClosed() {
+		_, err := session.AcceptStream()
+		return err
+	}
+	lines := strings.Split(strings.TrimSpace(string(text)), "\n")
+	if lines[0] != hello {
+		return fmt.Errorf("the program says %q where %q is expected", lines[0], hello)
+	}
+	r.addresses = lines[1:]
+	close(r.listening)
+	return nil
+}
+
+func (r *Relay) carry(ctx context.Context, stream *yamux.Stream) {
+	r.total.Add(1)
+	r.open.Add(1)
+	defer r.open.Add(-1)
+	c, err := r.dial(ctx)
+	if err != nil {
+		r.failed.Add(1)
+		_ = stream.Close()
+		return
+	}
+	stop := context.AfterFunc(ctx, func() { reset(c) })
+	defer stop()
+	join(counting{c, r}, stream)
+}
+
+// explain says why the connection has ended. What is not the protocol is the
+// complaint of whoever should have started the program.
+func (r *Relay) explain(err error) error {
+	said := strings.TrimSpace(r.conn.beginning())
+	switch {
+	case said != "" && said[0] != 0: // the first byte of yamux
+		return fmt.Errorf("relay: the program in the container has not started: %s", said)
+	case errors.Is(err, io.EOF):
+		return errors.New("relay: the program in the container has ended")
+	}
+	return fmt.Errorf("relay: %w", err)
+}
