@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
@@ -23,7 +24,11 @@ func (m *remover) gather(ctx context.Context) error {
 		if o == nil {
 			continue
 		}
-		for _, a := range appliedBy(o) {
+		labelled, err := m.labelledBy(ctx, o)
+		if err != nil {
+			return fmt.Errorf("what %s has applied: %w", e, err)
+		}
+		for _, a := range slices.Concat(appliedBy(o), labelled) {
 			known, err := m.take(ctx, o, a)
 			if err != nil {
 				return err
@@ -62,6 +67,37 @@ func (m *remover) take(ctx context.Context, by *unstructured.Unstructured, a ent
 	}
 	m.record.Applied = append(m.record.Applied, e)
 	return &e, nil
+}
+
+// labelledBy finds what Flux has applied for a Kustomization by its labels: it
+// writes its account later than the objects, and can be cut off in between. All
+// objects with such labels are asked for once.
+func (m *remover) labelledBy(ctx context.Context, o *unstructured.Unstructured) (applied []entry, err error) {
+	if entryOf(o).Group != kustomization.Group {
+		return nil, nil
+	}
+	if m.labelled == nil {
+		kinds, err := m.listable(false)
+		if err != nil {
+			return nil, err
+		}
+		m.labelled = []unstructured.Unstructured{}
+		for _, k := range kinds {
+			list, err := m.client.Dynamic.Resource(k).List(ctx, metav1.ListOptions{LabelSelector: kustomization.Group + "/name"})
+			switch {
+			case err == nil:
+				m.labelled = append(m.labelled, list.Items...)
+			case !unlisted(err):
+				return nil, err
+			}
+		}
+	}
+	for i := range m.labelled {
+		if belongs(&m.labelled[i], o) {
+			applied = append(applied, entryOf(&m.labelled[i]))
+		}
+	}
+	return applied, nil
 }
 
 // appliedBy reads the account of a Kustomization or an Application.

@@ -211,7 +211,7 @@ func (f *fakeAPI) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	switch r.Method {
 	case http.MethodGet:
-		f.read(w, path)
+		f.read(w, path, r.URL.Query().Get("labelSelector"))
 	case http.MethodPatch:
 		f.patch(w, r, path, body)
 	case http.MethodPut:
@@ -249,8 +249,8 @@ func (f *fakeAPI) discover(w http.ResponseWriter, full, path string) bool {
 	return true
 }
 
-// read answers with an object, or with all of a kind.
-func (f *fakeAPI) read(w http.ResponseWriter, path string) {
+// read answers with an object, or with all of a kind that have a label.
+func (f *fakeAPI) read(w http.ResponseWriter, path, label string) {
 	if o := f.objects[path]; o != nil {
 		reply(w, 200, o)
 		return
@@ -264,6 +264,9 @@ func (f *fakeAPI) read(w http.ResponseWriter, path string) {
 			items := []any{}
 			for _, p := range slices.Sorted(maps.Keys(f.objects)) {
 				u := &unstructured.Unstructured{Object: f.objects[p]}
+				if _, has := u.GetLabels()[label]; label != "" && !has {
+					continue
+				}
 				if u.GetAPIVersion() == gv && u.GetKind() == k.kind && (rest == k.name || strings.HasPrefix(p, path+"/")) {
 					items = append(items, f.objects[p])
 				}

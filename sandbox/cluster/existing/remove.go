@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kalypso-dev/kalypso/sandbox/cluster"
@@ -112,6 +113,9 @@ type remover struct {
 	say    func(string)
 	notes  []string
 	theirs map[Reconciler]string // namespaces of the cluster's own, where it has them
+	// labelled are all objects that Flux has applied for anybody; nil as long as
+	// they have not been asked for.
+	labelled []unstructured.Unstructured
 }
 
 func (m *remover) note(format string, args ...any) {

@@ -44,6 +44,24 @@ func TestTakesOffWhatItHasPutThere(t *testing.T) {
 	}
 }
 
+// TestFluxWasCutOff: what it has applied last is not in its account yet.
+func TestFluxWasCutOff(t *testing.T) {
+	w := newWorld(t)
+	const labels = "labels: {kustomize.toolkit.fluxcd.io/name: %s, kustomize.toolkit.fluxcd.io/namespace: flux-system}}"
+	others := fmt.Sprintf("apiVersion: v1\nkind: Namespace\nmetadata: {name: others, "+labels, "somebody")
+	w.api.put(t, others)
+	before := w.api.paths()
+	w.install(t)
+	w.api.put(t, fmt.Sprintf("apiVersion: v1\nkind: Namespace\nmetadata: {name: late, "+labels, "dev-dev"))
+	w.api.put(t, fmt.Sprintf("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: late, namespace: late, "+labels, "app"))
+	if notes, err := w.take(t.Context()); err != nil || len(notes) > 0 {
+		t.Fatalf("%v, notes %q", err, notes)
+	}
+	if diff := cmp.Diff(before, w.api.paths()); diff != "" {
+		t.Errorf("not as before:\n%s", diff)
+	}
+}
+
 // TestRemovalIsCutOffAnywhere ends each write of a removal in turn.
 func TestRemovalIsCutOffAnywhere(t *testing.T) {
 	t.Parallel()

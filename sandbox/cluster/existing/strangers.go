@@ -60,33 +60,53 @@ var passing = []string{"Endpoints", "EndpointSlice", "Event", "Lease"}
 // stranger names an object in a namespace that somebody has put there, "" for
 // none. Those of the sandbox are gone already.
 func (m *remover) stranger(ctx context.Context, namespace entry) (string, error) {
-	lists, err := m.client.Discovery.ServerPreferredResources()
-	if err != nil && len(lists) == 0 {
-		return "", err // some groups that do not answer keep nobody from deleting a namespace
+	all, err := m.listable(true)
+	if err != nil {
+		return "", err
 	}
-	for _, l := range lists {
-		gv, err := schema.ParseGroupVersion(l.GroupVersion)
-		if err != nil {
-			return "", err
-		}
-		for _, r := range l.APIResources {
-			if !r.Namespaced || strings.Contains(r.Name, "/") || slices.Contains(passing, r.Kind) ||
-				!slices.Contains(r.Verbs, "list") || !slices.Contains(r.Verbs, "delete") {
-				continue
-			}
-			name, err := m.strangerOf(ctx, gv.WithResource(r.Name), namespace.Name)
-			if name != "" || err != nil {
-				return name, err
-			}
+	for _, r := range all {
+		name, err := m.strangerOf(ctx, r, namespace.Name)
+		if name != "" || err != nil {
+			return name, err
 		}
 	}
 	return "", nil
 }
 
+// listable are the kinds of objects that can be listed and deleted: all, or
+// those in namespaces.
+func (m *remover) listable(namespaced bool) ([]schema.GroupVersionResource, error) {
+	lists, err := m.client.Discovery.ServerPreferredResources()
+	if err != nil && len(lists) == 0 {
+		return nil, err // some groups that do not answer are no reason to stop
+	}
+	var all []schema.GroupVersionResource
+	for _, l := range lists {
+		gv, err := schema.ParseGroupVersion(l.GroupVersion)
+		if err != nil {
+			return nil, err
+		}
+		for _, r := range l.APIResources {
+			if namespaced && !r.Namespaced || strings.Contains(r.Name, "/") || slices.Contains(passing, r.Kind) ||
+				!slices.Contains(r.Verbs, "list") || !slices.Contains(r.Verbs, "delete") {
+				continue
+			}
+			all = append(all, gv.WithResource(r.Name))
+		}
+	}
+	return all, nil
+}
+
+// unlisted tells whether an error of a list means that there is nothing for us:
+// people with such rights have put nothing there.
+func unlisted(err error) bool {
+	return apierrors.IsForbidden(err) || apierrors.IsNotFound(err) || apierrors.IsMethodNotSupported(err)
+}
+
 func (m *remover) strangerOf(ctx context.Context, r schema.GroupVersionResource, namespace string) (string, error) {
 	list, err := m.client.Dynamic.Resource(r).Namespace(namespace).List(ctx, metav1.ListOptions{})
-	if apierrors.IsForbidden(err) || apierrors.IsNotFound(err) || apierrors.IsMethodNotSupported(err) {
-		return "", nil // people with such rights have put nothing there
+	if unlisted(err) {
+		return "", nil
 	}
 	if err != nil {
 		return "", err
