@@ -2,27 +2,48 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"net"
+	"os"
 
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
 	"github.com/kalypso-dev/kalypso/sandbox"
 	"github.com/kalypso-dev/kalypso/scheduler/fleet/arc"
 	"github.com/spf13/cobra"
 )
 
+// azApp is what Azure's commands need: where they are called, and in tests what
+// takes the place of the network.
+type azApp struct {
+	*app
+	env       func(string) string
+	transport policy.Transporter
+}
+
 // newAz has those of Azure's commands that the tutorials use, with the same
-// flags and the same output, on the sandbox's emulated Azure.
-func newAz(a *app) *cobra.Command {
+// flags and the same output, on the sandbox's emulated Azure or on Azure.
+func newAz(a *app) *cobra.Command { return (&azApp{app: a, env: os.Getenv}).command() }
+
+func (a *azApp) command() *cobra.Command {
 	az := &cobra.Command{
 		Use:   "az",
-		Short: "Azure's commands of the tutorials, on the sandbox's emulated Azure",
+		Short: "Azure's commands of the tutorials, on the sandbox's emulated Azure or on Azure",
 		Long: `The commands of the Azure CLI that the tutorials use, on the sandbox. After
 
     alias az='kalypso az'
 
 the tutorials' lines run as they are printed. All clusters of the sandbox are in
-the resource group ` + sandbox.ArmResourceGroup + `.`,
+the resource group ` + sandbox.ArmResourceGroup + `.
+
+With --cloud, or with its name in ` + azCloudVariable + `, they are about a fleet on
+Azure itself, and need no Azure CLI:
+
+    kalypso az connectedk8s list --cloud AzurePublic --output table
+
+The login is the one that there is: of azure/login or ` + "`az login`" + `, of a managed or
+workload identity, or of AZURE_TENANT_ID, AZURE_CLIENT_ID and their like. The
+subscription is that of --subscription or AZURE_SUBSCRIPTION_ID, or else the
+default one of the Azure CLI. Reading needs the role Reader there, flux create,
+update and delete need Contributor on the clusters.`,
 		Args: aCommand,
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
@@ -45,10 +66,11 @@ the resource group ` + sandbox.ArmResourceGroup + `.`,
 
 // azCall is one run of an Azure command.
 type azCall struct {
-	*app
+	*azApp
 	global azGlobal
 	client *arc.Client
-	tenant string
+	tenant string // of the sandbox
+	real   bool   // Azure itself, not the sandbox
 }
 
 // azRun is what a command does: it returns what is to be printed, nil for
@@ -58,8 +80,8 @@ type azRun func(ctx context.Context, z *azCall) (any, error)
 // azLeaf makes a command of Azure's: c has the flags, run is called with a
 // client, and what it returns is printed as asked for; as a table with the
 // columns that Azure shows, where they are given.
-func azLeaf(a *app, c *cobra.Command, columns []string, run azRun) *cobra.Command {
-	z := &azCall{app: a}
+func azLeaf(a *azApp, c *cobra.Command, columns []string, run azRun) *cobra.Command {
+	z := &azCall{azApp: a}
 	z.global.addTo(c.Flags())
 	c.Flags().SetNormalizeFunc(azAliases)
 	c.DisableFlagParsing = true // see azArgs
@@ -87,7 +109,7 @@ func azLeaf(a *app, c *cobra.Command, columns []string, run azRun) *cobra.Comman
 		}
 		out, err := run(c.Context(), z)
 		if err != nil {
-			return azError(err)
+			return z.failure(err)
 		}
 		return printer.print(z.out, out)
 	}
@@ -96,35 +118,4 @@ func azLeaf(a *app, c *cobra.Command, columns []string, run azRun) *cobra.Comman
 
 func azUsage(c *cobra.Command, message string) error {
 	return &sandbox.UsageError{Message: message + fmt.Sprintf("\nSee `%s --help`.", c.CommandPath())}
-}
-
-// connect makes the client; it asks nothing yet.
-func (z *azCall) connect() error {
-	home, err := z.home()
-	if err != nil {
-		return err
-	}
-	url, token, subscription, tenant, err := sandbox.ArmEndpoint(home)
-	if err != nil {
-		return err
-	}
-	if z.global.subscription != "" {
-		subscription = z.global.subscription
-	}
-	z.tenant = tenant
-	z.client, err = arc.New(arc.Token(token), subscription, arc.At(url))
-	return err
-}
-
-// azError says what went wrong in Azure's words, and in ours when nobody
-// answers.
-func azError(err error) error {
-	var call *net.OpError
-	if errors.As(err, &call) && call.Op == "dial" {
-		return fmt.Errorf("the sandbox's emulated Azure does not answer (%w): bring the sandbox up with `kalypso up`", call.Err)
-	}
-	if message := arc.Message(err); message != err.Error() {
-		return errors.New(message)
-	}
-	return err
 }

@@ -16,12 +16,14 @@ type azGlobal struct {
 	output       string
 	query        string
 	subscription string
+	cloud        string
 }
 
 func (g *azGlobal) addTo(f *pflag.FlagSet) {
 	f.StringVarP(&g.output, "output", "o", "json", "json, jsonc, table, tsv, yaml or none")
 	f.StringVar(&g.query, "query", "", "JMESPath query on what is printed")
 	f.StringVar(&g.subscription, "subscription", "", "ID of the subscription")
+	f.StringVar(&g.cloud, "cloud", "", "Azure itself instead of the sandbox: AzurePublic, AzureGovernment, AzureChina, or the https:// URL of a Resource Manager")
 	for _, name := range []string{"verbose", "debug", "only-show-errors"} {
 		f.Bool(name, false, "taken, and without effect here")
 	}

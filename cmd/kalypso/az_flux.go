@@ -42,7 +42,7 @@ func (t *azTarget) of() (arc.Cluster, error) {
 	return arc.Cluster{ResourceGroup: t.resourceGroup, Type: kind, Name: t.cluster}, nil
 }
 
-func azFluxShow(a *app) *cobra.Command {
+func azFluxShow(a *azApp) *cobra.Command {
 	c := &cobra.Command{Use: "show", Short: "Show a configuration"}
 	var t azTarget
 	t.addTo(c, true)
@@ -59,7 +59,7 @@ func azFluxShow(a *app) *cobra.Command {
 	})
 }
 
-func azFluxList(a *app) *cobra.Command {
+func azFluxList(a *azApp) *cobra.Command {
 	c := &cobra.Command{Use: "list", Short: "List the configurations of a cluster"}
 	var t azTarget
 	t.addTo(c, false)
@@ -76,7 +76,7 @@ func azFluxList(a *app) *cobra.Command {
 	})
 }
 
-func azFluxDelete(a *app) *cobra.Command {
+func azFluxDelete(a *azApp) *cobra.Command {
 	c := &cobra.Command{Use: "delete", Short: "Delete a configuration, with what it applied where it prunes"}
 	var t azTarget
 	var yes, force, noWait bool

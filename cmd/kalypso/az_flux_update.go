@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-func azFluxUpdate(a *app) *cobra.Command {
+func azFluxUpdate(a *azApp) *cobra.Command {
 	c := &cobra.Command{Use: "update", Short: "Change a configuration; what is not given stays"}
 	var t azTarget
 	var s azSource

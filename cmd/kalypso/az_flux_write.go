@@ -41,7 +41,7 @@ func (s *azSource) addTo(c *cobra.Command) {
 func (s *azSource) check() error {
 	switch {
 	case s.kind != "git":
-		return &sandbox.UsageError{Message: "--kind " + s.kind + " is not supported by the sandbox, only git"}
+		return &sandbox.UsageError{Message: "--kind " + s.kind + " is not supported here, only git"}
 	case (s.httpsUser == "") != (s.httpsKey == ""):
 		return &sandbox.UsageError{Message: "--https-user and --https-key cannot be used separately"}
 	}
@@ -56,7 +56,7 @@ func (s *azSource) protected() map[string]string {
 	return map[string]string{"httpsKey": base64.StdEncoding.EncodeToString([]byte(s.httpsKey))}
 }
 
-func azFluxCreate(a *app) *cobra.Command {
+func azFluxCreate(a *azApp) *cobra.Command {
 	c := &cobra.Command{Use: "create", Short: "Make a cluster follow a repository"}
 	var t azTarget
 	var s azSource
@@ -142,7 +142,7 @@ func (s *azSource) repository(z *azCall) (*arc.GitRepository, error) {
 // organisation is there under the same name, and GitHub is not within reach.
 func (z *azCall) reachable(url string) (string, error) {
 	rest, ok := strings.CutPrefix(url, "https://github.com/"+sandbox.Organisation+"/")
-	if !ok {
+	if !ok || z.real {
 		return url, nil
 	}
 	home, err := z.home()

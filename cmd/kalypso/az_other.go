@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/spf13/cobra"
@@ -9,7 +10,7 @@ import (
 // azClusterColumns are those that Azure shows of connected clusters.
 var azClusterColumns = []string{"name", "location", "resourceGroup"}
 
-func azConnectedList(a *app) *cobra.Command {
+func azConnectedList(a *azApp) *cobra.Command {
 	c := &cobra.Command{Use: "list", Short: "List the clusters"}
 	var group string
 	c.Flags().StringVarP(&group, "resource-group", "g", "", "resource group; all when it is not given")
@@ -22,7 +23,7 @@ func azConnectedList(a *app) *cobra.Command {
 	})
 }
 
-func azConnectedShow(a *app) *cobra.Command {
+func azConnectedShow(a *azApp) *cobra.Command {
 	c := &cobra.Command{Use: "show", Short: "Show a cluster"}
 	var group, name string
 	c.Flags().StringVarP(&group, "resource-group", "g", "", "resource group of the cluster")
@@ -37,7 +38,7 @@ func azConnectedShow(a *app) *cobra.Command {
 	})
 }
 
-func azGraphQuery(a *app) *cobra.Command {
+func azGraphQuery(a *azApp) *cobra.Command {
 	c := &cobra.Command{Use: "query", Short: "Ask the Resource Graph for configurations (kubernetesconfigurationresources) or clusters (resources)"}
 	var query, token string
 	var first int
@@ -57,28 +58,46 @@ func azGraphQuery(a *app) *cobra.Command {
 }
 
 // azExtensionAdd does nothing: what extensions bring is here.
-func azExtensionAdd(a *app) *cobra.Command {
+func azExtensionAdd(a *azApp) *cobra.Command {
 	c := &cobra.Command{Use: "add", Short: "Nothing to do here: there are no extensions"}
 	c.Flags().StringP("name", "n", "", "name of the extension")
 	return azLeaf(a, c, nil, func(context.Context, *azCall) (any, error) { return nil, nil })
 }
 
-func azLogin(a *app) *cobra.Command {
-	c := &cobra.Command{Use: "login", Short: "Nothing to do here: the sandbox's own token is used"}
-	return azLeaf(a, c, nil, func(_ context.Context, z *azCall) (any, error) {
-		z.talk("The sandbox needs no login.")
-		return []any{z.account()}, nil
+func azLogin(a *azApp) *cobra.Command {
+	c := &cobra.Command{Use: "login", Short: "Show whether the login is good; the sandbox needs none, and Azure's comes from elsewhere"}
+	return azLeaf(a, c, nil, func(ctx context.Context, z *azCall) (any, error) {
+		account, err := z.account(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if z.real {
+			z.talk("The login that there is, is good: %s.", z.client.Account())
+		} else {
+			z.talk("The sandbox needs no login.")
+		}
+		return []any{account}, nil
 	})
 }
 
-func azAccountShow(a *app) *cobra.Command {
-	c := &cobra.Command{Use: "show", Short: "Show the sandbox's subscription"}
-	return azLeaf(a, c, nil, func(_ context.Context, z *azCall) (any, error) { return z.account(), nil })
+func azAccountShow(a *azApp) *cobra.Command {
+	c := &cobra.Command{Use: "show", Short: "Show the subscription"}
+	return azLeaf(a, c, nil, func(ctx context.Context, z *azCall) (any, error) { return z.account(ctx) })
 }
 
-func (z *azCall) account() map[string]any {
-	return map[string]any{
-		"environmentName": "kalypso", "homeTenantId": z.tenant, "id": z.client.Subscription(), "isDefault": true,
-		"name": "kalypso sandbox", "state": "Enabled", "tenantId": z.tenant,
+func (z *azCall) account(ctx context.Context) (map[string]any, error) {
+	if !z.real {
+		return map[string]any{
+			"environmentName": "kalypso", "homeTenantId": z.tenant, "id": z.client.Subscription(), "isDefault": true,
+			"name": "kalypso sandbox", "state": "Enabled", "tenantId": z.tenant,
+		}, nil
 	}
+	s, err := z.client.ShowSubscription(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return map[string]any{
+		"environmentName": cmp.Or(z.client.Cloud().CLI, z.client.Cloud().Name), "homeTenantId": s.Tenant, "id": s.ID, "isDefault": true,
+		"name": s.Name, "state": s.State, "tenantId": s.Tenant,
+	}, nil
 }

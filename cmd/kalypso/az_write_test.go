@@ -56,12 +56,11 @@ func TestAzCreateAsTheTutorialDoes(t *testing.T) {
   "scope": "cluster", "namespace": "flux-system", "sourceKind": "GitRepository", "suspend": false,
   "configurationProtectedSettings": {"httpsKey": "dDBrZW4="},
   "gitRepository": {
-    "url": "http://localhost:1/kalypso/kalypso-platform-gitops", "httpsUser": "flux", "syncIntervalInSeconds": 10, "timeoutInSeconds": null,
-    "repositoryRef": {"branch": "qa", "tag": null, "semver": null, "commit": null},
-    "httpsCACert": null, "localAuthRef": null, "sshKnownHosts": null},
+    "url": "http://localhost:1/kalypso/kalypso-platform-gitops", "httpsUser": "flux", "syncIntervalInSeconds": 10,
+    "repositoryRef": {"branch": "qa"}},
   "kustomizations": {"platform-qa": {
-    "name": "platform-qa", "path": "west-us", "prune": true, "force": false, "dependsOn": [], "wait": null, "postBuild": null,
-    "syncIntervalInSeconds": 10, "retryIntervalInSeconds": null, "timeoutInSeconds": null}}}`), &want); err != nil {
+    "name": "platform-qa", "path": "west-us", "prune": true, "force": false, "dependsOn": [],
+    "syncIntervalInSeconds": 10}}}`), &want); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

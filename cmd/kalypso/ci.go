@@ -54,10 +54,14 @@ and what is not the runner's business from these, where it is needed:
     KALYPSO_REGISTRY         the host of the image registry: ghcr.io on GitHub, or
                              else the forge
     KALYPSO_CI_PROGRAMS      a folder with programs for images, see build-image
-    KALYPSO_ARM_ENDPOINT     what speaks like Azure Resource Manager; Azure when
-                             it is not set
-    KALYPSO_ARM_TOKEN        a bearer token for it
-    KALYPSO_ARM_SUBSCRIPTION the subscription, or else AZURE_SUBSCRIPTION_ID
+    AZURE_SUBSCRIPTION_ID    the subscription of the clusters that Azure manages, or
+                             several with commas between; KALYPSO_ARM_SUBSCRIPTION
+                             goes first
+    AZURE_CLOUD_NAME         AzurePublic, AzureGovernment or AzureChina
+    AZURE_TENANT_ID, ...     the login; azure/login makes one, see
+                             ` + "`kalypso ci wait-for-deployment --help`" + `
+    KALYPSO_ARM_ENDPOINT     what speaks like Azure Resource Manager, in its place,
+    KALYPSO_ARM_TOKEN        and a bearer token for it, which Azure never gets
     KALYPSO_CI_KUBECONFIG    a kubeconfig with a context for each cluster that is
                              to be asked itself, beside Azure or instead of it
 

@@ -119,9 +119,10 @@ func TestSecretsAreNotFlags(t *testing.T) {
 // TestMissingVariables uses the real door: without a runner's variables it is
 // said which ones are needed.
 func TestMissingVariables(t *testing.T) {
-	for _, name := range []string{"GITHUB_SERVER_URL", "GITHUB_TOKEN", "KALYPSO_CI_TOKEN", "GITHUB_OUTPUT", "GITHUB_RUN_ID", "KALYPSO_ARM_SUBSCRIPTION", "AZURE_SUBSCRIPTION_ID", "KALYPSO_ARM_TOKEN"} {
+	for _, name := range []string{"GITHUB_SERVER_URL", "GITHUB_TOKEN", "KALYPSO_CI_TOKEN", "GITHUB_OUTPUT", "GITHUB_RUN_ID", "KALYPSO_ARM_SUBSCRIPTION", "AZURE_SUBSCRIPTION_ID", "KALYPSO_ARM_TOKEN", "KALYPSO_ARM_ENDPOINT", "AZURE_CLOUD_NAME"} {
 		t.Setenv(name, "")
 	}
+	t.Setenv("AZURE_CONFIG_DIR", t.TempDir()) // no login of the Azure CLI
 	t.Setenv("GITHUB_REPOSITORY", "kalypso/x")
 	commit := strings.Repeat("ab", 20)
 	set := func(name, value string) func() { return func() { t.Setenv(name, value) } }
@@ -132,7 +133,7 @@ func TestMissingVariables(t *testing.T) {
 		{func() {}, "GITHUB_SERVER_URL"},
 		{set("GITHUB_SERVER_URL", "http://127.0.0.1:1"), "GITHUB_TOKEN"},
 		{set("GITHUB_TOKEN", "t"), "KALYPSO_ARM_SUBSCRIPTION"},
-		{set("AZURE_SUBSCRIPTION_ID", "s"), "KALYPSO_ARM_TOKEN"},
+		{set("KALYPSO_ARM_ENDPOINT", "http://127.0.0.1:1"), "KALYPSO_ARM_TOKEN"},
 	} {
 		test.first()
 		var out, talk strings.Builder

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -73,7 +74,7 @@ Without a PHASE the status is what --context, --state and --description say.`,
 
 func (a *ciApp) waitForDeployment() *cobra.Command {
 	var d ci.Deployment
-	var repo string
+	var repo, cloud, subscriptions string
 	c := &cobra.Command{
 		Use:   "wait-for-deployment",
 		Short: "Wait until all clusters have a commit of a GitOps branch and are well with it",
@@ -84,10 +85,20 @@ its health alone: a cluster that is still on the commit before is healthy, too.
 Fails when a cluster has the commit and has not been compliant with it for the
 time of --grace. Exits with 7 when the time is over, and says what was missing.
 
+Azure is asked with the login that there is: of azure/login or ` + "`az login`" + `, of
+a managed or workload identity, or of AZURE_TENANT_ID, AZURE_CLIENT_ID and
+AZURE_CLIENT_SECRET, AZURE_CLIENT_CERTIFICATE_PATH or AZURE_FEDERATED_TOKEN_FILE.
+AZURE_TOKEN_CREDENTIALS chooses one. It needs the role Reader on each
+subscription. A login that is refused ends the wait with 4, and what passes by
+itself does not: it is waited for.
+
 Output: clusters, the number of configurations that have it.`,
-		Example: `  kalypso ci wait-for-deployment --repo kalypso-gitops --branch dev --commit 4f1d...`,
+		Example: `  kalypso ci wait-for-deployment --repo kalypso-gitops --branch dev --commit 4f1d...
+  kalypso ci wait-for-deployment --cloud AzureGovernment --subscription 6f1e...,c2a9... --branch dev --commit 4f1d...`,
 	}
 	f := c.Flags()
+	f.StringVar(&cloud, "cloud", "", "AzurePublic, AzureGovernment, AzureChina, or the https:// URL of a Resource Manager; AZURE_CLOUD_NAME when not given")
+	f.StringVar(&subscriptions, "subscription", "", "IDs of the subscriptions that the clusters are in, with commas between; AZURE_SUBSCRIPTION_ID when not given, or else the default one of the Azure CLI")
 	f.StringVar(&repo, "repo", "", "the GitOps repository; the workflow's own when not given")
 	f.StringVar(&d.Branch, "branch", "", "the branch that the clusters follow")
 	f.StringVar(&d.Commit, "commit", "", "the full commit ID")
@@ -105,6 +116,11 @@ Output: clusters, the number of configurations that have it.`,
 		if err != nil {
 			return err
 		}
+		if s.Arc.Endpoint != "" && cloud != "" {
+			return &sandbox.UsageError{Message: "--cloud contradicts KALYPSO_ARM_ENDPOINT, which is set"}
+		}
+		s.Arc.Cloud, s.Arc.Subscription = cmp.Or(cloud, s.Arc.Cloud), cmp.Or(subscriptions, s.Arc.Subscription)
+		s.Arc.Waiting = a.azureWaits
 		observer, err := a.observe(s.Environment)
 		if err != nil {
 			return err

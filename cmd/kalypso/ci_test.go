@@ -24,6 +24,8 @@ type runner struct {
 	forge *citest.Forge
 	env   map[string]string
 	fleet func() ([]fleet.Configuration, error)
+	// observer, where it is set, takes the place of fleet
+	observer func(ci.Environment) (fleet.Observer, error)
 }
 
 func newRunner(t *testing.T, repository string) *runner {
@@ -56,6 +58,9 @@ func (r *runner) step(args ...string) done {
 		app: a, env: func(name string) string { return env[name] }, now: func() time.Time { return time.Unix(1700000000, 0) },
 		forge:   func(ci.Environment) (ci.Forge, error) { return r.forge, nil },
 		observe: func(ci.Environment) (fleet.Observer, error) { return r, nil },
+	}
+	if r.observer != nil {
+		step.observe = r.observer
 	}
 	root := r.root(step.command())
 	root.SetArgs(append([]string{"ci"}, args...))

@@ -107,6 +107,8 @@ func (s *server) answer(r *http.Request) (*answer, error) {
 		return nil, err
 	}
 	switch {
+	case p.provider == "":
+		return s.showSubscription(r)
 	case p.configurations && p.operation != "":
 		return s.operation(r, p)
 	case p.configurations && p.configuration != "":

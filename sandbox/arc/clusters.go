@@ -18,6 +18,14 @@ import (
 
 var nodes = schema.GroupVersionResource{Version: "v1", Resource: "nodes"}
 
+// showSubscription answers whoever asks whether the login is good for it.
+func (s *server) showSubscription(r *http.Request) (*answer, error) {
+	if r.Method != http.MethodGet {
+		return nil, wrongMethod(r)
+	}
+	return ok(arc.Subscription{ID: s.Subscription, Name: s.ResourceGroup, State: "Enabled", Tenant: s.Tenant}), nil
+}
+
 func (s *server) showCluster(r *http.Request, p path) (*answer, error) {
 	if r.Method != http.MethodGet {
 		return nil, wrongMethod(r)

@@ -59,6 +59,19 @@ func TestErrorsAreARMsOwn(t *testing.T) {
 	}
 }
 
+func TestSubscription(t *testing.T) {
+	w := newWorld(t)
+	response, body := w.request(t, "GET", "/subscriptions/"+strings.ToUpper(subscription)+version, "")
+	if response.StatusCode != 200 || body["subscriptionId"] != subscription || body["state"] != "Enabled" {
+		t.Errorf("%s %v", response.Status, body)
+	}
+	for path, code := range map[string]string{"/subscriptions/other": "SubscriptionNotFound", "/subscriptions": "InvalidResourceType"} {
+		if response, body := w.request(t, "GET", path+version, ""); response.StatusCode != 404 || body["error"].(map[string]any)["code"] != code {
+			t.Errorf("%s: %s %v", path, response.Status, body)
+		}
+	}
+}
+
 func TestScopeAndNamespaceStay(t *testing.T) {
 	w := newWorld(t)
 	if _, err := w.arm.Put(t.Context(), drone, "platform-qa", wanted()); err != nil {

@@ -64,6 +64,9 @@ func parsePath(escaped string) (path, error) {
 		return path{}, unknown
 	}
 	p.subscription = next()
+	if p.subscription != "" && len(s) == 0 {
+		return p, nil // the subscription itself
+	}
 	if take("resourceGroups") {
 		p.cluster.ResourceGroup = next()
 	}

@@ -15,8 +15,9 @@ import (
 	"github.com/kalypso-dev/kalypso/scheduler/fleet/flux"
 )
 
-// Observer is all who know the clusters, see [Arc] and [Clusters]. It asks
-// nothing yet.
+// Observer is all who know the clusters, see [Arc] and [Clusters]. Where there is
+// a kubeconfig, Azure is asked only when a subscription is named. It asks nothing
+// yet.
 func (e Environment) Observer() (fleet.Observer, error) {
 	var all fleet.Observers
 	if e.Kubeconfig != "" {
@@ -29,8 +30,11 @@ func (e Environment) Observer() (fleet.Observer, error) {
 	if e.Kubeconfig != "" && e.Arc.Subscription == "" {
 		return all, nil
 	}
-	azure, err := e.Arc.Observer()
-	return distinct{append(fleet.Observers{azure}, all...)}, err
+	inAzure, err := azure(e.Arc)
+	if err != nil {
+		return nil, err
+	}
+	return distinct{append(fleet.Observers{inAzure}, all...)}, nil
 }
 
 // distinct leaves out what an earlier observer has told: a configuration that

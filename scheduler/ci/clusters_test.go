@@ -143,8 +143,10 @@ func TestObserverSaysWhatIsMissing(t *testing.T) {
 	empty := t.TempDir()
 	write(t, empty, map[string]string{"config": "apiVersion: v1\nkind: Config\n"})
 	for want, e := range map[string]ci.Environment{
-		"KALYPSO_ARM_SUBSCRIPTION": {},
-		"KALYPSO_ARM_TOKEN":        {Arc: ci.Arc{Subscription: "s"}},
+		"KALYPSO_ARM_SUBSCRIPTION": {Arc: ci.Arc{ConfigDir: empty}},
+		"KALYPSO_ARM_TOKEN":        {Arc: ci.Arc{Subscription: "s", Endpoint: "http://127.0.0.1:1"}},
+		"KALYPSO_ARM_ENDPOINT":     {Arc: ci.Arc{Subscription: "s", Token: "t"}},
+		"there is no cloud":        {Arc: ci.Arc{Subscription: "s", Cloud: "AzureMoon"}},
 		"has no context":           {Kubeconfig: filepath.Join(empty, "config")},
 		"KALYPSO_CI_KUBECONFIG":    {Kubeconfig: filepath.Join(empty, "nope")},
 	} {

@@ -6,6 +6,8 @@ import (
 	"net/url"
 	"os"
 	"strings"
+
+	"github.com/kalypso-dev/kalypso/scheduler/fleet/arc"
 )
 
 // Environment is what a runner tells a step. Both forges' runners set the same
@@ -40,13 +42,6 @@ type Environment struct {
 	// be asked itself.
 	Kubeconfig string
 	Arc        Arc
-}
-
-// Arc says where to ask about clusters. Without an endpoint it is Azure.
-type Arc struct {
-	Endpoint     string // KALYPSO_ARM_ENDPOINT
-	Token        string // KALYPSO_ARM_TOKEN
-	Subscription string // KALYPSO_ARM_SUBSCRIPTION, or else AZURE_SUBSCRIPTION_ID
 }
 
 // The kinds of forges.
@@ -85,11 +80,7 @@ func ReadEnvironment(get func(string) string) Environment {
 
 		ProgramsFolder: first("KALYPSO_CI_PROGRAMS"),
 		Kubeconfig:     first("KALYPSO_CI_KUBECONFIG"),
-		Arc: Arc{
-			Endpoint:     first("KALYPSO_ARM_ENDPOINT"),
-			Token:        first("KALYPSO_ARM_TOKEN"),
-			Subscription: first("KALYPSO_ARM_SUBSCRIPTION", "AZURE_SUBSCRIPTION_ID"),
-		},
+		Arc:            arc.ReadSettings(get),
 	}
 	if e.Forge == "" {
 		e.Forge = forgeKind(e, get("GITEA_ACTIONS"))

@@ -1,33 +1,40 @@
 // Package arc is a client of Azure Resource Manager for what kalypso asks of a
 // fleet of clusters: Azure Arc's connected clusters, their GitOps
-// configurations, and the Resource Graph that finds configurations across a
-// subscription. One client serves Azure and the sandbox's emulation of it.
+// configurations, and the Resource Graph that finds configurations across
+// subscriptions. One client serves Azure and the sandbox's emulation of it.
 //
-// It stands on azcore's pipeline, which retries, waits as long as a throttled
-// answer says, and gets its tokens from the credential it is given:
+// [Settings] finds out which, from flags and variables:
+//
+//	client, err := arc.ReadSettings(os.Getenv).Connect()
+//
+// and New makes a client of what a program knows itself:
 //
 //	client, err := arc.New(credential, "SUBSCRIPTION", nil)           // Azure
 //	client, err := arc.New(arc.Token(t), "SUBSCRIPTION", arc.At(url)) // the emulation
 //
-// A credential of azidentity fits, and ClientOptions.Cloud chooses a sovereign
-// cloud. Errors of the service are *azcore.ResponseError, with ARM's code and
-// status; [IsNotFound] and [IsDenied] sort out the two that callers branch on.
+// The two do not mix: a [Token] is not sent to Azure, and a credential of
+// Azure's not over plain http.
+//
+// Every call of the client may be repeated without harm, and it repeats them
+// itself where an answer is missing or Azure is busy; see patience. An error
+// says what to do about it. Those of the service are an [*Error]; [IsNotFound]
+// and [IsDenied] sort out the two that callers branch on. No error is ever an
+// empty answer: not knowing a fleet is not a fleet without clusters.
 package arc
 
 import (
+	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/arm"
-	"github.com/Azure/azure-sdk-for-go/sdk/azcore/cloud"
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/runtime"
 )
@@ -40,100 +47,109 @@ const (
 	configurationVersion = "2025-04-01"
 	connectedVersion     = "2024-01-01"
 	graphVersion         = "2024-04-01"
-
-	pollEvery = 5 * time.Second
-	// loopbackRetry is short: what does not answer on this machine is down
-	loopbackRetry = 50 * time.Millisecond
+	subscriptionVersion  = "2022-12-01"
 )
+
+// Options say where a client works, and how. The zero value is Azure's public
+// cloud.
+type Options struct {
+	Cloud Cloud
+	// Also are further subscriptions that the fleet is in. They are observed;
+	// everything else is about the client's own.
+	Also []string
+	// Waiting hears of every wait that a person would notice; it must not block.
+	Waiting func(Wait)
+	// Transport takes the place of the network, in tests.
+	Transport policy.Transporter
+	// OperationLimit is how long a write may take until it is on its cluster,
+	// half an hour when it is zero.
+	OperationLimit time.Duration
+	// Pace is how often a write is looked at when Azure does not say, every five
+	// seconds when it is zero.
+	Pace time.Duration
+}
 
 // Client works on one subscription. It may be used by several at once.
 type Client struct {
-	arm          *arm.Client
-	subscription string
+	arm            *arm.Client
+	cloud          Cloud
+	account        *account
+	subscription   string
+	fleet          []string // all subscriptions that are observed
+	seen           *visibility
+	patience       *patience
+	tell           func(Wait)
+	operationLimit time.Duration
+	pace           time.Duration
 }
 
 // New makes a client; nil options mean Azure's public cloud.
-func New(credential azcore.TokenCredential, subscription string, o *arm.ClientOptions) (*Client, error) {
+func New(credential azcore.TokenCredential, subscription string, o *Options) (*Client, error) {
 	if subscription == "" {
 		return nil, errors.New("no Azure subscription")
 	}
-	c, err := arm.NewClient(module, moduleVersion, credential, o)
+	if o == nil {
+		o = &Options{}
+	}
+	where, err := o.Cloud.known()
 	if err != nil {
+		return nil, err
+	}
+	if err := where.mayHave(credential); err != nil {
+		return nil, err
+	}
+	c := &Client{
+		cloud: where, account: &account{next: credential, cloud: where}, subscription: subscription, fleet: distinct(subscription, o.Also),
+		seen: &visibility{}, tell: o.Waiting, operationLimit: cmp.Or(o.OperationLimit, operationLimit), pace: cmp.Or(o.Pace, pollEvery),
+	}
+	if c.tell == nil {
+		c.tell = func(Wait) {}
+	}
+	if c.arm, err = arm.NewClient(module, moduleVersion, c.account, c.options(o.Transport)); err != nil {
 		return nil, fmt.Errorf("client of Azure Resource Manager: %w", err)
 	}
-	return &Client{arm: c, subscription: subscription}, nil
+	return c, nil
 }
 
-// At are the options for an ARM endpoint that is not one of Azure's clouds. The
-// token goes over plain http to this machine only.
-func At(endpoint string) *arm.ClientOptions {
-	endpoint = strings.TrimSuffix(endpoint, "/")
+// options are what azcore is told: it sends, and patience decides when and how
+// often. It registers nothing on anybody's subscription.
+func (c *Client) options(transport policy.Transporter) *arm.ClientOptions {
 	o := &arm.ClientOptions{DisableRPRegistration: true}
-	o.Cloud = cloud.Configuration{Services: map[cloud.ServiceName]cloud.ServiceConfiguration{
-		cloud.ResourceManager: {Endpoint: endpoint, Audience: endpoint},
-	}}
-	if u, err := url.Parse(endpoint); err == nil && isLoopback(u.Hostname()) {
+	o.Cloud = c.cloud.configuration
+	o.Retry.MaxRetries = -1
+	o.Transport = transport
+	c.patience = newPatience(c.cloud, c.tell)
+	if c.cloud.loopback() {
 		o.InsecureAllowCredentialWithHTTP = true
-		// whatever proxy the environment names, it is not between us
-		o.Transport = &http.Client{Transport: &http.Transport{}}
-		o.Retry = policy.RetryOptions{MaxRetries: 2, RetryDelay: loopbackRetry, MaxRetryDelay: time.Second}
+		c.patience.first = loopbackPause
+		if transport == nil {
+			// whatever proxy the environment names, it is not between us
+			o.Transport = &http.Client{Transport: &http.Transport{}}
+		}
 	}
+	o.PerCallPolicies = []policy.Policy{c.patience}
 	return o
 }
 
-func isLoopback(host string) bool {
-	ip := net.ParseIP(host)
-	return host == "localhost" || ip != nil && ip.IsLoopback()
-}
-
-// Token is a credential that is a bearer token itself.
-type Token string
-
-// GetToken returns the token, whatever it is for.
-func (t Token) GetToken(context.Context, policy.TokenRequestOptions) (azcore.AccessToken, error) {
-	return azcore.AccessToken{Token: string(t), ExpiresOn: time.Now().Add(time.Hour)}, nil
+// distinct are subscriptions, each once: IDs have no case.
+func distinct(first string, others []string) []string {
+	all := []string{first}
+	for _, s := range others {
+		if !slices.ContainsFunc(all, func(known string) bool { return strings.EqualFold(known, s) }) {
+			all = append(all, s)
+		}
+	}
+	return all
 }
 
 // Subscription is the one that the client works on.
 func (c *Client) Subscription() string { return c.subscription }
 
-// IsNotFound tells whether ARM knows no such resource.
-func IsNotFound(err error) bool { return hasStatus(err, http.StatusNotFound) }
+// Cloud is where the client works.
+func (c *Client) Cloud() Cloud { return c.cloud }
 
-// IsDenied tells whether ARM refused the credential.
-func IsDenied(err error) bool {
-	return hasStatus(err, http.StatusUnauthorized, http.StatusForbidden)
-}
-
-func hasStatus(err error, codes ...int) bool {
-	var e *azcore.ResponseError
-	if !errors.As(err, &e) {
-		return false
-	}
-	for _, code := range codes {
-		if e.StatusCode == code {
-			return true
-		}
-	}
-	return false
-}
-
-// Message is an error in one line: ARM's own code and message where there are
-// any, since the text of a *azcore.ResponseError is a page.
-func Message(err error) string {
-	var e *azcore.ResponseError
-	if !errors.As(err, &e) {
-		return err.Error()
-	}
-	body, readErr := runtime.Payload(e.RawResponse)
-	var envelope struct {
-		Error struct{ Code, Message string } `json:"error"`
-	}
-	if readErr != nil || json.Unmarshal(body, &envelope) != nil || envelope.Error.Message == "" {
-		return fmt.Sprintf("%s: Azure Resource Manager answers %d", e.ErrorCode, e.StatusCode)
-	}
-	return fmt.Sprintf("(%s) %s", envelope.Error.Code, envelope.Error.Message)
-}
+// Account is who is logged in, "" as long as nothing was asked.
+func (c *Client) Account() string { return c.account.String() }
 
 // request makes a request to a path of the endpoint, with a body unless that is
 // nil.
@@ -142,9 +158,7 @@ func (c *Client) request(ctx context.Context, method, path, version string, body
 	if err != nil {
 		return nil, err
 	}
-	q := r.Raw().URL.Query()
-	q.Set("api-version", version)
-	r.Raw().URL.RawQuery = q.Encode()
+	r.Raw().URL.RawQuery = url.Values{"api-version": {version}}.Encode()
 	r.Raw().Header.Set("Accept", "application/json")
 	if body != nil {
 		err = runtime.MarshalAsJSON(r, body)
@@ -152,17 +166,32 @@ func (c *Client) request(ctx context.Context, method, path, version string, body
 	return r, err
 }
 
-// call sends a request and reads the answer into out unless that is nil.
-func (c *Client) call(r *policy.Request, out any, expected ...int) error {
+// send sends a request and returns the answer if it is one of the expected.
+func (c *Client) send(r *policy.Request, expected ...int) (*http.Response, error) {
 	response, err := c.arm.Pipeline().Do(r)
+	if err == nil && !runtime.HasStatusCode(response, expected...) {
+		err = runtime.NewResponseError(response)
+	}
+	return response, c.failure(err)
+}
+
+// call sends a request and reads the answer into out.
+func (c *Client) call(r *policy.Request, out any) error {
+	response, err := c.send(r, http.StatusOK)
 	if err != nil {
 		return err
 	}
-	if !runtime.HasStatusCode(response, expected...) {
-		return runtime.NewResponseError(response)
+	if err := runtime.UnmarshalAsJSON(response, out); err != nil {
+		return &NotJSONError{Host: r.Raw().URL.Host, Type: response.Header.Get("Content-Type"), Err: err}
 	}
-	if out == nil {
-		return nil
+	return nil
+}
+
+// get reads what is at a path.
+func (c *Client) get(ctx context.Context, path, version string, out any) error {
+	r, err := c.request(ctx, http.MethodGet, path, version, nil)
+	if err != nil {
+		return err
 	}
-	return runtime.UnmarshalAsJSON(response, out)
+	return c.call(r, out)
 }

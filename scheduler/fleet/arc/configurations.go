@@ -2,20 +2,19 @@ package arc
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/runtime"
 )
 
 // Get returns a configuration of a cluster.
 func (c *Client) Get(ctx context.Context, cluster Cluster, name string) (*Configuration, error) {
-	r, err := c.request(ctx, http.MethodGet, cluster.ConfigurationID(c.subscription, name), configurationVersion, nil)
-	if err != nil {
-		return nil, err
-	}
 	var out Configuration
-	if err := c.call(r, &out, http.StatusOK); err != nil {
+	if err := c.get(ctx, cluster.ConfigurationID(c.subscription, name), configurationVersion, &out); err != nil {
 		return nil, fmt.Errorf("configuration %s of cluster %s: %w", name, cluster.Name, err)
 	}
 	return &out, nil
@@ -34,50 +33,67 @@ func (c *Client) List(ctx context.Context, cluster Cluster) ([]Configuration, er
 // until it is on the cluster. What it applies may take longer; see its
 // ComplianceState.
 func (c *Client) Put(ctx context.Context, cluster Cluster, name string, p Properties) (*Configuration, error) {
-	return c.write(ctx, http.MethodPut, cluster, name, map[string]any{"properties": wanted(p)}, true)
+	return c.put(ctx, cluster, name, p, true)
 }
 
 // BeginPut is Put that does not wait.
 func (c *Client) BeginPut(ctx context.Context, cluster Cluster, name string, p Properties) (*Configuration, error) {
-	return c.write(ctx, http.MethodPut, cluster, name, map[string]any{"properties": wanted(p)}, false)
+	return c.put(ctx, cluster, name, p, false)
+}
+
+func (c *Client) put(ctx context.Context, cluster Cluster, name string, p Properties, wait bool) (*Configuration, error) {
+	properties, err := wanted(p)
+	if err != nil {
+		return nil, err
+	}
+	return c.write(ctx, change{http.MethodPut, cluster, name, map[string]any{"properties": properties}}, wait)
 }
 
 // Patch changes the named properties of a configuration and waits. They are
 // given as the service's JSON has them, since null and absent differ.
 func (c *Client) Patch(ctx context.Context, cluster Cluster, name string, properties map[string]any, wait bool) (*Configuration, error) {
-	return c.write(ctx, http.MethodPatch, cluster, name, map[string]any{"properties": properties}, wait)
+	return c.write(ctx, change{http.MethodPatch, cluster, name, map[string]any{"properties": properties}}, wait)
 }
 
-func (c *Client) write(ctx context.Context, method string, cluster Cluster, name string, body any, wait bool) (*Configuration, error) {
-	out, err := c.begin(ctx, method, cluster, name, body, wait)
-	if err != nil {
-		return nil, fmt.Errorf("write configuration %s of cluster %s: %w", name, cluster.Name, err)
-	}
-	return out, nil
+// change is a request that changes a configuration.
+type change struct {
+	method  string
+	cluster Cluster
+	name    string
+	body    any
 }
 
-func (c *Client) begin(ctx context.Context, method string, cluster Cluster, name string, body any, wait bool) (*Configuration, error) {
-	r, err := c.request(ctx, method, cluster.ConfigurationID(c.subscription, name), configurationVersion, body)
+func (w change) String() string {
+	verb := "write"
+	if w.method == http.MethodDelete {
+		verb = "delete"
+	}
+	return fmt.Sprintf("%s configuration %s of cluster %s", verb, w.name, w.cluster.Name)
+}
+
+// wrap says what an error is about, unless it does so itself.
+func (w change) wrap(err error) error {
+	if errors.As(err, new(*OperationError)) {
+		return err
+	}
+	return fmt.Errorf("%s: %w", w, err)
+}
+
+func (c *Client) write(ctx context.Context, w change, wait bool) (*Configuration, error) {
+	response, err := c.begin(ctx, w, nil, http.StatusOK, http.StatusCreated, http.StatusAccepted)
 	if err != nil {
-		return nil, err
+		return nil, w.wrap(err)
 	}
-	response, err := c.arm.Pipeline().Do(r)
-	if err != nil {
-		return nil, err
-	}
-	if !runtime.HasStatusCode(response, http.StatusOK, http.StatusCreated, http.StatusAccepted) {
-		return nil, runtime.NewResponseError(response)
-	}
+	var out Configuration
 	if !wait {
-		var out Configuration
-		return &out, runtime.UnmarshalAsJSON(response, &out)
+		err = runtime.UnmarshalAsJSON(response, &out)
+	} else {
+		err = c.follow(ctx, w, response, &out)
 	}
-	poller, err := runtime.NewPoller[Configuration](response, c.arm.Pipeline(), nil)
 	if err != nil {
-		return nil, err
+		return nil, w.wrap(err)
 	}
-	out, err := poller.PollUntilDone(ctx, &runtime.PollUntilDoneOptions{Frequency: pollEvery})
-	return &out, err
+	return &out, nil
 }
 
 // Delete takes a configuration off its cluster, with what it applied where its
@@ -85,42 +101,36 @@ func (c *Client) begin(ctx context.Context, method string, cluster Cluster, name
 // leaves the cluster alone that cannot do it any more. One that is not there is
 // no error.
 func (c *Client) Delete(ctx context.Context, cluster Cluster, name string, force, wait bool) error {
-	if err := c.delete(ctx, cluster, name, force, wait); err != nil {
-		return fmt.Errorf("delete configuration %s of cluster %s: %w", name, cluster.Name, err)
+	w := change{http.MethodDelete, cluster, name, nil}
+	var query []string
+	if force {
+		query = []string{"forceDelete", "true"}
+	}
+	response, err := c.begin(ctx, w, query, http.StatusOK, http.StatusAccepted, http.StatusNoContent)
+	if err == nil && wait && response.StatusCode != http.StatusNoContent {
+		err = c.follow(ctx, w, response, nil)
+	}
+	if err != nil && !noConfiguration(err) {
+		return w.wrap(err)
 	}
 	return nil
 }
 
-func (c *Client) delete(ctx context.Context, cluster Cluster, name string, force, wait bool) error {
-	r, err := c.request(ctx, http.MethodDelete, cluster.ConfigurationID(c.subscription, name), configurationVersion, nil)
-	if err != nil {
-		return err
+// noConfiguration tells whether an error is that the configuration itself is not
+// there; that its cluster is not there is something else.
+func noConfiguration(err error) bool {
+	switch codeOf(err) {
+	case "FluxConfigurationNotFound":
+		return true
+	case "ResourceNotFound":
+		return strings.Contains(strings.ToLower(Message(err)), "/fluxconfigurations/")
 	}
-	if force {
-		q := r.Raw().URL.Query()
-		q.Set("forceDelete", "true")
-		r.Raw().URL.RawQuery = q.Encode()
-	}
-	response, err := c.arm.Pipeline().Do(r)
-	if err != nil {
-		return err
-	}
-	if !runtime.HasStatusCode(response, http.StatusOK, http.StatusAccepted, http.StatusNoContent) {
-		return runtime.NewResponseError(response)
-	}
-	if !wait || response.StatusCode == http.StatusNoContent {
-		return nil
-	}
-	poller, err := runtime.NewPoller[struct{}](response, c.arm.Pipeline(), nil)
-	if err != nil {
-		return err
-	}
-	_, err = poller.PollUntilDone(ctx, &runtime.PollUntilDoneOptions{Frequency: pollEvery})
-	return err
+	return false
 }
 
-// wanted leaves out what only the service tells.
-func wanted(p Properties) map[string]any {
+// wanted leaves out what only the service tells, and what is null: not all that
+// has a default may be null, and left out it has it.
+func wanted(p Properties) (map[string]any, error) {
 	m := map[string]any{
 		"scope": p.Scope, "namespace": p.Namespace, "sourceKind": p.SourceKind, "suspend": p.Suspend,
 		"gitRepository": p.GitRepository, "kustomizations": p.Kustomizations,
@@ -128,5 +138,25 @@ func wanted(p Properties) map[string]any {
 	if len(p.ProtectedSettings) > 0 {
 		m["configurationProtectedSettings"] = p.ProtectedSettings
 	}
-	return m
+	b, err := json.Marshal(m)
+	if err != nil {
+		return nil, err
+	}
+	var plain map[string]any
+	if err := json.Unmarshal(b, &plain); err != nil {
+		return nil, err
+	}
+	withoutNulls(plain)
+	return plain, nil
+}
+
+func withoutNulls(m map[string]any) {
+	for k, v := range m {
+		if v == nil {
+			delete(m, k)
+		}
+		if inner, ok := v.(map[string]any); ok {
+			withoutNulls(inner)
+		}
+	}
 }

@@ -45,7 +45,7 @@ type Cluster struct {
 
 // ID is the cluster's resource ID.
 func (c Cluster) ID(subscription string) string {
-	return "/subscriptions/" + url.PathEscape(subscription) + "/resourceGroups/" + url.PathEscape(c.ResourceGroup) +
+	return subscriptionID(subscription) + "/resourceGroups/" + url.PathEscape(c.ResourceGroup) +
 		"/providers/" + c.Type.Provider() + "/" + string(c.Type) + "/" + url.PathEscape(c.Name)
 }
 
@@ -60,6 +60,16 @@ func (c Cluster) ConfigurationsID(subscription string) string {
 // ConfigurationID is the resource ID of one of them.
 func (c Cluster) ConfigurationID(subscription, name string) string {
 	return c.ConfigurationsID(subscription) + "/" + url.PathEscape(name)
+}
+
+// cutConfiguration parts the ID of a configuration into that of its cluster and
+// the rest.
+func cutConfiguration(id string) (cluster, rest string, found bool) {
+	i := strings.LastIndex(strings.ToLower(id), "/providers/"+strings.ToLower(ConfigurationType))
+	if i < 0 {
+		return id, "", false
+	}
+	return id[:i], id[i:], true
 }
 
 // ParseClusterID takes a cluster out of its resource ID, or out of the ID of

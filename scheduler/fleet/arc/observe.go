@@ -6,14 +6,18 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/kalypso-dev/kalypso/scheduler/fleet"
 )
 
 var _ fleet.Observer = (*Client)(nil)
 
-// Observe asks the Resource Graph for all configurations of the subscription
-// that follow the branch: one call, however many clusters there are.
+// Observe asks the Resource Graph for all configurations of the fleet that follow
+// the branch: one query, however many clusters and subscriptions there are.
+//
+// A subscription of which the graph has nothing is asked itself whether the
+// account can see it at all: what it cannot see is not a fleet without clusters.
 func (c *Client) Observe(ctx context.Context, s fleet.Source) ([]fleet.Configuration, error) {
 	// the URL is compared here, since people write one repository in several ways
 	rows, err := c.queryAll(ctx, "kubernetesconfigurationresources"+
@@ -24,7 +28,7 @@ func (c *Client) Observe(ctx context.Context, s fleet.Source) ([]fleet.Configura
 	if err != nil {
 		return nil, err
 	}
-	var all []fleet.Configuration
+	var all []follower
 	for _, row := range rows {
 		var found Configuration
 		if err := json.Unmarshal(row, &found); err != nil {
@@ -38,10 +42,51 @@ func (c *Client) Observe(ctx context.Context, s fleet.Source) ([]fleet.Configura
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, found.observed(cluster))
+		all = append(all, follower{cluster, found.ID, found.observed(cluster)})
 	}
-	slices.SortStableFunc(all, func(a, b fleet.Configuration) int { return cmp.Compare(a.ID(), b.ID()) })
-	return all, nil
+	for _, id := range c.fleet {
+		prefix := strings.ToLower(subscriptionID(id)) + "/"
+		if slices.ContainsFunc(all, func(f follower) bool { return strings.HasPrefix(strings.ToLower(f.id), prefix) }) {
+			continue
+		}
+		if err := c.visible(ctx, id); err != nil {
+			return nil, fmt.Errorf("whether clusters follow branch %s: %w", s.Branch, err)
+		}
+	}
+	return named(all), nil
+}
+
+// follower is a configuration with its full ID.
+type follower struct {
+	cluster Cluster
+	id      string
+	fleet.Configuration
+}
+
+// named are the configurations in the order of their names. Names of clusters
+// are unique in their resource group only: of those that would be taken for one
+// another, the group is told, too, or all of the ID.
+func named(all []follower) []fleet.Configuration {
+	for _, name := range []func(follower) string{
+		func(f follower) string { return f.cluster.ResourceGroup + "/" + f.cluster.Name },
+		func(f follower) string { id, _, _ := cutConfiguration(f.id); return strings.Trim(id, "/") },
+	} {
+		times := map[string]int{}
+		for _, f := range all {
+			times[strings.ToLower(f.ID())]++
+		}
+		for i, f := range all {
+			if times[strings.ToLower(f.ID())] > 1 {
+				all[i].Cluster = name(f)
+			}
+		}
+	}
+	slices.SortStableFunc(all, func(a, b follower) int { return cmp.Compare(a.ID(), b.ID()) })
+	out := make([]fleet.Configuration, 0, len(all))
+	for _, f := range all {
+		out = append(out, f.Configuration)
+	}
+	return out
 }
 
 func (c Configuration) observed(cluster Cluster) fleet.Configuration {

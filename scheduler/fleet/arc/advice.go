@@ -1,0 +1,112 @@
+package arc
+
+import (
+	"fmt"
+	"net/http"
+	"regexp"
+	"strings"
+)
+
+// advice is what to do about an error of ARM's.
+func (c *Client) advice(e *Error) string {
+	switch {
+	case e.Code == "":
+		return fmt.Sprintf("a proxy may be on the way to %s, check HTTPS_PROXY and the endpoint", c.cloud.url().Host)
+	case unregistered(e.Code):
+		return "register the provider, `az provider register --namespace " + provider(e.Message) + " --subscription " + c.subscription + "`"
+	case e.Status < http.StatusMultipleChoices:
+		return "look at the configuration's statuses with `az k8s-configuration flux show`, mend what they say, and run this again"
+	case e.Status == http.StatusUnauthorized:
+		return c.logIn(e)
+	case e.Status == http.StatusForbidden:
+		return c.roles(e)
+	case e.Code == "SubscriptionNotFound":
+		return fmt.Sprintf("check the ID (AZURE_SUBSCRIPTION_ID), the cloud (%s), and that the login is one of the subscription's tenant%s: AZURE_TENANT_ID names it", c.cloud.Name, c.as())
+	case e.Status == http.StatusNotFound:
+		return "check the names of the resource group, the cluster and the configuration, the type of the cluster, and the subscription " + c.subscription
+	case e.Code == "ClusterOffline": // the emulation's
+		return "start the cluster"
+	case e.Code == "ScopeLocked":
+		return "take the lock off, or leave the cluster out"
+	case e.Status == http.StatusConflict, e.Status == http.StatusPreconditionFailed:
+		return "somebody else changes the same thing: when that is done, run this again"
+	case e.Status == http.StatusTooManyRequests:
+		return "wait some minutes, ask less often, or have fewer programs share the account"
+	case e.Status >= http.StatusInternalServerError:
+		return "Azure has a problem, see azure.status.microsoft; nothing is lost, run this again later"
+	}
+	return "Azure will not take this request as it is: what it says is wrong has to be mended first"
+}
+
+// as says who was logged in.
+func (c *Client) as() string {
+	if who := c.account.String(); who != "" {
+		return ", which is now " + who
+	}
+	return ""
+}
+
+func (c *Client) logIn(e *Error) string {
+	if c.account.fixed() {
+		return "the token for " + c.cloud.Name + " is wrong or no longer good"
+	}
+	text := "log in again (`az login`, azure/login in a workflow)"
+	if strings.Contains(e.Code, "Tenant") {
+		text = "the login is of another tenant than the subscription: set AZURE_TENANT_ID to the subscription's and log in there"
+	}
+	if who := c.account.String(); who != "" {
+		text += "; refused was " + who
+	}
+	return text
+}
+
+// authorization is how ARM tells what is not allowed
+// (learn.microsoft.com/azure/role-based-access-control/troubleshooting).
+var authorization = regexp.MustCompile(`perform action '([^']+)'(?:.*?over scope '([^']+)')?`)
+
+// roles says which role is missing, and where.
+func (c *Client) roles(e *Error) string {
+	if c.account.fixed() {
+		return "the token for " + c.cloud.Name + " may not do this"
+	}
+	who := c.account.String()
+	if who == "" {
+		who = "the account"
+	}
+	action, scope := "read", "/subscriptions/"+strings.Join(c.fleet, " and /subscriptions/")
+	if m := authorization.FindStringSubmatch(e.Message); m != nil {
+		action = m[1]
+		if m[2] != "" {
+			scope = m[2]
+		}
+	} else if e.Code != "AccessDenied" && e.Code != "AuthorizationFailed" {
+		return who + " is not allowed to do this by something else than a missing role: ask who looks after the subscription " + c.subscription
+	}
+	return fmt.Sprintf("give %s the role %s on %s, and log in again once it has it", who, roleFor(action), scope)
+}
+
+// roleFor is the least of Azure's own roles that has an action.
+func roleFor(action string) string {
+	if strings.HasSuffix(action, "read") {
+		return "Reader"
+	}
+	return "Contributor (or one of your own with " + action + ")"
+}
+
+func unregistered(code string) bool {
+	switch code {
+	case "MissingSubscriptionRegistration", "SubscriptionNotRegistered", "NoRegisteredProviderFound", "InvalidResourceNamespace":
+		return true
+	}
+	return false
+}
+
+var namespace = regexp.MustCompile(`Microsoft\.[A-Za-z]+`)
+
+// provider is the one that a message is about.
+func provider(message string) string {
+	if p := namespace.FindString(message); p != "" {
+		return p
+	}
+	return "Microsoft.KubernetesConfiguration"
+}

@@ -1,0 +1,139 @@
+package arctest
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+)
+
+// token is an access token that was handed out.
+type token struct {
+	app      string
+	audience string
+	tenant   string
+	expires  time.Time
+}
+
+// Managed is the application of the managed identity that the server's plain
+// endpoint is of, once it was given to App with an empty secret.
+const Managed = "managed-identity"
+
+// App makes an application with a secret.
+func (s *Server) App(id, secret string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.secrets[id] = secret
+}
+
+// Token hands out a token as the Azure CLI would get it.
+func (s *Server) Token(app, audience string) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.issue(app, audience, Tenant)
+}
+
+// Expire makes all tokens bad that were handed out so far.
+func (s *Server) Expire() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, t := range s.tokens {
+		t.expires = time.Time{}
+	}
+}
+
+// issue makes a token that looks like Entra's (docs: entra/identity-platform/
+// access-token-claims-reference); nobody but its maker can check its signature.
+func (s *Server) issue(app, audience, tenant string) string {
+	s.next++
+	claims := map[string]any{"aud": audience, "tid": tenant, "appid": app, "jti": s.next}
+	if app == Managed {
+		claims["xms_mirid"] = "/subscriptions/x/resourcegroups/ci/providers/Microsoft.ManagedIdentity/userAssignedIdentities/runner"
+	}
+	text := encoded(map[string]any{"alg": "RS256", "typ": "JWT"}) + "." + encoded(claims) + ".c2lnbmVk"
+	s.tokens[text] = &token{app, strings.TrimRight(audience, "/"), tenant, time.Now().Add(time.Hour)}
+	return text
+}
+
+func encoded(v any) string {
+	b, err := json.Marshal(v)
+	if err != nil {
+		panic("arctest: " + err.Error())
+	}
+	return base64.RawURLEncoding.EncodeToString(b)
+}
+
+// login serves Entra (docs: entra/identity-platform/v2-oauth2-client-creds-grant-flow)
+// and the endpoint of managed identities (docs: entra/identity/managed-identities-
+// azure-resources/how-to-use-vm-token).
+func (s *Server) login(w http.ResponseWriter, q *http.Request) {
+	base := "https://" + q.Host
+	parts := strings.Split(strings.Trim(q.URL.Path, "/"), "/")
+	switch {
+	case q.URL.Path == "/metadata/identity/oauth2/token":
+		s.managed(w, q)
+	case strings.HasSuffix(q.URL.Path, "/discovery/instance"):
+		write(w, http.StatusOK, map[string]any{
+			"tenant_discovery_endpoint": base + "/" + Tenant + "/v2.0/.well-known/openid-configuration",
+			"metadata":                  []any{map[string]any{"preferred_network": q.Host, "preferred_cache": q.Host, "aliases": []string{q.Host}}},
+		})
+	case strings.HasSuffix(q.URL.Path, "/.well-known/openid-configuration"):
+		write(w, http.StatusOK, map[string]any{
+			"authorization_endpoint": base + "/" + parts[0] + "/oauth2/v2.0/authorize", "token_endpoint": base + "/" + parts[0] + "/oauth2/v2.0/token",
+			"issuer": base + "/" + parts[0] + "/v2.0",
+		})
+	case strings.HasSuffix(q.URL.Path, "/oauth2/v2.0/token"):
+		s.exchange(w, q, parts[0])
+	default:
+		http.NotFound(w, q)
+	}
+}
+
+func (s *Server) exchange(w http.ResponseWriter, q *http.Request, tenant string) {
+	if err := q.ParseForm(); err != nil {
+		denied(w, "invalid_request", "AADSTS900144: The request body is invalid.")
+		return
+	}
+	app := q.Form.Get("client_id")
+	secret, known := s.secrets[app]
+	scope := slices.DeleteFunc(strings.Fields(q.Form.Get("scope")), func(w string) bool { return !strings.HasSuffix(w, "/.default") })
+	assertion := q.Form.Get("client_assertion")
+	switch {
+	case tenant != Tenant:
+		denied(w, "invalid_request", fmt.Sprintf("AADSTS90002: Tenant '%s' not found. Check to make sure you have the correct tenant ID and are signing into the correct cloud.", tenant))
+	case !known:
+		denied(w, "unauthorized_client", fmt.Sprintf("AADSTS700016: Application with identifier '%s' was not found in the directory '%s'.", app, tenant))
+	case assertion != "" && assertion != "assertion of "+app:
+		denied(w, "invalid_client", "AADSTS700213: No matching federated identity record found for presented assertion subject.")
+	case assertion == "" && q.Form.Get("client_secret") != secret:
+		denied(w, "invalid_client", fmt.Sprintf("AADSTS7000215: Invalid client secret provided. Ensure the secret being sent in the request is the client secret value, not the client secret ID, for a secret added to app '%s'.", app))
+	case len(scope) != 1:
+		denied(w, "invalid_scope", "AADSTS70011: The provided value for the input parameter 'scope' is not valid.")
+	default:
+		audience := strings.TrimSuffix(scope[0], "/.default")
+		write(w, http.StatusOK, map[string]any{"token_type": "Bearer", "expires_in": 3599, "ext_expires_in": 3599, "access_token": s.issue(app, audience, tenant)})
+	}
+}
+
+func (s *Server) managed(w http.ResponseWriter, q *http.Request) {
+	_, there := s.secrets[Managed]
+	resource, err := url.QueryUnescape(q.URL.Query().Get("resource"))
+	if q.Header.Get("Metadata") != "true" || err != nil || !there {
+		write(w, http.StatusBadRequest, map[string]any{"error": "invalid_request", "error_description": "Identity not found"})
+		return
+	}
+	write(w, http.StatusOK, map[string]any{
+		"access_token": s.issue(Managed, resource, Tenant), "expires_on": fmt.Sprint(time.Now().Add(time.Hour).Unix()), "resource": resource, "token_type": "Bearer",
+	})
+}
+
+// denied is how Entra refuses.
+func denied(w http.ResponseWriter, code, description string) {
+	write(w, http.StatusUnauthorized, map[string]any{
+		"error": code, "error_description": description + " Trace ID: 6d0f Correlation ID: 1f2a Timestamp: 2026-01-02 03:04:05Z",
+	})
+}
