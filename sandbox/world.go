@@ -201,8 +201,8 @@ func (w *world) fillForge(ctx context.Context) error {
 // nextVariables tell the workflows which environment follows one.
 func nextVariables(w fixtures.Workshop) map[string]string {
 	all := map[string]string{}
-	for i, next := range w.Environments[1:] {
-		all[actions.Scoped(w.Environments[i], w.NextVariable)] = next
+	for environment, next := range w.Next() {
+		all[actions.Scoped(environment, w.NextVariable)] = next
 	}
 	return all
 }

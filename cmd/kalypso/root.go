@@ -93,7 +93,7 @@ Platform repositories of your own need no sandbox. In a clone of a control plane
 	add("sandbox", newUp(a), newStatus(a), newDown(a), newCredentials(a), newKubectl(a), newKubeconfig(a), newLogs(a))
 	add("sandbox", newDoctor(a), newOpen(a), newRestart(a), newStop(a), newStart(a), newReset(a), newSnapshot(a), newAz(a))
 	add("learn", newScenario(a))
-	add("scheduler", newValidate(a), newPlan(a), newExplain(a), newGet(a), newScheduler(a), newCI(a))
+	add("scheduler", newValidate(a), newPlan(a), newExplain(a), newGet(a), newScheduler(a), newCI(a), newInit(a))
 	root.AddCommand(newVersion(a), newLicenses(a), newDaemon(), newActions(a), exitCodesTopic())
 	return root
 }

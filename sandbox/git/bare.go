@@ -16,12 +16,13 @@ import (
 	"github.com/go-git/go-git/v5/plumbing/format/packfile"
 	"github.com/go-git/go-git/v5/storage/filesystem"
 	"github.com/go-git/go-git/v5/storage/memory"
+	"github.com/kalypso-dev/kalypso/fixtures/seed"
 )
 
 // writeBare makes a bare repository at dir with the first commits of all
 // branches, on disk for good and in one step: a cut leaves it whole or absent.
 // What is at dir is lost.
-func writeBare(dir string, r seed) error {
+func writeBare(dir string, r seed.Repository) error {
 	tmp := filepath.Join(filepath.Dir(dir), ".seed-"+filepath.Base(dir))
 	if err := errors.Join(os.RemoveAll(tmp), os.RemoveAll(dir)); err != nil {
 		return err
@@ -36,9 +37,9 @@ func writeBare(dir string, r seed) error {
 	return os.Rename(tmp, dir)
 }
 
-func fillBare(dir string, r seed) error {
+func fillBare(dir string, r seed.Repository) error {
 	made := memory.NewStorage()
-	commits, err := firstCommits(made, r)
+	commits, err := r.Commits(made)
 	if err != nil {
 		return err
 	}

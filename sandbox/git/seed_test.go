@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/kalypso-dev/kalypso/fixtures"
+	"github.com/kalypso-dev/kalypso/fixtures/seed"
 )
 
 // served is an empty bare repository behind git's own http server.
@@ -41,7 +42,7 @@ func run(t *testing.T, dir, name string, args ...string) string {
 	return string(out)
 }
 
-var sample = seed{Repository: fixtures.Repository{Name: "r", Branches: []fixtures.Branch{
+var sample = seed.Repository{Repository: fixtures.Repository{Name: "r", Branches: []fixtures.Branch{
 	{Name: "main", Files: map[string][]byte{
 		"README.md":     []byte("# r\n"),
 		"a/b/c.yaml":    []byte("c: 1\n"),
@@ -84,7 +85,7 @@ func TestPushMakesWhatGitWouldMake(t *testing.T) {
 
 func TestPushAgainChangesNothing(t *testing.T) {
 	url, dir := served(t)
-	one := seed{Repository: fixtures.Repository{Name: "r", Branches: sample.Branches[:1]}}
+	one := seed.Repository{Repository: fixtures.Repository{Name: "r", Branches: sample.Branches[:1]}}
 	if ours, err := untouched(dir, sample); err != nil || !ours {
 		t.Errorf("an empty repository: %v, %v", ours, err)
 	}
@@ -113,7 +114,7 @@ func TestPushAgainChangesNothing(t *testing.T) {
 func TestPinnedBranch(t *testing.T) {
 	url, dir := served(t)
 	base := "apiVersion: scheduler.kalypso.io/v1alpha1\nkind: BaseRepo\nmetadata:\n  name: main\nspec:\n  repo: r\n  branch: main\n"
-	r := seed{Repository: fixtures.Repository{Name: "r", Branches: []fixtures.Branch{
+	r := seed.Repository{Repository: fixtures.Repository{Name: "r", Branches: []fixtures.Branch{
 		{Name: "main", Files: map[string][]byte{"README.md": []byte("main\n")}},
 		{Name: "stage", Pinned: true, Files: map[string][]byte{"base-repo.yaml": []byte(base)}},
 	}}}
@@ -140,7 +141,7 @@ func TestPinnedBranch(t *testing.T) {
 // TestBranchOnTop adds one commit to another branch, called like its pull
 // request.
 func TestBranchOnTop(t *testing.T) {
-	r := seed{Repository: fixtures.Repository{
+	r := seed.Repository{Repository: fixtures.Repository{
 		Name: "r",
 		Branches: []fixtures.Branch{
 			{Name: "main", Files: map[string][]byte{"README.md": []byte("main\n")}},
@@ -177,7 +178,7 @@ func TestRecordedCommit(t *testing.T) {
 			{Name: "control", Branches: sample.Branches},
 		}
 	}
-	all, err := seeds(list("control"))
+	all, err := seed.Of(list("control"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -196,7 +197,7 @@ func TestRecordedCommit(t *testing.T) {
 	if got := run(t, dirs[0], "git", "ls-tree", "-r", "main"); got != "" {
 		t.Errorf("main has %s", got)
 	}
-	if _, err := seeds(list("controls")); err == nil || !strings.Contains(err.Error(), "controls") {
+	if _, err := seed.Of(list("controls")); err == nil || !strings.Contains(err.Error(), "controls") {
 		t.Error(err)
 	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"code.gitea.io/sdk/gitea"
 	"github.com/kalypso-dev/kalypso/fixtures"
+	"github.com/kalypso-dev/kalypso/fixtures/seed"
 	"golang.org/x/sync/errgroup"
 )
 
@@ -70,7 +71,7 @@ func (g Gitea) Ensure(ctx context.Context, s Setup) error {
 	if err := ensureOrganisation(client, s.Organisation); err != nil {
 		return errors.Join(err, all.Wait())
 	}
-	repositories, err := seeds(s.Repositories)
+	repositories, err := seed.Of(s.Repositories)
 	if err != nil {
 		return errors.Join(err, all.Wait())
 	}
@@ -113,7 +114,7 @@ func ensureOrganisation(c *gitea.Client, name string) error {
 	return err
 }
 
-func (g Gitea) ensureRepository(ctx context.Context, c *gitea.Client, s Setup, token string, r seed) error {
+func (g Gitea) ensureRepository(ctx context.Context, c *gitea.Client, s Setup, token string, r seed.Repository) error {
 	filled := g.path("filled", r.Name)
 	if _, err := os.Stat(filled); err == nil {
 		return nil
@@ -163,7 +164,7 @@ func (g Gitea) repository(organisation, name string) string {
 // adopt puts a new repository beside Gitea's and lets Gitea take it over. That
 // costs a tenth of creating it and pushing to it: no hooks run, and Gitea knows
 // the branches at once instead of a moment later.
-func (g Gitea) adopt(c *gitea.Client, organisation string, r seed) error {
+func (g Gitea) adopt(c *gitea.Client, organisation string, r seed.Repository) error {
 	// a folder that is there belongs to no repository that Gitea knows: it is
 	// what a start has left that was cut off
 	if err := writeBare(g.repository(organisation, r.Name), r); err != nil {

@@ -42,6 +42,9 @@ func (s *Server) actionRoutes() {
 		if _, err := c.body(fields{"wait_timer": "integer", "reviewers": "objects?", "deployment_branch_policy": "object?", "prevent_self_review": "boolean"}); err != nil {
 			return nil, err
 		}
+		if !c.repo.paidFor() {
+			return nil, notFound()
+		}
 		name := c.param("environment")
 		if c.repo.actions[name] == nil {
 			c.repo.actions[name] = newActions()
@@ -108,6 +111,18 @@ func (s *Server) dataRoutes(base string, of func(*call) (*actionsData, error)) {
 		}
 		data.variables[name] = text(in, "value")
 		return created{object{}}, nil
+	})
+	s.on(Write, "GET "+base+"/variables/{name}", func(c *call) (any, error) {
+		data, err := of(c)
+		if err != nil {
+			return nil, err
+		}
+		name := strings.ToUpper(c.param("name"))
+		value, ok := data.variables[name]
+		if !ok {
+			return nil, notFound()
+		}
+		return object{"name": name, "value": value}, nil
 	})
 	s.on(Write, "PATCH "+base+"/variables/{name}", func(c *call) (any, error) {
 		in, err := c.body(fields{"name": "string", "value": "string"})

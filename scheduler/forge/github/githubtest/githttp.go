@@ -6,6 +6,8 @@ import (
 	"net/http/httptest"
 	"os/exec"
 	"strings"
+
+	"github.com/kalypso-dev/kalypso/scheduler/httpfault"
 )
 
 // gitBackend serves the bare repositories below a folder by git's own program.
@@ -28,17 +30,17 @@ func gitKind(q *http.Request) string {
 
 // serveGit answers git, for those who may: without an account GitHub asks for
 // one, and with a wrong one it says nothing of what there is.
-func (s *Server) serveGit(q *http.Request) outcome {
+func (s *Server) serveGit(q *http.Request) httpfault.Outcome {
 	if no := s.gitRefusal(q); no != 0 {
-		o := outcome{status: no, header: http.Header{}}
+		o := httpfault.Outcome{Status: no, Header: http.Header{}}
 		if no == http.StatusUnauthorized {
-			o.header.Set("WWW-Authenticate", `Basic realm="GitHub"`)
+			o.Header.Set("WWW-Authenticate", `Basic realm="GitHub"`)
 		}
 		return o
 	}
 	w := httptest.NewRecorder()
 	s.git.ServeHTTP(w, q)
-	return outcome{w.Code, w.Header(), w.Body.Bytes()}
+	return httpfault.Outcome{Status: w.Code, Header: w.Header(), Body: w.Body.Bytes()}
 }
 
 func (s *Server) gitRefusal(q *http.Request) int {

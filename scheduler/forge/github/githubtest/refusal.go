@@ -58,8 +58,13 @@ func emptyRepository() *refusal {
 	return refuse(http.StatusConflict, "Git Repository is empty.")
 }
 
-// created, accepted and nothing are answers other than 200.
+// created, accepted and nothing are answers other than 200; answered is one
+// with a header.
 type (
+	answered struct {
+		body   any
+		header http.Header
+	}
 	created struct{ body any }
 	nothing struct{}
 	raw     struct {

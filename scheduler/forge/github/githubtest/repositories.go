@@ -3,6 +3,7 @@ package githubtest
 import (
 	"crypto/rand"
 	"net/http"
+	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -18,6 +19,7 @@ type repository struct {
 	owner, name   string
 	description   string
 	private       bool
+	internal      bool // to an enterprise; such a repository is private, too
 	archived      bool
 	hasIssues     bool
 	noDrafts      bool
@@ -29,6 +31,8 @@ type repository struct {
 	statuses      map[string][]object
 	started       []Dispatch
 	actions       map[string]*actionsData // by environment; "" is the repository
+	topics        []string
+	hooks         []*Hook
 	public        *[32]byte
 	secret        *[32]byte
 }
@@ -66,7 +70,7 @@ func (s *Server) Repo(repo string, options ...Option) {
 
 func (s *Server) create(owner, name string) *repository {
 	r := &repository{
-		server: s, id: s.id(), owner: owner, name: name, private: true, hasIssues: true, defaultBranch: "main",
+		server: s, id: s.id(), owner: owner, name: name, private: true, hasIssues: true, defaultBranch: s.organisation(owner).branch,
 		labels: map[string]*label{}, statuses: map[string][]object{}, actions: map[string]*actionsData{"": newActions()},
 	}
 	var err error
@@ -78,7 +82,15 @@ func (s *Server) create(owner, name string) *repository {
 }
 
 func (r *repository) json() object {
+	r.settle()
+	open := 0
+	for _, t := range r.threads {
+		if !t.closed {
+			open++
+		}
+	}
 	return object{
+		"visibility": r.visibility(), "topics": append([]string{}, r.topics...), "open_issues_count": open,
 		"id": r.id, "name": r.name, "full_name": r.fullName(), "owner": object{"login": r.owner}, "private": r.private,
 		"description": r.description, "default_branch": r.defaultBranch, "has_issues": r.hasIssues, "archived": r.archived,
 		"html_url": r.server.URL + "/" + r.fullName(), "clone_url": r.server.CloneURL(r.fullName()),
@@ -111,6 +123,7 @@ func (s *Server) repoRoutes() {
 			return nil, no
 		}
 		delete(c.server.repos, c.repo.key())
+		must(0, os.RemoveAll(string(c.repo.bare)))
 		return nothing{}, nil
 	})
 	create := func(c *call, owner string) (any, error) {
@@ -132,12 +145,16 @@ func (s *Server) repoRoutes() {
 			return nil, custom("Repository", "name", "name already exists on this account")
 		}
 		r := c.server.create(owner, text(in, "name"))
-		r.description, r.private = text(in, "description"), flag(in, "private")
+		r.description = text(in, "description")
+		if err := r.see(in); err != nil {
+			delete(c.server.repos, r.key())
+			return nil, err
+		}
 		if has(in, "has_issues") {
 			r.hasIssues = flag(in, "has_issues")
 		}
 		if flag(in, "auto_init") {
-			r.push("main", map[string]string{"README.md": "# " + r.name + "\n"})
+			r.push(r.defaultBranch, map[string]string{"README.md": "# " + r.name + "\n"})
 		}
 		return created{r.json()}, nil
 	}
@@ -167,6 +184,9 @@ func (s *Server) routes() {
 	s.statusRoutes()
 	s.actionRoutes()
 	s.graphRoutes()
+	s.organisationRoutes()
+	s.hookRoutes()
+	s.historyRoutes()
 }
 
 // stamp is a time as GitHub writes it, nil for none.

@@ -43,6 +43,9 @@ func (s *Server) on(need Rights, route string, h handler) {
 	method, rest, _ := strings.Cut(route, " ")
 	s.handle(method+" /repos/{owner}/{repo}"+rest, func(c *call) (any, error) {
 		r, ok := s.repos[strings.ToLower(c.param("owner")+"/"+c.param("repo"))]
+		if old := s.renamed[strings.ToLower(c.param("owner")+"/"+c.param("repo"))]; !ok && old != nil && rest == "" {
+			return nil, old.moved()
+		}
 		if !ok || c.user.may(r) < Read {
 			return nil, notFound()
 		}
@@ -77,6 +80,11 @@ func write(w http.ResponseWriter, q *http.Request, answer any, err error) {
 		status, answer = http.StatusInternalServerError, object{"message": "Server Error: " + err.Error()}
 	}
 	switch a := answer.(type) {
+	case answered:
+		for k, v := range a.header {
+			w.Header()[k] = v
+		}
+		answer = a.body
 	case created:
 		status, answer = http.StatusCreated, a.body
 	case nothing:
@@ -97,12 +105,4 @@ func write(w http.ResponseWriter, q *http.Request, answer any, err error) {
 	if q.Method != http.MethodHead {
 		_, _ = w.Write(data)
 	}
-}
-
-func (o outcome) write(w http.ResponseWriter) {
-	for k, v := range o.header {
-		w.Header()[k] = v
-	}
-	w.WriteHeader(o.status)
-	_, _ = w.Write(o.body)
 }

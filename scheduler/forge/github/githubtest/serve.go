@@ -13,14 +13,9 @@ import (
 	"strconv"
 	"strings"
 	"time"
-)
 
-// outcome is a handler's answer on its way out.
-type outcome struct {
-	status int
-	header http.Header
-	body   []byte
-}
+	"github.com/kalypso-dev/kalypso/scheduler/httpfault"
+)
 
 // serve answers a request, unless a fault does.
 func (s *Server) serve(w http.ResponseWriter, q *http.Request, path string, api bool) {
@@ -38,10 +33,8 @@ func (s *Server) serve(w http.ResponseWriter, q *http.Request, path string, api 
 			note.Kind = q.Method + " " + path
 		}
 	}
-	s.mu.Lock()
-	fault := s.fault(note)
-	s.mu.Unlock()
-	run := func() outcome {
+	fault := s.faults.Next(note)
+	run := func() httpfault.Outcome {
 		if !api {
 			return s.serveGit(q)
 		}
@@ -49,13 +42,13 @@ func (s *Server) serve(w http.ResponseWriter, q *http.Request, path string, api 
 	}
 	if fault == nil {
 		o := run()
-		note.Status = o.status
+		note.Status = o.Status
 		s.note(note)
-		o.write(w)
+		o.Write(w)
 		return
 	}
 	s.note(note)
-	fault.answer(w, q, run)
+	fault.Serve(w, q, run)
 }
 
 func (s *Server) note(c Call) {
@@ -67,7 +60,7 @@ func (s *Server) note(c Call) {
 // serveAPI answers an API request and counts it, unless nothing has changed
 // since it was asked last (docs: using-the-rest-api/best-practices-for-using-
 // the-rest-api).
-func (s *Server) serveAPI(q *http.Request) outcome {
+func (s *Server) serveAPI(q *http.Request) httpfault.Outcome {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	w := httptest.NewRecorder()
@@ -82,24 +75,24 @@ func (s *Server) serveAPI(q *http.Request) outcome {
 	} else {
 		s.mux.ServeHTTP(w, q)
 	}
-	o := outcome{w.Code, w.Header(), w.Body.Bytes()}
-	if q.Method == http.MethodGet && o.status == http.StatusOK {
-		sum := sha256.Sum256(append([]byte(o.header.Get("Link")), o.body...))
+	o := httpfault.Outcome{Status: w.Code, Header: w.Header(), Body: w.Body.Bytes()}
+	if q.Method == http.MethodGet && o.Status == http.StatusOK {
+		sum := sha256.Sum256(append([]byte(o.Header.Get("Link")), o.Body...))
 		etag := `W/"` + hex.EncodeToString(sum[:]) + `"`
-		o.header.Set("ETag", etag)
+		o.Header.Set("ETag", etag)
 		if q.Header.Get("If-None-Match") == etag {
-			o.status, o.body = http.StatusNotModified, nil
-			o.header.Del("Content-Type")
+			o.Status, o.Body = http.StatusNotModified, nil
+			o.Header.Del("Content-Type")
 		}
 	}
 	if !s.now().Before(s.rate.reset) {
 		s.rate.reset = s.now().Add(time.Hour)
 		s.rate.left = max(s.rate.left, s.rate.limit)
 	}
-	if o.status != http.StatusNotModified && s.rate.left > 0 {
+	if o.Status != http.StatusNotModified && s.rate.left > 0 {
 		s.rate.left--
 	}
-	s.limits(o.header)
+	s.limits(o.Header)
 	return o
 }
 

@@ -24,6 +24,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/kalypso-dev/kalypso/scheduler/httpfault"
 )
 
 // Server is a GitHub.
@@ -39,11 +41,13 @@ type Server struct {
 	tokens    map[string]*grant
 	apps      map[int64]*app
 	orgs      map[string]bool
+	plans     map[string]organisation
+	renamed   map[string]*repository // by their old names
 	repos     map[string]*repository // by owner/name in lower case
 	nextID    int64
 	rate      rate
 	calls     []Call
-	faults    []*Fault
+	faults    httpfault.Faults[Call]
 	skew      time.Duration // how far this GitHub's clock is ahead
 	treeLimit int           // instead of GitHub's, when set
 }
@@ -65,7 +69,7 @@ func Start(tb TB) *Server {
 	}
 	s := &Server{
 		root: tb.TempDir(), mux: http.NewServeMux(), users: map[string]*User{}, tokens: map[string]*grant{},
-		apps: map[int64]*app{}, orgs: map[string]bool{}, repos: map[string]*repository{}, nextID: 1000,
+		apps: map[int64]*app{}, orgs: map[string]bool{}, plans: map[string]organisation{}, renamed: map[string]*repository{}, repos: map[string]*repository{}, nextID: 1000,
 		rate: rate{limit: 5000, left: 5000},
 	}
 	s.git = gitBackend(s.root)
