@@ -41,7 +41,7 @@ func TestMistakesAreSaidOnceWithTheirExitCode(t *testing.T) {
 		{[]string{"kubeconfig"}, exitFailure, "run `kalypso up`"},
 		{[]string{"logs", "gitea"}, exitFailure, "run `kalypso up`"},
 		{[]string{"logs"}, exitUsage, "usage: kalypso logs COMPONENT"},
-		{[]string{"scheduler", "run"}, exitUsage, "--config FILE is needed"},
+		{[]string{"scheduler", "run"}, exitUsage, "which control plane? Give --control-plane URL or --config FILE"},
 		{[]string{"scheduler", "run", "--config", "/none"}, exitFailure, "/none"},
 	} {
 		code, out, talk := call(t, c.args...)

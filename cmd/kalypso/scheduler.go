@@ -2,8 +2,8 @@ package main
 
 import (
 	"log/slog"
+	"os"
 
-	"github.com/kalypso-dev/kalypso/sandbox"
 	"github.com/kalypso-dev/kalypso/scheduler/watch"
 	"github.com/spf13/cobra"
 )
@@ -20,15 +20,16 @@ func newScheduler(a *app) *cobra.Command {
 }
 
 func newSchedulerRun(a *app) *cobra.Command {
-	var file string
+	flags := runFlags{schedulerFlags: schedulerFlags{command: "run"}}
 	c := &cobra.Command{
-		Use:   "run --config FILE",
+		Use:   "run",
 		Short: "Follow a control plane and keep its pull requests up to date",
 		Long: `Follow a control plane on a git forge: plan every environment whenever something
 it depends on is pushed, and keep one pull request per environment up to date.
 
-The configuration file says which forge, which control plane repository, and
-where to listen for the forge's webhooks. On GitHub:
+A configuration file, or flags for what is most common, say which forge, which
+control plane repository, and where to listen for the forge's webhooks. On
+GitHub:
 
 ` + gitHubConfig + `
 On Gitea:
@@ -52,22 +53,25 @@ It listens for
   GET  /metrics  Prometheus
   GET  /healthz  the process lives
   GET  /readyz   every environment has been planned once, and the forge answers
-Only /webhook needs to be reached from outside. Run one scheduler for a control
-plane: two do each other's work twice.`,
-		Example: `  kalypso scheduler run --config scheduler.yaml`,
-		Args:    onlyArgs(),
+Only /webhook needs to be reached from outside.
+
+Two schedulers for one control plane do each other's work twice, unless their
+configurations have
+
+` + electionConfig + `
+Then one works, and the other takes over when it ends or is silent for a minute.`,
+		Example: `  kalypso scheduler run --config scheduler.yaml
+  kalypso scheduler run --control-plane https://github.com/acme/control-plane --token-env GITHUB_TOKEN --webhook-secret-file secret`,
+		Args: onlyArgs(),
 		RunE: func(c *cobra.Command, _ []string) error {
-			if file == "" {
-				return &sandbox.UsageError{Message: "--config FILE is needed\nSee `kalypso scheduler run --help`."}
-			}
-			config, err := watch.LoadConfig(file)
+			config, err := flags.config(c.Flags(), os.Getenv)
 			if err != nil {
 				return err
 			}
 			return watch.Serve(c.Context(), config, slog.New(slog.NewTextHandler(a.err, nil)))
 		},
 	}
-	c.Flags().StringVar(&file, "config", "", "the configuration file")
+	flags.register(c.Flags())
 	return c
 }
 
@@ -97,6 +101,11 @@ const (
     controlPlane:
       repo: https://git.example.com/acme/control-plane
     webhookSecretFile: secret
+`
+	electionConfig = `    leaderElection:
+      advertiseEnv: KALYPSO_URL # may be left out: a variable with the URL at which
+                                # the others reach this one, to pass webhooks on
+      length: 1m
 `
 	severalConfig = `    controlPlanes:
     - repo: https://github.com/acme/retail

@@ -11,8 +11,10 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// onceFlags say what a scheduler is to do, in place of a configuration file.
-type onceFlags struct {
+// schedulerFlags say what a scheduler is to do, in place of a configuration
+// file.
+type schedulerFlags struct {
+	command                    string // run or once
 	file                       string
 	forge, url, api            string
 	user, tokenEnv             string
@@ -20,7 +22,7 @@ type onceFlags struct {
 	promoteTo                  string
 }
 
-func (f *onceFlags) register(set *pflag.FlagSet) {
+func (f *schedulerFlags) register(set *pflag.FlagSet) {
 	set.StringVar(&f.file, "config", "", "the configuration file, in place of the flags below")
 	set.StringVar(&f.controlPlane, "control-plane", "", "URL of the repository with the Environment objects (default the workflow's own)")
 	set.StringVar(&f.branch, "branch", "main", "its branch")
@@ -33,31 +35,43 @@ func (f *onceFlags) register(set *pflag.FlagSet) {
 	set.StringVar(&f.tokenEnv, "token-env", "", "the variable with the token")
 }
 
-// config makes the configuration that file, flags and variables describe.
-func (f *onceFlags) config(set *pflag.FlagSet, get func(string) string) (watch.Config, error) {
+// describedFlags are those that a configuration file has in it.
+var describedFlags = []string{"control-plane", "branch", "path", "promote-to", "forge", "url", "api", "user", "token-env"}
+
+// alone returns an error when flags are given besides a file that has it all.
+func alone(set *pflag.FlagSet, names []string) error {
+	for _, name := range names {
+		if set.Changed(name) {
+			return &sandbox.UsageError{Message: fmt.Sprintf("--config says all of it: leave --%s out", name)}
+		}
+	}
+	return nil
+}
+
+// once makes the configuration that file, flags and variables describe, for one
+// round.
+func (f *schedulerFlags) once(set *pflag.FlagSet, get func(string) string) (watch.Config, error) {
 	if f.file == "" {
 		return f.described(get)
 	}
-	for _, name := range []string{"control-plane", "branch", "path", "promote-to", "forge", "url", "api", "user", "token-env"} {
-		if set.Changed(name) {
-			return watch.Config{}, &sandbox.UsageError{Message: fmt.Sprintf("--config says all of it: leave --%s out", name)}
-		}
+	if err := alone(set, describedFlags); err != nil {
+		return watch.Config{}, err
 	}
 	return watch.LoadOnceConfig(f.file)
 }
 
-func (f *onceFlags) described(get func(string) string) (watch.Config, error) {
+func (f *schedulerFlags) described(get func(string) string) (watch.Config, error) {
 	e := ci.ReadEnvironment(get)
 	repo := f.controlPlane
 	if repo == "" && e.Server != "" && e.Repository != "" {
 		repo = e.CloneURL(e.Repository)
 	}
 	if repo == "" {
-		return watch.Config{}, onceUsage("which control plane? Give --control-plane URL or --config FILE")
+		return watch.Config{}, f.usage("which control plane? Give --control-plane URL or --config FILE")
 	}
 	at, err := url.Parse(repo)
 	if err != nil || at.Host == "" || at.Scheme != "http" && at.Scheme != "https" || at.User != nil {
-		return watch.Config{}, onceUsage("--control-plane wants an http or https URL, without credentials")
+		return watch.Config{}, f.usage("--control-plane wants an http or https URL, without credentials")
 	}
 	c := watch.Config{
 		Forge:        watch.ForgeConfig{Type: f.forge, URL: f.url, API: f.api, User: f.user},
@@ -77,9 +91,9 @@ func (f *onceFlags) described(get func(string) string) (watch.Config, error) {
 	}
 	switch {
 	case c.Forge.Type != watch.Gitea && c.Forge.Type != watch.GitHub:
-		return watch.Config{}, onceUsage("what is at %s? Give --forge gitea or --forge github", c.Forge.URL)
+		return watch.Config{}, f.usage("what is at %s? Give --forge gitea or --forge github", c.Forge.URL)
 	case c.Forge.Type == watch.Gitea && f.api != "":
-		return watch.Config{}, onceUsage("--api is for GitHub: Gitea's API is below its address")
+		return watch.Config{}, f.usage("--api is for GitHub: Gitea's API is below its address")
 	case c.Forge.Type == watch.GitHub && f.api == "" && here:
 		c.Forge.API = e.API
 	}
@@ -102,7 +116,7 @@ func forgeType(e ci.Environment, here bool, said, host string) string {
 
 // tokenVariable is the variable with the token. Those that a runner sets are
 // for the runner's own forge, and must not be sent elsewhere.
-func (f *onceFlags) tokenVariable(e ci.Environment, server string, get func(string) string) (string, error) {
+func (f *schedulerFlags) tokenVariable(e ci.Environment, server string, get func(string) string) (string, error) {
 	if f.tokenEnv != "" {
 		return f.tokenEnv, nil
 	}
@@ -114,14 +128,14 @@ func (f *onceFlags) tokenVariable(e ci.Environment, server string, get func(stri
 		switch {
 		case strings.TrimSpace(get(name)) == "":
 		case strings.TrimRight(server, "/") != own:
-			return "", onceUsage("%s is for %s: name the variable that has the token for %s with --token-env", name, own, server)
+			return "", f.usage("%s is for %s: name the variable that has the token for %s with --token-env", name, own, server)
 		default:
 			return name, nil
 		}
 	}
-	return "", onceUsage("no token: put one into GITHUB_TOKEN, or name the variable that has it with --token-env")
+	return "", f.usage("no token: put one into GITHUB_TOKEN, or name the variable that has it with --token-env")
 }
 
-func onceUsage(format string, args ...any) error {
-	return &sandbox.UsageError{Message: fmt.Sprintf(format, args...) + "\nSee `kalypso scheduler once --help`."}
+func (f *schedulerFlags) usage(format string, args ...any) error {
+	return &sandbox.UsageError{Message: fmt.Sprintf(format, args...) + "\nSee `kalypso scheduler " + f.command + " --help`."}
 }

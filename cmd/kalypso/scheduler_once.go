@@ -12,7 +12,7 @@ import (
 )
 
 func newSchedulerOnce(a *app) *cobra.Command {
-	var flags onceFlags
+	flags := schedulerFlags{command: "once"}
 	var environment string
 	var format output
 	var exit bool
@@ -52,7 +52,7 @@ exits with
 			if err != nil {
 				return err
 			}
-			config, err := flags.config(c.Flags(), os.Getenv)
+			config, err := flags.once(c.Flags(), os.Getenv)
 			if err != nil {
 				return err
 			}

@@ -20,7 +20,7 @@ import (
 // TestConfigurationsOfTheHelp proves that what the help shows is taken.
 func TestConfigurationsOfTheHelp(t *testing.T) {
 	for name, text := range map[string]string{
-		"github": gitHubConfig, "gitea": giteaConfig,
+		"github": gitHubConfig, "gitea": giteaConfig, "election": giteaConfig + electionConfig,
 		"several": strings.Replace(gitHubConfig[:strings.Index(gitHubConfig, "    controlPlane:")], "keyFile: app.pem", "keyFile: app.pem\n    webhookSecret: s", 1) + severalConfig,
 	} {
 		if _, err := watch.ParseConfig(name, []byte(text)); err != nil {
@@ -98,13 +98,13 @@ func TestSchedulerOnceFlags(t *testing.T) {
 		"an API that Gitea does not have": {"--api http://x", giteaRunner, watch.Config{}, "--api is for GitHub"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			var f onceFlags
+			f := schedulerFlags{command: "once"}
 			set := pflag.NewFlagSet("once", pflag.ContinueOnError)
 			f.register(set)
 			if err := set.Parse(strings.Fields(test.args)); err != nil {
 				t.Fatal(err)
 			}
-			got, err := f.config(set, func(name string) string { return test.env[name] })
+			got, err := f.once(set, func(name string) string { return test.env[name] })
 			var usage *sandbox.UsageError
 			if test.says != "" {
 				if !errors.As(err, &usage) || !strings.Contains(err.Error(), test.says) {

@@ -25,54 +25,60 @@ type decision struct {
 // way.
 const conflicting Action = "conflicting"
 
+// others is a decision's action where another control plane's pull request is.
+const others Action = "others"
+
 // decide compares a plan with the pull requests from its branch to its base,
 // newest first. base are the files that the plan was made against, and after
 // those with the plan's changes.
-func decide(p *plan.Plan, base, after map[string][]byte, list []forge.PullRequest, words words) decision {
+func decide(p *plan.Plan, base, after map[string][]byte, list []forge.PullRequest, owner string, words words) decision {
 	open, last := own(list)
 	digest := Digest(p.Changes)
 	switch {
+	case open != nil && isOthers(*open, owner):
+		return decision{action: others, pr: *open}
 	case len(p.Changes) == 0 && open != nil:
-		closed := withdrawn(*open, p.Environment)
+		closed := withdrawn(*open, p.Environment, owner)
 		closed.State = forge.Closed
 		return decision{action: Withdrawn, pr: closed}
 	case len(p.Changes) == 0:
-		return decideNothing(p, list, last)
-	case open == nil && last != nil && last.State == forge.Closed && findMarker(last.Body, planMarker).sha256 == digest:
+		return decideNothing(p, list, last, owner)
+	case open == nil && last != nil && last.State == forge.Closed && !isOthers(*last, owner) && findMarker(last.Body, planMarker).sha256 == digest:
 		return decision{action: LeftClosed, pr: *last}
 	case open == nil && anyOpen(list) >= 0:
 		return decision{action: conflicting, pr: list[anyOpen(list)]}
 	}
-	return decidePull(p, summarize(p, base, after), digest, open, words)
+	m := marker{kind: planMarker, sha256: digest, base: p.GitOpsHead, environment: p.Environment, owner: owner}
+	return decidePull(p, summarize(p, base, after), m, open, words)
 }
 
 // decideNothing decides where nothing differs and the scheduler has no pull
 // request open. One that a person has closed has been answered by what made
 // the plan come to nothing, and keeps closed no plan that comes later; unless
 // the plan is in doubt.
-func decideNothing(p *plan.Plan, list []forge.PullRequest, last *forge.PullRequest) decision {
+func decideNothing(p *plan.Plan, list []forge.PullRequest, last *forge.PullRequest, owner string) decision {
 	d := decision{action: Nothing}
-	if last == nil || last.State != forge.Closed || anyOpen(list) >= 0 || doubtful(p) {
+	if last == nil || last.State != forge.Closed || isOthers(*last, owner) || anyOpen(list) >= 0 || doubtful(p) {
 		return d
 	}
 	if findMarker(last.Body, planMarker).sha256 != "" {
-		d.forget, d.pr = true, withdrawn(*last, p.Environment)
+		d.forget, d.pr = true, withdrawn(*last, p.Environment, owner)
 	}
 	d.leftover = true
 	return d
 }
 
-// decidePull words the pull request of a plan that changes something. open is
+// decidePull words the pull request of a plan that changes something. m is its
+// marker, but for the hold. open is
 // the scheduler's, nil when there is none. A draft that no hold explains was
 // made one by a person, and stays one.
-func decidePull(p *plan.Plan, s summary, digest string, open *forge.PullRequest, words words) decision {
+func decidePull(p *plan.Plan, s summary, m marker, open *forge.PullRequest, words words) decision {
 	want := forge.PullRequest{Head: Branch(p.Environment), Base: p.GitOps.Branch, State: forge.Open}
 	had := marker{}
 	if open != nil {
 		want.Number, want.URL, want.Author, want.Own = open.Number, open.URL, open.Author, open.Own
 		had = findMarker(open.Body, planMarker)
 	}
-	m := marker{kind: planMarker, sha256: digest, base: p.GitOpsHead, environment: p.Environment}
 	m.hold, m.removals = holdOf(s, open)
 	held := m.hold == holdOn
 	want.Title = title(p.Environment, s)
@@ -103,9 +109,15 @@ func decidePull(p *plan.Plan, s summary, digest string, open *forge.PullRequest,
 }
 
 // withdrawn is a pull request whose marker speaks of no plan.
-func withdrawn(pr forge.PullRequest, environment string) forge.PullRequest {
-	pr.Body = marker{kind: planMarker, environment: environment}.replaceIn(pr.Body)
+func withdrawn(pr forge.PullRequest, environment, owner string) forge.PullRequest {
+	pr.Body = marker{kind: planMarker, environment: environment, owner: owner}.replaceIn(pr.Body)
 	return pr
+}
+
+// isOthers tells whether a pull request is known to be another control plane's.
+func isOthers(pr forge.PullRequest, owner string) bool {
+	has := findMarker(pr.Body, planMarker).owner
+	return owner != "" && has != "" && has != owner
 }
 
 // own returns the scheduler's open pull request and its newest, which may be

@@ -25,6 +25,7 @@ type marker struct {
 	base        string // the commit that the pull request's branch was made on
 	hold        hold
 	removals    string // what the hold is about
+	owner       string // the control plane that the plan is of
 }
 
 const (
@@ -42,6 +43,7 @@ func (m *marker) fields() []field {
 		{"base", &m.base},
 		{"hold", (*string)(&m.hold)},
 		{"removals", &m.removals},
+		{"control-plane", &m.owner},
 	}
 }
 

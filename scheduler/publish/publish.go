@@ -60,6 +60,9 @@ type Options struct {
 	// Base is the tree that the plan was made against, for a caller that has
 	// it. One of another commit is not used.
 	Base *model.Tree
+	// Owner names the control plane that the plan is of. A pull request of
+	// another's is left alone; "" takes any for its own.
+	Owner string
 }
 
 // Linker is what a forge.Forge can be besides: one that knows where a browser
@@ -89,12 +92,20 @@ func Apply(ctx context.Context, f forge.Forge, p *plan.Plan, options Options) (R
 	// the issues are asked for while the pull request is worked on: a forge
 	// spends most of a call waiting for its disk and its database
 	issues := later(func() ([]forge.Issue, error) { return f.Issues(ctx, repo) })
-	err := errors.Join(run.pullRequest(ctx), run.issues(ctx, issues))
+	defer func() { _, _ = issues() }() // nothing goes on after Apply has returned
+	err := run.pullRequest(ctx)
+	if !errors.Is(err, errOthers) {
+		err = errors.Join(err, run.issues(ctx, issues))
+	}
 	if err != nil {
 		err = fmt.Errorf("publishing environment %s: %w", p.Environment, err)
 	}
 	return run.result, err
 }
+
+// errOthers is about an environment of the same name that another control plane
+// publishes to the same branch. Each would undo the other's work for ever.
+var errOthers = errors.New("an environment of another control plane")
 
 // publisher is one Apply.
 type publisher struct {

@@ -27,12 +27,15 @@ func (r *publisher) pullRequest(ctx context.Context) error {
 		return err
 	}
 	after := applied(base.Files, r.plan.Changes)
-	todo := decide(r.plan, base.Files, after, list, r.words)
+	todo := decide(r.plan, base.Files, after, list, r.options.Owner, r.words)
 	r.result.Held = todo.held
 	switch todo.action {
 	case conflicting:
 		return fmt.Errorf("%s opened pull request #%d from the scheduler's branch %s: close it, so that the scheduler can open its own",
 			todo.pr.Author, todo.pr.Number, r.branch)
+	case others:
+		return fmt.Errorf("pull request #%d is of %w, %s, which publishes to the same branch: give one of the two environments another name or another GitOps branch; if that control plane is gone, close the pull request",
+			todo.pr.Number, errOthers, findMarker(todo.pr.Body, planMarker).owner)
 	case Withdrawn:
 		return r.withdraw(ctx, todo.pr)
 	case LeftClosed:

@@ -63,7 +63,7 @@ func TestBody(t *testing.T) {
 	words := words{link: func(at model.Position) (string, bool) {
 		return fmt.Sprintf("http://forge.test/%s#L%d", at.File, at.Line), at.Line != 3
 	}}
-	d := decide(p, base, applied(base, p.Changes), nil, words)
+	d := decide(p, base, applied(base, p.Changes), nil, "", words)
 	got := d.pr.Title + "\n\n" + d.pr.Body
 	const golden = "testdata/body.md"
 	if *update {

@@ -33,6 +33,38 @@ type Config struct {
 	WebhookSecret     string        `yaml:"webhookSecret"`
 	WebhookSecretFile string        `yaml:"webhookSecretFile"`
 	Poll              time.Duration `yaml:"poll"` // DefaultPoll when zero
+	// LeaderElection is for several schedulers with this configuration, of which
+	// one works and the others stand by.
+	LeaderElection *LeaderElectionConfig `yaml:"leaderElection"`
+}
+
+// LeaderElectionConfig says how one of several schedulers is chosen. All of it
+// may be left out.
+type LeaderElectionConfig struct {
+	// Length is how long a scheduler may be silent before another takes over;
+	// lease.DefaultLength when zero.
+	Length time.Duration `yaml:"length"`
+	// AdvertiseEnv names the environment variable with the URL at which others
+	// reach this scheduler.
+	AdvertiseEnv string `yaml:"advertiseEnv"`
+}
+
+// election is what a configuration says of this process, nil if nothing.
+func (c Config) election() (*LeaderElection, error) {
+	if c.LeaderElection == nil {
+		return nil, nil
+	}
+	e := &LeaderElection{Holder: newHolder(), Length: c.LeaderElection.Length}
+	if name := c.LeaderElection.AdvertiseEnv; name != "" {
+		e.URL = strings.TrimSpace(os.Getenv(name))
+		if e.URL == "" {
+			return nil, fmt.Errorf("leader election: the environment variable %s is empty: set it to this scheduler's URL, as others reach it", name)
+		}
+		if mistake := addressMistake(e.URL); mistake != "" {
+			return nil, fmt.Errorf("leader election: the environment variable %s %s", name, mistake)
+		}
+	}
+	return e, nil
 }
 
 // The types of forges.
@@ -114,6 +146,11 @@ func parse(file string, data []byte, served bool) (Config, error) {
 	decoder.KnownFields(true)
 	if err := decoder.Decode(&c); err != nil && len(document.Content) > 0 {
 		return Config{}, positioned(file, err)
+	}
+	if len(document.Content) > 0 && c.LeaderElection == nil {
+		if _, asked := child(document.Content[0], "leaderElection"); asked != nil {
+			c.LeaderElection = &LeaderElectionConfig{} // with nothing in it
+		}
 	}
 	if err := c.validate(file, &document, served); err != nil {
 		return Config{}, err

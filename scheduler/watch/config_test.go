@@ -76,9 +76,10 @@ func TestParseConfigErrors(t *testing.T) {
 		"whose promoteTo":  {"controlPlane:\n  repo:", "controlPlanes:\n- repo:", "c.yaml:8: each of several control planes has its own promoteTo"},
 		"twice the same": {"controlPlane:\n  repo: http://127.0.0.1:3000/acme/control-plane.git\npromoteTo: dev", "controlPlanes:\n- repo: http://x/a/b.git\n- {repo: http://x/a/b, branch: main}",
 			"c.yaml:8: this control plane is given twice"},
-		"no secret":         {"webhookSecretFile: /run/secret\n", "", "c.yaml:1: either webhookSecret or webhookSecretFile"},
-		"poll is too short": {"10s", "1ms", "c.yaml:10: poll 1ms is too short"},
-		"listen":            {"poll: 10s", "listen: here", `c.yaml:10: listen "here" is not of the form host:port`},
+		"no secret":          {"webhookSecretFile: /run/secret\n", "", "c.yaml:1: either webhookSecret or webhookSecretFile"},
+		"poll is too short":  {"10s", "1ms", "c.yaml:10: poll 1ms is too short"},
+		"lease is too short": {"poll: 10s", "leaderElection:\n  length: 1s", "c.yaml:11: leaderElection.length 1s is too short: 15s is the least"},
+		"listen":             {"poll: 10s", "listen: here", `c.yaml:10: listen "here" is not of the form host:port`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			text := strings.Replace(goodConfig, test.old, test.new, 1)

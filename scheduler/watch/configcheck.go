@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/kalypso-dev/kalypso/scheduler/lease"
 )
 
 // checker collects what is wrong with a configuration, each mistake with where
@@ -39,6 +41,9 @@ func (c Config) validate(file string, document *yaml.Node, served bool) error {
 	}
 	if _, _, err := net.SplitHostPort(c.listen()); err != nil {
 		check.say(fmt.Sprintf("listen %q is not of the form host:port", c.Listen), "listen")
+	}
+	if l := c.LeaderElection; l != nil && l.Length != 0 && l.Length < lease.MinLength {
+		check.say(fmt.Sprintf("leaderElection.length %s is too short: %s is the least", l.Length, lease.MinLength), "leaderElection", "length")
 	}
 	return errors.Join(check.wrong...)
 }

@@ -39,6 +39,10 @@ func (c Config) watchers(metrics *Metrics, log, forgeLog *slog.Logger) ([]*Watch
 	if err != nil {
 		return nil, err
 	}
+	election, err := c.election()
+	if err != nil {
+		return nil, err
+	}
 	var all []*Watcher
 	for _, p := range c.planes() {
 		own := log
@@ -52,6 +56,7 @@ func (c Config) watchers(metrics *Metrics, log, forgeLog *slog.Logger) ([]*Watch
 			Poll:         c.Poll,
 			Log:          own,
 			Metrics:      metrics,
+			Leader:       election,
 		})
 		if err != nil {
 			return nil, err

@@ -15,6 +15,7 @@ type Door struct {
 	metrics    *Metrics
 	log        *slog.Logger
 	deliveries deliveries
+	client     http.Client // to the scheduler that leads
 }
 
 // DoorOptions say what is behind a Door, and who may come in.
@@ -39,7 +40,7 @@ func NewDoor(o DoorOptions) *Door {
 //	GET  /status   for those who have the secret
 //	GET  /metrics  for Prometheus
 //	GET  /healthz  says that the process lives
-//	GET  /readyz   says that the first round is done and the forge answers
+//	GET  /readyz   says that the first round is done, or another leads, and the forge answers
 func (d *Door) Handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("/webhook", d.Webhook())

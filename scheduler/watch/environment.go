@@ -164,7 +164,7 @@ func (w *Watcher) steps(ctx context.Context, e *environment, ref model.Reference
 	}
 
 	clock = time.Now()
-	o.published, err = publish.Apply(ctx, w.options.Forge, o.plan, publish.Options{Base: gitOps})
+	o.published, err = publish.Apply(ctx, w.options.Forge, o.plan, publish.Options{Base: gitOps, Owner: w.name})
 	o.took.Publish = since(clock)
 	return errors.Join(failed, err)
 }

@@ -50,7 +50,7 @@ func NewMetrics() *Metrics {
 			"control_plane", "environment", "action"),
 		errors: counter("kalypso_forge_errors_total", "What went wrong with the forge, by reason.",
 			"control_plane", "reason"),
-		webhooks: counter("kalypso_webhooks_total", "Webhooks that came: taken, ignored, repeated or refused.",
+		webhooks: counter("kalypso_webhooks_total", "Webhooks that came: taken, ignored, repeated, refused, forwarded or lost.",
 			"outcome"),
 		waits: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "kalypso_forge_waits_total", Help: "Requests that a rate limit of the forge has held back.",

@@ -67,6 +67,7 @@ func (e *UnknownEnvironmentError) Error() string {
 // those of all runs; the rounds tell of the others all the same. The log hears
 // what the forge waits for, and no more: the rest is in the rounds.
 func Once(ctx context.Context, config Config, only string, log *slog.Logger) ([]Round, error) {
+	config.LeaderElection = nil // one round is over before another's turn would come
 	watchers, err := config.watchers(NewMetrics(), slog.New(slog.DiscardHandler), log)
 	if err != nil {
 		return nil, err

@@ -20,6 +20,7 @@ func (w *Watcher) heard() {
 
 // unready says why a Watcher is not to be relied on, "" when it is: each
 // environment has had a run, well or not, and the forge has answered lately.
+// One that stands by may be relied on to take over.
 // What is wrong with a single environment is no reason: a restart would not
 // help it, and the others would suffer.
 func (w *Watcher) unready() string {
@@ -27,6 +28,9 @@ func (w *Watcher) unready() string {
 	reached, settled, read := w.reached, w.settled, w.control.Commit != ""
 	w.mu.Unlock()
 	lately := 3*w.options.Poll + silence
+	if _, standsBy := w.standsBy(); standsBy {
+		settled, read = true, true // by the one that leads
+	}
 	switch {
 	case !read:
 		return w.name + ": the control plane has not been read yet"

@@ -23,6 +23,8 @@ var (
 		[]string{"control_plane", "environment"}, nil)
 	assignmentsDesc = prometheus.NewDesc("kalypso_assignments", "Assignments of deployment targets to cluster types in the last plan.",
 		[]string{"control_plane", "environment"}, nil)
+	leadsDesc = prometheus.NewDesc("kalypso_leads", "1 when this scheduler works, 0 when it stands by.",
+		[]string{"control_plane"}, nil)
 	reachedDesc = prometheus.NewDesc("kalypso_forge_reached_timestamp_seconds", "When the forge has answered last.",
 		[]string{"control_plane"}, nil)
 
@@ -68,6 +70,13 @@ func (w *Watcher) collect(out chan<- prometheus.Metric) {
 	own, reached := maps.Clone(w.severities), w.reached
 	w.mu.Unlock()
 	count(own, "")
+	if w.lease != nil {
+		leads := 1.
+		if _, standsBy := w.standsBy(); standsBy {
+			leads = 0
+		}
+		gauge(out, leadsDesc, leads, w.name)
+	}
 	if !reached.IsZero() {
 		gauge(out, reachedDesc, float64(reached.Unix()), w.name)
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/kalypso-dev/kalypso/scheduler/forge"
+	"github.com/kalypso-dev/kalypso/scheduler/lease"
 	"github.com/kalypso-dev/kalypso/scheduler/model"
 	"github.com/kalypso-dev/kalypso/scheduler/plan"
 	"github.com/kalypso-dev/kalypso/scheduler/publish"
@@ -30,6 +31,8 @@ type ControlPlaneStatus struct {
 	Error      string     `json:"error,omitempty"`
 	ErrorSince *time.Time `json:"errorSince,omitempty"`
 	Problems   []string   `json:"problems,omitempty"`
+	// Lease is there with a leader election: who works.
+	Lease *lease.State `json:"lease,omitempty"`
 }
 
 // State is how an environment is doing.
@@ -111,6 +114,9 @@ func (w *Watcher) Status() Status {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	s.ControlPlane = w.control
+	if w.lease != nil {
+		s.ControlPlane.Lease = new(w.lease.State())
+	}
 	return s
 }
 

@@ -19,6 +19,7 @@ package watch
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net/url"
 	"path"
@@ -27,6 +28,7 @@ import (
 	"time"
 
 	"github.com/kalypso-dev/kalypso/scheduler/forge"
+	"github.com/kalypso-dev/kalypso/scheduler/lease"
 	"github.com/kalypso-dev/kalypso/scheduler/model"
 )
 
@@ -48,6 +50,9 @@ type Options struct {
 	Poll         time.Duration   // DefaultPoll when zero
 	Log          *slog.Logger    // slog.Default() when nil
 	Metrics      *Metrics        // its own when nil
+	// Leader is for schedulers of which one works at a time; nil for one that is
+	// alone.
+	Leader *LeaderElection
 }
 
 // Watcher follows the environments of one control plane.
@@ -55,7 +60,8 @@ type Watcher struct {
 	options Options
 	name    string // for metrics and probes
 	log     *slog.Logger
-	wake    signal // the control plane's default branch has news
+	wake    signal       // the control plane's default branch has news
+	lease   *lease.Lease // nil for one that is alone
 
 	mu           sync.Mutex
 	environments map[string]*environment
@@ -99,6 +105,12 @@ func New(options Options) (*Watcher, error) {
 			Repo: redacted(options.ControlPlane.Repo), Branch: options.ControlPlane.Branch, Path: options.ControlPlane.Path,
 		},
 	}
+	if options.Leader != nil {
+		var err error
+		if w.lease, err = w.newLease(options.Leader); err != nil {
+			return nil, fmt.Errorf("watch: %w", err)
+		}
+	}
 	options.Metrics.follow(w)
 	return w, nil
 }
@@ -116,9 +128,8 @@ func nameOf(f forge.Forge, at model.Reference) string {
 	return name
 }
 
-// Run follows the environments until ctx ends. It returns when every run has
-// ended, with the reason that ctx ended for.
-func (w *Watcher) Run(ctx context.Context) error {
+// lead follows the environments until ctx ends.
+func (w *Watcher) lead(ctx context.Context) error {
 	var running sync.WaitGroup
 	defer running.Wait()
 	ctx, cancel := context.WithCancel(ctx)

@@ -14,7 +14,8 @@ const maxWebhook = 8 << 20
 
 // Webhook returns the handler that a forge's webhooks go to. It checks the
 // signature, gives the news to the environments that it concerns, of whichever
-// control plane, and answers; the runs come after the answer.
+// control plane, and answers; the runs come after the answer. One that stands
+// by passes it on to the one that leads.
 func (d *Door) Webhook() http.Handler {
 	return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		if r.Method != http.MethodPost {
@@ -35,6 +36,9 @@ func (d *Door) Webhook() http.Handler {
 		}
 		if strings.HasPrefix(r.Header.Get("Content-Type"), "application/x-www-form-urlencoded") {
 			http.Error(rw, "set the webhook's content type to application/json", http.StatusUnsupportedMediaType)
+			return
+		}
+		if d.passOn(rw, r, body) {
 			return
 		}
 		d.take(rw, header(r, "Event"), header(r, "Delivery"), body)
