@@ -3,10 +3,15 @@
 package e2e
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"net/http"
+	"os"
+	"os/exec"
+	"regexp"
 	"strings"
+	"testing"
 	"time"
 )
 
@@ -56,4 +61,22 @@ func (m *machine) tryForge(method, path, body string) (string, error) {
 		err = fmt.Errorf("%s %s: %s\n%s", method, path, response.Status, answer)
 	}
 	return string(answer), err
+}
+
+// schedulerOnGitea runs the tests of the scheduler that want a real Gitea, on
+// the sandbox's: what passes on a forge in memory must be what Gitea does.
+func schedulerOnGitea(t *testing.T, m *machine) {
+	c := m.credentials()
+	ctx, cancel := context.WithTimeout(t.Context(), tutorialLimit)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "go", "test", "-count=1", "-v", "-run", "Gitea|TestContract$|TestRead|TestRights|TestCommit|TestPullRequest$|TestIssues$|TestStatuses",
+		"../scheduler/forge/gitea", "../scheduler/publish", "../scheduler/watch", "../scheduler/lease")
+	cmd.Env = append(os.Environ(), "KALYPSO_TEST_GITEA_URL="+c.URL, "KALYPSO_TEST_GITEA_TOKEN="+c.Token)
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Errorf("%v\n%s", err, out)
+	}
+	if skipped := regexp.MustCompile(`(?m)^--- SKIP.*$`).FindAllString(string(out), -1); len(skipped) > 0 {
+		t.Errorf("skipped: %q", skipped)
+	}
 }

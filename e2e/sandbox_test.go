@@ -40,6 +40,7 @@ func TestSandbox(t *testing.T) {
 		{"Browser", browse},
 		{"Tutorial", tutorial},
 		{"BadInput", badInput},
+		{"SchedulerOnGitea", schedulerOnGitea},
 		{"KilledDaemon", killedDaemon},
 		{"DownAndUp", downAndUp},
 		{"Delete", deleteAll},

@@ -2,6 +2,7 @@ package gitea
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -64,7 +65,23 @@ func (f *Forge) SetStatus(ctx context.Context, repo, commit string, status forge
 		return r, err
 	})
 	if err != nil {
+		if absent := f.noCommit(ctx, owner, name, commit); absent != nil {
+			err = absent
+		}
 		return fmt.Errorf("status %q of commit %s of %s: %w", status.Context, commit, repo, err)
+	}
+	return nil
+}
+
+// noCommit returns an error when a commit is not there, which Gitea calls a
+// mistake of its own when it is asked for a status.
+func (f *Forge) noCommit(ctx context.Context, owner, name, commit string) error {
+	err := f.call(ctx, func(c *sdk.Client) (*sdk.Response, error) {
+		_, r, err := c.GetSingleCommit(owner, name, commit)
+		return r, err
+	})
+	if errors.Is(err, forge.ErrNotFound) {
+		return err
 	}
 	return nil
 }

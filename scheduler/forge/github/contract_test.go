@@ -6,9 +6,9 @@ import (
 	"testing"
 
 	"github.com/kalypso-dev/kalypso/scheduler/forge"
+	"github.com/kalypso-dev/kalypso/scheduler/forge/contract"
 	"github.com/kalypso-dev/kalypso/scheduler/forge/forgetest"
 	"github.com/kalypso-dev/kalypso/scheduler/forge/github"
-	"github.com/kalypso-dev/kalypso/scheduler/forge/github/contract"
 	"github.com/kalypso-dev/kalypso/scheduler/forge/github/githubtest"
 )
 
