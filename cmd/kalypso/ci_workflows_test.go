@@ -4,6 +4,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path"
 	"path/filepath"
 	"regexp"
@@ -20,7 +21,8 @@ type workflowFile struct {
 	On   yaml.Node `yaml:"on"`
 	Jobs map[string]struct {
 		Steps []struct {
-			Run string `yaml:"run"`
+			Uses string `yaml:"uses"`
+			Run  string `yaml:"run"`
 		} `yaml:"steps"`
 	} `yaml:"jobs"`
 }
@@ -92,9 +94,14 @@ func TestWorkflows(t *testing.T) {
 	}
 	steps := 0
 	for name, w := range files {
-		for _, job := range w.Jobs {
+		for id, job := range w.Jobs {
+			there := false
 			for _, step := range job.Steps {
+				there = there || step.Uses == "kalypso-dev/kalypso@main"
 				for _, words := range commands(step.Run) {
+					if !there {
+						t.Errorf("%s: job %s calls kalypso, which no step before has put on the PATH", name, id)
+					}
 					steps++
 					checkStep(t, files, name, words)
 				}
@@ -103,6 +110,45 @@ func TestWorkflows(t *testing.T) {
 	}
 	if steps < 30 {
 		t.Errorf("only %d steps", steps)
+	}
+}
+
+// TestAction runs what action.yml runs, on a runner's folders.
+func TestAction(t *testing.T) {
+	data, err := os.ReadFile("../../action.yml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var action struct {
+		Runs struct {
+			Using string
+			Steps []struct{ Uses, Shell, Run string }
+		}
+	}
+	if err := yaml.Unmarshal(data, &action); err != nil {
+		t.Fatal(err)
+	}
+	steps := action.Runs.Steps
+	if action.Runs.Using != "composite" || len(steps) != 2 || !strings.HasPrefix(steps[0].Uses, "actions/setup-go@") || steps[1].Shell != "bash" {
+		t.Fatalf("%+v", action)
+	}
+	root, err := filepath.Abs("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	temp, paths := t.TempDir(), filepath.Join(t.TempDir(), "path")
+	cmd := exec.CommandContext(t.Context(), "bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", steps[1].Run)
+	cmd.Env = append(os.Environ(), "GITHUB_ACTION_PATH="+root, "RUNNER_TEMP="+temp, "GITHUB_PATH="+paths)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	added, err := os.ReadFile(paths)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := exec.CommandContext(t.Context(), filepath.Join(strings.TrimSpace(string(added)), "kalypso"), "ci", "--help").CombinedOutput()
+	if err != nil || !strings.Contains(string(out), "wait-for-deployment") {
+		t.Errorf("%v\n%s", err, out)
 	}
 }
 

@@ -39,8 +39,8 @@ func checkStep(s Step) error {
 		return errors.New("has both run and uses")
 	case s.Run == "" && s.Uses == "":
 		return errors.New("has neither run nor uses")
-	case s.Uses != "" && !isCheckout(s.Uses):
-		return fmt.Errorf("uses: %s is not served here: the only action is actions/checkout; do the rest with run", s.Uses)
+	case s.Uses != "" && !isAction(s.Uses, checkoutAction) && !isAction(s.Uses, ownAction):
+		return fmt.Errorf("uses: %s is not served here: the only actions are %s and %s; do the rest with run", s.Uses, checkoutAction, ownAction)
 	}
 	return nil
 }

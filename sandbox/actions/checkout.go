@@ -11,12 +11,19 @@ import (
 	"strings"
 )
 
-// isCheckout tells whether a step uses actions/checkout, of any version and
-// from anywhere: it is served here, without its code.
-func isCheckout(uses string) bool {
+// The actions that are served here, of any version, without their code.
+const (
+	checkoutAction = "actions/checkout"
+	// ownAction puts kalypso on the PATH of runners that do not have it: this
+	// one has.
+	ownAction = "kalypso-dev/kalypso"
+)
+
+// isAction tells whether a step uses an action, from wherever.
+func isAction(uses, action string) bool {
 	name, version, ok := strings.Cut(uses, "@")
 	name = strings.TrimPrefix(name, "https://github.com/")
-	return ok && version != "" && strings.EqualFold(name, "actions/checkout")
+	return ok && version != "" && strings.EqualFold(name, action)
 }
 
 // checkout is what a step of actions/checkout asks for.

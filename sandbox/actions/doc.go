@@ -24,8 +24,8 @@
 // A subset of GitHub's workflow language: `if`, `env`, `defaults`, `needs` with
 // outputs, `run` in bash, sh or python, `continue-on-error`, `timeout-minutes`,
 // `matrix` (which Gitea expands), inputs of workflow_dispatch, and of actions
-// one, actions/checkout. What is not served is an error that says so, before
-// the first step runs.
+// actions/checkout, and kalypso's own, for which there is nothing to do. What
+// is not served is an error that says so, before the first step runs.
 //
 // # Environments
 //
