@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -193,6 +194,21 @@ func reconcilersInside(t *testing.T, m *machine) {
 		}
 		if got := strings.Join(names, " "); got != c.want {
 			t.Errorf("%s: pods %q, want %q", c.cluster, got, c.want)
+		}
+	}
+	argo := m.credentials().ArgoCD
+	if len(argo) != 1 {
+		t.Fatalf("Argo CD: %+v", argo)
+	}
+	for password, want := range map[string]int{argo[0].Password: http.StatusOK, "wrong": http.StatusUnauthorized} {
+		body := fmt.Sprintf(`{"username": %q, "password": %q}`, argo[0].User, password)
+		answer, err := (&http.Client{Timeout: 15 * time.Second}).Post(argo[0].URL+"/api/v1/session", "application/json", strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = answer.Body.Close()
+		if answer.StatusCode != want {
+			t.Errorf("logging in to Argo CD is answered by %s, want %d", answer.Status, want)
 		}
 	}
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
@@ -12,11 +11,8 @@ import (
 	"github.com/rogpeppe/go-internal/txtar"
 
 	"github.com/kalypso-dev/kalypso/fixtures"
-	"github.com/kalypso-dev/kalypso/scheduler/forge"
 	"github.com/kalypso-dev/kalypso/scheduler/forge/forgetest"
 	"github.com/kalypso-dev/kalypso/scheduler/forge/github/githubtest"
-	"github.com/kalypso-dev/kalypso/scheduler/model"
-	"github.com/kalypso-dev/kalypso/scheduler/watch"
 )
 
 const initSecret = "s3cret-of-a-bot"
@@ -129,20 +125,7 @@ func fixturesOnGitea(t *testing.T) map[string]map[string]string {
 	}
 	round := func() {
 		t.Helper()
-		watcher, err := watch.New(watch.Options{
-			Forge: f, ControlPlane: model.Reference{Repo: prefix + "kalypso-control-plane"}, PromoteTo: "dev", Log: slog.New(slog.DiscardHandler),
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := watcher.Once(t.Context(), ""); err != nil {
-			t.Fatal(err)
-		}
-		for _, pr := range f.AllPullRequests(helloGitOps) {
-			if pr.State == forge.Open {
-				f.Merge(helloGitOps, pr.Number)
-			}
-		}
+		mergedRound(t, f, prefix)
 	}
 	// stage is pinned as it begins: its workflow has not come to it yet
 	base := content.Repositories[slices.IndexFunc(content.Repositories, func(r fixtures.Repository) bool { return r.Name == "kalypso-control-plane" })]

@@ -94,6 +94,25 @@ func helloGitHub(t *testing.T) (*githubtest.Server, helloWorld) {
 	return s, helloWorld{t, s.URL + "/kalypso/", push, s.Branch}
 }
 
+// mergedRound lets the scheduler run once, and merges what it has opened.
+func mergedRound(t *testing.T, f *forgetest.Forge, prefix string) {
+	t.Helper()
+	watcher, err := watch.New(watch.Options{
+		Forge: f, ControlPlane: model.Reference{Repo: prefix + "kalypso-control-plane"}, PromoteTo: "dev", Log: slog.New(slog.DiscardHandler),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := watcher.Once(t.Context(), ""); err != nil {
+		t.Fatal(err)
+	}
+	for _, pr := range f.AllPullRequests(helloGitOps) {
+		if pr.State == forge.Open {
+			f.Merge(helloGitOps, pr.Number)
+		}
+	}
+}
+
 // inMemory plays the tutorial without a server and returns the files of the
 // GitOps branches in the end.
 func inMemory(t *testing.T) map[string]map[string]string {
@@ -103,20 +122,7 @@ func inMemory(t *testing.T) map[string]map[string]string {
 	w := helloWorld{t, prefix, func(repo, branch string, files map[string]string) { f.Push(repo, branch, files) }, f.Branch}
 	round := func() {
 		t.Helper()
-		watcher, err := watch.New(watch.Options{
-			Forge: f, ControlPlane: model.Reference{Repo: prefix + "kalypso-control-plane"}, PromoteTo: "dev", Log: slog.New(slog.DiscardHandler),
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := watcher.Once(t.Context(), ""); err != nil {
-			t.Fatal(err)
-		}
-		for _, pr := range f.AllPullRequests(helloGitOps) {
-			if pr.State == forge.Open {
-				f.Merge(helloGitOps, pr.Number)
-			}
-		}
+		mergedRound(t, f, prefix)
 	}
 	w.begin()
 	round()

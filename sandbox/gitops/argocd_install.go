@@ -115,24 +115,6 @@ func (s ArgoCDSettings) Settings() ([]*unstructured.Unstructured, error) {
 	return all, nil
 }
 
-// Objects are what Install puts on a cluster, in its order. The secrets have
-// nothing in them: what they have depends on what was there.
-func (s ArgoCDSettings) Objects() ([]*unstructured.Unstructured, error) {
-	all, err := cluster.Decode(s.before())
-	if err != nil {
-		return nil, err
-	}
-	for _, name := range []string{argoCDSecret, argoCDInitialSecret} {
-		all = append(all, &unstructured.Unstructured{Object: argoCDObject("v1", "Secret", name, nil, nil)})
-	}
-	kinds, err := Kinds(s.Kinds)
-	if err != nil {
-		return nil, err
-	}
-	after, err := cluster.Decode([]byte(argoCDAfter))
-	return append(append(all, kinds...), after...), err
-}
-
 // Kinds are the custom resource definitions in a folder.
 func Kinds(dir string) ([]*unstructured.Unstructured, error) {
 	files, err := filepath.Glob(filepath.Join(dir, "*.yaml"))

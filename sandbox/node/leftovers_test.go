@@ -38,8 +38,8 @@ cgroup /sys/fs/cgroup/memory cgroup rw,memory 0 0
 cgroup /sys/fs/cgroup/memory cgroup rw,memory 0 0
 cgroup2 /sys/fs/cgroup/unified cgroup2 rw 0 0
 cgroup2 /mnt/elsewhere cgroup2 rw 0 0
-tmpfs /srv/a/.kalypso/clusters/drone/node/root tmpfs rw 0 0
-tmpfs /srv/a/.kalypso/clusters/drone/node/root/var tmpfs rw 0 0
+tmpfs /srv/a/.kalypso/clusters/drone/node/tree tmpfs rw 0 0
+tmpfs /srv/a/.kalypso/clusters/drone/node/tree/var tmpfs rw 0 0
 overlay /srv/a/.kalypso/clusters/drone/node/var/with\040blank overlay rw 0 0
 overlay /srv/a/.kalypso/clusters/drone/node2/root overlay rw 0 0
 overlay /var/lib/docker/overlay2/x/merged overlay rw 0 0
@@ -49,8 +49,8 @@ short
 	below := mountsBelow(mounts, "/srv/a/.kalypso/clusters/drone/node")
 	want := []string{
 		"/srv/a/.kalypso/clusters/drone/node/var/with blank",
-		"/srv/a/.kalypso/clusters/drone/node/root/var",
-		"/srv/a/.kalypso/clusters/drone/node/root",
+		"/srv/a/.kalypso/clusters/drone/node/tree/var",
+		"/srv/a/.kalypso/clusters/drone/node/tree",
 	}
 	if d := cmp.Diff(want, below); d != "" {
 		t.Errorf("mounts (-want +got):\n%s", d)

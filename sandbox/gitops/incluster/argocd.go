@@ -13,7 +13,6 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/kalypso-dev/kalypso/sandbox/cluster"
 	"github.com/kalypso-dev/kalypso/sandbox/gitops"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
 // ArgoCD is Argo CD in namespace argocd: API server, repository server,
@@ -160,19 +159,4 @@ func (a ArgoCD) Ready(ctx context.Context, c *cluster.Client) error {
 		workload{"Deployment", "argocd-repo-server"},
 		workload{"StatefulSet", "argocd-application-controller"},
 		workload{"Deployment", "argocd-server"})
-}
-
-// Objects are all that Install puts on the cluster, as [Remove] takes them. The
-// secrets have nothing in them.
-func (a ArgoCD) Objects(ctx context.Context) ([]*unstructured.Unstructured, error) {
-	settings, err := a.settings().Objects()
-	if err != nil {
-		return nil, err
-	}
-	objects, err := a.manifests(ctx)
-	if err != nil {
-		return nil, err
-	}
-	all := append(append(settings, cacheSecret("")), objects...)
-	return kindsLast(all), nil
 }

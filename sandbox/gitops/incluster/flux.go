@@ -9,7 +9,6 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/kalypso-dev/kalypso/sandbox/cluster"
 	"github.com/kalypso-dev/kalypso/sandbox/gitops"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 )
 
@@ -106,14 +105,4 @@ func (f Flux) Ready(ctx context.Context, c *cluster.Client) error {
 	return ready(ctx, c, gitops.FluxNamespace,
 		workload{"Deployment", sourceController},
 		workload{"Deployment", kustomizeController})
-}
-
-// Objects are all that Install puts on the cluster, as [Remove] takes them.
-func (f Flux) Objects(context.Context) ([]*unstructured.Unstructured, error) {
-	objects, err := f.manifests()
-	if err != nil {
-		return nil, err
-	}
-	kinds, err := gitops.Kinds(f.kinds())
-	return append(objects, kinds...), err
 }

@@ -21,18 +21,3 @@ func apply(ctx context.Context, c *cluster.Client, objects []*unstructured.Unstr
 	}
 	return c.Apply(ctx, all.Bytes())
 }
-
-// kindsLast moves the definitions of kinds behind all others.
-func kindsLast(objects []*unstructured.Unstructured) []*unstructured.Unstructured {
-	var first, kinds []*unstructured.Unstructured
-	for _, o := range objects {
-		if o.GetKind() == definition {
-			kinds = append(kinds, o)
-		} else {
-			first = append(first, o)
-		}
-	}
-	return append(first, kinds...)
-}
-
-const definition = "CustomResourceDefinition"
