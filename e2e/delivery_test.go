@@ -39,7 +39,8 @@ func changeOfThePage(t *testing.T, m *machine) {
 	t.Logf("push -> page: %.2f s", time.Since(pushed).Seconds())
 }
 
-// killedGate: a job whose runner has died is shown as failed.
+// killedGate: a gate whose runner has died is shown as failed, and so is what it
+// was to decide on.
 func killedGate(t *testing.T, m *machine) {
 	m.run("az", "k8s-configuration", "flux", "create", "--name", "late", "--cluster-name", "drone", "--namespace", "flux-system",
 		"--resource-group", "kalypso-rg", "--url", m.credentials().OrgURL+"/"+m.platform(), "--scope", "cluster",
@@ -66,6 +67,7 @@ func killedGate(t *testing.T, m *machine) {
 		}
 		return nil
 	})
+	m.waitForStatus(commit, "dev environment", "failure", "Failed to deploy")
 }
 
 // lateCluster: a configuration that never gets the commit stops the promotion
