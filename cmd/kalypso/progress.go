@@ -52,6 +52,9 @@ func (p *progress) show(all []supervisor.Status) {
 			p.line("%s %-24s %s", p.style.good("ready"), s.Name, p.style.faint(fmt.Sprintf("%s, %.1f s", s.Title, s.Took.Seconds())))
 		case supervisor.Restarting:
 			p.line("%s %-24s %s", p.style.warn("again"), s.Name, s.Reason)
+			if n := len(s.LogTail); n > 0 {
+				p.line("      %s", p.style.faint("| "+s.LogTail[n-1]))
+			}
 		case supervisor.Failed:
 			p.line("%s %-24s %s", p.style.bad("fails"), s.Name, s.Reason)
 		case supervisor.Stopped:

@@ -14,6 +14,8 @@ const (
 	readyPoll     = 20 * time.Millisecond
 	crashWindow   = time.Minute
 	crashLimit    = 5
+	longStart     = crashWindow / crashLimit
+	startLimit    = 3 // of long starts in a row, which the window does not hold together
 	firstPause    = 200 * time.Millisecond
 	longestPause  = 5 * time.Second
 	logTailLines  = 12
@@ -52,6 +54,7 @@ type unit struct {
 
 	// only touched by the unit's own goroutine
 	crashes []time.Time
+	inVain  int  // long starts without success since it was ready last
 	started bool // since the last failure, so that the log's end tells of it
 }
 
@@ -175,12 +178,16 @@ func (s *Supervisor) keepHere(ctx context.Context, u *unit) {
 		return
 	}
 	for ctx.Err() == nil {
+		began := time.Now()
 		err := s.bringUp(ctx, u)
 		if ctx.Err() != nil {
 			return
 		}
 		if err == nil {
+			u.inVain = 0
 			missed, err = s.stay(ctx, u, missed)
+		} else if time.Since(began) >= longStart {
+			u.inVain++
 		}
 		if errors.Is(err, errRestart) {
 			err = s.endForRestart(ctx, u)
@@ -336,7 +343,7 @@ func (s *Supervisor) afterFailure(ctx context.Context, u *unit, cause error) boo
 		tail, u.started = Tail(u.Log, logTailLines), false
 	}
 	var permanent *PermanentError
-	if len(u.crashes) >= crashLimit || errors.As(cause, &permanent) {
+	if len(u.crashes) >= crashLimit || u.inVain >= startLimit || errors.As(cause, &permanent) {
 		s.log.Error("failed", "component", u.Name, "reason", cause, "crashes", len(u.crashes))
 		s.set(u, func(st *Status) {
 			st.State, st.PID, st.Reason, st.LogTail = Failed, 0, cause.Error(), tail
@@ -344,7 +351,7 @@ func (s *Supervisor) afterFailure(ctx context.Context, u *unit, cause error) boo
 		})
 		select {
 		case <-u.repair:
-			u.crashes = nil
+			u.crashes, u.inVain = nil, 0
 			return true
 		case taken := <-u.restart:
 			s.takeRestart(u, taken) // it has ended already

@@ -249,6 +249,36 @@ func TestSlowCrashesNeverFail(t *testing.T) {
 	})
 }
 
+// TestLongStartsInVainFail: what never becomes ready is given up, also when each
+// try takes too long to be many within the window of crashes.
+func TestLongStartsInVainFail(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var journal []string
+		refused := errors.New("file is not a database")
+		p := &part{journal: &journal, name: "p", ready: func() error { return refused }}
+		u := unitOf(p)
+		u.Deadline = crashWindow
+		s, end := running(t, u)
+		defer end()
+		time.Sleep((startLimit-1)*crashWindow + longestPause)
+		synctest.Wait()
+		if got := states(s); got != "p=starting" {
+			t.Fatalf("in its last start: %s", got)
+		}
+		time.Sleep(crashWindow)
+		synctest.Wait()
+		if st := s.Status()[0]; st.State != Failed || !strings.Contains(st.Reason, refused.Error()) {
+			t.Fatalf("%s after %d starts: %q", st.State, st.Restarts+1, st.Reason)
+		}
+		refused = nil
+		s.Repair(t.Context())
+		synctest.Wait()
+		if got := states(s); got != "p=ready" {
+			t.Errorf("after repair: %s", got)
+		}
+	})
+}
+
 func TestPermanentErrorFailsAtOnceAndRepairTriesAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var journal []string
