@@ -1,6 +1,9 @@
 package scenarios
 
-import "context"
+import (
+	"context"
+	"slices"
+)
 
 // Done is how far a scenario is done, whoever has done it.
 type Done struct {
@@ -103,20 +106,21 @@ func (d *Done) conclude(later bool) bool {
 }
 
 // Missing is the first scenario before one that is not done, with the first
-// step that it lacks; "" when there is none.
+// step that it lacks; "" when there is none. An unknown name is an
+// *UnknownError.
 func Missing(ctx context.Context, o Options, name string) (scenario, step string, err error) {
 	if o.files == nil {
 		o.files = library
+	}
+	if _, err := source(o.files, o.Workshop, name); err != nil {
+		return "", "", err
 	}
 	names, err := order(o.files, o.Workshop)
 	if err != nil {
 		return "", "", err
 	}
-	for i, n := range names {
-		if n == name {
-			names = names[:i]
-			break
-		}
+	if i := slices.Index(names, name); i >= 0 { // one that stands apart comes after all
+		names = names[:i]
 	}
 	all, err := Check(ctx, o, names)
 	if err != nil {

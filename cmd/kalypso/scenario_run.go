@@ -70,8 +70,16 @@ func (a *app) runScenarios(ctx context.Context, o scenarioRun) error {
 	}
 	if !o.all {
 		if err := before(ctx, workshop, world, o.names[0]); err != nil {
-			return err
+			return goOn(ctx, err)
 		}
+	}
+	if o.junit != "" {
+		// a place that cannot be written is to be known before, not after minutes
+		unused, err := reserve(o.junit)
+		if err != nil {
+			return &sandbox.UsageError{Message: fmt.Sprintf("--junit: %v", err)}
+		}
+		defer unused()
 	}
 	p := newScenarioProgress(a, asJSON)
 	results, failure := scenarios.RunAll(ctx, scenarios.Options{
@@ -82,27 +90,35 @@ func (a *app) runScenarios(ctx context.Context, o scenarioRun) error {
 	if len(results) == 0 {
 		return asUsage(failure)
 	}
-	if o.junit != "" {
-		if err := writeJUnit(o.junit, results); err != nil {
-			return errors.Join(failure, err)
-		}
-	}
 	if asJSON {
-		if err := a.printJSON(results); err != nil {
-			return errors.Join(failure, err)
-		}
+		err = a.printJSON(results)
 	} else {
 		a.summarise(results, p.style)
 	}
+	if o.junit != "" {
+		err = errors.Join(err, writeJUnit(o.junit, results))
+	}
 	a.tellDump(results)
+	if err != nil {
+		return errors.Join(failure, err)
+	}
 	if ctx.Err() != nil {
-		return errors.New("interrupted; run it again to go on where it stopped")
+		return goOn(ctx, failure)
 	}
 	if failure == nil {
 		a.talk("")
 		a.talk("Next      %s", nextAfter(all, results[len(results)-1].Name))
 	}
 	return failure
+}
+
+// goOn tells a person who has interrupted a run so, in place of what that has
+// broken.
+func goOn(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return errors.New("interrupted; run it again to go on where it stopped")
+	}
+	return err
 }
 
 func (a *app) summarise(results []scenarios.Result, st style) {
@@ -143,7 +159,7 @@ func (a *app) tellDump(results []scenarios.Result) {
 func before(ctx context.Context, workshop string, world scenarios.World, name string) error {
 	missing, why, err := scenarios.Missing(ctx, scenarios.Options{Workshop: workshop, World: world}, name)
 	if err != nil {
-		return err
+		return asUsage(err)
 	}
 	if missing == "" {
 		return nil
@@ -160,6 +176,21 @@ func nextAfter(all []scenarios.Info, name string) string {
 		}
 	}
 	return "kalypso status"
+}
+
+// reserve checks that a file can be written. unused removes it if it was not
+// there and nothing has been written.
+func reserve(file string) (unused func(), err error) {
+	_, before := os.Stat(file)
+	f, err := os.OpenFile(file, os.O_CREATE|os.O_WRONLY, 0o666)
+	if err != nil {
+		return nil, err
+	}
+	return func() {
+		if info, err := os.Stat(file); before != nil && err == nil && info.Size() == 0 {
+			_ = os.Remove(file)
+		}
+	}, f.Close()
 }
 
 func writeJUnit(file string, results []scenarios.Result) error {

@@ -156,8 +156,13 @@ func short(d time.Duration) string {
 	case d < time.Minute:
 		return d.Round(time.Second).String()
 	case d < time.Hour:
-		return strings.TrimSuffix(d.Round(time.Second).String(), "0s")
+		d = d.Round(time.Second)
 	default:
-		return strings.TrimSuffix(d.Round(time.Minute).String(), "0s")
+		d = d.Round(time.Minute)
 	}
+	text, whole := strings.CutSuffix(d.String(), "m0s")
+	if whole {
+		text += "m"
+	}
+	return text
 }
