@@ -3,6 +3,7 @@ package watch
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/kalypso-dev/kalypso/scheduler/model"
@@ -25,7 +26,7 @@ func (w *Watcher) discover(ctx context.Context, running *sync.WaitGroup) error {
 		}
 		e := newEnvironment(name, ref)
 		w.environments[name] = e
-		ctx, cancel := context.WithCancel(ctx)
+		own, cancel := context.WithCancel(ctx)
 		e.stop = cancel
 		before := w.ended[name]
 		delete(w.ended, name)
@@ -35,7 +36,11 @@ func (w *Watcher) discover(ctx context.Context, running *sync.WaitGroup) error {
 			if before != nil {
 				<-before // it was given up a moment ago, and its last run may go on
 			}
-			w.follow(ctx, e)
+			w.follow(own, e)
+			if ctx.Err() == nil {
+				// given up; its last run has been counted by now
+				w.options.Metrics.forget(w.name, name)
+			}
 		})
 	}
 	for name, e := range w.environments {
@@ -46,7 +51,6 @@ func (w *Watcher) discover(ctx context.Context, running *sync.WaitGroup) error {
 		e.stop()
 		w.ended[name] = e.ended
 		delete(w.environments, name)
-		w.options.Metrics.forget(w.name, name)
 	}
 	return nil
 }
@@ -74,6 +78,11 @@ func (w *Watcher) listed(ctx context.Context) (found map[string]model.Reference,
 	for _, d := range diagnostics {
 		understood = understood && d.Severity != model.Error
 	}
-	w.controlRead(tree.Commit, diagnostics)
+	// The branch is mostly the base of all environments, too. What is wrong with
+	// it keeps a commit from being promoted, and then no environment tells of it.
+	others := model.LoadFiles(tree, w.options.ControlPlane.Path).Diagnostics
+	w.controlRead(tree.Commit, diagnostics, slices.DeleteFunc(others, func(d model.Diagnostic) bool {
+		return d.Severity != model.Error || slices.Contains(diagnostics, d)
+	}))
 	return found, understood, nil
 }

@@ -238,10 +238,11 @@ func (w *Watcher) controlFailed(err error) {
 	w.log.Log(context.Background(), level, "control plane", "error", err)
 }
 
-// controlRead notes what was read of the control plane.
-func (w *Watcher) controlRead(commit string, diagnostics []model.Diagnostic) {
-	lines := make([]string, 0, len(diagnostics))
-	for _, d := range diagnostics {
+// controlRead notes what was read of the control plane: what is wrong with its
+// Environment objects, and with others.
+func (w *Watcher) controlRead(commit string, diagnostics, others []model.Diagnostic) {
+	lines := make([]string, 0, len(diagnostics)+len(others))
+	for _, d := range slices.Concat(diagnostics, others) {
 		line := fmt.Sprintf("%s: %s: %s", d.Position, d.Severity, d.Message)
 		if d.Hint != "" {
 			line += " (" + d.Hint + ")"

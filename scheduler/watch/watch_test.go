@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -250,6 +251,12 @@ func TestEnvironmentsComeAndGo(t *testing.T) {
 		}
 		if p := r.Status().ControlPlane.Problems; len(p) == 0 {
 			t.Error("the broken file is not in the status")
+		}
+		// nor is a mistake in what has not been promoted kept from anybody
+		r.push(platform, "main", map[string]string{"templates/odd.yaml": "apiVersion: scheduler.kalypso.io/v1alpha1\nkind: Template\nmetadata: {name: odd}\nspec: {}\n"})
+		r.tell("push", platform, "main")
+		if p := r.Status().ControlPlane.Problems; !slices.ContainsFunc(p, func(line string) bool { return strings.Contains(line, "templates/odd.yaml:4:") }) {
+			t.Errorf("problems of the control plane: %q", p)
 		}
 		r.push(platform, "main", map[string]string{".environments/stage.yaml": ""})
 		r.tell("push", platform, "main")
