@@ -145,6 +145,10 @@ func (m *machine) push(repo, branch string, files map[string]string) (commit str
 	}
 	for name, content := range files {
 		path := filepath.Join(dir, name)
+		if content == "" {
+			m.git(dir, "rm", "--quiet", name)
+			continue
+		}
 		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 			m.t.Fatal(err)
 		}

@@ -265,6 +265,26 @@ data:
 	if !m.status().Ready {
 		t.Error("something is not ready")
 	}
+
+	// What is wrong with a registration's repository is no reason to keep from
+	// the environments what else is pushed to main.
+	commit = m.push("kalypso-control-plane", "main", map[string]string{"workloads/broken.yaml": ""})
+	m.waitForPinned("dev", commit)
+	if err := saysAll(m.run("status").stdout, mistakes[:1]); err != nil {
+		t.Errorf("of what is still wrong: %v", err)
+	}
+	commit = m.push("kalypso-control-plane", "main", map[string]string{"workloads/missing.yaml": ""})
+	m.waitForPinned("dev", commit)
+	m.push("kalypso-control-plane", "dev", map[string]string{"cluster-types/odd.yaml": ""})
+	waitFor(t, "end of the mistakes", 20*time.Second, func() error {
+		said := m.run("status").stdout
+		for _, r := range mistakes {
+			if r.MatchString(said) {
+				return fmt.Errorf("there is still one like %s:\n%s", r, said)
+			}
+		}
+		return nil
+	})
 }
 
 func saysAll(text string, all []*regexp.Regexp) error {

@@ -206,6 +206,17 @@ func (m *machine) pinned(environment string) string {
 	return ""
 }
 
+// waitForPinned waits for a commit to be promoted to an environment.
+func (m *machine) waitForPinned(environment, commit string) {
+	m.t.Helper()
+	waitFor(m.t, fmt.Sprintf("promotion of %.7s to %s", commit, environment), chainLimit, func() error {
+		if now := m.pinned(environment); now != commit {
+			return fmt.Errorf("it takes %.7s", now)
+		}
+		return nil
+	})
+}
+
 // waitForPage waits for the pods of a deployment target to serve a page with
 // all these words.
 func (m *machine) waitForPage(cluster, environment, target, port string, words ...string) {

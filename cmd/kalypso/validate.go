@@ -45,6 +45,12 @@ cluster types a deployment target lands, and with which configuration:
 They lie in an environment's branch or in the base repository. Flux must not see
 them: write *.policytest.yaml into .sourceignore.
 
+With --files-only nothing is looked at but the files of DIR_OR_URL, of a folder
+those that are checked out: that they are YAML, and that each object is right in
+itself. What they name is not read. That is the check for a branch that many
+teams push to: it fails for what they push, and not for what somebody's
+environment or application lacks.
+
 Exits with
   0  when there is no error, or with --fail-on nothing of that severity or worse
   1  when there is; a policy test that fails is an error
@@ -73,6 +79,9 @@ Exits with
 			if len(args) > 0 {
 				v.world.controlPlane = args[0]
 			}
+			if given := v.beyondFiles(c); v.files && given != "" {
+				return &sandbox.UsageError{Message: fmt.Sprintf("--files-only looks at no environment: leave out --%s", given)}
+			}
 			r, err := v.run(c.Context())
 			if err != nil {
 				return err
@@ -95,8 +104,19 @@ Exits with
 	c.Flags().StringVarP(&output, "output", "o", "text", "text, json or sarif")
 	c.Flags().StringVar(&failOn, "fail-on", string(validate.Error), "exit with 1 when there is an error, a warning or a note: the least `SEVERITY`")
 	c.Flags().BoolVar(&v.tests, "tests", false, "run the policy tests too")
+	c.Flags().BoolVar(&v.files, "files-only", false, "check the objects in themselves, and nothing that they name")
 	c.Flags().BoolVar(&rules, "rules", false, "list all rules and do nothing else")
 	return c
+}
+
+// beyondFiles is a flag that was given and is about more than files.
+func (v *validation) beyondFiles(c *cobra.Command) string {
+	for _, name := range []string{"environment", "base", "workload", "gitops", "tests"} {
+		if c.Flags().Changed(name) {
+			return name
+		}
+	}
+	return ""
 }
 
 func (v *validation) outputs() map[string]func(validate.Report) ([]byte, error) {

@@ -3,6 +3,8 @@ package main
 import (
 	"context"
 
+	"github.com/kalypso-dev/kalypso/scheduler/model"
+	"github.com/kalypso-dev/kalypso/scheduler/source"
 	"github.com/kalypso-dev/kalypso/scheduler/validate"
 )
 
@@ -11,6 +13,7 @@ type validation struct {
 	app   *app
 	world worldFlags
 	tests bool
+	files bool // only what stands in the files themselves
 
 	subjects []validate.Subject
 }
@@ -19,6 +22,9 @@ func (v *validation) run(ctx context.Context) (validate.Report, error) {
 	w, err := v.world.open(ctx, v.app)
 	if err != nil {
 		return validate.Report{}, err
+	}
+	if v.files {
+		return v.runFiles(ctx, w)
 	}
 	names, err := v.world.several(ctx, w)
 	if err != nil {
@@ -46,4 +52,14 @@ func (v *validation) run(ctx context.Context) (validate.Report, error) {
 	}
 	in.Subjects = v.subjects
 	return validate.Validate(in), nil
+}
+
+func (v *validation) runFiles(ctx context.Context, w *source.World) (validate.Report, error) {
+	tree, err := w.Files(ctx)
+	if err != nil {
+		return validate.Report{}, err
+	}
+	s := validate.Source{Reference: model.Reference{Repo: tree.Repo, Branch: tree.Branch}, Tree: tree}
+	v.subjects = []validate.Subject{{Trees: []validate.Source{s}}}
+	return validate.Files(s), nil
 }

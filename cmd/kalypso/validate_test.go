@@ -245,3 +245,58 @@ func TestValidateMistakes(t *testing.T) {
 		}
 	}
 }
+
+// TestValidateFilesOnly: what a file says is checked, what it names is not.
+func TestValidateFilesOnly(t *testing.T) {
+	const sound = `apiVersion: scheduler.kalypso.io/v1alpha1
+kind: WorkloadRegistration
+metadata:
+  name: hello
+spec:
+  workload: {repo: "http://127.0.0.1:1/kalypso/nowhere", branch: main, path: .}
+  workspace: team
+---
+apiVersion: scheduler.kalypso.io/v1alpha1
+kind: ClusterType
+metadata:
+  name: drone
+spec: {reconciler: not-there, namespaceService: nor-this}
+`
+	dir := t.TempDir()
+	commitBranch(t, dir, "control@main", map[string][]byte{"sound.yaml": []byte(sound)})
+	control := filepath.Join(dir, "control")
+	for name, c := range map[string]struct{ content, says string }{
+		"all is well": {"", ""},
+		"no YAML":     {"apiVersion: scheduler.kalypso.io/v1alpha1\nkind: [\n", "error: not valid YAML"},
+		"unknown kind": {"apiVersion: scheduler.kalypso.io/v1alpha1\nkind: Registration\nmetadata: {name: a}\n",
+			"more.yaml:2:1: error: kind \"Registration\" is not known"},
+		"a field is missing": {"apiVersion: scheduler.kalypso.io/v1alpha1\nkind: WorkloadRegistration\nmetadata: {name: a}\nspec: {workspace: b}\n",
+			"error: spec.workload is missing [missing-field]"},
+		"twice": {sound, "is already defined at"},
+		"template": {"apiVersion: scheduler.kalypso.io/v1alpha1\nkind: Template\nmetadata: {name: a}\nspec:\n  type: reconciler\n  manifests:\n  - |\n    a: {{ .Oops\n",
+			"[template-error]"},
+		"schema": {"apiVersion: scheduler.kalypso.io/v1alpha1\nkind: ConfigSchema\nmetadata: {name: a}\nspec: {schema: '{\"type\": 7}'}\n", "[invalid-schema]"},
+		"second environment": {"apiVersion: scheduler.kalypso.io/v1alpha1\nkind: Environment\nmetadata: {name: dev}\nspec: {controlPlane: {repo: r, branch: dev}}\n" +
+			"---\napiVersion: scheduler.kalypso.io/v1alpha1\nkind: Environment\nmetadata: {name: dev}\nspec: {controlPlane: {repo: r, branch: dev2}}\n",
+			"[duplicate-object]"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			file := filepath.Join(control, "more.yaml")
+			if err := os.WriteFile(file, []byte(c.content), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			code, out, talk := call(t, "validate", control, "--files-only")
+			if c.says == "" && (code != exitOK || out != "" || talk != "no findings in the files\n") {
+				t.Errorf("exit code %d, says %q, on stdout\n%s", code, talk, out)
+			}
+			if c.says != "" && (code != exitFailure || !strings.Contains(out, c.says) || !strings.HasSuffix(talk, " in the files\n")) {
+				t.Errorf("exit code %d, says %q, want on stdout %q:\n%s", code, talk, c.says, out)
+			}
+			t.Logf("%s%s", out, talk)
+		})
+	}
+	code, _, talk := call(t, "validate", control, "--files-only", "-e", "dev")
+	if code != exitUsage || !strings.Contains(talk, "leave out --environment") {
+		t.Errorf("exit code %d, says %q", code, talk)
+	}
+}

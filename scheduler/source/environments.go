@@ -172,3 +172,20 @@ func unknown(what, name string, known []string) error {
 	e.Message = fmt.Sprintf("there is no %s %s: choose one of %s", what, name, strings.Join(known, ", "))
 	return e
 }
+
+// Files reads the control plane's own files: the working tree of a folder,
+// whatever is checked out, unless Options.Branch names a branch.
+func (w *World) Files(ctx context.Context) (*model.Tree, error) {
+	ref := model.Reference{Branch: w.branch}
+	if w.options.Branch == "" {
+		var err error
+		if ref, err = inPlace(w.control, ref); err != nil {
+			return nil, err
+		}
+	}
+	tree, err := w.control.read(ctx, ref.Branch, "")
+	if err != nil {
+		return nil, fmt.Errorf("reading %s: %w", w.control.name(), err)
+	}
+	return tree, nil
+}

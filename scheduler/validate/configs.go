@@ -10,6 +10,20 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
+// configKeys reports keys that Kubernetes refuses.
+func (e *examination) configKeys() {
+	for _, c := range e.Model.Configs {
+		for _, key := range slices.Sorted(maps.Keys(c.Spec.Data)) {
+			if messages := validation.IsConfigMapKey(key); len(messages) > 0 {
+				e.report(Finding{
+					Rule: InvalidConfigKey, Severity: Warning, Position: c.At("data", key), object: objectOf(kindConfigMap, c),
+					Message: fmt.Sprintf("ConfigMap %s: Kubernetes takes no key %q", c.Name, key), Hint: short(messages[0]),
+				})
+			}
+		}
+	}
+}
+
 // configs reports platform configuration that reaches nothing.
 func (e *examination) configs() {
 	shadowed := e.shadowed()
@@ -32,7 +46,7 @@ func (e *examination) configs() {
 		for _, key := range slices.Sorted(maps.Keys(c.Spec.Data)) {
 			f := like
 			f.Position = c.At("data", key)
-			e.configKey(f, c, key)
+			e.appConfigKey(f, c, key)
 			if by, ok := shadowed[f.Position]; ok {
 				f.Rule, f.Severity, f.field, f.unused = ShadowedConfig, Note, key, true
 				f.Message = fmt.Sprintf("ConfigMap %s: %s never counts, it is overridden wherever it applies", c.Name, key)
@@ -43,14 +57,10 @@ func (e *examination) configs() {
 	}
 }
 
-// configKey reports a key that cannot be used.
-func (e *examination) configKey(f Finding, c model.PlatformConfig, key string) {
-	if messages := validation.IsConfigMapKey(key); len(messages) > 0 {
-		f.Rule, f.Message, f.Hint = InvalidConfigKey, fmt.Sprintf("ConfigMap %s: Kubernetes takes no key %q", c.Name, key), short(messages[0])
-		e.report(f)
-		return
-	}
-	if !plan.IsAppConfig(c) {
+// appConfigKey reports a key of an azure-app-config ConfigMap whose labels
+// match nothing.
+func (e *examination) appConfigKey(f Finding, c model.PlatformConfig, key string) {
+	if !plan.IsAppConfig(c) || len(validation.IsConfigMapKey(key)) > 0 {
 		return
 	}
 	labels, _, ok := plan.AppConfigKey(key)

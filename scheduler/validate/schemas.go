@@ -9,12 +9,19 @@ import (
 	"github.com/kalypso-dev/kalypso/scheduler/validate/whatif"
 )
 
-// schemas reports configuration schemas that are none, whether or not they
-// are used, and ConfigSchemas that ask nothing of anybody.
+// schemaTexts reports ConfigSchemas whose schema is none, whether or not they
+// are used.
+func (e *examination) schemaTexts() {
+	for _, s := range e.Model.ConfigSchemas {
+		e.schema(s.Spec.Schema, s.At("spec", "schema"), Finding{object: objectOf(v1alpha1.KindConfigSchema, s)})
+	}
+}
+
+// schemas reports workloads' schemas that are none, and ConfigSchemas that ask
+// nothing of anybody.
 func (e *examination) schemas() {
 	for _, s := range e.Model.ConfigSchemas {
 		like := Finding{object: objectOf(v1alpha1.KindConfigSchema, s)}
-		e.schema(s.Spec.Schema, s.At("spec", "schema"), like)
 		if why, bad := e.unmatched(s.Labels); bad {
 			like.Rule, like.Severity, like.unused = UnmatchedSchema, Warning, true
 			like.Position = s.At(append([]string{"metadata", "labels"}, why.path...)...)

@@ -7,8 +7,17 @@ import (
 	"github.com/kalypso-dev/kalypso/scheduler/validate/whatif"
 )
 
-// templates reports templates that do not parse, whether or not they are
-// used, and those that no cluster type names.
+// templateTexts reports templates that do not parse, whether or not they are
+// used.
+func (e *examination) templateTexts() {
+	for _, t := range e.Model.Templates {
+		for _, p := range whatif.TemplateProblems(t) {
+			e.report(e.fromProblem(p))
+		}
+	}
+}
+
+// templates reports templates that no cluster type names.
 func (e *examination) templates() {
 	named := map[string]bool{}
 	for _, c := range e.Model.ClusterTypes {
@@ -17,9 +26,6 @@ func (e *examination) templates() {
 		}
 	}
 	for _, t := range e.Model.Templates {
-		for _, p := range whatif.TemplateProblems(t) {
-			e.report(e.fromProblem(p))
-		}
 		if !named[t.Name] {
 			e.report(Finding{
 				Rule: UnusedTemplate, Severity: Note, Position: t.At("metadata", "name"),

@@ -130,7 +130,7 @@ func TestSummary(t *testing.T) {
 		report validate.Report
 		want   string
 	}{
-		{validate.Report{}, "no findings in 0 environments"},
+		{validate.Report{}, "no findings in the files"},
 		{validate.Report{Environments: []string{"dev"}, Suppressed: 2}, "no findings in 1 environment (dev); 2 silenced by comments"},
 		{validate.Report{
 			Environments: []string{"dev", "stage"},

@@ -167,9 +167,10 @@ func Summary(r validate.Report) string {
 	if len(counts) > 0 {
 		text = strings.Join(counts, ", ")
 	}
-	text += " in " + count(len(r.Environments), "environment")
-	if len(r.Environments) > 0 {
-		text += " (" + clause.List(r.Environments) + ")"
+	if n := len(r.Environments); n > 0 {
+		text += " in " + count(n, "environment") + " (" + clause.List(r.Environments) + ")"
+	} else {
+		text += " in the files" // nothing else was looked at
 	}
 	if r.Suppressed > 0 {
 		text += fmt.Sprintf("; %d silenced by comments", r.Suppressed)
