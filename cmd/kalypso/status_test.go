@@ -15,6 +15,18 @@ import (
 	"github.com/kalypso-dev/kalypso/sandbox/supervisor"
 )
 
+func TestShort(t *testing.T) {
+	for d, want := range map[time.Duration]string{
+		0: "0s", 1400 * time.Millisecond: "1s", 50 * time.Second: "50s",
+		time.Minute: "1m", 70 * time.Second: "1m10s", 7*time.Minute + 20*time.Second: "7m20s", 20 * time.Minute: "20m",
+		time.Hour: "1h0m", 90 * time.Minute: "1h30m", 26*time.Hour + 20*time.Minute: "26h20m",
+	} {
+		if got := short(d); got != want {
+			t.Errorf("%v: %s, want %s", d, got, want)
+		}
+	}
+}
+
 func TestStatusTable(t *testing.T) {
 	now := time.Date(2025, 3, 1, 12, 0, 0, 0, time.UTC)
 	s := &sandbox.Status{
