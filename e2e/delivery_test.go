@@ -47,27 +47,40 @@ func killedGate(t *testing.T, m *machine) {
 		"--cluster-type", "connectedClusters", "--branch", "dev", "--suspend", "--kustomization", "name=late", "path=small", "prune=true")
 	check := m.file(controlPlane, "main", ".github/workflows/check-promote.yaml")
 	const waits = "kalypso ci wait-for-deployment "
-	commit := m.push(controlPlane, "main", map[string]string{
+	commit, run := m.waitingGate(map[string]string{
 		".github/workflows/check-promote.yaml": strings.Replace(check, waits, waits+"--timeout 10s ", 1),
 		"templates/namespace.yaml":             m.file(controlPlane, "main", "templates/namespace.yaml") + "# once more\n",
 	})
+	m.kill("runner")
+	m.waitForConclusion(run, "failure")
+	m.waitForStatus(commit, "dev environment", "failure", "Failed to deploy")
+}
+
+// cancelledGate: somebody cancels a gate in the browser. That is no success
+// either.
+func cancelledGate(t *testing.T, m *machine) {
+	person := m.browse()
+	commit, run := m.waitingGate(map[string]string{
+		"templates/namespace.yaml": m.file(controlPlane, "main", "templates/namespace.yaml") + "# not this\n",
+	})
+	person.post(run.URL+"/cancel", nil)
+	m.waitForConclusion(run, "cancelled")
+	m.waitForStatus(commit, "dev environment", "failure", "Failed to deploy")
+}
+
+// waitingGate pushes a change, merges it on dev, and returns with the gate that
+// waits for the clusters.
+func (m *machine) waitingGate(change map[string]string) (commit string, run workflowRun) {
+	m.t.Helper()
+	commit = m.push(controlPlane, "main", change)
 	m.merge(m.platform(), m.waitForPromotion("dev", commit).Number)
 	m.waitForStatus(commit, "dev environment", "pending", "Deploying")
-	run := m.waitForRun(controlPlane, "check-promote.yaml", func(r workflowRun) error {
+	return commit, m.waitForRun(controlPlane, "check-promote.yaml", func(r workflowRun) error {
 		if r.Status != "in_progress" {
 			return fmt.Errorf("it is %s %s", r.Status, r.Conclusion)
 		}
 		return nil
 	})
-	m.kill("runner")
-	waitFor(t, "the killed run's end", chainLimit, func() error {
-		r := m.workflowRun(controlPlane, run.ID)
-		if r.Conclusion != "failure" {
-			return fmt.Errorf("it is %s %s", r.Status, r.Conclusion)
-		}
-		return nil
-	})
-	m.waitForStatus(commit, "dev environment", "failure", "Failed to deploy")
 }
 
 // lateCluster: a configuration that never gets the commit stops the promotion

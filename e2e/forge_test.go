@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/cookiejar"
+	"net/url"
 	"os"
 	"os/exec"
 	"regexp"
@@ -61,6 +63,42 @@ func (m *machine) tryForge(method, path, body string) (string, error) {
 		err = fmt.Errorf("%s %s: %s\n%s", method, path, response.Status, answer)
 	}
 	return string(answer), err
+}
+
+// visitor is somebody who is logged in to the forge's pages, for what these can
+// do and the API cannot.
+type visitor struct {
+	m      *machine
+	client *http.Client
+}
+
+func (m *machine) browse() visitor {
+	m.t.Helper()
+	jar, err := cookiejar.New(nil)
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	b := visitor{m, &http.Client{Jar: jar, Timeout: 15 * time.Second}}
+	c := m.credentials()
+	b.post(c.URL+"/user/login", url.Values{"user_name": {c.User}, "password": {c.Password}})
+	return b
+}
+
+func (b visitor) post(address string, form url.Values) {
+	b.m.t.Helper()
+	r, err := http.NewRequestWithContext(b.m.t.Context(), http.MethodPost, address, strings.NewReader(form.Encode()))
+	if err != nil {
+		b.m.t.Fatal(err)
+	}
+	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	response, err := b.client.Do(r)
+	if err != nil {
+		b.m.t.Fatal(err)
+	}
+	defer response.Body.Close()
+	if response.StatusCode >= http.StatusBadRequest {
+		b.m.t.Fatalf("POST %s: %s", address, response.Status)
+	}
 }
 
 // schedulerOnGitea runs the tests of the scheduler that want a real Gitea, on

@@ -51,6 +51,7 @@ func TestHelloWorld(t *testing.T) {
 			{"Change", changeOfThePage},
 			{"Tour", tour},
 			{"KilledGate", killedGate},
+			{"CancelledGate", cancelledGate},
 			{"LateCluster", lateCluster},
 			{"NoSecrets", noSecrets},
 			{"Delete", deleteAll},

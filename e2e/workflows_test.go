@@ -72,6 +72,17 @@ func (m *machine) waitForSuccess(repo string, id int) {
 	})
 }
 
+// waitForConclusion waits for a run of the control plane to end like that.
+func (m *machine) waitForConclusion(run workflowRun, conclusion string) {
+	m.t.Helper()
+	waitFor(m.t, "end of "+run.URL, chainLimit, func() error {
+		if r := m.workflowRun(controlPlane, run.ID); r.Conclusion != conclusion {
+			return fmt.Errorf("it is %s %s, want %s", r.Status, r.Conclusion, conclusion)
+		}
+		return nil
+	})
+}
+
 // log is what all jobs of a run have printed.
 func (m *machine) log(repo string, id int) string {
 	m.t.Helper()
