@@ -33,6 +33,8 @@ type checkout struct {
 	Token      string
 	Dir        string // absolute
 	Depth      int    // 0 for all
+	Tags       bool   // fetch all tags, too; with all history they come anyway
+	Clean      bool   // what stands in the folder is known to go
 	Persist    bool   // keep the token for the steps that follow
 
 	server string
@@ -44,7 +46,7 @@ type checkout struct {
 // newCheckout reads the inputs of a step, evaluated.
 func newCheckout(with map[string]string, t task, workspace string) (checkout, error) {
 	c := checkout{
-		Repository: t.text("repository"), Token: t.text("token"), Dir: workspace, Depth: 1, Persist: true,
+		Repository: t.text("repository"), Token: t.text("token"), Dir: workspace, Depth: 1, Clean: true, Persist: true,
 		server: t.serverURL(), runRef: t.text("ref"),
 	}
 	for _, name := range slices.Sorted(maps.Keys(with)) {
@@ -77,7 +79,11 @@ func newCheckout(with map[string]string, t task, workspace string) (checkout, er
 			if v != "" && v != "false" {
 				return c, fmt.Errorf("%s: is not served here", name)
 			}
-		case "clean", "fetch-tags", "show-progress", "set-safe-directory":
+		case "fetch-tags":
+			c.Tags = strings.EqualFold(v, "true")
+		case "clean":
+			c.Clean = v == "" || strings.EqualFold(v, "true")
+		case "show-progress", "set-safe-directory":
 		default:
 			c.Notes = append(c.Notes, fmt.Sprintf("the input %q has no effect here", name))
 		}
@@ -157,6 +163,8 @@ func (c checkout) needsRefs() bool {
 	return c.sha == "" && c.Ref != "" && !commitID.MatchString(c.Ref) && !strings.HasPrefix(c.Ref, "refs/")
 }
 
+const allTags = "+refs/tags/*:refs/tags/*"
+
 // commands are the git commands that fetch and check out the target, in a
 // repository that has been made and has the remote origin.
 func (c checkout) commands(t target) [][]string {
@@ -165,8 +173,11 @@ func (c checkout) commands(t target) [][]string {
 	if c.Depth > 0 {
 		fetch = append(fetch, "--depth="+strconv.Itoa(c.Depth), "origin")
 	} else {
-		all = append(all, append(slices.Clone(fetch), "origin", "+refs/heads/*:refs/remotes/origin/*", "+refs/tags/*:refs/tags/*"))
+		all = append(all, append(slices.Clone(fetch), "origin", "+refs/heads/*:refs/remotes/origin/*", allTags))
 		fetch = append(fetch, "origin")
+	}
+	if c.Depth > 0 && c.Tags {
+		t.fetch = append(slices.Clone(t.fetch), allTags)
 	}
 	all = append(all, append(fetch, t.fetch...))
 	if t.branch != "" {

@@ -48,6 +48,10 @@ func TestCheckout(t *testing.T) {
 		{"{}", success, []string{"at " + sha + " on main, 1 commits, out " + sha, "refs/remotes/origin/main", "token kept"}},
 		{"{fetch-depth: 0, ref: dev}", success, []string{"at " + newest + " on dev, 2 commits, out " + newest, "refs/remotes/origin/dev"}},
 		{"{ref: v1, persist-credentials: false}", success, []string{"at " + sha + " on , 1 commits, out " + sha, "no token"}},
+		{"{fetch-tags: true, ref: dev}", success, []string{"at " + newest + " on dev, 1 commits, out " + newest, "refs/tags/v1"}},
+		{"{fetch-tags: true, fetch-depth: 0}", success, []string{"refs/tags/v1"}},
+		{"{clean: false}", success, []string{"::warning::clean: false has no effect here: what stood in the folder has been removed. Check out first, or to another path."}},
+		{"{path: new, clean: false}", success, []string{"nothing here"}},
 		{"{path: sub/dir}", success, []string{"nothing here"}},
 		{"{ref: none}", failure, []string{`::error::ref: org/app has no branch and no tag "none"`}},
 		{"{repository: org/none, ref: main}", failure, []string{"::error::git ls-remote: Process completed with exit code 128."}},
@@ -60,10 +64,10 @@ jobs:
       - {run: echo old > old}
       - {id: c, uses: actions/checkout@v4, with: ` + c.with + `}
       - run: |
-          test ! -e .git && { echo nothing here; git -C sub/dir log; test -e old; exit; }
+          test ! -e .git && { echo nothing here; git -C sub/dir log || git -C new log; test -e old; exit; }
           test ! -e old
           echo "at $(git rev-parse HEAD) on $(git branch --show-current), $(git rev-list --count HEAD) commits, out ${{ steps.c.outputs.commit }}"
-          git for-each-ref --format='%(refname)' refs/remotes
+          git for-each-ref --format='%(refname)' refs/remotes refs/tags
           git config --get-regexp 'http..*extraheader' > kept && echo token kept || echo no token
           ! grep -rl "$(printf x-access-token:job-token | base64)" .git/config
 `
@@ -74,6 +78,9 @@ jobs:
 		g := f.ended(int64(i))
 		if got := resultName(g.state.Result); got != c.result {
 			t.Errorf("%s: %s:\n%s", c.with, got, g.log())
+		}
+		if warned := strings.Contains(g.log(), "::warning::"); warned != (c.with == "{clean: false}") {
+			t.Errorf("%s: warned %v:\n%s", c.with, warned, g.log())
 		}
 		for _, line := range c.says {
 			if !slices.Contains(g.lines, line) {

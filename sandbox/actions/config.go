@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"sigs.k8s.io/yaml"
@@ -66,9 +67,17 @@ func (d *Duration) UnmarshalText(b []byte) error {
 // MarshalText writes the text.
 func (d Duration) MarshalText() ([]byte, error) { return []byte(time.Duration(d).String()), nil }
 
-// DefaultLabels make the jobs of common workflows run here.
-func DefaultLabels() []string {
-	return []string{"ubuntu-latest", "ubuntu-24.04", "ubuntu-22.04", "self-hosted", "host"}
+// DefaultLabels make the jobs of common workflows run here: those for GitHub's
+// own machines, and those that each self-hosted runner has.
+func DefaultLabels() []string { return labels(runnerOS(), runnerArch()) }
+
+// labels has a machine's in two spellings: GitHub does not look at the case,
+// Gitea does.
+func labels(system, arch string) []string {
+	return []string{
+		"ubuntu-latest", "ubuntu-24.04", "ubuntu-22.04", "self-hosted", "host",
+		system, strings.ToLower(system), arch, strings.ToLower(arch),
+	}
 }
 
 const (

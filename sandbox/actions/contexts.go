@@ -47,6 +47,9 @@ func (t task) text(name string) string {
 
 func (t task) serverURL() string { return strings.TrimSuffix(t.text("server_url"), "/") }
 
+// workflow is what the job's workflow is called; the forge tells its file only.
+func (t task) workflow(j *Job) string { return or(j.Workflow, t.text("workflow")) }
+
 // label names the job for the runner's own log.
 func (t task) label() string {
 	return fmt.Sprintf("%s/%s/%s", t.text("repository"), t.text("workflow"), t.text("job"))
@@ -106,13 +109,14 @@ func (t task) contexts(j *Job, vars, secrets map[string]string) map[string]any {
 	}
 	github := maps.Clone(t.GitHub)
 	github["server_url"] = t.serverURL()
+	github["workflow"] = t.workflow(j)
 	if s, ok := secrets["GITHUB_TOKEN"]; ok && github["token"] == nil {
 		github["token"] = s
 	}
 	return map[string]any{
 		"github": github, "gitea": github,
 		"vars": texts(vars), "secrets": texts(secrets), "needs": needs,
-		"inputs": t.inputs(j.InputKinds), "matrix": j.Matrix, "strategy": map[string]any{},
+		"inputs": t.inputs(j.InputKinds), "matrix": j.Matrix, "strategy": j.strategy(),
 		"env": map[string]any{}, "steps": map[string]any{}, "job": map[string]any{}, "runner": map[string]any{},
 	}
 }

@@ -23,9 +23,11 @@
 //
 // A subset of GitHub's workflow language: `if`, `env`, `defaults`, `needs` with
 // outputs, `run` in bash, sh or python, `continue-on-error`, `timeout-minutes`,
-// `matrix` (which Gitea expands), inputs of workflow_dispatch, and of actions
-// actions/checkout, and kalypso's own, for which there is nothing to do. What
-// is not served is an error that says so, before the first step runs.
+// `matrix` of written values (which Gitea expands), inputs of
+// workflow_dispatch, and of actions actions/checkout, and kalypso's own, for
+// which there is nothing to do. What is not served is an error that says so,
+// before the first step runs. What Gitea leaves out of what it sends is read
+// from the workflow's file in the repository.
 //
 // # Environments
 //

@@ -38,6 +38,28 @@ jobs:
 `
 }
 
+// What steps have put out is told however the job ends.
+func TestOutputsAtEveryEnd(t *testing.T) {
+	f := newForge(t)
+	r, _ := start(t, runnerConfig(t, f))
+	job := func(settings, last string) string {
+		return "jobs: {j: {" + settings + "outputs: {a: '${{ steps.s.outputs.a }}'}, steps: [{id: s, run: echo a=b >> $GITHUB_OUTPUT}, {run: '" + last + "'}]}}"
+	}
+	f.give(1, job("", "exit 1"), nil)
+	f.give(2, job("timeout-minutes: 0.01, ", "sleep 60"), nil)
+	f.give(3, job("", "echo begun; sleep 60"), nil)
+	f.says(3, "begun")
+	f.mu.Lock()
+	f.tasks[3].cancel = true
+	f.mu.Unlock()
+	r.Poke()
+	for id, result := range map[int64]string{1: failure, 2: failure, 3: cancelled} {
+		if g := f.ended(id); resultName(g.state.Result) != result || g.outputs["a"] != "b" {
+			t.Errorf("task %d: %s with outputs %v:\n%s", id, g.state.Result, g.outputs, g.log())
+		}
+	}
+}
+
 func allEnded(t *testing.T, file string) {
 	t.Helper()
 	b, err := os.ReadFile(file)

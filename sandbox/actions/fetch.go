@@ -78,8 +78,12 @@ func credentials(dir string) string { return filepath.Join(dir, ".git", "kalypso
 // makeRepository makes an empty repository that knows the forge. What stood in
 // the folder goes, as it does with actions/checkout.
 func (e *execution) makeRepository(c checkout, git func(...string) error) error {
-	if err := empty(c.Dir); err != nil {
+	removed, err := empty(c.Dir)
+	if err != nil {
 		return err
+	}
+	if removed > 0 && !c.Clean {
+		e.say("::warning::clean: false has no effect here: what stood in the folder has been removed. Check out first, or to another path.")
 	}
 	for _, argv := range [][]string{
 		{"git", "init", "--quiet", "--initial-branch=main", "."},
@@ -94,20 +98,21 @@ func (e *execution) makeRepository(c checkout, git func(...string) error) error 
 	return os.WriteFile(credentials(c.Dir), []byte(c.settings()), 0o600)
 }
 
-func empty(dir string) error {
+// empty makes an empty folder, and returns how many things have stood there.
+func empty(dir string) (int, error) {
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, os.ErrNotExist) {
-		return os.MkdirAll(dir, 0o700)
+		return 0, os.MkdirAll(dir, 0o700)
 	}
 	if err != nil {
-		return err
+		return 0, err
 	}
 	for _, entry := range entries {
 		if err := os.RemoveAll(filepath.Join(dir, entry.Name())); err != nil {
-			return err
+			return 0, err
 		}
 	}
-	return nil
+	return len(entries), nil
 }
 
 // refs asks the forge which refs the name can mean.

@@ -53,6 +53,8 @@ type execution struct {
 	keeper  *keeper
 	folders folders
 	cause   func() error // why the job is to end; nil while it is not
+	// original is the job as its file has it, see Runner.original.
+	original func() (*Job, error)
 
 	contexts map[string]any
 	env      map[string]string // of workflow and job
@@ -207,17 +209,28 @@ func (e *execution) timeout(text string, otherwise time.Duration) (time.Duration
 	return limit, err
 }
 
-// conclude decides the job's result when its steps are through.
+// conclude decides the job's result when its steps are through. What they have
+// put out is told however the job ends.
 func (e *execution) conclude(ctx context.Context) (string, map[string]string) {
-	if err := context.Cause(ctx); err != nil {
-		if !e.told {
-			e.fail(err)
-		}
-		if errors.Is(err, errCancelled) {
-			return cancelled, nil
-		}
-		return failure, nil
+	cause := context.Cause(ctx)
+	if cause != nil && !e.told {
+		e.fail(cause)
 	}
+	outputs := e.outputs()
+	switch {
+	case errors.Is(cause, errCancelled):
+		return cancelled, outputs
+	case cause == nil && !e.failed:
+		return success, outputs
+	case !errors.Is(cause, errStopped) && e.mayFail():
+		e.say("The job may fail: its result counts as success.")
+		return success, outputs
+	}
+	return failure, outputs
+}
+
+// outputs evaluates the job's outputs. One that cannot be makes the job fail.
+func (e *execution) outputs() map[string]string {
 	outputs := map[string]string{}
 	for _, name := range slices.Sorted(maps.Keys(e.job.Outputs)) {
 		v, err := expression.Interpolate(e.job.Outputs[name], e.sight())
@@ -232,8 +245,5 @@ func (e *execution) conclude(ctx context.Context) (string, map[string]string) {
 		}
 		outputs[name] = v
 	}
-	if e.failed {
-		return failure, outputs
-	}
-	return success, outputs
+	return outputs
 }

@@ -31,16 +31,55 @@ func (m *mask) add(value string) {
 	defer m.mu.Unlock()
 	for _, line := range strings.FieldsFunc(value, func(r rune) bool { return r == '\n' || r == '\r' }) {
 		m.one(line)
+		m.one(strings.ReplaceAll(line, "'", `'\''`)) // bash, by set -x
 	}
 	if strings.TrimSpace(value) == "" {
 		return
 	}
-	m.one(base64.StdEncoding.EncodeToString([]byte(value)))
+	for _, form := range slices.Concat(base64Forms(value), jsonForms(value)) {
+		m.one(form)
+	}
 	m.one(url.QueryEscape(value))
 	m.one(url.PathEscape(value))
-	if quoted, err := json.Marshal(value); err == nil {
-		m.one(string(quoted[1 : len(quoted)-1]))
+}
+
+// minPart is how long a part of an encoded secret must be to be looked for:
+// a shorter one could stand in the middle of common text.
+const minPart = 6
+
+// base64Forms are a value in base64, by itself and within a longer text, like
+// the password of a basic authorization. What stands before the value decides
+// where its bytes fall into the groups of three, and its neighbours share the
+// characters at its edges: these are left out.
+func base64Forms(value string) []string {
+	forms := []string{base64.StdEncoding.EncodeToString([]byte(value)), base64.URLEncoding.EncodeToString([]byte(value))}
+	for shift := range 3 {
+		shifted := append(make([]byte, shift), value...)
+		from, to := (shift*8+5)/6, len(shifted)*8/6
+		if to-from < minPart {
+			continue
+		}
+		for _, alphabet := range []*base64.Encoding{base64.RawStdEncoding, base64.RawURLEncoding} {
+			forms = append(forms, alphabet.EncodeToString(shifted)[from:to])
+		}
 	}
+	return forms
+}
+
+// jsonForms are a value within a text of JSON: some programs escape what means
+// something in HTML, too.
+func jsonForms(value string) []string {
+	var forms []string
+	for _, html := range []bool{true, false} {
+		var b strings.Builder
+		encoder := json.NewEncoder(&b)
+		encoder.SetEscapeHTML(html)
+		if encoder.Encode(value) == nil {
+			quoted := strings.TrimSuffix(b.String(), "\n")
+			forms = append(forms, quoted[1:len(quoted)-1])
+		}
+	}
+	return forms
 }
 
 func (m *mask) one(s string) {

@@ -1,6 +1,7 @@
 package actions
 
 import (
+	"encoding/base64"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -34,10 +35,36 @@ func TestMask(t *testing.T) {
 		{[]string{"line one\nline two\r\n"}, "see line two, line one", "see ***, ***"},
 		{[]string{"p&ss w/rd"}, "p%26ss+w%2Frd p&ss%20w%2Frd", "*** ***"},
 		{[]string{`say "hi"`}, `{"s":"say \"hi\""}`, `{"s":"***"}`},
+		{[]string{`a"b&c<d`}, `"a\"b&c<d" "a\"b\u0026c\u003cd"`, `"***" "***"`},
+		{[]string{"it's & 'so'"}, `+ curl -u 'me:it'\''s & '\''so'\'''`, `+ curl -u 'me:***'`},
 		{[]string{"hunter2"}, "aHVudGVyMg==", "***"},
+		{[]string{"hunter2secretPW"}, "dXNlcjpodW50ZXIyc2VjcmV0UFc=", "dXNlcjp***c="},
+		{[]string{"abcd"}, "YWJjZ ZWJjZA FhYmNk", "YWJjZ ZWJjZA FhYmNk"}, // too little is sure of it
 	} {
 		if got := masked(c.secrets...).hide(c.text); got != c.want {
 			t.Errorf("%q hides %q as %q, want %q", c.secrets, c.text, got, c.want)
+		}
+	}
+}
+
+func TestMaskOfBase64(t *testing.T) {
+	for _, secret := range []string{"5char", "hunter2", "hunter2secretPW", "a?>b~~\xff\xfe??>>"} {
+		m := masked(secret)
+		for _, before := range []string{"", "u", "us", "use", "user:", "x-access-token:"} {
+			for _, after := range []string{"", "\n", "@h", "@host"} {
+				for _, alphabet := range []*base64.Encoding{base64.StdEncoding, base64.RawStdEncoding, base64.URLEncoding, base64.RawURLEncoding} {
+					text := alphabet.EncodeToString([]byte(before + secret + after))
+					left := strings.SplitN(m.hide(text), hidden, 2)
+					if len(left) != 2 {
+						t.Errorf("%q is shown by %s", secret, text)
+						continue
+					}
+					// at each edge one character may be left, which has a few bits of the secret
+					if len(left[0]) > (8*len(before)+5)/6 || len(strings.TrimRight(left[1], "=")) > (8*len(after)+5)/6+1 {
+						t.Errorf("%q is hidden as %q", text, left)
+					}
+				}
+			}
 		}
 	}
 }

@@ -90,7 +90,11 @@ func (r *Runner) execute(ctx context.Context, t task, job *Job, rep *report) (st
 	hide.add(t.text("gitea_runtime_token"))
 
 	e := &execution{config: r.Config, task: t, job: job, tell: rep, mask: hide, folders: newFolders(r.jobFolder(t.ID)), wait: r.grace}
-	environment, err := r.environmentOf(ctx, t, job)
+	e.original = sync.OnceValues(func() (*Job, error) { return r.original(ctx, t, job) })
+	environment, err := e.environmentOf()
+	if err == nil {
+		err = e.checkMatrix()
+	}
 	if err != nil {
 		e.fail(err)
 		return failure, nil
@@ -113,27 +117,41 @@ func (r *Runner) execute(ctx context.Context, t task, job *Job, rep *report) (st
 	return result, outputs
 }
 
-// environmentOf is the name of the environment that a job is for. Gitea leaves
-// it out of what it sends: the workflow is read again as it is in the
-// repository, but only where there is anything of an environment to see.
-func (r *Runner) environmentOf(ctx context.Context, t task, job *Job) (string, error) {
-	name := job.Environment
+// environmentOf is the name of the environment that the job is for. The job's
+// original is read only where there is anything of an environment to see.
+func (e *execution) environmentOf() (string, error) {
+	t, name := e.task, e.job.Environment
 	if name == "" && hasScoped(t.Vars, t.Secrets) {
-		whole, err := r.workflowFile(ctx, t)
+		job, err := e.original()
 		if err != nil {
-			return "", fmt.Errorf("environment of the job: %w", err)
+			return "", err
 		}
-		if whole == nil {
-			return "", nil
-		}
-		if again, err := Parse(whole, job.ID); err == nil {
-			name = again.Environment
-		}
+		name = job.Environment
 	}
-	env := expression.Env{Contexts: t.contexts(job, inEnvironment(t.Vars, ""), inEnvironment(t.Secrets, ""))}
+	env := expression.Env{Contexts: t.contexts(e.job, inEnvironment(t.Vars, ""), inEnvironment(t.Secrets, ""))}
 	name, err := expression.Interpolate(name, env)
 	if err != nil {
 		return "", fmt.Errorf("environment: %w", err)
 	}
 	return name, nil
+}
+
+// checkMatrix makes sure that a job without a matrix that asks for one has
+// none in its original either.
+func (e *execution) checkMatrix() error {
+	if len(e.job.Matrix) > 0 || !e.job.AsksForMatrix {
+		return nil
+	}
+	_, err := e.original()
+	return err
+}
+
+// mayFail tells whether the job's failure is to count as success.
+func (e *execution) mayFail() bool {
+	job, err := e.original()
+	if err != nil {
+		e.say("::warning::continue-on-error of the job is not known: %s", err)
+		return false
+	}
+	return e.holds(job.ContinueOnError)
 }

@@ -14,6 +14,7 @@ import (
 
 func TestParse(t *testing.T) {
 	job, err := Parse([]byte(`
+name: CI
 on: {workflow_dispatch: {inputs: {dry: {type: boolean}}}}
 env: {A: 1}
 defaults: {run: {shell: bash, working-directory: all}}
@@ -34,7 +35,7 @@ jobs:
 		t.Fatal(err)
 	}
 	want := &Job{
-		ID: "j", Name: "j", If: "true", Env: []map[string]string{{"A": "1"}, {"B": "yes"}},
+		Workflow: "CI", ID: "j", Name: "j", If: "true", Env: []map[string]string{{"A": "1"}, {"B": "yes"}},
 		Defaults: Defaults{"sh", "all"}, Timeout: "5", Matrix: map[string]any{"n": 3.0, "os": "linux"},
 		InputKinds: map[string]string{"dry": "boolean"}, Environment: "dev",
 		Steps: []Step{
@@ -59,6 +60,11 @@ jobs:
 		only("{steps: [{run: x},{uses: actions/cache@v4},{uses: ./local}]}"): "step 2: uses: actions/cache@v4 is not served",
 		only("{steps: [{id: a, run: x},{id: a, run: y}]}"):                   `step 2: another step has the id "a"`,
 		only("{steps: [{uses: docker://alpine}]}"):                           "not served",
+		only("{strategy: {matrix: '${{ fromJSON(needs.a.outputs.b) }}'}}"):   "strategy: matrix: the expression ${{ fromJSON(needs.a.outputs.b) }} is not served here",
+		only("{strategy: {matrix: {a: ['${{ vars.B }}']}}}"):                 "the expression ${{ vars.B }} is not served",
+		only("{strategy: {matrix: [a]}}"):                                    "not a mapping",
+		only("{strategy: {matrix: {a: 1}}}"):                                 "matrix: a is not a list",
+		only("{strategy: {matrix: {a: [1]}}, if: strategy.job-index == 0}"):  "strategy: its context is not served here",
 		only("{steps: [{uses: actions/checkout}]}"):                          "not served",
 	} {
 		if _, err := Parse([]byte(workflow), ""); err == nil || !strings.Contains(err.Error(), want) {
@@ -151,6 +157,8 @@ func TestCheckoutPlan(t *testing.T) {
 		{"all history", map[string]string{"fetch-depth": "0"}, "refs/heads/main", []string{
 			"fetch origin +refs/heads/*:refs/remotes/origin/* +refs/tags/*:refs/tags/*",
 			"fetch origin +abc:refs/remotes/origin/main", "checkout -B main refs/remotes/origin/main", "branch --set-upstream-to=origin/main main"}},
+		{"tags", map[string]string{"fetch-tags": "true"}, "refs/heads/main", []string{
+			"fetch --depth=1 origin +abc:refs/remotes/origin/main +refs/tags/*:refs/tags/*", "checkout -B main refs/remotes/origin/main", "branch --set-upstream-to=origin/main main"}},
 		{"another branch", map[string]string{"ref": "dev", "fetch-depth": "2"}, "refs/heads/main", []string{
 			"fetch --depth=2 origin +refs/heads/dev:refs/remotes/origin/dev", "checkout -B dev refs/remotes/origin/dev", "branch --set-upstream-to=origin/dev dev"}},
 		{"a branch goes before a tag", map[string]string{"ref": "v1"}, "", []string{

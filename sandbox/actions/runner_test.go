@@ -51,6 +51,7 @@ jobs:
           printf 'no end of line'
       - if: inputs.dry && inputs.count == 2
         run: |
+          echo "workflow ${{ github.workflow }} $GITHUB_WORKFLOW"
           tool; echo "later $LATER, out ${{ steps.one.outputs.tag }}, target ${{ inputs.target }}, cell ${{ matrix.os }}"
           echo "home $HOME"; readlink "$(command -v kalypso)"; cat $GITHUB_EVENT_PATH; echo; pwd; echo "repo $GITHUB_REPOSITORY"
       - run: echo never
@@ -77,7 +78,7 @@ jobs:
 	}
 	for step, lines := range map[int][]string{
 		0: {"level step above workflow from main", "password *** and ***", "a ***", "# It is done", "no end of line", "::warning::GITHUB_ENV cannot set PATH."},
-		1: {"mine", "later set, out v1, target dev, cell linux", "repo org/app"},
+		1: {"mine", "later set, out v1, target dev, cell linux", "repo org/app", "workflow CI CI"},
 		3: {"::error::Process completed with exit code 3."},
 		4: {"may failure success success"},
 	} {

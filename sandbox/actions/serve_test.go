@@ -12,6 +12,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -82,6 +83,23 @@ func (f *forge) questions() int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.asked
+}
+
+// Gitea gives a job to a runner that has each of its labels, letter by letter.
+func TestLabels(t *testing.T) {
+	for _, c := range []struct{ system, arch, runsOn string }{
+		{"Linux", "X64", "ubuntu-latest"}, {"Linux", "X64", "self-hosted linux"}, {"Linux", "X64", "self-hosted Linux X64"},
+		{"Linux", "ARM64", "self-hosted linux arm64"}, {"macOS", "ARM64", "self-hosted macOS ARM64"}, {"macOS", "ARM64", "macos ubuntu-latest"},
+	} {
+		for _, label := range strings.Fields(c.runsOn) {
+			if all := labels(c.system, c.arch); !slices.Contains(all, label) {
+				t.Errorf("%s on %s has no label %s: %q", c.system, c.arch, label, all)
+			}
+		}
+	}
+	if got, want := DefaultLabels(), labels(runnerOS(), runnerArch()); !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
 }
 
 func TestLoadConfig(t *testing.T) {

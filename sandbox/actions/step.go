@@ -45,7 +45,7 @@ func (e *execution) steps(ctx context.Context) {
 		e.tell.stepStarted(i)
 		outcome, outputs := e.step(within, i, s, err)
 		conclusion := outcome
-		if outcome == failure && e.goesOn(s) {
+		if outcome == failure && e.holds(s.ContinueOnError) {
 			e.say("The step may fail: the job goes on.")
 			conclusion = success
 		}
@@ -81,8 +81,9 @@ func (e *execution) stepSight(s Step) (expression.Env, map[string]string, error)
 	return env, own, nil
 }
 
-func (e *execution) goesOn(s Step) bool {
-	v, err := expression.Value(s.ContinueOnError, e.sight())
+// holds evaluates a continue-on-error.
+func (e *execution) holds(text string) bool {
+	v, err := expression.Value(text, e.sight())
 	return err == nil && (v == true || v == "true")
 }
 

@@ -73,9 +73,10 @@ func (e *execution) promised(i int, s Step) map[string]string {
 	}
 	for _, name := range []string{
 		"actor", "api_url", "base_ref", "event_name", "head_ref", "job", "ref", "ref_name", "ref_type",
-		"repository", "repository_owner", "run_attempt", "run_id", "run_number", "sha", "triggering_actor", "workflow",
+		"repository", "repository_owner", "run_attempt", "run_id", "run_number", "sha", "triggering_actor",
 	} {
 		all["GITHUB_"+strings.ToUpper(name)] = t.text(name)
 	}
+	all["GITHUB_WORKFLOW"] = t.workflow(e.job)
 	return all
 }

@@ -13,17 +13,20 @@ import (
 // Job is the plan of one job: what its workflow says, before any expression
 // has been evaluated.
 type Job struct {
-	ID          string
-	Name        string
-	If          string
-	Env         []map[string]string // the workflow's, then the job's own
-	Defaults    Defaults
-	Outputs     map[string]string
-	Timeout     string // in minutes
-	Matrix      map[string]any
-	Steps       []Step
-	InputKinds  map[string]string // type of each input of workflow_dispatch
-	Environment string            // name, see Scoped
+	Workflow        string // name
+	ID              string
+	Name            string
+	If              string
+	Env             []map[string]string // the workflow's, then the job's own
+	Defaults        Defaults
+	Outputs         map[string]string
+	Timeout         string // in minutes
+	ContinueOnError string
+	Matrix          map[string]any
+	AsksForMatrix   bool // there are expressions with matrix or strategy
+	Steps           []Step
+	InputKinds      map[string]string // type of each input of workflow_dispatch
+	Environment     string            // name, see Scoped
 }
 
 // Defaults are for steps that do not say otherwise.
@@ -60,12 +63,13 @@ func (s Step) Title() string {
 }
 
 type document struct {
+	Name     string            `yaml:"name"`
 	On       yaml.Node         `yaml:"on"`
 	Env      map[string]string `yaml:"env"`
 	Defaults struct {
 		Run Defaults `yaml:"run"`
 	} `yaml:"defaults"`
-	Jobs map[string]jobDocument `yaml:"jobs"`
+	Jobs map[string]yaml.Node `yaml:"jobs"`
 }
 
 type jobDocument struct {
@@ -78,13 +82,14 @@ type jobDocument struct {
 	Outputs  map[string]string `yaml:"outputs"`
 	Timeout  string            `yaml:"timeout-minutes"`
 	Strategy struct {
-		Matrix map[string]any `yaml:"matrix"`
+		Matrix yaml.Node `yaml:"matrix"`
 	} `yaml:"strategy"`
-	Steps       []Step    `yaml:"steps"`
-	Environment yaml.Node `yaml:"environment"`
-	Container   yaml.Node `yaml:"container"`
-	Services    yaml.Node `yaml:"services"`
-	Uses        string    `yaml:"uses"`
+	ContinueOnError string    `yaml:"continue-on-error"`
+	Steps           []Step    `yaml:"steps"`
+	Environment     yaml.Node `yaml:"environment"`
+	Container       yaml.Node `yaml:"container"`
+	Services        yaml.Node `yaml:"services"`
+	Uses            string    `yaml:"uses"`
 }
 
 // Parse reads a workflow and plans one of its jobs; the only one when id is
@@ -100,19 +105,26 @@ func Parse(workflow []byte, id string) (*Job, error) {
 			id = only
 		}
 	}
-	j, ok := d.Jobs[id]
+	node, ok := d.Jobs[id]
 	if !ok {
 		return nil, fmt.Errorf("workflow: there is no job %q among its %d", id, len(d.Jobs))
 	}
+	var j jobDocument
+	if err := node.Decode(&j); err != nil {
+		return nil, fmt.Errorf("workflow: %w", err)
+	}
+	asksForStrategy := asksFor(&node, "strategy")
 	job := &Job{
-		ID: id, Name: j.Name, If: j.If,
-		Env:        []map[string]string{d.Env, j.Env},
-		Defaults:   j.Defaults.Run,
-		Outputs:    j.Outputs,
-		Timeout:    j.Timeout,
-		Matrix:     chosen(j.Strategy.Matrix),
-		Steps:      j.Steps,
-		InputKinds: inputKinds(&d.On),
+		Workflow: d.Name,
+		ID:       id, Name: j.Name, If: j.If,
+		Env:             []map[string]string{d.Env, j.Env},
+		Defaults:        j.Defaults.Run,
+		Outputs:         j.Outputs,
+		Timeout:         j.Timeout,
+		ContinueOnError: j.ContinueOnError,
+		AsksForMatrix:   asksForStrategy || asksFor(&node, "matrix"),
+		Steps:           j.Steps,
+		InputKinds:      inputKinds(&d.On),
 	}
 	if job.Name == "" {
 		job.Name = id
@@ -127,15 +139,22 @@ func Parse(workflow []byte, id string) (*Job, error) {
 	if job.Environment, err = environmentName(&j.Environment); err != nil {
 		return nil, fmt.Errorf("job %s: %w", id, err)
 	}
-	if err := errors.Join(j.unserved(), checkSteps(job.Steps)); err != nil {
+	if err := errors.Join(j.unserved(), checkMatrix(&j.Strategy.Matrix, asksForStrategy), checkSteps(job.Steps)); err != nil {
 		return nil, fmt.Errorf("job %s: %w", id, err)
+	}
+	if job.Matrix, err = chosen(&j.Strategy.Matrix); err != nil {
+		return nil, fmt.Errorf("job %s: matrix: %w", id, err)
 	}
 	return job, nil
 }
 
 // chosen is this job's cell of the matrix: the forge sends each dimension as
 // a list of one.
-func chosen(matrix map[string]any) map[string]any {
+func chosen(n *yaml.Node) (map[string]any, error) {
+	var matrix map[string]any
+	if err := n.Decode(&matrix); err != nil {
+		return nil, err
+	}
 	cell := make(map[string]any, len(matrix))
 	for name, v := range matrix {
 		if list, ok := v.([]any); ok && len(list) == 1 {
@@ -143,7 +162,7 @@ func chosen(matrix map[string]any) map[string]any {
 		}
 		cell[name] = value(v)
 	}
-	return cell
+	return cell, nil
 }
 
 // inputKinds finds the types of a workflow_dispatch's inputs. `on` has many

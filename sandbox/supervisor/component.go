@@ -23,6 +23,8 @@ package supervisor
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"time"
 )
 
@@ -100,9 +102,34 @@ type hasPID interface{ PID() int }
 // hasCause is implemented by components that know why they have ended.
 type hasCause interface{ Cause() error }
 
+// endedError is how a process has ended.
+type endedError struct{ how string }
+
+func (e *endedError) Error() string { return "ended " + e.how }
+
+// errEnded is the end of a component that knows no cause.
+var errEnded = &endedError{"by itself"}
+
+// causeOf is why a component has ended that was ready.
 func causeOf(c Component) error {
 	if c, ok := c.(hasCause); ok {
-		return c.Cause()
+		if cause := c.Cause(); cause != nil {
+			return cause
+		}
 	}
-	return nil
+	return errEnded
+}
+
+// causeBeforeReady is why a component has ended that was not ready, last for
+// the reason given. What is more than the end of a process explains itself.
+func causeBeforeReady(c Component, last error) error {
+	cause := causeOf(c)
+	ended, ok := errors.AsType[*endedError](cause)
+	switch {
+	case !ok:
+		return cause
+	case ended == errEnded:
+		return fmt.Errorf("ended before it was ready: %w", last)
+	}
+	return fmt.Errorf("%w before it was ready: %w", ended, last)
 }

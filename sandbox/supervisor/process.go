@@ -39,7 +39,8 @@ type Process struct {
 	mu     sync.Mutex
 	cmd    *exec.Cmd
 	exited chan struct{}
-	over   bool // stopped, with its group
+	cause  error // see Cause
+	over   bool  // stopped, with its group
 }
 
 var _ Component = (*Process)(nil)
@@ -75,12 +76,16 @@ func (p *Process) Start(context.Context) error {
 	}
 	exited := make(chan struct{})
 	p.mu.Lock()
-	p.cmd, p.exited, p.over = cmd, exited, false
+	p.cmd, p.exited, p.cause, p.over = cmd, exited, nil, false
 	p.mu.Unlock()
 	err = register(p.Registry, p.Name, cmd.Process.Pid)
 	go func() {
-		// the exit status is in the log of whoever cares; that it ended is what counts
-		_ = cmd.Wait()
+		_ = cmd.Wait() // the status tells it better
+		p.mu.Lock()
+		if p.cmd == cmd {
+			p.cause = endOf(cmd.ProcessState)
+		}
+		p.mu.Unlock()
 		unregister(p.Registry, p.Name)
 		close(exited)
 	}()
@@ -103,6 +108,24 @@ func (p *Process) Exited() <-chan struct{} {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.exited
+}
+
+// Cause is how the process has ended; nil while it runs, and after a good end.
+func (p *Process) Cause() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.cause
+}
+
+// endOf is the end of a process, nil for a good one.
+func endOf(state *os.ProcessState) error {
+	if state == nil || state.Success() {
+		return nil
+	}
+	if status, ok := state.Sys().(syscall.WaitStatus); ok && status.Signaled() {
+		return &endedError{"by signal " + status.Signal().String()}
+	}
+	return &endedError{fmt.Sprintf("with exit code %d", state.ExitCode())}
 }
 
 // PID returns the process's ID, or 0.

@@ -24,9 +24,6 @@ const (
 	subscriberCap = 256
 )
 
-// errEnded is why a unit that was ready is started again.
-var errEnded = errors.New("ended by itself")
-
 // Supervisor runs units. The zero value is of no use; call New.
 type Supervisor struct {
 	log    *slog.Logger
@@ -210,10 +207,7 @@ func (s *Supervisor) stay(ctx context.Context, u *unit, missed []*unit) ([]*unit
 		case <-ctx.Done():
 			return missed, nil
 		case <-u.Component.Exited(): // never, where that is nil
-			if cause := causeOf(u.Component); cause != nil {
-				return missed, cause
-			}
-			return missed, errEnded
+			return missed, causeOf(u.Component)
 		case taken := <-u.restart:
 			s.takeRestart(u, taken)
 			return missed, errRestart
@@ -237,10 +231,11 @@ func (s *Supervisor) lookAgain(ctx context.Context, u *unit, looked chan struct{
 	short, cancel := context.WithTimeout(ctx, lookLimit)
 	last := u.Component.Ready(short)
 	cancel()
+	ended := false
 	if last == nil {
 		select {
 		case <-u.Component.Exited():
-			last = errEnded
+			last, ended = causeOf(u.Component), true
 		default:
 			close(looked)
 			return nil
@@ -248,7 +243,7 @@ func (s *Supervisor) lookAgain(ctx context.Context, u *unit, looked chan struct{
 	}
 	s.set(u, func(st *Status) { st.State, st.Reason = Starting, last.Error() })
 	close(looked)
-	if errors.Is(last, errEnded) {
+	if ended {
 		return last
 	}
 	ctx, cancel = context.WithTimeout(ctx, u.Deadline)
@@ -308,10 +303,7 @@ func (s *Supervisor) awaitReady(ctx context.Context, u *unit, began time.Time) e
 		s.set(u, func(st *Status) { st.Reason = last.Error() })
 		select {
 		case <-exited:
-			if cause := causeOf(u.Component); cause != nil {
-				return cause
-			}
-			return fmt.Errorf("ended before it was ready: %w", last)
+			return causeBeforeReady(u.Component, last)
 		case taken := <-u.restart:
 			s.takeRestart(u, taken)
 			return errRestart

@@ -154,6 +154,17 @@ func TestValueKeepsItsKind(t *testing.T) {
 	}
 }
 
+func TestAsksFor(t *testing.T) {
+	for text, want := range map[string]bool{
+		"": false, "matrix.v": false, "${{ matrix.v }}": true, "a ${{ github.ref }} b ${{ toJSON(matrix) }}": true, "${{ Matrix['v'] }}": true,
+		"${{ github.matrix }}": false, "${{ 'matrix' }}": false, "${{ matrix.": false, "${{ ( }} ${{ matrix.v }}": true,
+	} {
+		if got := AsksFor(text, "matrix"); got != want {
+			t.Errorf("%q: %v", text, got)
+		}
+	}
+}
+
 func TestCondition(t *testing.T) {
 	var (
 		good      = Status{}

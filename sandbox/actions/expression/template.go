@@ -110,3 +110,28 @@ func asksForStatus(node actionlint.ExprNode) bool {
 	})
 	return asks
 }
+
+// AsksFor tells whether a ${{ }} in a text uses a context. What cannot be read
+// does not.
+func AsksFor(text, context string) bool {
+	for {
+		_, source, after, found, err := cut(text)
+		if err != nil || !found {
+			return false
+		}
+		if node, err := parse(source); err == nil && uses(node, context) {
+			return true
+		}
+		text = after
+	}
+}
+
+func uses(node actionlint.ExprNode, context string) bool {
+	found := false
+	actionlint.VisitExprNode(node, func(n, _ actionlint.ExprNode, _ bool) {
+		if v, ok := n.(*actionlint.VariableNode); ok && v.Name == context {
+			found = true
+		}
+	})
+	return found
+}
