@@ -69,8 +69,19 @@ func (n *node) at(parts ...string) *node {
 	return n
 }
 
+// has says whether there is a node already.
+func (n *node) has(parts ...string) bool {
+	for _, part := range parts {
+		if n = n.children[part]; n == nil {
+			return false
+		}
+	}
+	return true
+}
+
 // tree is everything that the plan is about: the folders of cluster types,
-// their assignments with files, and what is removed.
+// their assignments with files, what is removed, and what would be if the
+// environment had no errors.
 func (p planned) tree() *node {
 	root := &node{}
 	for _, c := range p.env.ClusterTypes {
@@ -89,6 +100,7 @@ func (p planned) tree() *node {
 	for _, c := range p.Changes {
 		root.at(p.parts(c.Path)...).mark = marks[c.Action]
 	}
+	kept := p.kept(root)
 	root.sum()
 	for _, g := range p.groups() {
 		if g.target == "" {
@@ -98,12 +110,33 @@ func (p planned) tree() *node {
 			n.note = g.why
 		}
 	}
+	for _, folder := range kept {
+		folder.mark = held
+		if folder.note == "" {
+			folder.note = "not removed while the environment has errors"
+		}
+	}
 	for _, problem := range p.Problems {
 		if problem.Target != "" && problem.Severity == model.Error {
 			root.at(problem.ClusterType, problem.Target).mark = held
 		}
 	}
 	return root
+}
+
+// kept adds files that the plan keeps for want of a complete model, which belong
+// to nothing else, and returns their folders.
+func (p planned) kept(root *node) []*node {
+	var folders []*node
+	for file := range p.Files() {
+		parts := p.parts(file)
+		if clusterType, _ := p.owner(file); clusterType == "" || root.has(parts...) {
+			continue
+		}
+		root.at(parts...)
+		folders = append(folders, root.at(parts[:len(parts)-1]...))
+	}
+	return folders
 }
 
 // parts are the elements of a path below the plan's folder.

@@ -3,6 +3,7 @@ package model
 import (
 	"fmt"
 	"reflect"
+	"slices"
 
 	"github.com/kalypso-dev/kalypso/scheduler/v1alpha1"
 	"go.yaml.in/yaml/v3"
@@ -128,15 +129,19 @@ func nodeAt(node *yaml.Node, path ...string) *yaml.Node {
 type named interface {
 	name() string
 	position() Position
+	unreadable() bool
 }
 
 func (o Object[Spec]) name() string       { return o.Name }
 func (o Object[Spec]) position() Position { return o.Position }
+func (o Object[Spec]) unreadable() bool   { return len(o.Unreadable) > 0 }
 
 // unique drops every object whose name an earlier one has, and reports both
 // places. The order of what it gets decides, so that must not depend on
-// chance.
+// chance. Objects that cannot be read give way to others and are dropped too,
+// except for kinds that concern whatever their labels match.
 func unique[T named](kind string, objects []T, findings *findings) []T {
+	labelled := kind == kindConfigMap || kind == v1alpha1.KindConfigSchema
 	first := make(map[string]int, len(objects))
 	kept := make([]T, 0, len(objects))
 	for _, object := range objects {
@@ -147,12 +152,31 @@ func unique[T named](kind string, objects []T, findings *findings) []T {
 			continue
 		}
 		earlier := kept[i]
-		findings.add(kind, Diagnostic{
-			Severity: Error,
-			Position: object.position(),
-			Message:  fmt.Sprintf("%s %s is already defined at %s", kind, object.name(), earlier.position()),
-			Hint:     "rename or remove one of them; until then only the other one counts",
-		})
+		counts := "the other one"
+		if !labelled && earlier.unreadable() && !object.unreadable() {
+			kept[i], counts = object, "this one"
+		}
+		findings.add(kind, alreadyDefined(kind, object, earlier, counts))
 	}
-	return kept
+	if labelled {
+		return kept
+	}
+	return slices.DeleteFunc(kept, T.unreadable)
+}
+
+// alreadyDefined reports an object whose name an earlier one has.
+func alreadyDefined(kind string, object, earlier named, counts string) Diagnostic {
+	d := Diagnostic{
+		Severity: Error,
+		Position: object.position(),
+		Message:  fmt.Sprintf("%s %s is already defined at %s", kind, object.name(), earlier.position()),
+		Hint:     fmt.Sprintf("rename or remove one of them; until then only %s counts", counts),
+	}
+	switch {
+	case object.position() == earlier.position():
+		d.Hint = "a base reads the same folder at another commit: give it a folder or branch of its own"
+	case object.unreadable() && earlier.unreadable():
+		d.Hint = "rename or remove one of them"
+	}
+	return d
 }

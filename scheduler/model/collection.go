@@ -24,7 +24,8 @@ type collection struct {
 	registrations []WorkloadRegistration
 }
 
-// add decodes a document and keeps it, unless something is wrong with it.
+// add decodes a document and keeps it, if at least its name and labels can be
+// read.
 func (c *collection) add(doc document) {
 	f := &c.findings
 	switch doc.kind {
@@ -41,7 +42,7 @@ func (c *collection) add(doc document) {
 	case kindConfigMap:
 		keep(doc, f, &c.configs, checkAppConfig)
 	case v1alpha1.KindConfigSchema:
-		keepSchema(doc, f, &c.configSchemas)
+		keep(doc, f, &c.configSchemas)
 	case v1alpha1.KindTemplate:
 		keep(doc, f, &c.templates, checkTemplate)
 	case v1alpha1.KindWorkloadRegistration:
@@ -56,8 +57,10 @@ func (c *collection) add(doc document) {
 	}
 }
 
-// keep appends a document's object to list when it decodes and the checks find
-// no error.
+// keep appends a document's object to list. One with errors stays without its
+// spec, unless they are in its name or labels: [unique] decides whether that is
+// of use. A ConfigMap or ConfigSchema of that kind is not lost, because its
+// labels tell whom it concerns; where they cannot be read it may concern all.
 func keep[Spec any](doc document, f *findings, list *[]Object[Spec], checks ...func(Object[Spec]) []Diagnostic) {
 	o := recall(doc, func() (o outcome[Spec]) {
 		o.object, o.usable = read[Spec](doc, &o.findings)
@@ -70,25 +73,25 @@ func keep[Spec any](doc document, f *findings, list *[]Object[Spec], checks ...f
 				o.usable = o.usable && d.Severity != Error
 			}
 		}
+		if !o.usable && readable(doc) {
+			var unknown Spec
+			o.object.Spec, o.usable = unknown, true
+			o.object.Unreadable = errorsOf(o.findings.diagnostics)
+			o.findings.configIncomplete, o.findings.schemasIncomplete = false, false
+		}
 		return o
 	})
 	o.keep(f, list)
 }
 
-// keepSchema appends a ConfigSchema. Where only its schema cannot be read the
-// object stays, with an empty schema, which satisfies nothing: what its labels
-// match must not pass for validated, and nothing else is concerned. Where the
-// labels cannot be read either, it may concern everything.
-func keepSchema(doc document, f *findings, list *[]ConfigSchema) {
-	o := recall(doc, func() (o outcome[v1alpha1.ConfigSchemaSpec]) {
-		o.object, o.usable = read[v1alpha1.ConfigSchemaSpec](doc, &o.findings)
-		if !o.usable && readable(doc) {
-			o.object.Spec.Schema = ""
-			o.findings.schemasIncomplete, o.usable = false, true
+func errorsOf(diagnostics []Diagnostic) []Diagnostic {
+	var errors []Diagnostic
+	for _, d := range diagnostics {
+		if d.Severity == Error {
+			errors = append(errors, d)
 		}
-		return o
-	})
-	o.keep(f, list)
+	}
+	return errors
 }
 
 // checkSelectors finds what makes a policy's selectors unusable.

@@ -15,12 +15,12 @@ type Environment struct {
 	Name         string
 	ControlPlane Reference // the environment's branch
 	GitOps       Reference // where generated manifests go; zero when unknown
-	Promoted     string    // the commit that pins the base repository, "" when none
+	Promoted     string    // the commit that pins the base repository, "" when none or not there
 
 	ClusterTypes  []ClusterType
 	Policies      []SchedulingPolicy
-	Configs       []PlatformConfig
-	ConfigSchemas []ConfigSchema // with an empty schema where that could not be read
+	Configs       []PlatformConfig // also those that are unreadable
+	ConfigSchemas []ConfigSchema   // likewise, and then with an empty schema
 	Templates     []Template
 	Registrations []WorkloadRegistration
 	Workloads     []Workload
@@ -36,11 +36,15 @@ type Environment struct {
 	// Incomplete says that something in the sources could not be read or
 	// understood. Then an object's absence does not mean that it was removed.
 	Incomplete bool
-	// ConfigIncomplete says the same of platform ConfigMaps alone.
+	// ConfigIncomplete says that a platform ConfigMap may be missing. One that
+	// is among Configs as unreadable is not.
 	ConfigIncomplete bool
-	// SchemasIncomplete says the same of ConfigSchemas alone: then nobody can
-	// say of any configuration that it is valid.
+	// SchemasIncomplete says the same of ConfigSchemas: then nobody can say of
+	// any configuration that it is valid.
 	SchemasIncomplete bool
+	// BaseUnreadable says that a base repository that the branch names could not
+	// be read. Then what other objects refer to may only be out of sight.
+	BaseUnreadable bool
 }
 
 // LoadEnvironment reads one environment: its branch of the control plane, the
@@ -72,6 +76,7 @@ type loader struct {
 	env        *Environment
 	all        collection
 	now        *memory
+	folders    []readFolder
 	substitute substitution
 }
 
@@ -106,10 +111,11 @@ func (l *loader) loadBranch(ctx context.Context) error {
 		l.all.findings.add("", notFound(ref, at))
 		return nil
 	}
-	for _, doc := range l.now.documents(tree, ref.Path, &l.all.findings) {
+	for _, doc := range l.documents(tree, ref.Path) {
 		l.all.add(doc)
 	}
 	l.chooseGitOps(at)
+	l.env.BaseUnreadable = slices.ContainsFunc(l.all.bases, BaseRepo.unreadable)
 	l.all.bases = sorted(unique(v1alpha1.KindBaseRepo, l.all.bases, &l.all.findings))
 	if len(l.all.bases) == 0 {
 		l.all.findings.add("", missingObject(v1alpha1.KindBaseRepo, at, "templates and workload registrations come from there"))
@@ -141,12 +147,10 @@ func (l *loader) chooseGitOps(branch Position) {
 // loadBases reads what the environment takes from base repositories. Their
 // own Environment, BaseRepo and GitOpsRepo objects are not this environment's.
 func (l *loader) loadBases(ctx context.Context) error {
-	for _, base := range l.all.bases {
+	promoted := l.promotedBase()
+	for i, base := range l.all.bases {
 		ref := reference(base.Spec.RepositoryFolder)
 		ref.Commit = base.Spec.Commit
-		if ref.Commit != "" && (l.env.Promoted == "" || base.Name == mainBase) {
-			l.env.Promoted = ref.Commit
-		}
 		ref, err := l.instead(ctx, v1alpha1.KindBaseRepo, base.Name, ref)
 		if err != nil {
 			return err
@@ -161,9 +165,13 @@ func (l *loader) loadBases(ctx context.Context) error {
 				field = "commit"
 			}
 			l.all.findings.add("", notFound(ref, base.At("spec", field)))
+			l.env.BaseUnreadable = true
 			continue
 		}
-		for _, doc := range l.now.documents(tree, ref.Path, &l.all.findings) {
+		if i == promoted {
+			l.env.Promoted = base.Spec.Commit
+		}
+		for _, doc := range l.documents(tree, ref.Path) {
 			switch doc.kind {
 			case v1alpha1.KindEnvironment, v1alpha1.KindBaseRepo, v1alpha1.KindGitOpsRepo:
 			default:
@@ -176,6 +184,18 @@ func (l *loader) loadBases(ctx context.Context) error {
 
 // mainBase is the name of the base repository whose commit is promoted.
 const mainBase = "main"
+
+// promotedBase returns the index of the base whose commit is promoted: the
+// main one's where that has one, else the first there is. It is -1 for none, and
+// when the main one may be among those that could not be read.
+func (l *loader) promotedBase() int {
+	pinned := func(base BaseRepo) bool { return base.Spec.Commit != "" }
+	main := slices.IndexFunc(l.all.bases, func(base BaseRepo) bool { return base.Name == mainBase && pinned(base) })
+	if main >= 0 || l.env.BaseUnreadable {
+		return main
+	}
+	return slices.IndexFunc(l.all.bases, pinned)
+}
 
 // keepObjects moves what was collected into the environment. Before sorting,
 // the order is that of reading: the branch before the bases, files by path.

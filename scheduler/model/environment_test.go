@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/kalypso-dev/kalypso/scheduler/model"
 	"github.com/kalypso-dev/kalypso/scheduler/model/modeltest"
 )
@@ -224,9 +225,52 @@ spec:
 	if diff := cmp.Diff(want, lines(env.Diagnostics)); diff != "" {
 		t.Errorf("diagnostics (-want +got):\n%s", diff)
 	}
-	if !env.Incomplete || !env.ConfigIncomplete {
+	if !env.Incomplete || !env.ConfigIncomplete || !env.BaseUnreadable {
 		t.Error("a base that is not there leaves the model complete")
 	}
+	if env.Promoted != "" {
+		t.Errorf("promoted %s, which is not there", env.Promoted)
+	}
+	world.Write("control", "dev", "another.yaml", []byte("apiVersion: scheduler.kalypso.io/v1alpha1\nkind: BaseRepo\nmetadata: {name: another}\nspec: {repo: https://forge.test/kalypso/control, branch: main, commit: "+pinned+"}\n"))
+	if env := load(t, world); len(env.Workloads) != 1 || env.Promoted != "" {
+		t.Errorf("%d workloads; another base's commit is promoted for the main one's: %q", len(env.Workloads), env.Promoted)
+	}
+	pin("1234567")
+	if env := load(t, world); env.Promoted != "" || !env.BaseUnreadable {
+		t.Errorf("another base's commit is promoted for one that is no string: %q, %q", env.Promoted, lines(env.Diagnostics))
+	}
+	pin(pinned)
+	if env := load(t, world); env.Promoted != pinned || env.BaseUnreadable || len(env.Diagnostics) > 0 {
+		t.Errorf("promoted %q, %q", env.Promoted, lines(env.Diagnostics))
+	}
+}
+
+// TestBaseInTheEnvironment reads a base from the environment's own folder, at
+// its head and at a commit. Only what differs there is said twice.
+func TestBaseInTheEnvironment(t *testing.T) {
+	world := modeltest.Parse(pointers)
+	base := func(commit string) {
+		world.Write("control", "dev", "base-repo.yaml", []byte("apiVersion: scheduler.kalypso.io/v1alpha1\nkind: BaseRepo\nmetadata: {name: main}\nspec: {repo: https://forge.test/kalypso/control, branch: dev, path: ./b"+commit+"}\n"))
+	}
+	base("")
+	world.Write("control", "dev", "b/same.yaml", []byte(clusterType))
+	world.Write("control", "dev", "b/other.yaml", []byte(strings.Replace(clusterType, "small", "large", 1)))
+	want := []string{"ClusterType large", "ClusterType small"}
+	check := func(diagnostics ...string) {
+		t.Helper()
+		env := load(t, world)
+		if diff := cmp.Diff(want, names(env)); diff != "" {
+			t.Errorf("objects (-want +got):\n%s", diff)
+		}
+		if diff := cmp.Diff(diagnostics, lines(env.Diagnostics), cmpopts.EquateEmpty()); diff != "" {
+			t.Errorf("diagnostics (-want +got):\n%s", diff)
+		}
+	}
+	check()
+	base(", commit: " + world.Tree("control", "dev").Commit)
+	check()
+	world.Write("control", "dev", "b/other.yaml", []byte(strings.Replace(clusterType, "small", "large", 1)+"# changed\n"))
+	check("error control@dev:b/other.yaml:1: ClusterType large is already defined at control@dev:b/other.yaml:1 | a base reads the same folder at another commit: give it a folder or branch of its own")
 }
 
 func TestReadErrors(t *testing.T) {

@@ -13,8 +13,9 @@ import (
 // in the syntax of .gitignore. Flux's source controller gives it this name.
 const ignoreFile = ".sourceignore"
 
-// forgeFolders hold what a forge reads, workflows above all.
-var forgeFolders = []string{".gitea", ".github"}
+// isForgeFolder names the folders that a forge reads, workflows above all. They
+// are skipped wherever they lie, as .github/ is by Flux's source controller.
+func isForgeFolder(name string) bool { return name == ".gitea" || name == ".github" }
 
 // modelFiles returns the paths of a tree's YAML files at or below a folder
 // that are not ignored, sorted.
@@ -64,7 +65,7 @@ func ignoreMatcher(tree *Tree) func(file string) bool {
 	matcher := gitignore.NewMatcher(patterns)
 	return func(file string) bool {
 		elements := strings.Split(file, "/")
-		if len(elements) > 1 && slices.Contains(forgeFolders, elements[0]) {
+		if slices.ContainsFunc(elements[:len(elements)-1], isForgeFolder) {
 			return true
 		}
 		for n := 1; n < len(elements); n++ {

@@ -13,6 +13,10 @@ type Object[Spec any] struct {
 	Spec     Spec
 	Position Position // of the document's first field
 
+	// Unreadable are the errors because of which only name and labels are
+	// known, and Spec is empty.
+	Unreadable []Diagnostic
+
 	node *yaml.Node
 }
 

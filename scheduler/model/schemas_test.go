@@ -62,6 +62,24 @@ func TestUnreadableSchemas(t *testing.T) {
 	}
 }
 
+// TestUnreadableConfig proves that a ConfigMap with an error stays with its
+// labels and gives no value, not even one that could be read.
+func TestUnreadableConfig(t *testing.T) {
+	world := modeltest.Parse(pointers)
+	world.Write("control", "dev", "f.yaml", []byte("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c, labels: {platform-config: 'true', region: east}}\ndata: {A: '1', B: 2}\n"))
+	env := load(t, world)
+	if len(env.Configs) != 1 || !env.Incomplete || env.ConfigIncomplete || env.SchemasIncomplete {
+		t.Fatalf("configs %v, incomplete %v, config %v, schemas %v", env.Configs, env.Incomplete, env.ConfigIncomplete, env.SchemasIncomplete)
+	}
+	got := env.Configs[0]
+	if got.Labels["region"] != "east" || len(got.Spec.Data) > 0 {
+		t.Errorf("labels %v, data %v", got.Labels, got.Spec.Data)
+	}
+	if diff := cmp.Diff(env.Diagnostics, got.Unreadable); diff != "" {
+		t.Errorf("errors (-environment's +object's):\n%s", diff)
+	}
+}
+
 // TestSchemasOfMissingBase proves that a base that is not there may hold
 // schemas, and that a schema's name that stands twice loses one.
 func TestSchemasOfMissingBase(t *testing.T) {

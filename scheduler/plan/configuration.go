@@ -14,7 +14,8 @@ import (
 type configuration struct {
 	once sync.Once
 	*composed
-	schemas []schema // of the matching ConfigSchemas
+	schemas    []schema  // of the matching ConfigSchemas
+	unreadable []Problem // of the matching ConfigMaps
 }
 
 // composed is a composition with what has been found out about it.
@@ -123,7 +124,11 @@ func (c *configurations) of(p pair, clusterType, target *wordSet) *configuration
 	}
 	c.mu.Unlock()
 	known.once.Do(func() {
-		known.composed = c.compose(p, clusterType, target)
+		matching := c.vocabulary.configs.matching(clusterType, target)
+		known.composed = c.compose(p, clusterType, target, matching)
+		for _, i := range matching {
+			known.unreadable = append(known.unreadable, unreadableProblems(c.configs[i])...)
+		}
 		for _, i := range c.vocabulary.schemas.matching(clusterType, target) {
 			known.schemas = append(known.schemas, schemaOf(c.schemas[i]))
 		}
@@ -131,10 +136,10 @@ func (c *configurations) of(p pair, clusterType, target *wordSet) *configuration
 	return known
 }
 
-func (c *configurations) compose(p pair, clusterType, target *wordSet) *composed {
+func (c *configurations) compose(p pair, clusterType, target *wordSet, numbers []int32) *composed {
 	var key []byte
 	var matching []model.PlatformConfig
-	for _, i := range c.vocabulary.configs.matching(clusterType, target) {
+	for _, i := range numbers {
 		matching = append(matching, c.configs[i])
 		key = binary.LittleEndian.AppendUint32(key, uint32(i))
 		if c.vocabulary.configs.all[i].keyed {

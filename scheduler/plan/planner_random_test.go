@@ -64,7 +64,7 @@ func (w *randomWorld) change() string {
 	switch w.r.IntN(11) {
 	case 0, 1:
 		name := w.one("c1", "c2", "c3", "azure-app-config-x")
-		data := fmt.Sprintf("K%d: %s", w.r.IntN(3), w.one("a", "'{x: 1, y: [a]}'", "'{x: 2}'", "'{{ .Workload }}'", "'007'", "'a: b: c'"))
+		data := fmt.Sprintf("K%d: %s", w.r.IntN(3), w.one("a", "'{x: 1, y: [a]}'", "'{x: 2}'", "'{{ .Workload }}'", "'007'", "'a: b: c'", "7"))
 		if name == "azure-app-config-x" {
 			data += fmt.Sprintf(", region.%s.Q: q, size.a.workload.shop.Q: z", w.one("a", "b"))
 		}

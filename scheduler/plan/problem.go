@@ -14,7 +14,7 @@ type Reason string
 // The reasons of problems.
 const (
 	InvalidModel    Reason = "InvalidModel"    // a diagnostic of the model
-	InvalidConfig   Reason = "InvalidConfig"   // the composed configuration breaks a schema
+	InvalidConfig   Reason = "InvalidConfig"   // the composed configuration breaks a schema, or part of it cannot be read
 	InvalidSchema   Reason = "InvalidSchema"   // a schema is none
 	UnknownTemplate Reason = "UnknownTemplate" // a cluster type names a template that is not there, or not of that type
 	TemplateFailed  Reason = "TemplateFailed"  // a template does not render
@@ -32,6 +32,17 @@ func compareProblems(a, b Problem) int {
 		cmp.Compare(a.Message, b.Message),
 		cmp.Compare(a.Hint, b.Hint),
 	)
+}
+
+// unreadableProblems are about a ConfigMap that assignments need and that cannot
+// be read.
+func unreadableProblems(config model.PlatformConfig) []Problem {
+	problems := modelProblems(config.Unreadable)
+	for i := range problems {
+		problems[i].Reason = InvalidConfig
+		problems[i].Message = fmt.Sprintf("ConfigMap %s cannot be read: %s", config.Name, problems[i].Message)
+	}
+	return problems
 }
 
 func modelProblems(diagnostics []model.Diagnostic) []Problem {
@@ -58,7 +69,7 @@ func unassignedProblems(s *state) []Problem {
 			admits[n] = true
 		}
 		problems = append(problems, r.misfits...)
-		if len(r.cells) == 0 {
+		if len(r.cells) == 0 && !s.env.BaseUnreadable {
 			problems = append(problems, r.unknown...)
 		}
 	}

@@ -40,10 +40,31 @@ func (s *state) produce(w *worker, j job) {
 	conf := s.configurations.of(c.pair, j.row.words, c.target.words)
 	r.config = conf.values
 	r.problems = append(r.problems, nameProblems(c.pair)...)
-	check := func(text string) ([]string, error) { return conf.check(text, &s.configurations.compiled) }
-	r.problems = append(r.problems, validate(c.target.schemas, check)...)
-	r.problems = append(r.problems, validate(conf.schemas, check)...)
 	r.problems = append(r.problems, j.row.unknown...)
+	if len(conf.unreadable) > 0 {
+		// Whatever else is wrong may be so for want of what cannot be read.
+		r.problems = append(r.problems, conf.unreadable...)
+	} else {
+		check := func(text string) ([]string, error) { return conf.check(text, &s.configurations.compiled) }
+		r.problems = append(r.problems, validate(c.target.schemas, check)...)
+		r.problems = append(r.problems, validate(conf.schemas, check)...)
+		s.render(w, j, conf, r)
+	}
+	if !r.failed() {
+		slices.SortFunc(r.files, func(a, b file) int { return strings.Compare(a.name, b.name) })
+		return
+	}
+	r.files = nil
+	r.problems = slices.Clone(r.problems) // the row's own are shared
+	for i := range r.problems {
+		r.problems[i].ClusterType = c.clusterType.Name
+		r.problems[i].Target = c.target.Name
+	}
+}
+
+// render makes an assignment's files.
+func (s *state) render(w *worker, j job, conf *configuration, r *result) {
+	c := &j.row.cells[j.cell]
 	data := &subjectData{
 		renderData: renderData{
 			DeploymentTargetName: c.target.Name,
@@ -66,15 +87,5 @@ func (s *state) produce(w *worker, j job) {
 		if len(content) > 0 {
 			r.files = append(r.files, file{u.file, content})
 		}
-	}
-	if !r.failed() {
-		slices.SortFunc(r.files, func(a, b file) int { return strings.Compare(a.name, b.name) })
-		return
-	}
-	r.files = nil
-	r.problems = slices.Clone(r.problems) // the row's own are shared
-	for i := range r.problems {
-		r.problems[i].ClusterType = c.clusterType.Name
-		r.problems[i].Target = c.target.Name
 	}
 }

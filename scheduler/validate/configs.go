@@ -29,7 +29,7 @@ func (e *examination) configs() {
 	shadowed := e.shadowed()
 	for _, c := range e.Model.Configs {
 		like := Finding{Severity: Warning, object: objectOf(kindConfigMap, c)}
-		if len(c.Spec.Data) == 0 {
+		if len(c.Spec.Data) == 0 && len(c.Unreadable) == 0 {
 			f := like
 			f.Rule, f.Severity, f.Position = EmptyConfig, Note, c.Position
 			f.Message = fmt.Sprintf("ConfigMap %s has no data", c.Name)
