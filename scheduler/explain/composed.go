@@ -58,11 +58,11 @@ func (t *target) schemas(problems []plan.Problem) []Schema {
 	return all
 }
 
-// schema collects a schema's findings, which stand where the schema does.
+// schema collects a schema's findings.
 func schema(of string, position model.Position, problems []plan.Problem) Schema {
 	s := Schema{Of: of, Place: position, Findings: []string{}}
 	for _, p := range problems {
-		if p.Position == position && (p.Reason == plan.InvalidConfig || p.Reason == plan.InvalidSchema) {
+		if p.Reason == plan.InvalidConfig && p.Schema == position || p.Reason == plan.InvalidSchema && p.Position == position {
 			s.Findings = append(s.Findings, p.Message)
 		}
 	}

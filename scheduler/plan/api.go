@@ -84,6 +84,7 @@ type Problem struct {
 	Position    model.Position `json:"position"`
 	Message     string         `json:"message"`
 	Hint        string         `json:"hint,omitempty"`
+	Schema      model.Position `json:"-"` // of an InvalidConfig: the schema that is broken, which Position need not be
 }
 
 // Action is what happens to a file.

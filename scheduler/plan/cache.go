@@ -49,6 +49,7 @@ type subjectData struct {
 	renderData
 	target        int64 // of Labels and Manifests
 	configuration int64 // of ConfigData
+	config        []ConfigValue
 }
 
 // file renders a template, in the quickest way that gives what rendering it
@@ -66,7 +67,7 @@ func (w *worker) file(t *knownTemplate, data *subjectData) ([]byte, []Problem) {
 			}
 		}
 	}
-	text, problems := w.renderer.file(t.Template, data.renderData)
+	text, problems := w.renderer.file(t.Template, data.renderData, data.config)
 	return []byte(text), problems
 }
 

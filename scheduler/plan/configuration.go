@@ -30,12 +30,12 @@ type composed struct {
 
 // verdict is what check found.
 type verdict struct {
-	findings []string
+	findings []finding
 	err      error
 }
 
 // check checks the composition with a schema, once.
-func (c *composed) check(text string, compiled *compiledSchemas) ([]string, error) {
+func (c *composed) check(text string, compiled *compiledSchemas) ([]finding, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	found, known := c.checked[text]

@@ -138,10 +138,12 @@ func extension(t model.Template) string {
 }
 
 // file renders a template's manifests into one file and checks each. Manifests
-// that come out empty are left out, and so is a file of nothing.
-func (r *renderer) file(t model.Template, data renderData) (string, []Problem) {
+// that come out empty are left out, and so is a file of nothing. What config
+// says of the data's configuration is for errors.
+func (r *renderer) file(t model.Template, data renderData, config []ConfigValue) (string, []Problem) {
 	return assemble(t, func(text string) (string, error) {
-		return r.manifest(text, data, t.Spec.ContentType != v1alpha1.ShellContent)
+		out, err := r.manifest(text, data, t.Spec.ContentType != v1alpha1.ShellContent)
+		return out, trace(err, config)
 	})
 }
 
@@ -244,6 +246,9 @@ func templateProblem(t model.Template, manifest int, err error) Problem {
 	switch {
 	case errors.As(err, &failed):
 		problem.Hint = failed.hint
+		if failed.place.File != "" {
+			problem.Position = failed.place
+		}
 		if first := t.Spec.Manifests[manifest].Line; first > 0 && failed.line > 0 {
 			problem.Position.Line, problem.Position.Column = first+failed.line-1, 0
 		}

@@ -28,7 +28,9 @@ var functions = func() template.FuncMap {
 		delete(m, name)
 	}
 	maps.Copy(m, template.FuncMap{
-		guardName: guard,
+		guardName:   guard,
+		strictIndex: index,
+		strictGet:   get,
 
 		"toYaml":    toYAML,
 		"stringify": stringify,

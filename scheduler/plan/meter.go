@@ -67,7 +67,7 @@ var weights = map[string]int{
 // number or what is there already.
 var free = append([]string{
 	guardName, stepName,
-	"index", "get", "dig", "first", "mustFirst", "last", "mustLast",
+	"index", "get", strictIndex, strictGet, "dig", "first", "mustFirst", "last", "mustLast",
 	"len", "lt", "le", "gt", "ge", "has", "mustHas", "hasKey", "contains", "hasPrefix", "hasSuffix", "deepEqual",
 	"int", "int64", "float64", "atoi", "add", "add1", "sub", "mul", "div", "mod", "max", "min",
 }, asking...)

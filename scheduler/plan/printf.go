@@ -42,5 +42,12 @@ func printf(format string, args ...any) (string, error) {
 	if verbs > 1 && verbs*(largest+width) > 16*maxOutput {
 		return "", errTooMuch
 	}
-	return fmt.Sprintf(format, args...), nil
+	out := fmt.Sprintf(format, args...)
+	if strings.Contains(out, missingArg) && !strings.Contains(format+fmt.Sprint(args...), missingArg) {
+		return "", errors.New("a value that it prints is missing")
+	}
+	return out, nil
 }
+
+// missingArg ends what fmt prints for nothing, as in %!s(<nil>).
+const missingArg = "(<nil>)"

@@ -31,6 +31,7 @@ func compareProblems(a, b Problem) int {
 		cmp.Compare(a.Reason, b.Reason),
 		cmp.Compare(a.Message, b.Message),
 		cmp.Compare(a.Hint, b.Hint),
+		model.ComparePositions(a.Schema, b.Schema),
 	)
 }
 

@@ -45,9 +45,9 @@ func (s *state) produce(w *worker, j job) {
 		// Whatever else is wrong may be so for want of what cannot be read.
 		r.problems = append(r.problems, conf.unreadable...)
 	} else {
-		check := func(text string) ([]string, error) { return conf.check(text, &s.configurations.compiled) }
-		r.problems = append(r.problems, validate(c.target.schemas, check)...)
-		r.problems = append(r.problems, validate(conf.schemas, check)...)
+		check := func(text string) ([]finding, error) { return conf.check(text, &s.configurations.compiled) }
+		r.problems = append(r.problems, validate(c.target.schemas, conf.values, check)...)
+		r.problems = append(r.problems, validate(conf.schemas, conf.values, check)...)
 		s.render(w, j, conf, r)
 	}
 	if !r.failed() {
@@ -79,6 +79,7 @@ func (s *state) render(w *worker, j job, conf *configuration, r *result) {
 		},
 		target:        c.target.id,
 		configuration: conf.id,
+		config:        conf.values,
 	}
 	r.files = r.room[:0]
 	for _, u := range j.row.uses {

@@ -38,6 +38,9 @@ type renderError struct {
 	line    int // from 1; 0 when unknown
 	message string
 	hint    string
+	at      string         // the part of the template, where text/template tells it
+	key     string         // of the configuration value that failed, "" when it was the template
+	place   model.Position // of that value, when it is known
 }
 
 func (e *renderError) Error() string {
@@ -78,7 +81,7 @@ func (r *renderer) render(text string, data renderData) (string, error) {
 		}
 		if err != nil {
 			if round > 0 {
-				err = nestedError(err, round)
+				err = nestedError(err, round, text, data)
 			}
 			return "", err
 		}
@@ -114,19 +117,6 @@ func (r *renderer) parse(text string) (*parsed, error) {
 	return t, err
 }
 
-// nestedError makes an error in a later round one that can be understood: its
-// line is one of the result before, which nobody has seen.
-func nestedError(err error, round int) error {
-	var e *renderError
-	if !errors.As(err, &e) {
-		return err
-	}
-	return &renderError{
-		message: fmt.Sprintf("in line %d of the result of round %d: %s", e.line, round, e.message),
-		hint:    "a configuration value holds a template action",
-	}
-}
-
 // parseTemplate parses a template and makes it strict. With lines, its results
 // hold marks that say which line of the text each of their parts comes from.
 func parseTemplate(text string, lines bool) (*parsed, error) {
@@ -150,7 +140,7 @@ func execute(t *parsed, data renderData) (string, error) {
 	*t.steps = maxSteps
 	out := &limitedBuffer{limit: maxOutput}
 	if err := t.Execute(out, data.copy()); err != nil {
-		return "", templateError(err)
+		return "", explainFields(templateError(err), data)
 	}
 	return out.String(), nil
 }
@@ -168,14 +158,14 @@ const templateName = "manifest"
 
 var (
 	templateErrorPlace = regexp.MustCompile(`^template: ` + templateName + `:(\d+)(?::\d+)?: `)
-	templateErrorNoise = regexp.MustCompile(`^executing "` + templateName + `" at <(.*?)>: `)
+	templateErrorNoise = regexp.MustCompile(`^executing "(?:[^"\\]|\\.)*" at <(.*?)>: `)
 	unclosedPlace      = regexp.MustCompile(` started at ` + templateName + `:(\d+)$`)
 	guardNoise         = regexp.MustCompile(guardName + ` "\d+" "((?:[^"\\]|\\.)*)" ?`)
 )
 
 // templateError takes the line out of an error of text/template, which knows
 // it only as text, and removes what the guards put there.
-func templateError(err error) error {
+func templateError(err error) *renderError {
 	var missing *missingError
 	if errors.As(err, &missing) {
 		return &renderError{line: missing.line, message: missing.Error(), hint: "provide the value, or ask for it with {{ if }} or default"}
@@ -186,7 +176,11 @@ func templateError(err error) error {
 		e.message = e.message[len(place[0]):]
 	}
 	e.message = guardNoise.ReplaceAllString(e.message, "")
-	e.message = templateErrorNoise.ReplaceAllString(e.message, "")
+	if at := templateErrorNoise.FindStringSubmatch(e.message); at != nil {
+		e.message = e.message[len(at[0]):]
+		e.at = at[1]
+	}
+	e.message = plainNames.Replace(e.message)
 	if start := unclosedPlace.FindStringSubmatchIndex(e.message); start != nil {
 		e.line, _ = strconv.Atoi(e.message[start[2]:start[3]])
 		e.message = e.message[:start[0]]

@@ -92,8 +92,16 @@ func TestRenderErrors(t *testing.T) {
 		{"missing key by variable in a pipe", "{}", "{{ $x := .ConfigData.url }}\n{{ $x | quote }}", 2, "$x has no value"},
 		{"missing key by index", "{}", `{{ index .ConfigData "url" }}`, 1, `index .ConfigData "url" has no value`},
 		{"null", "{a: '{b: null}'}", "{{ .ConfigData.a.b }}", 1, ".ConfigData.a.b has no value"},
-		{"unknown field", "{}", "a\n{{ .Nonsense }}", 2, "can't evaluate field Nonsense in type plan.renderData"},
-		{"field of a text", "{a: b}", "{{ .ConfigData.a.b }}", 1, "can't evaluate field b in type"},
+		{"unknown field", "{}", "a\n{{ .Nonsense }}", 2, "unknown field .Nonsense; known are .ClusterType, .ConfigData, .DeploymentTargetName, .Environment, .Labels, .Manifests, .Namespace, .Workload, .Workspace"},
+		{"unknown field in a define", "{}", `{{ define "x" }}{{ .Nonsense }}{{ end }}{{ template "x" . }}`, 1, "unknown field .Nonsense; known are .ClusterType"},
+		{"field of a text", "{a: b}", "{{ .ConfigData.a.b }}", 1, ".ConfigData.a is a text and has no field .b"},
+		{"field of a field of a text", "{a: b}", "{{ $.ConfigData.a.b.c }}", 1, "$.ConfigData.a is a text and has no field .b"},
+		{"field of a list", "{a: '{l: [1]}'}", "{{ .ConfigData.a.l.b }}", 1, ".ConfigData.a.l is a list and has no field .b"},
+		{"field of a number", "{a: '{n: 1.10}'}", "{{ .ConfigData.a.n.b }}", 1, ".ConfigData.a.n is a number and has no field .b"},
+		{"field of a name", "{}", "{{ .Workload.b }}", 1, ".Workload is a text and has no field .b"},
+		{"field of a text in a loop", "{l: '[a]'}", "{{ range .ConfigData.l }}\n{{ .b }}{{ end }}", 2, ". is not a map and has no field .b"},
+		{"field of a text by variable", "{a: b}", "{{ $x := .ConfigData.a }}{{ $x.b }}", 1, "$x is a text and has no field .b"},
+		{"map for a text", "{a: '{b: c}'}", "{{ upper .ConfigData.a }}", 1, "expected string; got map"},
 		{"syntax", "{}", "a\nb {{ .X \n", 2, "unclosed action"},
 		{"no end", "{}", "a\n{{ if .Workload }}\n", 3, "unexpected EOF"},
 		{"env", "{}", `{{ env "HOME" }}`, 1, `function "env" not defined`},
@@ -105,8 +113,12 @@ func TestRenderErrors(t *testing.T) {
 		{"shuffle", "{}", `{{ shuffle "abc" }}`, 1, `function "shuffle" not defined`},
 		{"fail", "{}", `{{ fail "no such region" }}`, 1, "no such region"},
 		{"required", "{}", `{{ if not .ConfigData.x }}{{ fail "x!" }}{{ end }}`, 1, "x!"},
-		{"missing key in a value", "{a: 'x{{ .ConfigData.url }}'}", "k: 1\na: {{ .ConfigData.a }}", 0, "in line 2 of the result of round 1: .ConfigData.url has no value"},
-		{"syntax in a value", "{a: '{{ $labels.instance }}'}", "{{ .ConfigData.a }}", 0, `in line 1 of the result of round 1: undefined variable "$labels"`},
+		{"missing key in a value", "{a: 'x{{ .ConfigData.url }}'}", "k: 1\na: {{ .ConfigData.a }}", 0, "configuration value a: .ConfigData.url has no value"},
+		{"missing key in a value of several lines", "{a: \"x\\ny{{ .ConfigData.url }}\"}", "k: 1\na: |\n  {{ .ConfigData.a | nindent 2 }}", 0, "line 2 of configuration value a: .ConfigData.url has no value"},
+		{"missing key in a part of a value", "{a: '{b: [\"x{{ .ConfigData.url }}\"]}'}", "a: {{ index .ConfigData.a.b 0 }}", 0, "configuration value a: .ConfigData.url has no value"},
+		{"missing key in a value of a value", "{a: '{{ .ConfigData.b }}', b: '{{ .ConfigData.url }}', c: '{{ .ConfigData.url }}-'}", "a: {{ .ConfigData.a }}", 0, "configuration value b: .ConfigData.url has no value"},
+		{"missing key in what a template makes", "{a: '{{ .ConfigData.url }}-'}", "a: {{ \"{{\" }} .ConfigData.url }}", 0, "in line 1 of the result of round 1: .ConfigData.url has no value"},
+		{"syntax in a value", "{a: '{{ $labels.instance }}'}", "{{ .ConfigData.a }}", 0, `configuration value a: undefined variable "$labels"`},
 		{"a value that names itself", "{a: 'x{{ .ConfigData.a }}'}", "{{ .ConfigData.a }}", 0, "still holds template actions after 10 rounds"},
 		{"two values that name each other", "{a: '{{ .ConfigData.b }}.', b: '{{ .ConfigData.a }}.'}", "{{ .ConfigData.a }}", 0, "after 10 rounds"},
 		{"a value that grows", "{a: '{{ .ConfigData.a }}{{ .ConfigData.a }}{{ .ConfigData.a }}{{ .ConfigData.a }}{{ .ConfigData.a }}{{ .ConfigData.a }}{{ .ConfigData.a }}{{ .ConfigData.a }}{{ .ConfigData.a }}{{ .ConfigData.a }}'}", "{{ .ConfigData.a }}", 0, "longer than"},
@@ -172,7 +184,7 @@ func TestRenderFile(t *testing.T) {
 	file := func(contentType v1alpha1.ContentType, manifests ...string) (string, []Problem) {
 		template := templateOf("t", v1alpha1.ConfigTemplate, manifests...)
 		template.Spec.ContentType = contentType
-		return newRenderer().file(template, data(t, "{K: v}"))
+		return newRenderer().file(template, data(t, "{K: v}"), nil)
 	}
 	tests := []struct {
 		name        string
@@ -200,7 +212,7 @@ func TestRenderFile(t *testing.T) {
 		got, problems := file("", "a: 1", "x: 1\nb: {{ .ConfigData.x }}", "{{ .Oops }}", "a: b: c")
 		want := []string{
 			"error TemplateFailed t.yaml:201: template t, line 2 of manifest 2: .ConfigData.x has no value | provide the value, or ask for it with {{ if }} or default",
-			"error TemplateFailed t.yaml:300: template t, line 1 of manifest 3: can't evaluate field Oops in type plan.renderData",
+			"error TemplateFailed t.yaml:300: template t, line 1 of manifest 3: unknown field .Oops; known are .ClusterType, .ConfigData, .DeploymentTargetName, .Environment, .Labels, .Manifests, .Namespace, .Workload, .Workspace",
 			"error TemplateFailed t.yaml:400: template t, line 1 of manifest 4: the result is not valid YAML: mapping values are not allowed in this context",
 		}
 		if diff := cmp.Diff(want, messages(problems)); diff != "" || got != "" {
@@ -218,7 +230,7 @@ func TestRenderFile(t *testing.T) {
 			"apiVersion: v1\nkind: Secret\nmetadata: {name: '{{ .Workspace }}'}":    false,
 			"apiVersion: v1\nkind: Namespace\nmetadata: {name: '{{ .Workload }}'}":  false,
 		} {
-			_, problems := newRenderer().file(templateOf("t", v1alpha1.NamespaceTemplate, text), d)
+			_, problems := newRenderer().file(templateOf("t", v1alpha1.NamespaceTemplate, text), d, nil)
 			if (len(problems) > 0) != fails || fails && problems[0].Reason != InvalidName {
 				t.Errorf("%s: %v", text, messages(problems))
 			}
@@ -236,6 +248,9 @@ func FuzzRender(f *testing.F) {
 		"{{ range .ConfigData }}{{ if . }}{{ continue }}{{ end }}{{ end }}",
 		"{{ toYaml . | nindent 4 | b64enc | hash }}",
 		"{{ \"{{\" }}",
+		"{{ printf \"%s-x\" (index .ConfigData \"zz\") }}{{ get .ConfigData \"zz\" | quote }}",
+		"{{ $x := printf \"%s\" .ConfigData.x }}{{ $x }}{{ with printf \"%s\" .ConfigData.x }}{{ . }}{{ end }}",
+		"{{ define \"x\" }}{{ . | printf \"%s\" }}{{ end }}{{ template \"x\" .ConfigData.x }}",
 	} {
 		f.Add(seed, "{{ .Environment }}")
 	}
@@ -250,8 +265,10 @@ func FuzzRender(f *testing.F) {
 		if err != nil && first != "" {
 			t.Errorf("an error with a result: %q, %v", first, err)
 		}
-		if err == nil && strings.Contains(first, "<no value>") && !strings.Contains(text+value, "<no value>") {
-			t.Errorf("%q renders %q", text, first)
+		for _, missing := range []string{"<no value>", "%!s(<nil>)"} {
+			if err == nil && strings.Contains(first, missing) && !strings.Contains(text+value, missing) {
+				t.Errorf("%q renders %q", text, first)
+			}
 		}
 	})
 }

@@ -9,8 +9,6 @@ import (
 	"github.com/kalypso-dev/kalypso/scheduler/model"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"github.com/santhosh-tekuri/jsonschema/v6/kind"
-	"golang.org/x/text/language"
-	"golang.org/x/text/message"
 )
 
 // schema is a JSON schema and where it was written.
@@ -24,8 +22,9 @@ func schemaOf(object model.ConfigSchema) schema {
 }
 
 // validate checks a composed configuration against schemas. Each finding is
-// one problem, at the schema that asks for it.
-func validate(schemas []schema, check func(text string) ([]string, error)) []Problem {
+// one problem: at the value that is wrong, or for one that is not there at the
+// schema that asks for it.
+func validate(schemas []schema, config []ConfigValue, check func(text string) ([]finding, error)) []Problem {
 	var problems []Problem
 	for _, s := range schemas {
 		findings, err := check(s.text)
@@ -39,14 +38,8 @@ func validate(schemas []schema, check func(text string) ([]string, error)) []Pro
 			})
 			continue
 		}
-		for _, finding := range findings {
-			problems = append(problems, Problem{
-				Reason:   InvalidConfig,
-				Severity: model.Error,
-				Position: s.position,
-				Message:  finding,
-				Hint:     "provide the value in a ConfigMap labelled platform-config: \"true\" whose other labels match",
-			})
+		for _, f := range findings {
+			problems = append(problems, f.problem(s, config))
 		}
 	}
 	return problems
@@ -73,6 +66,8 @@ func compile(text string) (*jsonschema.Schema, error) {
 	}
 	compiler := jsonschema.NewCompiler()
 	compiler.UseLoader(noLoading{})
+	// The original scheduler's validator asserts formats, whatever the draft.
+	compiler.AssertFormat()
 	if err := compiler.AddResource(schemaURL, document); err != nil {
 		return nil, err
 	}
@@ -87,7 +82,7 @@ func compile(text string) (*jsonschema.Schema, error) {
 }
 
 // check returns what data breaks in a schema, sorted.
-func check(data map[string]any, schema *jsonschema.Schema) ([]string, error) {
+func check(data map[string]any, schema *jsonschema.Schema) ([]finding, error) {
 	err := schema.Validate(coerce(data, schema))
 	var invalid *jsonschema.ValidationError
 	switch {
@@ -99,9 +94,7 @@ func check(data map[string]any, schema *jsonschema.Schema) ([]string, error) {
 	if endless(invalid) {
 		return nil, errors.New("it refers to itself without end")
 	}
-	findings := leaves(invalid, nil)
-	slices.Sort(findings)
-	return slices.Compact(findings), nil
+	return leaves(invalid), nil
 }
 
 // schemaError says in one line why a schema is none.
@@ -109,9 +102,11 @@ func schemaError(err error) error {
 	var invalid *jsonschema.SchemaValidationError
 	var wrong *jsonschema.ValidationError
 	if errors.As(err, &invalid) && errors.As(invalid.Err, &wrong) {
-		findings := leaves(wrong, nil)
-		slices.Sort(findings)
-		return errors.New("not valid JSON schema: " + strings.Join(slices.Compact(findings), ", or "))
+		var texts []string
+		for _, f := range leaves(wrong) {
+			texts = append(texts, f.text)
+		}
+		return errors.New("not valid JSON schema: " + strings.Join(texts, ", or "))
 	}
 	return errors.New(strings.ReplaceAll(err.Error(), schemaURL, "schema"))
 }
@@ -123,31 +118,4 @@ func endless(e *jsonschema.ValidationError) bool {
 		return true
 	}
 	return slices.ContainsFunc(e.Causes, endless)
-}
-
-// leaves words the errors that have no further causes.
-func leaves(e *jsonschema.ValidationError, findings []string) []string {
-	for _, cause := range e.Causes {
-		findings = leaves(cause, findings)
-	}
-	if len(e.Causes) > 0 {
-		return findings
-	}
-	where := strings.Join(e.InstanceLocation, ".")
-	switch k := e.ErrorKind.(type) {
-	case *kind.Required:
-		for _, name := range k.Missing {
-			if where != "" {
-				name = where + "." + name
-			}
-			findings = append(findings, name+" is required")
-		}
-		return findings
-	default:
-		text := k.LocalizedString(message.NewPrinter(language.English))
-		if where != "" {
-			text = where + ": " + text
-		}
-		return append(findings, text)
-	}
 }

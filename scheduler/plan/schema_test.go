@@ -118,5 +118,9 @@ func TestWhichSchemas(t *testing.T) {
 
 func checkText(data map[string]any, text string) ([]string, error) {
 	v := new(compiledSchemas).check(data, text)
-	return v.findings, v.err
+	var texts []string
+	for _, f := range v.findings {
+		texts = append(texts, f.text)
+	}
+	return texts, v.err
 }

@@ -108,7 +108,7 @@ func sameAsRendered(t *testing.T, w *worker, object *knownTemplate, all []*subje
 	for range 2 {
 		for _, d := range all {
 			got, problems := w.file(object, d)
-			want, expected := plain.file(object.Template, d.renderData)
+			want, expected := plain.file(object.Template, d.renderData, nil)
 			if string(got) != want {
 				t.Errorf("template %v with %+v:\nquick %q\nplain %q", object.Spec.Manifests, d.renderData, got, want)
 			}
@@ -206,7 +206,7 @@ func FuzzSkeleton(f *testing.F) {
 		for range 2 {
 			for _, d := range all {
 				got, problems := w.file(object, d)
-				want, expected := newRenderer().file(object.Template, d.renderData)
+				want, expected := newRenderer().file(object.Template, d.renderData, nil)
 				if !bytes.Equal(got, []byte(want)) || len(problems) != len(expected) {
 					t.Fatalf("template %v with %q:\nquick %q %v\nplain %q %v", text, d.DeploymentTargetName, got, problems, want, expected)
 				}

@@ -20,11 +20,26 @@ import (
 const guardName = "kalypsoGuard"
 
 // asking are the functions that may be given a missing value.
-var asking = []string{
-	"and", "or", "not", "eq", "ne",
-	"default", "empty", "coalesce", "ternary", "all", "any",
+var asking = append([]string{
+	"not", "eq", "ne", "empty", "all", "any",
 	"kindOf", "kindIs", "typeOf", "typeIs", "typeIsLike",
-}
+}, passing...)
+
+// passing are those of them that return one of their arguments.
+var passing = []string{"and", "or", "default", "coalesce", "ternary"}
+
+// blank are functions that make something empty of a missing value, so that a
+// with around them asks whether it is there.
+var blank = []string{"index", "get", "quote", "squote"}
+
+// demand says what becomes of a value.
+type demand int
+
+const (
+	asked  demand = iota // whether it is there, or what it is
+	passed               // it goes to a place of its own, a variable or the dot, and is guarded when used from there
+	used                 // it must be there
+)
 
 // missingError reports a value that is not there.
 type missingError struct {
@@ -69,74 +84,137 @@ func (t *tightener) list(list *parse.ListNode) {
 	for _, node := range list.Nodes {
 		switch n := node.(type) {
 		case *parse.ActionNode:
-			t.action(n)
+			// One that only sets a variable prints nothing.
+			if len(n.Pipe.Decl) > 0 {
+				t.pipe(n.Pipe, passed)
+			} else {
+				t.pipe(n.Pipe, used)
+			}
+		case *parse.TemplateNode:
+			if n.Pipe != nil {
+				t.pipe(n.Pipe, passed)
+			}
 		case *parse.IfNode:
-			t.list(n.List)
-			t.list(n.ElseList)
+			// A condition's value goes nowhere, unless a variable keeps it.
+			if len(n.Pipe.Decl) > 0 {
+				t.pipe(n.Pipe, passed)
+			}
+			t.branches(&n.BranchNode)
 		case *parse.WithNode:
-			t.list(n.List)
-			t.list(n.ElseList)
+			if !asksBlank(n.Pipe) {
+				t.pipe(n.Pipe, passed)
+			}
+			t.branches(&n.BranchNode)
 		case *parse.RangeNode:
-			t.list(n.List)
-			t.list(n.ElseList)
+			t.pipe(n.Pipe, passed)
+			t.branches(&n.BranchNode)
 		}
 	}
 }
 
-// action guards what an action prints. One that only sets a variable prints
-// nothing; the variable is guarded where it is used.
-func (t *tightener) action(n *parse.ActionNode) {
-	if len(n.Pipe.Decl) > 0 {
+func (t *tightener) branches(n *parse.BranchNode) {
+	t.list(n.List)
+	t.list(n.ElseList)
+}
+
+// pipe guards the values of a pipeline: those that its commands are given, and
+// its own when that is used.
+func (t *tightener) pipe(pipe *parse.PipeNode, own demand) {
+	var commands []*parse.CommandNode
+	text := ""
+	for i, command := range pipe.Cmds {
+		want := own
+		if i+1 < len(pipe.Cmds) {
+			want = demandOf(pipe.Cmds[i+1])
+		}
+		if i > 0 {
+			text += " | "
+		}
+		text += command.String()
+		t.command(command, want)
+		commands = append(commands, command)
+		if want == used && canMiss(command) {
+			commands = append(commands, t.guardCommand(command.Pos, text))
+		}
+	}
+	pipe.Cmds = commands
+}
+
+// command guards what a command is given.
+func (t *tightener) command(command *parse.CommandNode, want demand) {
+	if len(command.Args) == 1 {
+		command.Args[0] = t.argument(command.Args[0], want)
 		return
 	}
-	text := n.Pipe.String()
-	t.pipe(n.Pipe)
-	n.Pipe.Cmds = append(n.Pipe.Cmds, t.guardCommand(n.Pos, text))
-}
-
-func (t *tightener) pipe(pipe *parse.PipeNode) {
-	for i, command := range pipe.Cmds {
-		if asks(command) {
-			for _, arg := range command.Args {
-				if inner, ok := arg.(*parse.PipeNode); ok && !isOperand(inner) {
-					t.pipe(inner)
-				}
-			}
-			continue
+	given := demandOf(command)
+	if name, ok := command.Args[0].(*parse.IdentifierNode); ok && want != asked {
+		if strict := strictNames[name.Ident]; strict != "" {
+			command.Args[0] = parse.NewIdentifier(strict).SetPos(name.Pos)
 		}
-		if len(command.Args) == 1 && i+1 < len(pipe.Cmds) && asks(pipe.Cmds[i+1]) {
-			continue
-		}
-		for j, arg := range command.Args {
-			command.Args[j] = t.argument(arg)
-		}
+	}
+	for i, arg := range command.Args {
+		command.Args[i] = t.argument(arg, given)
 	}
 }
 
-// asks says whether a command calls a function that may be given a missing
-// value.
-func asks(command *parse.CommandNode) bool {
+// demandOf says what a command does with the values that it is given.
+func demandOf(command *parse.CommandNode) demand {
 	name, ok := command.Args[0].(*parse.IdentifierNode)
-	return ok && slices.Contains(asking, name.Ident)
+	switch {
+	case ok && slices.Contains(passing, name.Ident):
+		return passed
+	case ok && slices.Contains(asking, name.Ident):
+		return asked
+	}
+	return used
 }
 
-// isOperand says whether parentheses hold a value and no call.
-func isOperand(pipe *parse.PipeNode) bool {
-	return len(pipe.Cmds) == 1 && len(pipe.Cmds[0].Args) == 1
+// asksBlank says whether a pipeline is nothing but fields and blank functions.
+func asksBlank(pipe *parse.PipeNode) bool {
+	for _, command := range pipe.Cmds {
+		for _, arg := range command.Args {
+			switch n := arg.(type) {
+			case *parse.PipeNode, *parse.ChainNode:
+				return false
+			case *parse.IdentifierNode:
+				if !slices.Contains(blank, n.Ident) {
+					return false
+				}
+			}
+		}
+	}
+	return len(pipe.Decl) == 0
+}
+
+// canMiss says whether a command calls a function that can return a missing
+// value. Fields and variables can be missing too, and get their guards as
+// arguments.
+func canMiss(command *parse.CommandNode) bool {
+	name, ok := command.Args[0].(*parse.IdentifierNode)
+	return ok && anyResult[name.Ident]
 }
 
 // argument returns the node with a guard around it where it can be missing.
-func (t *tightener) argument(node parse.Node) parse.Node {
+func (t *tightener) argument(node parse.Node, want demand) parse.Node {
+	text := node.String()
 	switch n := node.(type) {
 	case *parse.PipeNode:
-		t.pipe(n)
+		t.pipe(n, want)
 		return n
-	case *parse.FieldNode, *parse.VariableNode, *parse.ChainNode:
-		command := t.guardCommand(n.Position(), n.String())
-		command.Args = append(command.Args, n)
-		return &parse.PipeNode{NodeType: parse.NodePipe, Pos: n.Position(), Cmds: []*parse.CommandNode{command}}
+	case *parse.ChainNode:
+		if inner, ok := n.Node.(*parse.PipeNode); ok {
+			t.pipe(inner, passed)
+		}
+	case *parse.FieldNode, *parse.VariableNode, *parse.DotNode:
+	default:
+		return node
 	}
-	return node
+	if want != used {
+		return node
+	}
+	command := t.guardCommand(node.Position(), text)
+	command.Args = append(command.Args, node)
+	return &parse.PipeNode{NodeType: parse.NodePipe, Pos: node.Position(), Cmds: []*parse.CommandNode{command}}
 }
 
 // guardCommand is a call of the guard without its last argument.

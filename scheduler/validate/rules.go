@@ -82,7 +82,7 @@ var rules = []Rule{
 	{ExposedTests, Warning, "Flux can see a file of policy tests.",
 		"Policy tests are no Kubernetes objects. Where Flux applies the branch, as upstream's installation does, it fails on them. Write *.policytest.yaml into .sourceignore."},
 	{InvalidConfig, Error, "Composed configuration breaks a schema.",
-		"The assignment keeps its present manifests until its configuration satisfies all schemas. Provide the value in a ConfigMap labelled platform-config: \"true\" whose other labels match."},
+		"The assignment keeps its present manifests until its configuration satisfies all schemas, their formats (uri, ipv4, date-time and the like) as well. Correct the value where the finding stands; provide one that is missing in a ConfigMap labelled platform-config: \"true\" whose other labels match."},
 	{InvalidConfigKey, Warning, "A configuration key is none that Kubernetes takes.",
 		"The key ends in a ConfigMap on clusters. It may hold letters, digits, dots, dashes and underscores only."},
 	{InvalidField, Error, "A field's value has the wrong form.", "The object is left out. Types are not guessed: put text that looks like a number or a boolean in quotes."},
