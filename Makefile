@@ -28,14 +28,11 @@ bench: build ## figures of the sandbox and of the scheduler's core, with the mac
 	$(GO) run ./e2e/bench -kalypso bin/kalypso
 	$(GO) test -run '^$$' -bench . -benchmem -benchtime 5x -timeout 30m ./scheduler/...
 
-# Two at a time, with one worker each: a fuzz target that waits for another
-# finds nothing.
 FUZZTIME ?= 30s
 .PHONY: fuzz
+fuzz: export GO := $(GO)
 fuzz: ## every fuzz target of the scheduler for a while
-	@for p in $$($(GO) list ./scheduler/...); do \
-	  $(GO) test -list '^Fuzz' $$p | sed -n "s|^Fuzz.*|$$p &|p"; \
-	done | GO=$(GO) FUZZTIME=$(FUZZTIME) xargs -P 2 -L 1 .ci/fuzz
+	@.ci/fuzz $(FUZZTIME) ./scheduler/...
 
 .PHONY: docs
 docs: ## the workshop guides in docs/, made of the scenarios

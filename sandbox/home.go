@@ -34,9 +34,25 @@ func FindHome() (Home, error) {
 	}
 	h := Home(dir)
 	if n := len(h.Socket()); n > maxSocketPath {
-		return "", fmt.Errorf("KALYPSO_HOME %s is too long: its control socket's path has %d characters and the system allows %d; set KALYPSO_HOME to a shorter path", dir, n, maxSocketPath)
+		return "", &UsageError{fmt.Sprintf("KALYPSO_HOME %s is too long: its control socket's path has %d characters and the system allows %d; set KALYPSO_HOME to a shorter path", dir, n, maxSocketPath)}
+	}
+	if file := fileOn(dir); file != "" {
+		return "", &UsageError{fmt.Sprintf("KALYPSO_HOME %s: %s is a file: name a folder, or a path at which one can be made", dir, file)}
 	}
 	return h, nil
+}
+
+// fileOn is the file that stands where a folder or one above it is wanted.
+func fileOn(dir string) string {
+	for ; ; dir = filepath.Dir(dir) {
+		info, err := os.Stat(dir)
+		switch {
+		case err == nil && !info.IsDir():
+			return dir
+		case err == nil, dir == filepath.Dir(dir):
+			return ""
+		}
+	}
 }
 
 // Path returns a path below the folder.

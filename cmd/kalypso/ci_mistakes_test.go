@@ -25,6 +25,9 @@ func TestMistakesOfSteps(t *testing.T) {
 	if err := os.WriteFile("Bad", []byte("FROM scratch\nRUN make\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	if err := os.WriteFile("Out", []byte("FROM scratch\nCOPY ../x /x\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	for _, test := range []struct {
 		args []string
 		code int
@@ -32,6 +35,7 @@ func TestMistakesOfSteps(t *testing.T) {
 	}{
 		{[]string{"build-image", "--dockerfile", "Nope"}, exitFailure, "--dockerfile"},
 		{[]string{"build-image", "--dockerfile", "Bad"}, exitFailure, "Bad:2: RUN is not possible without a container engine"},
+		{[]string{"build-image", "--dockerfile", "Out"}, exitFailure, "Out:2: COPY ../x: the path leaves the folder ."},
 		{[]string{"build-image", "--base", "x"}, exitUsage, "NAME=VALUE"},
 		{[]string{"build-image", "--name", "A/b:c d"}, exitUsage, "image A/b:c d"},
 		{[]string{"render", "--environment", "dev", "--workload", "nope.yaml"}, exitFailure, "--workload"},
@@ -53,6 +57,7 @@ func TestMistakesOfSteps(t *testing.T) {
 		{[]string{"create-pr", "--repo", "y", "--base", "dev", "--head", "main"}, exitUsage, "not below kalypso/"},
 		{[]string{"create-pr", "--repo", "https://example.com/a/b", "--base", "dev"}, exitUsage, "no repository of " + citest.Server},
 		{[]string{"create-pr", "--repo", "x", "--base", "nope", "--from", "helm"}, exitFailure, "must be there before the first deployment"},
+		{[]string{"create-pr", "--repo", "TYPO", "--base", "nope", "--from", "helm"}, exitFailure, "check the name in --repo"},
 		{[]string{"set-status"}, exitUsage, "--commit"},
 		{[]string{"set-status", "--commit", "main", "deployed", "--environment", "dev"}, exitUsage, "full commit ID"},
 		{[]string{"set-status", "--commit", commit}, exitUsage, "deployed, deploying, failed, promoted"},
@@ -119,7 +124,7 @@ func TestSecretsAreNotFlags(t *testing.T) {
 // TestMissingVariables uses the real door: without a runner's variables it is
 // said which ones are needed.
 func TestMissingVariables(t *testing.T) {
-	for _, name := range []string{"GITHUB_SERVER_URL", "GITHUB_TOKEN", "KALYPSO_CI_TOKEN", "GITHUB_OUTPUT", "GITHUB_RUN_ID", "KALYPSO_ARM_SUBSCRIPTION", "AZURE_SUBSCRIPTION_ID", "KALYPSO_ARM_TOKEN", "KALYPSO_ARM_ENDPOINT", "AZURE_CLOUD_NAME"} {
+	for _, name := range []string{"GITHUB_SERVER_URL", "GITHUB_TOKEN", "KALYPSO_CI_TOKEN", "GITHUB_OUTPUT", "GITHUB_RUN_ID", "KALYPSO_ARM_SUBSCRIPTION", "AZURE_SUBSCRIPTION_ID", "KALYPSO_ARM_TOKEN", "KALYPSO_ARM_ENDPOINT", "AZURE_CLOUD_NAME", "GITHUB_ACTIONS"} {
 		t.Setenv(name, "")
 	}
 	t.Setenv("AZURE_CONFIG_DIR", t.TempDir()) // no login of the Azure CLI
@@ -129,11 +134,13 @@ func TestMissingVariables(t *testing.T) {
 	for _, test := range []struct {
 		first func()
 		says  string
+		hint  string
 	}{
-		{func() {}, "GITHUB_SERVER_URL"},
-		{set("GITHUB_SERVER_URL", "http://127.0.0.1:1"), "GITHUB_TOKEN"},
-		{set("GITHUB_TOKEN", "t"), "KALYPSO_ARM_SUBSCRIPTION"},
-		{set("KALYPSO_ARM_ENDPOINT", "http://127.0.0.1:1"), "KALYPSO_ARM_TOKEN"},
+		{func() {}, "GITHUB_SERVER_URL", ""},
+		{set("GITHUB_SERVER_URL", "http://127.0.0.1:1"), "GITHUB_TOKEN", ""},
+		{set("GITHUB_TOKEN", "t"), "KALYPSO_ARM_SUBSCRIPTION", "`kalypso credentials`"},
+		{set("KALYPSO_ARM_ENDPOINT", "http://127.0.0.1:1"), "KALYPSO_ARM_TOKEN", "`kalypso credentials`"},
+		{set("GITHUB_ACTIONS", "true"), "KALYPSO_ARM_TOKEN", ""},
 	} {
 		test.first()
 		var out, talk strings.Builder
@@ -142,6 +149,9 @@ func TestMissingVariables(t *testing.T) {
 		err := root.ExecuteContext(t.Context())
 		if err == nil || exitCode(err) != exitUsage || !strings.Contains(err.Error(), test.says) {
 			t.Errorf("%v, want %s", err, test.says)
+		}
+		if got := hint(err); !strings.Contains(got, test.hint) || (got == "") != (test.hint == "") {
+			t.Errorf("%v: hint %q, want %q", err, got, test.hint)
 		}
 	}
 }

@@ -2,12 +2,14 @@ package main
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
 
 	"github.com/kalypso-dev/kalypso/sandbox"
 	"github.com/kalypso-dev/kalypso/scheduler/ci"
+	"github.com/kalypso-dev/kalypso/scheduler/source"
 	"github.com/spf13/cobra"
 )
 
@@ -123,7 +125,7 @@ Output: clusters, the number of configurations that have it.`,
 		s.Arc.Waiting = a.azureWaits
 		observer, err := a.observe(s.Environment)
 		if err != nil {
-			return err
+			return a.sandboxMeant(err)
 		}
 		clusters, err := ci.WaitForDeployment(c.Context(), forge, observer, d)
 		if err != nil {
@@ -136,4 +138,16 @@ Output: clusters, the number of configurations that have it.`,
 		}
 		return s.set(ciOutput{"clusters", fmt.Sprint(clusters)})
 	})
+}
+
+// sandboxMeant adds to what is missing in a person's shell where that is for
+// the sandbox, which its own workflows are told. On a forge's runner there is no
+// sandbox.
+func (a *ciApp) sandboxMeant(err error) error {
+	var missing *ci.UsageError
+	if !errors.As(err, &missing) || a.env("GITHUB_ACTIONS") != "" {
+		return err
+	}
+	return &source.Error{Message: err.Error(), Err: err,
+		Hint: "for the sandbox's clusters set KALYPSO_ARM_ENDPOINT, KALYPSO_ARM_SUBSCRIPTION and KALYPSO_ARM_TOKEN to what `kalypso credentials` shows of Azure"}
 }

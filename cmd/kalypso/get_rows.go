@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -8,6 +9,7 @@ import (
 
 	"github.com/kalypso-dev/kalypso/scheduler/model"
 	"github.com/kalypso-dev/kalypso/scheduler/plan"
+	"github.com/kalypso-dev/kalypso/scheduler/v1alpha1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
@@ -34,7 +36,7 @@ func clusterTypeRows(env *model.Environment) []row {
 	}
 	var rows []row
 	for _, o := range env.ClusterTypes {
-		rows = append(rows, objectRow(env.Name, o, o.Spec.Reconciler, o.Spec.NamespaceService, orNone(o.Spec.ConfigType), fmt.Sprint(targets[o.Name])))
+		rows = append(rows, objectRow(env.Name, o, o.Spec.Reconciler, o.Spec.NamespaceService, cmp.Or(o.Spec.ConfigType, v1alpha1.DefaultConfigType), fmt.Sprint(targets[o.Name])))
 	}
 	return rows
 }

@@ -43,7 +43,7 @@ func TestGetWithoutGit(t *testing.T) {
 		t.Errorf("exit code %d, %q, %q", code, out, talk)
 	}
 	code, out, _ = call(t, "get", "ct", "--control-plane", dir, "-e", "dev")
-	if want := "NAME    RECONCILER   NAMESPACE   CONFIG   TARGETS\nsmall   r            n           <none>   0\n"; code != exitOK || out != want {
+	if want := "NAME    RECONCILER   NAMESPACE   CONFIG      TARGETS\nsmall   r            n           configmap   0\n"; code != exitOK || out != want {
 		t.Errorf("exit code %d, %q, want %q", code, out, want)
 	}
 }

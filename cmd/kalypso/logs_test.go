@@ -91,9 +91,9 @@ func TestLogsMistakes(t *testing.T) {
 		{[]string{"logs", "repositories"}, exitUsage, "is a task and has no log of its own"},
 		{[]string{"logs", "gitea"}, exitFailure, "gitea has not run yet"},
 		{[]string{"logs", "scheduler", "-n", "-1"}, exitUsage, "--lines -1"},
-		{[]string{"logs", "scheduler", "-n", "many"}, exitUsage, "invalid argument"},
+		{[]string{"logs", "scheduler", "-n", "many"}, exitUsage, `--lines "many": give a whole number`},
 		{[]string{"logs", "scheduler", "--since", "-5m"}, exitUsage, "--since -5m0s"},
-		{[]string{"logs", "scheduler", "--since", "yesterday"}, exitUsage, "invalid argument"},
+		{[]string{"logs", "scheduler", "--since", "yesterday"}, exitUsage, `--since "yesterday": give a time`},
 		{[]string{"logs", "scheduler", "daemon"}, exitUsage, "usage: kalypso logs COMPONENT"},
 	} {
 		code, out, talk := call(t, c.args...)

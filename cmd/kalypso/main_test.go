@@ -34,6 +34,12 @@ func TestMistakesAreSaidOnceWithTheirExitCode(t *testing.T) {
 		{[]string{"up", "now"}, exitUsage, "usage: kalypso up"},
 		{[]string{"up", "--workshop", "nope"}, exitUsage, "basic-inference"},
 		{[]string{"frobnicate"}, exitUsage, `unknown command "frobnicate"`},
+		{[]string{"help", "nope"}, exitUsage, "kalypso has no command or topic \"nope\"\nSee `kalypso --help`."},
+		{[]string{"help", "exit-code"}, exitUsage, "no command or topic \"exit-code\", did you mean exit-codes?"},
+		{[]string{"help", "scenario", "lst"}, exitUsage, "kalypso scenario has no command or topic \"lst\", did you mean list?"},
+		{[]string{"logs", "gitea", "--lines", "x"}, exitUsage, `kalypso: --lines "x": give a whole number` + "\nSee"},
+		{[]string{"logs", "gitea", "--since", "x"}, exitUsage, `kalypso: --since "x": give a time with its unit, such as 30s, 10m or 1h30m` + "\nSee"},
+		{[]string{"logs", "gitea", "--follow=x"}, exitUsage, `kalypso: --follow "x": give true or false` + "\nSee"},
 		{[]string{"status"}, exitFailure, "run `kalypso up`"},
 		{[]string{"status", "-o", "xml"}, exitUsage, "choose text or json"},
 		{[]string{"credentials"}, exitFailure, "run `kalypso up`"},
@@ -53,6 +59,35 @@ func TestMistakesAreSaidOnceWithTheirExitCode(t *testing.T) {
 		}
 		if strings.Count(talk, c.says) != 1 {
 			t.Errorf("%v says %q, want once %q", c.args, talk, c.says)
+		}
+	}
+}
+
+// TestHomeThatCannotBeOne: what KALYPSO_HOME says is the caller's to mend.
+func TestHomeThatCannotBeOne(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for home, says := range map[string]string{
+		file:                               "KALYPSO_HOME " + file + ": " + file + " is a file: name a folder",
+		file + "/below/it":                 "KALYPSO_HOME " + file + "/below/it: " + file + " is a file: name a folder",
+		"/tmp/" + strings.Repeat("x", 200): "is too long",
+	} {
+		t.Setenv("KALYPSO_HOME", home)
+		for _, command := range []string{"up", "status"} {
+			if code, _, talk := call(t, command); code != exitUsage || strings.Count(talk, says) != 1 {
+				t.Errorf("%s in %s: exit code %d, says %q, want once %q", command, home, code, talk, says)
+			}
+		}
+	}
+}
+
+// TestHelpOfWhatThereIs asks for commands and topics as cobra has them.
+func TestHelpOfWhatThereIs(t *testing.T) {
+	for _, args := range [][]string{{"help"}, {"help", "logs"}, {"help", "scenario", "list"}, {"help", "exit-codes"}, {"help", "kubectl", "get"}} {
+		if code, out, talk := call(t, args...); code != exitOK || out == "" || talk != "" {
+			t.Errorf("%v: exit code %d, %q, says %q", args, code, out, talk)
 		}
 	}
 }

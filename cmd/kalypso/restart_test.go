@@ -53,7 +53,7 @@ func TestRestartMistakes(t *testing.T) {
 		{[]string{"restart", "daemon"}, exitUsage, []string{"`kalypso down`"}},
 		{[]string{"restart", "gitea"}, exitFailure, []string{"gitea failed", "port 2 is taken", "Last lines of /h/gitea.log:\n  | last words"}},
 		{[]string{"restart", "unpack-kube"}, exitFailure, []string{"kalypso: unpack-kube has not been started yet: it waits for etcd"}},
-		{[]string{"restart", "gitea", "--timeout", "soon"}, exitUsage, []string{"invalid argument"}},
+		{[]string{"restart", "gitea", "--timeout", "soon"}, exitUsage, []string{`--timeout "soon": give a time`}},
 	} {
 		code, out, talk := call(t, c.args...)
 		if code != c.code || out != "" {

@@ -77,7 +77,7 @@ Platform repositories of your own need no sandbox. In a clone of a control plane
 		RunE:          func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
-		return &sandbox.UsageError{Message: fmt.Sprintf("%v\nSee `%s --help`.", err, c.CommandPath())}
+		return &sandbox.UsageError{Message: fmt.Sprintf("%s\nSee `%s --help`.", flagMistake(err), c.CommandPath())}
 	})
 	root.AddGroup(
 		&cobra.Group{ID: "sandbox", Title: "The sandbox:"},
@@ -95,6 +95,7 @@ Platform repositories of your own need no sandbox. In a clone of a control plane
 	add("learn", newScenario(a))
 	add("scheduler", newValidate(a), newPlan(a), newExplain(a), newGet(a), newScheduler(a), newCI(a), newInit(a))
 	root.AddCommand(newVersion(a), newLicenses(a), newDaemon(), newActions(a), exitCodesTopic())
+	strictHelp(root)
 	return root
 }
 

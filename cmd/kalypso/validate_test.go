@@ -156,6 +156,23 @@ func TestValidateSeesWhatIsNotCommitted(t *testing.T) {
 	}
 }
 
+// TestValidateCountsTestsThatCannotRun has a misspelt field among the tests of
+// a file that both environments read.
+func TestValidateCountsTestsThatCannotRun(t *testing.T) {
+	control, flags := validateWorld(t, "policy-test")
+	const tests = "tests:\n- {name: a, target: t, ony: [c]}\n- {name: b, target: t, on: [c]}\n"
+	if err := os.WriteFile(filepath.Join(control, "policies", "b.policytest.yaml"), []byte(tests), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	code, out, talk := call(t, append([]string{"validate", control, "--tests"}, flags...)...)
+	if code != exitFailure || !strings.Contains(talk, "; 1 of 8 policy tests passed, 2 not run for mistakes in their files") {
+		t.Errorf("exit code %d, says %q", code, talk)
+	}
+	if want := "b.policytest.yaml:2:24: error: unknown field ony of tests[0] [invalid-policy-test]\n    did you mean on?\n"; !strings.Contains(out, want) {
+		t.Errorf("does not say %q:\n%s", want, out)
+	}
+}
+
 func TestValidateOutputs(t *testing.T) {
 	control, flags := validateWorld(t, "policy-test", "empty-config")
 	code, out, _ := call(t, append([]string{"validate", control, "--tests", "-o", "json"}, flags...)...)

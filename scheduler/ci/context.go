@@ -43,7 +43,10 @@ func (s sources) collectOne(source, to string, into map[string]imageFile) error 
 	if strings.ContainsAny(source, "*?[") {
 		return errors.New("patterns are not known here: name files or folders")
 	}
-	name := strings.TrimPrefix(path.Clean("/"+source), "/") // never out of the context
+	if name := path.Clean(strings.TrimPrefix(source, "/")); name == ".." || strings.HasPrefix(name, "../") {
+		return withHint(fmt.Errorf("the path leaves the folder %s", s.context), "copy the file into the folder in a step ahead of this one, or name a folder that has it with --context")
+	}
+	name := strings.TrimPrefix(path.Clean("/"+source), "/")
 	if s.goName != "" && name == s.goName {
 		return put(s.goProgram, target(to, path.Base(name)), into)
 	}

@@ -89,7 +89,7 @@ func (p PullRequest) open(ctx context.Context, f Forge, generated map[string][]b
 	base, err := f.Read(ctx, model.Reference{Repo: p.URL, Branch: p.Base})
 	if err != nil {
 		if errors.Is(err, forge.ErrNotFound) {
-			err = withHint(err, "the branch of each environment must be there before the first deployment: create it, empty but for a README")
+			err = p.absent(ctx, f, err)
 		}
 		return Opened{}, err
 	}
@@ -135,6 +135,14 @@ func (p PullRequest) open(ctx context.Context, f Forge, generated map[string][]b
 	opened.MergeCommit, err = p.merge(ctx, f, saved.Number, head)
 	opened.Merged = err == nil
 	return opened, err
+}
+
+// absent adds to the error of a base that is not there what to do about it.
+func (p PullRequest) absent(ctx context.Context, f Forge, err error) error {
+	if _, repo := f.PullRequests(ctx, p.Repo, p.Head, p.Base); errors.Is(repo, forge.ErrNotFound) {
+		return withHint(err, "check the name in --repo, and that the token may see the repository")
+	}
+	return withHint(err, "the branch of each environment must be there before the first deployment: create it, empty but for a README")
 }
 
 // push makes the branch of the pull request hold the changes on top of the

@@ -56,6 +56,7 @@ type Report struct {
 	Environments []string            // that were looked at, sorted
 	Findings     []Finding           // sorted by place
 	Tests        []policytest.Result // that were run, sorted by place, then environment
+	TestsNotRun  int                 // those of files with mistakes
 	Suppressed   int                 // findings that a comment in the file silences
 }
 

@@ -37,6 +37,9 @@ func (e *examination) tests(run bool, explain policytest.Explainer) {
 			for _, d := range diagnostics {
 				e.report(Finding{Rule: InvalidTest, Severity: Error, Position: d.Position, Message: d.Message, Hint: d.Hint})
 			}
+			if run && len(diagnostics) > 0 {
+				e.unread[at] = policytest.Count(s.Tree.Files[file])
+			}
 			e.wrongEnvironments(tests, s)
 			if run {
 				e.run(tests, explain)

@@ -2,6 +2,7 @@ package validate
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 
 	"github.com/kalypso-dev/kalypso/scheduler/model"
@@ -47,6 +48,7 @@ func Validate(in Input) Report {
 		known = nil // one that cannot be read may be missing among them
 	}
 	report := Report{Environments: []string{}}
+	unread := map[model.Position]int{} // environments share base repositories
 	for _, s := range in.Subjects {
 		e := examine(s, known)
 		e.tests(in.RunTests, in.Explain)
@@ -54,6 +56,10 @@ func Validate(in Input) Report {
 		findings = append(findings, e.findings...)
 		report.Environments = append(report.Environments, s.Model.Name)
 		report.Tests = append(report.Tests, e.results...)
+		maps.Copy(unread, e.unread)
+	}
+	for _, tests := range unread {
+		report.TestsNotRun += tests
 	}
 	slices.Sort(report.Environments)
 	slices.SortFunc(report.Tests, func(a, b policytest.Result) int {
@@ -73,11 +79,12 @@ type examination struct {
 	objects  []object
 	findings []Finding
 	results  []policytest.Result
+	unread   map[model.Position]int // tests of files with mistakes, by file
 }
 
 // examine applies the rules that look at one environment.
 func examine(s Subject, known []string) *examination {
-	e := &examination{Subject: s, known: known, plan: plan.New(s.Model, nil), objects: objectsOf(s.Model)}
+	e := &examination{Subject: s, known: known, plan: plan.New(s.Model, nil), objects: objectsOf(s.Model), unread: map[model.Position]int{}}
 	for _, rule := range []func(){
 		e.diagnostics,
 		e.problems,

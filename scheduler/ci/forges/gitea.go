@@ -149,11 +149,41 @@ func (f *giteaForge) merged(ctx context.Context, owner, name string, number int)
 	return commit, ok && err == nil
 }
 
-// StartWorkflow implements ci.Actor.
+// workflowFolders are where Gitea looks for workflows, in this order.
+var workflowFolders = []string{".gitea/workflows/", ".github/workflows/"}
+
+// StartWorkflow implements ci.Actor. Gitea takes whatever inputs it is given,
+// so that they are looked at here.
 func (f *giteaForge) StartWorkflow(ctx context.Context, repo, file, ref string, inputs map[string]string) error {
 	owner, name, _ := strings.Cut(repo, "/")
+	where, content, err := f.workflow(ctx, repo, file, ref)
+	switch {
+	case errors.Is(err, forge.ErrNotFound): // Gitea says what it is that is missing
+	case err != nil:
+		return err
+	default:
+		if err := ci.CheckInputs(where, content, inputs); err != nil {
+			return err
+		}
+	}
 	return f.call(ctx, func(c *sdk.Client) (*sdk.Response, error) {
 		_, r, err := c.DispatchRepoActionWorkflow(owner, name, file, sdk.CreateActionWorkflowDispatchOption{Ref: ref, Inputs: inputs}, false)
 		return r, err
 	})
+}
+
+// workflow reads a workflow's file as it is on branch ref.
+func (f *giteaForge) workflow(ctx context.Context, repo, file, ref string) (where string, content []byte, err error) {
+	owner, name, _ := strings.Cut(repo, "/")
+	for _, folder := range workflowFolders {
+		where = folder + file
+		err = f.call(ctx, func(c *sdk.Client) (r *sdk.Response, err error) {
+			content, r, err = c.GetFile(owner, name, ref, where)
+			return r, err
+		})
+		if !errors.Is(err, forge.ErrNotFound) {
+			break
+		}
+	}
+	return where, content, err
 }

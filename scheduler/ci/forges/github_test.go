@@ -220,6 +220,7 @@ func TestGitea(t *testing.T) {
 		"GET /api/v1/repos/acme/x/labels":                                `200 [{"id": 1, "name": "Old"}]`,
 		"POST /api/v1/repos/acme/x/labels":                               `201 {"id": 2, "name": "new"}`,
 		"POST /api/v1/repos/acme/x/issues/3/labels":                      "200 []",
+		"GET /api/v1/repos/acme/x/raw/.github/workflows/cd.yaml":         "200 on: {workflow_dispatch: {inputs: {environment: {}}}}",
 		"POST /api/v1/repos/acme/x/actions/workflows/cd.yaml/dispatches": "204 ",
 	})
 	f := a.forge(ci.Gitea, "/api/v1")
@@ -236,7 +237,11 @@ func TestGitea(t *testing.T) {
 		"GET /api/v1/repos/acme/x/labels?limit=50&page=1",
 		`POST /api/v1/repos/acme/x/labels {"color":"#1d76db","description":"","exclusive":false,"is_archived":false,"name":"new"}`,
 		`POST /api/v1/repos/acme/x/issues/3/labels {"labels":[1,2]}`,
+		"GET /api/v1/repos/acme/x/raw/.gitea/workflows/cd.yaml?ref=main",
+		"GET /api/v1/repos/acme/x/raw/.github/workflows/cd.yaml?ref=main",
 		`POST /api/v1/repos/acme/x/actions/workflows/cd.yaml/dispatches {"inputs":{"environment":"dev"},"ref":"main"}`,
+		"GET /api/v1/repos/acme/x/raw/.gitea/workflows/nope.yaml?ref=main",
+		"GET /api/v1/repos/acme/x/raw/.github/workflows/nope.yaml?ref=main",
 		`POST /api/v1/repos/acme/x/actions/workflows/nope.yaml/dispatches {"ref":"main"}`,
 	)
 }

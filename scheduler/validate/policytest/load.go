@@ -43,6 +43,21 @@ func Load(file model.Position, content []byte) ([]Test, []model.Diagnostic) {
 	return tests, nil
 }
 
+// Count says how many tests a file with mistakes means to have: one at least,
+// for there is no knowing what stands behind a mistake.
+func Count(content []byte) (count int) {
+	decoder := yaml.NewDecoder(bytes.NewReader(content))
+	for {
+		var document struct {
+			Tests []yaml.Node `yaml:"tests"`
+		}
+		if err := decoder.Decode(&document); err != nil {
+			return max(count, 1)
+		}
+		count += len(document.Tests)
+	}
+}
+
 func (d *decoder) document(node *yaml.Node) []Test {
 	fields := d.known(node, "the file", "tests")
 	list := fields["tests"]

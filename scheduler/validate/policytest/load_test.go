@@ -156,6 +156,22 @@ func TestMistakes(t *testing.T) {
 	}
 }
 
+// TestCount counts what a file with mistakes means to have.
+func TestCount(t *testing.T) {
+	for text, want := range map[string]int{
+		"tests: [{ony: a}, {name: b}]\n---\ntests: [{}]\n": 3,
+		"tests: [{}, {}]\n---\na: b: c\n":                  2,
+		"tets: [{}]\n":                                     1,
+		"tests: {a: b}\n":                                  1,
+		"tests: [\n":                                       1,
+		"":                                                 1,
+	} {
+		if got := Count([]byte(text)); got != want {
+			t.Errorf("%q has %d tests, want %d", text, got, want)
+		}
+	}
+}
+
 func TestIsFile(t *testing.T) {
 	for name, want := range map[string]bool{
 		"a.policytest.yaml": true, "x/y.policytest.yml": true, "policytest.yaml": false, "a.policytest.json": false, "a.yaml": false,

@@ -28,6 +28,7 @@ type Counts struct {
 	Suppressed  int `json:"suppressed"`
 	TestsPassed int `json:"testsPassed"`
 	TestsFailed int `json:"testsFailed"`
+	TestsNotRun int `json:"testsNotRun"`
 }
 
 // Position is a place in a repository.
@@ -82,7 +83,7 @@ func NewDocument(r validate.Report) Document {
 		Findings:     []Finding{},
 		Summary: Counts{
 			Errors: r.Count(validate.Error), Warnings: r.Count(validate.Warning), Notes: r.Count(validate.Note),
-			Suppressed: r.Suppressed,
+			Suppressed: r.Suppressed, TestsNotRun: r.TestsNotRun,
 		},
 	}
 	for _, f := range r.Findings {

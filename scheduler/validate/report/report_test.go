@@ -139,6 +139,8 @@ func TestSummary(t *testing.T) {
 		}, "2 errors, 1 note in 2 environments (dev, stage); 2 of 3 policy tests passed"},
 		{validate.Report{Environments: []string{"dev"}, Findings: []validate.Finding{finding(validate.Warning)}, Tests: []policytest.Result{failed}},
 			"1 warning in 1 environment (dev); 0 of 1 policy test passed"},
+		{validate.Report{Environments: []string{"dev"}, Tests: []policytest.Result{passed}, TestsNotRun: 2},
+			"no findings in 1 environment (dev); 1 of 3 policy tests passed, 2 not run for mistakes in their files"},
 	} {
 		if got := report.Summary(c.report); got != c.want {
 			t.Errorf("%q, want %q", got, c.want)

@@ -175,14 +175,17 @@ func Summary(r validate.Report) string {
 	if r.Suppressed > 0 {
 		text += fmt.Sprintf("; %d silenced by comments", r.Suppressed)
 	}
-	if len(r.Tests) > 0 {
+	if all := len(r.Tests) + r.TestsNotRun; all > 0 {
 		passed := 0
 		for _, t := range r.Tests {
 			if len(t.Failures) == 0 {
 				passed++
 			}
 		}
-		text += fmt.Sprintf("; %d of %s passed", passed, count(len(r.Tests), "policy test"))
+		text += fmt.Sprintf("; %d of %s passed", passed, count(all, "policy test"))
+	}
+	if r.TestsNotRun > 0 {
+		text += fmt.Sprintf(", %d not run for mistakes in their files", r.TestsNotRun)
 	}
 	return text
 }

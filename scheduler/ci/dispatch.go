@@ -1,0 +1,115 @@
+package ci
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/kalypso-dev/kalypso/scheduler/model"
+)
+
+// dispatchEvent is the trigger of workflows that are started by name.
+const dispatchEvent = "workflow_dispatch"
+
+// dispatchInput is what a workflow says about one of its inputs.
+type dispatchInput struct {
+	Required bool      `yaml:"required"`
+	Default  yaml.Node `yaml:"default"`
+	Type     string    `yaml:"type"`
+	Options  []string  `yaml:"options"`
+	line     int
+}
+
+// CheckInputs refuses the inputs that GitHub refuses for the workflow of that
+// content: one that the workflow does not have, a required one that is missing,
+// and a choice that is not offered. It is for forges that take them all.
+func CheckInputs(file string, content []byte, inputs map[string]string) error {
+	var workflow struct {
+		On yaml.Node `yaml:"on"`
+	}
+	if err := yaml.Unmarshal(content, &workflow); err != nil {
+		return fmt.Errorf("%s: %w", file, err)
+	}
+	declared, line, err := dispatchInputs(workflow.On)
+	if err != nil {
+		return fmt.Errorf("%s:%d: %w", file, line, err)
+	}
+	names := slices.Sorted(maps.Keys(declared))
+	for _, name := range slices.Sorted(maps.Keys(inputs)) {
+		if _, ok := declared[name]; !ok {
+			return fmt.Errorf("%s:%d: the workflow has no input %s: %s", file, line, name, among(name, names))
+		}
+	}
+	for _, name := range names {
+		input := declared[name]
+		value, given := inputs[name]
+		switch {
+		case !given && input.Required && input.Default.IsZero():
+			return fmt.Errorf("%s:%d: input %s is required and was not given: %s", file, input.line, name, among("", names))
+		case given && input.Type == "choice" && !slices.Contains(input.Options, value):
+			return fmt.Errorf("%s:%d: input %s cannot be %q: choose one of %s", file, input.line, name, value, strings.Join(input.Options, ", "))
+		}
+	}
+	return nil
+}
+
+// among says which inputs there are, and which of them was meant.
+func among(name string, names []string) string {
+	if len(names) == 0 {
+		return "it has none"
+	}
+	text := "its inputs are " + strings.Join(names, ", ")
+	if near := model.Nearest(name, names); near != "" {
+		return fmt.Sprintf("did you mean %s? %s", near, strings.ToUpper(text[:1])+text[1:])
+	}
+	return text
+}
+
+// dispatchInputs finds a workflow's inputs and the line that they begin at. The
+// triggers of a workflow are one name, a list of names, or names with settings.
+func dispatchInputs(on yaml.Node) (inputs map[string]dispatchInput, line int, err error) {
+	trigger, line := child(&on, dispatchEvent)
+	switch {
+	case on.Kind == yaml.ScalarNode && on.Value == dispatchEvent:
+		return nil, on.Line, nil
+	case on.Kind == yaml.SequenceNode:
+		for _, event := range on.Content {
+			if event.Value == dispatchEvent {
+				return nil, event.Line, nil
+			}
+		}
+	}
+	if trigger == nil {
+		return nil, max(on.Line, 1), fmt.Errorf("the workflow cannot be started by name: it has no %s among its triggers", dispatchEvent)
+	}
+	declared, at := child(trigger, "inputs")
+	if declared == nil {
+		return nil, line, nil
+	}
+	inputs = map[string]dispatchInput{}
+	for i := 0; i+1 < len(declared.Content); i += 2 {
+		key := declared.Content[i]
+		input := dispatchInput{line: key.Line}
+		if err := declared.Content[i+1].Decode(&input); err != nil {
+			return nil, key.Line, fmt.Errorf("input %s: %w", key.Value, err)
+		}
+		inputs[key.Value] = input
+	}
+	return inputs, at, nil
+}
+
+// child is the value of a key of a mapping, and the key's line.
+func child(mapping *yaml.Node, key string) (*yaml.Node, int) {
+	if mapping.Kind != yaml.MappingNode {
+		return nil, 0
+	}
+	for i := 0; i+1 < len(mapping.Content); i += 2 {
+		if mapping.Content[i].Value == key {
+			return mapping.Content[i+1], mapping.Content[i].Line
+		}
+	}
+	return nil, 0
+}
