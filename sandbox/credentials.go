@@ -9,7 +9,8 @@ import (
 	"github.com/kalypso-dev/kalypso/sandbox/gitops"
 )
 
-// Credentials let a person and a script into the forge, and into Argo CD.
+// Credentials let a person and a script into the forge, into Argo CD, and into
+// the emulated Azure.
 type Credentials struct {
 	URL      string `json:"url"`
 	OrgURL   string `json:"orgURL"`
@@ -18,6 +19,19 @@ type Credentials struct {
 	Token    string `json:"token"` // "" until the forge has been up once
 	// ArgoCD are those of each Argo CD of the workshop.
 	ArgoCD []ArgoCDLogin `json:"argocd,omitempty"`
+	// Azure is nil in a sandbox that was made without it.
+	Azure *AzureLogin `json:"azure,omitempty"`
+}
+
+// AzureLogin lets a script into the emulated Azure Resource Manager.
+type AzureLogin struct {
+	Endpoint      string `json:"endpoint"`
+	Subscription  string `json:"subscription"`
+	Tenant        string `json:"tenant"`
+	ResourceGroup string `json:"resourceGroup"`
+	// BearerToken is not called token: the tutorials take the forge's out of
+	// this JSON by its name.
+	BearerToken string `json:"bearerToken"`
 }
 
 // ArgoCDLogin lets a person into a cluster's Argo CD.
@@ -53,5 +67,10 @@ func GetCredentials(h Home) (*Credentials, error) {
 			})
 		}
 	}
-	return c, nil
+	url, bearer, subscription, tenant, err := ArmEndpoint(h)
+	if errors.Is(err, errNoArm) {
+		return c, nil
+	}
+	c.Azure = &AzureLogin{Endpoint: url, Subscription: subscription, Tenant: tenant, ResourceGroup: ArmResourceGroup, BearerToken: bearer}
+	return c, err
 }

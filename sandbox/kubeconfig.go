@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -26,6 +27,19 @@ type merged struct {
 }
 
 func (h Home) mergedNote() string { return h.Path("kubeconfig.merged") }
+
+// Reachable returns ErrDown where the sandbox's clusters are down with it. Those
+// that the person has given run without it.
+func Reachable(ctx context.Context, h Home) error {
+	if _, err := openDoor(h).components(ctx); !errors.Is(err, errNoDaemon) {
+		return nil
+	}
+	s, err := h.LoadState()
+	if err == nil && len(s.Existing) == 0 {
+		err = ErrDown
+	}
+	return err
+}
 
 // PersonsKubeconfig is the file that the person's own kubectl writes to: the
 // first that KUBECONFIG names, or the one in the home folder.

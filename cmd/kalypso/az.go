@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"slices"
+	"strings"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
 	"github.com/kalypso-dev/kalypso/sandbox"
@@ -44,24 +46,57 @@ workload identity, or of AZURE_TENANT_ID, AZURE_CLIENT_ID and their like. The
 subscription is that of --subscription or AZURE_SUBSCRIPTION_ID, or else the
 default one of the Azure CLI. Reading needs the role Reader there, flux create,
 update and delete need Contributor on the clusters.`,
-		Args: aCommand,
-		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
-	group := func(use, short string, in ...*cobra.Command) *cobra.Command {
-		g := &cobra.Command{Use: use, Short: short, Args: aCommand, RunE: func(c *cobra.Command, _ []string) error { return c.Help() }}
-		g.AddCommand(in...)
-		return g
-	}
-	az.AddCommand(
-		group("k8s-configuration", "GitOps configurations of clusters",
-			group("flux", "Flux v2 configurations", azFluxCreate(a), azFluxUpdate(a), azFluxShow(a), azFluxList(a), azFluxDelete(a))),
-		group("connectedk8s", "Clusters that Azure Arc manages", azConnectedList(a), azConnectedShow(a)),
-		group("graph", "The Resource Graph", azGraphQuery(a)),
-		group("extension", "Extensions of the Azure CLI", azExtensionAdd(a)),
-		group("account", "The subscription", azAccountShow(a)),
+	azGroup(az,
+		azHolder("k8s-configuration", "GitOps configurations of clusters",
+			azHolder("flux", "Flux v2 configurations", azFluxCreate(a), azFluxUpdate(a), azFluxShow(a), azFluxList(a), azFluxDelete(a))),
+		azHolder("connectedk8s", "Clusters that Azure Arc manages", azConnectedList(a), azConnectedShow(a), azConnect(a), azProxy(a)),
+		azHolder("resource", "Resources of all types", azResourceList(a)),
+		azHolder("aks", "Clusters of AKS, of which the sandbox has none", azManagedShow(a)),
+		azHolder("graph", "The Resource Graph", azGraphQuery(a)),
+		azHolder("extension", "Extensions of the Azure CLI", azExtensionAdd(a)),
+		azHolder("account", "The subscription", azAccountShow(a)),
 		azLogin(a),
 	)
 	return az
+}
+
+// azHolder is a command that only holds others.
+func azHolder(use, short string, in ...*cobra.Command) *cobra.Command {
+	g := &cobra.Command{Use: use, Short: short}
+	azGroup(g, in...)
+	return g
+}
+
+// azGroup makes of g a command that only holds others. It looks at the flags
+// itself: those of a command that there is none of are not what is wrong.
+func azGroup(g *cobra.Command, in ...*cobra.Command) {
+	g.AddCommand(in...)
+	g.DisableFlagParsing, g.Args, g.SuggestionsMinimumDistance = true, cobra.ArbitraryArgs, 2
+	g.RunE = func(c *cobra.Command, args []string) error {
+		if len(args) > 0 && !strings.HasPrefix(args[0], "-") {
+			return azUnknown(c, args[0])
+		}
+		if len(args) == 0 || args[0] == "--help" || args[0] == "-h" {
+			return c.Help()
+		}
+		return azUsage(c, "unknown flag: "+args[0])
+	}
+}
+
+func azUnknown(c *cobra.Command, name string) error {
+	message := fmt.Sprintf("unknown command %q for %q", name, c.CommandPath())
+	if near := c.SuggestionsFor(name); len(near) > 0 {
+		message += ", did you mean " + strings.Join(near, " or ") + "?"
+	}
+	var served []string
+	for _, one := range c.Commands() {
+		if one.IsAvailableCommand() {
+			served = append(served, one.Name())
+		}
+	}
+	slices.Sort(served)
+	return azUsage(c, message+"\nThere are "+strings.Join(served, ", ")+".")
 }
 
 // azCall is one run of an Azure command.

@@ -48,6 +48,12 @@ func (z *azCall) connectAzure(cloud string) error {
 	return err
 }
 
+// azNotFoundError is that Azure has no such resource. It has the exit code that
+// the Azure CLI gives it.
+type azNotFoundError struct{ error }
+
+func (e *azNotFoundError) Unwrap() error { return e.error }
+
 // failure says what went wrong in Azure's words, and what to do about it; and in
 // ours when nobody answers.
 func (z *azCall) failure(err error) error {
@@ -65,6 +71,8 @@ func (z *azCall) failure(err error) error {
 		known.Err = &sandbox.TimeoutError{What: late.What, After: late.After, Reason: late.Last}
 	case z.real && arc.IsDenied(err):
 		known.Err = source.ErrCredentials
+	case arc.IsNotFound(err):
+		known.Err = &azNotFoundError{err}
 	}
 	return known
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/kalypso-dev/kalypso/sandbox"
+	emulation "github.com/kalypso-dev/kalypso/sandbox/arc"
 	"github.com/kalypso-dev/kalypso/scheduler/fleet/arc"
 	"github.com/spf13/cobra"
 )
@@ -76,6 +77,9 @@ func azFluxCreate(a *azApp) *cobra.Command {
 			return nil, err
 		}
 		p.Scope, p.Namespace = scope, namespace
+		if err := emulation.Check(t.name, *p); err != nil {
+			return nil, &sandbox.UsageError{Message: err.Error()}
+		}
 		z.talk("Creating the flux configuration '%s' in the cluster.", t.name)
 		put := z.client.Put
 		if s.noWait {

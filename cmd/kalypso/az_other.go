@@ -26,9 +26,7 @@ func azConnectedList(a *azApp) *cobra.Command {
 func azConnectedShow(a *azApp) *cobra.Command {
 	c := &cobra.Command{Use: "show", Short: "Show a cluster"}
 	var group, name string
-	c.Flags().StringVarP(&group, "resource-group", "g", "", "resource group of the cluster")
-	c.Flags().StringVarP(&name, "name", "n", "", "name of the cluster")
-	azRequire(c, "resource-group", "name")
+	azNamed(c, &group, &name)
 	return azLeaf(a, c, azClusterColumns, func(ctx context.Context, z *azCall) (any, error) {
 		found, err := z.client.ConnectedCluster(ctx, group, name)
 		if err != nil {

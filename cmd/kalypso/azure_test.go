@@ -104,7 +104,7 @@ func TestAzOnAzureMistakes(t *testing.T) {
 		"unknown cloud":      {nil, []string{"connectedk8s", "list", "--cloud", "AzureMoon"}, exitUsage, []string{"AzureGovernment"}},
 		"no subscription":    {func(*arctest.Server) { t.Setenv("AZURE_SUBSCRIPTION_ID", "") }, list, exitUsage, []string{"AZURE_SUBSCRIPTION_ID"}},
 		"wrong secret":       {func(s *arctest.Server) { s.App(azureApp, "other") }, list, exitAuthentication, []string{"AADSTS7000215", "make a new secret"}},
-		"other subscription": {nil, append(list, "--subscription", "x"), exitFailure, []string{"(SubscriptionNotFound)", "AZURE_TENANT_ID"}},
+		"other subscription": {nil, append(list, "--subscription", "x"), exitNotFound, []string{"(SubscriptionNotFound)", "AZURE_TENANT_ID"}},
 		"throttled": {func(s *arctest.Server) {
 			s.Fail(httpfault.Fault[arctest.Call]{On: func(c arctest.Call) bool { return !c.Login }, Answer: httpfault.Text(http.StatusTooManyRequests, "application/json", `{"error": {"code": "TooManyRequests"}}`, "Retry-After", "3")})
 		}, list, exitOK, []string{"waiting 3s, until", "(TooManyRequests)"}},

@@ -15,6 +15,7 @@ const (
 	exitFailure        = 1
 	exitUsage          = 2
 	exitChanges        = 3
+	exitNotFound       = 3 // of az, and the Azure CLI's
 	exitAuthentication = 4
 	exitPreflight      = 5
 	exitScenario       = 6
@@ -33,11 +34,14 @@ func exitCode(err error) int {
 	var preflight *sandbox.PreflightError
 	var check *scenarios.CheckError
 	var timeout *sandbox.TimeoutError
+	var absent *azNotFoundError
 	switch {
 	case errors.As(err, &usage):
 		return exitUsage
 	case errors.Is(err, errPlanHasChanges):
 		return exitChanges
+	case errors.As(err, &absent):
+		return exitNotFound
 	case errors.Is(err, source.ErrCredentials):
 		return exitAuthentication
 	case errors.As(err, &preflight), errors.Is(err, components.ErrNoPayload):
@@ -60,7 +64,8 @@ func exitCodesTopic() *cobra.Command {
     0  done
     1  something failed
     2  it was called wrongly
-    3  the plan has changes (where a command promises to tell)
+    3  the plan has changes (where a command promises to tell); for az, there is
+       no such resource, as the Azure CLI has it
     4  a forge or a cloud refused the credentials
     5  this machine lacks something: see the message
     6  a scenario's check failed

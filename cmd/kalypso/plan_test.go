@@ -146,7 +146,7 @@ func TestPlanOverHTTP(t *testing.T) {
 	t.Log("an error of a server stops the plan, whatever else could be planned")
 	other.Close()
 	code, out, talk = call(t, "plan", "-e", "dev", "--control-plane", cp)
-	if code != exitFailure || out != "" || !strings.Contains(talk, "kalypso: loading environment dev: reading basic-inference-orchestration@main:workload: ") {
+	if code != exitFailure || out != "" || !strings.Contains(talk, "kalypso: loading environment dev: kalypso-control-plane@main:other.yaml:5: reading basic-inference-orchestration@main:workload: ") {
 		t.Errorf("exit code %d, %q, %q", code, out, talk)
 	}
 }

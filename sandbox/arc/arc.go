@@ -17,8 +17,8 @@
 // Against Azure it differs in these: nothing can be written to a cluster that
 // is away; the only kind of source is GitRepository; a configuration in scope
 // namespace gets no service account of its own; health checks are off unless
-// asked for; and one cluster is found both as a connected and as a managed
-// cluster, with configurations of its own in each role.
+// asked for; and one cluster, which is shown as a connected one, takes
+// configurations as a managed cluster, too, with ones of its own in each role.
 package arc
 
 import (
@@ -107,6 +107,8 @@ func (s *server) answer(r *http.Request) (*answer, error) {
 		return nil, err
 	}
 	switch {
+	case p.resources:
+		return s.listResources(r)
 	case p.provider == "":
 		return s.showSubscription(r)
 	case p.configurations && p.operation != "":

@@ -15,6 +15,7 @@ import (
 type path struct {
 	graph          bool
 	subscription   string
+	resources      bool        // of the group, or of the subscription
 	cluster        arc.Cluster // as it is written in the request
 	provider       string
 	configurations bool
@@ -70,6 +71,10 @@ func parsePath(escaped string) (path, error) {
 	if take("resourceGroups") {
 		p.cluster.ResourceGroup = next()
 	}
+	if take("resources") {
+		p.resources = true
+		return p, unless(len(s) == 0, unknown)
+	}
 	if !take("providers") || len(s) < 2 {
 		return path{}, unknown
 	}
@@ -88,7 +93,7 @@ func parsePath(escaped string) (path, error) {
 			p.operation = next()
 		}
 	}
-	return p, unless(len(s) == 0 && (p.configurations || t == arc.ConnectedClusters), unknown)
+	return p, unless(len(s) == 0 && (p.cluster.Name != "" || t == arc.ConnectedClusters), unknown)
 }
 
 func unless(fine bool, err error) error {
@@ -107,9 +112,13 @@ func (s *server) known(p path) error {
 	if g := p.cluster.ResourceGroup; g != "" && !strings.EqualFold(g, s.ResourceGroup) {
 		return errorf(http.StatusNotFound, "ResourceGroupNotFound", "Resource group '%s' could not be found. All clusters of the sandbox are in '%s'.", g, s.ResourceGroup)
 	}
-	if p.cluster.Name != "" && s.nameOf(p.cluster.Name) == "" {
-		return errorf(http.StatusNotFound, "ResourceNotFound", "The Resource '%s/%s/%s' under resource group '%s' was not found. The sandbox has the clusters '%s'.",
-			p.provider, p.cluster.Type, p.cluster.Name, p.cluster.ResourceGroup, strings.Join(s.Clusters.Names(), "', '"))
+	has := "clusters"
+	if p.cluster.Type == arc.ManagedClusters && !p.configurations {
+		has = "connectedClusters" // and none of the type that is asked for
+	}
+	if p.cluster.Name != "" && (s.nameOf(p.cluster.Name) == "" || has != "clusters") {
+		return errorf(http.StatusNotFound, "ResourceNotFound", "The Resource '%s/%s/%s' under resource group '%s' was not found. The sandbox has the %s '%s'.",
+			p.provider, p.cluster.Type, p.cluster.Name, p.cluster.ResourceGroup, has, strings.Join(s.Clusters.Names(), "', '"))
 	}
 	return nil
 }

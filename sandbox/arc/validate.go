@@ -2,6 +2,7 @@ package arc
 
 import (
 	"encoding/base64"
+	"errors"
 	"regexp"
 	"slices"
 	"strings"
@@ -15,6 +16,17 @@ import (
 const maxNames = 62
 
 var sourceURL = regexp.MustCompile(`^((https?|ssh)://|git@)`)
+
+// Check refuses what the service refuses in a new configuration, before it is
+// sent.
+func Check(name string, p arc.Properties) error {
+	err := check(name, &p)
+	var known *armError
+	if errors.As(err, &known) {
+		return errors.New(known.message)
+	}
+	return err
+}
 
 // check refuses what the service refuses, and fills in its defaults.
 func check(name string, p *arc.Properties) error {

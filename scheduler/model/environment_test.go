@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -284,6 +285,9 @@ func TestReadErrors(t *testing.T) {
 		}
 		if err != nil && !strings.Contains(err.Error(), branch) {
 			t.Errorf("%s is not named by %q", branch, err)
+		}
+		if registered := regexp.MustCompile(`: control@main:\S+\.yaml:\d+`); err != nil && branch == "shop@main" && !registered.MatchString(err.Error()) {
+			t.Errorf("where it is registered is not in %q", err)
 		}
 	}
 }

@@ -46,7 +46,7 @@ func (r *reads) one(ctx context.Context, ref Reference) (*Tree, error) {
 	case errors.Is(err, ErrNotFound):
 		tree = nil
 	case err != nil:
-		return nil, fmt.Errorf("reading %s: %w", ref, err)
+		return nil, &readError{ref, err}
 	case tree == nil:
 		return nil, fmt.Errorf("reading %s: the reader returned no tree", ref)
 	}
@@ -55,6 +55,16 @@ func (r *reads) one(ctx context.Context, ref Reference) (*Tree, error) {
 	r.trees[key(ref)] = tree
 	return tree, nil
 }
+
+// readError says that a repository could not be read.
+type readError struct {
+	ref Reference
+	err error
+}
+
+func (e *readError) Error() string { return fmt.Sprintf("reading %s: %v", e.ref, e.err) }
+
+func (e *readError) Unwrap() error { return e.err }
 
 // ahead reads many references in parallel. It returns the first error.
 func (r *reads) ahead(ctx context.Context, refs []Reference) error {

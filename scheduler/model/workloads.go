@@ -2,6 +2,7 @@ package model
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -32,7 +33,7 @@ func (l *loader) loadWorkloads(ctx context.Context) error {
 		}
 	}
 	if err := l.reads.ahead(ctx, refs); err != nil {
-		return err
+		return l.registeredAt(err, refs)
 	}
 	all := make([]Workload, 0, len(refs))
 	for i, registration := range l.env.Registrations {
@@ -48,6 +49,21 @@ func (l *loader) loadWorkloads(ctx context.Context) error {
 	}
 	l.env.Workloads = sorted(unique(v1alpha1.KindWorkload, l.registeredOnce(all), &l.all.findings))
 	return nil
+}
+
+// registeredAt adds to an error about a repository where it is registered: a
+// mistake there may be all that is wrong.
+func (l *loader) registeredAt(err error, refs []Reference) error {
+	var unread *readError
+	if !errors.As(err, &unread) {
+		return err
+	}
+	for i, registration := range l.env.Registrations {
+		if key(refs[i]) == key(unread.ref) {
+			return fmt.Errorf("%s: %w", registration.At("spec", "workload", "repo"), err)
+		}
+	}
+	return err
 }
 
 // registeredOnce drops a workload that two registrations point to, except for

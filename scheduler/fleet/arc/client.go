@@ -46,6 +46,8 @@ const (
 
 	configurationVersion = "2025-04-01"
 	connectedVersion     = "2024-01-01"
+	managedVersion       = "2024-09-01"
+	resourcesVersion     = "2021-04-01"
 	graphVersion         = "2024-04-01"
 	subscriptionVersion  = "2022-12-01"
 )

@@ -1,0 +1,31 @@
+package arc
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+)
+
+// ListResources returns the resources of all types in a resource group, or with
+// "" those of the subscription, as ARM lists them: without their properties.
+func (c *Client) ListResources(ctx context.Context, resourceGroup string) ([]map[string]any, error) {
+	path := subscriptionID(c.subscription)
+	if resourceGroup != "" {
+		path += "/resourceGroups/" + url.PathEscape(resourceGroup)
+	}
+	all, err := list[map[string]any](ctx, c, path+"/resources", resourcesVersion)
+	if err != nil {
+		return nil, fmt.Errorf("resources: %w", err)
+	}
+	return all, nil
+}
+
+// ManagedCluster returns a cluster of AKS as ARM shows it.
+func (c *Client) ManagedCluster(ctx context.Context, resourceGroup, name string) (map[string]any, error) {
+	var out map[string]any
+	id := Cluster{ResourceGroup: resourceGroup, Type: ManagedClusters, Name: name}.ID(c.subscription)
+	if err := c.get(ctx, id, managedVersion, &out); err != nil {
+		return nil, fmt.Errorf("cluster %s: %w", name, err)
+	}
+	return out, nil
+}
