@@ -18,6 +18,9 @@ type StepInfo struct {
 	Momentary bool `json:"momentary,omitempty"`
 	// RealPods names the clusters whose pods must really run for the check.
 	RealPods []string `json:"realPods,omitempty"`
+	// HoldsBefore is set when what there is to see is so before the deed, too:
+	// it is about what the deed does not change.
+	HoldsBefore bool `json:"holdsBefore,omitempty"`
 
 	line     string // of the script
 	number   int    // of that line, from 1
@@ -128,6 +131,8 @@ func (d *describer) step(step *StepInfo, line string, number int) {
 		step.RealPods = append(step.RealPods, strings.Fields(strings.TrimPrefix(rest, "real-pods"))...)
 	case rest == "" && (s == setup || s == solve || s == check || s == look):
 		d.section = s
+	case s == look && rest == "(holds before)":
+		d.section, step.HoldsBefore = s, true
 	case word == "" || strings.HasPrefix(word, "#"):
 	default:
 		s := d.section

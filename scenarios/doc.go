@@ -40,9 +40,10 @@
 //	check
 //	    what must be so afterwards, and must not be before. It only looks, and
 //	    finds out by itself what has been done: it may have been a person
-//	look
-//	    in a step without solve, what there is to see. It needs not be otherwise
-//	    before
+//	look [(holds before)]
+//	    in a step without solve, what there is to see. It must not be so before
+//	    the deed that it comes after, the last step with solve; (holds before)
+//	    marks a look at what that deed does not change
 //	hint TEXT
 //	    help that is given when it is asked for
 //	momentary
@@ -125,6 +126,8 @@
 //	    exactly one issue with the title is open, and its body has the texts
 //	issue closed REPO TITLE
 //	    there was such an issue, and it is closed
+//	issue count REPO NUMBER
+//	    so many issues are open, whatever their titles
 //	status REPO COMMIT CONTEXT STATE [DESCRIPTION]
 //	    the commit's latest status in a context
 //	workflow run REPO FILE BRANCH [INPUT=VALUE...]
@@ -145,7 +148,8 @@
 //	    our own commands; status, plan, explain, get, validate and the like
 //	    only look
 //	http get [--context CLUSTER] NAMESPACE svc/NAME PORT PATH [TEXT...]
-//	    get a page through kubectl port-forward; it has the texts
+//	    get a page through kubectl port-forward; each text is all that an
+//	    element of the page holds, or a JSON string of it, or the whole page
 //
 // In single quotes, $TOKEN stands for the person's token in what programs get.
 // It is in no variable and no log.
@@ -176,5 +180,8 @@
 // one that has been done makes its checks and changes nothing. For that, each
 // step's check is made before the step; a step whose check passes then is noted
 // as done already, and no time is measured. An honest run, on a world where
-// nothing is done, takes it for a check that proves nothing, and fails.
+// nothing is done, takes it for a check that proves nothing, and fails. It also
+// glances, before each deed, at what there is to look at after it and before the
+// next one, in this scenario and the next: that must not be so yet, either. A
+// commit that the deed is going to make is none then.
 package scenarios

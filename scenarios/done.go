@@ -67,7 +67,7 @@ func checkOne(ctx context.Context, o Options) (Done, error) {
 		} else if why := s.simulated(step.RealPods); why != "" {
 			box.Simulated, box.Reason = true, why
 		} else if f := s.glance(i); f != nil {
-			box.Reason = firstLine(f.reason)
+			box.Reason = inOneLine(f.reason)
 		} else {
 			box.Done = true
 		}

@@ -31,6 +31,7 @@ func (s *script) dump(parent string, r Result) (string, error) {
 	defer cancel()
 	s.ctx, s.patient = ctx, false
 	err := s.save(dir, "step.txt", s.dumpStep())
+	err = errors.Join(err, s.save(dir, "status.txt", s.dumpStatus()))
 	if f, forgeErr := newForge(ctx, s.world); forgeErr == nil {
 		s.forge = f
 		err = errors.Join(err, s.save(dir, "forge.txt", s.dumpForge()))
@@ -80,6 +81,15 @@ func (s *script) dumpStep() string {
 		fmt.Fprintf(&b, "  $%s is %s\n", name, value)
 	}
 	return b.String()
+}
+
+// dumpStatus is what the sandbox says of its components and environments.
+func (s *script) dumpStatus() string {
+	b, err := s.programCommand(s.ctx, s.world.Kalypso, "status").CombinedOutput()
+	if err != nil {
+		return fmt.Sprintf("%s\nkalypso status: %v", b, err)
+	}
+	return string(b)
 }
 
 // dumpForge lists what has happened lately in all repositories.

@@ -50,6 +50,21 @@ func (s *script) wordEdit(args []string) error {
 	return fmt.Errorf("%s does not have the lines of %s", args[0], args[1])
 }
 
+// prints notes, in a person's words, what it is that a word has printed.
+func (s *script) prints(format string, args ...any) {
+	s.printed.what, s.printed.text = fmt.Sprintf(format, args...), s.stdout.String()
+}
+
+// nameOf names a file for a person. They know what they see on the forge, and
+// nothing of "stdout".
+func (s *script) nameOf(file string) string {
+	// one of testscript's own words may have printed something since
+	if file == "stdout" && s.printed.what != "" && s.printed.text == s.ts.ReadFile("stdout") {
+		return s.printed.what
+	}
+	return file
+}
+
 // read returns a file's content, or what the last command printed.
 func (s *script) read(file string) ([]byte, error) {
 	if file == "stdout" || file == "stderr" {

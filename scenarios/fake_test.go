@@ -31,6 +31,11 @@ func TestMain(m *testing.M) {
 	case "kubectl":
 		os.Exit(fakeKubectl(os.Args[1:]))
 	case "kalypso":
+		if os.Args[1] == "status" {
+			status, _ := os.ReadFile(filepath.Join(os.Getenv("KALYPSO_HOME"), "status"))
+			fmt.Println(string(status))
+			os.Exit(0)
+		}
 		fmt.Println("token: " + os.Args[len(os.Args)-1][:6])
 		os.Exit(0)
 	}
@@ -324,7 +329,10 @@ func schedule(changed map[string]string) func(*fakeWorld, string) {
 				files[name] = content
 			}
 		}
-		f.open(f.seed(gitopsRepo, "kalypso/dev", files))
+		p := f.open(f.seed(gitopsRepo, "kalypso/dev", files))
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		p.labels = []map[string]any{{"name": "promoted"}}
 	}
 }
 
@@ -407,7 +415,7 @@ func fakeForward(args []string) int {
 			http.NotFound(w, r)
 			return
 		}
-		fmt.Fprintln(w, "Hello from page", args)
+		fmt.Fprintf(w, "<b>Hello</b> <b>Hello from page</b> %q\n", args)
 	}))
 	fmt.Printf("Forwarding from %s -> 80\n", strings.TrimPrefix(server.URL, "http://"))
 	select {} // until it is ended

@@ -15,12 +15,11 @@ func (c *chapter) do(args []string) error {
 	line := strings.Join(args, " ")
 	switch args[0] {
 	case "clone":
-		c.clone(args[1], args[2], args[3:])
+		c.clone(args)
 	case "pull":
 		c.sh("git -C %s pull", args[1])
 	case "push":
-		// the scheduler and the workflows push to the same branches
-		c.sh("git -C %s add .\ngit -C %[1]s commit -m %s\ngit -C %[1]s pull --rebase\ngit -C %[1]s push", args[1], quoteForShell(args[2]))
+		c.sh("%s", pushLines(args))
 		c.commit = "your commit"
 	case "write":
 		c.endDeeds()
@@ -49,19 +48,15 @@ func (c *chapter) do(args []string) error {
 	return nil
 }
 
-func (c *chapter) clone(repo, branch string, dir []string) {
-	folder := strings.Join(append([]string{repo}, dir...), " ")
-	into := repo
-	if len(dir) > 0 {
-		into = dir[0]
-	}
-	c.branch = branch
-	if c.guide.cloned[into] {
-		c.sh("git -C %s fetch\ngit -C %[1]s switch %s\ngit -C %[1]s pull", into, branch)
+func (c *chapter) clone(args []string) {
+	c.branch = args[2]
+	folder := cloneFolder(args)
+	if c.guide.cloned[folder] {
+		c.sh("%s", switchLines(args))
 		return
 	}
-	c.guide.cloned[into] = true
-	c.sh("git clone --branch %s %s/%s", branch, guideOrg, folder)
+	c.guide.cloned[folder] = true
+	c.sh("%s", cloneLine(guideOrg, args))
 }
 
 func (c *chapter) pullDeed(args []string, line string) error {

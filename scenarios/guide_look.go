@@ -34,6 +34,8 @@ func (s *sights) seeForge(name string, args []string, not bool, line string) err
 	switch name {
 	case "issue open":
 		s.say("`%s/%s/issues` has an open issue *%s*.%s", guideOrg, args[0], args[1], says(args[2:]))
+	case "issue count":
+		s.say("The number of open issues in `%s/%s/issues` is %s.", guideOrg, args[0], args[1])
 	case "issue closed":
 		s.say("`%s/%s/issues?state=closed` has the issue *%s*: it is closed.", guideOrg, args[0], args[1])
 	case "status":

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -23,7 +24,7 @@ const forwardLimit = 15 * time.Second
 var forwarded = regexp.MustCompile(`^Forwarding from (127\.0\.0\.1:\d+) ->`)
 
 // wordHTTPGet gets a page of a service through kubectl's port-forward, as the
-// tutorials do, on a free port. The page is the word's output, and must have
+// tutorials do, on a free port. The page is the word's output, and must tell
 // the texts.
 func (s *script) wordHTTPGet(args []string) error {
 	var flags []string
@@ -49,11 +50,17 @@ func (s *script) wordHTTPGet(args []string) error {
 	}
 	s.stdout.WriteString(page)
 	for _, text := range texts {
-		if !strings.Contains(page, text) {
-			return unmet("%s of %s in %s does not say %q:\n%s", path, service, namespace, text, page)
+		if !tells(page, text) {
+			return unmet("%s of %s in %s does not say %q\n%s", path, service, namespace, text, page)
 		}
 	}
 	return nil
+}
+
+// tells says whether a page has a text as such: as all that an element holds, as
+// a JSON string, or alone. Elsewhere it could be a part of another text.
+func tells(page, text string) bool {
+	return strings.TrimSpace(page) == text || strings.Contains(page, ">"+text+"<") || strings.Contains(page, strconv.Quote(text))
 }
 
 // forward starts kubectl's port-forward and returns where it listens.

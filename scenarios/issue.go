@@ -2,6 +2,7 @@ package scenarios
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 
 	"code.gitea.io/sdk/gitea"
@@ -16,7 +17,7 @@ func (s *script) wordIssueOpen(args []string) error {
 	}
 	switch {
 	case len(open) == 0:
-		return unmet("no issue %q is open in %s%s", title, repo, others)
+		return unmet("no issue %q is open in %s%s", title, repo, onlyThese(others))
 	case len(open) > 1:
 		return unmet("%d issues %q are open in %s", len(open), title, repo)
 	}
@@ -44,29 +45,50 @@ func (s *script) wordIssueClosed(args []string) error {
 		return err
 	}
 	if len(closed) == 0 {
-		return unmet("%s has never had an issue %q%s", repo, title, others)
+		return unmet("%s has never had an issue %q%s", repo, title, onlyThese(others))
 	}
 	return nil
 }
 
-// issues lists those with a title, and words what others there are.
-func (f *forge) issues(repo, title string, state gitea.StateType) (found []*gitea.Issue, others string, err error) {
+// wordIssueCount counts the open issues of a repository.
+func (s *script) wordIssueCount(args []string) error {
+	repo := args[0]
+	want, err := strconv.Atoi(args[1])
+	if err != nil {
+		return fmt.Errorf("%q is not a number of issues", args[1])
+	}
+	_, open, err := s.forge.issues(repo, "", gitea.StateOpen)
+	if err != nil {
+		return err
+	}
+	if len(open) != want {
+		return unmet("%s has %d open issues instead of %d: %s", repo, len(open), want, strings.Join(open, ", "))
+	}
+	return nil
+}
+
+// issues lists those with a title, and names the others.
+func (f *forge) issues(repo, title string, state gitea.StateType) (found []*gitea.Issue, others []string, err error) {
 	list, _, err := f.client.ListRepoIssues(f.owner, repo, gitea.ListIssueOption{
 		State: state, Type: gitea.IssueTypeIssue, ListOptions: gitea.ListOptions{PageSize: 50},
 	})
 	if err != nil {
-		return nil, "", fmt.Errorf("issues of %s: %w", repo, err)
+		return nil, nil, fmt.Errorf("issues of %s: %w", repo, err)
 	}
-	var names []string
 	for _, i := range list {
 		if i.Title == title {
 			found = append(found, i)
 		} else {
-			names = append(names, fmt.Sprintf("%q", i.Title))
+			others = append(others, fmt.Sprintf("%q", i.Title))
 		}
 	}
-	if len(names) > 0 {
-		others = ", only " + strings.Join(names, ", ")
-	}
 	return found, others, nil
+}
+
+// onlyThese goes on with what there is in place of what is not.
+func onlyThese(names []string) string {
+	if len(names) == 0 {
+		return ""
+	}
+	return ", only " + strings.Join(names, ", ")
 }

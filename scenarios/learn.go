@@ -58,8 +58,10 @@ var errLeft = errors.New("left")
 type teacher struct {
 	Lesson
 	script *script
+	page   *Page
 	lines  <-chan string // closed when the person has left
 	hints  int           // told of the present step
+	enter  string        // what the key does in it now
 	last   string        // the reason that was told last
 }
 
@@ -78,12 +80,12 @@ func readLines(in io.Reader) <-chan string {
 
 func (t *teacher) teach() error {
 	info := t.script.info
-	text, err := source(t.files, t.Workshop, t.Name)
+	page, err := pageIn(t.files, t.Workshop, t.Name, t.World.OrgURL())
 	if err != nil {
 		return err
 	}
-	page := newPage(info, text, t.World.OrgURL())
-	t.say("%s", page.terminal(page.intro(), t.Width, t.Paint))
+	t.page = page
+	t.show(page.intro())
 	first, err := t.catchUp()
 	if err != nil {
 		return err
@@ -91,7 +93,8 @@ func (t *teacher) teach() error {
 	for i := first; i < len(info.Steps); i++ {
 		t.script.begin(i)
 		t.hints, t.last = 0, ""
-		t.say("\n%s", page.terminal(page.step(i), t.Width, t.Paint))
+		t.say("")
+		t.show(page.task(i))
 		if err := t.step(i); err != nil {
 			return err
 		}
@@ -115,7 +118,7 @@ func (t *teacher) catchUp() (int, error) {
 			return 0, err
 		}
 		if f != nil && !step.Momentary && t.script.simulated(step.RealPods) == "" {
-			t.say("%s", t.Paint("warn", fmt.Sprintf("Step %d, %s, was done and is not any more: %s", i+1, step.Title, firstLine(f.reason))))
+			t.say("%s", t.Paint("warn", fmt.Sprintf("Step %d, %s, was done and is not any more: %s", i+1, step.Title, inOneLine(f.reason))))
 			return i, t.Progress.remove(info, step.Title)
 		}
 		t.say("%s %d/%d %s", t.Paint("good", "[x]"), i+1, len(info.Steps), step.Title)
@@ -129,22 +132,31 @@ func (t *teacher) step(i int) error {
 	step := info.Steps[i]
 	if why := t.script.simulated(step.RealPods); why != "" {
 		t.say("%s", t.Paint("warn", "This cannot be checked here: "+why+"."))
-		t.say("%s", t.Paint("faint", t.keys("enter goes on", step)))
+		t.enter = "goes on"
+		t.prompt(i)
 		return t.untilDone(i, true)
 	}
-	t.say("%s", t.Paint("faint", t.keys("enter checks now", step)))
+	t.enter = "checks now"
+	t.prompt(i)
 	return t.untilDone(i, false)
 }
 
-func (t *teacher) keys(enter string, step StepInfo) string {
-	keys := []string{enter}
-	if len(step.Hints) > 0 {
-		keys = append(keys, "hint")
+// prompt names the words that a person can type.
+func (t *teacher) prompt(i int) {
+	step := t.script.info.Steps[i]
+	words := []string{"enter " + t.enter}
+	if left := len(step.Hints) - t.hints; left > 0 {
+		words = append(words, fmt.Sprintf("hint (%d left)", left))
 	}
 	if step.has(solve) {
-		keys = append(keys, "solve does it for you")
+		words = append(words, "show what to do", "solve does it for you")
 	}
-	return "[" + strings.Join(append(keys, "skip", "quit"), " · ") + "]"
+	t.say("%s", t.Paint("faint", "["+strings.Join(append(words, "skip", "quit"), " · ")+"]"))
+}
+
+// show prints a part of the scenario's page.
+func (t *teacher) show(part []block) {
+	t.say("%s", t.page.terminal(part, t.Width, t.Paint))
 }
 
 // untilDone looks again and again, and listens. What there is only to look at
@@ -164,7 +176,9 @@ func (t *teacher) untilDone(i int, unchecked bool) error {
 				return t.passed(i)
 			}
 			if seen {
-				t.say("%s %s", t.Paint("good", "It is so."), t.Paint("faint", "[enter goes on]"))
+				t.say("%s", t.Paint("good", "It is so."))
+				t.enter = "goes on"
+				t.prompt(i)
 			}
 		}
 		select {
@@ -202,11 +216,22 @@ func (t *teacher) look(i int) (bool, error) {
 	if f == nil {
 		return true, nil
 	}
-	if reason := firstLine(f.reason); reason != t.last {
-		t.last = reason
-		t.say("%s", t.Paint("faint", "  not yet: "+reason))
+	if f.reason != t.last {
+		t.last = f.reason
+		t.say("%s", t.Paint("faint", "  not yet: "+strings.ReplaceAll(shortened(f.reason), "\n", "\n  ")))
 	}
 	return false, nil
+}
+
+// shortened is a reason with as many lines as a person reads: a whole page of an
+// application can be in it.
+func shortened(reason string) string {
+	const most = 20
+	lines := strings.Split(reason, "\n")
+	if len(lines) <= most {
+		return reason
+	}
+	return strings.Join(lines[:most], "\n") + fmt.Sprintf("\n(%d lines more)", len(lines)-most)
 }
 
 func (t *teacher) passed(i int) error {
@@ -222,15 +247,17 @@ func (t *teacher) obey(i int, line string) error {
 	case "quit", "exit", "q":
 		return errLeft
 	case "hint", "h":
-		if t.hints == len(step.Hints) {
-			t.say("There are no more hints.")
+		t.hint(i)
+	case "show":
+		if !step.has(solve) {
+			t.say("%s", nothingToDo)
 			return nil
 		}
-		t.hints++
-		t.say("Hint %d of %d: %s", t.hints, len(step.Hints), step.Hints[t.hints-1])
+		t.show(t.page.toDo(i))
+		t.prompt(i)
 	case "solve":
 		if !step.has(solve) {
-			t.say("There is nothing to do in this step but to wait and to look.")
+			t.say("%s", nothingToDo)
 			return nil
 		}
 		t.say("%s", t.Paint("faint", "  doing it ..."))
@@ -239,9 +266,28 @@ func (t *teacher) obey(i int, line string) error {
 		}
 		t.last = ""
 	default:
-		t.say("There is no %q. Type hint, solve, skip or quit, or just enter.", line)
+		t.say("There is no %q. Type hint, show, solve, skip or quit, or just enter.", line)
 	}
 	return nil
+}
+
+const nothingToDo = "There is nothing to do in this step but to wait and to look."
+
+// hint gives the next one. What comes after the last one is all that there is
+// to do.
+func (t *teacher) hint(i int) {
+	step := t.script.info.Steps[i]
+	switch {
+	case t.hints < len(step.Hints):
+		t.hints++
+		t.show([]block{{kind: hint, lang: fmt.Sprintf("Hint %d of %d", t.hints, len(step.Hints)), text: step.Hints[t.hints-1]}})
+	case step.has(solve):
+		t.say("There are no more hints. This is what to do:\n")
+		t.show(t.page.toDo(i))
+	default:
+		t.say("%s", nothingToDo)
+	}
+	t.prompt(i)
 }
 
 func (t *teacher) say(format string, args ...any) { fmt.Fprintf(t.Out, format+"\n", args...) }

@@ -81,7 +81,7 @@ func TestLearn(t *testing.T) {
 	// another day it goes on there; the last step is done for the person
 	done, said = learn(t, f, file,
 		answer{after: "Step 3 of 4", line: "skip"},
-		answer{after: "[enter checks now · hint · solve does it for you", line: "solve"},
+		answer{after: "[enter checks now · hint (1 left) · show what to do · solve does it for you · skip · quit]", line: "solve"},
 	)
 	if !done || !strings.Contains(said, "script is done.") || strings.Contains(said, "Step 1 of 4") {
 		t.Errorf("done %v:\n%s", done, said)
@@ -102,6 +102,38 @@ func TestLearn(t *testing.T) {
 	}
 	if err := ForgetProgress(file); err != nil {
 		t.Errorf("once more: %v", err)
+	}
+}
+
+// What there is to do is told when it is asked for: at once, or after the hints.
+// A wrong attempt is told as a whole.
+func TestLearnFindsOut(t *testing.T) {
+	t.Parallel()
+	f := quietWorld(t)
+	wrong := func() {
+		f.seed(controlPlane, "main", map[string]string{"file.yaml": "kind: A\nmetadata: {name: z, more: 1}\n"})
+	}
+	_, said := learn(t, f, "",
+		answer{after: "[enter checks now · hint (2 left) · show what to do · solve does it for you · skip · quit]", do: wrong},
+		answer{after: "not yet: file.yaml on main of kalypso-control-plane is not as it should be:\n", line: "hint"},
+		answer{after: "hint (1 left)", line: "hint"},
+		answer{after: "[enter checks now · show what to do", line: "hint"},
+		answer{after: "There are no more hints.", line: "show"},
+		answer{after: "Write kalypso-control-plane/state.yaml:", line: "quit"},
+	)
+	task, rest, _ := strings.Cut(said, "hint (2 left)")
+	for _, want := range []string{"Why it is done.", "To reach:", "file.yaml is on branch main of kalypso-control-plane.", "kalypso credentials"} {
+		if !strings.Contains(task, want) {
+			t.Errorf("the step does not say %q:\n%s", want, task)
+		}
+	}
+	if strings.Contains(task, "To do") || strings.Contains(task, "metadata: {name: x}") {
+		t.Errorf("the step tells at once what to do:\n%s", task)
+	}
+	for _, want := range []string{"A z: not wanted", "A x: missing", "To do:", "metadata: {name: x}", "git -C kalypso-control-plane push"} {
+		if !strings.Contains(rest, want) {
+			t.Errorf("it never says %q:\n%s", want, rest)
+		}
 	}
 }
 

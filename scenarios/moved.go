@@ -5,7 +5,12 @@ import "maps"
 // movedOn tells whether the world has gone on since a step: what a person does
 // next is done already. Then what the step would see may have passed by. Only
 // checks of what is done prove that; what there is to look at may be so anyway.
+// Nothing has passed by where this run has done all that there was to do so far:
+// then the world has gone on without anybody.
 func (s *script) movedOn(i int) bool {
+	if len(s.happened) > 0 && !s.repeated {
+		return false
+	}
 	vars, pull, since := maps.Clone(s.vars), s.pull, s.since
 	defer func() { s.vars, s.pull, s.since = vars, pull, since }()
 	if next, ok := s.info.nextDeed(i + 1); ok {

@@ -2,6 +2,9 @@ package scenarios
 
 import (
 	"fmt"
+	"io/fs"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/rogpeppe/go-internal/txtar"
@@ -13,20 +16,35 @@ type Page struct {
 	Info   Info
 	OrgURL string // of the forge's organisation; "" is $ORG_URL
 	files  map[string]string
+	had    map[string]bool // clones that the reader can have from earlier chapters
 	told   map[string]bool // files that have been shown
+	cloned map[string]bool // had, and those of the steps so far
+	pushed bool            // a step so far has pushed
 }
 
 // NewPage reads a scenario for people.
 func NewPage(workshop, name, orgURL string) (*Page, error) {
+	return pageIn(library, workshop, name, orgURL)
+}
+
+func pageIn(library fs.FS, workshop, name, orgURL string) (*Page, error) {
 	text, err := source(library, workshop, name)
 	if err != nil {
 		return nil, err
 	}
-	return newPage(describe(workshop, name, text), text, orgURL), nil
+	had, err := clonedBefore(library, workshop, name)
+	if err != nil {
+		return nil, err
+	}
+	p := newPage(describe(workshop, name, text), text, orgURL)
+	p.had = had
+	p.begin()
+	return p, nil
 }
 
 func newPage(info Info, text []byte, orgURL string) *Page {
-	p := &Page{Info: info, OrgURL: orgURL, files: map[string]string{}, told: map[string]bool{}}
+	p := &Page{Info: info, OrgURL: orgURL, files: map[string]string{}}
+	p.begin()
 	if p.OrgURL == "" {
 		p.OrgURL = "$ORG_URL"
 	}
@@ -34,6 +52,12 @@ func newPage(info Info, text []byte, orgURL string) *Page {
 		p.files[f.Name] = strings.ReplaceAll(string(f.Data), placeholder, p.OrgURL)
 	}
 	return p
+}
+
+// begin forgets what has been told.
+func (p *Page) begin() {
+	p.told, p.cloned, p.pushed = map[string]bool{}, map[string]bool{}, false
+	maps.Copy(p.cloned, p.had)
 }
 
 // block is a piece of a page.
@@ -64,23 +88,64 @@ func (p *Page) intro() []block {
 
 // step is a step without its hints.
 func (p *Page) step(i int) []block {
+	if p.Info.Steps[i].Reading {
+		return slices.Concat(p.head(i), p.outcome(i, "To see"), p.needs(i))
+	}
+	return slices.Concat(p.head(i), p.toDo(i), p.outcome(i, "Then"), p.needs(i))
+}
+
+// task is a step for a person who wants to find out by themselves what to do:
+// it says what is to be reached.
+func (p *Page) task(i int) []block {
 	step := p.Info.Steps[i]
-	all := []block{{kind: heading, text: fmt.Sprintf("Step %d of %d: %s", i+1, len(p.Info.Steps), step.Title)}}
-	all = append(all, texts(step.Explanation)...)
-	if step.has(solve) {
-		all = append(append(all, block{kind: label, text: "To do"}), p.deeds(step.sections[solve])...)
+	if step.Reading {
+		return p.step(i)
 	}
-	if seen := p.sights(step.sections[step.seen()]); len(seen) > 0 {
-		word := "Then"
-		if step.Reading {
-			word = "To see"
+	told := maps.Clone(p.told)
+	for _, l := range step.sections[solve] {
+		for _, file := range splitLine(l.text)[1:] {
+			p.told[file] = true
 		}
-		all = append(append(all, block{kind: label, text: word}), seen...)
 	}
-	if len(step.RealPods) > 0 {
-		all = append(all, block{kind: paragraph, text: fmt.Sprintf("This needs pods that really run on %s.", strings.Join(step.RealPods, " and "))})
+	goal := p.outcome(i, "To reach")
+	p.told = told
+	return slices.Concat(p.head(i), goal, p.credentials(step.sections[solve]), p.needs(i))
+}
+
+func (p *Page) head(i int) []block {
+	step := p.Info.Steps[i]
+	return append([]block{{kind: heading, text: fmt.Sprintf("Step %d of %d: %s", i+1, len(p.Info.Steps), step.Title)}},
+		texts(step.Explanation)...)
+}
+
+func (p *Page) toDo(i int) []block {
+	deeds := p.Info.Steps[i].sections[solve]
+	return append([]block{{kind: label, text: "To do"}}, slices.Concat(p.credentials(deeds), p.deeds(deeds))...)
+}
+
+func (p *Page) outcome(i int, word string) []block {
+	step := p.Info.Steps[i]
+	seen := p.sights(step.sections[step.seen()])
+	if len(seen) == 0 {
+		return nil
 	}
-	return all
+	return append([]block{{kind: label, text: word}}, seen...)
+}
+
+func (p *Page) needs(i int) []block {
+	if clusters := p.Info.Steps[i].RealPods; len(clusters) > 0 {
+		return []block{{kind: paragraph, text: fmt.Sprintf("This needs pods that really run on %s.", strings.Join(clusters, " and "))}}
+	}
+	return nil
+}
+
+// credentials says, where the page pushes for the first time, what git will ask.
+func (p *Page) credentials(deeds []scriptLine) []block {
+	if p.pushed || !slices.ContainsFunc(deeds, func(l scriptLine) bool { return strings.HasPrefix(l.text, "push ") }) {
+		return nil
+	}
+	p.pushed = true
+	return []block{{kind: paragraph, text: "At the push, git asks for user and password. They are the first ones that `kalypso credentials` prints."}}
 }
 
 func (p *Page) all() []block {
@@ -106,7 +171,7 @@ func texts(explanation string) []block {
 
 // Markdown is the whole page, as the workshop guides have it.
 func (p *Page) Markdown() string {
-	p.told = map[string]bool{}
+	p.begin()
 	var b strings.Builder
 	before := title
 	for i, block := range p.all() {
@@ -136,7 +201,7 @@ func (p *Page) Markdown() string {
 
 // Terminal is the whole page for a terminal of that width.
 func (p *Page) Terminal(width int, paint func(kind, text string) string) string {
-	p.told = map[string]bool{}
+	p.begin()
 	return p.terminal(p.all(), width, paint) + "\n"
 }
 

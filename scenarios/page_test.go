@@ -122,6 +122,23 @@ func TestEveryPageTellsAll(t *testing.T) {
 	}
 }
 
+// A page can be followed in the folder of an earlier chapter, and in another.
+func TestPageOfLaterChapter(t *testing.T) {
+	const line = "git clone --branch dev URL/kalypso-control-plane"
+	for name, want := range map[string]string{
+		"onboard-app":  "```sh\ngit clone --branch main URL/kalypso-control-plane\n```",
+		"schedule-dev": "```sh\n[ -d kalypso-control-plane ] || " + line + "\ngit -C kalypso-control-plane fetch\ngit -C kalypso-control-plane switch dev\n",
+	} {
+		p, err := NewPage("hello-world", name, "URL")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if page := p.Markdown(); !strings.Contains(page, want) || strings.Count(page, "`kalypso credentials`") != 1 {
+			t.Errorf("%s lacks %q, or does not say once who pushes:\n%s", name, want, page)
+		}
+	}
+}
+
 func TestSplitLine(t *testing.T) {
 	got := splitLine("\tpr  show 'it''s one' a'b c'd  # no more")
 	if diff := cmp.Diff([]string{"pr", "show", "it's one", "ab cd"}, got); diff != "" {

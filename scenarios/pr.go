@@ -206,6 +206,7 @@ func (s *script) wordPRShow(args []string) error {
 	}
 	b, err := s.forge.file(s.pull.repo, s.pull.head, args[0])
 	s.stdout.Write(b)
+	s.prints("%s in %s", args[0], s.pull)
 	return err
 }
 

@@ -1,6 +1,7 @@
 package scenarios
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -18,11 +19,17 @@ const tokenWord = "$TOKEN"
 // program runs a program of the sandbox; its output is the word's. It knows
 // the sandbox, and nothing of the person's own settings.
 func (s *script) program(p Program, args ...string) error {
+	cmd := s.programCommand(s.ctx, p, args...)
+	cmd.Stdout, cmd.Stderr = &s.stdout, &s.stderr
+	return cmd.Run()
+}
+
+func (s *script) programCommand(ctx context.Context, p Program, args ...string) *exec.Cmd {
 	filled := slices.Clone(args)
 	for i, a := range filled {
 		filled[i] = strings.ReplaceAll(a, tokenWord, s.world.Token)
 	}
-	cmd := exec.CommandContext(s.ctx, p.Path, filled...)
+	cmd := exec.CommandContext(ctx, p.Path, filled...)
 	if p.Name != "" {
 		cmd.Args[0] = p.Name
 	}
@@ -35,9 +42,8 @@ func (s *script) program(p Program, args ...string) error {
 		"KUBECACHEDIR=" + filepath.Join(s.home, "kubectl"),
 		"NO_COLOR=1",
 	}
-	cmd.Stdout, cmd.Stderr = &s.stdout, &s.stderr
 	cmd.WaitDelay = time.Second
-	return cmd.Run()
+	return cmd
 }
 
 func (s *script) wordKubectl(args []string) error {

@@ -11,6 +11,7 @@ import (
 func (s *script) wordRepoShow(args []string) error {
 	b, err := s.forge.file(args[0], args[1], args[2])
 	s.stdout.Write(b)
+	s.prints("%s on %s of %s", args[2], args[1], args[0])
 	return err
 }
 
@@ -31,7 +32,7 @@ func (s *script) wordRepoSameYAML(args []string) error {
 		return err
 	}
 	if findings := compareAll(got, wanted, true); len(findings) > 0 {
-		return unmet("%s on %s of %s is not the same as %s:\n  %s", path, branch, repo, args[3], strings.Join(findings, "\n  "))
+		return unmet("%s on %s of %s is not as it should be:\n  %s", path, branch, repo, strings.Join(findings, "\n  "))
 	}
 	return s.broughtBy(repo, branch, path)
 }
@@ -47,7 +48,7 @@ func (s *script) wordRepoHasText(args []string) error {
 		return err
 	}
 	if !strings.Contains(string(b), string(wanted)) {
-		return unmet("%s on %s of %s does not have the lines of %s", path, branch, repo, args[3])
+		return unmet("%s on %s of %s does not have the lines:\n%s", path, branch, repo, strings.TrimRight(string(wanted), "\n"))
 	}
 	return s.broughtBy(repo, branch, path)
 }

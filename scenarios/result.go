@@ -61,7 +61,20 @@ type CheckError struct {
 }
 
 func (e *CheckError) Error() string {
-	return fmt.Sprintf("scenario %s: %s: %s", e.Scenario, e.Step, strings.TrimSuffix(firstLine(e.Reason), ":"))
+	return fmt.Sprintf("scenario %s: %s: %s", e.Scenario, e.Step, inOneLine(e.Reason))
+}
+
+// inOneLine is a reason where there is place for one line: what announces a
+// list comes with the first of it.
+func inOneLine(reason string) string {
+	first, rest, _ := strings.Cut(reason, "\n")
+	if !strings.HasSuffix(first, ":") {
+		return first
+	}
+	if next := strings.TrimSpace(firstLine(rest)); next != "" {
+		return first + " " + next
+	}
+	return strings.TrimSuffix(first, ":")
 }
 
 func firstLine(text string) string {

@@ -48,6 +48,7 @@ func Run(ctx context.Context, o Options) (Result, error) {
 	for i := range s.info.Steps {
 		s.begin(i)
 		if f = s.perform(i, o.Honest); f != nil {
+			s.blame(f)
 			s.step().Reason, s.step().Output = f.reason, f.output
 			s.end(Failed)
 			break
@@ -83,6 +84,9 @@ func (s *script) perform(i int, honest bool) *failure {
 	}
 	if step.has(solve) {
 		done, f := s.before(i, honest)
+		if f == nil && !done && honest {
+			f = s.looksBefore(i)
+		}
 		if f == nil && !done {
 			f = s.run(i, solve, true)
 		}
@@ -96,30 +100,6 @@ func (s *script) perform(i int, honest bool) *failure {
 		return nil
 	}
 	return s.run(i, step.seen(), true)
-}
-
-// before makes a step's check before the step is done, and tells whether it has
-// been done already. Then nothing must be done again. An honest run cannot tell
-// that from a check that always passes, and fails.
-func (s *script) before(i int, honest bool) (done bool, f *failure) {
-	if s.simulated(s.info.Steps[i].RealPods) != "" || !s.info.Steps[i].has(check) {
-		return false, nil
-	}
-	switch f := s.run(i, check, false); {
-	case f == nil && honest:
-		return false, &failure{reason: "the check passes before the step is done, so it proves nothing" +
-			" (or somebody has done the step before: `kalypso reset` brings a new world)"}
-	case f == nil:
-		s.repeated, s.pushed = true, false
-		delete(s.happened, "push")
-		s.note("done already")
-		return true, nil
-	case f.broken && honest:
-		return false, &failure{reason: "before the step is done, the check cannot even be made: " + f.reason, output: f.output}
-	case honest:
-		s.note("before: %s", firstLine(f.reason))
-	}
-	return false, nil
 }
 
 // result is what has become of a script that has ended.

@@ -29,6 +29,14 @@ func scenarioFile(t *testing.T, name string, w World) string {
 	return ""
 }
 
+// onboardWorld has the application that the first scenario is about.
+func onboardWorld(t *testing.T) *fakeWorld {
+	t.Helper()
+	f := newFakeWorld(t)
+	f.seed("basic-inference-orchestration", "main", map[string]string{"workload/workload.yaml": scenarioFile(t, "workload.yaml", f.world())})
+	return f
+}
+
 // runOnboard runs the first scenario with short waits.
 func runOnboard(t *testing.T, w World) (Result, *CheckError) {
 	t.Helper()
@@ -56,7 +64,7 @@ func runText(t *testing.T, w World, text string) (Result, *CheckError) {
 
 func TestOnboardApp(t *testing.T) {
 	t.Parallel()
-	f := newFakeWorld(t)
+	f := onboardWorld(t)
 	f.busy = 2
 	var titles []string
 	r, err := Run(t.Context(), Options{Workshop: "basic-inference", Name: "onboard-app", World: f.world(), Report: func(e Event) {
@@ -67,7 +75,7 @@ func TestOnboardApp(t *testing.T) {
 	if err != nil {
 		t.Fatalf("%v\n%s", err, r.Steps[len(r.Steps)-1].Output)
 	}
-	if r.State != Passed || len(titles) != len(r.Steps) || len(r.Steps) != 8 {
+	if r.State != Passed || len(titles) != len(r.Steps) || len(r.Steps) != 9 {
 		t.Errorf("state %s, %d steps of which %d were told of", r.State, len(r.Steps), len(titles))
 	}
 	for _, s := range r.Steps {
@@ -93,7 +101,7 @@ func TestOnboardApp(t *testing.T) {
 	if len(again.Measurements) != 0 {
 		t.Errorf("the second run has measured %v", again.Measurements)
 	}
-	for _, i := range []int{0, 1, 6} {
+	for _, i := range []int{1, 2, 7} {
 		if !strings.HasPrefix(again.Steps[i].Note, "done already") {
 			t.Errorf("note of %q is %q", again.Steps[i].Title, again.Steps[i].Note)
 		}
@@ -102,7 +110,7 @@ func TestOnboardApp(t *testing.T) {
 
 func TestOnboardAppAfterInterruption(t *testing.T) {
 	t.Parallel()
-	f := newFakeWorld(t)
+	f := onboardWorld(t)
 	f.seed(controlPlane, "main", map[string]string{
 		"workloads/basic-inference-workload-registration.yaml": scenarioFile(t, "registration.yaml", f.world()),
 	})
@@ -138,24 +146,24 @@ func TestOnboardAppFails(t *testing.T) {
 		step      int
 		reason    string
 	}{
-		{"no scheduler", func(*fakeWorld, string) {}, true, 1, "not within 400ms: there is none"},
-		{"nothing assigned", schedule(map[string]string{folder + "namespace.yaml": "", folder + "platform-config.yaml": "", folder + "reconciler.yaml": ""}), true, 1,
+		{"no scheduler", func(*fakeWorld, string) {}, true, 2, "not within 400ms: there is none"},
+		{"nothing assigned", schedule(map[string]string{folder + "namespace.yaml": "", folder + "platform-config.yaml": "", folder + "reconciler.yaml": ""}), true, 2,
 			"#1 (Kalypso: dev: change) is open, but does not change dev/basic-inference-dev/namespace.yaml"},
-		{"a file too few", schedule(map[string]string{folder + "reconciler.yaml": ""}), true, 1, "does not change dev/basic-inference-dev/reconciler.yaml"},
-		{"a file too many", schedule(map[string]string{"qa/x.yaml": "x"}), true, 1, "changes qa/x.yaml, which it should not"},
-		{"another label", changed("namespace.yaml", `workspace: "edge-ai"`, `workspace: "edge"`), true, 2, `metadata.labels.workspace is "edge" instead of "edge-ai"`},
-		{"no service account", changed("namespace.yaml", "kind: ServiceAccount", "kind: Role"), true, 2, "ServiceAccount basic-inference-dev/basic-inference-sa: missing"},
-		{"another value", changed("platform-config.yaml", "ENVIRONMENT: Dev", "ENVIRONMENT: Qa"), true, 3, `data.ENVIRONMENT is "Qa" instead of "Dev"`},
-		{"no string", changed("platform-config.yaml", `"true"`, `true`), true, 3, `SOME_DEV_ENVIRONMENT_VARIABLE is true instead of "true"`},
-		{"another field", changed("reconciler.yaml", "  prune: true", "  prune: true\n  wait: true"), true, 4, "spec.wait is true, should not be there"},
-		{"another repository", changed("reconciler.yaml", "inference-orchestration-gitops", "gitops"), true, 4, "spec.url is"},
-		{"another commit", schedule(map[string]string{".github/tracking/Promoted_Commit_Id": strings.Repeat("0", 40) + "\n"}), true, 5, "no match for"},
-		{"no cluster", schedule(nil), false, 7, `Error from server (NotFound): "Namespace basic-inference-dev" not found`},
+		{"a file too few", schedule(map[string]string{folder + "reconciler.yaml": ""}), true, 2, "does not change dev/basic-inference-dev/reconciler.yaml"},
+		{"a file too many", schedule(map[string]string{"qa/x.yaml": "x"}), true, 2, "changes qa/x.yaml, which it should not"},
+		{"another label", changed("namespace.yaml", `workspace: "edge-ai"`, `workspace: "edge"`), true, 3, `metadata.labels.workspace is "edge" instead of "edge-ai"`},
+		{"no service account", changed("namespace.yaml", "kind: ServiceAccount", "kind: Role"), true, 3, "ServiceAccount basic-inference-dev/basic-inference-sa: missing"},
+		{"another value", changed("platform-config.yaml", "ENVIRONMENT: Dev", "ENVIRONMENT: Qa"), true, 4, `data.ENVIRONMENT is "Qa" instead of "Dev"`},
+		{"no string", changed("platform-config.yaml", `"true"`, `true`), true, 4, `SOME_DEV_ENVIRONMENT_VARIABLE is true instead of "true"`},
+		{"another field", changed("reconciler.yaml", "  prune: true", "  prune: true\n  wait: true"), true, 5, "spec.wait is true, should not be there"},
+		{"another repository", changed("reconciler.yaml", "inference-orchestration-gitops", "gitops"), true, 5, "spec.url is"},
+		{"another commit", schedule(map[string]string{".github/tracking/Promoted_Commit_Id": strings.Repeat("0", 40) + "\n"}), true, 6, "no match for"},
+		{"no cluster", schedule(nil), false, 8, `Error from server (NotFound): "Namespace basic-inference-dev" not found`},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			f := newFakeWorld(t)
+			f := onboardWorld(t)
 			f.onPush = test.scheduler
 			w := f.world()
 			if !test.cluster {
@@ -184,7 +192,7 @@ func TestOnboardAppFails(t *testing.T) {
 			if !strings.Contains(err.Reason, test.reason) {
 				t.Errorf("the reason is %q, want %q in it", err.Reason, test.reason)
 			}
-			if len(f.pulls) > 0 && f.pulls[0].merged != (test.step > 6) {
+			if len(f.pulls) > 0 && f.pulls[0].merged != (test.step > 7) {
 				t.Errorf("merged: %v", f.pulls[0].merged)
 			}
 		})
@@ -193,7 +201,7 @@ func TestOnboardAppFails(t *testing.T) {
 
 func TestInterrupted(t *testing.T) {
 	t.Parallel()
-	f := newFakeWorld(t)
+	f := onboardWorld(t)
 	f.onPush = func(*fakeWorld, string) {}
 	ctx, cancel := context.WithCancel(t.Context())
 	began := time.Now()
@@ -208,8 +216,8 @@ func TestInterrupted(t *testing.T) {
 	if took := time.Since(began); took > 10*time.Second {
 		t.Errorf("ended after %s", took)
 	}
-	if r.Steps[1].State != Failed {
-		t.Errorf("step 2 is %s", r.Steps[1].State)
+	if r.Steps[2].State != Failed {
+		t.Errorf("step 3 is %s", r.Steps[2].State)
 	}
 }
 

@@ -29,6 +29,8 @@ type script struct {
 	vars     map[string]string // that the script and its words have set
 	envNames []string          // that the script sets itself
 
+	askedStatus time.Time // when a wait has last asked how the sandbox is
+
 	patient   bool                   // words wait
 	ts        *testscript.TestScript // of the word that runs now
 	wordError error                  // of the last of our words
@@ -48,6 +50,8 @@ type script struct {
 
 	// what the word that runs now has done and printed
 	ran, stdout, stderr strings.Builder
+	// printed is what the last word has shown that shows a file
+	printed struct{ what, text string }
 }
 
 // newScript prepares a scenario: its folder with its files, in which the

@@ -62,7 +62,11 @@ func (s *script) run(index int, which section, patient bool) *failure {
 	if !h.failed && !h.skipped {
 		return nil
 	}
-	return s.failureOf(h.log, step)
+	f := s.failureOf(h.log, step)
+	if f.broken {
+		s.blame(f)
+	}
+	return f
 }
 
 // only is the script with nothing but a step's line and one of its sections,
@@ -140,6 +144,9 @@ func (s *script) failureOf(log string, step StepInfo) *failure {
 	}
 	if reason != nil {
 		f.reason = strings.TrimSpace(strings.Join(reason, "\n"))
+		if s.ts != nil { // testscript's words know nothing of what ours have shown
+			f.reason = strings.Replace(f.reason, " found in stdout", " found in "+s.nameOf("stdout"), 1)
+		}
 	}
 	return f
 }

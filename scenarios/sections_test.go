@@ -40,7 +40,7 @@ stdout 'name: x'
 step Run it
 # On real pods.
 needs real-pods drone
-look
+look (holds before)
 http get --context drone ns svc/page 80 / Hello
 
 step Change it
@@ -101,6 +101,54 @@ func TestHonest(t *testing.T) {
 	broken := strings.Replace(sections, "check\nrepo same-yaml kalypso-control-plane main file.yaml wanted.yaml", "check\nsame-yaml nothing wanted.yaml", 1)
 	if _, reason = honest(quietWorld(t), broken); !strings.Contains(reason, "cannot even be made") {
 		t.Errorf("a check that cannot be made: %q", reason)
+	}
+}
+
+// What there is to look at after a deed must not be so before it, unless the
+// scenario says so.
+func TestHonestLooks(t *testing.T) {
+	const negative = `step See nothing of it
+# It is not there yet.
+look
+repo show kalypso-control-plane main file.yaml
+! stdout $COMMIT
+`
+	seed := map[string]string{"file.yaml": "kind: B\nmetadata: {name: b}\n", "state.yaml": "name: x\n"}
+	marked := strings.Replace(negative, "look\n", "look (holds before)\n", 1)
+	after := func(text string) string {
+		return strings.Replace(sections, "step Run it", text+"\nstep Run it", 1)
+	}
+	next := "# Next\n\n" + strings.Replace(negative, "file.yaml\n! stdout $COMMIT", "state.yaml\nstdout 'name: y'", 1)
+	for name, test := range map[string]struct {
+		text, next string
+		seed       map[string]string
+		reason     string // "" passes
+	}{
+		"holds after":      {text: sections},
+		"holds before":     {text: sections, seed: map[string]string{"state.yaml": "name: x\n"}, reason: `what is to be seen in "See it" of script is so before`},
+		"unset variable":   {text: after(negative), seed: map[string]string{"file.yaml": seed["file.yaml"]}, reason: `"See nothing of it" of script is so before`},
+		"marked":           {text: after(marked), seed: map[string]string{"file.yaml": seed["file.yaml"]}},
+		"broken":           {text: after("step Look\n# It.\nlook\nsame-yaml nothing wanted.yaml\n"), reason: "cannot even be looked for: there is no file nothing"},
+		"of the next":      {text: sections, next: next},
+		"of the next, too": {text: sections, next: strings.Replace(next, "stdout 'name: y'", "! stdout 'name: z'", 1), reason: `"See nothing of it" of next is so before`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := quietWorld(t)
+			if test.seed != nil {
+				f.seed(controlPlane, "main", test.seed)
+			}
+			o := sectionOptions(f, test.text)
+			o.Honest = true
+			if test.next != "" {
+				o.files = fstest.MapFS{"test/order": {Data: []byte("script\nnext\n")},
+					"test/script.txtar": {Data: []byte(test.text)}, "test/next.txtar": {Data: []byte(test.next)}}
+			}
+			_, err := Run(t.Context(), o)
+			if (err == nil) != (test.reason == "") || err != nil && !strings.Contains(err.Error(), test.reason) {
+				t.Errorf("error %v, want %q", err, test.reason)
+			}
+		})
 	}
 }
 
@@ -182,8 +230,13 @@ func TestCheck(t *testing.T) {
 	if got := boxes(); got != "xxx-" {
 		t.Errorf("after the first step: %s", got)
 	}
+	f.seed(controlPlane, "main", map[string]string{"state.yaml": "kind: A\nmetadata: {name: z}\n"})
+	all, err := Check(t.Context(), sectionOptions(f, sections), []string{"script"})
+	if want := "state.yaml on main of kalypso-control-plane is not as it should be: A y: missing"; err != nil || all[0].Steps[3].Reason != want {
+		t.Errorf("%v, the reason is %q, want %q", err, all[0].Steps[3].Reason, want)
+	}
 	missing, why, err := Missing(t.Context(), Options{Workshop: "test", World: f.world(), files: fstest.MapFS{
-		"test/order": {Data: []byte("script\nnext\n")}, "test/script.txtar": {Data: []byte(sections)},
+		"test/order": {Data: []byte("script\nnext\n")}, "test/script.txtar": {Data: []byte(sections)}, "test/next.txtar": {},
 	}}, "next")
 	if err != nil || missing != "script" || !strings.HasPrefix(why, "Change it: ") {
 		t.Errorf("%v, %q, %q", err, missing, why)
@@ -199,6 +252,9 @@ func TestDump(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(logs, "scheduler.log"), []byte("planned\npassword: hunter22\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	if err := os.WriteFile(filepath.Join(f.root, "status"), []byte("all is well"), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	o := sectionOptions(f, strings.Replace(sections, "'name: x'", "'name: z'", 1))
 	o.Dumps = filepath.Join(f.root, "dumps")
 	o.World.Secrets = []string{"hunter22"}
@@ -208,6 +264,7 @@ func TestDump(t *testing.T) {
 	}
 	for file, wants := range map[string][]string{
 		"step.txt":           {"Step 2 of 4: See it", "stdout 'name: z'", "no match for `name: z`", "Push a file: passed"},
+		"status.txt":         {"all is well"},
 		"logs/scheduler.log": {"planned", "password: ***"},
 		"forge.txt":          {"kalypso-control-plane", "Push a file"},
 		"cluster-fake.txt":   {"$ kubectl --context fake"},

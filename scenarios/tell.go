@@ -58,15 +58,17 @@ func (p *Page) deeds(lines []scriptLine) []block {
 		}
 		switch word := args[0]; word {
 		case "clone":
-			dir := ""
-			if len(args) == 4 {
-				dir = " " + args[3]
+			dir := cloneFolder(args)
+			if p.cloned[dir] { // by the reader, if they have done it where they are now
+				add(code, "sh", "[ -d %s ] || %s\n%s", dir, cloneLine(p.OrgURL, args), switchLines(args))
+			} else {
+				add(code, "sh", "%s", cloneLine(p.OrgURL, args))
 			}
-			add(code, "sh", "git clone --branch %s %s/%s%s", args[2], p.OrgURL, args[1], dir)
+			p.cloned[dir] = true
 		case "pull":
 			add(code, "sh", "git -C %s pull", args[1])
 		case "push":
-			add(code, "sh", "git -C %s add .\ngit -C %[1]s commit -m %s\ngit -C %[1]s push", args[1], shellWords(args[2:3]))
+			add(code, "sh", "%s", pushLines(args))
 		case "write":
 			add(paragraph, "", "Write `%s`:", args[2])
 			add(code, language(args[2]), "%s", p.file(args[1]))
@@ -212,6 +214,8 @@ func (v *viewer) see(args []string, not bool) {
 		v.say(not, "There is no repository `%s` any more.", args[0])
 	case "issue open":
 		v.say(not, "In `%s` an issue is open: *%s*.%s", args[0], args[1], says(args[2:]))
+	case "issue count":
+		v.say(not, "In `%s` the number of open issues is %s.", args[0], args[1])
 	case "issue closed":
 		v.say(not, "In `%s` the issue is closed: *%s*.", args[0], args[1])
 	case "status":

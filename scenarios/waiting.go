@@ -63,7 +63,7 @@ func (s *script) wordEventually(args []string) error {
 	if !w.onlyLooks(line) {
 		return fmt.Errorf("%s cannot be tried again and again: it does something", w.name)
 	}
-	return s.retry(limit, func() error { return s.call(line, negated) })
+	return s.retry(limit, func() error { return s.orStopped(line, s.call(line, negated)) })
 }
 
 func (s *script) wordMeasure(args []string) error {

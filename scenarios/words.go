@@ -34,7 +34,7 @@ func words() []word {
 		{"setup", "", 0, 0, never, (*script).wordNothing},
 		{"solve", "", 0, 0, never, (*script).wordNothing},
 		{"check", "", 0, 0, never, (*script).wordNothing},
-		{"look", "", 0, 0, never, (*script).wordNothing},
+		{"look", "[(holds before)]", 0, 2, never, (*script).wordLook},
 		{"clone", "REPO BRANCH [DIR]", 2, 3, never, (*script).wordClone},
 		{"write", "FILE DEST", 2, 2, never, (*script).wordWrite},
 		{"edit", "DEST OLD NEW", 3, 3, never, (*script).wordEdit},
@@ -54,6 +54,7 @@ func words() []word {
 		{"pr merge", "", 0, 0, never, (*script).wordPRMerge},
 		{"issue open", "REPO TITLE [TEXT...]", 2, -1, always, (*script).wordIssueOpen},
 		{"issue closed", "REPO TITLE", 2, 2, always, (*script).wordIssueClosed},
+		{"issue count", "REPO NUMBER", 2, 2, always, (*script).wordIssueCount},
 		{"status", "REPO COMMIT CONTEXT STATE [DESCRIPTION]", 4, 5, always, (*script).wordStatus},
 		{"workflow run", "REPO FILE BRANCH [INPUT=VALUE...]", 3, -1, never, (*script).wordWorkflowRun},
 		{"workflow wait", "REPO FILE COMMIT|BRANCH DURATION [CONCLUSION]", 4, 5, always, (*script).wordWorkflowWait},
@@ -134,7 +135,7 @@ func (s *script) call(line []string, negated bool) error {
 	var not *unmetError
 	switch {
 	case err == nil:
-		return unmet("this holds, and should not")
+		return unmet("this holds, and should not: %s", shellWords(line))
 	case errors.As(err, &not):
 		return nil
 	}
@@ -178,6 +179,12 @@ func (s *script) wordSays(args []string) error {
 		return unmet("%s does not say %q, but %q", line[0], text, strings.TrimSpace(said))
 	}
 	return nil
+}
+
+// wordLook begins a section, which is read before the script runs. What is left
+// in one is misspelled.
+func (s *script) wordLook(args []string) error {
+	return fmt.Errorf("usage: look [(holds before)], and not look %s", strings.Join(args, " "))
 }
 
 // wordNothing is for words that are read before the script runs.

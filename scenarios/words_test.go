@@ -30,10 +30,10 @@ func TestWords(t *testing.T) {
 		{"kubectl", "kubectl get ns\nstdout NAME", ""},
 		{"kubectl fails", "kubectl get ns nothing", `namespaces "nothing" not found`},
 		{"kubectl must fail", "! kubectl get ns nothing", ""},
-		{"kubectl must fail and does not", "! kubectl get ns", "this holds, and should not"},
+		{"kubectl must fail and does not", "! kubectl get ns", "this holds, and should not: kubectl get ns"},
 		{"kubectl cannot tell", "env KUBECONFIG=x\n! kubectl get --filename none", "kubectl: exit status 1"},
 		{"same", "same-yaml a.yaml b.yaml", ""},
-		{"not same", "same-yaml a.yaml c.yaml", `A x: data.n is 1 instead of "1"`},
+		{"not same", "same-yaml a.yaml c.yaml", "a.yaml is not as it should be:\n  A x: data.n is 1 instead of \"1\""},
 		{"must not be same", "! same-yaml a.yaml c.yaml", ""},
 		{"must not be same and is", "! same-yaml a.yaml b.yaml", "this holds, and should not"},
 		{"cannot compare", "! same-yaml a.yaml broken.yaml", "broken.yaml: yaml: "},
@@ -98,7 +98,7 @@ a: [
 
 // The token is in no file that is left behind and in nothing that is printed.
 func TestTokenStaysSecret(t *testing.T) {
-	f := newFakeWorld(t)
+	f := onboardWorld(t)
 	r, err := Run(t.Context(), Options{Workshop: "basic-inference", Name: "onboard-app", World: f.world(), Keep: true})
 	if err != nil {
 		t.Fatal(err)

@@ -20,7 +20,7 @@ func (s *script) wordSameYAML(args []string) error {
 	}
 	findings := compareAll(got, wanted, true)
 	if len(findings) > 0 {
-		return unmet("%s is not the same as %s:\n  %s", args[0], args[1], strings.Join(findings, "\n  "))
+		return unmet("%s is not as it should be:\n  %s", s.nameOf(args[0]), strings.Join(findings, "\n  "))
 	}
 	return nil
 }
@@ -59,9 +59,17 @@ func (s *script) wordHasFields(args []string) error {
 		return err
 	}
 	if findings := compareAll(got, wanted, false); len(findings) > 0 {
-		return unmet("the cluster differs from %s:\n  %s", strings.Join(files, ", "), strings.Join(findings, "\n  "))
+		return unmet("what is on %s is not as it should be:\n  %s", clusterOf(flags), strings.Join(findings, "\n  "))
 	}
 	return nil
+}
+
+// clusterOf is the cluster that kubectl's flags name.
+func clusterOf(flags []string) string {
+	if i := slices.Index(flags, "--context"); i >= 0 && i+1 < len(flags) {
+		return flags[i+1]
+	}
+	return "the cluster"
 }
 
 func (s *script) readObjects(names ...string) (got, wanted []any, err error) {

@@ -25,12 +25,13 @@ func newScenarioLearn(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "learn NAME",
 		Short: "Do a scenario yourself: with explanations, hints and checks",
-		Long: `Do a scenario yourself. Each step is explained; do it in another terminal or in
-the browser. learn looks every two seconds whether it is done, says what is not
-so yet, and goes on by itself. Type
+		Long: `Do a scenario yourself. Each step is explained, with what is to be reached; do it
+in another terminal or in the browser. learn looks every two seconds whether it
+is done, says what is not so yet, and goes on by itself. Type
 
     enter   to look now, or to go on after reading
-    hint    for a hint; each one says more
+    hint    for a hint; each one says more, and after the last comes what to do
+    show    for what to do: the commands and the files
     solve   to have the step done for you
     skip    to leave the step out
     quit    to leave; the progress is kept`,

@@ -98,9 +98,8 @@ func (a *app) runScenarios(ctx context.Context, o scenarioRun) error {
 	if o.junit != "" {
 		err = errors.Join(err, writeJUnit(o.junit, results))
 	}
-	a.tellDump(results)
 	if err != nil {
-		return errors.Join(failure, err)
+		return withDump(errors.Join(failure, err), results)
 	}
 	if ctx.Err() != nil {
 		return goOn(ctx, failure)
@@ -109,7 +108,7 @@ func (a *app) runScenarios(ctx context.Context, o scenarioRun) error {
 		a.talk("")
 		a.talk("Next      %s", nextAfter(all, results[len(results)-1].Name))
 	}
-	return failure
+	return withDump(failure, results)
 }
 
 // goOn tells a person who has interrupted a run so, in place of what that has
@@ -143,16 +142,21 @@ func (a *app) summarise(results []scenarios.Result, st style) {
 	}
 }
 
-// tellDump names the folder of the failure, if there is one.
-func (a *app) tellDump(results []scenarios.Result) {
+// withDump names the folder of a failure, if there is one, at the very end,
+// where a person looks.
+func withDump(err error, results []scenarios.Result) error {
+	if err == nil {
+		return nil
+	}
 	for _, r := range results {
 		if r.DumpError != nil {
-			a.talk("What is known of the failure is not complete: %v", r.DumpError)
+			err = fmt.Errorf("%w\nWhat is known of the failure is not complete: %w", err, r.DumpError)
 		}
 		if r.Dump != "" {
-			a.talk("\nWhat is known of the failure is in %s", r.Dump)
+			err = fmt.Errorf("%w\nWhat is known of the failure is in %s", err, r.Dump)
 		}
 	}
+	return err
 }
 
 // before refuses a scenario that builds on others which are not done.

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/kalypso-dev/kalypso/scenarios"
 )
 
 // Without a sandbox the scenarios can be read, not done.
@@ -16,7 +18,13 @@ func TestScenariosWithoutSandbox(t *testing.T) {
 		out, talk string // what must be in them
 	}{
 		{[]string{"scenario", "list"}, exitOK, "schedule-dev", "kalypso scenario learn onboard-app"},
-		{[]string{"scenario", "show", "schedule-dev"}, exitOK, "git clone --branch dev $ORG_URL/kalypso-control-plane", ""},
+		{[]string{"scenario", "show", "onboard-app"}, exitOK, "\n    git clone --branch main $ORG_URL/kalypso-control-plane\n", ""},
+		{[]string{"scenario", "show", "onboard-app"}, exitOK, "At the push, git asks for user and password.", ""},
+		{[]string{"scenario", "show", "schedule-dev"}, exitOK, "" +
+			"    [ -d kalypso-control-plane ] || git clone --branch dev $ORG_URL/kalypso-control-plane\n" +
+			"    git -C kalypso-control-plane fetch\n" +
+			"    git -C kalypso-control-plane switch dev\n" +
+			"    git -C kalypso-control-plane pull\n", ""},
 		{[]string{"scenario", "show", "schedule-dev", "-o", "markdown"}, exitOK, "## Step 1 of ", ""},
 		{[]string{"scenario", "show", "schedule-dev", "--raw"}, exitOK, "\nsolve\nclone kalypso-control-plane dev\n", ""},
 		{[]string{"scenario", "show", "schedule-dev", "-o", "xml"}, exitUsage, "", "choose text, markdown or json"},
@@ -60,5 +68,21 @@ func TestScenarioProgress(t *testing.T) {
 	}
 	if n := learned(); n != 0 {
 		t.Errorf("after reset, %d steps are learned", n)
+	}
+}
+
+// The folder of a failure is the last that a person reads, and the failure is
+// still one of a check.
+func TestFailureNamesItsFolderLast(t *testing.T) {
+	failure := &scenarios.CheckError{Scenario: "drift", Step: "See it", Reason: "not there"}
+	err := withDump(failure, []scenarios.Result{{State: scenarios.Passed}, {State: scenarios.Failed, Dump: "/home/failures/1-drift"}})
+	if want := "scenario drift: See it: not there\nWhat is known of the failure is in /home/failures/1-drift"; err.Error() != want {
+		t.Errorf("%v", err)
+	}
+	if code := exitCode(err); code != exitScenario {
+		t.Errorf("exit code %d", code)
+	}
+	if err := withDump(nil, nil); err != nil {
+		t.Error(err)
 	}
 }
