@@ -135,17 +135,19 @@ func TestMissingVariables(t *testing.T) {
 		first func()
 		says  string
 		hint  string
+		args  []string
 	}{
-		{func() {}, "GITHUB_SERVER_URL", ""},
-		{set("GITHUB_SERVER_URL", "http://127.0.0.1:1"), "GITHUB_TOKEN", ""},
-		{set("GITHUB_TOKEN", "t"), "KALYPSO_ARM_SUBSCRIPTION", "`kalypso credentials`"},
-		{set("KALYPSO_ARM_ENDPOINT", "http://127.0.0.1:1"), "KALYPSO_ARM_TOKEN", "`kalypso credentials`"},
-		{set("GITHUB_ACTIONS", "true"), "KALYPSO_ARM_TOKEN", ""},
+		{func() {}, "GITHUB_SERVER_URL", "", nil},
+		{set("GITHUB_SERVER_URL", "http://127.0.0.1:1"), "GITHUB_TOKEN", "", nil},
+		{set("GITHUB_TOKEN", "t"), "KALYPSO_ARM_SUBSCRIPTION", "`kalypso credentials`", nil},
+		{func() {}, "AzureMoon", "", []string{"--cloud", "AzureMoon"}},
+		{set("KALYPSO_ARM_ENDPOINT", "http://127.0.0.1:1"), "KALYPSO_ARM_TOKEN", "`kalypso credentials`", nil},
+		{set("GITHUB_ACTIONS", "true"), "KALYPSO_ARM_TOKEN", "", nil},
 	} {
 		test.first()
 		var out, talk strings.Builder
 		root := newRunner(t, "kalypso/x").root(newCI(&app{out: &out, err: &talk}))
-		root.SetArgs([]string{"ci", "wait-for-deployment", "--branch", "dev", "--commit", commit})
+		root.SetArgs(append([]string{"ci", "wait-for-deployment", "--branch", "dev", "--commit", commit}, test.args...))
 		err := root.ExecuteContext(t.Context())
 		if err == nil || exitCode(err) != exitUsage || !strings.Contains(err.Error(), test.says) {
 			t.Errorf("%v, want %s", err, test.says)

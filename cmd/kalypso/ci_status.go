@@ -9,6 +9,7 @@ import (
 
 	"github.com/kalypso-dev/kalypso/sandbox"
 	"github.com/kalypso-dev/kalypso/scheduler/ci"
+	"github.com/kalypso-dev/kalypso/scheduler/fleet/arc"
 	"github.com/kalypso-dev/kalypso/scheduler/source"
 	"github.com/spf13/cobra"
 )
@@ -125,7 +126,7 @@ Output: clusters, the number of configurations that have it.`,
 		s.Arc.Waiting = a.azureWaits
 		observer, err := a.observe(s.Environment)
 		if err != nil {
-			return a.sandboxMeant(err)
+			return a.sandboxMeant(s.Arc, err)
 		}
 		clusters, err := ci.WaitForDeployment(c.Context(), forge, observer, d)
 		if err != nil {
@@ -143,9 +144,10 @@ Output: clusters, the number of configurations that have it.`,
 // sandboxMeant adds to what is missing in a person's shell where that is for
 // the sandbox, which its own workflows are told. On a forge's runner there is no
 // sandbox.
-func (a *ciApp) sandboxMeant(err error) error {
+func (a *ciApp) sandboxMeant(s arc.Settings, err error) error {
 	var missing *ci.UsageError
-	if !errors.As(err, &missing) || a.env("GITHUB_ACTIONS") != "" {
+	complete := s.Endpoint != "" && s.Token != "" && s.Subscription != ""
+	if !errors.As(err, &missing) || a.env("GITHUB_ACTIONS") != "" || s.Cloud != "" || complete {
 		return err
 	}
 	return &source.Error{Message: err.Error(), Err: err,

@@ -74,9 +74,9 @@ func newCheckout(with map[string]string, t task, workspace string) (checkout, er
 			}
 			c.Depth = n
 		case "persist-credentials":
-			c.Persist = v != "false"
+			c.Persist = v == "" || strings.EqualFold(v, "true")
 		case "submodules", "lfs":
-			if v != "" && v != "false" {
+			if v != "" && !strings.EqualFold(v, "false") {
 				return c, fmt.Errorf("%s: is not served here", name)
 			}
 		case "fetch-tags":

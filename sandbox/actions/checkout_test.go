@@ -48,6 +48,7 @@ func TestCheckout(t *testing.T) {
 		{"{}", success, []string{"at " + sha + " on main, 1 commits, out " + sha, "refs/remotes/origin/main", "token kept"}},
 		{"{fetch-depth: 0, ref: dev}", success, []string{"at " + newest + " on dev, 2 commits, out " + newest, "refs/remotes/origin/dev"}},
 		{"{ref: v1, persist-credentials: false}", success, []string{"at " + sha + " on , 1 commits, out " + sha, "no token"}},
+		{"{ref: v1, persist-credentials: False}", success, []string{"no token"}},
 		{"{fetch-tags: true, ref: dev}", success, []string{"at " + newest + " on dev, 1 commits, out " + newest, "refs/tags/v1"}},
 		{"{fetch-tags: true, fetch-depth: 0}", success, []string{"refs/tags/v1"}},
 		{"{clean: false}", success, []string{"::warning::clean: false has no effect here: what stood in the folder has been removed. Check out first, or to another path."}},

@@ -50,7 +50,8 @@ const minPart = 6
 // base64Forms are a value in base64, by itself and within a longer text, like
 // the password of a basic authorization. What stands before the value decides
 // where its bytes fall into the groups of three, and its neighbours share the
-// characters at its edges: these are left out.
+// characters at its edges: these are left out. A form that is broken into lines,
+// as base64 does with a long one, is not found, on GitHub neither.
 func base64Forms(value string) []string {
 	forms := []string{base64.StdEncoding.EncodeToString([]byte(value)), base64.URLEncoding.EncodeToString([]byte(value))}
 	for shift := range 3 {

@@ -23,7 +23,7 @@ func (e *placedError) Unwrap() error { return e.err }
 // cannot know of one among several jobs.
 func checkMatrix(matrix *yaml.Node, asksForStrategy bool) error {
 	if matrix.Kind == yaml.AliasNode {
-		matrix = matrix.Alias
+		return &placedError{matrix.Line, fmt.Errorf("strategy: matrix: the alias *%s is not served here, since the forge does not follow it: write the values out", matrix.Value)}
 	}
 	if matrix.IsZero() || matrix.Tag == "!!null" {
 		return nil
@@ -35,14 +35,27 @@ func checkMatrix(matrix *yaml.Node, asksForStrategy bool) error {
 		return &placedError{matrix.Line, errors.New("strategy: matrix: it is not a mapping of names to lists of values")}
 	}
 	for i := 0; i+1 < len(matrix.Content); i += 2 {
-		if name, values := matrix.Content[i], matrix.Content[i+1]; values.Kind == yaml.ScalarNode || values.Kind == yaml.MappingNode {
+		name, values := matrix.Content[i], resolved(matrix.Content[i+1])
+		switch {
+		case name.Value == "<<":
+		case values.Kind != yaml.SequenceNode:
 			return &placedError{name.Line, fmt.Errorf("strategy: matrix: %s is not a list of values", name.Value)}
+		case len(values.Content) == 0 && name.Value != "include" && name.Value != "exclude":
+			return &placedError{name.Line, fmt.Errorf("strategy: matrix: %s has no values", name.Value)}
 		}
 	}
 	if asksForStrategy {
 		return &placedError{matrix.Line, errors.New("strategy: its context is not served here for a job with a matrix, such as strategy.job-index: tell the jobs apart by values of the matrix")}
 	}
 	return nil
+}
+
+// resolved is what an alias stands for.
+func resolved(n *yaml.Node) *yaml.Node {
+	if n.Kind == yaml.AliasNode {
+		return n.Alias
+	}
+	return n
 }
 
 func findExpression(n *yaml.Node) *yaml.Node {

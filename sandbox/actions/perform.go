@@ -2,6 +2,7 @@ package actions
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -142,7 +143,10 @@ func (e *execution) checkMatrix() error {
 	if len(e.job.Matrix) > 0 || !e.job.AsksForMatrix {
 		return nil
 	}
-	_, err := e.original()
+	job, err := e.original()
+	if err == nil && len(job.Matrix) > 0 {
+		err = errors.New("strategy: matrix: the forge has made no job of it: no combination of its values is left")
+	}
 	return err
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/kalypso-dev/kalypso/sandbox/actions/expression"
 )
@@ -84,7 +85,8 @@ func (e *execution) stepSight(s Step) (expression.Env, map[string]string, error)
 // holds evaluates a continue-on-error.
 func (e *execution) holds(text string) bool {
 	v, err := expression.Value(text, e.sight())
-	return err == nil && (v == true || v == "true")
+	s, isText := v.(string)
+	return err == nil && (v == true || isText && strings.EqualFold(s, "true"))
 }
 
 // note keeps what later steps can ask about this one.

@@ -194,6 +194,37 @@ func TestPatchChangesOnlyWhatItNames(t *testing.T) {
 	}
 }
 
+// TestPatchKeepsCredentialsThatNothingShows keeps a key next to a certificate
+// that is shown, and a key of which nothing is.
+func TestPatchKeepsCredentialsThatNothingShows(t *testing.T) {
+	encode := func(s string) string { return base64.StdEncoding.EncodeToString([]byte(s)) }
+	for key, set := range map[string]func(*client.Properties){
+		"password": func(p *client.Properties) { p.GitRepository.HTTPSCACert = ptr(encode("CERT")) },
+		"identity": func(p *client.Properties) {
+			p.GitRepository.URL, p.GitRepository.HTTPSUser = "ssh://git@example.com/a/b", nil
+			p.ProtectedSettings = map[string]string{"sshPrivateKey": encode("KEY")}
+		},
+	} {
+		w := newWorld(t)
+		p := wanted()
+		set(&p)
+		if _, err := w.arm.Put(t.Context(), drone, "platform-qa", p); err != nil {
+			t.Fatal(err)
+		}
+		before := w.api.objects[secretPath]["data"].(map[string]any)
+		if _, err := w.arm.Patch(t.Context(), drone, "platform-qa", map[string]any{"suspend": true}, true); err != nil {
+			t.Fatal(err)
+		}
+		after, _ := w.api.objects[secretPath]["data"].(map[string]any)
+		if diff := cmp.Diff(before, after); diff != "" || after[key] == nil {
+			t.Errorf("%s: %s", key, diff)
+		}
+		if spec := w.api.objects[repositoryPath]["spec"].(map[string]any); spec["secretRef"] == nil {
+			t.Errorf("%s: the repository is without its secret: %v", key, spec)
+		}
+	}
+}
+
 func TestDeleteWaitsForTheCleanup(t *testing.T) {
 	w := newWorld(t)
 	if _, err := w.arm.Put(t.Context(), drone, "platform-qa", wanted()); err != nil {

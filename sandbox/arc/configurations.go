@@ -8,6 +8,9 @@ import (
 	"slices"
 
 	"github.com/kalypso-dev/kalypso/scheduler/fleet/arc"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
 func (s *server) listConfigurations(r *http.Request, p path) (*answer, error) {
@@ -140,7 +143,37 @@ func (s *server) patch(r *http.Request, p path) (*answer, error) {
 	if err := json.Unmarshal(b, &properties); err != nil {
 		return nil, errorf(http.StatusBadRequest, "InvalidRequestContent", "The request content was invalid and could not be deserialized: '%s'.", err)
 	}
+	if err := s.keepCredentials(r.Context(), p, before, &properties); err != nil {
+		return nil, err
+	}
 	return s.apply(r, p, before, properties)
+}
+
+// keepCredentials gives a patched configuration the protected settings that it
+// has on the cluster and that are not given anew: nothing shows them.
+func (s *server) keepCredentials(ctx context.Context, p path, before *entry, to *arc.Properties) error {
+	client, err := s.Clusters.Client(s.exact(p).Name)
+	if err != nil {
+		return err
+	}
+	r := before.flux.Repository
+	o, err := client.Dynamic.Resource(secrets).Namespace(r.GetNamespace()).Get(ctx, r.GetName()+"-auth", metav1.GetOptions{})
+	if apierrors.IsNotFound(err) || err == nil && !isOurs(o, r.GetName()) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("secret %s-auth: %w", r.GetName(), err)
+	}
+	data, _, _ := unstructured.NestedStringMap(o.Object, "data")
+	for setting, key := range map[string]string{"httpsKey": "password", "sshPrivateKey": "identity"} {
+		if _, given := to.ProtectedSettings[setting]; !given && data[key] != "" {
+			if to.ProtectedSettings == nil {
+				to.ProtectedSettings = map[string]string{}
+			}
+			to.ProtectedSettings[setting] = data[key]
+		}
+	}
+	return nil
 }
 
 func merge(into, from map[string]any) {

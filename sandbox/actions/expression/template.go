@@ -73,8 +73,11 @@ func firstLine(s string) string {
 // for no status holds only after success; an empty one is success().
 func Condition(text string, env Env) (bool, error) {
 	source := strings.TrimSpace(text)
-	if source == "" {
+	switch lower := strings.ToLower(source); lower {
+	case "":
 		source = "success()"
+	case "true", "false": // YAML's truth values may be written True and TRUE, too
+		source = lower
 	}
 	if strings.Contains(source, opening) {
 		before, inner, after, _, err := cut(source)
