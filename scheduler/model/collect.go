@@ -139,11 +139,12 @@ func (o Object[Spec]) unreadable() bool   { return len(o.Unreadable) > 0 }
 // unique drops every object whose name an earlier one has, and reports both
 // places. The order of what it gets decides, so that must not depend on
 // chance. Objects that cannot be read give way to others and are dropped too,
-// except for kinds that concern whatever their labels match.
+// except for kinds that concern whatever their labels match. What is kept stays in
+// the array of objects, of which a fleet has a long one.
 func unique[T named](kind string, objects []T, findings *findings) []T {
 	labelled := kind == kindConfigMap || kind == v1alpha1.KindConfigSchema
 	first := make(map[string]int, len(objects))
-	kept := make([]T, 0, len(objects))
+	kept := objects[:0]
 	for _, object := range objects {
 		i, found := first[object.name()]
 		if !found {

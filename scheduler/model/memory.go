@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"reflect"
+	"slices"
 	"sync"
 )
 
@@ -85,7 +86,11 @@ func (m *memory) documents(tree *Tree, path string, findings *findings) []docume
 		findings.join(f.files[0].findings)
 		return f.files[0].documents
 	}
-	var all []document
+	n := 0
+	for _, p := range f.files {
+		n += len(p.documents)
+	}
+	all := make([]document, 0, n)
 	for _, p := range f.files {
 		findings.join(p.findings)
 		all = append(all, p.documents...)
@@ -144,6 +149,10 @@ func recall[Spec any](doc document, find func() outcome[Spec]) *outcome[Spec] {
 func (o *outcome[Spec]) keep(f *findings, list *[]Object[Spec]) {
 	f.join(o.findings)
 	if o.usable {
+		if len(*list) == cap(*list) {
+			// append grows a long list by little, and copies a fleet's often
+			*list = slices.Grow(*list, max(8, len(*list)))
+		}
 		*list = append(*list, o.object)
 	}
 }

@@ -69,7 +69,7 @@ func (e *readError) Unwrap() error { return e.err }
 // ahead reads many references in parallel. It returns the first error.
 func (r *reads) ahead(ctx context.Context, refs []Reference) error {
 	group, ctx := errgroup.WithContext(ctx)
-	var once []Reference
+	once := make([]Reference, 0, len(refs))
 	seen := make(map[Reference]bool, len(refs))
 	for _, ref := range refs {
 		if !seen[key(ref)] {

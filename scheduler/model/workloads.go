@@ -36,6 +36,7 @@ func (l *loader) loadWorkloads(ctx context.Context) error {
 		return l.registeredAt(err, refs)
 	}
 	all := make([]Workload, 0, len(refs))
+	l.env.Sources = slices.Grow(l.env.Sources, len(refs))
 	for i, registration := range l.env.Registrations {
 		tree, err := l.read(ctx, refs[i])
 		if err != nil {
@@ -45,7 +46,9 @@ func (l *loader) loadWorkloads(ctx context.Context) error {
 			l.all.findings.add(v1alpha1.KindWorkloadRegistration, notFound(refs[i], registration.At("spec", "workload", "repo")))
 			continue
 		}
-		all = append(all, l.registered(tree, refs[i].Path, registration)...)
+		for _, object := range l.registered(tree, refs[i].Path, registration) {
+			all = append(all, Workload{Object: object, Registration: registration})
+		}
 	}
 	l.env.Workloads = sorted(unique(v1alpha1.KindWorkload, l.registeredOnce(all), &l.all.findings))
 	return nil
@@ -67,10 +70,10 @@ func (l *loader) registeredAt(err error, refs []Reference) error {
 }
 
 // registeredOnce drops a workload that two registrations point to, except for
-// the first of them, and reports the other.
+// the first of them, and reports the other. What is kept stays in all's array.
 func (l *loader) registeredOnce(all []Workload) []Workload {
 	first := make(map[Position]int, len(all))
-	kept := make([]Workload, 0, len(all))
+	kept := all[:0]
 	for _, workload := range all {
 		i, found := first[workload.Position]
 		if !found {
@@ -90,10 +93,10 @@ func (l *loader) registeredOnce(all []Workload) []Workload {
 }
 
 // registered returns the workloads in the folder that a registration names.
-func (l *loader) registered(tree *Tree, folder string, registration WorkloadRegistration) []Workload {
+func (l *loader) registered(tree *Tree, folder string, registration WorkloadRegistration) []Object[v1alpha1.WorkloadSpec] {
 	f := &l.all.findings
 	before := len(f.diagnostics)
-	var found []Object[v1alpha1.WorkloadSpec]
+	found := make([]Object[v1alpha1.WorkloadSpec], 0, 1) // nearly always
 	for _, doc := range l.now.documents(tree, folder, f) {
 		if doc.kind == v1alpha1.KindWorkload {
 			keep(doc, f, &found, checkTargets)
@@ -103,11 +106,7 @@ func (l *loader) registered(tree *Tree, folder string, registration WorkloadRegi
 	if len(found) == 0 && !reported {
 		f.add(v1alpha1.KindWorkloadRegistration, l.noWorkload(tree, folder, registration))
 	}
-	workloads := make([]Workload, len(found))
-	for i, object := range found {
-		workloads[i] = Workload{Object: object, Registration: registration}
-	}
-	return workloads
+	return found
 }
 
 // noWorkload reports a registration whose path holds no Workload, and where in
