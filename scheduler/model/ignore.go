@@ -17,9 +17,9 @@ const ignoreFile = ".sourceignore"
 // are skipped wherever they lie, as .github/ is by Flux's source controller.
 func isForgeFolder(name string) bool { return name == ".gitea" || name == ".github" }
 
-// modelFiles returns the paths of a tree's YAML files at or below a folder
-// that are not ignored, sorted.
-func modelFiles(tree *Tree, folder string) []string {
+// Files returns the paths of a tree's YAML files at or below a folder that are
+// not ignored, sorted: those that the platform model is read from.
+func Files(tree *Tree, folder string) []string {
 	folder = cleanFolder(folder)
 	ignored := ignoreMatcher(tree)
 	var files []string

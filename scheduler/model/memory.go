@@ -101,7 +101,7 @@ func (m *memory) documents(tree *Tree, path string, findings *findings) []docume
 // parsedFiles reads the files of a folder. Those whose content is known are
 // taken from what was there before.
 func parsedFiles(tree *Tree, path string, before []*parsed) []*parsed {
-	names := modelFiles(tree, path)
+	names := Files(tree, path)
 	files := make([]*parsed, len(names))
 	for i, name := range names {
 		for len(before) > 0 && before[0].path < name {

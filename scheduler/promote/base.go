@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
-	"path"
 	"slices"
 	"strings"
 
@@ -42,14 +40,11 @@ func (b *base) position() model.Position {
 }
 
 // findBase finds the BaseRepo of an environment's branch: the only one, or the
-// one that is named main. Where its file lies does not matter.
+// one that is named main. Where its file lies does not matter, if it is read as
+// a part of the model.
 func findBase(tree *model.Tree, folder string) (*base, error) {
 	var all []*base
-	root := strings.Trim(path.Clean("/"+folder), "/")
-	for _, file := range slices.Sorted(maps.Keys(tree.Files)) {
-		if ext := path.Ext(file); ext != ".yaml" && ext != ".yml" || root != "" && !strings.HasPrefix(file, root+"/") {
-			continue
-		}
+	for _, file := range model.Files(tree, folder) {
 		for _, b := range basesIn(file, tree.Files[file]) {
 			b.tree = tree
 			all = append(all, b)

@@ -19,18 +19,20 @@ func TestFindBase(t *testing.T) {
 		files  map[string]string
 		want   string // the branch that it names; "" when there is none to take
 	}{
-		"the only one":       {"", map[string]string{"a/b.yml": baseObject("other", "x")}, "x"},
-		"the one named main": {"", map[string]string{"a.yaml": baseObject("other", "x"), "b.yaml": baseObject("main", "y")}, "y"},
-		"in one file":        {"", map[string]string{"a.yaml": baseObject("other", "x") + "---\n" + baseObject("main", "y")}, "y"},
-		"two named main":     {"", map[string]string{"a.yaml": baseObject("main", "x"), "b.yaml": baseObject("main", "y")}, ""},
-		"two others":         {"", map[string]string{"a.yaml": baseObject("one", "x"), "b.yaml": baseObject("two", "y")}, ""},
-		"none":               {"", map[string]string{"a.yaml": "kind: ConfigMap\n"}, ""},
-		"another group":      {"", map[string]string{"a.yaml": strings.Replace(baseObject("main", "x"), "scheduler.kalypso.io", "example.com", 1)}, ""},
-		"another kind":       {"", map[string]string{"a.yaml": "# BaseRepo\nkind: GitOpsRepo\n"}, ""},
-		"no YAML":            {"", map[string]string{"a.yaml": "BaseRepo: [\n"}, ""},
-		"no YAML file":       {"", map[string]string{"a.txt": baseObject("main", "x")}, ""},
-		"in the folder":      {"./env/", map[string]string{"env/a.yaml": baseObject("main", "x"), "b.yaml": baseObject("main", "y")}, "x"},
-		"beside the folder":  {"env", map[string]string{"environment/a.yaml": baseObject("main", "x")}, ""},
+		"the only one":          {"", map[string]string{"a/b.yml": baseObject("other", "x")}, "x"},
+		"the one named main":    {"", map[string]string{"a.yaml": baseObject("other", "x"), "b.yaml": baseObject("main", "y")}, "y"},
+		"in one file":           {"", map[string]string{"a.yaml": baseObject("other", "x") + "---\n" + baseObject("main", "y")}, "y"},
+		"two named main":        {"", map[string]string{"a.yaml": baseObject("main", "x"), "b.yaml": baseObject("main", "y")}, ""},
+		"two others":            {"", map[string]string{"a.yaml": baseObject("one", "x"), "b.yaml": baseObject("two", "y")}, ""},
+		"none":                  {"", map[string]string{"a.yaml": "kind: ConfigMap\n"}, ""},
+		"another group":         {"", map[string]string{"a.yaml": strings.Replace(baseObject("main", "x"), "scheduler.kalypso.io", "example.com", 1)}, ""},
+		"another kind":          {"", map[string]string{"a.yaml": "# BaseRepo\nkind: GitOpsRepo\n"}, ""},
+		"no YAML":               {"", map[string]string{"a.yaml": "BaseRepo: [\n"}, ""},
+		"no YAML file":          {"", map[string]string{"a.txt": baseObject("main", "x")}, ""},
+		"in the folder":         {"./env/", map[string]string{"env/a.yaml": baseObject("main", "x"), "b.yaml": baseObject("main", "y")}, "x"},
+		"beside an ignored one": {"", map[string]string{"a.yaml": baseObject("other", "x"), "docs/a.yaml": baseObject("main", "y"), ".sourceignore": "docs/\n"}, "x"},
+		"beside the forge's":    {"", map[string]string{"a.yaml": baseObject("main", "x"), ".github/a.yaml": baseObject("main", "y")}, "x"},
+		"beside the folder":     {"env", map[string]string{"environment/a.yaml": baseObject("main", "x")}, ""},
 	} {
 		tree := &model.Tree{Repo: "r", Branch: "dev", Files: map[string][]byte{}}
 		for file, content := range test.files {
