@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -15,12 +16,18 @@ import (
 type environments struct {
 	objects     []model.EnvironmentObject
 	diagnostics []model.Diagnostic
+	files       map[string][]byte // where they were looked for
 }
 
-// broken returns the first error about the objects, and false when there is
-// none.
+// mayBe finds files that may hold an Environment, well written or not.
+var mayBe = regexp.MustCompile(`(?i)\bkind["']?\s*:\s*["']?env`)
+
+// broken returns the first error that may hide an object, and false when there
+// is none. What is wrong with a file of other objects hides no Environment.
 func (e *environments) broken() (model.Diagnostic, bool) {
-	i := slices.IndexFunc(e.diagnostics, func(d model.Diagnostic) bool { return d.Severity == model.Error })
+	i := slices.IndexFunc(e.diagnostics, func(d model.Diagnostic) bool {
+		return d.Severity == model.Error && mayBe.Match(e.files[d.Position.File])
+	})
 	if i < 0 {
 		return model.Diagnostic{}, false
 	}
@@ -80,7 +87,7 @@ func (w *World) environments(ctx context.Context) (*environments, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading the control plane: %w", err)
 	}
-	found := &environments{}
+	found := &environments{files: tree.Files}
 	found.objects, found.diagnostics = model.LoadEnvironments(tree, "")
 	if len(found.objects)+len(found.diagnostics) == 0 && w.options.Branch == "" {
 		if err := w.askOrigin(ctx, found); err != nil {
@@ -110,6 +117,7 @@ func (w *World) askOrigin(ctx context.Context, found *environments) error {
 			Err:     err,
 		}
 	}
+	found.files = tree.Files
 	found.objects, found.diagnostics = model.LoadEnvironments(tree, "")
 	if len(found.objects) > 0 {
 		w.note("the Environment objects are those of %s: branch %s of %s has none", origin.name(), w.branch, w.control.name())

@@ -490,3 +490,26 @@ func TestCancel(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 }
+
+// TestBrokenFile: what cannot be read stops nothing but what it may be about.
+func TestBrokenFile(t *testing.T) {
+	root := t.TempDir()
+	const config = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: x\n  labels: {platform-config: \"true\"}\ndata:\n  A: \"unclosed\n"
+	write(t, root, "-- cp/config.yaml --\n"+config+"-- cp/kind.yaml --\napiVersion: scheduler.kalypso.io/v1alpha1\nkind: clustertype\nmetadata: {name: x}\n")
+	load := func() (*model.Environment, error) {
+		w, err := source.Open(t.Context(), source.Options{ControlPlane: filepath.Join(root, "cp")})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return w.Load(t.Context(), "dev")
+	}
+	env, err := load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	has(t, env, "error there is no BaseRepo on this branch", "error there is no GitOpsRepo on this branch",
+		"error not valid YAML: found unexpected end of stream", `error kind "clustertype" is not known`)
+	write(t, root, "-- cp/environment.yaml --\napiVersion: scheduler.kalypso.io/v1alpha1\nkind: Environment\nmetadata: {name: dev\n")
+	_, err = load()
+	mustFail(t, err, "there is no environment dev, as far as", "environment.yaml")
+}
