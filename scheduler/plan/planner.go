@@ -140,7 +140,7 @@ func (s *state) row(clusterType *model.ClusterType, before *row, old *state, cha
 	choose := !kept || s.policies != old.policies ||
 		slices.ContainsFunc(r.admitting, func(n int32) bool { return s.selection.changed[n] })
 	affected := changes.on(clusterType)
-	if valid && !choose && s.branch == old.branch && !slices.ContainsFunc(before.cells, func(c cell) bool { return affected(c.target) }) {
+	if valid && !choose && s.branch == old.branch && slices.Equal(r.misfits, before.misfits) && !slices.ContainsFunc(before.cells, func(c cell) bool { return affected(c.target) }) {
 		return before, nil
 	}
 	r.folder = s.branch.folders[clusterType.Name]

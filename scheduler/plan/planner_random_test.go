@@ -141,38 +141,128 @@ func TestPlannerIsNew(t *testing.T) {
 	assignments, failed := 0, 0
 	for seed := range uint64(worlds) {
 		w := &randomWorld{World: twoApps(), r: rand.New(rand.NewPCG(seed, 1))}
-		w.Write("gitops", "dev", "README.md", []byte("x"))
-		var loader model.Loader
-		var planner Planner
-		for step := range steps {
-			what := ""
-			for range 1 + w.r.IntN(3) {
-				what += w.change()
-			}
-			env, err := loader.Load(t.Context(), w, "dev", model.Reference{Repo: modeltest.Forge + "control", Branch: "dev"})
-			if err != nil {
-				t.Fatal(err)
-			}
-			branch := w.Tree("gitops", "dev")
-			got := planner.New(env, branch)
-			samePlan(t, fmt.Sprintf("world %d, step %d, after\n%s", seed, step, what), New(env, branch), got)
-			if t.Failed() {
-				return
-			}
-			assignments += len(got.Assignments)
-			for _, p := range got.Problems {
-				if p.Target != "" {
-					failed++
-				}
-			}
-			if w.r.IntN(3) == 0 {
-				w.merge(got)
-			}
+		a, f := w.replan(t, steps, w.change)
+		if t.Failed() {
+			return
 		}
+		assignments, failed = assignments+a, failed+f
 	}
 	t.Logf("%d assignments, %d problems with assignments", assignments, failed)
 	if assignments < worlds*steps || failed < worlds {
 		t.Errorf("too little happens: %d assignments, %d problems with them", assignments, failed)
+	}
+}
+
+// TestPlannerIsNewInStrangeWorlds is the same with what is rare.
+func TestPlannerIsNewInStrangeWorlds(t *testing.T) {
+	const worlds, steps = 12, 60
+	for seed := range uint64(worlds) {
+		w := &randomWorld{World: twoApps(), r: rand.New(rand.NewPCG(seed, 77))}
+		w.replan(t, steps, func() string {
+			if w.r.IntN(2) == 0 {
+				return w.change()
+			}
+			return w.rareChange()
+		})
+		if t.Failed() {
+			return
+		}
+	}
+}
+
+// replan changes a world step by step, and compares what a planner and a loader
+// with memories plan to what new ones do. It returns how many assignments there
+// were in all, and how many problems with them.
+func (w *randomWorld) replan(t *testing.T, steps int, change func() string) (assignments, failed int) {
+	t.Helper()
+	w.Write("gitops", "dev", "README.md", []byte("x"))
+	ref := model.Reference{Repo: modeltest.Forge + "control", Branch: "dev"}
+	var loader model.Loader
+	var planner Planner
+	for step := range steps {
+		what := ""
+		for range 1 + w.r.IntN(3) {
+			what += change()
+		}
+		env, err := loader.Load(t.Context(), w, "dev", ref)
+		if err != nil {
+			t.Fatal(err)
+		}
+		anew, err := model.LoadEnvironment(t.Context(), w, "dev", ref)
+		if err != nil {
+			t.Fatal(err)
+		}
+		branch := w.Tree("gitops", "dev")
+		got := planner.New(env, branch)
+		samePlan(t, fmt.Sprintf("step %d, after\n%s", step, what), New(anew, branch), got)
+		if t.Failed() {
+			return
+		}
+		assignments += len(got.Assignments)
+		for _, p := range got.Problems {
+			if p.Target != "" {
+				failed++
+			}
+		}
+		if w.r.IntN(3) == 0 {
+			w.merge(got)
+		}
+	}
+	return assignments, failed
+}
+
+// rareChange changes what seldom changes: names that are joined to the same
+// one, folders, pins, ignored files, a second base, templates of another type.
+func (w *randomWorld) rareChange() string {
+	const head = "apiVersion: scheduler.kalypso.io/v1alpha1\n"
+	switch w.r.IntN(9) {
+	case 0: // shop + x-test and shop-x + test have one name
+		a, b := w.one("shop", "shop-x"), w.one("x-test", "test", "uat")
+		text := head + fmt.Sprintf("kind: Workload\nmetadata: {name: %s}\nspec:\n  deploymentTargets:\n    - {name: %s, environment: dev, labels: {region: a}}\n", a, b)
+		w.Write(w.one("shop", "stock", "bank"), "main", "workload.yaml", []byte(text))
+		return text
+	case 1:
+		text := head + fmt.Sprintf("kind: GitOpsRepo\nmetadata: {name: dev}\nspec: {repo: %sgitops, branch: dev, path: %s}\n", modeltest.Forge, w.one(".", "./env", "env", "env/x"))
+		w.Write("control", "dev", "gitops.yaml", []byte(text))
+		return text
+	case 2:
+		commit := ""
+		switch w.r.IntN(3) {
+		case 0:
+			commit = ", commit: " + w.Tree("control", "main").Commit
+		case 1:
+			commit = ", commit: 0123456789012345678901234567890123456789"
+		}
+		text := head + fmt.Sprintf("kind: BaseRepo\nmetadata: {name: main}\nspec: {repo: %scontrol, branch: main%s}\n", modeltest.Forge, commit)
+		w.Write("control", "dev", "base.yaml", []byte(text))
+		return text
+	case 3:
+		text := w.one("", "c1.yaml\n", "*\n!base.yaml\n!gitops.yaml\n!policy.yaml\n", "p*.yaml\n", "east.yaml\n")
+		w.Write("control", "dev", ".sourceignore", []byte(text))
+		return ".sourceignore " + text
+	case 4: // with a dash, as names of targets may have: ambiguous namespaces
+		n := w.one("east-shop", "east-stock")
+		text := head + fmt.Sprintf("kind: ClusterType\nmetadata: {name: %s, labels: {region: %s}}\nspec: {reconciler: flux, namespaceService: default, configType: %s}\n", n, w.one("a", "b"), w.one("configmap", "env", "default"))
+		w.Write("control", "dev", n+".yaml", []byte(text))
+		return text
+	case 5:
+		text := head + fmt.Sprintf("kind: Template\nmetadata: {name: env}\nspec:\n  type: config\n  contentType: %s\n  manifests: ['%s', '%s']\n", w.one("sh", "yaml"), w.one("A={{ .ConfigData.K0 }}", "{{ range $k, $v := .ConfigData }}{{ $k }}={{ $v }}\n{{ end }}", "a: {{ .Labels.region }}"), w.one("", "b: {{ .Labels.size }}"))
+		w.Write("control", "main", "env.yaml", []byte(text))
+		return text
+	case 6: // one name in two files, one file in branch and base
+		text := fmt.Sprintf("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: %s, labels: {platform-config: 'true'%s}}\ndata: {K1: %s}\n", w.one("c1", "c2"), w.labels(), w.one("x", "y", "5", "[1]", "'[1]'"))
+		w.Write("control", w.one("dev", "main"), w.one("dup.yaml", "a.yaml"), []byte(text))
+		return text
+	case 7:
+		text := head + fmt.Sprintf("kind: BaseRepo\nmetadata: {name: second}\nspec: {repo: %s%s, branch: main, path: %s}\n", modeltest.Forge, w.one("second", "control", "gone"), w.one(".", "sub"))
+		w.Write("control", "dev", "base2.yaml", []byte(text))
+		w.Write("second", "main", "sub/c.yaml", []byte(fmt.Sprintf("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c9, labels: {platform-config: 'true'}}\ndata: {K1: '%d'}\n", w.r.IntN(3))))
+		return text
+	default:
+		text := head + fmt.Sprintf("kind: ConfigSchema\nmetadata: {name: %s, labels: {%s}}\nspec: {schema: '%s'}\n", w.one("s", "s2"), w.one("", "workload: shop", "region: a", "cluster-type: east"),
+			w.one(`{"required": ["K1"]}`, `{"properties": {"K1": {"type": "integer"}}}`, "{", `{"$ref": "#"}`))
+		w.Write("control", "dev", "s2.yaml", []byte(text))
+		return text
 	}
 }
 
