@@ -133,10 +133,33 @@ func scalar(node *yaml.Node, path ...string) string {
 		if node == nil || node.Kind != yaml.MappingNode {
 			return ""
 		}
-		_, node = child(node, name)
+		steps := maxMerges
+		node = merged(node, name, &steps)
 	}
 	if node = resolve(node); node == nil || node.Kind != yaml.ScalarNode {
 		return ""
 	}
 	return node.Value
+}
+
+// merged returns the value of a mapping's field, its own or one that a merge
+// key brings in. A deep or endless chain of merge keys ends after some steps.
+func merged(node *yaml.Node, name string, steps *int) *yaml.Node {
+	if _, value := child(node, name); value != nil {
+		return value
+	}
+	for i := 0; i+1 < len(node.Content); i += 2 {
+		if node.Content[i].ShortTag() != "!!merge" {
+			continue
+		}
+		for _, source := range mergeSources(node.Content[i+1]) {
+			if *steps--; *steps < 0 || source == nil || source.Kind != yaml.MappingNode {
+				return nil
+			}
+			if value := merged(source, name, steps); value != nil {
+				return value
+			}
+		}
+	}
+	return nil
 }

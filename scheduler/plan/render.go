@@ -85,8 +85,14 @@ func (r *renderer) render(text string, data renderData) (string, error) {
 			}
 			return "", err
 		}
-		if out == text || !strings.Contains(out, "{{") {
+		if !strings.Contains(out, "{{") {
 			return out, nil
+		}
+		if out == text {
+			return "", &renderError{
+				message: "the result holds a template action that gives itself",
+				hint:    "look for a configuration value that names itself",
+			}
 		}
 		text = out
 	}

@@ -120,6 +120,7 @@ func TestRenderErrors(t *testing.T) {
 		{"missing key in what a template makes", "{a: '{{ .ConfigData.url }}-'}", "a: {{ \"{{\" }} .ConfigData.url }}", 0, "in line 1 of the result of round 1: .ConfigData.url has no value"},
 		{"syntax in a value", "{a: '{{ $labels.instance }}'}", "{{ .ConfigData.a }}", 0, `configuration value a: undefined variable "$labels"`},
 		{"a value that names itself", "{a: 'x{{ .ConfigData.a }}'}", "{{ .ConfigData.a }}", 0, "still holds template actions after 10 rounds"},
+		{"a value that is only its own name", "{a: '{{ .ConfigData.a }}'}", "{{ .ConfigData.a }}", 0, "the result holds a template action that gives itself"},
 		{"two values that name each other", "{a: '{{ .ConfigData.b }}.', b: '{{ .ConfigData.a }}.'}", "{{ .ConfigData.a }}", 0, "after 10 rounds"},
 		{"a value that grows", "{a: '{{ .ConfigData.a }}{{ .ConfigData.a }}{{ .ConfigData.a }}{{ .ConfigData.a }}{{ .ConfigData.a }}{{ .ConfigData.a }}{{ .ConfigData.a }}{{ .ConfigData.a }}{{ .ConfigData.a }}{{ .ConfigData.a }}'}", "{{ .ConfigData.a }}", 0, "longer than"},
 		{"output without end", "{}", `{{ range until 10000 }}{{ repeat 1000 "x" }}{{ end }}`, 0, "longer than"},
