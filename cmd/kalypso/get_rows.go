@@ -152,7 +152,7 @@ func templateRows(env *model.Environment) []row {
 // appliesTo is which assignments an object with these labels is for.
 func appliesTo(labels map[string]string) string {
 	labels = maps.Clone(labels)
-	delete(labels, "platform-config")
+	maps.DeleteFunc(labels, func(key, _ string) bool { return plan.IgnoredLabel(key) })
 	if len(labels) == 0 {
 		return orAll("")
 	}

@@ -7,8 +7,10 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/kalypso-dev/kalypso/scheduler/forge"
 	"github.com/kalypso-dev/kalypso/scheduler/model"
 	"github.com/kalypso-dev/kalypso/scheduler/plan"
+	"github.com/kalypso-dev/kalypso/scheduler/publish"
 	"github.com/rogpeppe/go-internal/diff"
 )
 
@@ -44,6 +46,9 @@ func (a *app) showPlans(p *plans, changes func(io.Writer, style, planned)) error
 			writeProblem(&out, s, problem)
 		}
 		fmt.Fprintf(&out, "%s\n", sentence(one.summary().String()))
+		if removed, of, held := publish.Removals(one.Plan, one.before); held {
+			fmt.Fprintf(&out, "%s\n", s.warn(fmt.Sprintf("This removes %d of %d assignments: the pull request will be a draft until a person takes the label %s off.", removed, of, forge.LabelMassDelete)))
+		}
 	}
 	if others := p.others(); len(others) > 0 {
 		fmt.Fprintf(&out, "\n%s\n\n", s.bold("# Environment objects"))

@@ -8,6 +8,7 @@ import (
 
 	"github.com/kalypso-dev/kalypso/scheduler/model"
 	"github.com/kalypso-dev/kalypso/scheduler/plan"
+	"github.com/kalypso-dev/kalypso/scheduler/publish"
 )
 
 // group is the changes of one folder of the GitOps branch, which people review
@@ -111,10 +112,14 @@ type planSummary struct {
 	Remove      int `json:"remove"`
 	Assignments int `json:"assignments"` // that have changes
 	Problems    int `json:"problems"`
+	// Held says that the pull request will be a draft, because the plan removes
+	// most of the assignments that are there.
+	Held bool `json:"held"`
 }
 
 func (p planned) summary() planSummary {
 	s := planSummary{Problems: len(p.Problems)}
+	_, _, s.Held = publish.Removals(p.Plan, p.before)
 	for _, c := range p.Changes {
 		switch c.Action {
 		case plan.Add:

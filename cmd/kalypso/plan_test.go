@@ -166,6 +166,25 @@ func TestPlanLeavesThingsAlone(t *testing.T) {
 	}
 }
 
+// TestPlanSaysThatItWillBeHeld is about a plan that removes most of what is
+// there.
+func TestPlanSaysThatItWillBeHeld(t *testing.T) {
+	root := t.TempDir()
+	cp := registered(t, root, "file://"+root)
+	gitOps := filepath.Join(root, "was")
+	worldWrite(t, filepath.Join(gitOps, "dev", "README.md"), []byte("# dev\nThis folder contains deployment targets scheduled on the cluster type\n"))
+	for i := range 8 {
+		worldWrite(t, filepath.Join(gitOps, "dev", fmt.Sprintf("gone-%d", i), "namespace.yaml"), []byte("kind: Namespace\n"))
+	}
+	const says = "This removes 8 of 8 assignments: the pull request will be a draft until a person takes the label mass-delete off."
+	for output, want := range map[string]string{"diff": says, "tree": says, "json": `"held": true`} {
+		code, out, talk := call(t, "plan", "-o", output, "--control-plane", cp, "-e", "dev", "--gitops", gitOps)
+		if code != exitOK || !strings.Contains(out, want) {
+			t.Errorf("-o %s: exit code %d, %s, no %q in\n%s", output, code, talk, want, out)
+		}
+	}
+}
+
 // filesBelow lists the files below a folder with their size and time of change.
 func filesBelow(t *testing.T, root string) []string {
 	t.Helper()

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/kalypso-dev/kalypso/scheduler/v1alpha1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -99,12 +100,15 @@ func checkSelectors(policy SchedulingPolicy) []Diagnostic {
 	var found []Diagnostic
 	check := func(field string, selector metav1.LabelSelector) {
 		if _, err := metav1.LabelSelectorAsSelector(&selector); err != nil {
-			found = append(found, Diagnostic{
+			d := Diagnostic{
 				Severity: Error,
 				Position: policy.At("spec", field, "labelSelector"),
 				Message:  fmt.Sprintf("SchedulingPolicy %s: %s: %s", policy.Name, field, err),
-				Hint:     "operators are In, NotIn, Exists and DoesNotExist",
-			})
+			}
+			if strings.Contains(err.Error(), "label selector operator") {
+				d.Hint = "operators are In, NotIn, Exists and DoesNotExist"
+			}
+			found = append(found, d)
 		}
 	}
 	check("deploymentTargetSelector", policy.Spec.DeploymentTargetSelector.LabelSelector)

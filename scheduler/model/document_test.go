@@ -67,6 +67,8 @@ func TestDocuments(t *testing.T) {
 			found: []string{"error control@dev:f.yaml:6: unknown field spec.clusterTypeSelector.labelSelectr | did you mean labelSelector?"}, state: incomplete},
 		{name: "unknown operator", file: policyHead + "spec:\n  clusterTypeSelector:\n    labelSelector:\n      matchExpressions: [{key: a, operator: Is, values: [b]}]\n",
 			found: []string{`error control@dev:f.yaml:6: SchedulingPolicy p: clusterTypeSelector: "Is" is not a valid label selector operator | operators are In, NotIn, Exists and DoesNotExist`}, state: incomplete},
+		{name: "label value that is none", file: policyHead + "spec:\n  clusterTypeSelector:\n    labelSelector:\n      matchLabels: {a: tést}\n",
+			found: []string{`error control@dev:f.yaml:6: SchedulingPolicy p: clusterTypeSelector: values[0][a]: Invalid value: "tést": a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for validation is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')`}, state: incomplete},
 		{name: "policy without selectors", file: policyHead, objects: []string{"SchedulingPolicy p"}},
 		{name: "missing field", file: ours + "kind: ClusterType\nmetadata: {name: small}\nspec:\n  reconciler: flux\n",
 			found: []string{"error control@dev:f.yaml:5: spec.namespaceService is missing"}, state: incomplete},

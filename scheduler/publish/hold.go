@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/kalypso-dev/kalypso/scheduler/forge"
+	"github.com/kalypso-dev/kalypso/scheduler/plan"
 )
 
 // hold says whether a plan that deletes most of what is there waits for a
@@ -58,6 +59,14 @@ func holdOf(s summary, open *forge.PullRequest) (h hold, removals string) {
 // that are there, and more than a few.
 func (s summary) massDelete() bool {
 	return len(s.removed) > fewRemovals && 2*len(s.removed) > s.existing
+}
+
+// Removals tells how many of the assignments that are there a plan removes, and
+// whether its pull request will be held for a person because these are most of
+// them. Files are those that the plan was made against.
+func Removals(p *plan.Plan, files map[string][]byte) (removed, of int, held bool) {
+	s := summarize(p, files, applied(files, p.Changes))
+	return len(s.removed), s.existing, s.massDelete()
 }
 
 // pairsDigest identifies a sorted list of assignments.

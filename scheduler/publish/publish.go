@@ -40,7 +40,7 @@ const (
 	Opened     Action = "opened"      // a pull request was opened
 	Updated    Action = "updated"     // the open pull request was brought up to date
 	Unchanged  Action = "unchanged"   // the open pull request says and holds the plan
-	Withdrawn  Action = "withdrawn"   // nothing differs any more: the pull request was closed
+	Withdrawn  Action = "withdrawn"   // the pull request was closed: nothing differs any more, or see Withdraw
 	LeftClosed Action = "left closed" // a person closed the pull request of this very plan
 )
 
@@ -88,7 +88,7 @@ func Apply(ctx context.Context, f forge.Forge, p *plan.Plan, options Options) (R
 	if p.GitOpsHead == "" {
 		return Result{}, fmt.Errorf("publishing environment %s: branch %q of %s: %w", p.Environment, p.GitOps.Branch, repo, forge.ErrNotFound)
 	}
-	run := &publisher{forge: f, plan: p, repo: repo, branch: Branch(p.Environment), options: options, words: newWords(f)}
+	run := &publisher{forge: f, plan: p, repo: repo, branch: Branch(p.Environment), options: options, words: newWords(f), reason: withdrawnComment}
 	// the issues are asked for while the pull request is worked on: a forge
 	// spends most of a call waiting for its disk and its database
 	issues := later(func() ([]forge.Issue, error) { return f.Issues(ctx, repo) })
@@ -99,6 +99,30 @@ func Apply(ctx context.Context, f forge.Forge, p *plan.Plan, options Options) (R
 	}
 	if err != nil {
 		err = fmt.Errorf("publishing environment %s: %w", p.Environment, err)
+	}
+	return run.result, err
+}
+
+// Withdraw closes the environment's open pull request for a reason that it
+// comments with, whatever the plan says, and leaves the issues alone. What the
+// GitOps branch holds stays.
+func Withdraw(ctx context.Context, f forge.Forge, p *plan.Plan, options Options, reason string) (Result, error) {
+	repo, ok := f.Repo(p.GitOps.Repo)
+	if !ok || p.GitOpsHead == "" {
+		return Result{Action: Nothing}, nil // there has been nowhere to open one
+	}
+	if options.Now == nil {
+		options.Now = time.Now
+	}
+	nothing := *p
+	nothing.Changes = nil
+	run := &publisher{forge: f, plan: &nothing, repo: repo, branch: Branch(p.Environment), options: options, words: newWords(f), reason: reason}
+	err := run.pullRequest(ctx)
+	if errors.Is(err, errOthers) {
+		err = nil
+	}
+	if err != nil {
+		err = fmt.Errorf("withdrawing the pull request of environment %s: %w", p.Environment, err)
 	}
 	return run.result, err
 }
@@ -115,6 +139,7 @@ type publisher struct {
 	branch  string
 	options Options
 	words   words
+	reason  string // to withdraw the pull request
 	result  Result
 }
 

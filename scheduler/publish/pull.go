@@ -127,12 +127,12 @@ func (r *publisher) push(ctx context.Context, after map[string][]byte, branch fu
 	return nil
 }
 
-// withdraw closes a pull request whose plan has come to nothing. Its marker
-// loses the digest, so that it does not look closed by a person when the same
+// withdraw closes a pull request whose plan has come to nothing, or must not be
+// carried out. Its marker loses the digest, so that it does not look closed by a person when the same
 // plan comes back. The comment goes first: a closed pull request is looked at
 // no more.
 func (r *publisher) withdraw(ctx context.Context, pr forge.PullRequest) error {
-	if err := r.forge.Comment(ctx, r.repo, pr.Number, withdrawnComment); err != nil {
+	if err := r.forge.Comment(ctx, r.repo, pr.Number, r.reason); err != nil {
 		return err
 	}
 	r.result.Writes++

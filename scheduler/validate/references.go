@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/kalypso-dev/kalypso/scheduler/v1alpha1"
 	"github.com/kalypso-dev/kalypso/scheduler/validate/clause"
@@ -28,6 +29,40 @@ func (e *examination) noGitOps() Finding {
 		Rule: MissingReference, Severity: Error, Position: e.branch(),
 		Message: fmt.Sprintf("repository %s or its branch %s is not there", ref.Repo, ref.Branch),
 		Hint:    "create the branch; pull requests with the generated manifests go there",
+	}
+	if d, ok := e.find(v1alpha1.KindGitOpsRepo, nil); ok {
+		f.Position = d.at("spec", "branch")
+	}
+	return f
+}
+
+// sharedGitOps reports environments that publish to the same folder of the same
+// branch, each where it says so.
+func sharedGitOps(all []*examination) {
+	type place struct{ repo, branch, folder string }
+	first := map[place]*examination{}
+	for _, e := range all {
+		ref := e.Model.GitOps
+		if ref.Repo == "" {
+			continue
+		}
+		at := place{strings.TrimSuffix(strings.TrimRight(ref.Repo, "/"), ".git"), ref.Branch, cleanFolder(ref.Path)}
+		other, found := first[at]
+		if !found {
+			first[at] = e
+			continue
+		}
+		e.report(e.sharesGitOps(other))
+		other.report(other.sharesGitOps(e))
+	}
+}
+
+func (e *examination) sharesGitOps(other *examination) Finding {
+	ref := e.Model.GitOps
+	f := Finding{
+		Rule: SharedGitOps, Severity: Error, Position: e.branch(),
+		Message: fmt.Sprintf("environment %s publishes to %s, and so does %s", e.Model.Name, branchName(ref.Repo, ref.Branch), other.Model.Name),
+		Hint:    "give each environment a branch or a folder of its own",
 	}
 	if d, ok := e.find(v1alpha1.KindGitOpsRepo, nil); ok {
 		f.Position = d.at("spec", "branch")

@@ -44,6 +44,7 @@ const (
 	RenderedTwice         = "rendered-twice"
 	SchemaKeyword         = "schema-keyword"
 	ShadowedConfig        = "shadowed-config"
+	SharedGitOps          = "shared-gitops-branch"
 	SharedNamespace       = "shared-namespace"
 	TemplateError         = "template-error"
 	UnknownEnvironment    = "unknown-environment"
@@ -115,6 +116,8 @@ var rules = []Rule{
 		"Flux refuses the whole cluster type's folder then, and other tools let one win. Let the template put the deployment target's name into the object's name."},
 	{SchemaKeyword, Warning, "A configuration schema has a misspelled keyword.", "JSON schema ignores keywords that it does not know, so the schema asks for less than it seems to."},
 	{ShadowedConfig, Note, "A configuration value never counts.", "ConfigMaps are merged in order of their names, and a later one overrides this value wherever it applies."},
+	{SharedGitOps, Error, "Two environments publish to the same branch.",
+		"Each would remove what the other one has, so neither is published. It happens when an environment's branch is made from another one's: give each GitOpsRepo a branch or a folder of its own."},
 	{SharedNamespace, Warning, "Two assignments get the same namespace.",
 		"The value .Namespace is <environment>-<clusterType>-<deploymentTarget>, and names may hold a dash too. It matters as soon as a cluster follows both folders; where no template prints the value it is not reported."},
 	{TemplateError, Error, "A template does not parse, or fails for an assignment.", "The assignment keeps its present manifests until the template works for it."},

@@ -53,10 +53,13 @@ func Validate(in Input) Report {
 		e := examine(s, known)
 		e.tests(in.RunTests, in.Explain)
 		all = append(all, e)
-		findings = append(findings, e.findings...)
 		report.Environments = append(report.Environments, s.Model.Name)
 		report.Tests = append(report.Tests, e.results...)
 		maps.Copy(unread, e.unread)
+	}
+	sharedGitOps(all)
+	for _, e := range all {
+		findings = append(findings, e.findings...)
 	}
 	for _, tests := range unread {
 		report.TestsNotRun += tests

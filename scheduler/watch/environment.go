@@ -27,6 +27,7 @@ type environment struct {
 	mu     sync.Mutex
 	ref    model.Reference // its branch and folder in the control plane
 	gitOps model.Reference // where it is published to, zero before that is known
+	rivals []*environment  // that the last run has met there
 	seen   sightings       // what the last runs have read
 	reader *witness        // of the run that goes on, nil between runs
 	status EnvironmentStatus
@@ -164,6 +165,10 @@ func (w *Watcher) steps(ctx context.Context, e *environment, ref model.Reference
 	}
 
 	clock = time.Now()
+	if rivals := w.rivals(e); len(rivals) > 0 {
+		return errors.Join(failed, w.refuse(ctx, e, rivals, o, gitOps))
+	}
+	w.admit(e)
 	o.published, err = publish.Apply(ctx, w.options.Forge, o.plan, publish.Options{Base: gitOps, Owner: w.name})
 	o.took.Publish = since(clock)
 	return errors.Join(failed, err)

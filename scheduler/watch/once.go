@@ -125,6 +125,9 @@ func (w *Watcher) Once(ctx context.Context, only string) (Round, error) {
 		})
 	}
 	_ = group.Wait() // the functions return no errors
+	for _, e := range w.unaware() {
+		failures[e.name] = w.run(ctx, e)
+	}
 	var all []error
 	for _, name := range slices.Sorted(maps.Keys(failures)) {
 		all = append(all, failures[name])

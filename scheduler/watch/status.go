@@ -155,6 +155,9 @@ func (e *environment) end(o outcome, err error) (n news) {
 		if s.ErrorSince == nil {
 			s.ErrorSince = &now
 		}
+		if o.published.Action == publish.Withdrawn {
+			s.PullRequest = nil
+		}
 	} else {
 		n.recovered = s.Error != ""
 		s.State, s.Error, s.ErrorSince = Synced, "", nil

@@ -1,0 +1,91 @@
+package watch
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+
+	"github.com/kalypso-dev/kalypso/scheduler/model"
+	"github.com/kalypso-dev/kalypso/scheduler/publish"
+)
+
+// rivals returns the other environments that publish to the same folder of the
+// same branch, sorted by name. It happens when an environment's branch is made
+// from another one's and its GitOpsRepo is forgotten. Each would remove what the
+// other one has, for ever.
+func (w *Watcher) rivals(e *environment) []*environment {
+	var all []*environment
+	mine := e.publishesTo()
+	for _, other := range w.followed() {
+		if other != e && w.samePlace(mine, other.publishesTo()) {
+			all = append(all, other)
+		}
+	}
+	slices.SortFunc(all, func(a, b *environment) int { return cmp.Compare(a.name, b.name) })
+	return all
+}
+
+func (w *Watcher) samePlace(a, b model.Reference) bool {
+	mine, known := w.options.Forge.Repo(a.Repo)
+	other, _ := w.options.Forge.Repo(b.Repo)
+	return known && mine == other && a.Branch == b.Branch && path.Clean("/"+a.Path) == path.Clean("/"+b.Path)
+}
+
+func (e *environment) publishesTo() model.Reference {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.gitOps
+}
+
+// met notes which rivals a run has met, and returns those of the run before.
+func (e *environment) met(rivals []*environment) (before []*environment) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	before, e.rivals = e.rivals, rivals
+	return before
+}
+
+func (e *environment) hasMet(rival *environment) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return slices.Contains(e.rivals, rival)
+}
+
+// refuse publishes nothing, and takes back what was proposed before a rival was
+// known. Which of them is wrong nobody can know, so none is published.
+func (w *Watcher) refuse(ctx context.Context, e *environment, rivals []*environment, o *outcome, gitOps *model.Tree) error {
+	e.met(rivals)
+	for _, rival := range rivals {
+		if !rival.hasMet(e) {
+			rival.wake.set()
+		}
+	}
+	to := e.publishesTo()
+	reason := fmt.Sprintf("environments %s and %s both publish to branch %s of %s", e.name, rivals[0].name, to.Branch, to.Repo)
+	const todo = "give each a branch or a folder of its own in its GitOpsRepo; until then neither is published"
+	var err error
+	o.published, err = publish.Withdraw(ctx, w.options.Forge, o.plan, publish.Options{Base: gitOps, Owner: w.name},
+		fmt.Sprintf("Closing: %s. G%s.", reason, todo[1:]))
+	return errors.Join(fmt.Errorf("%s: %s", reason, todo), err)
+}
+
+// admit tells former rivals of an environment that has none any more.
+func (w *Watcher) admit(e *environment) {
+	for _, rival := range e.met(nil) {
+		rival.wake.set()
+	}
+}
+
+// unaware returns the environments that have published before a rival was known.
+func (w *Watcher) unaware() []*environment {
+	var all []*environment
+	for _, e := range w.followed() {
+		if slices.ContainsFunc(w.rivals(e), func(rival *environment) bool { return !e.hasMet(rival) }) {
+			all = append(all, e)
+		}
+	}
+	return all
+}
