@@ -3,6 +3,7 @@ package publish_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -411,5 +412,34 @@ func TestBaseIsNotReadAgain(t *testing.T) {
 	}
 	if n := reads(&model.Tree{Commit: "another"}); n != 1 {
 		t.Errorf("%d reads of the base with another tree given", n)
+	}
+}
+
+// TestWithdraw closes the pull request alone, and does not count as a person's
+// decision.
+func TestWithdraw(t *testing.T) {
+	w := newWorld(t, nil)
+	p := w.plan(pairFiles("drone", "web-dev", "1"), problem("drone", "api-dev", "no value"))
+	w.apply(p)
+	for range 2 {
+		r, err := publish.Withdraw(t.Context(), w.forge, p, options(), "Another environment is here.")
+		if err != nil || r.PullRequest != nil {
+			t.Fatalf("%+v, %v", r, err)
+		}
+	}
+	pr := w.forge.AllPullRequests(repo)[0].Number
+	w.comments(pr, "kalypso-bot: Another environment is here.")
+	w.issuesAre(fmt.Sprintf("#%d open %s", w.forge.AllIssues(repo)[0].Number, issueTitle("api-dev")))
+	w.holds("dev", nil)
+	if got := w.forge.AllPullRequests(repo)[0].State; got != forge.Closed || len(p.Changes) == 0 {
+		t.Errorf("pull request %s, changes %v", got, p.Changes)
+	}
+	if r := w.apply(p); r.Action != publish.Opened {
+		t.Errorf("afterwards: %+v", r)
+	}
+
+	p.GitOpsHead = ""
+	if r, err := publish.Withdraw(t.Context(), w.forge, p, options(), "x"); err != nil || r.Action != publish.Nothing {
+		t.Errorf("without a branch: %+v, %v", r, err)
 	}
 }
