@@ -68,9 +68,9 @@ func WaitForDeployment(ctx context.Context, f Forge, o fleet.Observer, d Deploym
 			if failed.IsZero() {
 				failed = time.Now()
 			}
-			if time.Since(failed) < d.Grace {
+			if left := d.Grace - time.Since(failed); left > 0 {
 				d.say(&said, verdict.Error()+", which may pass")
-				return verdict
+				return &soon{verdict, left}
 			}
 			return stop(verdict)
 		case verdict.Decision == fleet.Arrived:

@@ -19,6 +19,14 @@ func stop(err error) error {
 	return &final{err}
 }
 
+// soon asks to be checked again no later than in that time.
+type soon struct {
+	error
+	in time.Duration
+}
+
+func (s *soon) Unwrap() error { return s.error }
+
 // quick is how much shorter than the pace the first pause is: most things that
 // are waited for come soon or take long.
 const quick = 10
@@ -44,7 +52,12 @@ func wait(ctx context.Context, what string, limit, pace time.Duration, check fun
 		if bounded.Err() == nil || last == nil {
 			last = err
 		}
-		next := time.NewTimer(max(pause, time.Millisecond))
+		till := pause
+		var early *soon
+		if errors.As(err, &early) {
+			till = min(till, early.in)
+		}
+		next := time.NewTimer(max(till, time.Millisecond))
 		select {
 		case <-bounded.Done():
 			next.Stop()
