@@ -89,10 +89,13 @@
 //	repo show REPO BRANCH PATH
 //	    print a file
 //	repo same-yaml REPO BRANCH PATH WANTED
-//	    a file has the same objects as WANTED; sets $COMMIT to the commit that
-//	    has brought it
+//	    a file has the same objects as WANTED; sets $COMMIT to the commit by
+//	    which the branch came to have it: a merge, if it came by a pull request
 //	repo has-text REPO BRANCH PATH WANTED
 //	    a file has the lines of WANTED; sets $COMMIT in the same way
+//	repo promotes REPO BRANCH COMMIT
+//	    an environment's branch takes, by its base-repo.yaml, the commit or one
+//	    that contains it
 //	repo gone REPO
 //	    there is no such repository any more
 //
@@ -113,6 +116,10 @@
 //	    its title or its body has the texts
 //	pr label NAME
 //	    it has the label
+//	pr promotes REPO COMMIT
+//	    with it, .github/tracking/Promoted_Commit_Id has the commit of REPO or
+//	    one that contains it; it has the label promoted if it changes that
+//	    file, and otherwise not
 //	pr open
 //	    it is open
 //	pr merged
@@ -129,14 +136,16 @@
 //	issue count REPO NUMBER
 //	    so many issues are open, whatever their titles
 //	status REPO COMMIT CONTEXT STATE [DESCRIPTION]
-//	    the commit's latest status in a context
+//	    the latest status, in a context, of the commit or of one by which the
+//	    default branch has gone on from it
 //	workflow run REPO FILE BRANCH [INPUT=VALUE...]
 //	    start a workflow as the button does, unless it has succeeded or goes on
 //	    for the branch's newest commit; sets $COMMIT to that
 //	workflow wait REPO FILE COMMIT|BRANCH DURATION [CONCLUSION]
-//	    wait until the latest run for the commit, or the branch's newest one,
-//	    has ended with success, or with what is said. When it ends otherwise,
-//	    the reason has the run's address and the last lines of the failed jobs
+//	    wait until the latest run for the commit or one by which the default
+//	    branch has gone on from it, or for the branch's newest one, has ended
+//	    with success, or with what is said. When it ends otherwise, the reason
+//	    has the run's address and the last lines of the failed jobs
 //
 // Programs:
 //

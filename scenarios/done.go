@@ -35,20 +35,70 @@ func Check(ctx context.Context, o Options, names []string) ([]Done, error) {
 	if o.files == nil {
 		o.files = library
 	}
-	all := make([]Done, 0, len(names))
-	for _, name := range names {
+	all := make([]Done, len(names))
+	for i, name := range names {
 		o.Name = name
-		d, err := checkOne(ctx, o)
-		if err != nil {
+		var err error
+		if all[i], err = checkOne(ctx, o); err != nil {
 			return nil, err
 		}
-		all = append(all, d)
 	}
-	later := false
-	for i := len(all) - 1; i >= 0; i-- {
-		later = all[i].conclude(later)
+	return all, concludeAll(ctx, o, all)
+}
+
+// concludeAll decides about what passes by. What comes later is so in the
+// tutorial, in whatever order it was asked for, and whether or not it was. What
+// stands apart is judged by itself: its checks are of things that are gone, and
+// tell nothing of others.
+func concludeAll(ctx context.Context, o Options, all []Done) error {
+	ordered, err := order(o.files, o.Workshop)
+	if err != nil {
+		return err
 	}
-	return all, nil
+	asked := map[string][]int{}
+	for i, d := range all {
+		asked[d.Name] = append(asked[d.Name], i)
+		if !slices.Contains(ordered, d.Name) {
+			all[i].conclude(false)
+		}
+	}
+	later, behind := false, ordered[len(ordered):] // behind is not asked for
+	for i, name := range slices.Backward(ordered) {
+		if asked[name] == nil {
+			behind = ordered[i : i+len(behind)+1]
+			continue
+		}
+		if !later {
+			if later, err = doneAfter(ctx, o, behind); err != nil {
+				return err
+			}
+		}
+		was := later
+		for _, n := range asked[name] {
+			later = all[n].conclude(was)
+		}
+		behind = ordered[i:i]
+	}
+	return nil
+}
+
+// doneAfter tells whether a person has done the first thing that lasts in the
+// scenarios that come after.
+func doneAfter(ctx context.Context, o Options, names []string) (bool, error) {
+	for _, name := range names {
+		o.Name = name
+		s, err := newScript(ctx, o)
+		if err != nil {
+			return false, err
+		}
+		next, ok := s.info.nextDeed(0)
+		done := ok && s.simulated(s.info.Steps[next].RealPods) == "" && s.glance(next) == nil
+		s.close()
+		if ok {
+			return done, nil
+		}
+	}
+	return false, nil
 }
 
 func checkOne(ctx context.Context, o Options) (Done, error) {
@@ -105,34 +155,67 @@ func (d *Done) conclude(later bool) bool {
 	return later
 }
 
-// Missing is the first scenario before one that is not done, with the first
-// step that it lacks; "" when there is none. An unknown name is an
-// *UnknownError.
-func Missing(ctx context.Context, o Options, name string) (scenario, step string, err error) {
+// Lack is what a scenario builds on and is not done.
+type Lack struct {
+	Of       string // the scenario that builds on it
+	Scenario string
+	Step     string // the first that is not done, with the reason
+}
+
+// Missing finds the first thing that is lacking to run scenarios in this order:
+// what comes before one in the tutorial must be done, or be run before it. It is
+// nil when nothing is. An unknown name is an *UnknownError.
+func Missing(ctx context.Context, o Options, names []string) (*Lack, error) {
 	if o.files == nil {
 		o.files = library
 	}
-	if _, err := source(o.files, o.Workshop, name); err != nil {
-		return "", "", err
-	}
-	names, err := order(o.files, o.Workshop)
+	ordered, err := order(o.files, o.Workshop)
 	if err != nil {
-		return "", "", err
+		return nil, err
 	}
-	if i := slices.Index(names, name); i >= 0 { // one that stands apart comes after all
-		names = names[:i]
+	builtOn := make([][]string, len(names))
+	var looked []string
+	for i, name := range names {
+		if _, err := source(o.files, o.Workshop, name); err != nil {
+			return nil, err
+		}
+		builtOn[i] = without(before(ordered, name), names[:i])
+		looked = append(looked, without(builtOn[i], looked)...)
 	}
-	all, err := Check(ctx, o, names)
+	all, err := Check(ctx, o, looked)
 	if err != nil {
-		return "", "", err
+		return nil, err
 	}
-	for i, d := range all {
-		for _, box := range d.Steps {
+	for i, name := range names {
+		for n, needed := range builtOn[i] {
+			done := all[slices.Index(looked, needed)]
 			// what passes by has nothing after it to be told by, in the last one
-			if !box.Done && !box.Simulated && !(box.momentary && i == len(all)-1) {
-				return d.Name, box.Title + ": " + box.Reason, nil
+			if step := done.lacking(n == len(builtOn[i])-1); step != "" {
+				return &Lack{Of: name, Scenario: needed, Step: step}, nil
 			}
 		}
 	}
-	return "", "", nil
+	return nil, nil
+}
+
+// before is what comes before a scenario; one that stands apart comes after all.
+func before(ordered []string, name string) []string {
+	if i := slices.Index(ordered, name); i >= 0 {
+		return ordered[:i]
+	}
+	return ordered
+}
+
+func without(names, others []string) []string {
+	return slices.DeleteFunc(slices.Clone(names), func(name string) bool { return slices.Contains(others, name) })
+}
+
+// lacking is the first step that is not done, "" when there is none.
+func (d Done) lacking(last bool) string {
+	for _, box := range d.Steps {
+		if !box.Done && !box.Simulated && !(box.momentary && last) {
+			return box.Title + ": " + box.Reason
+		}
+	}
+	return ""
 }

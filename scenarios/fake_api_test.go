@@ -1,10 +1,13 @@
 package scenarios
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"net/url"
 	"regexp"
+	"strconv"
 	"strings"
 )
 
@@ -49,16 +52,7 @@ func (f *fakeWorld) moreAPI(w http.ResponseWriter, r *http.Request) {
 	case what == "branches":
 		answer([]any{map[string]any{"name": "main"}})
 	case what == "commits":
-		line := []string{"log", "-1", "--format=%H", query.Get("sha")}
-		if path := query.Get("path"); path != "" {
-			line = append(line, "--", path)
-		}
-		out, err := gitIn(dir, line...)
-		if err != nil || out == "" {
-			answer([]any{})
-			return
-		}
-		answer([]any{fakeCommit(dir, out)})
+		answer(fakeCommits(dir, query))
 	case strings.HasPrefix(what, "git/commits/"):
 		answer(fakeCommit(dir, parts[2]))
 	case strings.HasPrefix(what, "branches/"):
@@ -115,8 +109,28 @@ func (f *fakeWorld) moreAPI(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
+func fakeCommits(dir string, query url.Values) []any {
+	page, _ := strconv.Atoi(query.Get("page"))
+	limit, _ := strconv.Atoi(query.Get("limit"))
+	line := []string{"log", fmt.Sprintf("--skip=%d", max(0, page-1)*limit), fmt.Sprintf("-%d", limit), "--format=%H", cmp.Or(query.Get("sha"), "HEAD")}
+	if path := query.Get("path"); path != "" {
+		line = append(line, "--", path)
+	}
+	out, _ := gitIn(dir, line...)
+	list := []any{}
+	for _, commit := range strings.Fields(out) {
+		list = append(list, fakeCommit(dir, commit))
+	}
+	return list
+}
+
 func fakeCommit(dir, commit string) any {
 	when, _ := gitIn(dir, "log", "-1", "--format=%cI", commit)
 	message, _ := gitIn(dir, "log", "-1", "--format=%s", commit)
-	return map[string]any{"sha": commit, "commit": map[string]any{"message": message, "committer": map[string]any{"date": when}}}
+	parents := []any{}
+	out, _ := gitIn(dir, "log", "-1", "--format=%P", commit)
+	for _, parent := range strings.Fields(out) {
+		parents = append(parents, map[string]any{"sha": parent})
+	}
+	return map[string]any{"sha": commit, "parents": parents, "commit": map[string]any{"message": message, "committer": map[string]any{"date": when}}}
 }

@@ -162,18 +162,23 @@ func (f *fakeWorld) seed(repo, branch string, files map[string]string) string {
 		testGit(t, work, "checkout", "--quiet", "-B", branch, "origin/dev")
 	}
 	for name, content := range files {
-		path := filepath.Join(work, name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(content), 0o666); err != nil {
-			t.Fatal(err)
-		}
+		writeFile(t, work, name, content)
 	}
 	testGit(t, work, "add", "--all")
 	testGit(t, work, "commit", "--quiet", "--message", "change")
 	testGit(t, work, "push", "--quiet", "--force", "origin", "HEAD:"+branch)
 	return testGit(t, work, "rev-parse", "HEAD")
+}
+
+func writeFile(t *testing.T, dir, name, content string) {
+	t.Helper()
+	path := filepath.Join(dir, name)
+	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(content), 0o666); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // open makes a pull request of the scheduler's, or brings the open one to a

@@ -198,7 +198,8 @@ func (s *script) nothingToPush(dir, commit string) error {
 	if _, err := s.git(dir, "reset", "--quiet", "--hard"); err != nil {
 		return err
 	}
-	args := append([]string{"log", "-1", "--format=%H", "--"}, s.writtenIn(dir)...)
+	// by first parents: what a merge has brought is on the branch with the merge
+	args := append([]string{"log", "-1", "--first-parent", "--format=%H", "--"}, s.writtenIn(dir)...)
 	if commit != "" {
 		args = []string{"rev-parse", commit}
 	}

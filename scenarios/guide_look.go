@@ -10,6 +10,10 @@ func (s *sights) seeRepo(name string, args []string, not bool, line string) erro
 		s.say("`%s/%s` is not there any more.", guideOrg, args[0])
 		return nil
 	}
+	if name == "repo promotes" {
+		s.say("`%s/%s/src/branch/%s/%s` %s.", guideOrg, args[0], args[1], basePath, s.promotes(not))
+		return nil
+	}
 	place := fmt.Sprintf("`%s/%s/src/branch/%s/%s`", guideOrg, args[0], args[1], args[2])
 	switch name {
 	case "repo show":
@@ -28,6 +32,14 @@ func (s *sights) seeRepo(name string, args []string, not bool, line string) erro
 		return fmt.Errorf("the guide cannot say what %q is", line)
 	}
 	return nil
+}
+
+// promotes words which commit a promotion is of.
+func (s *sights) promotes(not bool) string {
+	if not {
+		return "has neither the ID of " + s.commit + ", nor that of a later one that contains it"
+	}
+	return "has the ID of " + s.commit + ", or of a later one that contains it"
 }
 
 func (s *sights) seeForge(name string, args []string, not bool, line string) error {

@@ -145,6 +145,9 @@ func (s *sights) seePull(name string, args []string, not bool, line string) erro
 		s.say("The pull request %s %s.", doesNot(not, "says"), ticked(args))
 	case "pr label":
 		s.say("The pull request has the label `%s`.", args[0])
+	case "pr promotes":
+		s.say("With the pull request, `%s` %s. If the pull request changes that file, it has the label `%s`.",
+			trackingPath, s.promotes(not), promotedLabel)
 	case "pr open":
 		s.say("The pull request is open.")
 	case "pr merged":

@@ -2,7 +2,6 @@ package scenarios
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 )
@@ -34,8 +33,7 @@ func (s *script) before(i int, honest bool) (done bool, f *failure) {
 // looksBefore glances, before a deed, at what there is to see after it, up to
 // the next deed: it must not be so yet, or seeing it proves nothing.
 func (s *script) looksBefore(deed int) *failure {
-	vars, pull, since := maps.Clone(s.vars), s.pull, s.since
-	defer func() { s.vars, s.pull, s.since = vars, pull, since }()
+	defer s.remembered()()
 	s.foresee(s.info.Steps[deed])
 	if f, more := s.mustNotHold(deed + 1); f != nil || !more {
 		return f

@@ -168,15 +168,16 @@ func (t *teacher) untilDone(i int, unchecked bool) error {
 	seen := unchecked
 	for {
 		if !seen {
-			var err error
-			if seen, err = t.look(i); err != nil {
+			what, err := t.look(i)
+			if err != nil {
 				return err
 			}
+			seen = what != ""
 			if seen && !step.Reading {
 				return t.passed(i)
 			}
 			if seen {
-				t.say("%s", t.Paint("good", "It is so."))
+				t.say("%s", t.Paint("good", what))
 				t.enter = "goes on"
 				t.prompt(i)
 			}
@@ -207,20 +208,25 @@ func (t *teacher) untilDone(i int, unchecked bool) error {
 	}
 }
 
-// look makes the check once and tells what is not so yet, where that is new.
-func (t *teacher) look(i int) (bool, error) {
+// look makes the check once. seen says how it is done, "" if it is not yet; then
+// look tells what is not so, where that is new.
+func (t *teacher) look(i int) (seen string, err error) {
 	f := t.script.glance(i)
 	if err := t.script.ctx.Err(); err != nil {
-		return false, err
+		return "", err
 	}
 	if f == nil {
-		return true, nil
+		return "It is so.", nil
+	}
+	// whatever this lesson has done, a person can have gone on elsewhere
+	if t.script.info.Steps[i].Momentary && t.script.nextDone(i) {
+		return "It has passed by: what comes after it is done already.", nil
 	}
 	if f.reason != t.last {
 		t.last = f.reason
 		t.say("%s", t.Paint("faint", "  not yet: "+strings.ReplaceAll(shortened(f.reason), "\n", "\n  ")))
 	}
-	return false, nil
+	return "", nil
 }
 
 // shortened is a reason with as many lines as a person reads: a whole page of an

@@ -1,11 +1,13 @@
 package scenarios
 
 import (
+	"context"
 	"io"
 	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 )
 
 // pupil types an answer when the lesson has said something.
@@ -40,6 +42,13 @@ func (p *pupil) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
+// soon ends a lesson that waits for what never comes.
+func soon(t *testing.T) context.Context {
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	t.Cleanup(cancel)
+	return ctx
+}
+
 // learn holds a lesson with answers, and returns what it said.
 func learn(t *testing.T, f *fakeWorld, file string, answers ...answer) (done bool, said string) {
 	t.Helper()
@@ -49,7 +58,7 @@ func learn(t *testing.T, f *fakeWorld, file string, answers ...answer) (done boo
 	}
 	in, out := io.Pipe()
 	p := &pupil{in: out, answers: answers}
-	done, err = Learn(t.Context(), Lesson{Options: sectionOptions(f, sections), Progress: progress, In: in, Out: p})
+	done, err = Learn(soon(t), Lesson{Options: sectionOptions(f, sections), Progress: progress, In: in, Out: p})
 	if err != nil {
 		t.Fatalf("%v\n%s", err, p.said.String())
 	}
@@ -146,5 +155,59 @@ func TestLearnWithoutAnybody(t *testing.T) {
 	})
 	if done || err != nil {
 		t.Errorf("done %v, %v", done, err)
+	}
+}
+
+// What has passed by keeps nobody waiting.
+func TestLearnTellsWhatHasPassedBy(t *testing.T) {
+	t.Parallel()
+	f := quietWorld(t)
+	f.seed(controlPlane, "main", map[string]string{
+		"file.yaml": "metadata: {name: x}\nkind: A\n", "state.yaml": "kind: A\nmetadata: {name: y}\n",
+	})
+	done, said := learn(t, f, "",
+		answer{after: "It has passed by", line: ""},
+		answer{after: "Step 3 of 4", line: "skip"},
+	)
+	if !done || !strings.Contains(said, "[x] 2/4 See it") {
+		t.Errorf("done %v:\n%s", done, said)
+	}
+}
+
+// A step that waits for a pull request can be skipped before that is there.
+func TestLearnSkipsAWait(t *testing.T) {
+	t.Parallel()
+	f := quietWorld(t)
+	const text = `# Skip
+
+step Wait
+look
+pr wait kalypso-platform-gitops dev 30s x
+
+step Read
+look
+pr show x
+stdout ^1$
+
+step Merge
+solve
+pr merge
+check
+pr merged
+`
+	in, out := io.Pipe()
+	p := &pupil{in: out, answers: []answer{
+		{after: "there is none", line: "skip"},
+		{after: "not yet: pull request to dev of kalypso-platform-gitops: there is none", do: func() {
+			f.open(f.seed(gitopsRepo, "kalypso/dev", map[string]string{"x": "1\n"}))
+		}},
+		{after: "It is so.", line: ""},
+		{after: "Step 3 of 3", line: "solve"},
+	}}
+	done, err := Learn(soon(t), Lesson{
+		Options: sectionOptions(f, text), Progress: &Progress{Done: map[string][]string{}}, In: in, Out: p,
+	})
+	if !done || err != nil || len(p.answers) > 0 {
+		t.Errorf("done %v, %v:\n%s", done, err, p.said.String())
 	}
 }

@@ -166,7 +166,7 @@ func TestUnknown(t *testing.T) {
 	if _, err := Source("../basic-inference", "onboard-app"); !errors.As(err, &unknown) {
 		t.Errorf("error %v", err)
 	}
-	if _, _, err := Missing(t.Context(), Options{Workshop: "basic-inference"}, "onbord-app"); !errors.As(err, &unknown) || unknown.Kind != "scenario" {
+	if _, err := Missing(t.Context(), Options{Workshop: "basic-inference"}, []string{"onboard-app", "onbord-app"}); !errors.As(err, &unknown) || unknown.Kind != "scenario" {
 		t.Errorf("error %v", err)
 	}
 }

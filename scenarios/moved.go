@@ -1,18 +1,19 @@
 package scenarios
 
-import "maps"
+import "slices"
 
-// movedOn tells whether the world has gone on since a step: what a person does
-// next is done already. Then what the step would see may have passed by. Only
-// checks of what is done prove that; what there is to look at may be so anyway.
-// Nothing has passed by where this run has done all that there was to do so far:
-// then the world has gone on without anybody.
+// movedOn tells whether the world has gone on since a step, so that what it
+// would see may have passed by. Nothing has where this run has done all that
+// there was to do so far: then the world has gone on without anybody.
 func (s *script) movedOn(i int) bool {
-	if len(s.happened) > 0 && !s.repeated {
-		return false
-	}
-	vars, pull, since := maps.Clone(s.vars), s.pull, s.since
-	defer func() { s.vars, s.pull, s.since = vars, pull, since }()
+	return (len(s.happened) == 0 || s.repeated) && s.nextDone(i)
+}
+
+// nextDone tells whether what a person does next after a step is done already.
+// Only checks of what is done prove that; what there is to look at may be so
+// anyway.
+func (s *script) nextDone(i int) bool {
+	defer s.remembered()()
 	if next, ok := s.info.nextDeed(i + 1); ok {
 		return s.glance(next) == nil
 	}
@@ -20,24 +21,13 @@ func (s *script) movedOn(i int) bool {
 	if err != nil {
 		return false
 	}
-	found := false
-	for _, name := range names {
-		if !found {
-			found = name == s.info.Name
-			continue
-		}
-		later, err := newScript(s.ctx, Options{Workshop: s.info.Workshop, Name: name, World: s.world, files: s.library})
-		if err != nil {
-			return false
-		}
-		next, ok := later.info.nextDeed(0)
-		done := ok && later.simulated(later.info.Steps[next].RealPods) == "" && later.glance(next) == nil
-		later.close()
-		if ok {
-			return done
-		}
+	// one that stands apart has nothing after it
+	here := slices.Index(names, s.info.Name)
+	if here < 0 {
+		return false
 	}
-	return false
+	done, err := doneAfter(s.ctx, Options{Workshop: s.info.Workshop, World: s.world, files: s.library}, names[here+1:])
+	return done && err == nil
 }
 
 // nextDeed is the first step from i on that a person does and that lasts.

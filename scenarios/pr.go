@@ -21,6 +21,7 @@ type pullQuery struct {
 	merged     bool           // one that was merged meanwhile will do
 	title      *regexp.Regexp // nil is any
 	label      string
+	since      time.Time // a machine's that is older has come of another push or merge
 }
 
 func readPullQuery(repo, base string, rest []string) (pullQuery, error) {
@@ -61,25 +62,49 @@ func (s *script) wordPRWait(args []string) error {
 	// a merged one is what an earlier run made of the same push
 	ours := s.pushed && s.patient
 	q.merged = q.merged || !ours
-	s.pull = nil // what was found before is not this one
-	err = s.retry(limit, func() error {
-		p, err := s.findPull(q)
-		if err == nil {
-			s.pull = p
-		}
-		return err
-	})
-	if err != nil {
-		return fmt.Errorf("pull request to %s of %s: %w", base, repo, err)
+	q.since = s.since
+	s.pull, s.wanted = nil, &q // what was found before is not this one
+	if err := s.retry(limit, s.find); err != nil {
+		return q.missed(err)
 	}
 	fmt.Fprintf(&s.ran, "%s, %s: %s\n%s\n", s.pull, s.pull.state(), s.pull.title, s.pull.url)
 	if _, here := s.happened["merge"]; s.pull.merged && s.repeated && !here {
 		s.note("done already: pull request #%d", s.pull.number)
 	}
-	s.setenv("PR", strconv.FormatInt(s.pull.number, 10))
-	s.setenv("PR_URL", s.pull.url)
-	s.setenv("PR_HEAD", s.pull.head)
 	return nil
+}
+
+// find looks for the pull request that is wanted, and makes it the current one.
+func (s *script) find() error {
+	p, err := s.findPull(*s.wanted)
+	if err != nil {
+		return err
+	}
+	s.pull = p
+	s.setenv("PR", strconv.FormatInt(p.number, 10))
+	s.setenv("PR_URL", p.url)
+	s.setenv("PR_HEAD", p.head)
+	return nil
+}
+
+// current makes sure that there is a current pull request. One that was waited
+// for in vain may have come since: whoever learns can skip that step.
+func (s *script) current() error {
+	switch {
+	case s.pull != nil:
+		return nil
+	case s.wanted == nil:
+		return errNoPull
+	}
+	if err := s.find(); err != nil {
+		return s.wanted.missed(err)
+	}
+	return nil
+}
+
+// missed says which pull request an error is about.
+func (q pullQuery) missed(err error) error {
+	return fmt.Errorf("pull request to %s of %s: %w", q.base, q.repo, err)
 }
 
 // lookAtFiles finds out which files a pull request changes, once per commit:
@@ -130,7 +155,7 @@ func (s *script) findPull(q pullQuery) (*pull, error) {
 		switch {
 		case err != nil:
 			return nil, err
-		case not == "" && (found == nil || p.number < found.number && !s.since.IsZero()):
+		case not == "" && (found == nil || p.number < found.number && !q.since.IsZero()):
 			found = p
 		case not != "" && (p.open || i == 0):
 			reason = unmet("#%d (%s) is %s, but %s", p.number, p.title, p.state(), not)
@@ -157,7 +182,7 @@ func (s *script) mismatch(q pullQuery, p *pull) (string, error) {
 	if len(missing) > 0 {
 		return "does not change " + strings.Join(missing, ", "), nil
 	}
-	if s.since.IsZero() || q.anybody {
+	if q.since.IsZero() || q.anybody {
 		return "", nil
 	}
 	// a machine's that was there before the last push or merge has come of
@@ -166,15 +191,15 @@ func (s *script) mismatch(q pullQuery, p *pull) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if when.Before(s.since) {
+	if when.Before(q.since) {
 		return "is older than the last push or merge", nil
 	}
 	return "", nil
 }
 
 func (s *script) wordPRFiles(args []string) error {
-	if s.pull == nil {
-		return errNoPull
+	if err := s.current(); err != nil {
+		return err
 	}
 	files, err := s.forge.changedFiles(s.pull)
 	if err != nil {
@@ -201,8 +226,8 @@ func (s *script) wordPRFiles(args []string) error {
 }
 
 func (s *script) wordPRShow(args []string) error {
-	if s.pull == nil {
-		return errNoPull
+	if err := s.current(); err != nil {
+		return err
 	}
 	b, err := s.forge.file(s.pull.repo, s.pull.head, args[0])
 	s.stdout.Write(b)
@@ -211,13 +236,59 @@ func (s *script) wordPRShow(args []string) error {
 }
 
 func (s *script) wordPRSays(args []string) error {
-	if s.pull == nil {
-		return errNoPull
+	if err := s.current(); err != nil {
+		return err
 	}
 	for _, text := range args {
 		if !strings.Contains(s.pull.title+"\n"+s.pull.body, text) {
 			return unmet("%s (%s) does not say %q", s.pull, s.pull.title, text)
 		}
+	}
+	return nil
+}
+
+// trackingPath has the commit of the control plane that a pull request promotes.
+const trackingPath = ".github/tracking/Promoted_Commit_Id"
+
+func (s *script) wordPRPromotes(args []string) error {
+	if err := s.current(); err != nil {
+		return err
+	}
+	b, err := s.forge.file(s.pull.repo, s.pull.head, trackingPath)
+	if err != nil {
+		return err
+	}
+	promoted := strings.TrimSpace(string(b))
+	where := fmt.Sprintf("%s of %s", trackingPath, s.pull)
+	if !fullCommit.MatchString(promoted) {
+		return unmet("%s names no commit", where)
+	}
+	if err := s.promotes(where, args[0], promoted, args[1]); err != nil {
+		return err
+	}
+	return s.labelled()
+}
+
+// promotedLabel marks the pull requests that promote a commit.
+const promotedLabel = "promoted"
+
+// labelled tells whether the current pull request is marked if and only if the
+// promotion is its own. It is not where an earlier one has brought it.
+func (s *script) labelled() error {
+	files, err := s.forge.changedFiles(s.pull)
+	if err != nil {
+		return err
+	}
+	now, err := s.forge.again(s.pull)
+	if err != nil {
+		return err
+	}
+	own, marked := slices.Contains(files, trackingPath), slices.Contains(now.labels, promotedLabel)
+	switch {
+	case own && !marked:
+		return unmet("%s promotes a commit, and does not have the label %s", s.pull, promotedLabel)
+	case marked && !own:
+		return unmet("%s has the label %s, and does not change %s", s.pull, promotedLabel, trackingPath)
 	}
 	return nil
 }
@@ -260,15 +331,15 @@ func (s *script) wordPRMerged([]string) error {
 }
 
 func (s *script) lookAgain() (*pull, error) {
-	if s.pull == nil {
-		return nil, errNoPull
+	if err := s.current(); err != nil {
+		return nil, err
 	}
 	return s.forge.again(s.pull)
 }
 
 func (s *script) wordPRMerge([]string) error {
-	if s.pull == nil {
-		return errNoPull
+	if err := s.current(); err != nil {
+		return err
 	}
 	if s.pull.merged {
 		s.repeated = true

@@ -1,8 +1,10 @@
 package scenarios
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
+	"regexp"
 	"strings"
 
 	"code.gitea.io/sdk/gitea"
@@ -53,11 +55,21 @@ func (s *script) wordRepoHasText(args []string) error {
 	return s.broughtBy(repo, branch, path)
 }
 
-// broughtBy sets $COMMIT to the last commit that changed a file.
+// broughtBy sets $COMMIT to the commit by which a branch came to have a file as
+// it is. That is not always the last one that changed it: what comes by a pull
+// request is on the branch with the merge, which is the commit that a push
+// event, a promotion and a status are about.
 func (s *script) broughtBy(repo, branch, path string) error {
 	c, err := s.forge.lastChange(repo, branch, path)
 	if err != nil {
 		return err
+	}
+	h, err := s.forge.historyOf(repo, branch, c.SHA)
+	if err != nil {
+		return err
+	}
+	if line := h.since(c.SHA); len(line) > 0 {
+		c = line[len(line)-1]
 	}
 	if s.since, err = commitTime(c); err != nil {
 		return err
@@ -89,3 +101,48 @@ func (s *script) wordRepoGone(args []string) error {
 	}
 	return unmet("repository %s is still there", args[0])
 }
+
+// pinned finds the commit that a branch of the control plane takes.
+var pinned = regexp.MustCompile(`(?m)^\s*commit:\s*["']?([0-9a-f]{40})\b`)
+
+// basePath is the file of an environment's branch that says so.
+const basePath = "base-repo.yaml"
+
+func (s *script) wordRepoPromotes(args []string) error {
+	repo, branch, commit := args[0], args[1], args[2]
+	b, err := s.forge.file(repo, branch, basePath)
+	if err != nil {
+		return err
+	}
+	where := fmt.Sprintf("%s on %s of %s", basePath, branch, repo)
+	m := pinned.FindSubmatch(b)
+	if m == nil {
+		return unmet("%s names no commit", where)
+	}
+	return s.promotes(where, repo, string(m[1]), commit)
+}
+
+// promotes tells whether a commit that is promoted is another one, or has come
+// of it. One push can bring several commits, and is promoted as a whole, by its
+// last one; and whoever pushes again before a promotion takes the earlier along.
+func (s *script) promotes(where, repo, promoted, commit string) error {
+	if commit == "" {
+		return errNoCommit
+	}
+	fmt.Fprintf(&s.ran, "%s: %s\n", where, promoted)
+	if promoted == commit {
+		return nil
+	}
+	h, err := s.forge.historyOf(repo, promoted, commit)
+	if err != nil {
+		return err
+	}
+	if h.commits[commit] == nil {
+		return unmet("%s names commit %s, which does not contain %s", where, short(promoted), short(commit))
+	}
+	return nil
+}
+
+// errNoCommit breaks a check rather than being its result: that nothing is known
+// would be right for whatever must not be so.
+var errNoCommit = errors.New("it is not known yet which commit that is")

@@ -44,7 +44,7 @@ func runOnboard(t *testing.T, w World) (Result, *CheckError) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	quick := strings.NewReplacer(" 30s ", " 400ms ", " 60s ", " 400ms ").Replace(string(text))
+	quick := strings.NewReplacer(" 10s ", " 400ms ", " 30s ", " 400ms ", " 60s ", " 400ms ").Replace(string(text))
 	return runText(t, w, quick)
 }
 
@@ -157,7 +157,7 @@ func TestOnboardAppFails(t *testing.T) {
 		{"no string", changed("platform-config.yaml", `"true"`, `true`), true, 4, `SOME_DEV_ENVIRONMENT_VARIABLE is true instead of "true"`},
 		{"another field", changed("reconciler.yaml", "  prune: true", "  prune: true\n  wait: true"), true, 5, "spec.wait is true, should not be there"},
 		{"another repository", changed("reconciler.yaml", "inference-orchestration-gitops", "gitops"), true, 5, "spec.url is"},
-		{"another commit", schedule(map[string]string{".github/tracking/Promoted_Commit_Id": strings.Repeat("0", 40) + "\n"}), true, 6, "no match for"},
+		{"another commit", schedule(map[string]string{".github/tracking/Promoted_Commit_Id": strings.Repeat("0", 40) + "\n"}), true, 6, "does not contain"},
 		{"no cluster", schedule(nil), false, 8, `Error from server (NotFound): "Namespace basic-inference-dev" not found`},
 	}
 	for _, test := range tests {

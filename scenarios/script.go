@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -46,6 +47,7 @@ type script struct {
 	stepSince time.Time            // what since was when the step began
 	happened  map[string]time.Time // the last "push" and "merge" of this run
 	pull      *pull                // the current pull request
+	wanted    *pullQuery           // what was waited for last: it may come later
 	files     map[string][]string  // that a pull request changes, by its head
 
 	// what the word that runs now has done and printed
@@ -107,6 +109,13 @@ func (s *script) extract(file txtar.File) error {
 		return err
 	}
 	return os.WriteFile(path, []byte(strings.ReplaceAll(string(file.Data), placeholder, s.world.OrgURL())), 0o600)
+}
+
+// remembered puts back, when it is called, what words remember of what they have
+// seen as it is now.
+func (s *script) remembered() (restore func()) {
+	vars, pull, wanted, since := maps.Clone(s.vars), s.pull, s.wanted, s.since
+	return func() { s.vars, s.pull, s.wanted, s.since = vars, pull, wanted, since }
 }
 
 func (s *script) close() { _ = os.RemoveAll(s.dir) }

@@ -144,11 +144,23 @@ func (s *script) failureOf(log string, step StepInfo) *failure {
 	}
 	if reason != nil {
 		f.reason = strings.TrimSpace(strings.Join(reason, "\n"))
-		if s.ts != nil { // testscript's words know nothing of what ours have shown
-			f.reason = strings.Replace(f.reason, " found in stdout", " found in "+s.nameOf("stdout"), 1)
+		// testscript's words know nothing of what ours have shown, and its stdout
+		// is empty when the script has ended: the log has it
+		_, shown, _ := lastCut(output, "[stdout]\n")
+		if s.printed.text != "" && strings.HasPrefix(shown, s.hide(strings.TrimSpace(s.printed.text))) {
+			f.reason = strings.Replace(f.reason, " found in stdout", " found in "+s.printed.what, 1)
 		}
 	}
 	return f
+}
+
+// lastCut cuts a text at the last separator.
+func lastCut(text, sep string) (before, after string, ok bool) {
+	i := strings.LastIndex(text, sep)
+	if i < 0 {
+		return text, "", false
+	}
+	return text[:i], text[i+len(sep):], true
 }
 
 // hide takes what is secret out of a text.

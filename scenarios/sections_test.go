@@ -235,12 +235,90 @@ func TestCheck(t *testing.T) {
 	if want := "state.yaml on main of kalypso-control-plane is not as it should be: A y: missing"; err != nil || all[0].Steps[3].Reason != want {
 		t.Errorf("%v, the reason is %q, want %q", err, all[0].Steps[3].Reason, want)
 	}
-	missing, why, err := Missing(t.Context(), Options{Workshop: "test", World: f.world(), files: fstest.MapFS{
-		"test/order": {Data: []byte("script\nnext\n")}, "test/script.txtar": {Data: []byte(sections)}, "test/next.txtar": {},
-	}}, "next")
-	if err != nil || missing != "script" || !strings.HasPrefix(why, "Change it: ") {
-		t.Errorf("%v, %q, %q", err, missing, why)
+}
+
+// What passes by counts as done when what comes after it in the tutorial is,
+// whatever is asked for, and in whatever order.
+func TestCheckInAnyOrder(t *testing.T) {
+	f := quietWorld(t)
+	files := sectionsIn(sections)
+	files["test/order"].Data = []byte("script\nnext\n")
+	files["test/next.txtar"] = &fstest.MapFile{Data: []byte(`# N
+
+step Z
+solve
+kubectl version
+check
+repo same-yaml kalypso-control-plane main state.yaml later.yaml
+
+step M
+momentary
+look
+repo show kalypso-control-plane main state.yaml
+stdout zzz
+
+-- later.yaml --
+kind: B
+metadata: {name: y}
+`)}
+	o := Options{Workshop: "test", World: f.world(), files: files}
+	f.seed(controlPlane, "main", map[string]string{"file.yaml": "metadata: {name: x}\nkind: A\n", "state.yaml": "metadata: {name: x}\n"})
+	all, err := Check(t.Context(), o, []string{"next", "script"})
+	if err != nil {
+		t.Fatal(err)
 	}
+	if all[0].Name != "next" || all[0].Steps[1].Done {
+		t.Errorf("what an earlier scenario has done lets a later one's pass by: %+v", all)
+	}
+	f.seed(controlPlane, "main", map[string]string{"state.yaml": "metadata: {name: y}\nkind: B\n"})
+	files["test/script.txtar"] = &fstest.MapFile{Data: []byte("# S\n\nstep M\nmomentary\nlook\nrepo show kalypso-control-plane main state.yaml\nstdout 'name: x'\n")}
+	if all, err = Check(t.Context(), o, []string{"script"}); err != nil {
+		t.Fatal(err)
+	}
+	if box := all[0].Steps[0]; !box.Done || box.Reason != "has passed by" {
+		t.Errorf("what comes after is done, and was not asked for: %+v", all)
+	}
+	// what stands apart tells nothing of the others
+	files["test/order"].Data = []byte("script\n")
+	files["test/apart"] = &fstest.MapFile{Data: []byte("next\n")}
+	if all, err = Check(t.Context(), o, []string{"next", "script"}); err != nil {
+		t.Fatal(err)
+	}
+	if !all[0].Steps[0].Done || all[1].Steps[0].Done {
+		t.Errorf("what is done apart lets pass by: %+v", all)
+	}
+}
+
+// What a scenario builds on is done, or is run before it: that counts for each of
+// those that are named.
+func TestMissing(t *testing.T) {
+	f := quietWorld(t)
+	o := Options{Workshop: "test", World: f.world(), files: fstest.MapFS{
+		"test/order": {Data: []byte("script\nnext\nthird\n")}, "test/script.txtar": {Data: []byte(sections)},
+		"test/next.txtar":  {Data: []byte("# N\n\nstep Wait\nlook\nrepo show kalypso-control-plane main other.yaml\n")},
+		"test/third.txtar": {},
+	}}
+	try := func(names []string, of, scenario, step string) {
+		t.Helper()
+		got, err := Missing(t.Context(), o, names)
+		switch {
+		case err != nil:
+			t.Fatal(err)
+		case of == "" && got == nil:
+		case got == nil || got.Of != of || got.Scenario != scenario || !strings.HasPrefix(got.Step, step):
+			t.Errorf("%v: %+v, want %s of %s for %s", names, got, step, scenario, of)
+		}
+	}
+	try([]string{"script"}, "", "", "")
+	try([]string{"next"}, "next", "script", "Push a file: ")
+	try([]string{"script", "next", "third"}, "", "", "")
+	try([]string{"next", "script"}, "next", "script", "Push a file: ")
+	try([]string{"script", "third"}, "third", "next", "Wait: ")
+	f.seed(controlPlane, "main", map[string]string{"file.yaml": "metadata: {name: x}\nkind: A\n", "state.yaml": "name: x\n"})
+	try([]string{"next"}, "next", "script", "Change it: ")
+	f.seed(controlPlane, "main", map[string]string{"state.yaml": "metadata: {name: y}\nkind: A\n"})
+	try([]string{"next"}, "", "", "")
+	try([]string{"third"}, "third", "next", "Wait: ")
 }
 
 func TestDump(t *testing.T) {

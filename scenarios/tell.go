@@ -201,6 +201,9 @@ func (v *viewer) see(args []string, not bool) {
 		v.say(not, "The pull request says: %s.", ticked(args))
 	case "pr label":
 		v.say(not, "It has the label `%s`.", args[0])
+	case "pr promotes":
+		v.say(not, "With it, `%s` names %s, or a later commit that contains it. It has the label `%s` if it changes that file.",
+			trackingPath, args[1], promotedLabel)
 	case "pr open":
 		v.say(not, "The pull request is open.")
 	case "pr merged":
@@ -210,6 +213,8 @@ func (v *viewer) see(args []string, not bool) {
 	case "repo same-yaml", "repo has-text":
 		v.say(not, "`%s` is on branch `%s` of `%s`.", args[2], args[1], args[0])
 		v.content(args[3])
+	case "repo promotes":
+		v.say(not, "`%s` on branch `%s` of `%s` names %s, or a later commit that contains it.", basePath, args[1], args[0], args[2])
 	case "repo gone":
 		v.say(not, "There is no repository `%s` any more.", args[0])
 	case "issue open":

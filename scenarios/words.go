@@ -43,12 +43,14 @@ func words() []word {
 		{"repo show", "REPO BRANCH PATH", 3, 3, always, (*script).wordRepoShow},
 		{"repo same-yaml", "REPO BRANCH PATH WANTED", 4, 4, always, (*script).wordRepoSameYAML},
 		{"repo has-text", "REPO BRANCH PATH WANTED", 4, 4, always, (*script).wordRepoHasText},
+		{"repo promotes", "REPO BRANCH COMMIT", 3, 3, always, (*script).wordRepoPromotes},
 		{"repo gone", "REPO", 1, 1, always, (*script).wordRepoGone},
 		{"pr wait", "REPO BASE DURATION [KEY=VALUE...] [FILE...]", 3, -1, always, (*script).wordPRWait},
 		{"pr files", "FILE...", 1, -1, always, (*script).wordPRFiles},
 		{"pr show", "PATH", 1, 1, always, (*script).wordPRShow},
 		{"pr says", "TEXT...", 1, -1, always, (*script).wordPRSays},
 		{"pr label", "NAME", 1, 1, always, (*script).wordPRLabel},
+		{"pr promotes", "REPO COMMIT", 2, 2, always, (*script).wordPRPromotes},
 		{"pr open", "", 0, 0, always, (*script).wordPROpen},
 		{"pr merged", "", 0, 0, always, (*script).wordPRMerged},
 		{"pr merge", "", 0, 0, never, (*script).wordPRMerge},
@@ -124,8 +126,8 @@ func (s *script) call(line []string, negated bool) error {
 		return err
 	}
 	if negated {
-		// what is not to come is not waited for
-		defer func(patient bool) { s.patient = patient }(s.patient)
+		// what is not to come is not waited for, now or later
+		defer func(patient bool, wanted *pullQuery) { s.patient, s.wanted = patient, wanted }(s.patient, s.wanted)
 		s.patient = false
 	}
 	err = w.run(s, args)

@@ -16,7 +16,7 @@ func TestWords(t *testing.T) {
 	}{
 		{"unknown", "climb tree", `unknown command "climb"`},
 		{"usage", "clone", "usage: clone REPO BRANCH [DIR]"},
-		{"usage of two words", "pr wait x", "usage: pr wait REPO BASE DURATION [KEY=VALUE...] [FILE...] | pr files FILE... | pr show PATH | pr says TEXT... | pr label NAME | pr open | pr merged | pr merge"},
+		{"usage of two words", "pr wait x", "usage: pr wait REPO BASE DURATION [KEY=VALUE...] [FILE...] | pr files FILE... | pr show PATH | pr says TEXT... | pr label NAME | pr promotes REPO COMMIT | pr open | pr merged | pr merge"},
 		{"no second word", "pr", "usage: pr wait"},
 		{"negated action", "! write a b", "write cannot be negated: it does something"},
 		{"repeated action", "eventually 1s push x y", "push cannot be tried again and again"},
@@ -157,6 +157,25 @@ FAIL: script.txtar:11: unexpected command failure`
 	}
 	if got := err.Error(); got != "scenario script: Second: unexpected command failure" {
 		t.Errorf("error %q", got)
+	}
+}
+
+// A text that is missed is missed in what was shown, with or without an end of
+// line there.
+func TestReasonNamesTheFile(t *testing.T) {
+	f := quietWorld(t)
+	f.seed(controlPlane, "main", map[string]string{"lines.yaml": "name: x\n", "line.yaml": "abc"})
+	for _, file := range []string{"lines.yaml", "line.yaml"} {
+		_, err := runText(t, f.world(), "# x\n\nstep Look\nlook\nrepo show kalypso-control-plane main "+file+"\nstdout ^zzz$\n")
+		want := "no match for `^zzz$` found in " + file + " on main of kalypso-control-plane"
+		if err == nil || !strings.HasPrefix(err.Reason, want) {
+			t.Errorf("%v, want %q", err, want)
+		}
+	}
+	// what another program has printed is not that file
+	_, err := runText(t, f.world(), "# x\n\nstep Look\nrepo show kalypso-control-plane main lines.yaml\nexec echo hello\nstdout ^zzz$\n")
+	if err == nil || strings.Contains(err.Reason, "lines.yaml") {
+		t.Errorf("%v", err)
 	}
 }
 

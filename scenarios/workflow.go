@@ -47,10 +47,8 @@ func (s *script) wordWorkflowRun(args []string) error {
 	return nil
 }
 
-// wordWorkflowWait waits until the latest run of a workflow on a commit, or on
-// a branch's newest, has
-// ended as it should. When it has ended otherwise, that is final, and the
-// reason has what the failed job said last.
+// wordWorkflowWait waits until the latest run of a workflow on a commit or on one
+// that has come of it, or on a branch's newest, has ended as it should.
 func (s *script) wordWorkflowWait(args []string) error {
 	repo, file, commit, want := args[0], args[1], args[2], "success"
 	limit, err := time.ParseDuration(args[3])
@@ -65,26 +63,43 @@ func (s *script) wordWorkflowWait(args []string) error {
 		if err != nil {
 			return fmt.Errorf("branch %s of %s: %w", commit, repo, err)
 		}
-		commit = head.Commit.ID
+		return s.retry(limit, func() error { return s.hasEnded(repo, file, []string{head.Commit.ID}, want) })
 	}
 	return s.retry(limit, func() error {
-		run, err := s.forge.latestRun(repo, file, commit)
+		commits, err := s.forge.carriers(repo, commit)
 		if err != nil {
 			return err
 		}
-		if run == nil {
-			return unmet("%s of %s has not run for commit %s", file, repo, short(commit))
-		}
-		switch got := conclusion(run); got {
-		case want:
+		return s.hasEnded(repo, file, commits, want)
+	})
+}
+
+// hasEnded tells whether the latest run of a workflow on one of some commits has
+// ended as it should. When the newest has ended otherwise, that is final, and
+// the reason has what the failed job said last.
+func (s *script) hasEnded(repo, file string, commits []string, want string) error {
+	var newest *gitea.ActionWorkflowRun
+	for _, commit := range commits {
+		run, err := s.forge.latestRun(repo, file, commit)
+		switch {
+		case err != nil:
+			return err
+		case run == nil:
+			continue
+		case conclusion(run) == want:
 			fmt.Fprintf(&s.ran, "%s\n", run.HTMLURL)
 			return nil
-		case "":
-			return unmet("%s of %s is %s: %s", file, repo, run.Status, run.HTMLURL)
-		default:
-			return &hopelessError{unmet("%s of %s has ended with %s: %s%s", file, repo, got, run.HTMLURL, s.forge.failedJobs(repo, run.ID))}
 		}
-	})
+		newest = run
+	}
+	if newest == nil {
+		return unmet("%s of %s has not run for commit %s", file, repo, short(commits[0]))
+	}
+	got := conclusion(newest)
+	if got == "" {
+		return unmet("%s of %s is %s: %s", file, repo, newest.Status, newest.HTMLURL)
+	}
+	return &hopelessError{unmet("%s of %s has ended with %s: %s%s", file, repo, got, newest.HTMLURL, s.forge.failedJobs(repo, newest.ID))}
 }
 
 var fullCommit = regexp.MustCompile(`^[0-9a-f]{40}$`)

@@ -32,7 +32,7 @@ func (a *app) talk(format string, args ...any) { fmt.Fprintf(a.err, format+"\n",
 
 // run is the whole program; it returns the exit code.
 func run(ctx context.Context, args []string, in io.Reader, out, err io.Writer) int {
-	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	ctx, stop := signal.NotifyContext(ctx, interrupts(args)...)
 	defer stop()
 	a := &app{in: in, out: out, err: err}
 	cmd := newRoot(a)
@@ -55,6 +55,17 @@ func run(ctx context.Context, args []string, in io.Reader, out, err io.Writer) i
 		return exitInterrupted
 	}
 	return exitCode(failure)
+}
+
+// interrupts are the signals that end a command in order. A terminal that is
+// closed sends a hangup, which must not leave behind what a command cleans up;
+// but where it is ignored, as nohup does, it stays so. The daemon has no terminal.
+func interrupts(args []string) []os.Signal {
+	signals := []os.Signal{os.Interrupt, syscall.SIGTERM}
+	if !signal.Ignored(syscall.SIGHUP) && (len(args) == 0 || args[0] != "daemon") {
+		signals = append(signals, syscall.SIGHUP)
+	}
+	return signals
 }
 
 func newRoot(a *app) *cobra.Command {

@@ -45,7 +45,7 @@ is done, says what is not so yet, and goes on by itself. Type
 			if err != nil {
 				return err
 			}
-			if err := before(c.Context(), workshop, world, args[0]); err != nil {
+			if err := before(c.Context(), workshop, world, args); err != nil {
 				return err
 			}
 			progress, err := a.learned()

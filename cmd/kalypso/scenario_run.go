@@ -69,7 +69,7 @@ func (a *app) runScenarios(ctx context.Context, o scenarioRun) error {
 		}
 	}
 	if !o.all {
-		if err := before(ctx, workshop, world, o.names[0]); err != nil {
+		if err := before(ctx, workshop, world, o.names); err != nil {
 			return goOn(ctx, err)
 		}
 	}
@@ -159,17 +159,18 @@ func withDump(err error, results []scenarios.Result) error {
 	return err
 }
 
-// before refuses a scenario that builds on others which are not done.
-func before(ctx context.Context, workshop string, world scenarios.World, name string) error {
-	missing, why, err := scenarios.Missing(ctx, scenarios.Options{Workshop: workshop, World: world}, name)
+// before refuses scenarios that build on others which are neither done nor run
+// before them.
+func before(ctx context.Context, workshop string, world scenarios.World, names []string) error {
+	lack, err := scenarios.Missing(ctx, scenarios.Options{Workshop: workshop, World: world}, names)
 	if err != nil {
 		return asUsage(err)
 	}
-	if missing == "" {
+	if lack == nil {
 		return nil
 	}
-	return &scenarios.CheckError{Scenario: name, Step: "before it", Reason: fmt.Sprintf(
-		"scenario %s is not done (%s): run `kalypso scenario run %[1]s` first, or --all", missing, why)}
+	return &scenarios.CheckError{Scenario: lack.Of, Step: "before it", Reason: fmt.Sprintf(
+		"scenario %s is not done (%s): run `kalypso scenario run %[1]s` first, or --all", lack.Scenario, lack.Step)}
 }
 
 // nextAfter names the command to go on with.
