@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"testing/synctest"
@@ -34,6 +35,13 @@ func (p *part) note(what string) {
 	journals.Lock()
 	defer journals.Unlock()
 	*p.journal = append(*p.journal, what+" "+p.name)
+}
+
+// noted is the journal so far, of a test that does not stop what writes it.
+func (p *part) noted() []string {
+	journals.Lock()
+	defer journals.Unlock()
+	return slices.Clone(*p.journal)
 }
 
 func (p *part) Init(context.Context) error {
@@ -193,8 +201,13 @@ func TestCrashRestartsAndFiveCrashesFail(t *testing.T) {
 func TestRepairLooksAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var journal []string
-		var refused error
-		p := &part{journal: &journal, name: "p", ready: func() error { return refused }}
+		var refuses atomic.Bool
+		p := &part{journal: &journal, name: "p", ready: func() error {
+			if refuses.Load() {
+				return errors.New("connection refused")
+			}
+			return nil
+		}}
 		s, end := running(t, unitOf(p))
 		defer end()
 		synctest.Wait()
@@ -202,31 +215,31 @@ func TestRepairLooksAgain(t *testing.T) {
 		if got := states(s); got != "p=ready" {
 			t.Errorf("all is well: %s", got)
 		}
-		refused = errors.New("connection refused")
+		refuses.Store(true)
 		s.Repair(t.Context())
 		if got, st := states(s), s.Status()[0]; got != "p=starting" || st.Reason != "connection refused" {
 			t.Errorf("nobody listens: %s, %q", got, st.Reason)
 		}
-		refused = nil
+		refuses.Store(false)
 		time.Sleep(time.Second)
-		if got, want := fmt.Sprint(states(s), journal), "p=ready[init p start p]"; got != want {
+		if got, want := fmt.Sprint(states(s), p.noted()), "p=ready[init p start p]"; got != want {
 			t.Errorf("it listens again: %s, want %s", got, want)
 		}
-		refused = errors.New("connection refused")
+		refuses.Store(true)
 		s.Repair(t.Context())
 		close(p.exited)
-		refused = nil
+		refuses.Store(false)
 		time.Sleep(time.Second)
-		if got, want := fmt.Sprint(states(s), journal), "p=ready[init p start p stop p init p start p]"; got != want {
+		if got, want := fmt.Sprint(states(s), p.noted()), "p=ready[init p start p stop p init p start p]"; got != want {
 			t.Errorf("it had died: %s, want %s", got, want)
 		}
-		refused = errors.New("connection refused")
+		refuses.Store(true)
 		s.Repair(t.Context())
 		time.Sleep(11 * time.Second) // the unit's deadline
-		refused = nil
+		refuses.Store(false)
 		time.Sleep(time.Minute)
-		if got := len(journal); states(s) != "p=ready" || got != 8 {
-			t.Errorf("it hung: %s %v", states(s), journal)
+		if got := len(p.noted()); states(s) != "p=ready" || got != 8 {
+			t.Errorf("it hung: %s %v", states(s), p.noted())
 		}
 	})
 }

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -167,16 +168,16 @@ func TestManyBeginTogether(t *testing.T) {
 // cut is a forge that one contender cannot reach any more.
 type cut struct {
 	forge.Forge
-	off  bool
-	hang bool
+	off  atomic.Bool
+	hang atomic.Bool
 }
 
 func (c *cut) fail(ctx context.Context) error {
-	if c.hang {
+	if c.hang.Load() {
 		<-ctx.Done()
 		return ctx.Err()
 	}
-	if c.off {
+	if c.off.Load() {
 		return errors.New("no route")
 	}
 	return nil
@@ -207,8 +208,8 @@ func (c *cut) Commit(ctx context.Context, repo string, r forge.CommitRequest) (s
 // stands by when it is back.
 func TestCutOff(t *testing.T) {
 	for name, how := range map[string]func(*cut){
-		"refused": func(c *cut) { c.off = true },
-		"hangs":   func(c *cut) { c.hang = true },
+		"refused": func(c *cut) { c.off.Store(true) },
+		"hangs":   func(c *cut) { c.hang.Store(true) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := newForge()
@@ -227,7 +228,8 @@ func TestCutOff(t *testing.T) {
 				if s := a.State(); s.Held || s.Error == "" {
 					t.Errorf("a thinks %+v", s)
 				}
-				line.off, line.hang = false, false
+				line.off.Store(false)
+				line.hang.Store(false)
 				pass(3*time.Minute, nil)
 				if w.now() != "[b]" || a.State().Held || !b.State().Held || a.State().Error != "" {
 					t.Errorf("%s works; a thinks %+v", w.now(), a.State())
