@@ -33,16 +33,15 @@ type target struct {
 // targetSet is all deployment targets of an environment, and what each workload
 // has given.
 type targetSet struct {
-	sorted     []*target
-	twins      bool // some share a name
-	byWorkload map[string]given
+	sorted []*target
+	twins  bool    // some share a name
+	given  []given // sorted by the workload's name
 }
 
 // given is what a workload gives an environment.
 type given struct {
 	workload *model.Workload
-	targets  []*target
-	changed  bool // since the set before
+	targets  []*target // never nil once they are known
 }
 
 func targetsOf(env *model.Environment) []*target {
@@ -56,34 +55,58 @@ func targetsOf(env *model.Environment) []*target {
 // The name joins two names by "-", so two targets may share one. Then nobody
 // can say whose files lie in the folder of that name: all of them are marked.
 func (s *targetSet) next(env *model.Environment, id func() int64) *targetSet {
-	n := &targetSet{byWorkload: make(map[string]given, len(env.Workloads)), sorted: make([]*target, 0, len(env.Workloads))}
-	all := make([]given, len(env.Workloads))
-	inParallel(len(all), func(i int) {
-		all[i].workload = &env.Workloads[i]
-		if s != nil {
-			if old, ok := s.byWorkload[all[i].workload.Name]; ok && sameWorkload(old.workload, all[i].workload) {
-				all[i].targets = old.targets
-			}
-		}
-		if all[i].targets == nil {
-			all[i].targets, all[i].changed = targetsFrom(all[i].workload, env.Name), true
-		}
-	})
-	for _, g := range all {
-		n.byWorkload[g.workload.Name] = g
-		n.sorted = append(n.sorted, g.targets...)
-		for _, t := range g.targets {
-			if t.id == 0 {
-				t.id = id()
-			}
+	n := &targetSet{given: make([]given, len(env.Workloads))}
+	for i := range n.given {
+		n.given[i].workload = &env.Workloads[i]
+	}
+	gone := s.keep(n)
+	var changed []*given
+	for i := range n.given {
+		if n.given[i].targets == nil {
+			changed = append(changed, &n.given[i])
 		}
 	}
-	if s != nil && s.replace(n) {
+	inParallel(len(changed), func(i int) { changed[i].targets = targetsFrom(changed[i].workload, env.Name) })
+	var added []*target
+	for _, g := range changed {
+		for _, t := range g.targets {
+			t.id = id()
+			added = append(added, t)
+		}
+	}
+	if s != nil && s.replace(n, gone, added) {
 		return n
+	}
+	n.sorted = make([]*target, 0, len(n.given))
+	for _, g := range n.given {
+		n.sorted = append(n.sorted, g.targets...)
 	}
 	slices.SortFunc(n.sorted, compareTargets)
 	n.twins = markTwins(n.sorted)
 	return n
+}
+
+// keep gives the workloads of the next set that have not changed the targets
+// that they have in this one, and returns the targets that nobody took. Both
+// sets are in order, so that no name is looked up: a fleet has many.
+func (s *targetSet) keep(n *targetSet) (gone []*target) {
+	if s == nil {
+		return nil
+	}
+	old := s.given
+	for i := range n.given {
+		g := &n.given[i]
+		for len(old) > 0 && old[0].workload.Name < g.workload.Name {
+			gone, old = append(gone, old[0].targets...), old[1:]
+		}
+		if len(old) > 0 && old[0].workload.Name == g.workload.Name && sameWorkload(old[0].workload, g.workload) {
+			g.targets, old = old[0].targets, old[1:]
+		}
+	}
+	for _, g := range old {
+		gone = append(gone, g.targets...)
+	}
+	return gone
 }
 
 func compareTargets(a, b *target) int {
@@ -93,21 +116,8 @@ func compareTargets(a, b *target) int {
 // replace sorts the targets of the next set by taking from this one those that
 // are gone and putting in those that are new. It returns false where sorting is
 // simpler.
-func (s *targetSet) replace(n *targetSet) bool {
+func (s *targetSet) replace(n *targetSet, gone, added []*target) bool {
 	const few = 100
-	gone, added := map[*target]bool{}, []*target(nil)
-	for name, g := range s.byWorkload {
-		if other, stays := n.byWorkload[name]; !stays || other.changed {
-			for _, t := range g.targets {
-				gone[t] = true
-			}
-		}
-	}
-	for _, g := range n.byWorkload {
-		if g.changed {
-			added = append(added, g.targets...)
-		}
-	}
 	if s.twins || len(gone)+len(added) > few {
 		return false
 	}
@@ -115,9 +125,9 @@ func (s *targetSet) replace(n *targetSet) bool {
 		n.sorted = s.sorted
 		return true
 	}
-	sorted := make([]*target, 0, len(n.sorted))
+	sorted := make([]*target, 0, len(s.sorted)+len(added))
 	for _, t := range s.sorted {
-		if !gone[t] {
+		if !slices.Contains(gone, t) {
 			sorted = append(sorted, t)
 		}
 	}
