@@ -13,9 +13,9 @@ func (f *Forge) Impatient(waited func(time.Duration)) {
 	f.patience.pace = rate.NewLimiter(rate.Inf, 1)
 	if waited != nil {
 		f.patience.pause = func(ctx context.Context, d time.Duration) error {
-			waited(d)
-			f.patience.mu.Lock()
+			f.patience.mu.Lock() // for waited, too: requests wait side by side
 			defer f.patience.mu.Unlock()
+			waited(d)
 			clear(f.patience.blocks)
 			return ctx.Err()
 		}
