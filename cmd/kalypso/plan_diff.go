@@ -45,8 +45,10 @@ func (a *app) showPlans(p *plans, changes func(io.Writer, style, planned)) error
 		for _, problem := range one.Problems {
 			writeProblem(&out, s, problem)
 		}
-		fmt.Fprintf(&out, "%s\n", sentence(one.summary().String()))
-		if removed, of, held := publish.Removals(one.Plan, one.before); held {
+		summary := one.summary()
+		fmt.Fprintf(&out, "%s\n", sentence(summary.String()))
+		if summary.Held {
+			removed, of, _ := publish.Removals(one.Plan, one.before)
 			fmt.Fprintf(&out, "%s\n", s.warn(fmt.Sprintf("This removes %d of %d assignments: the pull request will be a draft until a person takes the label %s off.", removed, of, forge.LabelMassDelete)))
 		}
 	}

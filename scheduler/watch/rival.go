@@ -29,9 +29,7 @@ func (w *Watcher) rivals(e *environment) []*environment {
 }
 
 func (w *Watcher) samePlace(a, b model.Reference) bool {
-	mine, known := w.options.Forge.Repo(a.Repo)
-	other, _ := w.options.Forge.Repo(b.Repo)
-	return known && mine == other && a.Branch == b.Branch && path.Clean("/"+a.Path) == path.Clean("/"+b.Path)
+	return w.same(a.Repo, b.Repo) && a.Branch == b.Branch && path.Clean("/"+a.Path) == path.Clean("/"+b.Path)
 }
 
 func (e *environment) publishesTo() model.Reference {
