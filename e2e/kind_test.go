@@ -148,13 +148,16 @@ func kindTutorial(t *testing.T, dir string) {
 	if strings.Contains(scenarios.stdout, "simulated") {
 		t.Errorf("the pods are real:\n%s", scenarios.stdout)
 	}
-	for name, part := range map[string]func(*testing.T, *machine){
-		"Inside":        reconcilersInside,
-		"EngineRestart": func(t *testing.T, m *machine) { engineRestart(t, m, dir) },
+	for _, part := range []struct {
+		name string
+		run  func(*testing.T, *machine)
+	}{
+		{"Inside", reconcilersInside},
+		{"EngineRestart", func(t *testing.T, m *machine) { engineRestart(t, m, dir) }},
 	} {
-		t.Run(name, func(t *testing.T) {
+		t.Run(part.name, func(t *testing.T) {
 			m.t = t
-			part(t, m)
+			part.run(t, m)
 		})
 		m.t = t
 	}
