@@ -161,7 +161,8 @@ func TestHalfASnapshotIsNeverListed(t *testing.T) {
 	never := &part{ready: func(int) error { return errors.New("filling") }}
 	d := serve(t, h, append(units, never.unit("repositories"))...)
 	for range 500 {
-		if i := slices.IndexFunc(d.Status(), func(s supervisor.Status) bool { return s.Reason == "filling" }); i >= 0 {
+		moves := slices.DeleteFunc(d.Status(), func(s supervisor.Status) bool { return s.State == supervisor.Ready })
+		if len(moves) == 1 && moves[0].Reason == "filling" {
 			break
 		}
 		time.Sleep(10 * time.Millisecond)

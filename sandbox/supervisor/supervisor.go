@@ -8,6 +8,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/kalypso-dev/kalypso/sandbox/wait"
 )
 
 const (
@@ -295,10 +297,15 @@ func (s *Supervisor) awaitReady(ctx context.Context, u *unit, began time.Time) e
 	exited := u.Component.Exited()
 	tick := time.NewTicker(readyPoll)
 	defer tick.Stop()
+	var last error
 	for {
-		last := u.Component.Ready(ctx)
-		if last == nil {
+		err := u.Component.Ready(ctx)
+		if err == nil {
 			break
+		}
+		// once the time is over, that hides the reason
+		if !wait.Over(ctx) || last == nil {
+			last = err
 		}
 		s.set(u, func(st *Status) { st.Reason = last.Error() })
 		select {

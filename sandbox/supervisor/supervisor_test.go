@@ -292,6 +292,36 @@ func TestLongStartsInVainFail(t *testing.T) {
 	})
 }
 
+// hanging is a part that says once what is wrong, and then no more.
+type hanging struct {
+	part
+	says error
+}
+
+func (h *hanging) Ready(ctx context.Context) error {
+	if said := h.says; said != nil {
+		h.says = nil
+		return said
+	}
+	<-ctx.Done()
+	return ctx.Err()
+}
+
+func TestReasonIsNotTheEndOfTheTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := &hanging{part: part{journal: new([]string), name: "p"}, says: errors.New("file is not a database")}
+		u := unitOf(&h.part)
+		u.Component = h
+		s, end := running(t, u)
+		defer end()
+		time.Sleep(u.Deadline)
+		synctest.Wait()
+		if st := s.Status()[0]; st.State != Restarting || !strings.Contains(st.Reason, "not ready after 10s: file is not a database") {
+			t.Errorf("%s: %q", st.State, st.Reason)
+		}
+	})
+}
+
 func TestPermanentErrorFailsAtOnceAndRepairTriesAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var journal []string

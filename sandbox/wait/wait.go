@@ -24,8 +24,8 @@ func For(ctx context.Context, what string, limit time.Duration, check func(ctx c
 		if err == nil {
 			return nil
 		}
-		// once the context has ended, its own error hides the reason
-		if ctx.Err() == nil || last == nil {
+		// once the time is over, that hides the reason
+		if !Over(ctx) || last == nil {
 			last = err
 		}
 		select {
@@ -34,4 +34,11 @@ func For(ctx context.Context, what string, limit time.Duration, check func(ctx c
 		case <-tick.C:
 		}
 	}
+}
+
+// Over tells whether the time of ctx has passed. Whoever works with a deadline
+// may refuse for it before the context's own timer has ended that.
+func Over(ctx context.Context) bool {
+	deadline, limited := ctx.Deadline()
+	return ctx.Err() != nil || limited && !time.Now().Before(deadline)
 }

@@ -38,3 +38,30 @@ func TestForTellsTheLastReason(t *testing.T) {
 		}
 	})
 }
+
+// late is a context whose timer has not run yet when its time is over.
+type late struct {
+	context.Context
+	deadline time.Time
+}
+
+func (l late) Deadline() (time.Time, bool) { return l.deadline, true }
+
+// TestForTellsTheReasonAndNotTheTime: what looks at the deadline itself, as
+// client-go's limits of requests do, refuses for it while ctx has not ended.
+func TestForTellsTheReasonAndNotTheTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+		defer cancel()
+		deadline := time.Now().Add(time.Second)
+		err := For(late{ctx, deadline}, "the first backup", time.Minute, func(context.Context) error {
+			if !time.Now().Before(deadline) {
+				return errors.New("would exceed the deadline")
+			}
+			return errors.New("disk is full")
+		})
+		if err == nil || !strings.Contains(err.Error(), "disk is full") {
+			t.Error(err)
+		}
+	})
+}

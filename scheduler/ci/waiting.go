@@ -32,8 +32,8 @@ func (s *soon) Unwrap() error { return s.error }
 const quick = 10
 
 // wait asks check at once and then, ever more slowly, at most at that pace,
-// until it returns nil or an error of stop. When the limit passes first it is a *TimeoutError with check's
-// last error in it.
+// until it returns nil or an error of stop. When the limit passes first it is a
+// *TimeoutError with check's last error in it.
 func wait(ctx context.Context, what string, limit, pace time.Duration, check func(context.Context) error) error {
 	began := time.Now()
 	bounded, cancel := context.WithTimeout(ctx, limit)
@@ -49,7 +49,7 @@ func wait(ctx context.Context, what string, limit, pace time.Duration, check fun
 			return end.error
 		}
 		// once the time is over, that hides the reason
-		if bounded.Err() == nil || last == nil {
+		if !over(bounded) || last == nil {
 			last = err
 		}
 		till := pause
@@ -68,4 +68,11 @@ func wait(ctx context.Context, what string, limit, pace time.Duration, check fun
 		case <-next.C:
 		}
 	}
+}
+
+// over tells whether the time of ctx has passed. Whoever works with a deadline
+// may refuse for it before the context's own timer has ended that.
+func over(ctx context.Context) bool {
+	deadline, limited := ctx.Deadline()
+	return ctx.Err() != nil || limited && !time.Now().Before(deadline)
 }
