@@ -1,11 +1,12 @@
 // Command build makes the payload of kalypso: it builds what has changed of the
 // components, and lays their archives into sandbox/components/payload, from
-// where a build with the tag payload takes them. Run it from the root of the
-// repository.
+// where a build with the tag payload takes them. With -test it runs the tests of
+// the components instead. Run it from the root of the repository.
 package main
 
 import (
 	"context"
+	"flag"
 	"os"
 	"os/signal"
 	"syscall"
@@ -16,5 +17,10 @@ import (
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	os.Exit(builder.Main(ctx, os.Stderr))
+	test := flag.Bool("test", false, "run the components' tests, build nothing")
+	flag.Parse()
+	if *test {
+		os.Exit(builder.Main(ctx, os.Stderr, builder.Builder.Test))
+	}
+	os.Exit(builder.Main(ctx, os.Stderr, builder.Builder.Run))
 }

@@ -35,13 +35,13 @@ type Builder struct {
 	Progress io.Writer
 }
 
-// Main runs a Builder with the settings of the environment in the current
+// Main has a Builder with the settings of the environment work in the current
 // folder, and returns the exit code.
-func Main(ctx context.Context, stderr io.Writer) int {
+func Main(ctx context.Context, stderr io.Writer, work func(Builder, context.Context) error) int {
 	cache, err := cacheFolder(os.Getenv)
 	if err == nil {
 		b := Builder{Root: ".", Cache: cache, Recipes: recipe.All(), Progress: stderr}
-		err = b.Run(ctx)
+		err = work(b, ctx)
 	}
 	if err == nil {
 		return 0
@@ -78,13 +78,8 @@ func cacheFolder(env func(string) string) (string, error) {
 // Run makes the payload. It builds one component at a time: each build uses
 // all of the machine.
 func (b Builder) Run(ctx context.Context) error {
-	root, err := filepath.Abs(b.Root)
-	if err != nil {
+	if err := b.locate(); err != nil {
 		return err
-	}
-	b.Root = root
-	if _, err := os.Stat(filepath.Join(b.components(), "manifest.go")); err != nil {
-		return fmt.Errorf("run this from the root of the repository: %w", err)
 	}
 	var entries []entry
 	for _, r := range b.Recipes {
@@ -104,6 +99,36 @@ func (b Builder) Run(ctx context.Context) error {
 	}
 	if err := b.place(entries); err != nil {
 		return fmt.Errorf("fill %s: %w", b.payload(), err)
+	}
+	return nil
+}
+
+// Test runs the tests of the components one by one, and stops at the first that
+// fail. Each component is a module of its own, which tests of all packages of
+// the repository leave out.
+func (b Builder) Test(ctx context.Context) error {
+	if err := b.locate(); err != nil {
+		return err
+	}
+	for _, r := range b.Recipes {
+		started := time.Now()
+		if err := recipe.Test(ctx, filepath.Join(b.components(), r.Name)); err != nil {
+			return fmt.Errorf("test %s: %w", r.Name, err)
+		}
+		b.log(r.Name, "tested in %s", time.Since(started).Round(100*time.Millisecond))
+	}
+	return nil
+}
+
+// locate makes sure that Root is what it should be, and absolute.
+func (b *Builder) locate() error {
+	root, err := filepath.Abs(b.Root)
+	if err != nil {
+		return err
+	}
+	b.Root = root
+	if _, err := os.Stat(filepath.Join(b.components(), "manifest.go")); err != nil {
+		return fmt.Errorf("run this from the root of the repository: %w", err)
 	}
 	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -208,6 +209,21 @@ func TestBuildFails(t *testing.T) {
 	}
 	if left, _ := filepath.Glob(filepath.Join(b.Cache, "tool-*")); len(left) != 0 {
 		t.Errorf("left in the cache: %v", left)
+	}
+}
+
+func TestTestsOfComponents(t *testing.T) {
+	b, said := clone(t)
+	const test = "package main\n\nimport \"testing\"\n\nfunc TestIt(t *testing.T) { %s }\n"
+	write(t, b.Root, "sandbox/components/tool/main_test.go", fmt.Sprintf(test, `t.Log("fine")`))
+	if err := b.Test(t.Context()); err != nil || !strings.Contains(said.String(), "tested in") {
+		t.Errorf("%v\n%s", err, said)
+	}
+	write(t, b.Root, "sandbox/components/tool/main_test.go", fmt.Sprintf(test, `t.Error("it is broken")`))
+	err := b.Test(t.Context())
+	var failed *command.Error
+	if !errors.As(err, &failed) || !strings.Contains(failed.Tail, "it is broken") || !strings.HasPrefix(err.Error(), "test tool: go test") {
+		t.Errorf("error is %v", err)
 	}
 }
 

@@ -20,6 +20,14 @@ var (
 // GoEnv is the environment in which the go command builds components.
 func GoEnv() []string { return append([]string(nil), goEnv...) }
 
+// Test runs the tests of the module in dir, compiled as its build is: what that
+// has compiled needs not be compiled again. For the same reason it is not
+// vetted, which would look at all that the module depends on.
+func Test(ctx context.Context, dir string) error {
+	args := append([]string{"go", "test", "-vet=off"}, buildFlags...)
+	return (command.Command{Dir: dir, Env: goEnv, Args: append(args, "./...")}).Run(ctx)
+}
+
 // Toolchain describes the Go toolchain and platform that build the module in
 // dir, as lines of name=value.
 func Toolchain(ctx context.Context, dir string) (lines []string, platform string, err error) {
