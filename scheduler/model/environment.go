@@ -70,6 +70,22 @@ func LoadEnvironments(tree *Tree, path string) ([]EnvironmentObject, []Diagnosti
 	return environments, sortDiagnostics(c.findings.diagnostics)
 }
 
+// LoadGitOps tells where an environment publishes to: what its one GitOpsRepo at
+// or below a folder of a tree names, which is that of the environment's branch.
+// It is the zero Reference where that cannot be known.
+func LoadGitOps(tree *Tree, path string) Reference {
+	var c collection
+	for _, doc := range newMemory(nil).documents(tree, path, &c.findings) {
+		if doc.kind == v1alpha1.KindGitOpsRepo {
+			c.add(doc)
+		}
+	}
+	if repos := unique(v1alpha1.KindGitOpsRepo, c.gitOps, &c.findings); len(repos) == 1 {
+		return reference(repos[0].Spec.RepositoryFolder)
+	}
+	return Reference{}
+}
+
 // loader fills an Environment step by step.
 type loader struct {
 	reads      *reads

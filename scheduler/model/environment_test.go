@@ -438,3 +438,30 @@ spec:
 		t.Errorf("diagnostics (-want +got):\n%s", diff)
 	}
 }
+
+// TestLoadGitOps: where an environment publishes to is known of one GitOpsRepo
+// in its folder, and of nothing else.
+func TestLoadGitOps(t *testing.T) {
+	const object = "apiVersion: scheduler.kalypso.io/v1alpha1\nkind: GitOpsRepo\nmetadata: {name: %s}\nspec: {%s}\n"
+	const spec = "repo: https://forge/acme/gitops, branch: dev, path: fleet"
+	one := fmt.Sprintf(object, "gitops", spec)
+	for _, test := range []struct {
+		name  string
+		files map[string]string
+		want  model.Reference
+	}{
+		{"none", map[string]string{"e/a.yaml": "kind: ConfigMap\n"}, model.Reference{}},
+		{"one", map[string]string{"e/deep/a.yaml": one, "e/.github/b.yaml": one}, model.Reference{Repo: "https://forge/acme/gitops", Branch: "dev", Path: "fleet"}},
+		{"two", map[string]string{"e/a.yaml": one, "e/b.yaml": fmt.Sprintf(object, "other", spec)}, model.Reference{}},
+		{"elsewhere", map[string]string{"other/a.yaml": one}, model.Reference{}},
+		{"unreadable", map[string]string{"e/a.yaml": fmt.Sprintf(object, "gitops", "branch: [dev]")}, model.Reference{}},
+	} {
+		tree := &model.Tree{Files: map[string][]byte{}}
+		for name, content := range test.files {
+			tree.Files[name] = []byte(content)
+		}
+		if got := model.LoadGitOps(tree, "./e"); got != test.want {
+			t.Errorf("%s: %+v, want %+v", test.name, got, test.want)
+		}
+	}
+}

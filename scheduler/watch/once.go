@@ -105,6 +105,7 @@ func (w *Watcher) Once(ctx context.Context, only string) (Round, error) {
 			return Round{}, &UnknownEnvironmentError{only, names}
 		}
 		names = []string{only}
+		w.lookAround(ctx, refs, only)
 	}
 	var mu sync.Mutex
 	var group errgroup.Group

@@ -19,13 +19,32 @@ import (
 func (w *Watcher) rivals(e *environment) []*environment {
 	var all []*environment
 	mine := e.publishesTo()
-	for _, other := range w.followed() {
+	for _, other := range append(w.followed(), w.neighbours...) {
 		if other != e && w.samePlace(mine, other.publishesTo()) {
 			all = append(all, other)
 		}
 	}
 	slices.SortFunc(all, func(a, b *environment) int { return cmp.Compare(a.name, b.name) })
 	return all
+}
+
+// lookAround finds out where the environments publish to that are not run with
+// the only one that is. What cannot be read stays unknown: it is not what was
+// asked for.
+func (w *Watcher) lookAround(ctx context.Context, all map[string]model.Reference, only string) {
+	w.neighbours = nil
+	for name, ref := range all {
+		if name == only {
+			continue
+		}
+		tree, err := w.options.Forge.Read(ctx, ref)
+		if err != nil {
+			continue
+		}
+		e := newEnvironment(name, ref)
+		e.publishTo(model.LoadGitOps(tree, ref.Path))
+		w.neighbours = append(w.neighbours, e)
+	}
 }
 
 func (w *Watcher) samePlace(a, b model.Reference) bool {

@@ -91,3 +91,27 @@ func TestOneBranchForTwoOnce(t *testing.T) {
 		t.Errorf("published all the same: %s", got)
 	}
 }
+
+// TestOneBranchForTwoWhereOneIsRun is the same where one is all that is asked for.
+func TestOneBranchForTwoWhereOneIsRun(t *testing.T) {
+	f := newWorld("dev", "qa")
+	w, err := New(Options{Forge: f, ControlPlane: model.Reference{Repo: forgetest.URL(platform)}, Log: slog.New(slog.DiscardHandler), Metrics: NewMetrics()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.Push(platform, "qa", gitOpsFile("dev"))
+	round, err := w.Once(t.Context(), "qa")
+	if err == nil || !strings.Contains(err.Error(), "environments qa and dev both publish to branch dev") || len(round.Environments) != 1 {
+		t.Errorf("error %v, round %+v", err, round)
+	}
+	if got := openPulls(f); got != "" {
+		t.Errorf("published all the same: %s", got)
+	}
+	f.Push(platform, "qa", gitOpsFile("qa"))
+	if _, err := w.Once(t.Context(), "qa"); err != nil {
+		t.Errorf("after the mend: %v", err)
+	}
+	if got := openPulls(f); got != "kalypso/qa to qa" {
+		t.Errorf("after the mend: %q", got)
+	}
+}

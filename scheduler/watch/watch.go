@@ -63,6 +63,8 @@ type Watcher struct {
 	wake    signal       // the control plane's default branch has news
 	lease   *lease.Lease // nil for one that is alone
 
+	neighbours []*environment // of the only one that is run
+
 	mu           sync.Mutex
 	environments map[string]*environment
 	ended        map[string]<-chan struct{} // of environments that were given up
