@@ -32,6 +32,8 @@ func (w *Watcher) rivals(e *environment) []*environment {
 // the only one that is. What cannot be read stays unknown: it is not what was
 // asked for.
 func (w *Watcher) lookAround(ctx context.Context, all map[string]model.Reference, only string) {
+	ctx, cancel := context.WithTimeout(ctx, runTimeout)
+	defer cancel()
 	w.neighbours = nil
 	for name, ref := range all {
 		if name == only {

@@ -115,3 +115,26 @@ func TestOneBranchForTwoWhereOneIsRun(t *testing.T) {
 		t.Errorf("after the mend: %q", got)
 	}
 }
+
+// TestNeighbourThatCannotBeRead is not what was asked for, and stops nothing.
+func TestNeighbourThatCannotBeRead(t *testing.T) {
+	f := newWorld("dev", "qa")
+	w, err := New(Options{Forge: f, ControlPlane: model.Reference{Repo: forgetest.URL(platform)}, Log: slog.New(slog.DiscardHandler), Metrics: NewMetrics()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	asked := false
+	f.Down(func(c forgetest.Call) error {
+		if c.Method != "Read" || c.Repo != forgetest.URL(platform) || c.Detail != "dev" {
+			return nil
+		}
+		asked = true
+		return errDown
+	})
+	if _, err := w.Once(t.Context(), "qa"); err != nil || !asked {
+		t.Errorf("error %v, asked %t", err, asked)
+	}
+	if got := openPulls(f); got != "kalypso/qa to qa" {
+		t.Errorf("pull requests %q", got)
+	}
+}
