@@ -10,12 +10,15 @@ up: build ## build everything and bring the sandbox up
 	bin/kalypso up
 
 .PHONY: build
-build: ## build the components that changed, pack them, link bin/kalypso
+build: ## install what a build needs, build the components that changed, pack them, link bin/kalypso
+	@GO='$(GO)' .ci/prerequisites build
 	$(GO) run ./sandbox/components/build
 	CGO_ENABLED=0 $(GO) build -trimpath -tags payload -ldflags "-s -w -X main.version=$(VERSION)" -o bin/kalypso ./cmd/kalypso
 
 .PHONY: test
-test: build ## unit tests, then the built binary end to end
+test: ## install what tests need, build, then unit tests and the built binary end to end
+	@GO='$(GO)' .ci/prerequisites test
+	$(MAKE) build
 	$(GO) vet ./...
 	$(GO) vet -tags e2e ./e2e/...
 	$(GO) test ./...
