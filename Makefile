@@ -12,8 +12,7 @@ up: build ## build everything and bring the sandbox up
 .PHONY: build
 build: ## install what a build needs, build the components that changed, pack them, link bin/kalypso
 	@GO='$(GO)' .ci/prerequisites build
-	$(GO) run ./sandbox/components/build
-	CGO_ENABLED=0 $(GO) build -trimpath -tags payload -ldflags "-s -w -X main.version=$(VERSION)" -o bin/kalypso ./cmd/kalypso
+	$(GO) run ./sandbox/components/build -kalypso bin/kalypso -version '$(VERSION)'
 
 .PHONY: test
 test: ## install what tests need, build, then unit tests and the built binary end to end

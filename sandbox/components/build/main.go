@@ -1,7 +1,8 @@
 // Command build makes the payload of kalypso: it builds what has changed of the
 // components, and lays their archives into sandbox/components/payload, from
-// where a build with the tag payload takes them. With -test it runs the tests of
-// the components instead. Run it from the root of the repository.
+// where a build with the tag payload takes them. With -kalypso it then builds
+// kalypso itself into that file. With -test it runs the tests of the components
+// instead. Run it from the root of the repository.
 package main
 
 import (
@@ -18,9 +19,15 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	test := flag.Bool("test", false, "run the components' tests, build nothing")
+	program := flag.String("kalypso", "", "build kalypso into this `file`, too")
+	version := flag.String("version", "unknown", "the version that kalypso reports")
 	flag.Parse()
-	if *test {
-		os.Exit(builder.Main(ctx, os.Stderr, builder.Builder.Test))
+	work := builder.Builder.Run
+	switch {
+	case *test:
+		work = builder.Builder.Test
+	case *program != "":
+		work = func(b builder.Builder, ctx context.Context) error { return b.Program(ctx, *program, *version) }
 	}
-	os.Exit(builder.Main(ctx, os.Stderr, builder.Builder.Run))
+	os.Exit(builder.Main(ctx, os.Stderr, work))
 }

@@ -103,6 +103,29 @@ func (b Builder) Run(ctx context.Context) error {
 	return nil
 }
 
+// Program makes the payload and links it into kalypso, at out.
+func (b Builder) Program(ctx context.Context, out, version string) error {
+	if err := b.Run(ctx); err != nil {
+		return err
+	}
+	out, err := filepath.Abs(out)
+	if err != nil {
+		return err
+	}
+	err = recipe.Compilation{
+		Dir:     b.Root,
+		Env:     recipe.GoEnv(),
+		Flags:   []string{"-trimpath", "-tags", "payload", "-ldflags", "-s -w -X main.version=" + version},
+		Package: program,
+		Out:     out,
+		Log:     func(format string, args ...any) { b.log(components.Self, format, args...) },
+	}.Run(ctx)
+	if err != nil {
+		return fmt.Errorf("build %s: %w", components.Self, err)
+	}
+	return nil
+}
+
 // Test runs the tests of the components one by one, and stops at the first that
 // fail. Each component is a module of its own, which tests of all packages of
 // the repository leave out.

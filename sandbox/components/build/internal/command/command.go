@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -28,6 +29,10 @@ type Command struct {
 	Env []string
 	// Args are the tool and its arguments.
 	Args []string
+	// Progress, if set, gets each line that the tool writes to standard error,
+	// and tells whether it only reports progress: such a line is not kept for an
+	// Error.
+	Progress func(line string) bool
 }
 
 // An Error is a tool that failed, with the end of what it said.
@@ -61,6 +66,10 @@ func (c Command) run(ctx context.Context, stdout io.Writer) error {
 	cmd.Dir = c.Dir
 	cmd.Env = append(os.Environ(), c.Env...)
 	cmd.Stderr = &said
+	lines := lineFilter{drop: c.Progress, rest: &said}
+	if c.Progress != nil {
+		cmd.Stderr = &lines
+	}
 	cmd.Stdout = stdout
 	if stdout == nil {
 		cmd.Stdout = &said
@@ -68,6 +77,7 @@ func (c Command) run(ctx context.Context, stdout io.Writer) error {
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	cmd.WaitDelay = killDelay
 	err := cmd.Run()
+	lines.flush()
 	if err == nil {
 		return nil
 	}
@@ -78,6 +88,34 @@ func (c Command) run(ctx context.Context, stdout io.Writer) error {
 		err = exec.ErrNotFound
 	}
 	return &Error{Args: c.Args, Tail: said.String(), Err: err}
+}
+
+// lineFilter passes on the lines that drop does not claim.
+type lineFilter struct {
+	drop func(line string) bool
+	rest *tail
+	part []byte
+}
+
+func (f *lineFilter) Write(p []byte) (int, error) {
+	f.part = append(f.part, p...)
+	for {
+		line, after, found := bytes.Cut(f.part, []byte("\n"))
+		if !found {
+			return len(p), nil
+		}
+		if !f.drop(string(line)) {
+			_, _ = f.rest.Write(append(line, '\n'))
+		}
+		f.part = append(f.part[:0], after...)
+	}
+}
+
+func (f *lineFilter) flush() {
+	if len(f.part) > 0 && !f.drop(string(f.part)) {
+		_, _ = f.rest.Write(f.part)
+	}
+	f.part = nil
 }
 
 // brief leaves out of a command line what only a machine wants to read.
@@ -92,12 +130,17 @@ func brief(args []string) []string {
 	return out
 }
 
-// tail keeps the end of what is written to it.
-type tail struct{ buf []byte }
+// tail keeps the end of what is written to it, by two streams at once.
+type tail struct {
+	mu  sync.Mutex
+	buf []byte
+}
 
 const tailBytes = 64 << 10
 
 func (t *tail) Write(p []byte) (int, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
 	t.buf = append(t.buf, p...)
 	if extra := len(t.buf) - tailBytes; extra > 0 {
 		t.buf = append(t.buf[:0], t.buf[extra:]...)

@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/kalypso-dev/kalypso/sandbox/components"
-	"github.com/kalypso-dev/kalypso/sandbox/components/build/internal/command"
 	"github.com/kalypso-dev/kalypso/sandbox/components/build/internal/license"
 )
 
@@ -31,14 +31,14 @@ var nodePrograms = []struct {
 	{name: "runc", pkg: "github.com/opencontainers/runc", tags: "seccomp,netgo,osusergo", cgo: true},
 }
 
-// seccompLicense is where Debian's libseccomp-dev has it.
-const seccompLicense = "/usr/share/doc/libseccomp-dev/copyright"
+// seccompLicenses are where the packages of Debian and Fedora have it.
+var seccompLicenses = []string{"/usr/share/doc/libseccomp-dev/copyright", "/usr/share/licenses/libseccomp/LICENSE"}
 
 // Node is what an embedded cluster's node runs beside kubelet and kube-proxy.
 func Node() Recipe {
 	return Recipe{
 		Name:     "node",
-		Revision: 1,
+		Revision: 2,
 		Lists:    []string{fmt.Sprint(nodePrograms)},
 		Versions: map[string]string{
 			"containerd": "github.com/containerd/containerd/v2",
@@ -57,20 +57,24 @@ func finishNode(ctx context.Context, b Bench) ([]components.License, error) {
 	for _, m := range had {
 		known[m.Path] = true
 	}
-	seccomp, err := os.ReadFile(seccompLicense)
-	if err != nil {
-		return nil, fmt.Errorf("libseccomp, which runc is linked with: %w; apt-get install gcc libc6-dev pkg-config libseccomp-dev", err)
+	var seccomp []byte
+	for _, path := range seccompLicenses {
+		if seccomp, err = os.ReadFile(path); err == nil {
+			break
+		}
 	}
-	licenses := []components.License{{Module: "libseccomp", Version: "Debian's", Files: []components.LicenseFile{{Name: "copyright", Text: string(seccomp)}}}}
+	if err != nil {
+		return nil, fmt.Errorf("the licence of libseccomp, which runc is linked with: %w", err)
+	}
+	licenses := []components.License{{Module: "libseccomp", Version: "the distribution's", Files: []components.LicenseFile{{Name: "copyright", Text: string(seccomp)}}}}
 	for _, p := range nodePrograms {
-		b.Log("compile and link %s", p.name)
 		env, link := goEnv, linkFlags
 		if p.cgo {
 			env, link = append(GoEnv(), "CGO_ENABLED=1", "GOFLAGS=-tags="+p.tags), linkFlags+" -extldflags -static"
 		}
-		args := append([]string{"go", "build"}, buildFlags...)
-		args = append(args, "-ldflags", link, "-o", filepath.Join(b.Out, p.name), p.pkg)
-		if err := (command.Command{Dir: b.Source, Env: env, Args: args}).Run(ctx); err != nil {
+		log := func(format string, args ...any) { b.Log(p.name+": "+format, args...) }
+		flags := append(slices.Clone(buildFlags), "-ldflags", link)
+		if err := (Compilation{Dir: b.Source, Env: env, Flags: flags, Package: p.pkg, Out: filepath.Join(b.Out, p.name), Log: log}).Run(ctx); err != nil {
 			return nil, err
 		}
 		modules, err := license.Modules(ctx, b.Source, env, p.pkg)

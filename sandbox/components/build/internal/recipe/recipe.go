@@ -14,9 +14,9 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 
 	"github.com/kalypso-dev/kalypso/sandbox/components"
-	"github.com/kalypso-dev/kalypso/sandbox/components/build/internal/command"
 )
 
 // A Recipe makes one component.
@@ -96,13 +96,13 @@ func (r Recipe) Make(ctx context.Context, b Bench) ([]components.License, error)
 		if err != nil {
 			return nil, err
 		}
-		flags, err := stamp(r.Stamp, version)
+		stamps, err := stamp(r.Stamp, version)
 		if err != nil {
 			return nil, err
 		}
-		link += flags
+		link += stamps
 	}
-	args := append([]string{"go", "build"}, buildFlags...)
+	flags := slices.Clone(buildFlags)
 	if r.Begin != nil {
 		files, err := r.Begin(ctx, b)
 		if err != nil {
@@ -112,15 +112,14 @@ func (r Recipe) Make(ctx context.Context, b Bench) ([]components.License, error)
 		if err != nil {
 			return nil, err
 		}
-		args = append(args, "-overlay", overlay)
+		flags = append(flags, "-overlay", overlay)
 	}
-	b.Log("compile and link")
-	args = append(args, "-o", filepath.Join(b.Out, r.Name), "-ldflags", link, ".")
 	env := GoEnv()
 	if r.GOOS != "" {
 		env = append(env, "GOOS="+r.GOOS)
 	}
-	if err := (command.Command{Dir: b.Source, Env: env, Args: args}).Run(ctx); err != nil {
+	flags = append(flags, "-ldflags", link)
+	if err := (Compilation{Dir: b.Source, Env: env, Flags: flags, Package: ".", Out: filepath.Join(b.Out, r.Name), Log: b.Log}).Run(ctx); err != nil {
 		return nil, err
 	}
 	if r.Finish == nil {

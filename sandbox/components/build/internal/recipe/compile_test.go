@@ -1,0 +1,66 @@
+package recipe
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/kalypso-dev/kalypso/sandbox/components/build/internal/command"
+)
+
+// program lays a module of three packages into a folder of its own.
+func program(t *testing.T) Compilation {
+	dir := t.TempDir()
+	for name, text := range map[string]string{
+		"go.mod":  "module example.com/" + filepath.Base(dir) + "\n\ngo 1.24\n",
+		"main.go": "package main\n\nimport \"example.com/" + filepath.Base(dir) + "/a\"\n\nfunc main() { a.F() }\n",
+		"a/a.go":  "package a\n\nimport \"example.com/" + filepath.Base(dir) + "/b\"\n\nfunc F() { b.F(\"" + dir + "\") }\n",
+		"b/b.go":  "package b\n\nfunc F(string) {}\n",
+	} {
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return Compilation{Dir: dir, Env: GoEnv(), Flags: buildFlags, Package: ".", Out: filepath.Join(dir, "out"), Log: t.Logf}
+}
+
+func TestPackagesAreCounted(t *testing.T) {
+	c := program(t)
+	for _, want := range []int{3, 0} {
+		total, err := c.stale(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := &packageCount{total: total}
+		if err := c.build(t.Context(), p); err != nil {
+			t.Fatal(err)
+		}
+		if p.total != want || p.begun != want {
+			t.Errorf("%d of %d packages were compiled, want %d of %d", p.begun, p.total, want, want)
+		}
+	}
+	if err := c.Run(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestErrorsOfTheCompilerAreKept(t *testing.T) {
+	c := program(t)
+	if err := os.WriteFile(filepath.Join(c.Dir, "a", "wrong.go"), []byte("package a\n\nvar _ int = \"\"\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	err := c.Run(t.Context())
+	var failed *command.Error
+	if !errors.As(err, &failed) {
+		t.Fatalf("error is %v", err)
+	}
+	if !strings.Contains(failed.Tail, "wrong.go:3:13") || strings.Contains(failed.Tail, "/b\n") {
+		t.Errorf("tail is %q", failed.Tail)
+	}
+}
