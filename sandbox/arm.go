@@ -125,7 +125,9 @@ func (c *served) Start(context.Context) error {
 	if err != nil {
 		return err
 	}
-	c.server = &http.Server{Handler: c.handler, ReadHeaderTimeout: 10 * time.Second}
+	c.server = &http.Server{
+		Handler: c.handler, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 30 * time.Second, WriteTimeout: time.Minute, MaxHeaderBytes: 64 << 10,
+	}
 	c.ended = make(chan struct{})
 	go func() {
 		defer close(c.ended)

@@ -124,9 +124,9 @@ func (w *world) units() []supervisor.Unit {
 		},
 		supervisor.Unit{
 			Name: "notifier", Title: "tells the reconcilers of pushes", Deadline: subscribeDeadline,
-			Component: &served{address: s.address("notifier"), log: w.log, handler: &gitops.Notifier{
+			Component: &served{address: s.address("notifier"), log: w.log, handler: (&gitops.Notifier{
 				Secret: s.WebhookSecret, Followers: w.followers, Log: w.log,
-			}},
+			}).Handler()},
 		},
 		w.schedulerUnit("repositories"),
 		w.runnerUnit("repositories", "unpack-samples"),

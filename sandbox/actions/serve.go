@@ -3,8 +3,6 @@ package actions
 import (
 	"context"
 	"crypto/hmac"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"io"
@@ -12,12 +10,11 @@ import (
 	"net/http"
 	"sort"
 	"time"
+
+	gitforge "github.com/kalypso-dev/kalypso/scheduler/forge"
 )
 
-const (
-	maxHook    = 8 << 20
-	serveLimit = 10 * time.Second
-)
+const serveLimit = 10 * time.Second
 
 // Serve runs a runner and answers for it until ctx ends: it takes the forge's
 // webhooks, so that work begins at once, and says how it goes.
@@ -29,7 +26,8 @@ func Serve(ctx context.Context, r *Runner) error {
 	if err != nil {
 		return err
 	}
-	server := &http.Server{Handler: r.Handler(), ReadTimeout: serveLimit, WriteTimeout: serveLimit}
+	// a webhook may have to wait for its turn, and has its own time to be read
+	server := &http.Server{Handler: r.Handler(), ReadTimeout: serveLimit, WriteTimeout: 3 * serveLimit, MaxHeaderBytes: 64 << 10}
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(listener) }()
 	err = r.Run(ctx)
@@ -51,7 +49,10 @@ func (r *Runner) Handler() http.Handler {
 		}
 		_, _ = io.WriteString(w, "ok\n")
 	})
-	mux.HandleFunc("POST /webhook", r.webhook)
+	mux.Handle("POST /webhook", gitforge.Webhooks(r.Config.WebhookSecret, nil, func(w http.ResponseWriter, _ *http.Request, _ []byte) {
+		r.Poke()
+		w.WriteHeader(http.StatusNoContent)
+	}))
 	mux.HandleFunc("GET /status", func(w http.ResponseWriter, q *http.Request) {
 		if !hmac.Equal([]byte(q.Header.Get("Authorization")), []byte("Bearer "+r.Config.WebhookSecret)) {
 			http.Error(w, "the webhook's secret is needed as bearer token", http.StatusUnauthorized)
@@ -61,22 +62,6 @@ func (r *Runner) Handler() http.Handler {
 		_ = json.NewEncoder(w).Encode(r.Status())
 	})
 	return mux
-}
-
-func (r *Runner) webhook(w http.ResponseWriter, q *http.Request) {
-	body, err := io.ReadAll(http.MaxBytesReader(w, q.Body, maxHook))
-	if err != nil {
-		http.Error(w, err.Error(), http.StatusBadRequest)
-		return
-	}
-	sign := hmac.New(sha256.New, []byte(r.Config.WebhookSecret))
-	sign.Write(body)
-	if !hmac.Equal([]byte(q.Header.Get("X-Gitea-Signature")), []byte(hex.EncodeToString(sign.Sum(nil)))) {
-		http.Error(w, "the signature is not by the webhook's secret", http.StatusForbidden)
-		return
-	}
-	r.Poke()
-	w.WriteHeader(http.StatusNoContent)
 }
 
 // Status is what a runner does now.

@@ -42,7 +42,7 @@ func TestHandler(t *testing.T) {
 	if w := ask(r, "GET", "/healthz", ""); w.Code != http.StatusServiceUnavailable || !strings.Contains(w.Body.String(), "not been asked") {
 		t.Errorf("before the start: %d %s", w.Code, w.Body)
 	}
-	if w := ask(r, "POST", "/webhook", "{}", "X-Gitea-Signature", "abc"); w.Code != http.StatusForbidden {
+	if w := ask(r, "POST", "/webhook", "{}", "X-Gitea-Signature", "abc"); w.Code != http.StatusUnauthorized {
 		t.Errorf("a stranger's webhook: %d", w.Code)
 	}
 	if len(r.poked) > 0 {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/kalypso-dev/kalypso/sandbox/cluster"
+	"github.com/kalypso-dev/kalypso/scheduler/forge"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 )
@@ -98,6 +99,7 @@ func TestNotifierTakesOnlySignedEvents(t *testing.T) {
 		asked <- true
 		return nil
 	}}
+	handler := n.Handler()
 	post := func(event, body, secret string) int {
 		mac := hmac.New(sha256.New, []byte(secret))
 		mac.Write([]byte(body))
@@ -105,7 +107,7 @@ func TestNotifierTakesOnlySignedEvents(t *testing.T) {
 		r.Header.Set("X-Gitea-Event", event)
 		r.Header.Set("X-Gitea-Signature", hex.EncodeToString(mac.Sum(nil)))
 		w := httptest.NewRecorder()
-		n.ServeHTTP(w, r)
+		handler.ServeHTTP(w, r)
 		return w.Code
 	}
 	for _, c := range []struct {
@@ -114,10 +116,10 @@ func TestNotifierTakesOnlySignedEvents(t *testing.T) {
 		pokes                     bool
 	}{
 		{"push", "push", `{"ref":"refs/heads/dev","repository":{"full_name":"a/b"}}`, "s", http.StatusAccepted, true},
-		{"other secret", "push", `{"ref":"refs/heads/dev"}`, "x", http.StatusForbidden, false},
+		{"other secret", "push", `{"ref":"refs/heads/dev"}`, "x", http.StatusUnauthorized, false},
 		{"other event", "issues", `{}`, "s", http.StatusNoContent, false},
 		{"not JSON", "push", `{`, "s", http.StatusBadRequest, false},
-		{"too large", "push", strings.Repeat(" ", maxEvent+1), "s", http.StatusBadRequest, false},
+		{"too large", "push", strings.Repeat(" ", forge.MaxWebhook+1), "s", http.StatusRequestEntityTooLarge, false},
 	} {
 		if got := post(c.event, c.body, c.secret); got != c.want {
 			t.Errorf("%s: %d, want %d", c.name, got, c.want)

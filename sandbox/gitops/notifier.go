@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"net/http"
 	"strings"
@@ -20,7 +19,6 @@ import (
 )
 
 const (
-	maxEvent  = 8 << 20
 	pokeLimit = 10 * time.Second
 
 	// requestedAt is the annotation whose change makes Flux reconcile at once
@@ -56,28 +54,21 @@ type push struct {
 	} `json:"repository"`
 }
 
-// ServeHTTP takes a push event that is signed with the secret.
-func (n *Notifier) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxEvent))
-	if err != nil {
-		http.Error(w, "cannot read the event: "+err.Error(), http.StatusBadRequest)
-		return
-	}
-	if !forge.Signed(n.Secret, r.Header, body) {
-		http.Error(w, "the signature does not match the webhook's secret", http.StatusForbidden)
-		return
-	}
-	if r.Header.Get("X-Gitea-Event") != "push" {
-		w.WriteHeader(http.StatusNoContent)
-		return
-	}
-	var p push
-	if err := json.Unmarshal(body, &p); err != nil {
-		http.Error(w, "not a push event: "+err.Error(), http.StatusBadRequest)
-		return
-	}
-	w.WriteHeader(http.StatusAccepted)
-	go n.poke(p)
+// Handler takes push events that are signed with the secret.
+func (n *Notifier) Handler() http.Handler {
+	return forge.Webhooks(n.Secret, nil, func(w http.ResponseWriter, r *http.Request, body []byte) {
+		if r.Header.Get("X-Gitea-Event") != "push" {
+			w.WriteHeader(http.StatusNoContent)
+			return
+		}
+		var p push
+		if err := json.Unmarshal(body, &p); err != nil {
+			http.Error(w, "not a push event: "+err.Error(), http.StatusBadRequest)
+			return
+		}
+		w.WriteHeader(http.StatusAccepted)
+		go n.poke(p)
+	})
 }
 
 func (n *Notifier) poke(p push) {

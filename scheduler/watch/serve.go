@@ -27,7 +27,10 @@ func Serve(ctx context.Context, config Config, log *slog.Logger) error {
 		return fmt.Errorf("scheduler: %w", err)
 	}
 	log.Info("scheduler listens", "address", listener.Addr().String())
-	server := &http.Server{Handler: d.Handler(), ReadTimeout: 30 * time.Second, ReadHeaderTimeout: 5 * time.Second}
+	server := &http.Server{
+		Handler: d.Handler(), ReadTimeout: 30 * time.Second, ReadHeaderTimeout: 5 * time.Second, WriteTimeout: time.Minute,
+		MaxHeaderBytes: 64 << 10,
+	}
 	group, running := errgroup.WithContext(ctx)
 	group.Go(func() error {
 		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {

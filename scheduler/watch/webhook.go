@@ -1,39 +1,22 @@
 package watch
 
 import (
-	"io"
 	"net/http"
 	"strings"
 
 	"github.com/kalypso-dev/kalypso/scheduler/forge"
 )
 
-// maxWebhook bounds what is read of a webhook. A push of very many commits can
-// be larger; the poll finds it.
-const maxWebhook = 8 << 20
-
 // Webhook returns the handler that a forge's webhooks go to. It checks the
 // signature, gives the news to the environments that it concerns, of whichever
 // control plane, and answers; the runs come after the answer. One that stands
 // by passes it on to the one that leads.
 func (d *Door) Webhook() http.Handler {
-	return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
-		if r.Method != http.MethodPost {
-			rw.Header().Set("Allow", http.MethodPost)
-			http.Error(rw, "webhooks are posted", http.StatusMethodNotAllowed)
-			return
-		}
-		body, err := io.ReadAll(http.MaxBytesReader(rw, r.Body, maxWebhook))
-		if err != nil {
-			http.Error(rw, "the body cannot be read", http.StatusRequestEntityTooLarge)
-			return
-		}
-		if !forge.Signed(d.secret, r.Header, body) {
-			d.log.Warn("refused a webhook whose signature is missing or wrong", "from", r.RemoteAddr)
-			d.metrics.webhook("refused")
-			http.Error(rw, "the signature is missing or wrong", http.StatusUnauthorized)
-			return
-		}
+	refused := func(r *http.Request, status int, reason string) {
+		d.log.Warn("refused a webhook", "from", r.RemoteAddr, "status", status, "reason", reason)
+		d.metrics.webhook("refused")
+	}
+	signed := forge.Webhooks(d.secret, refused, func(rw http.ResponseWriter, r *http.Request, body []byte) {
 		if strings.HasPrefix(r.Header.Get("Content-Type"), "application/x-www-form-urlencoded") {
 			http.Error(rw, "set the webhook's content type to application/json", http.StatusUnsupportedMediaType)
 			return
@@ -42,6 +25,14 @@ func (d *Door) Webhook() http.Handler {
 			return
 		}
 		d.take(rw, header(r, "Event"), header(r, "Delivery"), body)
+	})
+	return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		if r.Method != http.MethodPost {
+			rw.Header().Set("Allow", http.MethodPost)
+			http.Error(rw, "webhooks are posted", http.StatusMethodNotAllowed)
+			return
+		}
+		signed.ServeHTTP(rw, r)
 	})
 }
 
