@@ -74,6 +74,8 @@ func deed(e watch.RunResult) string {
 		return "nothing to do, " + where + " waits to be merged, " + size
 	case e.Action == publish.Withdrawn:
 		return "closed its pull request, since nothing differs any more, " + size
+	case e.Action == publish.Withheld:
+		return "proposed nothing: most assignments would go, and the forge has no drafts to hold that, see the issue, " + size
 	case e.Action == publish.LeftClosed:
 		return "nothing to do, a person has closed " + where + ", " + size
 	}

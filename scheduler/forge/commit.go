@@ -37,6 +37,7 @@ type CommitRequest struct {
 	Message     string
 	When        time.Time // author and committer time
 	Changes     []Change
+	AllowEmpty  bool // the commit may hold just what its parent holds
 }
 
 // Validate returns an error when the request must not be carried out whatever
@@ -47,7 +48,7 @@ func (r CommitRequest) Validate() error {
 		return errors.New("commit has no parent")
 	case r.Branch == "":
 		return errors.New("commit has no branch")
-	case len(r.Changes) == 0:
+	case len(r.Changes) == 0 && !r.AllowEmpty:
 		return errors.New("commit has no changes")
 	case r.FastForward && r.Expect != r.Parent:
 		return fmt.Errorf("a fast-forward of branch %s must expect its parent %q, not %q", r.Branch, r.Parent, r.Expect)

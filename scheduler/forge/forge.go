@@ -17,6 +17,8 @@ package forge
 import (
 	"context"
 	"errors"
+	"fmt"
+	"strings"
 
 	"github.com/kalypso-dev/kalypso/scheduler/model"
 )
@@ -29,6 +31,14 @@ var ErrNotFound = model.ErrNotFound
 // ErrMoved is wrapped by Commit's error when the branch is not at the commit
 // that the request expects any more.
 var ErrMoved = errors.New("branch has moved")
+
+// ErrNotDraft is wrapped by SavePullRequest's error when the forge refuses to
+// make a draft of the pull request, and ErrNoDrafts when nothing in the
+// repository can be one. Another error says nothing about drafts.
+var (
+	ErrNotDraft = errors.New("the pull request is no draft")
+	ErrNoDrafts = fmt.Errorf("%w: the repository has no drafts", ErrNotDraft)
+)
 
 // Forge is one account's view of a git forge.
 type Forge interface {
@@ -55,7 +65,9 @@ type Forge interface {
 	// SavePullRequest creates the pull request (Number 0) or brings an
 	// existing one to the given title, body, draft state, labels and state,
 	// Open or Closed. Labels are added before anything else changes and
-	// removed after it.
+	// removed after it. Without an error, what shall be an open draft is one on
+	// the forge. A pull request that was saved, but is no draft, comes with the
+	// error.
 	SavePullRequest(ctx context.Context, repo string, pr PullRequest) (PullRequest, error)
 
 	// Issues lists the issues that this Forge's account has opened, open and
@@ -94,6 +106,18 @@ const (
 // request does not list them. Every other label belongs to people.
 func ManagedLabels() []string { return []string{LabelPromoted, LabelMassDelete} }
 
+// LabelName is a label's name, spelled as above where it is one of these. To a
+// forge, names that differ in case are one label; a hold whose label a repository
+// spells otherwise would look released.
+func LabelName(name string) string {
+	for _, l := range ManagedLabels() {
+		if strings.EqualFold(l, name) {
+			return l
+		}
+	}
+	return name
+}
+
 // PullRequest is a request to merge branch Head into branch Base.
 type PullRequest struct {
 	Number      int
@@ -104,7 +128,7 @@ type PullRequest struct {
 	Base        string   // branch
 	Labels      []string // all of them when read; when saved, those that must be there
 	State       State
-	Draft       bool
+	Draft       bool // the forge lets nobody merge it, and says so itself
 	Author      string
 	Own         bool   // this Forge's account opened it
 	MergeCommit string // set when merged

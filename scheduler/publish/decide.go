@@ -15,7 +15,10 @@ type decision struct {
 	pr     forge.PullRequest  // as it shall be; with conflicting, the one in the way
 	first  forge.PullRequest  // as it shall be before all is done, see propose
 	held   bool               // it waits for a person
-	stale  bool               // its branch is not known to be made on the plan's base
+	// removals identifies what is held.
+	removals string
+	stale    bool // its branch is not known to be made on the plan's base
+	bared    bool // it was held, and is no draft any more
 	// of action Nothing:
 	forget   bool // pr, which a person has closed, is to lose its digest
 	leftover bool // the branch is that of a pull request that speaks of no plan
@@ -91,7 +94,7 @@ func decidePull(p *plan.Plan, s summary, m marker, open *forge.PullRequest, word
 	}
 	text := words.body(p, s, m.hold)
 	want.Body = text + m.String()
-	d := decision{action: Opened, have: open, pr: want, first: want, held: held, stale: had.base != m.base}
+	d := decision{action: Opened, have: open, pr: want, first: want, held: held, removals: m.removals, stale: had.base != m.base}
 	if open == nil {
 		if held {
 			m.hold = holdOpening
@@ -103,6 +106,7 @@ func decidePull(p *plan.Plan, s summary, m marker, open *forge.PullRequest, word
 	if differs(*open, want) {
 		d.action = Updated
 	}
+	d.bared = had.hold.drafts() && !open.Draft
 	m.base = had.base
 	d.first.Body = text + m.String()
 	return d

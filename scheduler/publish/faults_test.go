@@ -158,6 +158,7 @@ func (f flow) interrupted(t *testing.T, call forgetest.Call, n int, when forgete
 		}
 		return nil
 	})
+	w.forge.OnCall(func(c forgetest.Call) { w.unexposed("before " + c.String()) })
 	_, err := publish.Apply(context.Background(), w.forge, p, options())
 	if !hit.Load() {
 		t.Fatalf("call %s (%d) was not made", call, n)
@@ -168,7 +169,29 @@ func (f flow) interrupted(t *testing.T, call forgetest.Call, n int, when forgete
 	w.forge.Down(nil)
 	w.forge.Calls()
 	w.apply(p)
+	w.unexposed("in the end")
 	return w.outcome()
+}
+
+// unexposed checks that nobody can merge a mass deletion that no person has
+// released.
+func (w *world) unexposed(when string) {
+	w.Helper()
+	for _, pr := range w.forge.AllPullRequests(repo) {
+		if pr.State != forge.Open || pr.Draft || !pr.Own || strings.Contains(pr.Body, " hold=released ") {
+			continue
+		}
+		have, left := w.forge.Files(repo, "dev"), w.forge.Files(repo, pr.Head)
+		gone := 0
+		for path := range have {
+			if _, ok := left[path]; !ok {
+				gone++
+			}
+		}
+		if 2*gone > len(have) {
+			w.Errorf("%s, #%d can be merged and removes %d of %d files", when, pr.Number, gone, len(have))
+		}
+	}
 }
 
 var numbers = regexp.MustCompile(`#\d+`)

@@ -1,6 +1,7 @@
 package publish_test
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -120,6 +121,121 @@ func TestReleasedDraftOfPerson(t *testing.T) {
 	w.forge.EditPullRequest(repo, 1, func(p *forge.PullRequest) { p.Draft = true })
 	w.apply(p)
 	w.pulls("#1 kalypso-bot open draft")
+}
+
+// refusals are the ways in which a forge does not make a draft.
+var refusals = map[string]struct {
+	err    error
+	opened bool
+}{
+	"there are none":             {forge.ErrNoDrafts, false},
+	"there are none, but opened": {forge.ErrNoDrafts, true},
+	"not this one":               {forge.ErrNotDraft, false},
+	"for a while":                {errors.New("rate limited"), false},
+	"for a while, but opened":    {errors.New("rate limited"), true},
+}
+
+// TestUnheld has a forge that makes no drafts, and lets every single call fail
+// besides.
+func TestUnheld(t *testing.T) {
+	ten, one := many(10, "1"), pairFiles("large", "web-dev", "1")
+	ready := func(w *world) {
+		w.forge.EditPullRequest(repo, 1, func(p *forge.PullRequest) { p.Draft = false })
+	}
+	for name, before := range map[string]func(*world){
+		"new":        func(*world) {},
+		"harmless":   func(w *world) { w.apply(w.plan(merged(ten, one))) },
+		"made ready": func(w *world) { w.apply(w.plan(many(2, "1"))); ready(w) },
+		"other, made ready": func(w *world) {
+			w.apply(w.plan(many(3, "1")))
+			ready(w)
+		},
+		"closed by a person": func(w *world) { w.apply(w.plan(merged(ten, one))); w.close(1) },
+	} {
+		for how, refusal := range refusals {
+			t.Run(name+", "+how, func(t *testing.T) {
+				run := func(n int, late bool) (w *world, calls int) {
+					w = newWorld(t, ten)
+					before(w)
+					p := w.plan(many(2, "1"))
+					w.forge.RefuseDrafts(refusal.err, refusal.opened)
+					exposed := strings.Contains(name, "made ready") // by a person, until it is seen
+					w.forge.OnCall(func(c forgetest.Call) {
+						if !exposed {
+							w.unexposed(fmt.Sprint("call ", n, " fails, before ", c))
+						}
+					})
+					if w.forge.Calls(); n > 0 {
+						w.forge.FailAt(n, late)
+					}
+					for range 5 {
+						_, err := publish.Apply(t.Context(), w.forge, p, options())
+						if n == 0 && calls == 0 {
+							calls = len(w.forge.Calls())
+						}
+						w.forge.Calls()
+						if !errors.Is(err, forgetest.ErrInjected) {
+							exposed = false
+							w.unexposed(fmt.Sprint("call ", n, " failed"))
+						}
+					}
+					return w, calls
+				}
+				_, calls := run(0, false)
+				for n := 1; n <= calls; n++ {
+					for _, late := range []bool{false, true} {
+						w, _ := run(n, late)
+						w.settlesUnheld(refusal.err)
+					}
+				}
+			})
+		}
+	}
+}
+
+// settlesUnheld checks that a mass deletion which cannot be held is said to be
+// so, once; and that it is held as soon as it can be.
+func (w *world) settlesUnheld(refusal error) {
+	w.Helper()
+	p := w.plan(many(2, "1"))
+	if errors.Is(refusal, forge.ErrNoDrafts) {
+		if r := w.apply(p); r.Action != publish.Withheld || !r.Held || len(r.Issues) != 1 || w.forge.Branch(repo, "kalypso/dev") != "" {
+			w.Errorf("%+v, branch at %q", r, w.forge.Branch(repo, "kalypso/dev"))
+		}
+		if all := w.forge.AllIssues(repo); len(all) != 1 || all[0].State != forge.Open {
+			w.Errorf("issues %+v", all)
+			return
+		}
+		// a person who closes the issue releases nothing
+		w.forge.EditIssue(repo, 1+len(w.forge.AllPullRequests(repo)), func(i *forge.Issue) { i.State = forge.Closed })
+		if r := w.apply(p); r.Action != publish.Withheld {
+			w.Errorf("after the issue was closed: %+v", r)
+		}
+		w.unexposed("after the issue was closed")
+		w.forge.EditIssue(repo, w.forge.AllIssues(repo)[0].Number, func(i *forge.Issue) { i.State = forge.Closed })
+	}
+	w.forge.RefuseDrafts(nil, false)
+	r := w.apply(p)
+	if !r.Held || r.PullRequest == nil || !r.PullRequest.Draft || !slices.Contains(r.PullRequest.Labels, forge.LabelMassDelete) || len(r.Issues) != 0 {
+		w.Errorf("when there are drafts: %+v", r)
+	}
+	w.holds("kalypso/dev", many(2, "1"))
+}
+
+// TestWithheldEnds takes back what could not be held.
+func TestWithheldEnds(t *testing.T) {
+	w := newWorld(t, many(10, "1"))
+	w.forge.RefuseDrafts(forge.ErrNoDrafts, false)
+	w.apply(w.plan(many(2, "1")))
+	w.issuesAre("#1 open Can't hold the removal of most assignments of environment dev")
+	if r := w.apply(w.plan(many(1, "1"))); r.Action != publish.Withheld || len(r.Issues) != 1 {
+		t.Errorf("%+v", r)
+	}
+	w.apply(w.plan(many(10, "1")))
+	w.issuesAre("#1 closed Can't hold the removal of most assignments of environment dev")
+	w.apply(w.plan(many(2, "1")))
+	w.issuesAre("#1 open Can't hold the removal of most assignments of environment dev")
+	w.pulls()
 }
 
 // TestHeldBeforeItCanBeMerged looks at every instant: a branch that deletes

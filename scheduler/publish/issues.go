@@ -9,13 +9,24 @@ import (
 )
 
 // issues brings the issues about single assignments up to date.
-func (r *publisher) issues(ctx context.Context, listed func() ([]forge.Issue, error)) error {
-	present, err := listed()
+func (r *publisher) issues(ctx context.Context) error {
+	present, err := r.listed()
 	if err != nil {
 		return err
 	}
 	steps, open := decideIssues(r.plan, present, r.words)
-	r.result.Issues = open
+	for _, i := range present {
+		switch {
+		case i.State != forge.Open || !r.aboutHold(i):
+		case slices.ContainsFunc(r.result.Issues, func(o forge.Issue) bool { return o.Number == i.Number }): // saved a moment ago
+		case r.result.Action == Withheld || r.result.Action == "": // or it is not known
+			open = append(open, i)
+		default:
+			i.State = forge.Closed
+			steps = append(steps, issueStep{i, goneComment})
+		}
+	}
+	r.result.Issues = append(r.result.Issues, open...)
 	var errs []error
 	for _, s := range steps {
 		saved, err := r.issue(ctx, s)

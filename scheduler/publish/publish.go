@@ -42,6 +42,7 @@ const (
 	Unchanged  Action = "unchanged"   // the open pull request says and holds the plan
 	Withdrawn  Action = "withdrawn"   // the pull request was closed: nothing differs any more, or see Withdraw
 	LeftClosed Action = "left closed" // a person closed the pull request of this very plan
+	Withheld   Action = "withheld"    // the plan is to be held, and the forge has no drafts: an issue says so
 )
 
 // Result tells what Apply found and did.
@@ -93,9 +94,10 @@ func Apply(ctx context.Context, f forge.Forge, p *plan.Plan, options Options) (R
 	// spends most of a call waiting for its disk and its database
 	issues := later(func() ([]forge.Issue, error) { return f.Issues(ctx, repo) })
 	defer func() { _, _ = issues() }() // nothing goes on after Apply has returned
+	run.listed = issues
 	err := run.pullRequest(ctx)
 	if !errors.Is(err, errOthers) {
-		err = errors.Join(err, run.issues(ctx, issues))
+		err = errors.Join(err, run.issues(ctx))
 	}
 	if err != nil {
 		err = fmt.Errorf("publishing environment %s: %w", p.Environment, err)
@@ -140,6 +142,8 @@ type publisher struct {
 	options Options
 	words   words
 	reason  string // to withdraw the pull request
+	listed  func() ([]forge.Issue, error)
+	pushed  bool // the branch may hold the plan
 	result  Result
 }
 

@@ -45,7 +45,7 @@ func (r *publisher) pullRequest(ctx context.Context) error {
 		r.result.Action = Nothing
 		return r.settle(ctx, todo, present)
 	}
-	return r.propose(ctx, after, present, todo)
+	return r.propose(ctx, base, after, present, todo)
 }
 
 // base returns the tree that the plan was made against.
@@ -58,13 +58,24 @@ func (r *publisher) base(ctx context.Context) (*model.Tree, error) {
 
 // propose pushes the plan and opens or updates its pull request. The pull
 // request is saved after the push, so that its marker vouches for what the
-// branch holds; and before it as well when it is to be held, so that it is a
-// draft by the time it holds the deletion.
-func (r *publisher) propose(ctx context.Context, after map[string][]byte, present func() (*model.Tree, error), todo decision) error {
+// branch holds. One that is to be held is saved before it as well: only when the
+// forge says that it is a draft, the branch gets the deletion.
+func (r *publisher) propose(ctx context.Context, base *model.Tree, after map[string][]byte, present func() (*model.Tree, error), todo decision) (err error) {
 	have := todo.have
-	if have != nil && todo.held && differs(*have, todo.first) {
-		if err := r.save(ctx, todo.first, &have); err != nil {
-			return err
+	if todo.held {
+		if have == nil {
+			if r.withheld(todo) {
+				r.result.Action = Withheld
+				return nil
+			}
+			if present, err = r.clear(ctx, base, present, todo); err != nil {
+				return err
+			}
+		}
+		if have == nil || differs(*have, todo.first) {
+			if err := r.save(ctx, todo.first, &have); err != nil {
+				return r.unheld(ctx, have, after, present, todo, err)
+			}
 		}
 	}
 	if err := r.push(ctx, after, present, todo); err != nil {
@@ -74,10 +85,15 @@ func (r *publisher) propose(ctx context.Context, after map[string][]byte, presen
 		if err := r.save(ctx, todo.first, &have); err != nil {
 			return err
 		}
+	}
+	if todo.have == nil {
 		todo.pr.Number, todo.pr.URL, todo.pr.Author, todo.pr.Own = have.Number, have.URL, have.Author, have.Own
 	}
 	if differs(*have, todo.pr) {
 		if err := r.save(ctx, todo.pr, &have); err != nil {
+			if todo.held {
+				return r.unheld(ctx, have, after, present, todo, err)
+			}
 			return err
 		}
 	}
@@ -89,14 +105,17 @@ func (r *publisher) propose(ctx context.Context, after map[string][]byte, presen
 	return nil
 }
 
+// save brings a pull request to what it shall be. With an error, have is as it
+// was, unless the forge says what it is.
 func (r *publisher) save(ctx context.Context, pr forge.PullRequest, have **forge.PullRequest) error {
 	saved, err := r.forge.SavePullRequest(ctx, r.repo, pr)
-	if err != nil {
-		return err
+	if saved.Number != 0 {
+		*have = &saved
 	}
-	r.result.Writes++
-	*have = &saved
-	return nil
+	if err == nil {
+		r.result.Writes++
+	}
+	return err
 }
 
 // push makes the branch hold the plan's files, in one commit on top of the
@@ -114,10 +133,12 @@ func (r *publisher) push(ctx context.Context, after map[string][]byte, branch fu
 	}
 	if err == nil {
 		if !todo.stale && sameFiles(present.Files, after) {
+			r.pushed = true
 			return nil
 		}
 		request.Expect = present.Commit
 	}
+	r.pushed = true // also when only the answer is lost
 	commit, err := r.forge.Commit(ctx, r.repo, request)
 	if err != nil {
 		return err

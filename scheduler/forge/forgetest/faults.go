@@ -69,6 +69,15 @@ func (f *Forge) Down(why func(Call) error) {
 	f.down = why
 }
 
+// RefuseDrafts makes saving a pull request fail that is to become a draft, until
+// it is called again; nil ends it. A new one is not opened, as GitHub does, or
+// is opened and is no draft, as Gitea does when its prefixes were changed.
+func (f *Forge) RefuseDrafts(err error, opened bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.noDraft, f.noDraftSaved = err, opened
+}
+
 // Calls returns the calls since New, FailAt, FailOn or the last Calls, and
 // makes no call fail from now on.
 func (f *Forge) Calls() []Call {

@@ -39,6 +39,9 @@ type Forge struct {
 	amid  bool // the call that is carried out fails amid its effect
 	watch func(Call)
 	down  func(Call) error
+
+	noDraft      error // what becomes of those that shall become drafts
+	noDraftSaved bool
 }
 
 // Call is one call of a forge.Forge method.

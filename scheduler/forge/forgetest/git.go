@@ -91,7 +91,7 @@ func (f *Forge) Commit(ctx context.Context, repo string, request forge.CommitReq
 				files[c.Path] = slices.Clone(c.Content)
 			}
 		}
-		if maps.EqualFunc(files, parent.files, bytes.Equal) {
+		if !request.AllowEmpty && maps.EqualFunc(files, parent.files, bytes.Equal) {
 			return fmt.Errorf("commit for branch %s: the changes change nothing", request.Branch)
 		}
 		id = r.commit(request.Branch, commit{

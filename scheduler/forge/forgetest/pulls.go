@@ -43,11 +43,16 @@ func (f *Forge) SavePullRequest(ctx context.Context, repo string, pr forge.PullR
 			if f.amid {
 				pr.Labels = nil
 			}
+			refused := f.refusal(pr, false)
+			if refused != nil && !f.noDraftSaved {
+				return refused
+			}
+			pr.Draft = pr.Draft && refused == nil
 			p, err := r.open(repo, pr, Account)
 			if err == nil {
 				saved = clone(p)
 			}
-			return err
+			return errors.Join(err, refused)
 		}
 		p, err := r.pull(pr.Number)
 		if err != nil {
@@ -56,7 +61,8 @@ func (f *Forge) SavePullRequest(ctx context.Context, repo string, pr forge.PullR
 		if p.State == forge.Merged {
 			return fmt.Errorf("pull request %d is merged", pr.Number)
 		}
-		p.Title, p.Body, p.Draft, p.State = pr.Title, pr.Body, pr.Draft, pr.State
+		refused := f.refusal(pr, p.Draft)
+		p.Title, p.Body, p.Draft, p.State = pr.Title, pr.Body, pr.Draft && refused == nil, pr.State
 		for _, l := range forge.ManagedLabels() {
 			if f.amid {
 				break
@@ -65,9 +71,17 @@ func (f *Forge) SavePullRequest(ctx context.Context, repo string, pr forge.PullR
 		}
 		p.Labels = merge(p.Labels, pr.Labels)
 		saved = clone(p)
-		return nil
+		return refused
 	})
 	return saved, err
+}
+
+// refusal returns the error where a pull request becomes a draft and must not.
+func (f *Forge) refusal(pr forge.PullRequest, draft bool) error {
+	if pr.Draft && !draft && pr.State == forge.Open {
+		return f.noDraft
+	}
+	return nil
 }
 
 func merge(a, b []string) []string {

@@ -97,7 +97,7 @@ func (f *Forge) relabel(ctx context.Context, repo string, number int64, names []
 		return false, fmt.Errorf("labels: %w", err)
 	}
 	missing, err := f.labelIDs(ctx, repo, slices.DeleteFunc(slices.Clone(names), func(want string) bool {
-		return slices.ContainsFunc(present, func(l *sdk.Label) bool { return l.Name == want })
+		return slices.ContainsFunc(present, func(l *sdk.Label) bool { return forge.LabelName(l.Name) == want })
 	}))
 	if err != nil {
 		return false, err
@@ -116,7 +116,7 @@ func (f *Forge) relabel(ctx context.Context, repo string, number int64, names []
 		return changed, err
 	}
 	for _, l := range present {
-		if slices.Contains(names, l.Name) || !slices.Contains(forge.ManagedLabels(), l.Name) {
+		if name := forge.LabelName(l.Name); slices.Contains(names, name) || !slices.Contains(forge.ManagedLabels(), name) {
 			continue
 		}
 		changed = true

@@ -12,7 +12,9 @@ import (
 	"github.com/kalypso-dev/kalypso/scheduler/forge"
 )
 
-// draftPrefix marks a draft: Gitea has no other sign for one.
+// draftPrefix makes a draft, unless the server's administrator has set other
+// prefixes for it (docs.gitea.com/administration/config-cheat-sheet,
+// WORK_IN_PROGRESS_PREFIXES). Whether it has, only the pull request tells.
 const draftPrefix = "WIP: "
 
 // PullRequests implements forge.Forge. Gitea lists the newest first.
@@ -67,10 +69,12 @@ func pullRequest(p *sdk.PullRequest, me string) forge.PullRequest {
 		Title:  p.Title,
 		Body:   p.Body,
 		State:  forge.State(p.State),
-		Draft:  p.Draft || strings.HasPrefix(p.Title, draftPrefix),
+		Draft:  p.Draft,
 		URL:    p.HTMLURL,
 	}
-	pr.Title = strings.TrimPrefix(pr.Title, draftPrefix)
+	if pr.Draft {
+		pr.Title = strings.TrimPrefix(pr.Title, draftPrefix)
+	}
 	if p.Head != nil {
 		// Ref is refs/pull/N/head when the branch is gone; Name stays.
 		pr.Head, pr.HeadCommit = p.Head.Name, p.Head.Sha
@@ -83,7 +87,7 @@ func pullRequest(p *sdk.PullRequest, me string) forge.PullRequest {
 		pr.Own = strings.EqualFold(pr.Author, me)
 	}
 	for _, l := range p.Labels {
-		pr.Labels = append(pr.Labels, l.Name)
+		pr.Labels = append(pr.Labels, forge.LabelName(l.Name))
 	}
 	slices.Sort(pr.Labels)
 	if p.HasMerged {
@@ -120,7 +124,7 @@ func (f *Forge) SavePullRequest(ctx context.Context, repo string, pr forge.PullR
 		if err != nil {
 			return forge.PullRequest{}, fmt.Errorf("opening a pull request from %s to %s in %s: %w", pr.Head, pr.Base, repo, err)
 		}
-		return pullRequest(saved, me), nil
+		return drafted(pullRequest(saved, me), pr)
 	}
 	var saved *sdk.PullRequest
 	number := int64(pr.Number)
@@ -140,7 +144,17 @@ func (f *Forge) SavePullRequest(ctx context.Context, repo string, pr forge.PullR
 	if err != nil {
 		return forge.PullRequest{}, fmt.Errorf("pull request %s#%d: %w", repo, pr.Number, err)
 	}
-	return pullRequest(saved, me), nil
+	return drafted(pullRequest(saved, me), pr)
+}
+
+// drafted returns a pull request that was saved, with an error when it shall be
+// a draft and is none.
+func drafted(saved, want forge.PullRequest) (forge.PullRequest, error) {
+	if want.Draft && !saved.Draft && saved.State == forge.Open {
+		return saved, fmt.Errorf("pull request %d: %w: Gitea takes no title with %q for one: put it among the server's WORK_IN_PROGRESS_PREFIXES",
+			saved.Number, forge.ErrNoDrafts, draftPrefix)
+	}
+	return saved, nil
 }
 
 // createPullRequest opens a pull request. Gitea answers 404 for a branch that

@@ -130,7 +130,7 @@ func build(parent *snapshot, request forge.CommitRequest) (*construction, error)
 	if err != nil {
 		return nil, err
 	}
-	if root == parent.root {
+	if root == parent.root && !request.AllowEmpty {
 		return nil, errors.New("the changes change nothing")
 	}
 	after.root = root

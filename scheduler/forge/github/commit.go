@@ -27,7 +27,7 @@ func (f *Forge) commitByAPI(ctx context.Context, repo string, request forge.Comm
 		return "", err
 	}
 	after, entries, err := f.entries(ctx, repo, parent, request.Changes)
-	if err == nil && len(entries) == 0 {
+	if err == nil && len(entries) == 0 && !request.AllowEmpty {
 		err = errors.New("the changes change nothing")
 	}
 	if err != nil {
@@ -118,11 +118,14 @@ func (f *Forge) objects(ctx context.Context, repo string, request forge.CommitRe
 	if err != nil {
 		return "", err
 	}
-	err = f.call(ctx, func() (*sdk.Response, error) {
-		t, r, err := f.client.Git.CreateTree(ctx, owner, name, base, entries)
-		after.root = t.GetSHA()
-		return r, err
-	})
+	after.root = base
+	if len(entries) > 0 {
+		err = f.call(ctx, func() (*sdk.Response, error) {
+			t, r, err := f.client.Git.CreateTree(ctx, owner, name, base, entries)
+			after.root = t.GetSHA()
+			return r, err
+		})
+	}
 	if err != nil {
 		return "", fmt.Errorf("making its tree: %w", err)
 	}

@@ -7,43 +7,41 @@ import (
 	"net/http"
 
 	sdk "github.com/google/go-github/v88/github"
-)
 
-// draftMark begins the title of a draft where the repository's plan has no
-// drafts: private repositories of free organisations.
-const draftMark = "[Draft] "
+	"github.com/kalypso-dev/kalypso/scheduler/forge"
+)
 
 // Only GraphQL can turn a pull request into a draft and back
 // (docs.github.com/graphql/reference/mutations).
 const (
-	toDraft = `mutation($id:ID!){convertPullRequestToDraft(input:{pullRequestId:$id}){pullRequest{isDraft}}}`
-	toReady = `mutation($id:ID!){markPullRequestReadyForReview(input:{pullRequestId:$id}){pullRequest{isDraft}}}`
+	toDraft = `mutation($id:ID!){done:convertPullRequestToDraft(input:{pullRequestId:$id}){pullRequest{isDraft}}}`
+	toReady = `mutation($id:ID!){done:markPullRequestReadyForReview(input:{pullRequestId:$id}){pullRequest{isDraft}}}`
 )
 
-// errNoDrafts means that the repository has no drafts.
-var errNoDrafts = errors.New("the repository has no drafts")
-
-// setDraft makes a pull request a draft, or ready.
+// setDraft makes a pull request a draft, or ready, and believes what GitHub says
+// it is then.
 func (f *Forge) setDraft(ctx context.Context, p *sdk.PullRequest, draft bool) error {
-	query := toReady
+	query, what, instead := toReady, "making it ready for review", "; a person can do it on the pull request's page"
 	if draft {
-		query = toDraft
+		query, what, instead = toDraft, "making it a draft", ""
 	}
-	err := f.graphQL(ctx, query, map[string]any{"id": p.GetNodeID()}, nil)
+	var answer struct {
+		Done struct {
+			PullRequest struct {
+				IsDraft *bool `json:"isDraft"`
+			} `json:"pullRequest"`
+		} `json:"done"`
+	}
+	err := f.graphQL(ctx, query, map[string]any{"id": p.GetNodeID()}, &answer)
 	var refused *Error
-	switch {
-	case draft && errors.As(err, &refused) && refused.Status == http.StatusOK:
-		return fmt.Errorf("%w: %w", errNoDrafts, err)
-	case err != nil && draft:
-		return fmt.Errorf("making it a draft: %w", err)
+	switch is := answer.Done.PullRequest.IsDraft; {
+	case draft && errors.As(err, &refused) && (refused.Status != http.StatusOK || refused.Type != "" && refused.Type != "RATE_LIMITED"):
+		return fmt.Errorf("%s: %w: %w", what, forge.ErrNotDraft, err)
 	case err != nil:
-		return fmt.Errorf("making it ready for review: %w", err)
+		return fmt.Errorf("%s: %w%s", what, err, instead)
+	case is == nil || *is != draft:
+		return fmt.Errorf("%s: GitHub has taken the request, and does not say that it is done: look at githubstatus.com; it is tried again", what)
 	}
-	p.Draft = new(draft)
+	p.Draft = &draft
 	return nil
-}
-
-// noDrafts tells whether an error means that the repository has no drafts.
-func noDrafts(err error) bool {
-	return errors.Is(err, errNoDrafts) || refusedAs(err, http.StatusUnprocessableEntity, "draft pull requests are not supported")
 }

@@ -22,6 +22,7 @@ var ErrExists = errors.New("exists already")
 // githttp.ErrDenied where that is what it means.
 type Error struct {
 	Status  int    // http status; 200 for a refusal of the GraphQL API
+	Type    string // of a refusal of the GraphQL API, e.g. FORBIDDEN; may be empty
 	Message string // GitHub's, with its details
 	Hint    string // what to do
 	kind    error

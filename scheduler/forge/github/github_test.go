@@ -3,6 +3,7 @@ package github_test
 import (
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -18,6 +19,7 @@ import (
 	"github.com/kalypso-dev/kalypso/scheduler/forge/githttp"
 	"github.com/kalypso-dev/kalypso/scheduler/forge/github"
 	"github.com/kalypso-dev/kalypso/scheduler/forge/github/githubtest"
+	"github.com/kalypso-dev/kalypso/scheduler/httpfault"
 	"github.com/kalypso-dev/kalypso/scheduler/model"
 )
 
@@ -150,7 +152,8 @@ func TestTokenStaysHome(t *testing.T) {
 	}
 }
 
-// TestNoDrafts marks a draft by its title where there are none.
+// TestNoDrafts wants a draft where there are none. That its title says so would
+// keep nobody from merging it.
 func TestNoDrafts(t *testing.T) {
 	w := newWorld(t, true)
 	w.Server.Repo("acme/gitops", githubtest.NoDrafts)
@@ -160,22 +163,88 @@ func TestNoDrafts(t *testing.T) {
 	}); err != nil {
 		t.Fatal(err)
 	}
-	pr := forge.PullRequest{Title: "t", Head: "kalypso/dev", Base: "dev", State: forge.Open}
-	for i, draft := range []bool{true, true, false, false, true, false} {
-		pr.Draft, pr.Title = draft, fmt.Sprint("title ", i)
-		saved, err := w.forge.SavePullRequest(t.Context(), "acme/gitops", pr)
-		if err != nil || saved.Draft != draft || saved.Title != pr.Title {
-			t.Fatalf("%d: %+v, %v", i, saved, err)
-		}
-		pr = saved
-		list, err := w.forge.PullRequests(t.Context(), "acme/gitops", "kalypso/dev", "dev")
-		if err != nil || len(list) != 1 || list[0].Draft != draft || list[0].Title != pr.Title {
-			t.Errorf("%d: listed %+v, %v", i, list, err)
-		}
-		want := map[bool]string{true: "[Draft] "}[draft] + pr.Title
-		if got := w.Pulls("acme/gitops")[0].Title; got != want {
-			t.Errorf("%d: title %q", i, got)
-		}
+	want := forge.PullRequest{Title: "t", Head: "kalypso/dev", Base: "dev", State: forge.Open, Draft: true}
+	if pr, err := w.forge.SavePullRequest(t.Context(), "acme/gitops", want); !errors.Is(err, forge.ErrNoDrafts) || len(w.Pulls("acme/gitops")) != 0 {
+		t.Errorf("opened %+v, %v", pr, err)
+	}
+	want.Draft = false
+	want, err := w.forge.SavePullRequest(t.Context(), "acme/gitops", want)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want.Draft = true
+	if pr, err := w.forge.SavePullRequest(t.Context(), "acme/gitops", want); !errors.Is(err, forge.ErrNotDraft) || pr.Draft || pr.Number != want.Number {
+		t.Errorf("saved %+v, %v", pr, err)
+	}
+	if list, err := w.forge.PullRequests(t.Context(), "acme/gitops", "kalypso/dev", "dev"); err != nil || len(list) != 1 || list[0].Draft || list[0].Title != "t" {
+		t.Errorf("listed %+v, %v", list, err)
+	}
+}
+
+// graphErrors are what the GraphQL API answers with status 200.
+var graphErrors = []struct {
+	name   string
+	answer githubtest.Answer
+	means  error // that the pull request cannot be made a draft, or nothing
+	denied bool
+	waits  bool // for a limit, and is made again
+}{
+	{"rate limited", githubtest.GraphQL("RATE_LIMITED", "API rate limit exceeded for user ID 1."), nil, false, true},
+	{"rate limit", githubtest.GraphQL("RATE_LIMIT", "API rate limit already exceeded for user ID 1."), nil, false, true},
+	{"secondary limit", githubtest.GraphQL("", "You have exceeded a secondary rate limit. Please wait.", "Retry-After", "7"), nil, false, true},
+	{"an App that may not", githubtest.GraphQL("FORBIDDEN", "Resource not accessible by integration"), forge.ErrNotDraft, true, false},
+	{"a token that may not", githubtest.GraphQL("INSUFFICIENT_SCOPES", "Your token has not been granted the required scopes."), forge.ErrNotDraft, true, false},
+	{"not found", githubtest.GraphQL("NOT_FOUND", "Could not resolve to a node with the global id of 'x'."), forge.ErrNotDraft, false, false},
+	{"unprocessable", githubtest.GraphQL("UNPROCESSABLE", "Draft pull requests are not supported."), forge.ErrNotDraft, false, false},
+	{"something went wrong", githubtest.GraphQL("", "Something went wrong while executing your query."), nil, false, false},
+	{"no data", httpfault.Text(http.StatusOK, "application/json", `{"data":{"done":null}}`), nil, false, false},
+	{"not done", notDone, nil, false, false},
+}
+
+// notDone answers that the pull request is what it was.
+func notDone(w http.ResponseWriter, q *http.Request, run func() githubtest.Outcome) {
+	query, _ := io.ReadAll(q.Body)
+	draft := !strings.Contains(string(query), "convertPullRequestToDraft")
+	httpfault.Text(http.StatusOK, "application/json", fmt.Sprintf(`{"data":{"done":{"pullRequest":{"isDraft":%t}}}}`, draft))(w, q, run)
+}
+
+func TestGraphQLErrors(t *testing.T) {
+	for _, test := range graphErrors {
+		t.Run(test.name, func(t *testing.T) {
+			w := newWorld(t, true)
+			base := w.Push("acme/gitops", "dev", map[string]string{"a": "b"})
+			if _, err := w.forge.Commit(t.Context(), "acme/gitops", forge.CommitRequest{
+				Branch: "kalypso/dev", Parent: base, Message: "m", Changes: []forge.Change{{Path: "x", Content: []byte("x")}},
+			}); err != nil {
+				t.Fatal(err)
+			}
+			pr, err := w.forge.SavePullRequest(t.Context(), "acme/gitops", forge.PullRequest{Title: "t", Head: "kalypso/dev", Base: "dev", State: forge.Open})
+			if err != nil {
+				t.Fatal(err)
+			}
+			waits := 0
+			w.forge.Impatient(func(time.Duration) { waits++ })
+			w.Fail(githubtest.Fault{On: githubtest.Kinds("POST /graphql"), Answer: test.answer})
+			pr.Draft = true
+			saved, err := w.forge.SavePullRequest(t.Context(), "acme/gitops", pr)
+			if test.waits {
+				if err != nil || !saved.Draft || waits == 0 {
+					t.Errorf("%+v, %v after %d waits", saved, err, waits)
+				}
+				return
+			}
+			if err == nil || saved.Draft || saved.Number != pr.Number || errors.Is(err, forge.ErrNotDraft) != (test.means != nil) || errors.Is(err, forge.ErrNoDrafts) ||
+				errors.Is(err, githttp.ErrDenied) != test.denied {
+				t.Fatalf("saved %+v, %v", saved, err)
+			}
+			useful(t, w.bot.Token, err)
+			if p := w.Pulls("acme/gitops")[0]; p.Draft || p.Title != "t" {
+				t.Errorf("%+v", p)
+			}
+			if saved, err = w.forge.SavePullRequest(t.Context(), "acme/gitops", pr); err != nil || !saved.Draft || !w.Pulls("acme/gitops")[0].Draft {
+				t.Errorf("tried again: %+v, %v", saved, err)
+			}
+		})
 	}
 }
 

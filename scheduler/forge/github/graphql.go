@@ -9,6 +9,7 @@ import (
 
 	sdk "github.com/google/go-github/v88/github"
 
+	"github.com/kalypso-dev/kalypso/scheduler/forge"
 	"github.com/kalypso-dev/kalypso/scheduler/forge/githttp"
 )
 
@@ -20,15 +21,25 @@ func onlyReads(q *http.Request) bool {
 	return q.Method == http.MethodGet || q.Method == http.MethodHead || q.Context().Value(reading{}) != nil
 }
 
+// graphError is one of the errors of an answer of the GraphQL API. Where a
+// service behind the API fails, it has no type.
+type graphError struct {
+	Type    string `json:"type"`
+	Message string `json:"message"`
+}
+
+// limits tells whether the error is a rate limit
+// (docs.github.com/graphql/overview/rate-limits-and-query-limits-for-the-graphql-api).
+func (e graphError) limits() bool {
+	return strings.HasPrefix(e.Type, "RATE_LIMIT") || isSecondary(e.Message)
+}
+
 // graphQL makes a request of the GraphQL API, which answers 200 also where it
-// refuses. data gets what it answers, and may be nil.
+// refuses, and where it fails. data gets what it answers.
 func (f *Forge) graphQL(ctx context.Context, query string, variables map[string]any, data any) error {
 	var answer struct {
 		Data   json.RawMessage `json:"data"`
-		Errors []struct {
-			Type    string `json:"type"`
-			Message string `json:"message"`
-		} `json:"errors"`
+		Errors []graphError    `json:"errors"`
 	}
 	err := f.call(ctx, func() (*sdk.Response, error) {
 		q, err := f.client.NewRequest(ctx, http.MethodPost, graphQL(f.api), map[string]any{"query": query, "variables": variables})
@@ -40,23 +51,43 @@ func (f *Forge) graphQL(ctx context.Context, query string, variables map[string]
 	switch {
 	case err != nil:
 		return err
-	case len(answer.Errors) == 0 && data != nil:
-		if err := json.Unmarshal(answer.Data, data); err != nil {
-			return fmt.Errorf("GitHub's answer to a GraphQL query: %w", err)
-		}
-		return nil
-	case len(answer.Errors) == 0:
-		return nil
+	case len(answer.Errors) > 0:
+		return graphRefusal(answer.Errors)
 	}
-	e := &Error{Status: http.StatusOK, Hint: "give the account write access to pull requests of the repository"}
+	if err := json.Unmarshal(answer.Data, data); err != nil {
+		return fmt.Errorf("GitHub's answer to a GraphQL query: %w", err)
+	}
+	return nil
+}
+
+// graphRefusal words the errors of an answer. The first that has a type says
+// what it means.
+func graphRefusal(errs []graphError) error {
+	e := &Error{Status: http.StatusOK}
 	var texts []string
-	for _, one := range answer.Errors {
+	limited := false
+	for _, one := range errs {
 		texts = append(texts, one.Message)
-		if one.Type == "FORBIDDEN" {
-			e.kind = githttp.ErrDenied
+		limited = limited || one.limits()
+		if e.Type == "" {
+			e.Type = one.Type
 		}
 	}
 	e.Message = strings.Join(texts, "; ")
+	switch {
+	case limited:
+		e.Type, e.Hint = "RATE_LIMITED", "wait some minutes"
+	case e.Type == "FORBIDDEN":
+		e.kind, e.Hint = githttp.ErrDenied, "give the account write access to contents and pull requests of the repository"
+	case e.Type == "INSUFFICIENT_SCOPES":
+		e.kind, e.Hint = githttp.ErrDenied, "give the token the scope repo"
+	case e.Type == "NOT_FOUND":
+		e.kind, e.Hint = forge.ErrNotFound, "it is not there, or the account may not see it: check that the token or App has access to the repository"
+	case e.Type == "":
+		e.Hint = "GitHub has a problem, see githubstatus.com: it is tried again"
+	default:
+		e.Hint = "look at the pull request's page for what is missing: it is tried again"
+	}
 	return e
 }
 

@@ -2,9 +2,11 @@ package github
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -31,7 +33,8 @@ func (p *patience) limits(answer *http.Response) bool {
 	if known && remaining == 0 && reset.After(now) {
 		p.blocks[what] = block{fmt.Sprintf("the account's %d requests an hour are used up", limit), reset}
 	}
-	if answer.StatusCode != http.StatusForbidden && answer.StatusCode != http.StatusTooManyRequests {
+	graph := graphLimit(answer)
+	if answer.StatusCode != http.StatusForbidden && answer.StatusCode != http.StatusTooManyRequests && !graph {
 		p.strikes = 0
 		return false
 	}
@@ -40,7 +43,7 @@ func (p *patience) limits(answer *http.Response) bool {
 	case err == nil && after >= 0:
 		p.blocks[anyResource] = block{"GitHub's secondary rate limit is exceeded", now.Add(time.Duration(after) * time.Second)}
 	case known && remaining == 0:
-	case answer.StatusCode == http.StatusTooManyRequests || secondary(answer):
+	case graph || answer.StatusCode == http.StatusTooManyRequests || secondary(answer):
 		p.blocks[anyResource] = block{"GitHub's secondary rate limit is exceeded", now.Add(secondaryWait << min(p.strikes, 4))}
 		p.strikes++
 	default:
@@ -64,8 +67,34 @@ func resetTime(h http.Header, now time.Time) time.Time {
 
 // secondary tells whether an answer speaks of a secondary limit.
 func secondary(answer *http.Response) bool {
+	body, err := peek(answer)
+	return err == nil && isSecondary(string(body))
+}
+
+func isSecondary(text string) bool {
+	text = strings.ToLower(text)
+	return strings.Contains(text, "secondary rate limit") || strings.Contains(text, "abuse detection")
+}
+
+// graphLimit tells whether the GraphQL API has turned a request down because of
+// a limit. It does so with status 200.
+func graphLimit(answer *http.Response) bool {
+	if answer.StatusCode != http.StatusOK || resource(answer.Request) != graphQLLimit {
+		return false
+	}
+	body, err := peek(answer)
+	if err != nil || !bytes.Contains(body, []byte(`"errors"`)) {
+		return false
+	}
+	var refused struct {
+		Errors []graphError `json:"errors"`
+	}
+	return json.Unmarshal(body, &refused) == nil && slices.ContainsFunc(refused.Errors, graphError.limits)
+}
+
+// peek returns an answer's body, which can be read again.
+func peek(answer *http.Response) ([]byte, error) {
 	body, err := io.ReadAll(answer.Body)
 	answer.Body = io.NopCloser(bytes.NewReader(body))
-	text := strings.ToLower(string(body))
-	return err == nil && (strings.Contains(text, "secondary rate limit") || strings.Contains(text, "abuse detection"))
+	return body, err
 }

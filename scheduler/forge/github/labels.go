@@ -114,7 +114,7 @@ func (f *Forge) removeLabels(ctx context.Context, repo string, p *sdk.PullReques
 		if err != nil && !errors.Is(err, forge.ErrNotFound) {
 			return fmt.Errorf("taking off label %s: %w", label, err)
 		}
-		p.Labels = slices.DeleteFunc(p.Labels, func(l *sdk.Label) bool { return l.GetName() == label })
+		p.Labels = slices.DeleteFunc(p.Labels, func(l *sdk.Label) bool { return forge.LabelName(l.GetName()) == label })
 	}
 	return nil
 }
@@ -122,7 +122,7 @@ func (f *Forge) removeLabels(ctx context.Context, repo string, p *sdk.PullReques
 // names returns the labels' names, sorted; nil when there are none.
 func names(list []*sdk.Label) (all []string) {
 	for _, l := range list {
-		all = append(all, l.GetName())
+		all = append(all, forge.LabelName(l.GetName()))
 	}
 	slices.Sort(all)
 	return all
@@ -131,7 +131,7 @@ func names(list []*sdk.Label) (all []string) {
 // missing returns the wanted labels that are not there.
 func missing(wanted []string, there []*sdk.Label) (list []string) {
 	for _, w := range wanted {
-		if !slices.ContainsFunc(there, func(l *sdk.Label) bool { return l.GetName() == w }) {
+		if !slices.ContainsFunc(there, func(l *sdk.Label) bool { return forge.LabelName(l.GetName()) == w }) {
 			list = append(list, w)
 		}
 	}

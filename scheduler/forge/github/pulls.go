@@ -74,16 +74,15 @@ func sameBranches(p *sdk.PullRequest, head, base string) bool {
 }
 
 func pullRequest(p *sdk.PullRequest, me string) forge.PullRequest {
-	title, marked := strings.CutPrefix(p.GetTitle(), draftMark)
 	pr := forge.PullRequest{
 		Number:     p.GetNumber(),
-		Title:      title,
+		Title:      p.GetTitle(),
 		Body:       p.GetBody(),
 		Head:       p.GetHead().GetRef(),
 		HeadCommit: p.GetHead().GetSHA(),
 		Base:       p.GetBase().GetRef(),
 		State:      forge.State(p.GetState()),
-		Draft:      p.GetDraft() || marked,
+		Draft:      p.GetDraft(),
 		Author:     p.GetUser().GetLogin(),
 		Own:        strings.EqualFold(p.GetUser().GetLogin(), me),
 		URL:        p.GetHTMLURL(),

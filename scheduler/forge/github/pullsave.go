@@ -3,7 +3,7 @@ package github
 import (
 	"context"
 	"fmt"
-	"strings"
+	"net/http"
 
 	sdk "github.com/google/go-github/v88/github"
 
@@ -26,7 +26,11 @@ func (f *Forge) SavePullRequest(ctx context.Context, repo string, pr forge.PullR
 	}
 	if err != nil {
 		f.pulls.forget(repo, pr.Number)
-		return forge.PullRequest{}, fmt.Errorf("%s: %w", what, err)
+		err = fmt.Errorf("%s: %w", what, err)
+		if saved == nil {
+			return forge.PullRequest{}, err
+		}
+		return pullRequest(saved, me), err
 	}
 	f.pulls.note(repo, saved)
 	return pullRequest(saved, me), nil
@@ -42,20 +46,21 @@ func (f *Forge) open(ctx context.Context, repo string, pr forge.PullRequest) (sa
 	if err := f.defineLabels(ctx, repo, pr.Labels); err != nil {
 		return nil, err
 	}
-	create := func(title string, draft bool) error {
-		return f.call(ctx, func() (r *sdk.Response, err error) {
-			saved, r, err = f.client.PullRequests.Create(ctx, owner, name, &sdk.NewPullRequest{
-				Title: &title, Head: &pr.Head, Base: &pr.Base, Body: &pr.Body, Draft: &draft,
-			})
-			return r, err
+	err = f.call(ctx, func() (r *sdk.Response, err error) {
+		saved, r, err = f.client.PullRequests.Create(ctx, owner, name, &sdk.NewPullRequest{
+			Title: &pr.Title, Head: &pr.Head, Base: &pr.Base, Body: &pr.Body, Draft: &pr.Draft,
 		})
-	}
-	err = create(pr.Title, pr.Draft)
-	if pr.Draft && noDrafts(err) {
-		err = create(draftMark+pr.Title, false)
-	}
-	if err != nil {
+		return r, err
+	})
+	switch {
+	case pr.Draft && refusedAs(err, http.StatusUnprocessableEntity, "draft pull requests are not supported"):
+		return nil, fmt.Errorf("%w: %w", forge.ErrNoDrafts, err)
+	case err != nil:
 		return nil, err
+	case pr.Draft && !saved.GetDraft():
+		if err := f.setDraft(ctx, saved, true); err != nil {
+			return saved, err
+		}
 	}
 	return saved, f.addLabels(ctx, repo, saved, pr.Labels)
 }
@@ -91,28 +96,17 @@ func (f *Forge) edit(ctx context.Context, repo string, pr forge.PullRequest) (*s
 	if have.MergedAt == nil && have.GetState() != string(pr.State) {
 		state = new(string(pr.State))
 	}
-	patch := func(title string) (saved *sdk.PullRequest, err error) {
-		err = f.call(ctx, func() (r *sdk.Response, err error) {
-			saved, r, err = f.client.PullRequests.Edit(ctx, owner, name, pr.Number, &sdk.PullRequest{Title: &title, Body: &pr.Body, State: state})
-			return r, err
-		})
-		return saved, err
-	}
-	title := pr.Title
-	if pr.Draft && strings.HasPrefix(have.GetTitle(), draftMark) {
-		title = draftMark + title
-	}
-	saved, err := patch(title)
+	var saved *sdk.PullRequest
+	err = f.call(ctx, func() (r *sdk.Response, err error) {
+		saved, r, err = f.client.PullRequests.Edit(ctx, owner, name, pr.Number, &sdk.PullRequest{Title: &pr.Title, Body: &pr.Body, State: state})
+		return r, err
+	})
 	if err != nil {
 		return nil, err
 	}
-	if pr.Draft && !saved.GetDraft() && title == pr.Title && pr.State == forge.Open {
-		err := f.setDraft(ctx, saved, true)
-		if noDrafts(err) {
-			saved, err = patch(draftMark + pr.Title)
-		}
-		if err != nil {
-			return nil, err
+	if pr.Draft && !saved.GetDraft() && pr.State == forge.Open {
+		if err := f.setDraft(ctx, saved, true); err != nil {
+			return saved, err
 		}
 	}
 	return saved, f.removeLabels(ctx, repo, saved, pr.Labels)

@@ -17,6 +17,9 @@ type Fault = httpfault.Fault[Call]
 // Answer is what a request gets instead of its answer.
 type Answer = httpfault.Answer
 
+// Outcome is an answer on its way out.
+type Outcome = httpfault.Outcome
+
 // Fail makes requests fail until the fault is used up. It returns what ends it.
 func (s *Server) Fail(f Fault) (end func()) {
 	if f.On == nil {
@@ -59,6 +62,17 @@ func SecondaryLimit(seconds int) Answer {
 		header = append(header, "Retry-After", strconv.Itoa(seconds))
 	}
 	return Status(http.StatusForbidden, "You have exceeded a secondary rate limit. Please wait a few minutes before you try again.", header...)
+}
+
+// GraphQL answers as the GraphQL API does where it refuses or fails: with status
+// 200. Where a service behind it fails, the error has no kind.
+func GraphQL(kind, message string, header ...string) Answer {
+	e := object{"message": message}
+	if kind != "" {
+		e["type"] = kind
+	}
+	return httpfault.Text(http.StatusOK, "application/json; charset=utf-8",
+		string(must(json.Marshal(object{"data": nil, "errors": []object{e}}))), header...)
 }
 
 // BadGateway answers as the proxies before GitHub do, not in JSON.

@@ -1,6 +1,7 @@
 package githubtest
 
 import (
+	"cmp"
 	"net/http"
 	"regexp"
 	"strings"
@@ -42,7 +43,11 @@ func (s *Server) graphRoutes() {
 		}
 		t.pull.draft = draft
 		t.touch()
-		return object{"data": object{"mutation": object{"pullRequest": object{"isDraft": draft}}}}, nil
+		m := mutationField.FindStringSubmatch(query)
+		if m == nil {
+			return no("undefinedField", "Parse error")
+		}
+		return object{"data": object{cmp.Or(m[1], m[2]): object{"pullRequest": object{"isDraft": draft}}}}, nil
 	})
 }
 
@@ -56,6 +61,9 @@ func (s *Server) node(id string) *thread {
 	}
 	return nil
 }
+
+// mutationField is a mutation with the name that its answer has.
+var mutationField = regexp.MustCompile(`\{(?:(\w+):)?(\w+)\(input:`)
 
 var (
 	blobQuery = regexp.MustCompile(`^query\(\$owner:String!,\$name:String!\)\{repository\(owner:\$owner,name:\$name\)\{(.*)\}\}$`)

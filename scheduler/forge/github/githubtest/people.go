@@ -82,6 +82,11 @@ func (s *Server) Close(repo string, number int) {
 	edit(s, repo, func(r *repository) int { r.must(number).closed = true; r.must(number).touch(); return 0 })
 }
 
+// Ready makes a draft ready for review.
+func (s *Server) Ready(repo string, number int) {
+	edit(s, repo, func(r *repository) int { r.must(number).pull.draft = false; r.must(number).touch(); return 0 })
+}
+
 // OpenPull opens a pull request in an account's name.
 func (s *Server) OpenPull(u *User, repo, title, head, base string) int {
 	return edit(s, repo, func(r *repository) int {
