@@ -25,8 +25,11 @@ type Reference struct {
 type Tree struct {
 	Repo   string // clone URL
 	Branch string
-	Commit string            // full ID of the commit that was read
-	Files  map[string][]byte // every regular file, by slash-separated path from the repository's root
+	Commit string // full ID of the commit that was read
+	// Files are all regular files, by slash-separated path from the
+	// repository's root. One whose content was not read is nil: it is larger than
+	// MaxFile, or does not matter to the platform model, see [MayMatter].
+	Files map[string][]byte
 }
 
 // Reader reads repositories for LoadEnvironment.

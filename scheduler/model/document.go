@@ -29,6 +29,10 @@ type document struct {
 // documentsOf returns the documents of a file. Whatever is wrong goes to
 // findings.
 func documentsOf(position Position, content []byte, findings *findings) []document {
+	if beyond := unparsed(content); beyond != nil {
+		findings.beyond(position, content, beyond)
+		return nil
+	}
 	nodes, err := parse(content)
 	if err != nil {
 		findings.unparsable(position, content, err)
@@ -43,6 +47,17 @@ func documentsOf(position Position, content []byte, findings *findings) []docume
 		}
 	}
 	return all
+}
+
+// unparsed says why a file is not even parsed, nil when it is.
+func unparsed(content []byte) *LimitError {
+	switch {
+	case content == nil:
+		return &LimitError{What: "bytes in it", Max: MaxFile}
+	case marks(content) > maxMarks:
+		return &LimitError{What: "fields, list elements and lines in it", Max: maxMarks}
+	}
+	return nil
 }
 
 // parse returns the mappings that the documents of a YAML stream are. It takes

@@ -1,6 +1,7 @@
 package model
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -172,6 +173,11 @@ func (l *loader) loadBases(ctx context.Context) error {
 			return err
 		}
 		tree, err := l.read(ctx, ref)
+		if limit, ok := isBeyond(err); ok {
+			l.all.findings.add("", tooLarge(ref, limit, base.At("spec", "repo")))
+			l.env.BaseUnreadable = true
+			continue
+		}
 		if err != nil {
 			return err
 		}
@@ -229,6 +235,11 @@ func (l *loader) keepObjects() {
 // an error when it does not exist.
 func (l *loader) read(ctx context.Context, ref Reference) (*Tree, error) {
 	tree, err := l.reads.one(ctx, ref)
+	if limit, ok := isBeyond(err); ok { // a push may make it smaller
+		source := ref
+		source.Commit = cmp.Or(ref.Commit, limit.Commit)
+		l.env.Sources = append(l.env.Sources, source)
+	}
 	if err != nil {
 		return nil, err
 	}

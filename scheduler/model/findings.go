@@ -34,6 +34,21 @@ func (f *findings) join(others findings) {
 	f.schemasIncomplete = f.schemasIncomplete || others.schemasIncomplete
 }
 
+// beyond reports a file that is too large to be parsed. What cannot hold any of
+// the platform model is passed over: many a repository has data in YAML.
+func (f *findings) beyond(position Position, content []byte, limit *LimitError) {
+	config := content == nil || bytes.Contains(content, []byte(platformConfigLabel))
+	if !config && !bytes.Contains(content, []byte(v1alpha1.Group)) {
+		return
+	}
+	f.add("", Diagnostic{
+		Severity: Error,
+		Position: position,
+		Message:  "the file is too large: " + limit.Error(),
+		Hint:     "split it, or name it in " + ignoreFile + " if it is no part of the platform model",
+	})
+}
+
 // unparsable reports a file that is not YAML. A file that mentions nothing of
 // the platform model cannot hold any of it, so there the finding is a warning:
 // a chart's templates beside a workload must not put the workload in doubt.

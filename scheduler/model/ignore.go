@@ -24,16 +24,15 @@ func Files(tree *Tree, folder string) []string {
 	ignored := ignoreMatcher(tree)
 	var files []string
 	for file := range tree.Files {
-		if ext := path.Ext(file); ext != ".yaml" && ext != ".yml" {
-			continue
-		}
-		if within(file, folder) && !ignored(file) {
+		if isYAML(file) && within(file, folder) && !ignored(file) {
 			files = append(files, file)
 		}
 	}
 	slices.Sort(files)
 	return files
 }
+
+func isYAML(file string) bool { return path.Ext(file) == ".yaml" || path.Ext(file) == ".yml" }
 
 // ignoreMatcher says whether a file is left out. A folder's ignore file rules
 // what is below the folder; a deeper one and a later line win, but nothing

@@ -108,7 +108,7 @@ func parsedFiles(tree *Tree, path string, before []*parsed) []*parsed {
 			before = before[1:]
 		}
 		content := tree.Files[name]
-		if len(before) > 0 && before[0].path == name && bytes.Equal(before[0].content, content) {
+		if len(before) > 0 && before[0].path == name && bytes.Equal(before[0].content, content) && (before[0].content == nil) == (content == nil) {
 			files[i] = before[0]
 			continue
 		}

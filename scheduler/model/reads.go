@@ -1,10 +1,12 @@
 package model
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"path"
 	"sync"
 	"sync/atomic"
 
@@ -20,11 +22,13 @@ const maxParallelReads = 8
 type reads struct {
 	reader Reader
 	mu     sync.Mutex
-	trees  map[Reference]*Tree // nil: does not exist
+	trees  map[Reference]*Tree // nil: does not exist, or is beyond a limit
+	beyond map[Reference]*LimitError
+	shares shares
 }
 
 func newReads(r Reader) *reads {
-	return &reads{reader: r, trees: map[Reference]*Tree{}}
+	return &reads{reader: r, trees: map[Reference]*Tree{}, beyond: map[Reference]*LimitError{}}
 }
 
 // key drops from a reference what does not change which tree it names.
@@ -33,16 +37,26 @@ func key(ref Reference) Reference {
 	return ref
 }
 
-// one returns the tree that ref names, nil when it does not exist.
+// one returns the tree that ref names, nil when it does not exist. Of one that
+// is beyond a limit the error wraps a [LimitError].
 func (r *reads) one(ctx context.Context, ref Reference) (*Tree, error) {
 	r.mu.Lock()
 	tree, known := r.trees[key(ref)]
+	limit := r.beyond[key(ref)]
 	r.mu.Unlock()
+	if limit != nil {
+		return nil, &readError{ref, limit}
+	}
 	if known {
 		return tree, nil
 	}
 	tree, err := r.reader.Read(ctx, ref)
 	switch {
+	case errors.As(err, &limit):
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.beyond[key(ref)] = limit
+		return nil, &readError{ref, err}
 	case errors.Is(err, ErrNotFound):
 		tree = nil
 	case err != nil:
@@ -66,16 +80,17 @@ func (e *readError) Error() string { return fmt.Sprintf("reading %s: %v", e.ref,
 
 func (e *readError) Unwrap() error { return e.err }
 
-// ahead reads many references in parallel. It returns the first error.
+// ahead reads many references in parallel, and keeps of them what is in their
+// folders. It returns the first error that is not about a limit.
 func (r *reads) ahead(ctx context.Context, refs []Reference) error {
 	group, ctx := errgroup.WithContext(ctx)
 	once := make([]Reference, 0, len(refs))
-	seen := make(map[Reference]bool, len(refs))
+	folders := make(map[Reference][]string, len(refs))
 	for _, ref := range refs {
-		if !seen[key(ref)] {
-			seen[key(ref)] = true
+		if folders[key(ref)] == nil {
 			once = append(once, ref)
 		}
+		folders[key(ref)] = append(folders[key(ref)], ref.Path)
 	}
 	var next atomic.Int64
 	for range min(maxParallelReads, len(once)) {
@@ -85,13 +100,114 @@ func (r *reads) ahead(ctx context.Context, refs []Reference) error {
 				if i >= len(once) || ctx.Err() != nil {
 					return ctx.Err()
 				}
-				if _, err := r.one(ctx, once[i]); err != nil {
+				tree, err := r.one(ctx, once[i])
+				if err != nil && !errors.As(err, new(*LimitError)) {
 					return err
+				}
+				if tree != nil {
+					r.share(key(once[i]), tree, folders[key(once[i])])
 				}
 			}
 		})
 	}
 	return group.Wait()
+}
+
+// shares are what is kept of repositories that others than the platform's own
+// people write to.
+type shares struct {
+	bytes   map[Reference]int
+	total   int
+	largest int // the size from which on nothing is kept, 0 for none
+}
+
+// share keeps of a tree what is in some folders, and sees to it that all that
+// are kept take no more than they may together. The largest give way, whatever
+// the order in which they come.
+func (r *reads) share(ref Reference, tree *Tree, folders []string) {
+	part, size := narrowed(tree, folders)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	s := &r.shares
+	if s.bytes == nil {
+		s.bytes = map[Reference]int{}
+	}
+	if _, known := s.bytes[ref]; known {
+		return
+	}
+	r.trees[ref], s.bytes[ref] = part, size
+	s.total += size
+	if s.largest == 0 && s.total <= maxWorkloads {
+		return
+	}
+	for s.total > maxWorkloads || s.largest > 0 && size >= s.largest {
+		gone := ref
+		for other, bytes := range s.bytes {
+			if bytes > s.bytes[gone] || bytes == s.bytes[gone] && compareReferences(other, gone) > 0 {
+				gone = other
+			}
+		}
+		r.beyond[gone] = &LimitError{
+			What: "bytes of memory for the repositories of all workloads, of which it is one of the largest", Max: maxWorkloads,
+			Hint: "register a folder that holds less", Commit: r.trees[gone].Commit,
+		}
+		s.largest = s.bytes[gone]
+		s.total -= s.bytes[gone]
+		r.trees[gone] = nil
+		delete(s.bytes, gone)
+		if gone == ref {
+			return
+		}
+	}
+}
+
+// wholeTree is how many bytes of contents a tree may have that is kept as it
+// is, so that it can be said where in it a Workload is.
+const wholeTree = 1 << 20
+
+// narrowed returns the part of a tree that is read from some folders, and about
+// how much memory it takes once it is parsed.
+func narrowed(tree *Tree, folders []string) (*Tree, int) {
+	all, size := 0, 0
+	files := map[string][]byte{}
+	for file, content := range tree.Files {
+		all += len(file) + len(content)
+		wanted := path.Base(file) == ignoreFile
+		for _, folder := range folders {
+			wanted = wanted || within(file, cleanFolder(folder)) && isYAML(file)
+		}
+		if !wanted {
+			continue
+		}
+		files[file] = content
+		size += len(file) + len(content)
+		if bytes.Contains(content, []byte(v1alpha1.Group)) {
+			size += marks(content) * nodeBytes
+		}
+	}
+	if all <= wholeTree {
+		return tree, size + all
+	}
+	part := *tree
+	part.Files = files
+	return &part, size
+}
+
+// isBeyond returns what a repository is too large by, if that is what an error
+// is about.
+func isBeyond(err error) (*LimitError, bool) {
+	var limit *LimitError
+	return limit, errors.As(err, &limit)
+}
+
+// tooLarge reports a repository that is beyond a limit.
+func tooLarge(ref Reference, limit *LimitError, position Position) Diagnostic {
+	return Diagnostic{
+		Severity: Error,
+		Position: position,
+		Message:  fmt.Sprintf("%s is too large: %s", ref, limit),
+		Hint:     limit.Hint,
+	}
 }
 
 func reference(folder v1alpha1.RepositoryFolder) Reference {

@@ -39,6 +39,10 @@ func (l *loader) loadWorkloads(ctx context.Context) error {
 	l.env.Sources = slices.Grow(l.env.Sources, len(refs))
 	for i, registration := range l.env.Registrations {
 		tree, err := l.read(ctx, refs[i])
+		if limit, ok := isBeyond(err); ok {
+			l.all.findings.add(v1alpha1.KindWorkloadRegistration, tooLarge(refs[i], limit, registration.At("spec", "workload", "repo")))
+			continue
+		}
 		if err != nil {
 			return err
 		}

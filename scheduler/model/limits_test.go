@@ -1,0 +1,123 @@
+package model_test
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/kalypso-dev/kalypso/scheduler/model"
+	"github.com/kalypso-dev/kalypso/scheduler/model/modeltest"
+)
+
+// second is a workload beside that of application.
+const second = `
+-- control@main/second.yaml --
+apiVersion: scheduler.kalypso.io/v1alpha1
+kind: WorkloadRegistration
+metadata: {name: till}
+spec: {workload: {repo: https://forge.test/kalypso/till, branch: main, path: .}, workspace: team}
+-- till@main/workload.yaml --
+apiVersion: scheduler.kalypso.io/v1alpha1
+kind: Workload
+metadata: {name: till}
+`
+
+// TestRepositoryBeyondALimit has one repository too large to be read: that is
+// said where it is named, the rest is there, and what is missing does not
+// count as removed.
+func TestRepositoryBeyondALimit(t *testing.T) {
+	for branch, at := range map[string]string{"shop@main": "registrations.yaml", "control@main": "base-repo.yaml"} {
+		world := modeltest.Parse(pointers + application + second)
+		world.Errors[branch] = fmt.Errorf("reading it: %w", &model.LimitError{What: "files and folders", Max: 300_000, Hint: "less", Commit: strings.Repeat("1", 40)})
+		env := load(t, world)
+		if !env.Incomplete || env.BaseUnreadable != (branch == "control@main") {
+			t.Errorf("%s: incomplete %t, base unreadable %t", branch, env.Incomplete, env.BaseUnreadable)
+		}
+		found := false
+		for _, d := range env.Diagnostics {
+			found = found || d.Severity == model.Error && d.Position.File == at && d.Position.Line > 0 && d.Hint == "less" && strings.Contains(d.Message, branch)
+		}
+		if !found {
+			t.Errorf("%s: diagnostics %v", branch, env.Diagnostics)
+		}
+		if branch == "shop@main" && (len(env.Workloads) != 1 || env.Workloads[0].Name != "till") {
+			t.Errorf("workloads %v", env.Workloads)
+		}
+		known := false
+		for _, s := range env.Sources {
+			known = known || s.Commit == strings.Repeat("1", 40)
+		}
+		if !known {
+			t.Errorf("%s is not among the sources %v", branch, env.Sources)
+		}
+	}
+}
+
+// TestWorkloadsTogether has many repositories that are within the limits each:
+// the largest give way, whatever the order, and the small ones stay.
+func TestWorkloadsTogether(t *testing.T) {
+	world := modeltest.Parse(pointers + application + second)
+	bulk := make([]byte, 7<<20) // all of them share it
+	copy(bulk, "apiVersion: scheduler.kalypso.io/v1alpha1 # ")
+	for i := range 8 {
+		name := fmt.Sprintf("app%d", i)
+		world.Write("control", "main", name+".yaml", fmt.Appendf(nil, `apiVersion: scheduler.kalypso.io/v1alpha1
+kind: WorkloadRegistration
+metadata: {name: %s}
+spec: {workload: {repo: https://forge.test/kalypso/%s, branch: main, path: .}, workspace: team}
+`, name, name))
+		for n := range 4 + i {
+			world.Write(name, "main", fmt.Sprintf("%d.yaml", n), bulk)
+		}
+	}
+	for range 5 {
+		env := load(t, world)
+		if len(env.Workloads) != 2 || !env.Incomplete {
+			t.Errorf("workloads %v", env.Workloads)
+		}
+		var beyond []string
+		for _, d := range env.Diagnostics {
+			if strings.Contains(d.Message, "too large") && d.Position.File != "" && strings.HasPrefix(d.Position.File, "app") {
+				if file := d.Position.File; len(beyond) == 0 || beyond[len(beyond)-1] != file {
+					beyond = append(beyond, file)
+				}
+			}
+		}
+		if got := strings.Join(beyond, " "); got != "app5.yaml app6.yaml app7.yaml" {
+			t.Errorf("beyond the limit: %s", got)
+		}
+	}
+}
+
+// TestYAMLThatStandsForMuch parses small files that would be large as nodes.
+// One that may hold something of the platform is an error.
+func TestYAMLThatStandsForMuch(t *testing.T) {
+	head := "apiVersion: scheduler.kalypso.io/v1alpha1\nkind: ClusterType\nmetadata: {name: x}\nspec: {reconciler: a, namespaceService: b}\n"
+	for name, content := range map[string]string{
+		"a list in a line": head + "x: [" + strings.Repeat("a,", 1<<20) + "a]\n",
+		"many documents":   head + strings.Repeat("---\n", 1<<19),
+		"many lines":       head + "x:\n" + strings.Repeat("- a\n", 1<<19),
+		"lists in lists":   head + "x:\n  " + strings.Repeat("- ", 1<<19) + "a\n",
+		"many keys":        head + "x:\n" + strings.Repeat("  ? a\n", 1<<19),
+	} {
+		for _, ours := range []bool{true, false} {
+			text := []byte(content)
+			if !ours {
+				text = bytes.ReplaceAll(text, []byte("scheduler.kalypso.io"), []byte("example.com"))
+			}
+			world := modeltest.Parse(pointers)
+			world.Write("control", "dev", "z.yaml", text)
+			env := load(t, world)
+			found := 0
+			for _, d := range env.Diagnostics {
+				if d.Position.File == "z.yaml" && d.Severity == model.Error {
+					found++
+				}
+			}
+			if (found == 1) != ours || env.Incomplete != ours || len(env.ClusterTypes) > 0 {
+				t.Errorf("%s, ours %t: %d errors, incomplete %t", name, ours, found, env.Incomplete)
+			}
+		}
+	}
+}
