@@ -4,10 +4,12 @@
 package githttp
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/http"
 	"net/url"
+	"sync"
 	"time"
 
 	"github.com/go-git/go-git/v5/plumbing"
@@ -38,12 +40,15 @@ type Client struct {
 	transport transport.Transport
 	snapshots *cache
 	reads     singleflight.Group
+	large     sync.Map // clone URLs of repositories that are read in part
 }
 
 // New returns a Client that keeps about cacheBytes of file contents.
 func New(httpClient *http.Client, cacheBytes int64) *Client {
+	bounded := *httpClient
+	bounded.Transport = limited{cmp.Or[http.RoundTripper](httpClient.Transport, http.DefaultTransport)}
 	return &Client{
-		transport: githttp.NewClient(httpClient),
+		transport: githttp.NewClient(&bounded),
 		snapshots: newCache(cacheBytes),
 	}
 }
@@ -51,9 +56,7 @@ func New(httpClient *http.Client, cacheBytes int64) *Client {
 // Head returns the commit ID of a branch, or of the default branch when
 // branch is empty.
 func (c *Client) Head(ctx context.Context, remote Remote, branch string) (string, error) {
-	ctx, cancel := bounded(ctx)
-	defer cancel()
-	talk, err := c.open(ctx, remote)
+	talk, err := c.openBounded(ctx, remote)
 	if err != nil {
 		return "", err
 	}

@@ -6,42 +6,64 @@ import (
 	"io"
 
 	"github.com/go-git/go-git/v5/plumbing"
-	"github.com/go-git/go-git/v5/plumbing/format/packfile"
 	"github.com/go-git/go-git/v5/plumbing/protocol/packp"
 	"github.com/go-git/go-git/v5/plumbing/protocol/packp/capability"
 	"github.com/go-git/go-git/v5/plumbing/protocol/packp/sideband"
-	"github.com/go-git/go-git/v5/storage/memory"
 )
 
-// download asks for commits and stores what comes. Depth 0 brings the whole
-// history.
-func (t *conversation) download(ctx context.Context, store *memory.Storage, wants []plumbing.Hash, depth int) (err error) {
-	request := packp.NewUploadPackRequestFromCapabilities(t.refs.Capabilities)
-	request.Wants = wants
-	if depth > 0 && t.refs.Capabilities.Supports(capability.Shallow) {
-		request.Depth = packp.DepthCommits(depth)
-		if err := request.Capabilities.Set(capability.Shallow); err != nil {
-			return err
+// request is what is asked of a server.
+type request struct {
+	wants  []plumbing.Hash
+	depth  int          // of history; 0 for all of it
+	filter packp.Filter // what is left out, where the server can leave something out
+}
+
+// download asks for objects and indexes what comes.
+func (t *conversation) download(ctx context.Context, b *budget, r request) (_ *pack, err error) {
+	message := packp.NewUploadPackRequestFromCapabilities(t.refs.Capabilities)
+	message.Wants = r.wants
+	set := func(name capability.Capability) {
+		if err == nil && t.refs.Capabilities.Supports(name) {
+			err = message.Capabilities.Set(name)
 		}
 	}
-	if t.refs.Capabilities.Supports(capability.NoProgress) {
-		if err := request.Capabilities.Set(capability.NoProgress); err != nil {
-			return err
-		}
+	if r.depth > 0 && t.refs.Capabilities.Supports(capability.Shallow) {
+		message.Depth = packp.DepthCommits(r.depth)
+		set(capability.Shallow)
 	}
-	response, err := t.session.UploadPack(ctx, request)
+	if t.filters() {
+		message.Filter = r.filter
+		set(capability.Filter)
+	}
+	set(capability.NoProgress)
 	if err != nil {
-		return err
+		return nil, err
+	}
+	response, err := t.session.UploadPack(ctx, message)
+	if err != nil {
+		return nil, err
 	}
 	defer func() { err = errors.Join(err, response.Close()) }()
-	var pack io.Reader = response
+	var compressed io.Reader = response
 	switch {
-	case request.Capabilities.Supports(capability.Sideband64k):
-		pack = sideband.NewDemuxer(sideband.Sideband64k, response)
-	case request.Capabilities.Supports(capability.Sideband):
-		pack = sideband.NewDemuxer(sideband.Sideband, response)
+	case message.Capabilities.Supports(capability.Sideband64k):
+		compressed = sideband.NewDemuxer(sideband.Sideband64k, response)
+	case message.Capabilities.Supports(capability.Sideband):
+		compressed = sideband.NewDemuxer(sideband.Sideband, response)
 	}
-	return packfile.UpdateObjectStorage(store, pack)
+	received := new(spool)
+	if _, err := received.ReadFrom(compressed); err != nil {
+		return nil, err
+	}
+	return openPack(ctx, b, received)
+}
+
+// filters says whether the server can leave objects out of what it sends.
+func (t *conversation) filters() bool { return t.refs.Capabilities.Supports(capability.Filter) }
+
+// givesFiles says whether the server may be asked for single files by their IDs.
+func (t *conversation) givesFiles() bool {
+	return t.filters() && t.allowsAnyCommit() && t.refs.Capabilities.Supports(capability.AllowTipSHA1InWant)
 }
 
 func (t *conversation) advertises(commit plumbing.Hash) bool {

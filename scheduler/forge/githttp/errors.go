@@ -34,6 +34,9 @@ func bounded(ctx context.Context) (context.Context, context.CancelFunc) {
 // repository that this account may not see, or hides whether there is one:
 // neither tells that it is absent.
 func (r Remote) failure(ctx context.Context, err error) error {
+	if b, ok := ctx.Value(budgetKey{}).(*budget); ok && b.exceeded != nil {
+		return fmt.Errorf("repository %s: %w", r.name(), b.exceeded)
+	}
 	if cause := context.Cause(ctx); cause != nil {
 		return fmt.Errorf("repository %s: %w", r.name(), cause)
 	}

@@ -7,7 +7,7 @@ import (
 	"regexp"
 
 	"github.com/go-git/go-git/v5/plumbing"
-	"github.com/go-git/go-git/v5/storage/memory"
+	"github.com/go-git/go-git/v5/plumbing/protocol/packp"
 
 	"github.com/kalypso-dev/kalypso/scheduler/forge"
 	"github.com/kalypso-dev/kalypso/scheduler/model"
@@ -54,6 +54,8 @@ func (c *Client) branch(ctx context.Context, remote Remote, branch string) (*sna
 		if err != nil {
 			return nil, "", err
 		}
+		// the list of branches may be long, and waits for others that read
+		talk.refs.References, talk.refs.Peeled, talk.refs.Head = nil, nil, &want
 		s, err := c.commit(ctx, remote, branch, want, talk)
 		switch {
 		case !errors.Is(err, forge.ErrNotFound):
@@ -67,6 +69,8 @@ func (c *Client) branch(ctx context.Context, remote Remote, branch string) (*sna
 func (c *Client) openBounded(ctx context.Context, remote Remote) (*conversation, error) {
 	ctx, cancel := bounded(ctx)
 	defer cancel()
+	ctx, b := withBudget(ctx)
+	defer b.release()
 	return c.open(ctx, remote)
 }
 
@@ -77,7 +81,7 @@ func (c *Client) openBounded(ctx context.Context, remote Remote) (*conversation,
 // up does not fail the others.
 func (c *Client) commit(ctx context.Context, remote Remote, branch string, want plumbing.Hash, talk *conversation) (*snapshot, error) {
 	if s := c.snapshots.get(key(remote, want.String())); s != nil {
-		return s, nil
+		return s, s.beyond
 	}
 	shared := c.reads.DoChan(key(remote, want.String())+"\x00"+branch, func() (any, error) {
 		ctx, cancel := bounded(context.WithoutCancel(ctx))
@@ -104,32 +108,90 @@ func (c *Client) fetch(ctx context.Context, remote Remote, branch string, want p
 			s, err = nil, fmt.Errorf("commit %s of repository %s: what the server sends cannot be read: %v", want, remote.name(), v)
 		}
 	}()
+	ctx, b := withBudget(ctx)
+	defer b.release()
 	if talk == nil {
 		if talk, err = c.open(ctx, remote); err != nil {
 			return nil, err
 		}
 	}
-	wants, depth := []plumbing.Hash{want}, 1
+	whole := request{wants: []plumbing.Hash{want}, depth: 1, filter: withoutLarge}
 	if !talk.advertises(want) && !talk.allowsAnyCommit() {
-		wants, depth = talk.tips(branch), 0
+		whole.wants, whole.depth = talk.tips(branch), 0
 	}
-	if len(wants) == 0 {
+	if len(whole.wants) == 0 {
 		return nil, fmt.Errorf("commit %s of repository %s: %w", want, remote.name(), forge.ErrNotFound)
 	}
-	store := memory.NewStorage()
-	if err := talk.download(ctx, store, wants, depth); err != nil {
-		if unknownObject(err) {
-			return nil, fmt.Errorf("commit %s of repository %s: %w", want, remote.name(), forge.ErrNotFound)
+	talk.refs.References, talk.refs.Peeled = nil, nil
+	b.give(b.bytes)
+	s, err = c.read(ctx, b, remote.URL, talk, want, whole)
+	switch {
+	case err == nil:
+	case errors.Is(err, errNoCommit) && whole.depth == 0: // it is not in the history that was searched
+		return nil, fmt.Errorf("commit %s of repository %s: %w", want, remote.name(), forge.ErrNotFound)
+	case unknownObject(err):
+		return nil, fmt.Errorf("commit %s of repository %s: %w", want, remote.name(), forge.ErrNotFound)
+	default:
+		err = fmt.Errorf("commit %s: %w", want, remote.failure(ctx, err))
+		var limit *model.LimitError
+		if errors.As(err, &limit) {
+			limit.Commit = want.String()
+			c.snapshots.put(key(remote, want.String()), &snapshot{beyond: err, size: entryBytes})
 		}
-		return nil, fmt.Errorf("commit %s: %w", want, remote.failure(ctx, err))
-	}
-	s, err = load(store, want)
-	if errors.Is(err, errNoCommit) && depth == 0 {
-		err = forge.ErrNotFound // it is not in the history that was searched
-	}
-	if err != nil {
-		return nil, fmt.Errorf("commit %s of repository %s: %w", want, remote.name(), err)
+		return nil, err
 	}
 	c.snapshots.put(key(remote, want.String()), s)
 	return s, nil
 }
+
+// withoutLarge leaves files out whose contents are not kept.
+var withoutLarge = packp.FilterBlobLimit(model.MaxFile+1, packp.BlobLimitPrefixNone)
+
+// read gets a commit whole, and one that is too large for that in part, where
+// the server can do so: its folders first, then the files that matter.
+func (c *Client) read(ctx context.Context, b *budget, url string, talk *conversation, want plumbing.Hash, whole request) (*snapshot, error) {
+	if _, known := c.large.Load(url); !known || !talk.givesFiles() {
+		p, err := talk.download(ctx, b, whole)
+		if err == nil {
+			var s *snapshot
+			if s, err = load(p, want, talk.filters()); err == nil {
+				return s, nil
+			}
+		}
+		if b.exceeded == nil && !errors.As(err, new(*model.LimitError)) || !talk.givesFiles() {
+			return nil, err
+		}
+		c.large.Store(url, true)
+		b.exceeded = nil
+		b.give(b.bytes)
+	}
+	folders := whole
+	folders.filter = packp.FilterBlobNone()
+	p, err := talk.download(ctx, b, folders)
+	if err != nil {
+		return nil, err
+	}
+	l, err := walk(p, want)
+	if err != nil {
+		return nil, err
+	}
+	notAsked := func(name string) bool { return !model.MayMatter(name) }
+	wants := l.matters()
+	if len(wants) == 0 {
+		return l.snapshot, l.contents(new(pack), notAsked)
+	}
+	if len(wants) > maxWants {
+		return nil, &model.LimitError{What: "files that may be the platform's", Max: maxWants, Hint: smaller}
+	}
+	p, err = talk.download(ctx, b, request{wants: wants})
+	switch {
+	case err != nil && unknownObject(err): // it says that it gives single files, and gives only commits
+		return nil, &model.LimitError{What: "compressed bytes in it", Max: maxPack, Hint: smaller}
+	case err != nil:
+		return nil, err
+	}
+	return l.snapshot, l.contents(p, notAsked)
+}
+
+// maxWants bounds how many files are asked for by their IDs, at 50 bytes each.
+const maxWants = 50_000

@@ -3,6 +3,7 @@ package githttp_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"net/http"
 	"net/http/cgi"
 	"net/http/httptest"
@@ -99,4 +100,11 @@ func (s *server) push(work, branch, content string) string {
 	s.git(work, "commit", "-q", "--allow-empty", "-m", content)
 	s.git(work, "push", "-q", "origin", "HEAD:refs/heads/"+branch)
 	return s.git(work, "rev-parse", "HEAD")
+}
+
+func writeFile(t *testing.T, file, content string) {
+	t.Helper()
+	if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o755), os.WriteFile(file, []byte(content), 0o600)); err != nil {
+		t.Fatal(err)
+	}
 }

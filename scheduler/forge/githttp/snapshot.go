@@ -3,18 +3,16 @@ package githttp
 import (
 	"errors"
 	"fmt"
-	"io"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/filemode"
 	"github.com/go-git/go-git/v5/plumbing/object"
-	"github.com/go-git/go-git/v5/plumbing/storer"
-)
 
-// maxEntries bounds how many files and folders a commit may have. A few small
-// objects can stand for billions.
-const maxEntries = 1_000_000
+	"github.com/kalypso-dev/kalypso/scheduler/model"
+)
 
 // entryBytes is about what a file costs in memory besides its name and
 // content.
@@ -28,6 +26,7 @@ type snapshot struct {
 	entries map[string]entry       // every leaf of the tree, also links and submodules
 	trees   map[plumbing.Hash]bool // the tree objects that the server has
 	size    int64
+	beyond  error // a LimitError because of which there is nothing else here
 }
 
 type entry struct {
@@ -48,89 +47,157 @@ func cost(name string, content []byte) int64 {
 var errNoCommit = errors.New("the commit is not there")
 
 // load turns the objects of a commit into a snapshot. A folder or a file that
-// is missing is an error: go-git's own walk would end there without one, and
-// half a tree reads as if the other half had been removed.
-func load(store storer.EncodedObjectStorer, id plumbing.Hash) (*snapshot, error) {
-	return loadUpTo(maxEntries, store, id)
+// is missing is an error: half a tree reads as if the other half had been
+// removed. Where the server has left out what is large, a file may be missing,
+// and is there without its content.
+func load(p *pack, id plumbing.Hash, filtered bool) (*snapshot, error) {
+	l, err := walk(p, id)
+	if err != nil {
+		return nil, err
+	}
+	return l.snapshot, l.contents(p, func(string) bool { return filtered })
 }
 
-func loadUpTo(limit int, store storer.EncodedObjectStorer, id plumbing.Hash) (*snapshot, error) {
-	commit, err := object.GetCommit(store, id)
-	if errors.Is(err, plumbing.ErrObjectNotFound) {
+// loader makes a snapshot.
+type loader struct {
+	pack     *pack
+	trees    map[plumbing.Hash][]byte
+	snapshot *snapshot
+	count    model.Counter
+}
+
+// walk reads a commit's folders. The files have no contents yet.
+func walk(p *pack, id plumbing.Hash) (*loader, error) {
+	var root plumbing.Hash
+	err := p.each(plumbing.CommitObject, func(hash plumbing.Hash, _ int64, content func() ([]byte, error)) (bool, error) {
+		if hash != id {
+			return false, nil
+		}
+		data, err := content()
+		if err != nil {
+			return false, err
+		}
+		commit := new(object.Commit)
+		err = commit.Decode(memoryObject(plumbing.CommitObject, data))
+		root = commit.TreeHash
+		return false, err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("the commit: %w", err)
+	}
+	if root.IsZero() {
 		return nil, errNoCommit
 	}
+	l := &loader{pack: p, trees: map[plumbing.Hash][]byte{}, snapshot: newSnapshot(root)}
+	err = p.each(plumbing.TreeObject, func(hash plumbing.Hash, size int64, content func() ([]byte, error)) (bool, error) {
+		if size > maxObject {
+			return false, &model.LimitError{What: "bytes in one folder's list of files", Max: maxObject, Hint: smaller}
+		}
+		data, err := content()
+		if _, twice := l.trees[hash]; err != nil || twice {
+			return false, err
+		}
+		l.trees[hash] = data
+		return true, nil
+	})
 	if err != nil {
 		return nil, err
 	}
-	l := loader{store: store, limit: limit, snapshot: newSnapshot(commit.TreeHash), blobs: map[plumbing.Hash][]byte{}}
-	if err := l.folder("", commit.TreeHash); err != nil {
-		return nil, err
+	return l, l.folder("", 0, root)
+}
+
+func memoryObject(kind plumbing.ObjectType, content []byte) *plumbing.MemoryObject {
+	o := new(plumbing.MemoryObject)
+	o.SetType(kind)
+	_, _ = o.Write(content) // never fails
+	return o
+}
+
+func (l *loader) folder(path string, depth int, hash plumbing.Hash) error {
+	data, ok := l.trees[hash]
+	if !ok {
+		return fmt.Errorf("folder %q: %w", path, plumbing.ErrObjectNotFound)
 	}
-	return l.snapshot, nil
-}
-
-type loader struct {
-	store    storer.EncodedObjectStorer
-	snapshot *snapshot
-	blobs    map[plumbing.Hash][]byte // contents, so that equal files share one
-	entries  int                      // so far
-	limit    int
-}
-
-func (l *loader) folder(path string, hash plumbing.Hash) error {
-	tree, err := object.GetTree(l.store, hash)
-	if err != nil {
+	tree := new(object.Tree)
+	if err := tree.Decode(memoryObject(plumbing.TreeObject, data)); err != nil {
 		return fmt.Errorf("folder %q: %w", path, err)
 	}
 	l.snapshot.trees[hash] = true
-	if l.entries += len(tree.Entries); l.entries > l.limit {
-		return fmt.Errorf("there are more than %d files and folders", l.limit)
-	}
 	for _, e := range tree.Entries {
 		if e.Name == "" || e.Name == "." || e.Name == ".." || strings.Contains(e.Name, "/") {
 			return fmt.Errorf("folder %q: %q is no name for a file", path, e.Name)
 		}
 		name := path + e.Name
-		if e.Mode == filemode.Dir {
-			err = l.folder(name+"/", e.Hash)
-		} else {
-			err = l.leaf(name, e)
-		}
-		if err != nil {
+		if err := l.count.Add(name, depth); err != nil {
 			return err
 		}
+		if e.Mode == filemode.Dir {
+			if err := l.folder(name+"/", depth+1, e.Hash); err != nil {
+				return err
+			}
+			continue
+		}
+		if err := l.pack.budget.take(l.pack.ctx, cost(name, nil)); err != nil {
+			return err
+		}
+		l.snapshot.entries[name] = entry{e.Mode, e.Hash}
 	}
 	return nil
 }
 
-func (l *loader) leaf(name string, e object.TreeEntry) error {
+// isFile says whether an entry is a file, and neither a link nor a submodule.
+func (e entry) isFile() bool { return e.mode != filemode.Symlink && e.mode != filemode.Submodule }
+
+// matters returns the IDs of the files that may matter, each once.
+func (l *loader) matters() []plumbing.Hash {
+	set := map[plumbing.Hash]bool{}
+	for name, e := range l.snapshot.entries {
+		if e.isFile() && model.MayMatter(name) {
+			set[e.hash] = true
+		}
+	}
+	return slices.Collect(maps.Keys(set))
+}
+
+// contents adds the files, with those contents that are kept. Whether a file's
+// content may be missing from what the server has sent is for leftOut to say.
+func (l *loader) contents(p *pack, leftOut func(name string) bool) error {
 	s := l.snapshot
-	s.entries[name] = entry{e.Mode, e.Hash}
-	if e.Mode == filemode.Symlink || e.Mode == filemode.Submodule {
-		s.size += cost(name, nil)
-		return nil
-	}
-	data, ok := l.blobs[e.Hash]
-	if !ok {
-		blob, err := l.store.EncodedObject(plumbing.BlobObject, e.Hash)
-		if err != nil {
-			return fmt.Errorf("file %s: %w", name, err)
+	wanted := map[plumbing.Hash]bool{} // and whether they matter
+	for name, e := range s.entries {
+		if e.isFile() {
+			wanted[e.hash] = wanted[e.hash] || model.MayMatter(name)
 		}
-		if data, err = content(blob); err != nil {
-			return fmt.Errorf("file %s: %w", name, err)
-		}
-		l.blobs[e.Hash] = data
 	}
-	s.files[name] = data
-	s.size += cost(name, data)
-	return nil
-}
-
-func content(blob plumbing.EncodedObject) (data []byte, err error) {
-	r, err := blob.Reader()
+	kept := model.NewKeeper[plumbing.Hash]()
+	sizes := make(map[plumbing.Hash]int64, len(wanted))
+	err := p.each(plumbing.BlobObject, func(hash plumbing.Hash, size int64, content func() ([]byte, error)) (bool, error) {
+		matters, ok := wanted[hash]
+		if _, twice := sizes[hash]; twice || !ok {
+			return false, nil
+		}
+		sizes[hash] = size
+		if keep, err := kept.Admit(matters, size); err != nil || !keep {
+			return false, err
+		}
+		data, err := content()
+		kept.Keep(hash, matters, data)
+		return true, err
+	})
 	if err != nil {
-		return nil, err
+		return err
 	}
-	defer func() { err = errors.Join(err, r.Close()) }()
-	return io.ReadAll(r)
+	for name, e := range s.entries {
+		if !e.isFile() {
+			s.size += cost(name, nil)
+			continue
+		}
+		if _, there := sizes[e.hash]; !there && !p.skipped && !leftOut(name) {
+			return fmt.Errorf("file %s: %w", name, plumbing.ErrObjectNotFound)
+		}
+		data := kept.Get(e.hash, model.MayMatter(name))
+		s.files[name] = data
+		s.size += cost(name, data)
+	}
+	return nil
 }
