@@ -75,7 +75,7 @@ func (f folder) read(_ context.Context, branch, _ string) (*model.Tree, error) {
 		return nil, err
 	}
 	defer root.Close()
-	tree := &model.Tree{Repo: f.name(), Branch: branch, Files: map[string][]byte{}}
+	all := newCollection()
 	err = fs.WalkDir(root.FS(), ".", func(file string, entry fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
@@ -83,13 +83,12 @@ func (f folder) read(_ context.Context, branch, _ string) (*model.Tree, error) {
 		case entry.Name() == ".git" && entry.IsDir():
 			return fs.SkipDir
 		case !entry.Type().IsRegular():
-			return nil
+			return all.pass(file)
 		}
-		tree.Files[file], err = root.ReadFile(file)
-		return err
+		return all.addFrom(root, file, file, entry)
 	})
 	if err != nil {
 		return nil, fmt.Errorf("folder %s: %w", f, err)
 	}
-	return tree, nil
+	return &model.Tree{Repo: f.name(), Branch: branch, Files: all.files()}, nil
 }

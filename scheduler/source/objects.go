@@ -25,13 +25,10 @@ func (r *repository) has(commit plumbing.Hash) bool {
 func (r *repository) objects(branch string, commit plumbing.Hash) (*model.Tree, error) {
 	r.git.mu.Lock()
 	defer r.git.mu.Unlock()
-	tree := &model.Tree{Repo: r.dir, Branch: branch, Commit: commit.String(), Files: map[string][]byte{}}
+	var all *collection
 	err := r.git.twice(func() error {
-		return r.walk(commit, func(file string, hash plumbing.Hash) error {
-			content, err := r.blob(hash)
-			tree.Files[file] = content
-			return err
-		})
+		all = newCollection()
+		return r.walk(commit, all, func(file string, hash plumbing.Hash) error { return r.addBlob(all, file, hash) })
 	})
 	if errors.Is(err, plumbing.ErrObjectNotFound) {
 		return nil, &Error{
@@ -43,7 +40,7 @@ func (r *repository) objects(branch string, commit plumbing.Hash) (*model.Tree, 
 	if err != nil {
 		return nil, fmt.Errorf("commit %s of %s: %w", commit, r.dir, err)
 	}
-	return tree, nil
+	return &model.Tree{Repo: r.dir, Branch: branch, Commit: commit.String(), Files: all.files()}, nil
 }
 
 // twice does something again that failed, with the repository opened anew: git
@@ -62,8 +59,8 @@ func (s *shared) twice(do func() error) error {
 }
 
 // walk visits the regular files of a commit that lie below the folder. Links
-// and submodules are none.
-func (r *repository) walk(id plumbing.Hash, visit func(file string, hash plumbing.Hash) error) error {
+// and submodules are none, and count with folders.
+func (r *repository) walk(id plumbing.Hash, all *collection, visit func(file string, hash plumbing.Hash) error) error {
 	commit, err := r.git.repo.CommitObject(id)
 	if err != nil {
 		return err
@@ -88,12 +85,30 @@ func (r *repository) walk(id plumbing.Hash, visit func(file string, hash plumbin
 		case err != nil:
 			return err
 		case entry.Mode == filemode.Dir, entry.Mode == filemode.Symlink, entry.Mode == filemode.Submodule:
+			if err := all.pass(file); err != nil {
+				return err
+			}
 			continue
 		}
 		if err := visit(file, entry.Hash); err != nil {
 			return fmt.Errorf("file %s: %w", file, err)
 		}
 	}
+}
+
+// addBlob adds a file by its object.
+func (r *repository) addBlob(all *collection, file string, hash plumbing.Hash) error {
+	size, err := r.git.repo.Storer.EncodedObjectSize(hash)
+	if errors.Is(err, plumbing.ErrObjectNotFound) { // go-git does not look for sizes where a clone borrows its objects
+		var blob *object.Blob
+		if blob, err = r.git.repo.BlobObject(hash); err == nil {
+			size = blob.Size
+		}
+	}
+	if err != nil {
+		return err
+	}
+	return all.add(file, size, func() ([]byte, error) { return r.blob(hash) })
 }
 
 func (r *repository) blob(hash plumbing.Hash) (_ []byte, err error) {

@@ -18,7 +18,7 @@ type scan struct {
 	tracked map[string]*index.Entry // by path from the top
 	above   map[string]bool         // every folder with something tracked in it
 	prefix  string
-	files   map[string][]byte // by path from the prefix
+	all     *collection // by path from the prefix
 }
 
 // start scans the prefix. What the folders above it ignore is ignored in it
@@ -58,9 +58,11 @@ func (s *scan) folder(dir string, patterns []gitignore.Pattern, ignored bool) er
 		hidden := ignored || matcher.Match(strings.Split(file, "/"), entry.IsDir())
 		switch {
 		case entry.IsDir() && (!hidden || s.above[file]) && !s.isRepository(file):
-			err = s.folder(file, patterns, hidden)
+			if err = s.all.pass(file); err == nil {
+				err = s.folder(file, patterns, hidden)
+			}
 		case entry.Type().IsRegular() && (!hidden || s.tracked[file] != nil):
-			s.files[below(s.prefix, file)], err = s.root.ReadFile(file)
+			err = s.all.addFrom(s.root, file, below(s.prefix, file), entry)
 		}
 		if err != nil {
 			return err

@@ -3,8 +3,10 @@ package source
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path"
+	"path/filepath"
 	"strings"
 
 	"github.com/go-git/go-git/v5/plumbing"
@@ -20,7 +22,11 @@ func (r *repository) workingTree(branch string) (*model.Tree, error) {
 	r.git.mu.Lock()
 	defer r.git.mu.Unlock()
 	r.git.seen, r.git.dirty = true, true
-	files, err := r.files()
+	tracked, err := r.tracked()
+	if err != nil {
+		return nil, fmt.Errorf("working tree %s: %w", r.dir, err)
+	}
+	files, err := r.files(tracked)
 	if err != nil {
 		return nil, fmt.Errorf("working tree %s: %w", r.dir, err)
 	}
@@ -32,7 +38,7 @@ func (r *repository) workingTree(branch string) (*model.Tree, error) {
 	if err != nil {
 		return nil, fmt.Errorf("git repository %s: HEAD: %w", r.dir, err)
 	}
-	same, err := r.same(head.Hash(), files)
+	same, err := r.same(head.Hash(), files, tracked)
 	if err != nil {
 		return nil, fmt.Errorf("commit %s of %s: %w", head.Hash(), r.dir, err)
 	}
@@ -42,30 +48,43 @@ func (r *repository) workingTree(branch string) (*model.Tree, error) {
 	return tree, nil
 }
 
-// same says whether a commit has exactly these files.
-func (r *repository) same(commit plumbing.Hash, files map[string][]byte) (bool, error) {
+// same says whether a commit has exactly these files. Of those whose contents
+// were not read it takes git's word, as `git status` does.
+func (r *repository) same(commit plumbing.Hash, files map[string][]byte, tracked map[string]*index.Entry) (bool, error) {
 	same, n := true, 0
-	err := r.walk(commit, func(file string, hash plumbing.Hash) error {
+	err := r.walk(commit, newCollection(), func(file string, hash plumbing.Hash) error {
 		content, ok := files[file]
-		same = same && ok && plumbing.ComputeHash(plumbing.BlobObject, content) == hash
+		if same = same && ok; same && content == nil {
+			same = r.unchanged(tracked[path.Join(r.prefix, file)], hash)
+		} else if same {
+			same = plumbing.ComputeHash(plumbing.BlobObject, content) == hash
+		}
 		n++
 		return nil
 	})
 	return same && n == len(files), err
 }
 
-// files reads the working tree below the folder.
-func (r *repository) files() (map[string][]byte, error) {
-	tracked, err := r.tracked()
-	if err != nil {
-		return nil, err
+// unchanged says whether a file is what git has put there.
+func (r *repository) unchanged(entry *index.Entry, hash plumbing.Hash) bool {
+	if entry == nil || entry.Hash != hash {
+		return false
 	}
+	info, err := os.Lstat(filepath.Join(r.top, filepath.FromSlash(entry.Name)))
+	if err != nil {
+		return entry.SkipWorktree && errors.Is(err, fs.ErrNotExist)
+	}
+	return uint32(info.Size()) == entry.Size && info.ModTime().Equal(entry.ModifiedAt)
+}
+
+// files reads the working tree below the folder.
+func (r *repository) files(tracked map[string]*index.Entry) (map[string][]byte, error) {
 	root, err := os.OpenRoot(r.top)
 	if err != nil {
 		return nil, err
 	}
 	defer root.Close()
-	s := &scan{root: root, tracked: tracked, above: map[string]bool{}, prefix: r.prefix, files: map[string][]byte{}}
+	s := &scan{root: root, tracked: tracked, above: map[string]bool{}, prefix: r.prefix, all: newCollection()}
 	for file := range tracked {
 		for dir := path.Dir(file); !s.above[dir]; dir = path.Dir(dir) {
 			s.above[dir] = true
@@ -74,7 +93,10 @@ func (r *repository) files() (map[string][]byte, error) {
 	if err := s.start(r.excludes()); err != nil {
 		return nil, err
 	}
-	return s.files, r.unsparse(tracked, s.files)
+	if err := r.unsparse(tracked, s.all); err != nil {
+		return nil, err
+	}
+	return s.all.files(), nil
 }
 
 // tracked returns the regular files below the folder that git knows, by path
@@ -105,17 +127,19 @@ func (r *repository) tracked() (map[string]*index.Entry, error) {
 
 // unsparse adds the files that a sparse checkout leaves out of the working
 // tree: they are not there, but nobody has deleted them.
-func (r *repository) unsparse(tracked map[string]*index.Entry, files map[string][]byte) error {
+func (r *repository) unsparse(tracked map[string]*index.Entry, all *collection) error {
+	there := make(map[string]bool, len(all.names))
+	for _, file := range all.names {
+		there[file] = true
+	}
 	for name, entry := range tracked {
 		file := below(r.prefix, name)
-		if _, ok := files[file]; ok || !entry.SkipWorktree {
+		if there[file] || !entry.SkipWorktree {
 			continue
 		}
-		content, err := r.blob(entry.Hash)
-		if err != nil {
+		if err := r.addBlob(all, file, entry.Hash); err != nil {
 			return fmt.Errorf("file %s: %w", file, err)
 		}
-		files[file] = content
 	}
 	return nil
 }
