@@ -33,7 +33,12 @@ type witness struct {
 	mu    sync.Mutex
 	seen  sightings
 	trees map[model.Reference]*model.Tree
+	bytes int // of the trees
 }
+
+// keptBytes bounds the contents that a run holds on to besides the forge's own
+// cache. A tree that is over it is read by its commit when it is read again.
+const keptBytes = 64 << 20
 
 // Read implements model.Reader. The reference is sighted before it is read, so
 // that a push during the read is known to concern the run.
@@ -41,13 +46,19 @@ func (w *witness) Read(ctx context.Context, ref model.Reference) (*model.Tree, e
 	key := ref
 	key.Path = ""
 	w.mu.Lock()
-	tree := w.trees[key]
+	tree, known := w.trees[key]
+	at := w.seen[key]
 	w.mu.Unlock()
 	if tree != nil {
 		return tree, nil
 	}
+	if known && ref.Commit == "" {
+		ref.Commit = at
+		return w.Forge.Read(ctx, ref)
+	}
 	w.sight(key, unknown)
 	tree, err := w.Forge.Read(ctx, ref)
+	var limit *model.LimitError
 	if err == nil {
 		w.keep(key, tree)
 	}
@@ -60,6 +71,8 @@ func (w *witness) Read(ctx context.Context, ref model.Reference) (*model.Tree, e
 		w.sight(key, tree.Commit)
 	case errors.Is(err, forge.ErrNotFound):
 		w.sight(key, "")
+	case errors.As(err, &limit) && limit.Commit != "":
+		w.sight(key, limit.Commit)
 	}
 	return tree, err
 }
@@ -70,7 +83,7 @@ func (w *witness) Commit(ctx context.Context, repo string, request forge.CommitR
 	defer func() {
 		w.mu.Lock()
 		defer w.mu.Unlock()
-		w.trees = nil
+		w.trees, w.bytes = nil, 0
 	}()
 	return w.Forge.Commit(ctx, repo, request)
 }
@@ -80,6 +93,15 @@ func (w *witness) keep(key model.Reference, tree *model.Tree) {
 	defer w.mu.Unlock()
 	if w.trees == nil {
 		w.trees = map[model.Reference]*model.Tree{}
+	}
+	size := 0
+	for file, content := range tree.Files {
+		size += len(file) + len(content)
+	}
+	if w.bytes+size > keptBytes {
+		tree = nil
+	} else {
+		w.bytes += size
 	}
 	w.trees[key] = tree
 }
