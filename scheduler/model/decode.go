@@ -20,6 +20,22 @@ type decoder struct {
 	kind     string
 	findings *findings
 	failed   bool // an error was found, the value must not be used
+	values   int  // decoded so far
+}
+
+// maxValues bounds the values of one document. Aliases make few nodes stand for
+// many; without them a file has fewer than marks.
+const maxValues = 2 * maxMarks
+
+// tooMany counts the values in a node, and reports where there are too many of
+// them.
+func (d *decoder) tooMany(node *yaml.Node) bool {
+	before := d.values
+	d.values += 1 + len(node.Content)
+	if before <= maxValues && d.values > maxValues {
+		d.errorf(node, "write out less by aliases", "there are more than %d values in the document", maxValues)
+	}
+	return d.values > maxValues
 }
 
 // strictTypes are the types in which an unknown field is an error: a selector
@@ -46,7 +62,7 @@ func (d *decoder) errorf(node *yaml.Node, hint, format string, args ...any) {
 // value decodes node into v. The path is for messages.
 func (d *decoder) value(node *yaml.Node, v reflect.Value, path string) {
 	node = resolve(node)
-	if isNull(node) {
+	if isNull(node) || d.tooMany(node) {
 		return
 	}
 	if u, ok := v.Addr().Interface().(yaml.Unmarshaler); ok {
@@ -169,6 +185,9 @@ func (d *decoder) fields(node *yaml.Node, path string) ([]field, bool) {
 	merges := 0
 	var collect func(node *yaml.Node)
 	collect = func(node *yaml.Node) {
+		if d.tooMany(node) {
+			return
+		}
 		var merged []*yaml.Node
 		own := map[string]bool{}
 		for i := 0; i+1 < len(node.Content); i += 2 {

@@ -121,3 +121,27 @@ func TestYAMLThatStandsForMuch(t *testing.T) {
 		}
 	}
 }
+
+// TestAliasesThatStandForMuch has a Workload whose targets are one target, again
+// and again, with many labels.
+func TestAliasesThatStandForMuch(t *testing.T) {
+	text := "apiVersion: scheduler.kalypso.io/v1alpha1\nkind: Workload\nmetadata: {name: shop}\nspec:\n  deploymentTargets:\n  - &a\n    name: a\n    environment: dev\n    labels:\n"
+	for i := range 10_000 {
+		text += fmt.Sprintf("      l%d: x\n", i)
+	}
+	merges := strings.Replace(text, "labels:\n", "labels: &l\n", 1) + strings.Repeat("  - {name: a, environment: dev, labels: {<<: *l}}\n", 10_000)
+	for name, content := range map[string]string{"aliases": text + strings.Repeat("  - *a\n", 100_000), "merge keys": merges} {
+		world := modeltest.Parse(pointers + application)
+		world.Write("shop", "main", "workload/workload.yaml", []byte(content))
+		env := load(t, world)
+		found := 0
+		for _, d := range env.Diagnostics {
+			if d.Position.File == "workload/workload.yaml" && d.Severity == model.Error {
+				found++
+			}
+		}
+		if found != 1 || !env.Incomplete || len(env.Workloads) != 0 {
+			t.Errorf("%s: %d errors, %d workloads", name, found, len(env.Workloads))
+		}
+	}
+}
