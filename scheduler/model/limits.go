@@ -158,6 +158,9 @@ func (k *Keeper[Key]) Keep(key Key, matters bool, content []byte) {
 	}
 }
 
+// WithoutOthers says whether only what matters is kept.
+func (k *Keeper[Key]) WithoutOthers() bool { return k.others == nil }
+
 // Get returns the content of a file, nil when it was not kept.
 func (k *Keeper[Key]) Get(key Key, matters bool) []byte {
 	if content, ok := k.kept[key]; ok && (matters || k.others != nil) {

@@ -10,21 +10,37 @@ import (
 
 	sdk "github.com/google/go-github/v88/github"
 	"golang.org/x/sync/errgroup"
+
+	"github.com/kalypso-dev/kalypso/scheduler/model"
 )
 
-// files returns the contents of a listing's files, without links and
-// submodules. Equal files are fetched once, and those that are known not at
-// all; many are fetched together.
+// files returns a listing's files, without links and submodules, with those
+// contents that are kept of them. Equal files are fetched once, and those that
+// are known not at all; many are fetched together.
 func (f *Forge) files(ctx context.Context, repo string, l *listing) (map[string][]byte, error) {
 	owner, name, err := split(repo)
 	if err != nil {
 		return nil, err
 	}
-	sizes := map[string]int{} // by blob
-	for _, e := range l.leaves {
-		if e.mode == modeFile || e.mode == modeExecutable {
+	sizes, matters := map[string]int{}, map[string]bool{} // by blob
+	for path, e := range l.leaves {
+		if e.isFile() {
 			sizes[e.id] = e.size
+			matters[e.id] = matters[e.id] || model.MayMatter(path)
 		}
+	}
+	kept := model.NewKeeper[string]()
+	for _, id := range slices.Sorted(maps.Keys(sizes)) {
+		keep, err := kept.Admit(matters[id], int64(sizes[id]))
+		if err != nil {
+			return nil, err
+		}
+		if !keep {
+			delete(sizes, id)
+		}
+	}
+	if kept.WithoutOthers() {
+		maps.DeleteFunc(sizes, func(id string, _ int) bool { return !matters[id] })
 	}
 	contents := make(map[string][]byte, len(sizes))
 	var unknown []string
@@ -38,10 +54,13 @@ func (f *Forge) files(ctx context.Context, repo string, l *listing) (map[string]
 	if err := f.fetch(ctx, owner, name, unknown, sizes, contents); err != nil {
 		return nil, err
 	}
+	for id, content := range contents {
+		kept.Keep(id, matters[id], content)
+	}
 	files := make(map[string][]byte, len(l.leaves))
 	for path, e := range l.leaves {
-		if content, ok := contents[e.id]; ok {
-			files[path] = content
+		if e.isFile() {
+			files[path] = kept.Get(e.id, model.MayMatter(path))
 		}
 	}
 	return files, nil

@@ -381,6 +381,27 @@ func TestTruncatedTree(t *testing.T) {
 	}
 }
 
+// TestLargeFilesByAPI reads a repository with files that nobody needs: they are
+// not asked for. One with too much that matters is turned down before any is.
+func TestLargeFilesByAPI(t *testing.T) {
+	w := newWorld(t, true)
+	large := strings.Repeat("x", model.MaxFile+1)
+	w.Push("acme/app", "main", map[string]string{"a.yaml": "a", "video.mp4": large, "large.yaml": large})
+	tree, err := w.forge.Read(t.Context(), model.Reference{Repo: w.CloneURL("acme/app"), Branch: "main"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if string(tree.Files["a.yaml"]) != "a" || tree.Files["video.mp4"] != nil || tree.Files["large.yaml"] != nil || len(tree.Files) != 3 {
+		t.Errorf("%d files", len(tree.Files))
+	}
+	head := w.Push("acme/app", "deep", map[string]string{strings.Repeat("d/", model.MaxDepth+1) + "a.yaml": "a"})
+	_, err = w.forge.Read(t.Context(), model.Reference{Repo: w.CloneURL("acme/app"), Branch: "deep"})
+	var limit *model.LimitError
+	if !errors.As(err, &limit) || limit.Max != model.MaxDepth || limit.Commit != head {
+		t.Errorf("error %v", err)
+	}
+}
+
 // TestAccess words what GitHub refuses so that one knows what to do.
 func TestAccess(t *testing.T) {
 	w := newWorld(t, false)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"strings"
 
 	sdk "github.com/google/go-github/v88/github"
 
@@ -25,12 +26,16 @@ const (
 type listing struct {
 	root   string // the tree's ID
 	leaves map[string]leaf
+	count  model.Counter
 }
 
 type leaf struct {
 	mode, id string
 	size     int // of a file, as far as it is known
 }
+
+// isFile says whether a leaf is a file, and neither a link nor a submodule.
+func (l leaf) isFile() bool { return l.mode == modeFile || l.mode == modeExecutable }
 
 // readByAPI reads a commit, or the head of a branch.
 func (f *Forge) readByAPI(ctx context.Context, repo string, ref model.Reference) (*model.Tree, error) {
@@ -44,13 +49,18 @@ func (f *Forge) readByAPI(ctx context.Context, repo string, ref model.Reference)
 	if !fullID.MatchString(commit) {
 		return nil, fmt.Errorf("commit %q of %s is not a full commit ID: %w", commit, repo, forge.ErrNotFound)
 	}
+	var files map[string][]byte
 	list, err := f.list(ctx, repo, commit)
-	if err != nil {
-		return nil, err
+	if err == nil {
+		if files, err = f.files(ctx, repo, list); err != nil {
+			err = fmt.Errorf("commit %s of %s: %w", commit, repo, err)
+		}
 	}
-	files, err := f.files(ctx, repo, list)
 	if err != nil {
-		return nil, fmt.Errorf("commit %s of %s: %w", commit, repo, err)
+		if limit := (*model.LimitError)(nil); errors.As(err, &limit) {
+			limit.Commit = commit
+		}
+		return nil, err
 	}
 	return &model.Tree{Repo: ref.Repo, Branch: ref.Branch, Commit: commit, Files: files}, nil
 }
@@ -99,6 +109,9 @@ func (f *Forge) walk(ctx context.Context, owner, name, path, id string, l *listi
 		}
 	}
 	for _, e := range tree.Entries {
+		if err := l.count.Add(path+e.GetPath(), strings.Count(path+e.GetPath(), "/")); err != nil {
+			return err
+		}
 		switch {
 		case e.GetMode() != modeFolder:
 			l.leaves[path+e.GetPath()] = leaf{e.GetMode(), e.GetSHA(), e.GetSize()}
