@@ -116,6 +116,17 @@ func TestFault05ReadErrorsDelete(t *testing.T) {
 		if p := plan.New(env, world.Tree("gitops", "dev")); len(p.Changes) > 0 || len(p.Problems) == 0 {
 			t.Errorf("%s is not there: changes %q, problems %v", branch, changes(p), p.Problems)
 		}
+		world.Errors[branch] = fmt.Errorf("repository: %w", &model.LimitError{What: "files and folders", Max: 1})
+		env, err = model.LoadEnvironment(t.Context(), world, "dev", ref)
+		if branch == "control@dev" {
+			if env != nil || !errors.As(err, new(*model.LimitError)) {
+				t.Errorf("the environment itself is too large: %v, error %v", env, err)
+			}
+		} else if err != nil {
+			t.Fatal(err)
+		} else if p := plan.New(env, world.Tree("gitops", "dev")); len(p.Changes) > 0 || len(p.Problems) == 0 {
+			t.Errorf("%s is too large: changes %q, problems %v", branch, changes(p), p.Problems)
+		}
 		delete(world.Errors, branch)
 	}
 	for _, file := range []string{"control@dev/config.yaml", "control@dev/large.yaml", "control@dev/policy.yaml", "control@main/shop.yaml", "control@main/templates.yaml", "shop@main/workload/workload.yaml"} {
@@ -125,6 +136,10 @@ func TestFault05ReadErrorsDelete(t *testing.T) {
 		world.Write(repo, branch, path, slices.Concat(good, []byte("\n  - [\n")))
 		if p := faultPlan(t, world); len(p.Changes) > 0 || len(p.Problems) == 0 {
 			t.Errorf("%s is broken: changes %q, problems %v", file, changes(p), p.Problems)
+		}
+		world.Write(repo, branch, path, nil)
+		if p := faultPlan(t, world); len(p.Changes) > 0 || len(p.Problems) == 0 {
+			t.Errorf("%s is too large: changes %q, problems %v", file, changes(p), p.Problems)
 		}
 		world.Write(repo, branch, path, good)
 	}
