@@ -7,6 +7,8 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"os"
+	"runtime/debug"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -15,9 +17,16 @@ import (
 // shutdownTime is how long open requests may take when a scheduler stops.
 const shutdownTime = 5 * time.Second
 
+// memoryLimit is where the garbage collector begins to work for memory instead
+// of time, in bytes: 512 MiB, and what a forge keeps of what it has read.
+const memoryLimit = (512 + 128) << 20
+
 // Serve runs a scheduler until ctx ends: a Watcher for each control plane, and
 // a server with their Door. It returns nil when it stopped because ctx ended.
 func Serve(ctx context.Context, config Config, log *slog.Logger) error {
+	if os.Getenv("GOMEMLIMIT") == "" {
+		debug.SetMemoryLimit(memoryLimit)
+	}
 	d, err := config.door(log)
 	if err != nil {
 		return err
