@@ -74,7 +74,11 @@ func (a *app) explain(ctx context.Context, f *worldFlags, q explain.Query) (*exp
 	if err != nil {
 		return nil, err
 	}
-	e, err := explain.Explain(env, plan.New(env, gitops), q)
+	p, err := plan.New(ctx, env, gitops)
+	if err != nil {
+		return nil, err
+	}
+	e, err := explain.Explain(ctx, env, p, q)
 	return e, unanswered(err)
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/kalypso-dev/kalypso/sandbox"
 	"github.com/kalypso-dev/kalypso/scheduler/model"
+	"github.com/kalypso-dev/kalypso/scheduler/plan"
 	"github.com/kalypso-dev/kalypso/scheduler/source"
 	"github.com/spf13/cobra"
 	"sigs.k8s.io/yaml"
@@ -115,7 +116,15 @@ func (a *app) collect(ctx context.Context, f *worldFlags, w *source.World, k *ki
 		if n := errorsOf(env); n > 0 {
 			a.talk("note: environment %s has %s, so something may be missing here; `kalypso plan -e %s` says what is wrong", name, counted(n, "error"), name)
 		}
-		list.rows = append(list.rows, k.rows(env)...)
+		if k.planned == nil {
+			list.rows = append(list.rows, k.rows(env)...)
+			continue
+		}
+		p, err := plan.New(ctx, env, nil)
+		if err != nil {
+			return nil, err
+		}
+		list.rows = append(list.rows, k.planned(planned{Plan: p, env: env})...)
 	}
 	return list, nil
 }

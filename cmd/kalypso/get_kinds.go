@@ -16,18 +16,19 @@ type kind struct {
 	columns      []string // beside the name
 	environments bool     // lists environments instead of what is in them
 	rows         func(*model.Environment) []row
+	planned      func(planned) []row // instead of rows, for what only a plan knows
 }
 
 // kinds are all kinds, in the order in which help lists them.
 func kinds() []*kind {
 	return []*kind{
 		{name: "environments", others: []string{"environment", "env"}, columns: []string{"REPOSITORY", "BRANCH", "PATH"}, environments: true},
-		{name: "clustertypes", others: []string{"clustertype", "ct"}, columns: []string{"RECONCILER", "NAMESPACE", "CONFIG", "TARGETS"}, rows: clusterTypeRows},
+		{name: "clustertypes", others: []string{"clustertype", "ct"}, columns: []string{"RECONCILER", "NAMESPACE", "CONFIG", "TARGETS"}, planned: clusterTypeRows},
 		{name: "workloads", others: []string{"workload", "wl"}, columns: []string{"WORKSPACE", "TARGETS"}, rows: workloadRows},
 		{name: "registrations", others: []string{"registration", "wr", "workloadregistrations", "workloadregistration"}, columns: []string{"WORKSPACE", "REPOSITORY", "BRANCH", "PATH"}, rows: registrationRows},
-		{name: "targets", others: []string{"target", "dt", "deploymenttargets", "deploymenttarget"}, columns: []string{"WORKLOAD", "WORKSPACE", "CLUSTER TYPES"}, rows: targetRows},
-		{name: "policies", others: []string{"policy", "sp", "schedulingpolicies", "schedulingpolicy"}, columns: []string{"WORKSPACE", "TARGETS", "CLUSTER TYPES", "ASSIGNMENTS"}, rows: policyRows},
-		{name: "assignments", others: []string{"assignment", "as"}, columns: []string{"CLUSTER TYPE", "TARGET", "POLICIES", "CONFIG", "PROBLEMS"}, rows: assignmentRows},
+		{name: "targets", others: []string{"target", "dt", "deploymenttargets", "deploymenttarget"}, columns: []string{"WORKLOAD", "WORKSPACE", "CLUSTER TYPES"}, planned: targetRows},
+		{name: "policies", others: []string{"policy", "sp", "schedulingpolicies", "schedulingpolicy"}, columns: []string{"WORKSPACE", "TARGETS", "CLUSTER TYPES", "ASSIGNMENTS"}, planned: policyRows},
+		{name: "assignments", others: []string{"assignment", "as"}, columns: []string{"CLUSTER TYPE", "TARGET", "POLICIES", "CONFIG", "PROBLEMS"}, planned: assignmentRows},
 		{name: "configs", others: []string{"config", "cm", "configmaps", "configmap"}, columns: []string{"FOR", "KEYS"}, rows: configRows},
 		{name: "schemas", others: []string{"schema", "cs", "configschemas", "configschema"}, columns: []string{"FOR"}, rows: schemaRows},
 		{name: "templates", others: []string{"template", "tpl"}, columns: []string{"TYPE", "CONTENT"}, rows: templateRows},

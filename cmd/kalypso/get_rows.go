@@ -29,14 +29,14 @@ func environmentRow(o model.EnvironmentObject) row {
 	return objectRow("", o, c.Repo, c.Branch, folderText(c.Path))
 }
 
-func clusterTypeRows(env *model.Environment) []row {
+func clusterTypeRows(p planned) []row {
 	targets := map[string]int{}
-	for _, a := range plan.New(env, nil).Assignments {
+	for _, a := range p.Assignments {
 		targets[a.ClusterType]++
 	}
 	var rows []row
-	for _, o := range env.ClusterTypes {
-		rows = append(rows, objectRow(env.Name, o, o.Spec.Reconciler, o.Spec.NamespaceService, cmp.Or(o.Spec.ConfigType, v1alpha1.DefaultConfigType), fmt.Sprint(targets[o.Name])))
+	for _, o := range p.env.ClusterTypes {
+		rows = append(rows, objectRow(p.env.Name, o, o.Spec.Reconciler, o.Spec.NamespaceService, cmp.Or(o.Spec.ConfigType, v1alpha1.DefaultConfigType), fmt.Sprint(targets[o.Name])))
 	}
 	return rows
 }
@@ -68,8 +68,7 @@ func registrationRows(env *model.Environment) []row {
 	return rows
 }
 
-func targetRows(env *model.Environment) []row {
-	p := planned{Plan: plan.New(env, nil), env: env}
+func targetRows(p planned) []row {
 	on := map[string][]string{}
 	for _, a := range p.Assignments {
 		on[a.Target] = append(on[a.Target], a.ClusterType)
@@ -78,31 +77,30 @@ func targetRows(env *model.Environment) []row {
 	documents := targetsOf(p)
 	for i, t := range p.Targets {
 		rows = append(rows, row{
-			environment: env.Name, name: t.Name, labels: t.Labels, position: t.Position, document: documents[i],
+			environment: p.env.Name, name: t.Name, labels: t.Labels, position: t.Position, document: documents[i],
 			cells: []string{t.Workload, t.Workspace, orNone(strings.Join(on[t.Name], ","))},
 		})
 	}
 	return rows
 }
 
-func policyRows(env *model.Environment) []row {
+func policyRows(p planned) []row {
 	assignments := map[string]int{}
-	for _, a := range plan.New(env, nil).Assignments {
+	for _, a := range p.Assignments {
 		for _, policy := range a.Policies {
 			assignments[policy]++
 		}
 	}
 	var rows []row
-	for _, o := range env.Policies {
+	for _, o := range p.env.Policies {
 		targets, clusterTypes := o.Spec.DeploymentTargetSelector, o.Spec.ClusterTypeSelector
-		rows = append(rows, objectRow(env.Name, o, orAll(targets.Workspace), selectorText(targets.LabelSelector),
+		rows = append(rows, objectRow(p.env.Name, o, orAll(targets.Workspace), selectorText(targets.LabelSelector),
 			selectorText(clusterTypes.LabelSelector), fmt.Sprint(assignments[o.Name])))
 	}
 	return rows
 }
 
-func assignmentRows(env *model.Environment) []row {
-	p := planned{Plan: plan.New(env, nil), env: env}
+func assignmentRows(p planned) []row {
 	problems := map[string]int{}
 	for _, problem := range p.Problems {
 		problems[problem.ClusterType+"/"+problem.Target]++
@@ -113,7 +111,7 @@ func assignmentRows(env *model.Environment) []row {
 		target := p.Targets[slices.IndexFunc(p.Targets, func(t plan.Target) bool { return t.Name == a.Target })]
 		name := a.ClusterType + "/" + a.Target
 		rows = append(rows, row{
-			environment: env.Name, name: name, labels: target.Labels, position: target.Position, document: documents[i],
+			environment: p.env.Name, name: name, labels: target.Labels, position: target.Position, document: documents[i],
 			cells: []string{a.ClusterType, a.Target, strings.Join(a.Policies, ","), counted(len(a.Config), "key"), fmt.Sprint(problems[name])},
 		})
 	}

@@ -117,7 +117,9 @@ func makePlans(ctx context.Context, f *worldFlags, w *source.World) (*plans, err
 		if branch != nil {
 			one.before = branch.Files
 		}
-		one.Plan = plan.New(one.env, branch)
+		if one.Plan, err = plan.New(ctx, one.env, branch); err != nil {
+			return nil, err
+		}
 		p.environments = append(p.environments, one)
 	}
 	return p, nil

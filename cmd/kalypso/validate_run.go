@@ -51,7 +51,7 @@ func (v *validation) run(ctx context.Context) (validate.Report, error) {
 		v.subjects = append(v.subjects, s)
 	}
 	in.Subjects = v.subjects
-	return validate.Validate(in), nil
+	return validate.Validate(ctx, in)
 }
 
 func (v *validation) runFiles(ctx context.Context, w *source.World) (validate.Report, error) {
@@ -61,5 +61,5 @@ func (v *validation) runFiles(ctx context.Context, w *source.World) (validate.Re
 	}
 	s := validate.Source{Reference: model.Reference{Repo: tree.Repo, Branch: tree.Branch}, Tree: tree}
 	v.subjects = []validate.Subject{{Trees: []validate.Source{s}}}
-	return validate.Files(s), nil
+	return validate.Files(ctx, s)
 }

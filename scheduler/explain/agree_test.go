@@ -128,7 +128,7 @@ func fails(clauses []explain.Clause) int {
 
 func mustExplain(t *testing.T, env *model.Environment, p *plan.Plan, q explain.Query) *explain.Explanation {
 	t.Helper()
-	e, err := explain.Explain(env, p, q)
+	e, err := explain.Explain(t.Context(), env, p, q)
 	if err != nil {
 		t.Fatalf("%v: %v", q, err)
 	}
@@ -290,7 +290,7 @@ func TestOrderDoesNotMatter(t *testing.T) {
 		mixed.ConfigSchemas = shuffled(r, env.ConfigSchemas)
 		mixed.Templates = shuffled(r, env.Templates)
 		mixed.Workloads = shuffled(r, env.Workloads)
-		again := plan.New(&mixed, nil)
+		again := newPlan(t, &mixed, nil)
 		for _, target := range p.Targets {
 			for _, c := range env.ClusterTypes {
 				for _, question := range []string{target.Name, target.Name + " " + c.Name, target.Name + " nothing", "nothing"} {

@@ -2,6 +2,7 @@ package explain
 
 import (
 	"cmp"
+	"context"
 	"maps"
 	"path"
 	"slices"
@@ -13,8 +14,11 @@ import (
 )
 
 // pair says what a target gets on a cluster type.
-func (w *world) pair(t *target, c model.ClusterType, assigned bool) *Pair {
-	o := w.outcome(t, c, assigned)
+func (w *world) pair(ctx context.Context, t *target, c model.ClusterType, assigned bool) (*Pair, error) {
+	o, err := w.outcome(ctx, t, c, assigned)
+	if err != nil {
+		return nil, err
+	}
 	p := &Pair{
 		Assigned:  assigned,
 		Config:    values(o.assignment.Config),
@@ -43,7 +47,7 @@ func (w *world) pair(t *target, c model.ClusterType, assigned bool) *Pair {
 		p.Schemas = append(p.Schemas, schema(object.Name, object.At("spec", "schema"), o.problems))
 	}
 	order(p.OtherSchemas)
-	return p
+	return p, nil
 }
 
 // schemas returns the schemas that a target and its workload bring along.

@@ -1,6 +1,7 @@
 package explain
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"slices"
@@ -14,7 +15,7 @@ import (
 // made from it. A question about what is not there is an [*InputError], which
 // knows what there is; a plan of another environment is an error, too.
 // Neither argument is changed.
-func Explain(env *model.Environment, p *plan.Plan, q Query) (*Explanation, error) {
+func Explain(ctx context.Context, env *model.Environment, p *plan.Plan, q Query) (*Explanation, error) {
 	if p.Environment != env.Name {
 		return nil, fmt.Errorf("explaining environment %s: the plan is of %s", env.Name, p.Environment)
 	}
@@ -43,7 +44,9 @@ func Explain(env *model.Environment, p *plan.Plan, q Query) (*Explanation, error
 	e.ClusterType = &ClusterType{Name: c.Name, Labels: labelsOf(c.Labels), Place: c.Position}
 	e.judged(w, t, []model.ClusterType{c})
 	e.Problems = w.problems(t, c.Name)
-	e.Pair = w.pair(t, c, len(e.Assigned) > 0)
+	if e.Pair, err = w.pair(ctx, t, c, len(e.Assigned) > 0); err != nil {
+		return nil, err
+	}
 	return e, nil
 }
 

@@ -38,7 +38,7 @@ func TestPlanOfAnotherEnvironment(t *testing.T) {
 	env, p := tutorial(t)
 	other := *p
 	other.Environment = "stage"
-	_, err := explain.Explain(env, &other, explain.Query{Target: "functional-test"})
+	_, err := explain.Explain(t.Context(), env, &other, explain.Query{Target: "functional-test"})
 	var input *explain.InputError
 	if err == nil || errors.As(err, &input) || !strings.Contains(err.Error(), "stage") {
 		t.Errorf("got %v", err)
@@ -77,7 +77,7 @@ func TestHeld(t *testing.T) {
 func TestNothingThere(t *testing.T) {
 	env, _ := tutorial(t)
 	env.Policies, env.ClusterTypes = nil, nil
-	p := plan.New(env, nil)
+	p := newPlan(t, env, nil)
 	e := mustExplain(t, env, p, explain.Query{Target: "functional-test"})
 	for _, says := range []string{"assigned to no cluster type", "There is no SchedulingPolicy in dev.", "There is no ClusterType in dev."} {
 		if !strings.Contains(e.Text(), says) {
@@ -89,12 +89,12 @@ func TestNothingThere(t *testing.T) {
 	}
 	env, _ = tutorial(t)
 	env.ClusterTypes = nil
-	text := mustExplain(t, env, plan.New(env, nil), explain.Query{Target: "functional-test"}).Text()
+	text := mustExplain(t, env, newPlan(t, env, nil), explain.Query{Target: "functional-test"}).Text()
 	if !strings.Contains(text, "Policy functional-test-policy selects the target and 0 of 0 cluster types\n") || strings.Contains(text, "\n\n\n") || strings.HasSuffix(text, "\n\n") {
 		t.Errorf("without cluster types:\n%q", text)
 	}
 	env.Workloads = nil
-	_, err := explain.Explain(env, plan.New(env, nil), explain.Query{Target: "functional-test"})
+	_, err := explain.Explain(t.Context(), env, newPlan(t, env, nil), explain.Query{Target: "functional-test"})
 	var input *explain.InputError
 	if !errors.As(err, &input) || !strings.Contains(input.Text(), "there are no deployment targets of dev") {
 		t.Errorf("got %v", err)
@@ -189,7 +189,7 @@ func TestHiding(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			mixed := *env
 			mixed.Diagnostics = test.found
-			_, err := explain.Explain(&mixed, p, explain.Query{Target: test.asked})
+			_, err := explain.Explain(t.Context(), &mixed, p, explain.Query{Target: test.asked})
 			var input *explain.InputError
 			if !errors.As(err, &input) {
 				t.Fatalf("got %v", err)
@@ -201,7 +201,7 @@ func TestHiding(t *testing.T) {
 	}
 	mixed := *env
 	mixed.Diagnostics = []model.Diagnostic{policy, below, own}
-	_, err := explain.Explain(&mixed, p, explain.Query{Target: "functional-test", ClusterType: "nope"})
+	_, err := explain.Explain(t.Context(), &mixed, p, explain.Query{Target: "functional-test", ClusterType: "nope"})
 	var input *explain.InputError
 	if !errors.As(err, &input) || !cmp.Equal(input.Diagnostics, []model.Diagnostic{policy}) {
 		t.Errorf("for a cluster type: %v", err)
@@ -308,7 +308,7 @@ func TestJSON(t *testing.T) {
 		}
 	}
 	env.Configs, env.ConfigSchemas, env.Templates, env.Policies, env.ClusterTypes = nil, nil, nil, nil, env.ClusterTypes[:1]
-	content, err := json.Marshal(mustExplain(t, env, plan.New(env, nil), explain.Query{Target: "functional-test", ClusterType: env.ClusterTypes[0].Name}))
+	content, err := json.Marshal(mustExplain(t, env, newPlan(t, env, nil), explain.Query{Target: "functional-test", ClusterType: env.ClusterTypes[0].Name}))
 	if err != nil || strings.Contains(string(content), "null") {
 		t.Errorf("an environment with hardly anything: %v, null in %s", err, content)
 	}
@@ -352,7 +352,7 @@ func TestExplainChangesNothing(t *testing.T) {
 	if after := answer(t, env, p, "a/b-c small"); after != before || len(env.Policies) != len(policies) {
 		t.Errorf("another answer after some questions:\n%s", cmp.Diff(before, after))
 	}
-	if again := plan.New(env, nil); len(again.Assignments) != len(p.Assignments) {
+	if again := newPlan(t, env, nil); len(again.Assignments) != len(p.Assignments) {
 		t.Errorf("%d assignments after some questions, %d before", len(again.Assignments), len(p.Assignments))
 	}
 }
@@ -374,7 +374,7 @@ func FuzzText(f *testing.F) {
 		config.Name, config.Labels = "zz", nil
 		config.Spec.Data = map[string]string{"K": label}
 		mixed.Configs = append(mixed.Configs, config)
-		p := plan.New(&mixed, nil)
+		p := newPlan(t, &mixed, nil)
 		checkText(t, mustExplain(t, &mixed, p, explain.Query{Target: "functional-test", ClusterType: "drone"}))
 	})
 }

@@ -44,7 +44,7 @@ func planned(t testing.TB, w *modeltest.World) (*model.Environment, *plan.Plan) 
 	if err != nil {
 		t.Fatal(err)
 	}
-	return env, plan.New(env, w.Tree("gitops", "dev"))
+	return env, newPlan(t, env, w.Tree("gitops", "dev"))
 }
 
 // answer is what a person gets for a question, error or not.
@@ -56,7 +56,7 @@ func answer(t testing.TB, env *model.Environment, p *plan.Plan, question string)
 	if len(words) > 1 {
 		q.ClusterType = words[1]
 	}
-	e, err := explain.Explain(env, p, q)
+	e, err := explain.Explain(t.Context(), env, p, q)
 	var input *explain.InputError
 	switch {
 	case errors.As(err, &input):
@@ -111,4 +111,14 @@ func TestGolden(t *testing.T) {
 			}
 		})
 	}
+}
+
+// newPlan plans, and fails the test when there is an error.
+func newPlan(t testing.TB, env *model.Environment, gitops *model.Tree) *plan.Plan {
+	t.Helper()
+	p, err := plan.New(t.Context(), env, gitops)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
 }

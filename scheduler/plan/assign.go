@@ -2,6 +2,7 @@ package plan
 
 import (
 	"cmp"
+	"context"
 	"slices"
 
 	"github.com/kalypso-dev/kalypso/scheduler/model"
@@ -23,11 +24,12 @@ type selection struct {
 }
 
 // selectTargets asks all policies about all targets. What was asked before of
-// the same policies and targets is not asked again.
-func selectTargets(p *policies, targets []*target, before *selection) *selection {
+// the same policies and targets is not asked again. When ctx ends the selection
+// is not complete.
+func selectTargets(ctx context.Context, p *policies, targets []*target, before *selection) *selection {
 	s := &selection{policies: p, targets: targets, chosen: make([][]int32, len(p.rules)), changed: make([]bool, len(p.rules))}
 	inParallel(len(targets), func(i int) {
-		if t := targets[i]; t.asked != p {
+		if t := targets[i]; t.asked != p && ctx.Err() == nil {
 			t.asked, t.selecting = p, p.selecting(t)
 		}
 	})

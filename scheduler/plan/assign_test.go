@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"context"
 	"slices"
 	"strings"
 	"testing"
@@ -66,7 +67,7 @@ func describe(pairs []pair) []string {
 // assign returns all pairs that the policies select.
 func assign(objects []model.SchedulingPolicy, clusterTypes []model.ClusterType, targets []*target) []pair {
 	byName := func(a, b *target) int { return strings.Compare(a.Name, b.Name) }
-	chosen := selectTargets(readPolicies(objects), slices.SortedFunc(slices.Values(targets), byName), nil)
+	chosen := selectTargets(context.Background(), readPolicies(objects), slices.SortedFunc(slices.Values(targets), byName), nil)
 	var all []pair
 	for _, c := range slices.SortedFunc(slices.Values(clusterTypes), func(a, b model.ClusterType) int { return strings.Compare(a.Name, b.Name) }) {
 		all = append(all, chosen.pairs(&c, chosen.policies.admitting(&c))...)

@@ -157,7 +157,7 @@ func BenchmarkFullPlan(b *testing.B) {
 			b.ReportAllocs()
 			b.ResetTimer()
 			for range b.N {
-				expected(b, plan.New(env, nil), assignments, 3*assignments+f.clusterTypes)
+				expected(b, newPlan(b, env, nil), assignments, 3*assignments+f.clusterTypes)
 			}
 		})
 	}
@@ -192,8 +192,8 @@ func BenchmarkOneChange(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		branch := &model.Tree{Commit: "merged", Files: planner.New(env, nil).Files()}
-		planner.New(env, branch)
+		branch := &model.Tree{Commit: "merged", Files: planWith(b, &planner, env, nil).Files()}
+		planWith(b, &planner, env, branch)
 		for _, c := range changes {
 			old := string(world.Tree(c.repo, c.branch).Files[c.file])
 			edited := strings.Replace(old, c.old, c.new, 1)
@@ -220,7 +220,7 @@ func BenchmarkOneChange(b *testing.B) {
 						}
 						env := load(b)
 						b.StartTimer()
-						p := planner.New(env, branch)
+						p := planWith(b, &planner, env, branch)
 						b.StopTimer()
 						if i%2 == 0 && c.changes > 0 && len(p.Changes) != c.changes {
 							b.Fatalf("%d changes, problems %v", len(p.Changes), p.Problems)
@@ -229,7 +229,7 @@ func BenchmarkOneChange(b *testing.B) {
 					}
 					b.StopTimer()
 					world.Write(c.repo, c.branch, c.file, []byte(old))
-					planner.New(load(b), branch)
+					planWith(b, &planner, load(b), branch)
 				})
 			}
 		}

@@ -38,7 +38,7 @@ func faultWorld(t testing.TB, files string) *modeltest.World {
 
 func faultPlan(t testing.TB, world *modeltest.World) *plan.Plan {
 	t.Helper()
-	return plan.New(environment(t, world, "dev"), world.Tree("gitops", "dev"))
+	return newPlan(t, environment(t, world, "dev"), world.Tree("gitops", "dev"))
 }
 
 // mergePlan does to the GitOps branch what merging the plan's pull request does.
@@ -113,7 +113,7 @@ func TestFault05ReadErrorsDelete(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if p := plan.New(env, world.Tree("gitops", "dev")); len(p.Changes) > 0 || len(p.Problems) == 0 {
+		if p := newPlan(t, env, world.Tree("gitops", "dev")); len(p.Changes) > 0 || len(p.Problems) == 0 {
 			t.Errorf("%s is not there: changes %q, problems %v", branch, changes(p), p.Problems)
 		}
 		world.Errors[branch] = fmt.Errorf("repository: %w", &model.LimitError{What: "files and folders", Max: 1})
@@ -285,11 +285,11 @@ func TestFault12EverythingRendersAgain(t *testing.T) {
 	next := 0
 	again := testing.AllocsPerRun(4, func() {
 		next++
-		if p := planner.New(envs[next%2], branch); len(p.Assignments) != 121 || len(p.Problems) > 0 {
+		if p := planWith(t, &planner, envs[next%2], branch); len(p.Assignments) != 121 || len(p.Problems) > 0 {
 			t.Fatalf("%d assignments, problems %v", len(p.Assignments), p.Problems)
 		}
 	})
-	anew := testing.AllocsPerRun(2, func() { plan.New(envs[0], branch) })
+	anew := testing.AllocsPerRun(2, func() { newPlan(t, envs[0], branch) })
 	if again > anew/3 {
 		t.Errorf("%v allocations for one assignment, %v for all", again, anew)
 	}
@@ -300,9 +300,29 @@ func TestFault12EverythingRendersAgain(t *testing.T) {
 		}
 		return files
 	}
-	one, two := byPath(planner.New(envs[0], branch)), byPath(planner.New(envs[1], branch))
+	one, two := byPath(planWith(t, &planner, envs[0], branch)), byPath(planWith(t, &planner, envs[1], branch))
 	maps.DeleteFunc(one, func(path, content string) bool { return two[path] == content })
 	if diff := cmp.Diff(map[string]string{"type-007/shop-test/platform-config.yaml": "K: one\n"}, one); diff != "" {
 		t.Errorf("other files (-want +got):\n%s", diff)
 	}
+}
+
+// newPlan plans, and fails the test when there is an error.
+func newPlan(t testing.TB, env *model.Environment, gitops *model.Tree) *plan.Plan {
+	t.Helper()
+	p, err := plan.New(t.Context(), env, gitops)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// planWith plans, and fails the test when there is an error.
+func planWith(t testing.TB, planner *plan.Planner, env *model.Environment, gitops *model.Tree) *plan.Plan {
+	t.Helper()
+	p, err := planner.New(t.Context(), env, gitops)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
 }

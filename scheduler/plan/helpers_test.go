@@ -104,3 +104,13 @@ func messages(problems []Problem) []string {
 	}
 	return all
 }
+
+// planWith plans, and fails the test when there is an error.
+func planWith(t testing.TB, planner *Planner, env *model.Environment, gitops *model.Tree) *Plan {
+	t.Helper()
+	p, err := planner.New(t.Context(), env, gitops)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}

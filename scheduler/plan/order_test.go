@@ -76,7 +76,7 @@ var position = regexp.MustCompile(`[\w-]+@[\w-]+:\S+:\d+`)
 // objects counts, or whose base is pinned to content that mixing would change.
 func unordered(t *testing.T, world *modeltest.World) (map[string]string, bool) {
 	t.Helper()
-	p := plan.New(environment(t, world, "dev"), world.Tree("gitops", "dev"))
+	p := newPlan(t, environment(t, world, "dev"), world.Tree("gitops", "dev"))
 	ok := p.Promoted == ""
 	nowhere := model.Position{}
 	for i := range p.Targets {

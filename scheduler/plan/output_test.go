@@ -115,7 +115,7 @@ func TestBranchContent(t *testing.T) {
 			env.ClusterTypes = []model.ClusterType{clusterTypeOf(t, "small", "{}")}
 			branch := contents(test.branch)
 			before := maps.Clone(branch)
-			p := New(env, &model.Tree{Files: branch})
+			p := planWith(t, new(Planner), env, &model.Tree{Files: branch})
 			got := []string{}
 			for _, c := range p.Changes {
 				got = append(got, string(c.Action)+" "+c.Path)
@@ -127,7 +127,7 @@ func TestBranchContent(t *testing.T) {
 				t.Errorf("planning changed the branch:\n%s", diff)
 			}
 			env.Incomplete = true
-			for _, c := range New(env, &model.Tree{Files: branch}).Changes {
+			for _, c := range planWith(t, new(Planner), env, &model.Tree{Files: branch}).Changes {
 				if c.Action == Remove {
 					t.Errorf("%s is removed while the model is incomplete", c.Path)
 				}

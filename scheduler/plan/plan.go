@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"context"
 	"slices"
 	"strings"
 
@@ -14,9 +15,10 @@ import (
 // New decides and does nothing else: it reads no clock, no file and no
 // network, and the same input gives the same plan, byte for byte. One
 // assignment's trouble never stops another: it becomes a Problem, and that
-// assignment's files stay as they are on the branch.
-func New(env *model.Environment, gitops *model.Tree) *Plan {
-	return new(Planner).New(env, gitops)
+// assignment's files stay as they are on the branch. The only error is that ctx
+// has ended: then there is no plan.
+func New(ctx context.Context, env *model.Environment, gitops *model.Tree) (*Plan, error) {
+	return new(Planner).New(ctx, env, gitops)
 }
 
 // plan puts a plan together.

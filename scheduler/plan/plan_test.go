@@ -77,7 +77,7 @@ func TestGolden(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			p := plan.New(env, world.Tree("gitops", "dev"))
+			p := newPlan(t, env, world.Tree("gitops", "dev"))
 			got := map[string][]byte{"plan.txt": []byte(summary(p))}
 			for path, content := range p.Files() {
 				got["files/"+path] = content
@@ -191,7 +191,7 @@ func checkOrder(t *testing.T, env *model.Environment, branch *model.Tree, want *
 		mixed.Templates = shuffled(r, env.Templates)
 		mixed.Workloads = shuffled(r, env.Workloads)
 		mixed.Diagnostics = shuffled(r, env.Diagnostics)
-		got := plan.New(&mixed, branch)
+		got := newPlan(t, &mixed, branch)
 		if diff := cmp.Diff(summary(want), summary(got)); diff != "" {
 			t.Fatalf("another order, another plan:\n%s", diff)
 		}
@@ -221,14 +221,14 @@ func TestFixedPoint(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, c := range plan.New(env, world.Tree("gitops", "dev")).Changes {
+		for _, c := range newPlan(t, env, world.Tree("gitops", "dev")).Changes {
 			if c.Action == plan.Remove {
 				world.Remove("gitops", "dev", c.Path)
 			} else {
 				world.Write("gitops", "dev", c.Path, c.Content)
 			}
 		}
-		if again := plan.New(env, world.Tree("gitops", "dev")).Changes; len(again) > 0 {
+		if again := newPlan(t, env, world.Tree("gitops", "dev")).Changes; len(again) > 0 {
 			t.Errorf("%s: %d changes after the merge, the first is %s %s", file, len(again), again[0].Action, again[0].Path)
 		}
 	}
@@ -242,7 +242,7 @@ func TestNilAndEmptyBranch(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, branch := range []*model.Tree{nil, {}, {Files: map[string][]byte{}}} {
-		if diff := cmp.Diff([]string{"add dev/README.md"}, changes(plan.New(env, branch))); diff != "" {
+		if diff := cmp.Diff([]string{"add dev/README.md"}, changes(newPlan(t, env, branch))); diff != "" {
 			t.Errorf("changes (-want +got):\n%s", diff)
 		}
 	}

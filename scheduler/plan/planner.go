@@ -2,6 +2,8 @@ package plan
 
 import (
 	"cmp"
+	"context"
+	"fmt"
 	"slices"
 	"sync"
 
@@ -35,8 +37,8 @@ type state struct {
 	rows           map[string]*row // by cluster type
 }
 
-// New is [New] with a memory.
-func (p *Planner) New(env *model.Environment, gitops *model.Tree) *Plan {
+// New is [New] with a memory. What was worked out before ctx ended is forgotten.
+func (p *Planner) New(ctx context.Context, env *model.Environment, gitops *model.Tree) (*Plan, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if old := p.last.env; old != nil && old.Name != env.Name {
@@ -53,10 +55,13 @@ func (p *Planner) New(env *model.Environment, gitops *model.Tree) *Plan {
 	now.targets = old.targets.next(env, p.id)
 	now.templates = old.templates.next(env, p.id)
 	now.branch = old.branch.next(env, gitops)
-	now.selection = selectTargets(now.policies, now.targets.sorted, old.selection)
-	now.rows = p.fill(now, old)
+	now.selection = selectTargets(ctx, now.policies, now.targets.sorted, old.selection)
+	now.rows = p.fill(ctx, now, old)
+	if ctx.Err() != nil {
+		return nil, fmt.Errorf("planning environment %s: %w", env.Name, context.Cause(ctx))
+	}
 	p.last = *now
-	return now.plan()
+	return now.plan(), nil
 }
 
 // id returns a number that has not been given yet.
@@ -93,14 +98,20 @@ type job struct {
 }
 
 // fill makes the rows of all cluster types, and takes from the rows before
-// whatever cannot have changed.
-func (p *Planner) fill(now, old *state) map[string]*row {
+// whatever cannot have changed. When ctx ends they are not complete.
+func (p *Planner) fill(ctx context.Context, now, old *state) map[string]*row {
 	changes := changesOf(now.configurations, old.configurations)
 	clusterTypes := now.env.ClusterTypes
 	all, todo := make([]*row, len(clusterTypes)), make([][]job, len(clusterTypes))
 	inParallel(len(clusterTypes), func(i int) {
+		if ctx.Err() != nil {
+			return
+		}
 		all[i], todo[i] = now.row(&clusterTypes[i], old.rows[clusterTypes[i].Name], old, changes)
 	})
+	if ctx.Err() != nil {
+		return nil
+	}
 	rows := make(map[string]*row, len(clusterTypes))
 	var made []*row
 	var jobs []job
@@ -115,8 +126,15 @@ func (p *Planner) fill(now, old *state) map[string]*row {
 	now.describe(jobs)
 	inParallelWith(len(jobs), func() func(int) {
 		w := &worker{renderer: newRenderer(), skeletons: &p.skeletons}
-		return func(i int) { now.produce(w, jobs[i]) }
+		return func(i int) {
+			if ctx.Err() == nil {
+				now.produce(ctx, w, jobs[i])
+			}
+		}
 	})
+	if ctx.Err() != nil {
+		return nil
+	}
 	inParallel(len(made), func(i int) { made[i].write(now.branch) })
 	return rows
 }

@@ -193,8 +193,8 @@ func (w *randomWorld) replan(t *testing.T, steps int, change func() string) (ass
 			t.Fatal(err)
 		}
 		branch := w.Tree("gitops", "dev")
-		got := planner.New(env, branch)
-		samePlan(t, fmt.Sprintf("step %d, after\n%s", step, what), New(anew, branch), got)
+		got := planWith(t, &planner, env, branch)
+		samePlan(t, fmt.Sprintf("step %d, after\n%s", step, what), planWith(t, new(Planner), anew, branch), got)
 		if t.Failed() {
 			return
 		}

@@ -1,7 +1,10 @@
 package plan
 
 import (
+	"context"
+	"errors"
 	"fmt"
+	"sync/atomic"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -47,7 +50,8 @@ func samePlan(t *testing.T, name string, want, got *Plan) {
 }
 
 // TestPlanner changes one thing after the other. Each time only what it touches
-// is worked out again, and the plan is the one of somebody without a memory.
+// is worked out again, and the plan is the one of somebody without a memory,
+// although planning was stopped before at every place where it can be.
 func TestPlanner(t *testing.T) {
 	world := twoApps()
 	edit := func(repo, branch, file, content string) func() {
@@ -86,13 +90,38 @@ func TestPlanner(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got := planner.New(env, world.Tree("gitops", "dev"))
+		var got *Plan
+		for n := 0; got == nil; n++ {
+			got, err = planner.New(endingAfter(n), env, world.Tree("gitops", "dev"))
+			if got == nil && !errors.Is(err, context.Canceled) || got != nil && (err != nil || n < 4) {
+				t.Fatalf("%s, stopped at look %d: %v", step.name, n, err)
+			}
+		}
 		if len(got.Assignments) != 4 {
 			t.Fatalf("%s: %d assignments, problems %v", step.name, len(got.Assignments), messages(got.Problems))
 		}
 		if planner.produced != step.produced {
 			t.Errorf("%s: %d assignments were worked out, want %d", step.name, planner.produced, step.produced)
 		}
-		samePlan(t, step.name, New(env, world.Tree("gitops", "dev")), got)
+		samePlan(t, step.name, planWith(t, new(Planner), env, world.Tree("gitops", "dev")), got)
 	}
+}
+
+// endingContext ends after it has been looked at a number of times.
+type endingContext struct {
+	context.Context
+	left atomic.Int64
+}
+
+func endingAfter(looks int) context.Context {
+	c := &endingContext{Context: context.Background()}
+	c.left.Store(int64(looks))
+	return c
+}
+
+func (c *endingContext) Err() error {
+	if c.left.Add(-1) < 0 {
+		return context.Canceled
+	}
+	return nil
 }

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"context"
 	"slices"
 	"strings"
 )
@@ -32,8 +33,9 @@ func (r *result) failed() bool {
 }
 
 // produce works out one assignment. All it depends on is what [state.row]
-// compares, so that nothing else makes it necessary again.
-func (s *state) produce(w *worker, j job) {
+// compares, so that nothing else makes it necessary again. When ctx ends the
+// result is not complete.
+func (s *state) produce(ctx context.Context, w *worker, j job) {
 	c := &j.row.cells[j.cell]
 	r := &result{}
 	c.result = r
@@ -46,9 +48,9 @@ func (s *state) produce(w *worker, j job) {
 		r.problems = append(r.problems, conf.unreadable...)
 	} else {
 		check := func(text string) ([]finding, error) { return conf.check(text, &s.configurations.compiled) }
-		r.problems = append(r.problems, validate(c.target.schemas, conf.values, check)...)
-		r.problems = append(r.problems, validate(conf.schemas, conf.values, check)...)
-		s.render(w, j, conf, r)
+		r.problems = append(r.problems, validate(ctx, c.target.schemas, conf.values, check)...)
+		r.problems = append(r.problems, validate(ctx, conf.schemas, conf.values, check)...)
+		s.render(ctx, w, j, conf, r)
 	}
 	if !r.failed() {
 		slices.SortFunc(r.files, func(a, b file) int { return strings.Compare(a.name, b.name) })
@@ -63,7 +65,7 @@ func (s *state) produce(w *worker, j job) {
 }
 
 // render makes an assignment's files.
-func (s *state) render(w *worker, j job, conf *configuration, r *result) {
+func (s *state) render(ctx context.Context, w *worker, j job, conf *configuration, r *result) {
 	c := &j.row.cells[j.cell]
 	data := &subjectData{
 		renderData: renderData{
@@ -83,6 +85,9 @@ func (s *state) render(w *worker, j job, conf *configuration, r *result) {
 	}
 	r.files = r.room[:0]
 	for _, u := range j.row.uses {
+		if ctx.Err() != nil {
+			return
+		}
 		content, problems := w.file(u.template, data)
 		r.problems = append(r.problems, problems...)
 		if len(content) > 0 {

@@ -29,7 +29,7 @@ func TestRules(t *testing.T) {
 		t.Run(ruleName(file), func(t *testing.T) {
 			archive, world := rule(t, file)
 			env := environment(t, world, "dev")
-			p := plan.New(env, world.Tree("gitops", "dev"))
+			p := newPlan(t, env, world.Tree("gitops", "dev"))
 			got := map[string]string{wantFolder + "plan.txt": report(p)}
 			for _, c := range p.Changes {
 				// READMEs are the same in all rules.

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -23,10 +24,13 @@ func schemaOf(object model.ConfigSchema) schema {
 
 // validate checks a composed configuration against schemas. Each finding is
 // one problem: at the value that is wrong, or for one that is not there at the
-// schema that asks for it.
-func validate(schemas []schema, config []ConfigValue, check func(text string) ([]finding, error)) []Problem {
+// schema that asks for it. When ctx ends they are not complete.
+func validate(ctx context.Context, schemas []schema, config []ConfigValue, check func(text string) ([]finding, error)) []Problem {
 	var problems []Problem
 	for _, s := range schemas {
+		if ctx.Err() != nil {
+			break
+		}
 		findings, err := check(s.text)
 		if err != nil {
 			problems = append(problems, Problem{

@@ -57,7 +57,7 @@ func (w *walk) plan(environment string) *plan.Plan {
 	if err != nil {
 		w.Fatal(err)
 	}
-	return plan.New(env, w.world.Tree(w.gitops, environment))
+	return newPlan(w, env, w.world.Tree(w.gitops, environment))
 }
 
 // expect plans an environment without problems and with exactly these changes,

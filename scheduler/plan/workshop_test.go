@@ -92,7 +92,7 @@ func planned(t *testing.T, world *modeltest.World, environment string) *plan.Pla
 		if err != nil {
 			t.Fatal(err)
 		}
-		return plan.New(env, world.Tree("kalypso-platform-gitops", environment))
+		return newPlan(t, env, world.Tree("kalypso-platform-gitops", environment))
 	}
 	t.Fatalf("there is no environment %s", environment)
 	return nil

@@ -8,7 +8,7 @@
 //	w, err := source.Open(ctx, source.Options{ControlPlane: "."})
 //	env, err := w.Load(ctx, "dev")
 //	gitops, err := w.GitOps(ctx, env)
-//	p := plan.New(env, gitops)
+//	p, err := plan.New(ctx, env, gitops)
 //
 // A folder in a git repository has branches like any clone, with one
 // difference: the branch that is checked out is what the working tree holds,

@@ -37,7 +37,7 @@ func validated(t *testing.T, world *modeltest.World) validate.Report {
 		t.Fatal(err)
 	}
 	in.RunTests = true
-	return validate.Validate(in)
+	return mustValidate(t, in)
 }
 
 func TestASoundWorldHasNoFindings(t *testing.T) {

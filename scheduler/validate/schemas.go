@@ -1,6 +1,7 @@
 package validate
 
 import (
+	"context"
 	"fmt"
 	"strconv"
 
@@ -11,15 +12,15 @@ import (
 
 // schemaTexts reports ConfigSchemas whose schema is none, whether or not they
 // are used.
-func (e *examination) schemaTexts() {
+func (e *examination) schemaTexts(ctx context.Context) {
 	for _, s := range e.Model.ConfigSchemas {
-		e.schema(s.Spec.Schema, s.At("spec", "schema"), Finding{object: objectOf(v1alpha1.KindConfigSchema, s)})
+		e.schema(ctx, s.Spec.Schema, s.At("spec", "schema"), Finding{object: objectOf(v1alpha1.KindConfigSchema, s)})
 	}
 }
 
 // schemas reports workloads' schemas that are none, and ConfigSchemas that ask
 // nothing of anybody.
-func (e *examination) schemas() {
+func (e *examination) schemas(ctx context.Context) {
 	for _, s := range e.Model.ConfigSchemas {
 		like := Finding{object: objectOf(v1alpha1.KindConfigSchema, s)}
 		if why, bad := e.unmatched(s.Labels); bad {
@@ -33,14 +34,14 @@ func (e *examination) schemas() {
 	for _, w := range e.Model.Workloads {
 		like := Finding{object: objectOf(v1alpha1.KindWorkload, w.Object)}
 		for i, text := range w.Spec.ConfigSchemas {
-			e.schema(text, w.At("spec", "configSchemas", strconv.Itoa(i)), like)
+			e.schema(ctx, text, w.At("spec", "configSchemas", strconv.Itoa(i)), like)
 		}
 		for n, t := range w.Spec.DeploymentTargets {
 			if t.Environment != e.Model.Name {
 				continue
 			}
 			for i, text := range t.ConfigSchemas {
-				e.schema(text, w.At("spec", "deploymentTargets", strconv.Itoa(n), "configSchemas", strconv.Itoa(i)), like)
+				e.schema(ctx, text, w.At("spec", "deploymentTargets", strconv.Itoa(n), "configSchemas", strconv.Itoa(i)), like)
 			}
 		}
 	}
@@ -48,11 +49,14 @@ func (e *examination) schemas() {
 
 // schema reports what is wrong with one JSON schema. An empty one stands for
 // a schema that could not be read, which the model has reported.
-func (e *examination) schema(text string, position model.Position, like Finding) {
+func (e *examination) schema(ctx context.Context, text string, position model.Position, like Finding) {
 	if text == "" {
 		return
 	}
-	problems := whatif.SchemaProblems(text, position)
+	problems, err := whatif.SchemaProblems(ctx, text, position)
+	if err != nil {
+		return
+	}
 	for _, p := range problems {
 		e.report(e.fromProblem(p))
 	}

@@ -1,6 +1,7 @@
 package validate
 
 import (
+	"context"
 	"fmt"
 
 	"github.com/kalypso-dev/kalypso/scheduler/v1alpha1"
@@ -9,9 +10,13 @@ import (
 
 // templateTexts reports templates that do not parse, whether or not they are
 // used.
-func (e *examination) templateTexts() {
+func (e *examination) templateTexts(ctx context.Context) {
 	for _, t := range e.Model.Templates {
-		for _, p := range whatif.TemplateProblems(t) {
+		problems, err := whatif.TemplateProblems(ctx, t)
+		if err != nil {
+			return
+		}
+		for _, p := range problems {
 			e.report(e.fromProblem(p))
 		}
 	}

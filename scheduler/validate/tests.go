@@ -1,6 +1,7 @@
 package validate
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"slices"
@@ -13,7 +14,7 @@ import (
 // tests reads the policy tests of the environment's repositories, reports
 // files that are not as they must be, and runs the tests when asked to. A test
 // that fails is a finding too.
-func (e *examination) tests(run bool, explain policytest.Explainer) {
+func (e *examination) tests(ctx context.Context, run bool, explain policytest.Explainer) error {
 	read := map[model.Position]bool{} // folders may lie in each other
 	for _, s := range e.Trees {
 		exposed := visible(s.Tree, s.Reference.Path, policytest.IsFile)
@@ -42,10 +43,13 @@ func (e *examination) tests(run bool, explain policytest.Explainer) {
 			}
 			e.wrongEnvironments(tests, s)
 			if run {
-				e.run(tests, explain)
+				if err := e.run(ctx, tests, explain); err != nil {
+					return err
+				}
 			}
 		}
 	}
+	return nil
 }
 
 // wrongEnvironments reports tests that will never be run: for an environment
@@ -71,8 +75,12 @@ func (e *examination) wrongEnvironments(tests []policytest.Test, s Source) {
 	}
 }
 
-func (e *examination) run(tests []policytest.Test, explain policytest.Explainer) {
-	for _, r := range policytest.Run(tests, e.Model, e.plan, explain) {
+func (e *examination) run(ctx context.Context, tests []policytest.Test, explain policytest.Explainer) error {
+	results, err := policytest.Run(ctx, tests, e.Model, e.plan, explain)
+	if err != nil {
+		return err
+	}
+	for _, r := range results {
 		e.results = append(e.results, r)
 		for _, f := range r.Failures {
 			e.report(Finding{
@@ -82,4 +90,5 @@ func (e *examination) run(tests []policytest.Test, explain policytest.Explainer)
 			})
 		}
 	}
+	return nil
 }

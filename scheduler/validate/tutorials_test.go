@@ -24,7 +24,7 @@ func expectTutorial(t *testing.T, world *modeltest.World, controlPlane, file, se
 	if len(in.Subjects) != 2 {
 		t.Fatalf("%d environments", len(in.Subjects))
 	}
-	r := validate.Validate(in)
+	r := mustValidate(t, in)
 	if r.Reaches(validate.Error) {
 		t.Error("a tutorial has errors")
 	}

@@ -2,6 +2,8 @@ package validate
 
 import (
 	"cmp"
+	"context"
+	"fmt"
 	"maps"
 	"slices"
 
@@ -36,8 +38,9 @@ type Source struct {
 	Tree      *model.Tree
 }
 
-// Validate applies all rules. The same input gives the same report.
-func Validate(in Input) Report {
+// Validate applies all rules. The same input gives the same report. The only
+// error is that ctx has ended.
+func Validate(ctx context.Context, in Input) (Report, error) {
 	var all []*examination
 	var findings []Finding
 	for _, d := range in.Diagnostics {
@@ -50,8 +53,13 @@ func Validate(in Input) Report {
 	report := Report{Environments: []string{}}
 	unread := map[model.Position]int{} // environments share base repositories
 	for _, s := range in.Subjects {
-		e := examine(s, known)
-		e.tests(in.RunTests, in.Explain)
+		e, err := examine(ctx, s, known)
+		if err != nil {
+			return Report{}, err
+		}
+		if err := e.tests(ctx, in.RunTests, in.Explain); err != nil {
+			return Report{}, err
+		}
 		all = append(all, e)
 		report.Environments = append(report.Environments, s.Model.Name)
 		report.Tests = append(report.Tests, e.results...)
@@ -71,7 +79,7 @@ func Validate(in Input) Report {
 	findings = merge(findings, all)
 	report.Findings, report.Suppressed = suppress(findings, in.Subjects)
 	fingerprint(report.Findings)
-	return report
+	return report, nil
 }
 
 // examination is one environment while rules are applied to it.
@@ -85,28 +93,35 @@ type examination struct {
 	unread   map[model.Position]int // tests of files with mistakes, by file
 }
 
-// examine applies the rules that look at one environment.
-func examine(s Subject, known []string) *examination {
-	e := &examination{Subject: s, known: known, plan: plan.New(s.Model, nil), objects: objectsOf(s.Model), unread: map[model.Position]int{}}
+// examine applies the rules that look at one environment. A rule that is cut
+// short because ctx ends need not say so.
+func examine(ctx context.Context, s Subject, known []string) (*examination, error) {
+	p, err := plan.New(ctx, s.Model, nil)
+	if err != nil {
+		return nil, err
+	}
+	e := &examination{Subject: s, known: known, plan: p, objects: objectsOf(s.Model), unread: map[model.Position]int{}}
 	for _, rule := range []func(){
 		e.diagnostics,
 		e.problems,
 		e.policies,
 		e.clusterTypes,
-		e.templateTexts,
+		func() { e.templateTexts(ctx) },
 		e.templates,
 		e.configKeys,
 		e.configs,
-		e.schemaTexts,
-		e.schemas,
+		func() { e.schemaTexts(ctx) },
+		func() { e.schemas(ctx) },
 		e.workloads,
 		e.labels,
 		e.references,
 		e.rendered,
 	} {
-		rule()
+		if rule(); ctx.Err() != nil {
+			return nil, fmt.Errorf("validating environment %s: %w", s.Model.Name, context.Cause(ctx))
+		}
 	}
-	return e
+	return e, nil
 }
 
 // report keeps a finding about this environment.

@@ -74,12 +74,12 @@ func TestTheOrderOfEnvironmentsDoesNotMatter(t *testing.T) {
 		t.Fatal(err)
 	}
 	in.RunTests = true
-	forth, err := report.JSON(validate.Validate(in))
+	forth, err := report.JSON(mustValidate(t, in))
 	if err != nil {
 		t.Fatal(err)
 	}
 	slices.Reverse(in.Subjects)
-	back, err := report.JSON(validate.Validate(in))
+	back, err := report.JSON(mustValidate(t, in))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -97,7 +97,7 @@ func TestUnusedIsWhatNoEnvironmentUses(t *testing.T) {
 	}
 	unused := func(in validate.Input) []string {
 		var names []string
-		for _, f := range validate.Validate(in).Findings {
+		for _, f := range mustValidate(t, in).Findings {
 			if f.Rule == validate.UnusedTemplate {
 				names = append(names, f.Message+" in "+strings.Join(f.Environments, ", "))
 			}
@@ -185,12 +185,12 @@ func TestTestsAreOnlyRunWhenAsked(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r := validate.Validate(in); len(r.Findings)+len(r.Tests) > 0 {
+	if r := mustValidate(t, in); len(r.Findings)+len(r.Tests) > 0 {
 		t.Errorf("findings %v, tests %v", r.Findings, r.Tests)
 	}
 	in.RunTests = true
 	in.Explain = func(*model.Environment, plan.Target, model.ClusterType) string { return "somebody else's reason" }
-	r := validate.Validate(in)
+	r := mustValidate(t, in)
 	if len(r.Tests) != 6 || !has(r, validate.FailedTest) {
 		t.Errorf("findings %v, tests %v", r.Findings, r.Tests)
 	}
@@ -237,4 +237,14 @@ func TestTrees(t *testing.T) {
 	if _, err := validate.Trees(context.Background(), world, &env); err == nil || !strings.Contains(err.Error(), "environment dev: no network") {
 		t.Errorf("a read error is %v", err)
 	}
+}
+
+// mustValidate validates, and fails the test when there is an error.
+func mustValidate(t testing.TB, in validate.Input) validate.Report {
+	t.Helper()
+	r, err := validate.Validate(t.Context(), in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
 }

@@ -158,8 +158,11 @@ func (w *Watcher) steps(ctx context.Context, e *environment, ref model.Reference
 	o.took.Load = since(clock)
 
 	clock = time.Now()
-	o.plan = e.planner.New(env, gitOps)
+	o.plan, err = e.planner.New(ctx, env, gitOps)
 	o.took.Plan = since(clock)
+	if err != nil {
+		return errors.Join(failed, err)
+	}
 	if env.GitOps.Repo == "" {
 		return errors.Join(failed, fmt.Errorf("environment %s has no GitOps repository to publish to", name))
 	}

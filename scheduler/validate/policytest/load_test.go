@@ -205,8 +205,11 @@ func FuzzLoad(f *testing.F) {
 				t.Errorf("test without a name or a target: %+v", test)
 			}
 		}
-		p := whatever(env)
-		for _, r := range Run(tests, env, p, nil) {
+		results, err := Run(t.Context(), tests, env, newPlan(t, env), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range results {
 			if r.Environment != "dev" {
 				t.Errorf("result %+v", r)
 			}

@@ -1,6 +1,7 @@
 package policytest
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -27,7 +28,7 @@ type Failure struct {
 
 // Run runs the tests that are for an environment, in their order. The plan is
 // that of the environment.
-func Run(tests []Test, env *model.Environment, p *plan.Plan, explain Explainer) []Result {
+func Run(ctx context.Context, tests []Test, env *model.Environment, p *plan.Plan, explain Explainer) ([]Result, error) {
 	if explain == nil {
 		explain = NearestPolicy
 	}
@@ -38,12 +39,16 @@ func Run(tests []Test, env *model.Environment, p *plan.Plan, explain Explainer) 
 		}
 		r := &run{test: t, env: env, explain: explain}
 		r.result = Result{Test: t, Environment: env.Name}
-		if r.place(p) {
+		found, err := r.place(ctx, p)
+		if err != nil {
+			return nil, err
+		}
+		if found {
 			r.check()
 		}
 		results = append(results, r.result)
 	}
-	return results
+	return results, nil
 }
 
 // run is one test while it is run.
@@ -63,10 +68,13 @@ func (r *run) fail(at model.Position, reason, format string, args ...any) {
 
 // place finds out where the target lands. It returns false when there is no
 // such target.
-func (r *run) place(p *plan.Plan) bool {
+func (r *run) place(ctx context.Context, p *plan.Plan) (bool, error) {
 	name := r.test.Target.Text
 	if name == "" {
-		p = whatif.Place(r.env, r.test.Hypothetical)
+		var err error
+		if p, err = whatif.Place(ctx, r.env, r.test.Hypothetical); err != nil {
+			return false, err
+		}
 		name = p.Targets[0].Name
 	}
 	var names []string
@@ -80,7 +88,7 @@ func (r *run) place(p *plan.Plan) bool {
 	if !found {
 		r.fail(r.test.Target.Position, clause.Suggest([]string{name}, "deployment targets are", names),
 			"there is no deployment target %s", name)
-		return false
+		return false, nil
 	}
 	r.placed = map[string]plan.Assignment{}
 	for _, a := range p.Assignments {
@@ -88,7 +96,7 @@ func (r *run) place(p *plan.Plan) bool {
 			r.placed[a.ClusterType] = a
 		}
 	}
-	return true
+	return true, nil
 }
 
 func (r *run) check() {

@@ -11,7 +11,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-func whatever(env *model.Environment) *plan.Plan { return plan.New(env, nil) }
+func newPlan(t *testing.T, env *model.Environment) *plan.Plan {
+	t.Helper()
+	p, err := plan.New(t.Context(), env, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
 
 // world has two cluster types, a policy for each of them, and a workload whose
 // one target lands on drone.
@@ -53,7 +60,11 @@ func failures(t *testing.T, env *model.Environment, explain Explainer, text stri
 		t.Fatalf("diagnostics: %v", found)
 	}
 	got := []string{}
-	for _, r := range Run(tests, env, plan.New(env, nil), explain) {
+	results, err := Run(t.Context(), tests, env, newPlan(t, env), explain)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range results {
 		for _, f := range r.Failures {
 			line := f.Message
 			if f.Reason != "" {

@@ -42,7 +42,11 @@ func mistakes(t *testing.T) validate.Report {
 		t.Fatal(err)
 	}
 	in.RunTests = true
-	return validate.Validate(in)
+	r, err := validate.Validate(t.Context(), in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
 }
 
 // golden compares a text with a file of testdata, or rewrites the file.
@@ -114,7 +118,11 @@ func TestJSON(t *testing.T) {
 }
 
 func TestNothingFoundIsAnEmptyList(t *testing.T) {
-	got, err := report.JSON(validate.Validate(validate.Input{}))
+	nothing, err := validate.Validate(t.Context(), validate.Input{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := report.JSON(nothing)
 	if err != nil || !strings.Contains(string(got), `"findings": []`) || !strings.Contains(string(got), `"environments": []`) {
 		t.Errorf("%s: %v", got, err)
 	}

@@ -1,6 +1,7 @@
 package whatif
 
 import (
+	"context"
 	"strings"
 
 	"github.com/kalypso-dev/kalypso/scheduler/model"
@@ -10,11 +11,11 @@ import (
 
 // SchemaProblems returns why a JSON schema cannot be used, whether or not an
 // assignment has to satisfy it.
-func SchemaProblems(schema string, position model.Position) []plan.Problem {
+func SchemaProblems(ctx context.Context, schema string, position model.Position) ([]plan.Problem, error) {
 	world := onePair()
 	world.Workloads[0].Position = position
 	world.Workloads[0].Spec.ConfigSchemas = []string{schema}
-	return withReason(plan.New(world, nil), plan.InvalidSchema)
+	return withReason(ctx, world, plan.InvalidSchema)
 }
 
 // stop is what a template that parses says when it is executed.
@@ -23,7 +24,7 @@ const stop = "kalypso: this template parses"
 // TemplateProblems returns why a template does not parse, whether or not a
 // cluster type names it. What goes wrong only when it is executed depends on
 // the assignment and is not found here.
-func TemplateProblems(t model.Template) []plan.Problem {
+func TemplateProblems(ctx context.Context, t model.Template) ([]plan.Problem, error) {
 	manifests := make([]v1alpha1.Manifest, len(t.Spec.Manifests))
 	for i, m := range t.Spec.Manifests {
 		manifests[i] = v1alpha1.Manifest{Text: `{{ fail "` + stop + `" }}` + m.Text, Line: m.Line}
@@ -33,12 +34,13 @@ func TemplateProblems(t model.Template) []plan.Problem {
 	world.ClusterTypes[0].Spec.Reconciler = t.Name
 	world.Templates = []model.Template{t}
 	var found []plan.Problem
-	for _, p := range withReason(plan.New(world, nil), plan.TemplateFailed) {
+	problems, err := withReason(ctx, world, plan.TemplateFailed)
+	for _, p := range problems {
 		if !strings.Contains(p.Message, stop) {
 			found = append(found, p)
 		}
 	}
-	return found
+	return found, err
 }
 
 // onePair is an environment with one assignment and nothing else.
@@ -54,9 +56,13 @@ func onePair() *model.Environment {
 	return env
 }
 
-// withReason returns a plan's problems of one reason, without the pair that
-// was made up for them.
-func withReason(p *plan.Plan, reason plan.Reason) []plan.Problem {
+// withReason plans an environment and returns the problems of one reason,
+// without the pair that was made up for them.
+func withReason(ctx context.Context, world *model.Environment, reason plan.Reason) ([]plan.Problem, error) {
+	p, err := plan.New(ctx, world, nil)
+	if err != nil {
+		return nil, err
+	}
 	var found []plan.Problem
 	for _, problem := range p.Problems {
 		if problem.Reason == reason {
@@ -64,5 +70,5 @@ func withReason(p *plan.Plan, reason plan.Reason) []plan.Problem {
 			found = append(found, problem)
 		}
 	}
-	return found
+	return found, nil
 }

@@ -7,6 +7,8 @@
 package whatif
 
 import (
+	"context"
+
 	"github.com/kalypso-dev/kalypso/scheduler/model"
 	"github.com/kalypso-dev/kalypso/scheduler/plan"
 	"github.com/kalypso-dev/kalypso/scheduler/v1alpha1"
@@ -38,7 +40,7 @@ func (t Target) object(environment string) model.Workload {
 // environment. What is rendered for it does not matter here, so the plan has
 // problems about missing templates; its target and assignments are what the
 // scheduler would make of it.
-func Place(env *model.Environment, t Target) *plan.Plan {
+func Place(ctx context.Context, env *model.Environment, t Target) (*plan.Plan, error) {
 	world := &model.Environment{
 		Name:         env.Name,
 		ClusterTypes: env.ClusterTypes,
@@ -46,5 +48,5 @@ func Place(env *model.Environment, t Target) *plan.Plan {
 		Configs:      env.Configs,
 		Workloads:    []model.Workload{t.object(env.Name)},
 	}
-	return plan.New(world, nil)
+	return plan.New(ctx, world, nil)
 }

@@ -35,7 +35,10 @@ func TestPlace(t *testing.T) {
 		{Target{Workload: "shop", Name: "x", Workspace: "team"}, nil},
 	} {
 		var got []string
-		placed := Place(env, c.target)
+		placed, err := Place(t.Context(), env, c.target)
+		if err != nil {
+			t.Fatal(err)
+		}
 		for _, a := range placed.Assignments {
 			text := a.ClusterType
 			for _, v := range a.Config {
@@ -64,7 +67,10 @@ func TestSchemaProblems(t *testing.T) {
 		`{"type": "objekt"}`:     "value must be one of",
 		`{"$ref": "http://x/y"}`: "not followed",
 	} {
-		found := SchemaProblems(schema, at)
+		found, err := SchemaProblems(t.Context(), schema, at)
+		if err != nil {
+			t.Fatal(err)
+		}
 		switch {
 		case want == "" && len(found) > 0:
 			t.Errorf("%s: %v", schema, found)
@@ -86,7 +92,10 @@ func TestTemplateProblems(t *testing.T) {
 		var template model.Template
 		template.Name = "t"
 		template.Spec.Manifests = []v1alpha1.Manifest{{Text: text, Line: 10}}
-		found := TemplateProblems(template)
+		found, err := TemplateProblems(t.Context(), template)
+		if err != nil {
+			t.Fatal(err)
+		}
 		switch {
 		case want == "" && len(found) > 0:
 			t.Errorf("%s: %v", text, found)
