@@ -12,31 +12,31 @@ import (
 // that its schema asks for, where the text allows it: never the type that the
 // text looks like, so "1.10" and "007" stay what they are for a schema that
 // asks for a string, or for nothing.
-func coerce(value any, s *jsonschema.Schema) any {
-	return coerceWith(value, []*jsonschema.Schema{s})
+func coerce(value any, s *jsonschema.Schema, m *meter) any {
+	return coerceWith(value, []*jsonschema.Schema{s}, m)
 }
 
 // coerceWith coerces by the schemas that all apply to one value.
-func coerceWith(value any, schemas []*jsonschema.Schema) any {
-	schemas = alternatives(schemas)
-	types := allowedTypes(schemas)
+func coerceWith(value any, schemas []*jsonschema.Schema, m *meter) any {
+	schemas = alternatives(schemas, m)
+	types := allowedTypes(schemas, m)
 	switch v := value.(type) {
 	case map[string]any:
 		if types["string"] && !types["object"] {
 			return valueText(v)
 		}
-		m := make(map[string]any, len(v))
+		object := make(map[string]any, len(v))
 		for key, element := range v {
-			m[key] = coerceWith(element, propertySchemas(schemas, key))
+			object[key] = coerceWith(element, propertySchemas(schemas, key, m), m)
 		}
-		return m
+		return object
 	case []any:
 		if types["string"] && !types["array"] {
 			return valueText(v)
 		}
 		list := make([]any, len(v))
 		for i, element := range v {
-			list[i] = coerceWith(element, itemSchemas(schemas, i))
+			list[i] = coerceWith(element, itemSchemas(schemas, i, m), m)
 		}
 		return list
 	}
@@ -45,12 +45,13 @@ func coerceWith(value any, schemas []*jsonschema.Schema) any {
 
 // alternatives returns some schemas and every schema that they put upon the
 // same value, each once.
-func alternatives(schemas []*jsonschema.Schema) []*jsonschema.Schema {
+func alternatives(schemas []*jsonschema.Schema, m *meter) []*jsonschema.Schema {
 	var all []*jsonschema.Schema
 	seen := map[*jsonschema.Schema]bool{nil: true}
 	var visit func(schemas ...*jsonschema.Schema)
 	visit = func(schemas ...*jsonschema.Schema) {
 		for _, s := range schemas {
+			m.charge(elementCost)
 			if seen[s] {
 				continue
 			}
@@ -66,14 +67,16 @@ func alternatives(schemas []*jsonschema.Schema) []*jsonschema.Schema {
 	return all
 }
 
-func propertySchemas(schemas []*jsonschema.Schema, key string) []*jsonschema.Schema {
+func propertySchemas(schemas []*jsonschema.Schema, key string, m *meter) []*jsonschema.Schema {
 	var found []*jsonschema.Schema
 	for _, s := range schemas {
+		m.charge(elementCost)
 		matched := false
 		if property := s.Properties[key]; property != nil {
 			found, matched = append(found, property), true
 		}
 		for pattern, property := range s.PatternProperties {
+			m.charge(textCost(key, sizeOf(pattern)))
 			if pattern.MatchString(key) {
 				found, matched = append(found, property), true
 			}
@@ -85,9 +88,10 @@ func propertySchemas(schemas []*jsonschema.Schema, key string) []*jsonschema.Sch
 	return found
 }
 
-func itemSchemas(schemas []*jsonschema.Schema, i int) []*jsonschema.Schema {
+func itemSchemas(schemas []*jsonschema.Schema, i int, m *meter) []*jsonschema.Schema {
 	var found []*jsonschema.Schema
 	for _, s := range schemas {
+		m.charge(elementCost)
 		if i < len(s.PrefixItems) {
 			found = append(found, s.PrefixItems[i])
 			continue
@@ -111,7 +115,7 @@ func itemSchemas(schemas []*jsonschema.Schema, i int) []*jsonschema.Schema {
 
 // allowedTypes returns the types that the schemas name: by type, or where that
 // is missing by the values of enum and const.
-func allowedTypes(schemas []*jsonschema.Schema) map[string]bool {
+func allowedTypes(schemas []*jsonschema.Schema, m *meter) map[string]bool {
 	types := map[string]bool{}
 	for _, s := range schemas {
 		if s.Types != nil && !s.Types.IsEmpty() {
@@ -122,6 +126,7 @@ func allowedTypes(schemas []*jsonschema.Schema) map[string]bool {
 		}
 		var values []any
 		if s.Enum != nil {
+			m.charge(len(s.Enum.Values))
 			values = append(values, s.Enum.Values...)
 		}
 		if s.Const != nil {
@@ -150,7 +155,7 @@ func typeName(value any) string {
 
 var (
 	integerText = regexp.MustCompile(`^-?(0|[1-9][0-9]*)$`)
-	numberText  = regexp.MustCompile(`^-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]{1,3})?$`)
+	numberText  = regexp.MustCompile(`^-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?$`)
 )
 
 // coerceScalar turns a value's text into the first of the types that it can
@@ -186,9 +191,9 @@ func coerceScalar(value any, types map[string]bool) any {
 	switch {
 	case types["string"]:
 		return text
-	case types["integer"] && integerText.MatchString(text):
+	case types["integer"] && boundedNumber(text) && integerText.MatchString(text):
 		return json.Number(text)
-	case types["number"] && numberText.MatchString(text):
+	case types["number"] && boundedNumber(text) && numberText.MatchString(text):
 		return json.Number(text)
 	case types["boolean"] && (text == "true" || text == "false"):
 		return text == "true"
@@ -201,7 +206,7 @@ func coerceScalar(value any, types map[string]bool) any {
 // literalNumber is what YAML means by a literal, for a schema that does not
 // ask for its text.
 func literalNumber(l literal) any {
-	if numberText.MatchString(string(l)) {
+	if boundedNumber(string(l)) && numberText.MatchString(string(l)) {
 		return json.Number(l)
 	}
 	return string(l)

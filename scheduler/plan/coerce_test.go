@@ -71,7 +71,7 @@ func TestCoerce(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			value := parseValue(test.value)
 			before := clone(value)
-			if diff := cmp.Diff(test.want, coerce(value, compiled(t, test.schema))); diff != "" {
+			if diff := cmp.Diff(test.want, coerce(value, compiled(t, test.schema), nil)); diff != "" {
 				t.Errorf("coerced (-want +got):\n%s", diff)
 			}
 			if diff := cmp.Diff(before, value); diff != "" {
@@ -114,7 +114,7 @@ func TestSchemaSize(t *testing.T) {
 	if findings, err := checkText(map[string]any{"left": parseValue("{right: {left: {}}}")}, tree); err != nil || len(findings) > 0 {
 		t.Errorf("a tree: %q, %v", findings, err)
 	}
-	if got := coerce("1", compiled(t, doubling(60))); got != any("1") {
+	if got := coerce("1", compiled(t, doubling(60)), nil); got != any("1") {
 		t.Errorf("coerced to %v", got)
 	}
 }
@@ -148,7 +148,7 @@ func FuzzCoerce(f *testing.F) {
 		if err != nil {
 			return
 		}
-		sameText(t, data, coerce(data, compiled(t, schema)))
+		sameText(t, data, coerce(data, compiled(t, schema), nil))
 	})
 }
 

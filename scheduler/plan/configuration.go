@@ -53,10 +53,14 @@ func (c *composed) check(text string, compiled *compiledSchemas) ([]finding, err
 // to check with them.
 type compiledSchemas struct {
 	mu     sync.Mutex
-	byText map[string]compiledSchema
+	byText map[string]*compiledSchema
 }
 
+// compiledSchema is a schema with the meter that it charges, which is why one
+// configuration at a time is checked with it.
 type compiledSchema struct {
+	mu     sync.Mutex
+	meter  meter
 	schema *jsonschema.Schema
 	err    error
 }
@@ -65,9 +69,10 @@ func (c *compiledSchemas) check(data map[string]any, text string) (v verdict) {
 	c.mu.Lock()
 	compiled, known := c.byText[text]
 	if !known {
-		compiled.schema, compiled.err = compile(text)
+		compiled = &compiledSchema{}
+		compiled.schema, compiled.err = compile(text, &compiled.meter)
 		if c.byText == nil {
-			c.byText = map[string]compiledSchema{}
+			c.byText = map[string]*compiledSchema{}
 		}
 		c.byText[text] = compiled
 	}
@@ -75,7 +80,9 @@ func (c *compiledSchemas) check(data map[string]any, text string) (v verdict) {
 	if compiled.err != nil {
 		return verdict{err: compiled.err}
 	}
-	v.findings, v.err = check(data, compiled.schema)
+	compiled.mu.Lock()
+	defer compiled.mu.Unlock()
+	v.findings, v.err = check(data, compiled.schema, &compiled.meter)
 	return v
 }
 

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/kalypso-dev/kalypso/scheduler/model"
 	"github.com/santhosh-tekuri/jsonschema/v6"
@@ -71,7 +72,19 @@ func below(path []string, name string) []string {
 }
 
 func localized(k jsonschema.ErrorKind) string {
-	return k.LocalizedString(message.NewPrinter(language.English))
+	return cutShort(k.LocalizedString(message.NewPrinter(language.English)), maxFindingText)
+}
+
+// cutShort returns the beginning of a text that is longer than a number of
+// bytes.
+func cutShort(text string, n int) string {
+	if len(text) <= n {
+		return text
+	}
+	for n > 0 && !utf8.RuneStart(text[n]) {
+		n--
+	}
+	return text[:n] + "…"
 }
 
 // problem says where to mend what was found in a composed configuration.

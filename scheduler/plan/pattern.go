@@ -32,6 +32,24 @@ func pattern(text string) (string, error) {
 	return text, nil
 }
 
+// patternSize estimates how many instructions an expression has when compiled,
+// without compiling it: nested repetitions of a few characters make very many.
+// What lists many characters counts as several. Beyond the limit the size need
+// not be exact.
+func patternSize(re *syntax.Regexp, limit int) int {
+	n := 1 + len(re.Rune)/4
+	if re.Op == syntax.OpLiteral {
+		n = 1 + len(re.Rune)
+	}
+	for _, sub := range re.Sub {
+		n += patternSize(sub, limit)
+	}
+	if re.Op == syntax.OpRepeat {
+		n *= max(re.Min+1, re.Max)
+	}
+	return min(n, limit+1)
+}
+
 // replaceAll refuses by the longest that can come out: every match replaced, and
 // every expansion in the replacement as long as all matches together.
 func replaceAll(f func(*regexp.Regexp, string, string) string) func(string, string, string) (string, error) {

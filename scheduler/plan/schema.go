@@ -49,6 +49,13 @@ func validate(ctx context.Context, schemas []schema, config []ConfigValue, check
 	return problems
 }
 
+// What is said about one schema is for people, however much is wrong.
+const (
+	maxFindings    = 100
+	maxFindingText = 1000 // bytes
+	maxReasons     = 10   // why it is none
+)
+
 // schemaURL names the schema being compiled. Nothing is ever read from it.
 const schemaURL = "kalypso:///schema.json"
 
@@ -59,8 +66,13 @@ func (noLoading) Load(string) (any, error) {
 	return nil, errors.New("references to other documents are not followed")
 }
 
-// compile reads a schema.
-func compile(text string) (*jsonschema.Schema, error) {
+// compile reads a schema. The meter will count what validating with it takes. A
+// mistake of the library's concerns the one schema that it meets.
+func compile(text string, m *meter) (s *jsonschema.Schema, err error) {
+	defer recovered(&err)
+	if len(text) > maxSchemaText {
+		return nil, fmt.Errorf("it is too large: it has %d bytes, %d is the limit", len(text), maxSchemaText)
+	}
 	if strings.TrimSpace(text) == "" {
 		return nil, errors.New("not valid JSON: it is empty")
 	}
@@ -68,8 +80,12 @@ func compile(text string) (*jsonschema.Schema, error) {
 	if err != nil {
 		return nil, fmt.Errorf("not valid JSON: %w", err)
 	}
+	if err := new(extent).add(document, nil, false); err != nil {
+		return nil, err
+	}
 	compiler := jsonschema.NewCompiler()
 	compiler.UseLoader(noLoading{})
+	compiler.UseRegexpEngine(patterns())
 	// The original scheduler's validator asserts formats, whatever the draft.
 	compiler.AssertFormat()
 	if err := compiler.AddResource(schemaURL, document); err != nil {
@@ -79,15 +95,32 @@ func compile(text string) (*jsonschema.Schema, error) {
 	if err != nil {
 		return nil, schemaError(err)
 	}
-	if weigh(compiled, map[*jsonschema.Schema]int{}) > maxSchemaSize {
-		return nil, fmt.Errorf("it is too large: written out, without references, it has more than %d parts", maxSchemaSize)
+	if err := inspect(compiled); err != nil {
+		return nil, err
 	}
+	m.attach(compiled)
 	return compiled, nil
 }
 
+// recovered makes an error of a panic: of the meter's, or of a mistake in the
+// library.
+func recovered(err *error) {
+	switch v := recover(); v {
+	case nil:
+	case errExhausted:
+		*err = errExhausted
+	default:
+		*err = fmt.Errorf("the validator cannot deal with it: %v", v)
+	}
+}
+
 // check returns what data breaks in a schema, sorted.
-func check(data map[string]any, schema *jsonschema.Schema) ([]finding, error) {
-	err := schema.Validate(coerce(data, schema))
+func check(data map[string]any, schema *jsonschema.Schema, m *meter) (findings []finding, err error) {
+	defer recovered(&err)
+	m.begin()
+	coerced := coerce(data, schema, m)
+	m.visit += depthOf(coerced)
+	err = schema.Validate(coerced)
 	var invalid *jsonschema.ValidationError
 	switch {
 	case err == nil:
@@ -96,9 +129,13 @@ func check(data map[string]any, schema *jsonschema.Schema) ([]finding, error) {
 		return nil, err
 	}
 	if endless(invalid) {
-		return nil, errors.New("it refers to itself without end")
+		return nil, errEndless
 	}
-	return leaves(invalid), nil
+	findings = leaves(invalid)
+	if more := len(findings) - maxFindings; more > 0 {
+		findings = append(findings[:maxFindings], finding{text: fmt.Sprintf("and %d more", more)})
+	}
+	return findings, nil
 }
 
 // schemaError says in one line why a schema is none.
@@ -107,12 +144,16 @@ func schemaError(err error) error {
 	var wrong *jsonschema.ValidationError
 	if errors.As(err, &invalid) && errors.As(invalid.Err, &wrong) {
 		var texts []string
-		for _, f := range leaves(wrong) {
+		for i, f := range leaves(wrong) {
+			if i == maxReasons {
+				texts = append(texts, "and more")
+				break
+			}
 			texts = append(texts, f.text)
 		}
 		return errors.New("not valid JSON schema: " + strings.Join(texts, ", or "))
 	}
-	return errors.New(strings.ReplaceAll(err.Error(), schemaURL, "schema"))
+	return errors.New(cutShort(strings.ReplaceAll(err.Error(), schemaURL, "schema"), maxFindingText))
 }
 
 // endless says whether validation ended because a schema refers to itself for

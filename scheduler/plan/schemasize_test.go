@@ -1,0 +1,137 @@
+package plan
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// nested is a text with n brackets around it.
+func nested(open, inside, end string, n int) string {
+	return strings.Repeat(open, n) + inside + strings.Repeat(end, n)
+}
+
+// times is a text n times, with commas between.
+func times(text string, n int) string {
+	return strings.TrimSuffix(strings.Repeat(text+",", n), ",")
+}
+
+// chainOf is a schema of n parts, each of which refers to the next one.
+func chainOf(n int) string {
+	var b strings.Builder
+	b.WriteString(`{"$ref": "#/$defs/d0", "$defs": {`)
+	for i := range n {
+		fmt.Fprintf(&b, `"d%d": {"$ref": "#/$defs/d%d"}, `, i, i+1)
+	}
+	fmt.Fprintf(&b, `"d%d": {}}}`, n)
+	return b.String()
+}
+
+// twice is a schema that applies itself twice to every element.
+const twice = `{"$ref": "#/$defs/n", "$defs": {"n": {"allOf": [
+	{"additionalProperties": {"$ref": "#/$defs/n"}}, {"additionalProperties": {"$ref": "#/$defs/n"}}]}}}`
+
+// TestSchemaBounds holds what no schema may do to the scheduler. Without bounds
+// each of them panics, ends the process, or takes from many seconds to years.
+func TestSchemaBounds(t *testing.T) {
+	const large, deep, number, pattern = "too large", "too deep", "the number is too large", "regular expression"
+	list := "[" + times("1e300", 5000) + "]"
+	tests := []struct{ name, schema, value, want string }{
+		{"a factor", `{"properties": {"K": {"multipleOf": 1e9999999}}}`, "1", number},
+		{"many fractions", `{"allOf": [` + times(`{"multipleOf": 1e-999999}`, 20000) + `]}`, "1", large},
+		{"a fraction", `{"allOf": [{"multipleOf": 1e-999999}]}`, "1", number},
+		{"a bound", `{"properties": {"K": {"type": "number", "minimum": -1e99999999}}}`, "1", number},
+		{"digits", `{"maximum": 1` + strings.Repeat("0", 100_000) + `}`, "1", number},
+		{"a constant", `{"properties": {"K": {"const": 1e99999999}}}`, "1", number},
+		{"a value", `{"properties": {"K": {"enum": [[1e99999999]]}}}`, "1", number},
+		{"a default", `{"default": {"a": 1e99999999}}`, "1", number},
+		{"a number of nobody", `{"x": 1e99999999}`, "1", number},
+		{"a length", `{"minLength": 1e300}`, "1", number},
+		{"a length as data", `{"default": {"minLength": 1e300}}`, "1", ""},
+		{"a length that is the largest", `{"maxLength": 9007199254740991}`, "1", ""},
+		{"the largest float", `{"maximum": 1.7976931348623157e308}`, "1", ""},
+		{"negations", nested(`{"not":`, "{}", "}", 3000), "1", deep},
+		{"lists", `{"const":` + nested("[", "", "]", 9000) + "}", "1", deep},
+		{"parts", `{"allOf": [` + times("{}", 4000) + `]}`, "1", large},
+		{"parts that are booleans", `{"anyOf": [` + times("false", 4000) + `]}`, "1", large},
+		{"values", `{"required": [` + times(`"a"`, 25000) + `]}`, "1", large},
+		{"a text", `{"title": "` + strings.Repeat("x", 300_000) + `"}`, "1", large},
+		{"doubled references", doubling(60), "1", large},
+		{"a chain of references", chainOf(2000), "1", deep},
+		{"a reference to itself", `{"$ref": "#"}`, "1", errEndless.Error()},
+		{"references to each other", `{"allOf": [{"$ref": "#/$defs/a"}], "$defs": {"a": {"not": {"$ref": "#"}}}}`, "1", errEndless.Error()},
+		{"a dynamic reference", `{"$dynamicRef": "#a", "$defs": {"x": {"$dynamicAnchor": "a"}}}`, "1", "$dynamicRef"},
+		{"a pattern", `{"pattern": "(\\pL{100}){10}"}`, "1", pattern},
+		{"patterns", `{"allOf": [` + func() string {
+			var all []string
+			for i := range 100 {
+				all = append(all, fmt.Sprintf(`{"pattern": "a{%d}"}`, 900+i))
+			}
+			return strings.Join(all, ",")
+		}() + `]}`, "1", pattern},
+		{"names by a pattern", `{"patternProperties": {"(.{50}){20}x{999}(.{50}){20}(.{50}){20}(.{50}){20}(.{50}){20}": {}}}`, "1", pattern},
+
+		{"every element twice and twice again", twice, nested("{a: ", "1", "}", 60), errExhausted.Error()},
+		{"many values for many elements", `{"properties": {"K": {"items": {"enum": [` + times("1.5", 15000) + `]}}}}`, list, errExhausted.Error()},
+		{"many patterns for many names", `{"properties": {"K": {"patternProperties": {"(a?){500}b": {}, "(a?){500}c": {}}}}}`, "{" + func() string {
+			var all []string
+			for i := range 5000 {
+				all = append(all, fmt.Sprintf("%s%d: 1", strings.Repeat("a", 30), i))
+			}
+			return strings.Join(all, ", ")
+		}() + "}", errExhausted.Error()},
+		{"a pattern for a long text", `{"properties": {"K": {"allOf": [` + times(`{"pattern": "(a?){900}b"}`, 20) + `]}}}`, strings.Repeat("a", 20_000), errExhausted.Error()},
+		{"unique", `{"properties": {"K": {"type": "array", "allOf": [` + times(`{"uniqueItems": true}`, 100) + `]}}}`, list, errExhausted.Error()},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			findings, err := checkText(map[string]any{"K": parseValue(test.value)}, test.schema)
+			switch {
+			case test.want == "" && err != nil:
+				t.Error(err)
+			case test.want != "" && (err == nil || !strings.Contains(err.Error(), test.want)):
+				t.Errorf("error %v, want %s", err, test.want)
+			case err != nil && (len(findings) > 0 || len(err.Error()) > 2*maxFindingText):
+				t.Errorf("%d findings, an error of %d bytes", len(findings), len(err.Error()))
+			}
+		})
+	}
+}
+
+// TestNumberBounds holds what no value may do: a number that takes long to
+// calculate with stays the text that it is.
+func TestNumberBounds(t *testing.T) {
+	for _, schema := range []string{
+		`{"properties": {"K": {"type": "integer", "multipleOf": 3}}}`, `{"properties": {"K": {"type": "number", "maximum": 3}}}`,
+	} {
+		for _, value := range []string{"1e999999999", "1e-999999999", "1e999", strings.Repeat("9", 1_000_000), "1." + strings.Repeat("9", 1_000_000)} {
+			for _, value := range []any{value, literal(value)} {
+				findings, err := checkText(map[string]any{"K": value}, schema)
+				if err != nil || len(findings) != 1 || !strings.Contains(findings[0], "got string") {
+					t.Errorf("%s: %.20s: %q, %v", schema, value, findings, err)
+				}
+			}
+		}
+	}
+}
+
+// TestFindingBounds has everything wrong that can be.
+func TestFindingBounds(t *testing.T) {
+	data := map[string]any{}
+	for i := range 1000 {
+		data[fmt.Sprintf("K%03d%s", i, strings.Repeat("日", 1000))] = "x"
+	}
+	v := new(compiledSchemas).check(data, `{"additionalProperties": {"enum": [1, 2]}}`)
+	if v.err != nil || len(v.findings) != maxFindings+1 || v.findings[maxFindings].text != "and 900 more" {
+		t.Errorf("%d findings, %v", len(v.findings), v.err)
+	}
+	v = new(compiledSchemas).check(map[string]any{"K": "x"}, `{"properties": {"K": {"enum": [`+times(`"日本"`, 5000)+`]}}}`)
+	if v.err != nil || len(v.findings) != 1 || len(v.findings[0].text) > 2*maxFindingText {
+		t.Errorf("%d findings, %v", len(v.findings), v.err)
+	}
+	v = new(compiledSchemas).check(nil, `{"properties": {`+times(`"K": {"allOf": [`+times(`{"type": "x"}`, 100)+`]}`, 1)+`}}`)
+	if v.err == nil || errors.Is(v.err, errExhausted) || len(v.err.Error()) > 2*maxReasons*maxFindingText {
+		t.Errorf("an error of %d bytes", len(fmt.Sprint(v.err)))
+	}
+}
