@@ -14,8 +14,13 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// shutdownTime is how long open requests may take when a scheduler stops.
-const shutdownTime = 5 * time.Second
+const (
+	// shutdownTime is how long open requests may take when a scheduler stops.
+	shutdownTime = 5 * time.Second
+	// stopTime is how long all that it does may take then. A run ends at its next
+	// call or assignment, and does not keep the process when it does not.
+	stopTime = 2 * shutdownTime
+)
 
 // memoryLimit is where the garbage collector begins to work for memory instead
 // of time, in bytes: 512 MiB, and what a forge keeps of what it has read.
@@ -59,9 +64,28 @@ func Serve(ctx context.Context, config Config, log *slog.Logger) error {
 		}
 		return nil
 	})
-	err = group.Wait()
+	err = awaited(running, group.Wait, log)
 	if ctx.Err() != nil {
 		return nil
 	}
 	return err
+}
+
+// awaited returns what wait returns, or why ctx has ended where wait takes too
+// long after that.
+func awaited(ctx context.Context, wait func() error, log *slog.Logger) error {
+	ended := make(chan error, 1)
+	go func() { ended <- wait() }()
+	select {
+	case err := <-ended:
+		return err
+	case <-ctx.Done():
+	}
+	select {
+	case err := <-ended:
+		return err
+	case <-time.After(stopTime):
+		log.Warn("stopping without what has not ended", "after", stopTime)
+		return context.Cause(ctx)
+	}
 }

@@ -2,6 +2,7 @@ package watch
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/kalypso-dev/kalypso/scheduler/forge"
 	"github.com/kalypso-dev/kalypso/scheduler/forge/forgetest"
 	"github.com/kalypso-dev/kalypso/scheduler/model"
 )
@@ -208,6 +210,58 @@ func TestGivenUpAndTakenUp(t *testing.T) {
 		synctest.Wait()
 		if s := r.status("dev"); s.State != Synced || entered != 2 {
 			t.Errorf("dev: %+v, %d runs", s, entered)
+		}
+	})
+}
+
+// stoppingForge calls stop when a repository has been read.
+type stoppingForge struct {
+	forge.Forge
+	repo string
+	stop func()
+}
+
+func (f *stoppingForge) Read(ctx context.Context, ref model.Reference) (*model.Tree, error) {
+	tree, err := f.Forge.Read(ctx, ref)
+	if ref.Repo == f.repo {
+		f.stop()
+	}
+	return tree, err
+}
+
+// TestStoppedWhilePlanning stops a run between its last look at the forge and
+// its plan. Nothing is planned or published.
+func TestStoppedWhilePlanning(t *testing.T) {
+	f := newWorld("dev")
+	synctest.Test(t, func(t *testing.T) {
+		w, err := New(Options{
+			Forge: f, ControlPlane: model.Reference{Repo: forgetest.URL(platform)}, Log: slog.New(slog.DiscardHandler),
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		e := newEnvironment("dev", model.Reference{Repo: forgetest.URL(platform), Branch: "dev"})
+		var o outcome
+		err = w.steps(ctx, e, e.ref, &witness{Forge: &stoppingForge{f, forgetest.URL(gitOps), cancel}}, &o)
+		if !errors.Is(err, context.Canceled) || o.plan != nil || len(f.Writes()) > 0 {
+			t.Errorf("error %v, a plan: %t, writes %v", err, o.plan != nil, f.Writes())
+		}
+	})
+}
+
+// TestStopWaitsForNothing stops while something does not end.
+func TestStopWaitsForNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		hold := make(chan struct{})
+		defer close(hold)
+		ctx, cancel := context.WithCancel(t.Context())
+		time.AfterFunc(time.Hour, cancel)
+		start := time.Now()
+		err := awaited(ctx, func() error { <-hold; return nil }, slog.New(slog.DiscardHandler))
+		if !errors.Is(err, context.Canceled) || time.Since(start) != time.Hour+stopTime {
+			t.Errorf("%v after %s", err, time.Since(start))
 		}
 	})
 }
