@@ -23,9 +23,9 @@ type decoder struct {
 	values   int  // decoded so far
 }
 
-// maxValues bounds the values of one document. Aliases make few nodes stand for
-// many; without them a file has fewer than marks.
-const maxValues = 2 * maxMarks
+// maxValues bounds the values of one document, for aliases make few nodes stand
+// for many.
+const maxValues = 200_000
 
 // tooMany counts the values in a node, and reports where there are too many of
 // them.
@@ -33,7 +33,7 @@ func (d *decoder) tooMany(node *yaml.Node) bool {
 	before := d.values
 	d.values += 1 + len(node.Content)
 	if before <= maxValues && d.values > maxValues {
-		d.errorf(node, "write out less by aliases", "there are more than %d values in the document", maxValues)
+		d.errorf(node, "use fewer aliases", "the document is too large: it has more than %d values", maxValues)
 	}
 	return d.values > maxValues
 }

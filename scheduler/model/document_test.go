@@ -1,6 +1,7 @@
 package model_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -223,6 +224,28 @@ func TestWorkloadFindings(t *testing.T) {
 			"error shop@main:workload/workload.yaml:9: Workload shop: deployment target a stands twice for environment dev | rename one of them"},
 		{"no environment", "    - {name: a}\n",
 			"error shop@main:workload/workload.yaml:7: spec.deploymentTargets[0].environment is missing"},
+		{"long label", "    - {name: a, environment: dev}\n    - name: b\n      environment: qa\n      labels:\n        a: b\n        region: " + strings.Repeat("x", 64) + "\n",
+			"error shop@main:workload/workload.yaml:12: Workload shop: the value of a label has 64 characters, 63 are the limit | shorten it"},
+		{"long key of a label", "    - name: b\n      environment: qa\n      labels:\n        ? " + strings.Repeat("x", 400) + "\n        : a\n",
+			"error shop@main:workload/workload.yaml:9: Workload shop: the key of a label has 400 characters, 317 are the limit | shorten it"},
+		{"many labels", "    - name: b\n      environment: qa\n      labels:\n" + numbered("        l%d: a\n", 65),
+			"error shop@main:workload/workload.yaml:9: Workload shop: there are 65 labels, 64 are the limit | keep those that policies select by"},
+		{"many targets", numbered("    - {name: t%d, environment: qa}\n", 1001),
+			"error shop@main:workload/workload.yaml:6: Workload shop: there are 1001 deployment targets, 1000 are the limit | divide the workload"},
+		{"many manifests", "    - name: b\n      environment: qa\n      manifests:\n" + numbered("        m%d: a\n", 65),
+			"error shop@main:workload/workload.yaml:9: Workload shop: manifests has 65 fields, 64 are the limit | keep what the platform's templates use"},
+		{"long manifests", "    - name: b\n      environment: qa\n      manifests:\n        repo: " + strings.Repeat("x", 70_000) + "\n",
+			"error shop@main:workload/workload.yaml:9: Workload shop: manifests has 70004 bytes, 65536 are the limit | keep what says where the manifests are"},
+		{"long environment", "    - name: b\n      environment: " + strings.Repeat("x", 300) + "\n",
+			"error shop@main:workload/workload.yaml:8: Workload shop: the name of an environment has 300 characters, 253 are the limit | correct it"},
+		{"many schemas", "    - name: b\n      environment: qa\n      configSchemas:\n" + numbered("        - '{\"title\": \"%d\"}'\n", 101),
+			"error shop@main:workload/workload.yaml:110: Workload shop: it has more than 100 schemas, which is the limit | put what they have in common into one"},
+		{"long schemas", "    - name: b\n      environment: qa\n      configSchemas:\n        - '{}'\n        - '{\"title\": \"" + strings.Repeat("x", 300_000) + "\"}'\n",
+			"error shop@main:workload/workload.yaml:11: Workload shop: its schemas have more than 262144 bytes, which is the limit | keep what the platform must provide"},
+		{"schemas of many targets", numbered("    - name: t%d\n      environment: qa\n      configSchemas: ['{}', '{}', '{}']\n", 700),
+			"error shop@main:workload/workload.yaml:2007: Workload shop: its targets have more than 2000 schemas altogether, which is the limit | put several schemas into one"},
+		{"aliases", "    - &t\n      name: b\n      environment: qa\n      labels: {" + strings.TrimSuffix(numbered("l%d: a, ", 300), ", ") + "}\n" + strings.Repeat("    - *t\n", 900),
+			"error shop@main:workload/workload.yaml:10: spec.deploymentTargets[657].labels.l265: the document is too large: it has more than 200000 values | use fewer aliases"},
 		{"not YAML", "    - [\n",
 			"error shop@main:workload/workload.yaml:7: not valid YAML: did not find expected node content | all documents of the file are left out until it parses"},
 	}
@@ -345,4 +368,13 @@ func TestPathNarrows(t *testing.T) {
 			t.Errorf("%s: objects (-want +got):\n%s", path, diff)
 		}
 	}
+}
+
+// numbered is a text n times, with a number in each.
+func numbered(format string, n int) string {
+	var b strings.Builder
+	for i := range n {
+		fmt.Fprintf(&b, format, i)
+	}
+	return b.String()
 }

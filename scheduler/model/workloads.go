@@ -103,7 +103,7 @@ func (l *loader) registered(tree *Tree, folder string, registration WorkloadRegi
 	found := make([]Object[v1alpha1.WorkloadSpec], 0, 1) // nearly always
 	for _, doc := range l.now.documents(tree, folder, f) {
 		if doc.kind == v1alpha1.KindWorkload {
-			keep(doc, f, &found, checkTargets)
+			keep(doc, f, &found, checkLimits, checkTargets)
 		}
 	}
 	reported := slices.ContainsFunc(f.diagnostics[before:], func(d Diagnostic) bool { return d.Severity == Error })
