@@ -126,7 +126,7 @@ func allowedTypes(schemas []*jsonschema.Schema, m *meter) map[string]bool {
 		}
 		var values []any
 		if s.Enum != nil {
-			m.charge(len(s.Enum.Values))
+			m.charge(elementCost * len(s.Enum.Values))
 			values = append(values, s.Enum.Values...)
 		}
 		if s.Const != nil {

@@ -44,10 +44,11 @@ func (m *meter) begin() {
 const (
 	visitCost   = 20
 	elementCost = 2
-	numberCost  = 20 // to read a number as a fraction
-	wideCost    = 50 // the same with an exponent
-	uniqueCost  = 20 // to compare or to hash, by what is compared
-	formatCost  = 8  // to look at a byte of a text for its format
+	numberCost  = 20  // to read a number as a fraction
+	wideCost    = 50  // the same with an exponent
+	uniqueCost  = 20  // to compare or to hash, by what is compared
+	formatCost  = 8   // to look at a byte of a text for its format
+	regexCost   = 100 // the same where it is a regular expression
 )
 
 // attach makes a schema's parts charge the meter. What a part does before it
@@ -65,12 +66,12 @@ func (m *meter) attach(schema *jsonschema.Schema) {
 			if format == nil {
 				return nil
 			}
-			if text, ok := v.(string); ok {
-				m.charge(formatCost * len(text))
-			}
+			text, _ := v.(string)
 			if name == "regex" {
+				m.charge(regexCost * len(text))
 				return validPattern(v)
 			}
+			m.charge(formatCost * len(text))
 			return format.Validate(v)
 		}}
 	}
@@ -125,13 +126,19 @@ func costsOf(s *jsonschema.Schema) costs {
 	if s.Pattern != nil {
 		c.pattern = sizeOf(s.Pattern)
 	}
-	for _, n := range []*big.Rat{s.Minimum, s.Maximum, s.ExclusiveMinimum, s.ExclusiveMaximum, s.MultipleOf} {
+	for _, n := range []*big.Rat{s.Minimum, s.Maximum, s.ExclusiveMinimum, s.ExclusiveMaximum} {
 		if n != nil {
-			c.number += numberCost + (n.Num().BitLen()+n.Denom().BitLen())/4
+			c.number += numberCost + bits(n)/16
 		}
+	}
+	if s.MultipleOf != nil {
+		// The quotient is brought to lowest terms, which takes the square.
+		c.number += numberCost + bits(s.MultipleOf)*bits(s.MultipleOf)/256
 	}
 	return c
 }
+
+func bits(n *big.Rat) int { return n.Num().BitLen() + n.Denom().BitLen() }
 
 // opening is what a part does before it looks at its format: it compares the
 // value with those that it allows.
@@ -171,7 +178,7 @@ func (c *costs) of(value any) int {
 // textCost is what it takes to match a text with an expression of a size, which
 // may be 0.
 func textCost(text string, pattern int) int {
-	return (len(text) + pattern*(len(text)+1)) / 16
+	return len(text)/16 + pattern*(len(text)+1)
 }
 
 // valueCost is what it takes to compare a value with another.

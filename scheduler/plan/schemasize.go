@@ -22,6 +22,7 @@ const (
 	maxSchemaDepth  = 100       // JSON values in each other, of which a subschema takes two
 	maxSchemaValues = 20000     // JSON values
 	maxSchemaParts  = 3000      // objects and booleans, which subschemas are
+	maxSchemaPaths  = 512 << 10 // bytes of the paths to all parts, which the library keeps
 	maxSchemaSize   = 100000    // parts with the references written out
 	maxSchemaChain  = 200       // subschemas for one value that lead to each other
 	maxPatterns     = 20000     // size of all regular expressions, see patternSize
@@ -57,11 +58,17 @@ var counts = map[string]bool{
 var plain = map[string]bool{"const": true, "enum": true, "default": true, "examples": true}
 
 // extent is how much of a schema has been looked at before it is compiled.
-type extent struct{ values, parts int }
+type extent struct{ values, parts, paths int }
 
 // add looks at a value of a schema's JSON, which stands at a path.
 func (e *extent) add(value any, path []string, isData bool) error {
 	e.values++
+	isPart := func() {
+		e.parts++
+		for _, name := range path {
+			e.paths += len(name) + 1
+		}
+	}
 	at := func(format string, args ...any) error {
 		return fmt.Errorf("at /%s: %s", cutShort(strings.Join(path, "/"), maxFindingText), fmt.Sprintf(format, args...))
 	}
@@ -73,7 +80,7 @@ func (e *extent) add(value any, path []string, isData bool) error {
 	}
 	switch v := value.(type) {
 	case map[string]any:
-		e.parts++
+		isPart()
 		for key, element := range v {
 			if err := e.add(element, append(path, key), isData || plain[key]); err != nil {
 				return err
@@ -86,7 +93,7 @@ func (e *extent) add(value any, path []string, isData bool) error {
 			}
 		}
 	case bool:
-		e.parts++
+		isPart()
 	case json.Number:
 		if !boundedNumber(v.String()) {
 			return at("the number is too large: %d digits and an exponent of %d are the limits", maxNumberLength, maxExponent)
@@ -95,8 +102,11 @@ func (e *extent) add(value any, path []string, isData bool) error {
 			return at("the number is too large")
 		}
 	}
-	if e.parts > maxSchemaParts {
+	switch {
+	case e.parts > maxSchemaParts:
 		return fmt.Errorf("it is too large: it has more than %d parts", maxSchemaParts)
+	case e.paths > maxSchemaPaths:
+		return fmt.Errorf("it is too large: the paths to its parts have more than %d bytes", maxSchemaPaths)
 	}
 	return nil
 }

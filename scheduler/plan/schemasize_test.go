@@ -57,6 +57,7 @@ func TestSchemaBounds(t *testing.T) {
 		{"parts that are booleans", `{"anyOf": [` + times("false", 4000) + `]}`, "1", large},
 		{"values", `{"required": [` + times(`"a"`, 25000) + `]}`, "1", large},
 		{"a text", `{"title": "` + strings.Repeat("x", 300_000) + `"}`, "1", large},
+		{"long paths", `{"properties": {"` + strings.Repeat("x", 10_000) + `": {"allOf": [` + times("{}", 100) + `]}}}`, "1", large},
 		{"doubled references", doubling(60), "1", large},
 		{"a chain of references", chainOf(2000), "1", deep},
 		{"a reference to itself", `{"$ref": "#"}`, "1", errEndless.Error()},
@@ -133,5 +134,70 @@ func TestFindingBounds(t *testing.T) {
 	v = new(compiledSchemas).check(nil, `{"properties": {`+times(`"K": {"allOf": [`+times(`{"type": "x"}`, 100)+`]}`, 1)+`}}`)
 	if v.err == nil || errors.Is(v.err, errExhausted) || len(v.err.Error()) > 2*maxReasons*maxFindingText {
 		t.Errorf("an error of %d bytes", len(fmt.Sprint(v.err)))
+	}
+}
+
+// BenchmarkExpensiveSchema takes what is just within the bounds, or what uses
+// all steps up: the longest that one schema can keep an assignment.
+func BenchmarkExpensiveSchema(b *testing.B) {
+	numbers := "[" + times("1e300", 3000) + "]"
+	many := func(text string, n int) string {
+		var all []string
+		for i := range n {
+			all = append(all, fmt.Sprintf(text, i))
+		}
+		return strings.Join(all, ",")
+	}
+	object := "{" + many("K%d: 1", 3000) + "}"
+	for _, c := range []struct{ name, schema, value string }{
+		{"parts", `{"allOf": [` + times(`{"x": 1}`, 2900) + `]}`, "1"},
+		{"depth", nested(`{"not":`, `{"allOf": [`+times(`{"x": 1}`, 1300)+`]}`, "}", 88), "1"},
+		{"references", `{"allOf": [` + times(`{"$ref": "#/$defs/a"}`, 2900) + `], "$defs": {"a": {"x": 1}}}`, "1"},
+		{"chains", `{"items": {"anyOf": [` + times(`{"$ref": "#/$defs/a"}`, 400) + `]}, "$defs": {"a": ` + nested(`{"allOf": [`, `{"minimum": 5, "type": "integer"}`, `]}`, 45) + `}}`, numbers},
+		{"identifiers", `{"allOf": [` + many(`{"$id": "a%d", "x": 1}`, 2900) + `]}`, "1"},
+		{"values", `{"enum": [` + times(`"abcdefgh"`, 19900) + `]}`, "1"},
+		{"patterns", `{"allOf": [` + many(`{"pattern": "(a?){1%d}"}`, 60) + `]}`, "1"},
+		{"classes", `{"allOf": [` + many(`{"pattern": "[\\pL\\pN]{%d}"}`, 9) + `]}`, "1"},
+		{"wrong parts", `{"allOf": [` + times(`{"type": "x"}`, 2900) + `]}`, "1"},
+
+		{"visits", twice, nested("{a: ", "1", "}", 60)},
+		{"failing visits", `{"type": "object", "additionalProperties": {"allOf": [` + times(`{"not": {}}`, 1000) + `]}}`, object},
+		{"uncounted", `{"additionalProperties": {"anyOf": [` + times(`{"type": "integer"}`, 2500) + `]}}`, object},
+		{"unevaluated", `{"anyOf": [` + times(`{"required": ["a"]}`, 2000) + `], "unevaluatedProperties": false}`, object},
+		{"enumerations", `{"items": {"enum": [` + times("1e-300", 15000) + `]}}`, numbers},
+		{"factors", `{"items": {"allOf": [` + times(`{"multipleOf": 1e-399}`, 1000) + `]}}`, numbers},
+		{"unique", `{"allOf": [` + times(`{"uniqueItems": true}`, 1000) + `]}`, numbers},
+		{"unique objects", `{"allOf": [` + times(`{"uniqueItems": true}`, 1000) + `]}`, "[" + many("{a: {b: [%d, 1, 2, 3, 4]}}", 20) + "]"},
+		{"texts", `{"allOf": [` + times(`{"pattern": "(a?){400}b"}`, 2000) + `]}`, strings.Repeat("a", 1000)},
+		{"long texts", `{"allOf": [` + times(`{"pattern": "(a|b)*c"}`, 2000) + `]}`, strings.Repeat("a", 100_000)},
+		{"names", `{"patternProperties": {` + many(`"(a?){20}%d": {}`, 90) + `}}`, object},
+		{"format uri", `{"allOf": [` + times(`{"format": "uri"}`, 2900) + `]}`, strings.Repeat("(a", 1000)},
+		{"format email", `{"allOf": [` + times(`{"format": "email"}`, 2900) + `]}`, strings.Repeat("(a", 1000)},
+		{"format regex", `{"allOf": [` + times(`{"format": "regex"}`, 2900) + `]}`, strings.Repeat("(a", 1000)},
+		{"format idn-hostname", `{"allOf": [` + times(`{"format": "idn-hostname"}`, 2900) + `]}`, strings.Repeat("ü", 1000)},
+		{"format uri-template", `{"allOf": [` + times(`{"format": "uri-template"}`, 2900) + `]}`, strings.Repeat("{a}", 1000)},
+		{"long names", `{"properties": {"` + strings.Repeat("x", 1000) + `": {"allOf": [` + times(`{"x": 1}`, 450) + `]}}}`, "1"},
+		{"coercing", `{"items": {"allOf": [` + times(`{"properties": {"a": {"type": "string"}}}`, 900) + `]}}`, "[" + times("{a: 1}", 2000) + "]"},
+	} {
+		value := parseValue(c.value)
+		data, schema := map[string]any{"K": value}, `{"properties": {"K": `+strings.ReplaceAll(c.schema, "#/$defs", "#/properties/K/$defs")+`}}`
+		b.Run(c.name, func(b *testing.B) {
+			b.ReportAllocs()
+			var err error
+			for b.Loop() {
+				err = new(compiledSchemas).check(data, schema).err
+			}
+			b.ReportMetric(float64(len(fmt.Sprint(err))), "bytes-of-error")
+			if testing.Verbose() {
+				b.Logf("%.150v", err)
+			}
+		})
+		b.Run(c.name+"/again", func(b *testing.B) {
+			b.ReportAllocs()
+			compiled := new(compiledSchemas)
+			for b.Loop() {
+				compiled.check(data, schema)
+			}
+		})
 	}
 }
