@@ -22,7 +22,7 @@ const (
 	maxManifestText  = 64 << 10  // bytes of a target's manifests
 	maxSchemaTexts   = 256 << 10 // bytes of all schemas of a workload, each text once
 	maxSchemas       = 100       // of a workload, each text once
-	maxSchemaChecks  = 2000      // schemas of all targets, those of the workload for each
+	maxSchemaChecks  = 1000      // schemas of all targets, those of the workload for each
 	maxLabelKey      = validation.DNS1123SubdomainMaxLength + 1 + 63
 	maxLabelValue    = validation.LabelValueMaxLength
 	maxEnvironmentOf = validation.DNS1123SubdomainMaxLength

@@ -98,18 +98,19 @@ func (l *loader) registeredOnce(all []Workload) []Workload {
 
 // registered returns the workloads in the folder that a registration names.
 func (l *loader) registered(tree *Tree, folder string, registration WorkloadRegistration) []Object[v1alpha1.WorkloadSpec] {
-	f := &l.all.findings
-	before := len(f.diagnostics)
+	var f findings
 	found := make([]Object[v1alpha1.WorkloadSpec], 0, 1) // nearly always
-	for _, doc := range l.now.documents(tree, folder, f) {
+	for _, doc := range l.now.documents(tree, folder, &f) {
 		if doc.kind == v1alpha1.KindWorkload {
-			keep(doc, f, &found, checkLimits, checkTargets)
+			keep(doc, &f, &found, checkLimits, checkTargets)
 		}
 	}
-	reported := slices.ContainsFunc(f.diagnostics[before:], func(d Diagnostic) bool { return d.Severity == Error })
+	reported := slices.ContainsFunc(f.diagnostics, func(d Diagnostic) bool { return d.Severity == Error })
 	if len(found) == 0 && !reported {
 		f.add(v1alpha1.KindWorkloadRegistration, l.noWorkload(tree, folder, registration))
 	}
+	f.configIncomplete, f.schemasIncomplete = false, false // none is read from here
+	l.all.findings.join(f)
 	return found
 }
 

@@ -51,7 +51,7 @@ func alternatives(schemas []*jsonschema.Schema, m *meter) []*jsonschema.Schema {
 	var visit func(schemas ...*jsonschema.Schema)
 	visit = func(schemas ...*jsonschema.Schema) {
 		for _, s := range schemas {
-			m.charge(elementCost)
+			m.charge(coerceCost)
 			if seen[s] {
 				continue
 			}
@@ -70,7 +70,7 @@ func alternatives(schemas []*jsonschema.Schema, m *meter) []*jsonschema.Schema {
 func propertySchemas(schemas []*jsonschema.Schema, key string, m *meter) []*jsonschema.Schema {
 	var found []*jsonschema.Schema
 	for _, s := range schemas {
-		m.charge(elementCost)
+		m.charge(coerceCost)
 		matched := false
 		if property := s.Properties[key]; property != nil {
 			found, matched = append(found, property), true
@@ -91,7 +91,7 @@ func propertySchemas(schemas []*jsonschema.Schema, key string, m *meter) []*json
 func itemSchemas(schemas []*jsonschema.Schema, i int, m *meter) []*jsonschema.Schema {
 	var found []*jsonschema.Schema
 	for _, s := range schemas {
-		m.charge(elementCost)
+		m.charge(coerceCost)
 		if i < len(s.PrefixItems) {
 			found = append(found, s.PrefixItems[i])
 			continue

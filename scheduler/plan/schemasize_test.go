@@ -100,6 +100,31 @@ func TestSchemaBounds(t *testing.T) {
 	}
 }
 
+// TestLargeSchema holds that the steps are enough for a schema that is as large
+// as any that is honest, and a configuration that has all that it asks for.
+func TestLargeSchema(t *testing.T) {
+	var properties []string
+	data := map[string]any{}
+	for i := range 2000 {
+		properties = append(properties, fmt.Sprintf(`"REGION_NAME_%d": {"type": "string"}`, i))
+		data[fmt.Sprintf("REGION_NAME_%d", i)] = "west-us"
+	}
+	schema := `{"properties": {` + strings.Join(properties, ", ") + `}, "additionalProperties": false}`
+	compiled := new(compiledSchemas)
+	if v := compiled.check(data, schema); v.err != nil || len(v.findings) > 0 {
+		t.Fatal(v)
+	}
+	if left := compiled.byText[schema].meter.left; left < maxValidation/3 {
+		t.Errorf("%d of %d steps are left", left, maxValidation)
+	}
+	large := map[string]any{"CERTIFICATE": strings.Repeat("MIIDdzCCAl+gAwIBAgIEAgAAuTANBgkqhkiG9w0B\n", 100), "PORT": "8080", "URL": "https://example.com/" + strings.Repeat("a", 200)}
+	v := compiled.check(large, `{"properties": {"CERTIFICATE": {"type": "string", "pattern": "^[A-Za-z0-9+/=\\s]+$"}, "PORT": {"type": "integer", "maximum": 65535},
+		"URL": {"format": "uri", "pattern": "^https://([a-z0-9]{1,63}\\.){1,10}[a-z]+/"}}, "required": ["CERTIFICATE"]}`)
+	if v.err != nil || len(v.findings) > 0 {
+		t.Error(v)
+	}
+}
+
 // TestNumberBounds holds what no value may do: a number that takes long to
 // calculate with stays the text that it is.
 func TestNumberBounds(t *testing.T) {
