@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/kalypso-dev/kalypso/scheduler/model"
 	"github.com/kalypso-dev/kalypso/scheduler/plan"
@@ -49,7 +50,7 @@ const platformConfig = "platform-config"
 // carry labels which keys do not apply.
 func (m matcher) configMap(config model.PlatformConfig) Labelled {
 	l := labelled(m, config)
-	if !l.Matches || !plan.IsAppConfig(config) {
+	if !l.Matches || plan.IsOrdinary(config) {
 		return l
 	}
 	for _, field := range slices.Sorted(maps.Keys(config.Spec.Data)) {
@@ -76,6 +77,14 @@ func (m matcher) configMap(config model.PlatformConfig) Labelled {
 // little is missing.
 func order(all []Labelled) {
 	slices.SortFunc(all, func(a, b Labelled) int {
-		return cmp.Or(compareMisses(failing(a.Clauses), failing(b.Clauses)), cmp.Compare(a.Name, b.Name))
+		return cmp.Or(compareMisses(failing(a.Clauses), failing(b.Clauses)), cmp.Compare(late(a), late(b)), cmp.Compare(a.Name, b.Name))
 	})
+}
+
+// late is 1 for what is merged after all others, whatever its name, else 0.
+func late(l Labelled) int {
+	if strings.HasPrefix(l.Name, model.AppConfigPrefix) {
+		return 1
+	}
+	return 0
 }

@@ -72,10 +72,10 @@ spec: {type: reconciler, manifests: ["kind: Kustomization"]}
 			"apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: config-%d\n%sdata:\n  OWN_%d: \"%d\"\n  SHARED: \"%d\"\n", i, labels, i, i, g.r.IntN(2)))
 	}
 	g.file("control@dev/azure.yaml", fmt.Sprintf(
-		"apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: azure-app-config-%d\n  labels: {platform-config: \"true\"}\ndata:\n  %s.%s.A: x\n  %s.%s.size.large.B: x\n  C: x\n",
+		"apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: azure-app-config-%d\ndata:\n  %s.%s.A: x\n  %s.%s.size.large.B: x\n  C: x\n",
 		g.r.IntN(2), g.one(someKeys[:5]), g.one(someValues), g.one(someKeys[:5]), g.one(someValues)))
 	g.file("control@dev/azure-elsewhere.yaml", fmt.Sprintf(
-		"apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: azure-app-config-elsewhere\n  labels: {platform-config: \"true\", size: %s}\ndata:\n  region.%s.D: x\n",
+		"apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: azure-app-config-elsewhere\n  labels: {size: %s}\ndata:\n  region.%s.D: x\n",
 		g.one(someValues), g.one(someValues)))
 	g.object("control@dev", "ConfigSchema", "schema", g, "spec: {schema: '{\"required\": [\"OWN_1\"]}'}\n")
 	return g.String()

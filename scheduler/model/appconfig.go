@@ -8,8 +8,8 @@ import (
 )
 
 // AppConfigPrefix begins the names of the ConfigMaps that Azure App
-// Configuration fills. All that belongs to an environment lies in one such
-// object, so its labels cannot tell where a key belongs: the keys carry them.
+// Configuration fills, with no labels of its own. All that belongs to an
+// environment lies in one such object, and its keys tell where they belong.
 const AppConfigPrefix = "azure-app-config"
 
 // SplitAppConfigKey reads a key of such a ConfigMap, label.value.label.value.key:
@@ -32,8 +32,8 @@ func SplitAppConfigKey(text string) (labels []string, key string, ok bool) {
 // checkAppConfig warns of keys that apply nowhere because of their form. Such a
 // key is most likely a misspelled one.
 func checkAppConfig(config PlatformConfig) []Diagnostic {
-	if !strings.HasPrefix(config.Name, AppConfigPrefix) {
-		return nil
+	if !strings.HasPrefix(config.Name, AppConfigPrefix) || config.Labels[platformConfigLabel] == "true" {
+		return nil // with the label its keys apply as they are, too
 	}
 	var found []Diagnostic
 	for _, key := range slices.Sorted(maps.Keys(config.Spec.Data)) {

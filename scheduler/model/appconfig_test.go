@@ -55,13 +55,14 @@ func FuzzSplitAppConfigKey(f *testing.F) {
 // place, once, and that no other ConfigMap's keys are looked at.
 func TestAppConfigKeys(t *testing.T) {
 	const data = "data:\n  region.URL: v\n  region.east.URL: v\n  a.b.c.d: v\n"
-	head := func(name string) string {
-		return "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: " + name + ", labels: {platform-config: \"true\"}}\n"
+	head := func(name, label string) string {
+		return "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: " + name + ", labels: {" + label + "}}\n"
 	}
 	world := modeltest.Parse(pointers)
-	world.Write("control", "dev", "a.yaml", []byte(head("azure-app-config-dev")+data))
-	world.Write("control", "dev", "b.yaml", []byte(head("other")+data))
-	world.Write("control", "dev", "c.yaml", []byte(strings.Replace(head("azure-app-config-off")+data, "true", "false", 1)))
+	world.Write("control", "dev", "a.yaml", []byte(head("azure-app-config-dev", "")+data))
+	world.Write("control", "dev", "b.yaml", []byte(head("other", `platform-config: "true"`)+data))
+	world.Write("control", "dev", "c.yaml", []byte(head("azure-app-config-labelled", `platform-config: "true"`)+data))
+	world.Write("control", "dev", "d.yaml", []byte(head("foreign", "")+data))
 	env := load(t, world)
 	const hint = " | write label.value.label.value.key: each label with its value, then the key's own name"
 	want := []string{
@@ -71,7 +72,7 @@ func TestAppConfigKeys(t *testing.T) {
 	if diff := cmp.Diff(want, lines(env.Diagnostics)); diff != "" {
 		t.Errorf("diagnostics (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff([]string{"ConfigMap azure-app-config-dev", "ConfigMap other"}, names(env)); diff != "" {
+	if diff := cmp.Diff([]string{"ConfigMap azure-app-config-dev", "ConfigMap azure-app-config-labelled", "ConfigMap other"}, names(env)); diff != "" {
 		t.Errorf("objects (-want +got):\n%s", diff)
 	}
 	if env.Incomplete {

@@ -87,7 +87,8 @@ func classify(node *yaml.Node, position Position, findings *findings) (document,
 	group, version, _ := strings.Cut(apiVersion, "/")
 	switch {
 	case apiVersion == "v1" && kind == kindConfigMap:
-		if scalar(node, "metadata", "labels", platformConfigLabel) != "true" {
+		isPlatform := scalar(node, "metadata", "labels", platformConfigLabel) == "true"
+		if !isPlatform && !strings.HasPrefix(scalar(node, "metadata", "name"), AppConfigPrefix) {
 			return document{}, false
 		}
 	case group != v1alpha1.Group:

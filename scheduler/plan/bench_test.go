@@ -99,7 +99,7 @@ spec:
         namespace: {{ .Namespace }}
       {{- if .ConfigData }}
       data:
-      {{ toYaml (stringify .ConfigData) | indent 2 }}
+      {{ stringify .ConfigData | indent 2 }}
       {{- end }}
 `,
 	"flux": `kind: Template

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"encoding/json"
+	"fmt"
 	"regexp"
 	"strconv"
 
@@ -21,12 +22,13 @@ func coerceWith(value any, schemas []*jsonschema.Schema, m *meter) any {
 	schemas = alternatives(schemas, m)
 	types := allowedTypes(schemas, m)
 	switch v := value.(type) {
-	case map[string]any:
+	case map[string]any, map[any]any:
 		if types["string"] && !types["object"] {
 			return valueText(v)
 		}
-		object := make(map[string]any, len(v))
-		for key, element := range v {
+		fields, _ := fieldsOf(v)
+		object := make(map[string]any, len(fields))
+		for key, element := range fields {
 			object[key] = coerceWith(element, propertySchemas(schemas, key, m), m)
 		}
 		return object
@@ -147,7 +149,7 @@ func typeName(value any) string {
 		return "boolean"
 	case nil:
 		return "null"
-	case json.Number, float64, int:
+	case json.Number, float64, int, uint64:
 		return "number"
 	}
 	return "object"
@@ -165,14 +167,9 @@ func coerceScalar(value any, types map[string]bool) any {
 	switch v := value.(type) {
 	case string:
 		text = v
-	case literal:
-		if !types["string"] {
-			return literalNumber(v)
-		}
-		return string(v)
-	case int:
+	case int, uint64:
 		if types["string"] && !types["integer"] && !types["number"] {
-			return strconv.Itoa(v)
+			return fmt.Sprint(v)
 		}
 		return v
 	case float64:
@@ -201,13 +198,4 @@ func coerceScalar(value any, types map[string]bool) any {
 		return nil
 	}
 	return text
-}
-
-// literalNumber is what YAML means by a literal, for a schema that does not
-// ask for its text.
-func literalNumber(l literal) any {
-	if boundedNumber(string(l)) && numberText.MatchString(string(l)) {
-		return json.Number(l)
-	}
-	return string(l)
 }

@@ -48,7 +48,7 @@ func TestCoerce(t *testing.T) {
 		{"by a condition", "1", `{"if": {"minimum": 0}, "then": {"type": "integer"}}`, number("1")},
 
 		{"a map for an object", "{a: '1'}", `{"type": "object", "additionalProperties": {"type": "integer"}}`, map[string]any{"a": number("1")}},
-		{"a map for a string", "{a: 1.10}", `{"type": "string"}`, "a: 1.10"},
+		{"a map for a string", "{a: 1.5}", `{"type": "string"}`, "a: 1.5"},
 		{"a map for a string or an object", "{a: b}", `{"type": ["string", "object"]}`, map[string]any{"a": "b"}},
 		{"a list for a string", "[a, b]", `{"type": "string"}`, "- a\n- b"},
 		{"a list for an array", "['1']", `{"type": "array", "items": {"type": "integer"}}`, []any{number("1")}},
@@ -56,11 +56,12 @@ func TestCoerce(t *testing.T) {
 
 		{"number in a map for a string", "{a: 8080}", `{"properties": {"a": {"type": "string"}}}`, map[string]any{"a": "8080"}},
 		{"fraction in a map for a string", "{a: 1.5}", `{"properties": {"a": {"type": "string"}}}`, map[string]any{"a": "1.5"}},
-		{"literal in a map for a string", "{a: 007}", `{"properties": {"a": {"type": "string"}}}`, map[string]any{"a": "007"}},
+		{"large number in a map for a string", "{a: 12345678901234567890}", `{"properties": {"a": {"type": "string"}}}`, map[string]any{"a": "12345678901234567890"}},
+		{"a key that is no text", "{1: '2', yes: '3'}", `{"additionalProperties": {"type": "integer"}}`, map[string]any{"1": number("2"), "true": number("3")}},
 		{"boolean in a map for a string", "{a: true}", `{"properties": {"a": {"type": "string"}}}`, map[string]any{"a": "true"}},
 		{"boolean in a map for a boolean", "{a: true}", `{"properties": {"a": {"type": "boolean"}}}`, map[string]any{"a": true}},
-		{"literal in a map for a number", "{a: 1.10}", `{"properties": {"a": {"type": "number"}}}`, map[string]any{"a": number("1.10")}},
-		{"literal in a map for nothing", "{a: 1.10, b: 2026-01-02}", `{}`, map[string]any{"a": number("1.10"), "b": "2026-01-02"}},
+		{"fraction in a map for a number", "{a: 1.10}", `{"properties": {"a": {"type": "number"}}}`, map[string]any{"a": 1.1}},
+		{"scalars in a map for nothing", "{a: 1.10, b: 2026-01-02}", `{}`, map[string]any{"a": 1.1, "b": "2026-01-02"}},
 		{"null in a map", "{a: null}", `{"properties": {"a": {"type": "string"}}}`, map[string]any{"a": nil}},
 
 		{"first items", "['1', '2', '3']", `{"prefixItems": [{"type": "integer"}, {"type": "string"}], "items": {"type": "boolean"}}`, []any{number("1"), "2", "3"}},

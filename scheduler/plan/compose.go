@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/kalypso-dev/kalypso/scheduler/model"
 )
@@ -15,37 +14,33 @@ type composition struct {
 	values []ConfigValue // sorted by key
 }
 
-// compose merges all configuration objects that match, in order of their
-// names. The order in which it gets them does not matter.
+// compose merges all configuration objects that match, in the order of
+// [entries]. The order in which it gets them does not matter.
 func compose(configs []model.PlatformConfig, s subject) composition {
-	configs = slices.Clone(configs)
-	slices.SortFunc(configs, func(a, b model.PlatformConfig) int { return cmp.Compare(a.Name, b.Name) })
 	data := map[string]any{}
 	values := map[string]*merging{}
-	for _, config := range configs {
-		if !s.matches(config.Labels) {
-			continue
+	for _, e := range entries(configs, s) {
+		source := ConfigSource{
+			ConfigMap: e.config.Name,
+			Value:     e.config.Spec.Data[e.field],
+			Position:  e.config.At("data", e.field),
 		}
-		for _, e := range entries(config, s) {
-			source := ConfigSource{
-				ConfigMap: config.Name,
-				Value:     config.Spec.Data[e.field],
-				Position:  config.At("data", e.field),
-			}
-			later := parseValue(source.Value)
-			v := values[e.key]
-			if v == nil {
-				v = &merging{ConfigValue: ConfigValue{Key: e.key}}
-				values[e.key] = v
-				data[e.key] = later
-			} else {
-				v.override(data[e.key], later)
-				data[e.key] = merge(data[e.key], later)
-			}
-			v.Source = source
-			v.Sources = append(v.Sources, source)
-			v.parsed = append(v.parsed, later)
+		later := parseValue(source.Value)
+		v := values[e.key]
+		if v == nil {
+			v = &merging{ConfigValue: ConfigValue{Key: e.key}}
+			values[e.key] = v
+			data[e.key] = later
+		} else {
+			v.override(data[e.key], later)
+			data[e.key] = merge(data[e.key], later)
 		}
+		v.Source = source
+		if i := slices.Index(v.Sources, source); i >= 0 {
+			v.Sources, v.parsed = slices.Delete(v.Sources, i, i+1), slices.Delete(v.parsed, i, i+1)
+		}
+		v.Sources = append(v.Sources, source)
+		v.parsed = append(v.parsed, later)
 	}
 	c := composition{data: data}
 	for _, key := range slices.Sorted(maps.Keys(values)) {
@@ -81,38 +76,46 @@ func (v *merging) override(earlier, later any) {
 
 // entry is one key of a configuration object and the field of its data that
 // gives it.
-type entry struct{ key, field string }
+type entry struct {
+	config     *model.PlatformConfig
+	key, field string
+}
 
-// appConfigPrefix begins the names of ConfigMaps whose keys carry labels.
-const appConfigPrefix = model.AppConfigPrefix
-
-// entries returns what a configuration object gives to a subject, in order of
-// merging.
-func entries(config model.PlatformConfig, s subject) []entry {
-	var all []entry
-	for _, field := range slices.Sorted(maps.Keys(config.Spec.Data)) {
-		if !strings.HasPrefix(config.Name, appConfigPrefix) {
-			all = append(all, entry{field, field})
+// entries returns what configuration objects give to a subject, in order of
+// merging: all platform ConfigMaps by their names, then the keys of those of App
+// Configuration by their labels' length. One of those that has the label of
+// platform ConfigMaps is both.
+func entries(configs []model.PlatformConfig, s subject) []entry {
+	var all, last []entry
+	for i := range configs {
+		config := &configs[i]
+		if !s.matches(config.Labels) {
 			continue
 		}
-		if key, ok := appConfigKey(field, s); ok {
-			all = append(all, entry{key, field})
+		for field := range config.Spec.Data {
+			if IsOrdinary(*config) {
+				all = append(all, entry{config, field, field})
+			}
+			if key, ok := appConfigKey(field, s); ok && IsAppConfig(*config) {
+				last = append(last, entry{config, key, field})
+			}
 		}
 	}
-	if strings.HasPrefix(config.Name, appConfigPrefix) {
-		slices.SortStableFunc(all, func(a, b entry) int {
-			return cmp.Compare(strings.Count(a.field, "."), strings.Count(b.field, "."))
-		})
-	}
-	return all
+	slices.SortFunc(all, func(a, b entry) int {
+		return cmp.Or(cmp.Compare(a.config.Name, b.config.Name), cmp.Compare(a.field, b.field))
+	})
+	slices.SortFunc(last, func(a, b entry) int {
+		return cmp.Or(cmp.Compare(len(a.field), len(b.field)), cmp.Compare(a.field, b.field), cmp.Compare(a.config.Name, b.config.Name))
+	})
+	return append(all, last...)
 }
 
 // appConfigKey returns the key that a field gives to a subject, and false when
 // one of the field's labels does not match or it is not of the form for that.
 func appConfigKey(field string, s subject) (string, bool) {
-	labels, key, ok := model.SplitAppConfigKey(field)
-	for i := 0; i < len(labels); i += 2 {
-		ok = ok && s.match(labels[i], labels[i+1])
+	labels, key, ok := AppConfigKey(field)
+	for _, label := range labels {
+		ok = ok && s.match(label[0], label[1])
 	}
 	return key, ok
 }

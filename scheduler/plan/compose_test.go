@@ -75,13 +75,13 @@ func TestCompose(t *testing.T) {
 			config(t, "b", "{}", "{K: '1.10'}"),
 		}, []string{"K=1.10 from b, over 1.1 of a (a b)"}},
 		{"maps are merged", []model.PlatformConfig{
-			config(t, "a", "{}", "{K: '{x: 1, y: 1}'}"),
-			config(t, "b", "{}", "{K: '{y: 2, z: 2}'}"),
-		}, []string{`K=x: 1; "y": 2; z: 2 from b, over 1 of a at y (a b)`}},
+			config(t, "a", "{}", "{K: '{x: 1, w: 1}'}"),
+			config(t, "b", "{}", "{K: '{w: 2, z: 2}'}"),
+		}, []string{`K=w: 2; x: 1; z: 2 from b, over 1 of a at w (a b)`}},
 		{"lists are merged", []model.PlatformConfig{
 			config(t, "a", "{}", "{K: '[{name: x, v: 1}]'}"),
-			config(t, "b", "{}", "{K: '[{name: x, v: 2}, y]'}"),
-		}, []string{"K=- name: x;   v: 2; - \"y\" from b, over 1 of a at [x].v (a b)"}},
+			config(t, "b", "{}", "{K: '[{name: x, v: 2}, w]'}"),
+		}, []string{"K=- name: x;   v: 2; - w from b, over 1 of a at [x].v (a b)"}},
 		{"a map under a text", []model.PlatformConfig{
 			config(t, "a", "{}", "{K: '{x: 1}'}"),
 			config(t, "b", "{}", "{K: text}"),
@@ -95,6 +95,24 @@ func TestCompose(t *testing.T) {
 			"ONLY=v from azure-app-config-dev",
 			"URL=most from azure-app-config-dev, over least of azure-app-config-dev, over more of azure-app-config-dev (azure-app-config-dev azure-app-config-dev azure-app-config-dev)",
 		}},
+		{"App Configuration comes last, shorter keys first", []model.PlatformConfig{
+			config(t, "azure-app-config", "{}", "{deployment-target.shop-test.K: longer, region.east.K: shorter, L: last}"),
+			config(t, "azure-app-config-b", "{}", "{region.east.cluster-type.drone.K: longest}"),
+			config(t, "z", "{platform-config: 'true'}", "{K: z, L: z}"),
+		}, []string{
+			"K=longest from azure-app-config-b, over z of z, over shorter of azure-app-config, over longer of azure-app-config (z azure-app-config azure-app-config azure-app-config-b)",
+			"L=last from azure-app-config, over z of z (z azure-app-config)",
+		}},
+		{"App Configuration with the label is a ConfigMap as well", []model.PlatformConfig{
+			config(t, "azure-app-config", "{platform-config: 'true'}", "{region.west.K: as it is, L: '[a]'}"),
+		}, []string{"L=- a; - a from azure-app-config", "region.west.K=as it is from azure-app-config"}},
+		{"the last value of a label that stands twice", []model.PlatformConfig{
+			config(t, "azure-app-config", "{}", "{region.west.region.east.K: v, region.east.region.west.L: v}"),
+		}, []string{"K=v from azure-app-config"}},
+		{"a label that is not there is empty", []model.PlatformConfig{
+			config(t, "a", "{zone: ''}", "{K: v}"),
+			config(t, "b", "{region: ''}", "{L: v}"),
+		}, []string{"K=v from a", "L=v from b"}},
 		{"dots mean nothing elsewhere", []model.PlatformConfig{
 			config(t, "a", "{}", "{region.west.URL: v}"),
 		}, []string{"region.west.URL=v from a"}},

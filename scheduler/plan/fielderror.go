@@ -15,9 +15,9 @@ var (
 	noField    = regexp.MustCompile(`^can't evaluate field (\S+) in type (.+)$`)
 	plainTypes = strings.NewReplacer(
 		"plan.renderData", "the template's data",
-		"map[string]interface {}", "map", "map[string]string", "map",
+		"map[string]interface {}", "map", "map[string]string", "map of texts", "map[interface {}]interface {}", "map of any keys",
 		"[]interface {}", "list", "[]string", "list",
-		"plan.literal", "number", "interface {}", "value",
+		"interface {}", "value",
 	)
 )
 
@@ -55,7 +55,7 @@ func kindOf(owner, kind string, data renderData) string {
 		return "a text"
 	case "bool":
 		return "a boolean"
-	case "int", "int64", "float64", "plan.literal":
+	case "int", "int64", "uint64", "float64":
 		return "a number"
 	case "[]interface {}", "[]string":
 		return "a list"

@@ -3,6 +3,7 @@ package plan
 import (
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -147,6 +148,10 @@ func (r *renderer) file(t model.Template, data renderData, config []ConfigValue)
 	})
 }
 
+// keepsEnd finds the headers of block scalars that keep the empty lines at
+// their end.
+var keepsEnd = regexp.MustCompile(`[|>][1-9]?\+`)
+
 // assemble puts a file together from its manifests.
 func assemble(t model.Template, render func(text string) (string, error)) (string, []Problem) {
 	var problems []Problem
@@ -157,14 +162,25 @@ func assemble(t model.Template, render func(text string) (string, error)) (strin
 			problems = append(problems, templateProblem(t, i, err))
 			continue
 		}
-		text = strings.Trim(text, "\r\n")
+		text = strings.TrimLeft(text, "\r\n")
 		if strings.TrimSpace(text) == "" {
 			continue
 		}
-		if file.Len() > 0 && t.Spec.ContentType != v1alpha1.ShellContent && !strings.HasPrefix(text, "---") {
+		if t.Spec.ContentType == v1alpha1.ShellContent {
+			file.WriteString(strings.TrimRight(text, " \t\r\n") + "\n")
+			continue
+		}
+		if file.Len() > 0 && !strings.HasPrefix(text, "---") {
 			file.WriteString("---\n")
 		}
-		file.WriteString(strings.TrimRight(text, " \t\r\n") + "\n")
+		// What follows the last line may belong to a block scalar.
+		if !keepsEnd.MatchString(text) {
+			text = strings.TrimRight(text, "\r\n")
+		}
+		file.WriteString(text)
+		if !strings.HasSuffix(text, "\n") {
+			file.WriteByte('\n')
+		}
 	}
 	if len(problems) > 0 {
 		return "", problems

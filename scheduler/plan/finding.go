@@ -136,8 +136,7 @@ func (v ConfigValue) givers(path []string) []ConfigSource {
 		givers = deeper
 	}
 	last := givers[len(givers)-1:]
-	switch value, _ := find(parseValue(last[0].Value), path[:depth]); value.(type) {
-	case map[string]any, []any:
+	if value, _ := find(parseValue(last[0].Value), path[:depth]); isStructured(value) {
 		return givers
 	}
 	return last
@@ -146,8 +145,8 @@ func (v ConfigValue) givers(path []string) []ConfigSource {
 // find returns what maps hold at a path of keys.
 func find(value any, path []string) (any, bool) {
 	for _, key := range path {
-		m, _ := value.(map[string]any)
-		element, found := m[key]
+		fields, _ := fieldsOf(value)
+		element, found := fields[key]
 		if !found {
 			return nil, false
 		}

@@ -1,14 +1,16 @@
 package plan
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
+	"fmt"
 	"maps"
 	"regexp"
 	"slices"
+	"strconv"
+	"strings"
 	"text/template"
 
 	"github.com/Masterminds/sprig/v3"
+	"github.com/mitchellh/hashstructure"
 )
 
 // impure are the functions of sprig's hermetic map that depend on chance, on
@@ -29,6 +31,7 @@ var functions = func() template.FuncMap {
 	}
 	maps.Copy(m, template.FuncMap{
 		guardName:   guard,
+		quotedName:  guardQuoted,
 		strictIndex: index,
 		strictGet:   get,
 
@@ -62,46 +65,78 @@ var functions = func() template.FuncMap {
 		"regexReplaceAllLiteral":     replaceAll((*regexp.Regexp).ReplaceAllLiteralString),
 		"mustRegexReplaceAllLiteral": replaceAll((*regexp.Regexp).ReplaceAllLiteralString),
 	})
+	for _, name := range []string{"int", "int64", "add", "add1", "sub", "mul", "div", "mod", "max", "biggest", "min"} {
+		m[name] = decimal(m[name])
+	}
 	return m
 }()
 
-// stringify turns the maps and lists among a map's values into YAML strings,
-// because a ConfigMap can hold strings only.
-func stringify(data any) (any, error) {
-	m, ok := data.(map[string]any)
-	if !ok {
-		return data, nil
-	}
-	out := make(map[string]any, len(m))
-	for key, value := range m {
-		switch value.(type) {
-		case map[string]any, []any:
-			text, err := toYAML(value)
+// decimal makes an arithmetic function read texts in decimal and no other way,
+// as the original scheduler's older sprig does: newer ones take 012 for ten.
+func decimal(function any) any {
+	number := func(v any) any {
+		if s, ok := v.(string); ok {
+			n, err := strconv.ParseInt(s, 10, 64)
 			if err != nil {
-				return nil, err
+				return 0
 			}
-			out[key] = text
-		default:
-			out[key] = value
+			return n
 		}
+		return v
 	}
-	return out, nil
+	numbers := func(list []any) []any {
+		all := make([]any, len(list))
+		for i, v := range list {
+			all[i] = number(v)
+		}
+		return all
+	}
+	switch f := function.(type) {
+	case func(any) int:
+		return func(a any) int { return f(number(a)) }
+	case func(any) int64:
+		return func(a any) int64 { return f(number(a)) }
+	case func(any, any) int64:
+		return func(a, b any) int64 { return f(number(a), number(b)) }
+	case func(...any) int64:
+		return func(list ...any) int64 { return f(numbers(list)...) }
+	case func(any, ...any) int64:
+		return func(a any, list ...any) int64 { return f(number(a), numbers(list)...) }
+	}
+	panic(fmt.Sprintf("plan: no arithmetic in %T", function))
 }
 
-// hash is a short name for a text: ten characters that may stand in any
-// Kubernetes name.
-func hash(text any) string {
-	sum := sha256.Sum256([]byte(valueText(text)))
-	return hex.EncodeToString(sum[:5])
+// stringify writes the configuration as the YAML text of a ConfigMap's data.
+//
+// Of its values the original scheduler turns lists into texts, for a ConfigMap
+// can hold nothing else, and leaves maps as they are.
+func stringify(data map[string]any) (string, error) {
+	out := make(map[string]any, len(data))
+	for key, value := range data {
+		if list, ok := value.([]any); ok {
+			text, err := writeYAML(list, templateIndent)
+			if err != nil {
+				return "", err
+			}
+			value = text
+		}
+		out[key] = value
+	}
+	return toYAML(out)
 }
 
-// unquote takes away the quotes around a text.
-func unquote(text any) string {
-	s := valueText(text)
-	if n := len(s); n >= 2 && s[0] == s[n-1] && (s[0] == '"' || s[0] == '\'') {
-		return s[1 : n-1]
-	}
-	return s
+// hash is a number in decimal for any value, equal for equal values. It is the
+// original scheduler's, so that names made with it stay what they are.
+func hash(value any) (string, error) {
+	sum, err := hashstructure.Hash(value, nil)
+	return strconv.FormatUint(sum, 10), err
+}
+
+// unquote takes the space around a text away, then all double quotes and then
+// all single quotes around it. What is no text gives none.
+func unquote(value any) string {
+	s, _ := value.(string)
+	return strings.Trim(strings.Trim(strings.TrimSpace(s), `"`), `'`)
 }
 
 func keys(dicts ...map[string]any) []string {

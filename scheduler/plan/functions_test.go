@@ -67,11 +67,11 @@ func TestNotHermetic(t *testing.T) {
 // TestSameEachTime renders what could depend on the order of a map or on where
 // something lies in memory.
 func TestSameEachTime(t *testing.T) {
-	d := data(t, "{M: '{j: 1, i: 2, h: 3, g: 4, f: 5, e: 6, d: 7, c: 8, b: 9, a: 10}'}")
+	d := data(t, "{M: '{j: 1, i: 2, h: 3, g: 4, f: 5, e: 6, d: 7, c: 8, b: 9, a: 10}', a: 1, b: 2, c: 3, d: 4, e: 5}")
 	for _, text := range []string{
-		"{{ keys .ConfigData.M }}", "{{ values .ConfigData.M }}", "{{ .ConfigData.M }}", "{{ toJson .ConfigData.M }}", "{{ toYaml .ConfigData.M }}",
+		"{{ keys .ConfigData }}", "{{ values .ConfigData }}", "{{ .ConfigData.M }}", "{{ toJson .Labels }}", "{{ toYaml .ConfigData.M }}",
 		"{{ range $k, $v := .ConfigData.M }}{{ $k }}{{ $v }} {{ end }}",
-		`{{ pick .ConfigData.M "a" "b" "c" "d" }}`, `{{ omit .ConfigData.M "a" }}`, `{{ merge (dict "x" 1) .ConfigData.M }}`, `{{ pluck "a" .ConfigData.M .ConfigData.M }}`,
+		`{{ pick .ConfigData "a" "b" "c" "d" }}`, `{{ omit .ConfigData "a" }}`, `{{ merge (dict "x" 1) .ConfigData }}`, `{{ pluck "a" .ConfigData .ConfigData }}`,
 		`{{ urlParse "http://a/b?d=1&c=2" }}`, `{{ split "," "a,b,c" }}`, `{{ dict "a" 1 "b" 2 | toJson }}`, `{{ hash .ConfigData.M }}`,
 		`{{ semver "1.2.3" }} {{ list (semver "1.2.3") }} {{ printf "%v" (semver "1.2.3") }}`, "{{ . }}",
 	} {

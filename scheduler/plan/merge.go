@@ -5,8 +5,8 @@ package plan
 // what.
 func merge(earlier, later any) any {
 	switch b := later.(type) {
-	case map[string]any:
-		if a, ok := earlier.(map[string]any); ok {
+	case map[any]any:
+		if a, ok := earlier.(map[any]any); ok {
 			return mergeMaps(a, b)
 		}
 	case []any:
@@ -17,8 +17,8 @@ func merge(earlier, later any) any {
 	return later
 }
 
-func mergeMaps(a, b map[string]any) map[string]any {
-	m := make(map[string]any, len(a)+len(b))
+func mergeMaps(a, b map[any]any) map[any]any {
+	m := make(map[any]any, len(a)+len(b))
 	for key, value := range a {
 		m[key] = value
 	}
@@ -32,18 +32,19 @@ func mergeMaps(a, b map[string]any) map[string]any {
 }
 
 // mergeLists merges the elements that have the same name and appends the
-// others.
+// others. An element of the earlier list that has none is the counterpart of all
+// later ones without, as with the original scheduler.
 func mergeLists(a, b []any) []any {
 	list := make([]any, len(a), len(a)+len(b))
 	copy(list, a)
 	index := byName(a)
 	for _, element := range b {
-		name := elementName(element)
-		if i, ok := index[name]; ok {
+		name, ok := elementName(element)
+		if i, found := index[name]; ok && found {
 			list[i] = merge(list[i], element)
 			continue
 		}
-		if name != nil {
+		if ok && name != nil {
 			index[name] = len(list)
 		}
 		list = append(list, element)
@@ -55,7 +56,7 @@ func mergeLists(a, b []any) []any {
 func byName(list []any) map[any]int {
 	index := make(map[any]int, len(list))
 	for i, element := range list {
-		if name := elementName(element); name != nil {
+		if name, ok := elementName(element); ok {
 			if _, found := index[name]; !found {
 				index[name] = i
 			}
@@ -64,14 +65,14 @@ func byName(list []any) map[any]int {
 	return index
 }
 
-// elementName returns what a list's element calls itself, nil for nothing.
-func elementName(element any) any {
-	m, _ := element.(map[string]any)
-	switch name := m["name"].(type) {
-	case string, literal, int, float64, bool:
-		return name
+// elementName returns what a list's element calls itself, nil for nothing, and
+// false where it can have no name.
+func elementName(element any) (name any, ok bool) {
+	m, ok := element.(map[any]any)
+	if name = m["name"]; isStructured(name) {
+		return nil, false
 	}
-	return nil
+	return name, ok
 }
 
 // clone copies maps and lists, so that a template that changes its data
@@ -80,6 +81,12 @@ func clone(value any) any {
 	switch v := value.(type) {
 	case map[string]any:
 		m := make(map[string]any, len(v))
+		for key, element := range v {
+			m[key] = clone(element)
+		}
+		return m
+	case map[any]any:
+		m := make(map[any]any, len(v))
 		for key, element := range v {
 			m[key] = clone(element)
 		}

@@ -1,6 +1,8 @@
 package plan
 
 import (
+	"cmp"
+	"fmt"
 	"maps"
 	"reflect"
 	"slices"
@@ -16,8 +18,9 @@ import (
 // step leads from a map or list to one of its elements: by its key, or by what
 // a list's element calls itself.
 type step struct {
-	key  string
-	name any // nil in a map
+	key    any
+	name   any // nil for an element without one
+	inList bool
 }
 
 // loss is a part of a value that a later value replaces by something else.
@@ -31,12 +34,15 @@ type loss struct {
 func losses(earlier, later any, path ...step) []loss {
 	var found []loss
 	switch b := later.(type) {
-	case map[string]any:
-		a, ok := earlier.(map[string]any)
+	case map[any]any:
+		a, ok := earlier.(map[any]any)
 		if !ok {
 			break
 		}
-		for _, key := range slices.Sorted(maps.Keys(b)) {
+		byText := func(a, b any) int {
+			return cmp.Or(strings.Compare(valueText(a), valueText(b)), strings.Compare(fmt.Sprintf("%T", a), fmt.Sprintf("%T", b)))
+		}
+		for _, key := range slices.SortedFunc(maps.Keys(b), byText) {
 			if old, ok := a[key]; ok {
 				found = append(found, losses(old, b[key], append(slices.Clip(path), step{key: key})...)...)
 			}
@@ -49,9 +55,9 @@ func losses(earlier, later any, path ...step) []loss {
 		}
 		index := byName(a)
 		for _, element := range b {
-			name := elementName(element)
-			if i, ok := index[name]; ok {
-				found = append(found, losses(a[i], element, append(slices.Clip(path), step{name: name})...)...)
+			name, ok := elementName(element)
+			if i, there := index[name]; ok && there {
+				found = append(found, losses(a[i], element, append(slices.Clip(path), step{name: name, inList: true})...)...)
 			}
 		}
 		return found
@@ -66,14 +72,17 @@ func losses(earlier, later any, path ...step) []loss {
 func has(value any, path []step) bool {
 	for _, s := range path {
 		switch v := value.(type) {
-		case map[string]any:
+		case map[any]any:
 			element, ok := v[s.key]
-			if !ok || s.name != nil {
+			if !ok || s.inList {
 				return false
 			}
 			value = element
 		case []any:
-			i := slices.IndexFunc(v, func(element any) bool { return s.name != nil && elementName(element) == s.name })
+			i := slices.IndexFunc(v, func(element any) bool {
+				name, ok := elementName(element)
+				return s.inList && ok && name == s.name
+			})
 			if i < 0 {
 				return false
 			}
@@ -89,17 +98,20 @@ func has(value any, path []step) bool {
 func pathText(path []step) string {
 	var b strings.Builder
 	for _, s := range path {
-		if s.name != nil {
+		if s.inList {
+			if s.name == nil {
+				s.name = ""
+			}
 			b.WriteString("[" + valueText(s.name) + "]")
 			continue
 		}
 		if b.Len() > 0 {
 			b.WriteByte('.')
 		}
-		if s.key == "" || strings.ContainsAny(s.key, ".[]") {
-			b.WriteString(strconv.Quote(s.key))
+		if key := valueText(s.key); key == "" || strings.ContainsAny(key, ".[]") {
+			b.WriteString(strconv.Quote(key))
 		} else {
-			b.WriteString(s.key)
+			b.WriteString(key)
 		}
 	}
 	return b.String()

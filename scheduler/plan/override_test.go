@@ -19,7 +19,9 @@ func TestLosses(t *testing.T) {
 		{"list over map", "{x: 1}", "[1]", []string{"=x: 1"}},
 		{"new keys", "{x: 1}", "{y: 1}", nil},
 		{"a key", "{x: 1, y: 1}", "{x: 2, y: 1}", []string{"x=1"}},
-		{"a key in a map", "{x: {y: {z: 1}}}", "{x: {y: {z: 2}, w: 1}}", []string{"x.y.z=1"}},
+		{"a key in a map", "{x: {v: {z: 1}}}", "{x: {v: {z: 2}, w: 1}}", []string{"x.v.z=1"}},
+		{"keys that are no texts", "{1: {yes: a}}", "{1: {on: b}}", []string{"1.true=a"}},
+		{"elements without names", "[{a: 1}, b]", "[{a: 2}]", []string{"[].a=1"}},
 		{"several, in order", "{b: 1, a: {c: 1}}", "{a: {c: 2}, b: 2}", []string{"a.c=1", "b=1"}},
 		{"map under a text", "{x: {w: 1}}", "{x: a}", []string{"x=w: 1"}},
 		{"text under a map", "{x: a}", "{x: {y: 1}}", []string{"x=a"}},
@@ -27,7 +29,7 @@ func TestLosses(t *testing.T) {
 		{"lists without names", "[a, b]", "[b, c]", nil},
 		{"lists by name", "[{name: web, image: a, ports: [1]}]", "[{name: db, image: a}, {name: web, image: b, ports: [2]}]", []string{"[web].image=a"}},
 		{"a list in a map", "{c: [{name: web, image: a}]}", "{c: [{name: web, image: b}]}", []string{"c[web].image=a"}},
-		{"a map in a list in a list", "[{name: 1, l: [{name: true, x: {y: 1}}]}]", "[{name: 1, l: [{name: true, x: {y: 2}}]}]", []string{"[1].l[true].x.y=1"}},
+		{"a map in a list in a list", "[{name: 1, l: [{name: true, x: {v: 1}}]}]", "[{name: 1, l: [{name: true, x: {v: 2}}]}]", []string{"[1].l[true].x.v=1"}},
 		{"keys with dots", "{a.b: {'': 1, '[c]': 1}}", "{a.b: {'': 2, '[c]': 2}}", []string{`"a.b".""=1`, `"a.b"."[c]"=1`}},
 	}
 	for _, test := range tests {
@@ -52,7 +54,7 @@ func TestLosses(t *testing.T) {
 
 func TestHas(t *testing.T) {
 	value := parseValue("{a: {b: [{name: x, c: 1}, d]}, e: text}")
-	key, name := func(s string) step { return step{key: s} }, func(n any) step { return step{name: n} }
+	key, name := func(s string) step { return step{key: s} }, func(n any) step { return step{name: n, inList: true} }
 	tests := []struct {
 		path []step
 		want bool

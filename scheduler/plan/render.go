@@ -166,7 +166,7 @@ var (
 	templateErrorPlace = regexp.MustCompile(`^template: ` + templateName + `:(\d+)(?::\d+)?: `)
 	templateErrorNoise = regexp.MustCompile(`^executing "(?:[^"\\]|\\.)*" at <(.*?)>: `)
 	unclosedPlace      = regexp.MustCompile(` started at ` + templateName + `:(\d+)$`)
-	guardNoise         = regexp.MustCompile(guardName + ` "\d+" "((?:[^"\\]|\\.)*)" ?`)
+	guardNoise         = regexp.MustCompile(`(?:` + guardName + `|` + quotedName + `) "\d+" "((?:[^"\\]|\\.)*)" ?`)
 )
 
 // templateError takes the line out of an error of text/template, which knows

@@ -59,8 +59,8 @@ func TestCheck(t *testing.T) {
 
 		{"nested", "{P: '{port: 8080, name: x}'}", `{"properties": {"P": {"properties": {"port": {"type": "integer"}, "name": {"type": "string"}}, "required": ["host"]}}}`, []string{"P.host is required"}},
 		{"nested number for a string", "{P: '{version: 1.10, n: 8080, f: 1.5}'}", `{"properties": {"P": {"additionalProperties": {"type": "string"}}}}`, nil},
-		{"nested literal for a number", "{P: '{version: 1.10}'}", `{"properties": {"P": {"properties": {"version": {"type": "number"}}}}}`, nil},
-		{"nested literal for an integer", "{P: '{mode: 0644}'}", `{"properties": {"P": {"properties": {"mode": {"type": "integer"}}}}}`, []string{"P.mode: got string, want integer"}},
+		{"nested fraction for a number", "{P: '{version: 1.10}'}", `{"properties": {"P": {"properties": {"version": {"type": "number"}}}}}`, nil},
+		{"nested octal for an integer", "{P: '{mode: 0644}'}", `{"properties": {"P": {"properties": {"mode": {"const": 420}}}}}`, nil},
 		{"items", "{P: '[1, a]'}", `{"properties": {"P": {"items": {"type": "integer"}}}}`, []string{"P.1: got string, want integer"}},
 		{"quoted items", "{P: '[\"1\"]'}", `{"properties": {"P": {"items": {"type": "integer"}}}}`, nil},
 	}

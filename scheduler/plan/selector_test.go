@@ -47,7 +47,7 @@ func TestSubjectMatches(t *testing.T) {
 		{"{shared: cluster}", true},
 		{"{shared: target}", true},
 		{"{shared: other}", false},
-		{"{unknown: ''}", false},
+		{"{unknown: ''}", true},
 		{"{empty: ''}", true},
 		{"{cluster-type: drone}", true},
 		{"{cluster-type: large}", false},

@@ -279,11 +279,9 @@ func (d *renderData) lookUp(p place) (string, bool) {
 	case fieldClusterType:
 		return d.ClusterType, true
 	case fieldLabels:
-		value, ok := d.Labels[p.key]
-		return value, ok
+		return d.Labels[p.key], true
 	case fieldManifests:
-		value, ok := d.Manifests[p.key]
-		return value, ok
+		return d.Manifests[p.key], true
 	case fieldConfigData:
 		value, ok := d.ConfigData[p.key].(string)
 		return value, ok
@@ -312,11 +310,15 @@ func valueMentions(value any, text string) bool {
 	switch v := value.(type) {
 	case string:
 		return strings.Contains(v, text)
-	case literal:
-		return strings.Contains(string(v), text)
 	case map[string]any:
 		for key, element := range v {
 			if strings.Contains(key, text) || valueMentions(element, text) {
+				return true
+			}
+		}
+	case map[any]any:
+		for key, element := range v {
+			if valueMentions(key, text) || valueMentions(element, text) {
 				return true
 			}
 		}

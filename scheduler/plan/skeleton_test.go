@@ -76,7 +76,7 @@ var skeletonTemplates = []string{
 	"x: {{ .ConfigData.MISSING }}",
 	"x: {{ .Labels.missing }}",
 	"x: {{ .Unknown }}",
-	"data:\n{{ toYaml (stringify .ConfigData) | indent 2 }}\nname: {{ .Namespace }}",
+	"data:\n{{ stringify .ConfigData | indent 2 }}\nname: {{ .Namespace }}",
 	"{{ range $k, $v := .Labels }}{{ $k }}: {{ $v }} {{ $.Workload }}\n{{ end }}",
 	"{{ with .Manifests }}r: {{ .repo }} {{ $.DeploymentTargetName }}{{ end }}",
 	"{{ if eq .DeploymentTargetName \"a\" }}x: {{ .Workload }}{{ else }}y: {{ .Workload }}{{ end }}",
@@ -156,7 +156,7 @@ func TestSkeletonIsUsed(t *testing.T) {
 	for _, text := range []string{
 		"apiVersion: v1\nkind: Namespace\nmetadata:\n  name: \"{{ .Namespace }}\"\n  labels:\n    workload: {{ .Workload }}\n",
 		"kind: GitRepository\nspec:\n  url: {{ .Manifests.repo }}\n  ref: {branch: {{ .Manifests.branch }}}\n  path: {{ .Manifests.path }}\n",
-		"data:\n{{ toYaml (stringify .ConfigData) | indent 2 }}\nname: {{ .Namespace }}",
+		"data:\n{{ stringify .ConfigData | indent 2 }}\nname: {{ .Namespace }}",
 	} {
 		w := &worker{renderer: newRenderer(), skeletons: &skeletons{}}
 		first := &subjectData{renderData: data(t, "{A: b}"), target: 1, configuration: 1}

@@ -16,8 +16,11 @@ import (
 // the places that may ask (conditions, and functions such as default) do not.
 
 // guardName is the function that a rewritten template calls for a value that it
-// uses.
-const guardName = "kalypsoGuard"
+// uses, and quotedName for one that it quotes.
+const (
+	guardName  = "kalypsoGuard"
+	quotedName = "kalypsoQuoted"
+)
 
 // asking are the functions that may be given a missing value.
 var asking = append([]string{
@@ -39,6 +42,7 @@ const (
 	asked  demand = iota // whether it is there, or what it is
 	passed               // it goes to a place of its own, a variable or the dot, and is guarded when used from there
 	used                 // it must be there
+	quoted               // likewise, by a function that makes nothing of nothing, not even quotes
 )
 
 // missingError reports a value that is not there.
@@ -51,13 +55,34 @@ func (e *missingError) Error() string {
 	return fmt.Sprintf("%s has no value", e.key)
 }
 
-// guard returns a value that is there.
-func guard(line, key string, value any) (any, error) {
-	if value == nil {
-		n, _ := strconv.Atoi(line)
-		return nil, &missingError{line: n, key: key}
+// guard returns a value that is there. Labels and manifests may have any key, so
+// that one which is not there is no mistake: it is empty. Owner is what the key
+// was looked for in, where that is known.
+func guard(line, key string, value any, owner ...any) (any, error) {
+	switch {
+	case value != nil:
+		return value, nil
+	case isOpen(owner):
+		return "", nil
 	}
-	return value, nil
+	n, _ := strconv.Atoi(line)
+	return nil, &missingError{line: n, key: key}
+}
+
+// guardQuoted is guard for a value that is quoted.
+func guardQuoted(line, key string, value any, owner ...any) (any, error) {
+	if value == nil && isOpen(owner) {
+		return nil, nil
+	}
+	return guard(line, key, value, owner...)
+}
+
+func isOpen(owner []any) bool {
+	if len(owner) == 0 {
+		return false
+	}
+	_, open := owner[0].(map[string]string)
+	return open
 }
 
 // tightener rewrites one template.
@@ -133,8 +158,8 @@ func (t *tightener) pipe(pipe *parse.PipeNode, own demand) {
 		text += command.String()
 		t.command(command, want)
 		commands = append(commands, command)
-		if want == used && canMiss(command) {
-			commands = append(commands, t.guardCommand(command.Pos, text))
+		if want >= used && canMiss(command) {
+			commands = append(commands, t.guardCommand(want, command.Pos, text))
 		}
 	}
 	pipe.Cmds = commands
@@ -165,6 +190,8 @@ func demandOf(command *parse.CommandNode) demand {
 		return passed
 	case ok && slices.Contains(asking, name.Ident):
 		return asked
+	case ok && (name.Ident == "quote" || name.Ident == "squote"):
+		return quoted
 	}
 	return used
 }
@@ -209,16 +236,43 @@ func (t *tightener) argument(node parse.Node, want demand) parse.Node {
 	default:
 		return node
 	}
-	if want != used {
+	if want < used {
 		return node
 	}
-	command := t.guardCommand(node.Position(), text)
+	command := t.guardCommand(want, node.Position(), text)
 	command.Args = append(command.Args, node)
+	if owner := ownerOf(node); owner != nil {
+		command.Args = append(command.Args, owner)
+	}
 	return &parse.PipeNode{NodeType: parse.NodePipe, Pos: node.Position(), Cmds: []*parse.CommandNode{command}}
 }
 
+// ownerOf returns what a field or variable is a field of, or nil.
+func ownerOf(node parse.Node) parse.Node {
+	switch n := node.(type) {
+	case *parse.FieldNode:
+		owner, last := *n, len(n.Ident)-1
+		if last == 0 {
+			return &parse.DotNode{NodeType: parse.NodeDot, Pos: n.Pos}
+		}
+		owner.Ident = n.Ident[:last]
+		return &owner
+	case *parse.VariableNode:
+		owner, last := *n, len(n.Ident)-1
+		if last > 0 {
+			owner.Ident = n.Ident[:last]
+			return &owner
+		}
+	}
+	return nil
+}
+
 // guardCommand is a call of the guard without its last argument.
-func (t *tightener) guardCommand(pos parse.Pos, key string) *parse.CommandNode {
+func (t *tightener) guardCommand(want demand, pos parse.Pos, key string) *parse.CommandNode {
+	name := guardName
+	if want == quoted {
+		name = quotedName
+	}
 	str := func(s string) parse.Node {
 		return &parse.StringNode{NodeType: parse.NodeString, Pos: pos, Quoted: strconv.Quote(s), Text: s}
 	}
@@ -226,7 +280,7 @@ func (t *tightener) guardCommand(pos parse.Pos, key string) *parse.CommandNode {
 		NodeType: parse.NodeCommand,
 		Pos:      pos,
 		Args: []parse.Node{
-			parse.NewIdentifier(guardName).SetPos(pos),
+			parse.NewIdentifier(name).SetPos(pos),
 			str(strconv.Itoa(lineAt(t.text, int(pos)))),
 			str(key),
 		},

@@ -7,10 +7,10 @@ import (
 	"strings"
 )
 
-// The functions index and get return the empty text for a key that a map of
-// texts does not have, or any map, and nothing tells it from a value. Where
-// their result is used a rewritten template calls these instead, which return
-// nil for such a key.
+// The functions index and get return the zero value for a key that a map does
+// not have, and nothing tells it from a value. Where their result is used a
+// rewritten template calls these instead, which return nil for such a key of
+// the configuration.
 const (
 	strictIndex = "kalypsoIndex"
 	strictGet   = "kalypsoGet"
@@ -52,6 +52,9 @@ func index(item any, keys ...any) (any, error) {
 				return nil, fmt.Errorf("a map is indexed by a text, not by %T", key)
 			}
 			element = v.MapIndex(k.Convert(v.Type().Key()))
+			if !element.IsValid() && v.Type().Elem().Kind() == reflect.String {
+				return "", nil // of labels and manifests, which are open to any key
+			}
 			if !element.IsValid() {
 				return nil, nil
 			}

@@ -9,6 +9,12 @@ const (
 	deploymentTargetLabel = "deployment-target"
 )
 
+// isNameLabel says whether a label's value is the name of the pair's cluster
+// type, deployment target or workload.
+func isNameLabel(key string) bool {
+	return key == clusterTypeLabel || key == deploymentTargetLabel || key == workloadLabel
+}
+
 // subject is the pair that labels of configuration objects are matched with.
 type subject struct {
 	clusterType       string
@@ -47,11 +53,8 @@ func (s subject) match(key, value string) bool {
 	case workloadLabel:
 		return value == s.workload
 	}
-	if v, ok := s.clusterTypeLabels[key]; ok && v == value {
-		return true
-	}
-	v, ok := s.targetLabels[key]
-	return ok && v == value
+	// A label that is not there counts as one with an empty value.
+	return value == s.clusterTypeLabels[key] || value == s.targetLabels[key]
 }
 
 // foreignLabel says whether a label belongs to Kubernetes or Flux, whose

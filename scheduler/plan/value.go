@@ -3,44 +3,39 @@ package plan
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
-	"strconv"
 	"strings"
 
+	yaml2 "go.yaml.in/yaml/v2"
 	"go.yaml.in/yaml/v3"
 )
-
-// literal is a scalar inside a structured value whose text says more than its
-// type can hold: 1.10, 007, a date. It prints as it was written.
-type literal string
-
-// MarshalYAML writes the text plain, as it was.
-func (l literal) MarshalYAML() (any, error) {
-	return &yaml.Node{Kind: yaml.ScalarNode, Value: string(l)}, nil
-}
 
 // maxValueNodes bounds how large a value may grow by its aliases.
 const maxValueNodes = 10000
 
-// parseValue reads a ConfigMap's value: a map[string]any or a []any when the
-// text is a YAML map or list, else the string that it is. A value in single
-// quotes is the string between them.
+// parseValue reads a ConfigMap's value: a map[any]any or a []any when the text
+// is a YAML map or list, else the string that it is. A value in single quotes
+// is the string between them.
+//
+// YAML is read in version 1.1, by the library and into the types of the original
+// scheduler: templates print values, ask for their kinds and hash them, so that
+// another type of the same value would change manifests.
 func parseValue(text string) any {
-	if n := len(text); n >= 2 && text[0] == '\'' && text[n-1] == '\'' {
-		return text[1 : n-1]
+	if s := strings.TrimSpace(text); len(s) >= 2 && s[0] == '\'' && s[len(s)-1] == '\'' {
+		return s[1 : len(s)-1]
 	}
 	if isPlain(text) {
 		return text
 	}
-	decoder := yaml.NewDecoder(strings.NewReader(text))
-	var root, rest yaml.Node
-	if decoder.Decode(&root) != nil || !errors.Is(decoder.Decode(&rest), io.EOF) || len(root.Content) != 1 {
+	var value, rest any
+	decoder := yaml2.NewDecoder(strings.NewReader(text))
+	if decoder.Decode(&value) != nil || !errors.Is(decoder.Decode(&rest), io.EOF) {
 		return text
 	}
-	switch root.Content[0].Kind {
-	case yaml.MappingNode, yaml.SequenceNode:
-		nodes := 0
-		if value, ok := structured(root.Content[0], &nodes); ok {
+	switch value.(type) {
+	case map[any]any, []any:
+		if nodes := 0; isBounded(value, &nodes) {
 			return value
 		}
 	}
@@ -61,112 +56,72 @@ func isPlain(text string) bool {
 	return !strings.HasSuffix(text, "-") && !strings.HasSuffix(text, "?")
 }
 
-// structured turns a node into maps, lists and scalars. It fails on keys that
-// are no scalars, which is what a template action looks like in YAML, and on
-// values beyond all bounds.
-func structured(node *yaml.Node, nodes *int) (any, bool) {
+// isBounded says whether a value is small enough, and without a key that equals
+// nothing, not even itself: a map with several of those has no order.
+func isBounded(value any, nodes *int) bool {
 	if *nodes++; *nodes > maxValueNodes {
-		return nil, false
+		return false
 	}
-	switch node.Kind {
-	case yaml.AliasNode:
-		return structured(node.Alias, nodes)
-	case yaml.MappingNode:
-		return structuredMap(node, nodes)
-	case yaml.SequenceNode:
-		list := make([]any, len(node.Content))
-		for i, element := range node.Content {
-			value, ok := structured(element, nodes)
-			if !ok {
-				return nil, false
+	switch v := value.(type) {
+	case map[any]any:
+		for key, element := range v {
+			if key != key || !isBounded(element, nodes) { //nolint:staticcheck // not a number
+				return false
 			}
-			list[i] = value
 		}
-		return list, true
-	}
-	return scalarValue(node), true
-}
-
-// structuredMap turns a mapping into a map. What a merge key brings in counts
-// where the mapping has no such key of its own.
-func structuredMap(node *yaml.Node, nodes *int) (any, bool) {
-	m := make(map[string]any, len(node.Content)/2)
-	var sources []any
-	for i := 0; i+1 < len(node.Content); i += 2 {
-		key := node.Content[i]
-		value, ok := structured(node.Content[i+1], nodes)
-		if !ok || key.Kind != yaml.ScalarNode {
-			return nil, false
-		}
-		if key.ShortTag() == "!!merge" {
-			if list, ok := value.([]any); ok {
-				sources = append(sources, list...)
-			} else {
-				sources = append(sources, value)
-			}
-			continue
-		}
-		if _, twice := m[key.Value]; twice {
-			return nil, false
-		}
-		m[key.Value] = value
-	}
-	for _, source := range sources {
-		merged, ok := source.(map[string]any)
-		if !ok {
-			return nil, false
-		}
-		for key, value := range merged {
-			if _, own := m[key]; !own {
-				m[key] = value
+	case []any:
+		for _, element := range v {
+			if !isBounded(element, nodes) {
+				return false
 			}
 		}
 	}
-	return m, true
+	return true
 }
 
-// scalarValue gives a scalar the type that YAML gives it, unless writing that
-// type would not give the same text again.
-func scalarValue(node *yaml.Node) any {
-	text := node.Value
-	switch node.ShortTag() {
-	case "!!str":
-		return text
-	case "!!null":
-		return nil
-	case "!!bool":
-		if b := strings.ToLower(text); b == "true" || b == "false" {
-			return b == "true"
+// fieldsOf returns a map's elements by the texts of their keys, and false for
+// what is no map.
+func fieldsOf(value any) (map[string]any, bool) {
+	switch v := value.(type) {
+	case map[string]any:
+		return v, true
+	case map[any]any:
+		m := make(map[string]any, len(v))
+		for key, element := range v {
+			m[fmt.Sprint(key)] = element
 		}
-	case "!!int":
-		if n, err := strconv.Atoi(text); err == nil && strconv.Itoa(n) == text {
-			return n
-		}
-	case "!!float":
-		if f, err := strconv.ParseFloat(text, 64); err == nil && strconv.FormatFloat(f, 'g', -1, 64) == text && !strings.ContainsAny(text, "NnI") {
-			return f
-		}
+		return m, true
 	}
-	// A tag that is written down, !!int or one of somebody's own, is left out
-	// when the value is written. A text stands for itself then, unless it alone
-	// means what the tag says.
-	plain := yaml.Node{Kind: yaml.ScalarNode, Value: text}
-	if !strings.HasPrefix(node.ShortTag(), "!!") || plain.ShortTag() == "!!str" || plain.ShortTag() == "!!null" {
-		return text
-	}
-	return literal(text)
+	return nil, false
 }
 
-// toYAML writes a value as YAML with two spaces and without a newline at its
-// end, as Helm's function of that name does.
+// isStructured says whether a value is a map or a list.
+func isStructured(value any) bool {
+	switch value.(type) {
+	case map[string]any, map[any]any, []any:
+		return true
+	}
+	return false
+}
+
+// templateIndent is how far the YAML that templates print is indented. It is
+// that of the original scheduler, because such YAML can be part of a text.
+const templateIndent = 4
+
+// toYAML writes a value as YAML without a newline at its end.
 func toYAML(value any) (string, error) {
+	text, err := writeYAML(value, templateIndent)
+	return strings.TrimSuffix(text, "\n"), err
+}
+
+func writeYAML(value any, indent int) (string, error) {
 	var out bytes.Buffer
 	encoder := yaml.NewEncoder(&out)
-	encoder.SetIndent(2)
+	encoder.SetIndent(indent)
 	if err := encoder.Encode(value); err != nil {
 		return "", err
 	}
-	return strings.TrimSuffix(out.String(), "\n"), nil
+	return out.String(), nil
 }
 
 // valueText is a value for people: a string as it is, all else as YAML.
@@ -174,9 +129,9 @@ func valueText(value any) string {
 	if s, ok := value.(string); ok {
 		return s
 	}
-	text, err := toYAML(value)
+	text, err := writeYAML(value, 2)
 	if err != nil {
 		return ""
 	}
-	return text
+	return strings.TrimSuffix(text, "\n")
 }

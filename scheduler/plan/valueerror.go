@@ -44,9 +44,10 @@ func actions(value any, found []string) []string {
 		if strings.Contains(v, "{{") {
 			found = append(found, v)
 		}
-	case map[string]any:
-		for _, key := range slices.Sorted(maps.Keys(v)) {
-			found = actions(v[key], found)
+	case map[any]any:
+		fields, _ := fieldsOf(v)
+		for _, key := range slices.Sorted(maps.Keys(fields)) {
+			found = actions(fields[key], found)
 		}
 	case []any:
 		for _, element := range v {

@@ -36,6 +36,7 @@ type request struct {
 // vocabulary numbers the words of an environment's ConfigMaps and schemas.
 type vocabulary struct {
 	words   map[word]int32
+	blank   map[string]int32 // those of them with an empty value, by their keys
 	configs requests
 	schemas requests
 
@@ -51,10 +52,10 @@ type requests struct {
 }
 
 func newVocabulary(configs []model.PlatformConfig, schemas []model.ConfigSchema) *vocabulary {
-	v := &vocabulary{words: map[word]int32{}, sets: map[string]*wordSet{}}
+	v := &vocabulary{words: map[word]int32{}, blank: map[string]int32{}, sets: map[string]*wordSet{}}
 	for _, c := range configs {
 		r := request{words: v.asked(c.Labels)}
-		if strings.HasPrefix(c.Name, appConfigPrefix) {
+		if IsAppConfig(c) {
 			r.keyed = true
 			for field := range c.Spec.Data {
 				labels := strings.Split(field, ".")
@@ -79,6 +80,9 @@ func (v *vocabulary) number(key, value string) int32 {
 	if !known {
 		n = int32(len(v.words))
 		v.words[w] = n
+		if value == "" {
+			v.blank[key] = n
+		}
 	}
 	return n
 }
@@ -154,8 +158,12 @@ func (v *vocabulary) set(labels map[string]string, names ...word) *wordSet {
 		}
 	}
 	for key, value := range labels {
-		n, known := v.words[word{key, value}]
-		if known && key != clusterTypeLabel && key != deploymentTargetLabel && key != workloadLabel {
+		if n, known := v.words[word{key, value}]; known && !isNameLabel(key) {
+			list = append(list, n)
+		}
+	}
+	for key, n := range v.blank {
+		if _, there := labels[key]; !there && !isNameLabel(key) {
 			list = append(list, n)
 		}
 	}

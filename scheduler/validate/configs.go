@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/kalypso-dev/kalypso/scheduler/model"
 	"github.com/kalypso-dev/kalypso/scheduler/plan"
@@ -51,6 +52,9 @@ func (e *examination) configs() {
 				f.Rule, f.Severity, f.field, f.unused = ShadowedConfig, Note, key, true
 				f.Message = fmt.Sprintf("ConfigMap %s: %s never counts, it is overridden wherever it applies", c.Name, key)
 				f.Hint = fmt.Sprintf("ConfigMap %s comes later by its name", by)
+				if strings.HasPrefix(by, model.AppConfigPrefix) {
+					f.Hint = fmt.Sprintf("ConfigMap %s comes after all that are not of App Configuration", by)
+				}
 				e.report(f)
 			}
 		}
@@ -60,7 +64,7 @@ func (e *examination) configs() {
 // appConfigKey reports a key of an azure-app-config ConfigMap whose labels
 // match nothing.
 func (e *examination) appConfigKey(f Finding, c model.PlatformConfig, key string) {
-	if !plan.IsAppConfig(c) || len(validation.IsConfigMapKey(key)) > 0 {
+	if plan.IsOrdinary(c) || len(validation.IsConfigMapKey(key)) > 0 {
 		return
 	}
 	labels, _, ok := plan.AppConfigKey(key)
