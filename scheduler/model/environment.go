@@ -59,7 +59,8 @@ func LoadEnvironment(ctx context.Context, r Reader, name string, controlPlane Re
 
 // LoadEnvironments reads the Environment objects at or below a folder of a
 // tree, which is that of the control plane's default branch. They come sorted
-// by name, with what is wrong about them.
+// by name, with what is wrong about them. Those in .environments/ count
+// whatever an ignore file says.
 func LoadEnvironments(tree *Tree, path string) ([]EnvironmentObject, []Diagnostic) {
 	var c collection
 	for _, doc := range newMemory(nil).documents(tree, path, &c.findings) {
@@ -67,8 +68,23 @@ func LoadEnvironments(tree *Tree, path string) ([]EnvironmentObject, []Diagnosti
 			c.add(doc)
 		}
 	}
+	c.addIgnoredEnvironments(tree, path)
 	environments := sorted(unique(v1alpha1.KindEnvironment, c.environments, &c.findings))
 	return environments, sortDiagnostics(c.findings.diagnostics)
+}
+
+// addIgnoredEnvironments adds the Environment objects that an ignore file hides.
+// Control planes name their .environments/ there, because Flux applies it by an
+// inclusion of its own and everything else by the ignore file.
+func (c *collection) addIgnoredEnvironments(tree *Tree, path string) {
+	for _, p := range parsedFiles(tree, ignoredEnvironments(tree, path), nil) {
+		c.findings.join(p.findings)
+		for _, doc := range p.documents {
+			if doc.kind == v1alpha1.KindEnvironment {
+				c.add(doc)
+			}
+		}
+	}
 }
 
 // LoadGitOps tells where an environment publishes to: what its one GitOpsRepo at

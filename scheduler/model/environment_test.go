@@ -387,6 +387,56 @@ func TestMissingEnvironmentBranch(t *testing.T) {
 	}
 }
 
+// TestIgnoredEnvironments proves that Environment objects are read from
+// .environments/ even where an ignore file names it, and nothing else is.
+func TestIgnoredEnvironments(t *testing.T) {
+	object := func(kind, name string) []byte {
+		return fmt.Appendf(nil, "apiVersion: scheduler.kalypso.io/v1alpha1\nkind: %s\nmetadata: {name: %s}\nspec:\n  controlPlane: {repo: r, branch: b}\n", kind, name)
+	}
+	for _, test := range []struct {
+		name, ignore, path, file string
+		want                     bool
+	}{
+		{"as in the original's own control plane", ".github/\n.environments/\n", "", ".environments/dev.yaml", true},
+		{"the file", "dev.yaml\n", "", ".environments/deep/dev.yaml", true},
+		{"everything", "*\n", ".", ".environments/dev.yaml", true},
+		{"everything, and the folder is named", "*\n", ".environments", ".environments/dev.yaml", true},
+		{"in the control plane's folder", ".environments/\n", "fleet", "fleet/.environments/dev.yaml", true},
+		{"outside the control plane's folder", "", "fleet", ".environments/dev.yaml", false},
+		{"elsewhere", "environments/\n.environments/\n", "", "environments/dev.yaml", false},
+		{"deep in another folder", ".environments/\n", "", "fleet/.environments/dev.yaml", false},
+		{"a forge's folder", ".environments/\n", "", ".environments/.github/dev.yaml", false},
+		{"no YAML", ".environments/\n", "", ".environments/dev.json", false},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			world := modeltest.Parse("")
+			world.Write("control", "main", ".sourceignore", []byte(test.ignore))
+			world.Write("control", "main", test.file, object("Environment", "dev"))
+			environments, diagnostics := model.LoadEnvironments(world.Tree("control", "main"), test.path)
+			if found := len(environments) == 1; found != test.want || len(diagnostics) > 0 {
+				t.Errorf("found %v, want %v; diagnostics %v", found, test.want, diagnostics)
+			}
+		})
+	}
+	world := modeltest.Parse("")
+	world.Write("control", "main", ".sourceignore", []byte(".environments/\n"))
+	world.Write("control", "main", ".environments/a.yaml", object("ClusterType", "small"))
+	world.Write("control", "main", ".environments/b.yaml", object("Environment", "UPPER"))
+	world.Write("control", "main", ".environments/c.yaml", []byte("kind: [\n"))
+	tree := world.Tree("control", "main")
+	_, diagnostics := model.LoadEnvironments(tree, "")
+	if len(diagnostics) != 2 || diagnostics[0].Position.File != ".environments/b.yaml" || diagnostics[1].Position.File != ".environments/c.yaml" {
+		t.Errorf("diagnostics of a wrong object and a broken file: %v", diagnostics)
+	}
+	files := model.LoadFiles(tree, "")
+	if diff := cmp.Diff(diagnostics, files.Diagnostics); diff != "" || len(files.ClusterTypes) > 0 {
+		t.Errorf("the tree's files (-environments +files):\n%s\nobjects: %v", diff, files.ClusterTypes)
+	}
+	if visible := model.Files(tree, ""); len(visible) > 0 {
+		t.Errorf("the platform model is read from %v", visible)
+	}
+}
+
 func TestLoadEnvironments(t *testing.T) {
 	world := modeltest.Parse(`
 -- control@main/.environments/all.yaml --

@@ -12,6 +12,7 @@ func LoadFiles(tree *Tree, folder string) *Environment {
 	for _, doc := range l.now.documents(tree, folder, &c.findings) {
 		c.add(doc)
 	}
+	c.addIgnoredEnvironments(tree, folder)
 	unique(v1alpha1.KindEnvironment, c.environments, &c.findings)
 	unique(v1alpha1.KindBaseRepo, c.bases, &c.findings)
 	unique(v1alpha1.KindGitOpsRepo, c.gitOps, &c.findings)

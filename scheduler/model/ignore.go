@@ -17,14 +17,33 @@ const ignoreFile = ".sourceignore"
 // are skipped wherever they lie, as .github/ is by Flux's source controller.
 func isForgeFolder(name string) bool { return name == ".gitea" || name == ".github" }
 
+// environmentsFolder is where a control plane's default branch has its
+// Environment objects.
+const environmentsFolder = ".environments"
+
 // Files returns the paths of a tree's YAML files at or below a folder that are
 // not ignored, sorted: those that the platform model is read from.
 func Files(tree *Tree, folder string) []string {
+	ignored := ignoreMatcher(tree)
+	return filesIn(tree, cleanFolder(folder), func(file string) bool { return !ignored(file) && !inForgeFolder(file) })
+}
+
+// ignoredEnvironments returns the paths of YAML files that are ignored although
+// they lie in the .environments/ of a folder or of the whole tree, sorted.
+func ignoredEnvironments(tree *Tree, folder string) []string {
 	folder = cleanFolder(folder)
 	ignored := ignoreMatcher(tree)
+	return filesIn(tree, folder, func(file string) bool {
+		special := within(file, environmentsFolder) || within(file, path.Join(folder, environmentsFolder))
+		return special && ignored(file) && !inForgeFolder(file)
+	})
+}
+
+// filesIn returns the YAML files at or below a clean folder that are wanted.
+func filesIn(tree *Tree, folder string, wanted func(file string) bool) []string {
 	var files []string
 	for file := range tree.Files {
-		if isYAML(file) && within(file, folder) && !ignored(file) {
+		if isYAML(file) && within(file, folder) && wanted(file) {
 			files = append(files, file)
 		}
 	}
@@ -34,7 +53,12 @@ func Files(tree *Tree, folder string) []string {
 
 func isYAML(file string) bool { return path.Ext(file) == ".yaml" || path.Ext(file) == ".yml" }
 
-// ignoreMatcher says whether a file is left out. A folder's ignore file rules
+func inForgeFolder(file string) bool {
+	elements := strings.Split(file, "/")
+	return slices.ContainsFunc(elements[:len(elements)-1], isForgeFolder)
+}
+
+// ignoreMatcher says whether an ignore file names a file. A folder's ignore file rules
 // what is below the folder; a deeper one and a later line win, but nothing
 // brings a file of an ignored folder back, as with git.
 func ignoreMatcher(tree *Tree) func(file string) bool {
@@ -64,9 +88,6 @@ func ignoreMatcher(tree *Tree) func(file string) bool {
 	matcher := gitignore.NewMatcher(patterns)
 	return func(file string) bool {
 		elements := strings.Split(file, "/")
-		if slices.ContainsFunc(elements[:len(elements)-1], isForgeFolder) {
-			return true
-		}
 		for n := 1; n < len(elements); n++ {
 			if matcher.Match(elements[:n], true) {
 				return true

@@ -79,7 +79,7 @@ func (m *memory) documents(tree *Tree, path string, findings *findings) []docume
 		f.tree = tree.Files
 	}
 	if !f.same(old) {
-		f.files = parsedFiles(tree, path, old.files)
+		f.files = parsedFiles(tree, Files(tree, path), old.files)
 	}
 	m.folders[key] = f
 	if len(f.files) == 1 {
@@ -98,10 +98,9 @@ func (m *memory) documents(tree *Tree, path string, findings *findings) []docume
 	return all
 }
 
-// parsedFiles reads the files of a folder. Those whose content is known are
-// taken from what was there before.
-func parsedFiles(tree *Tree, path string, before []*parsed) []*parsed {
-	names := Files(tree, path)
+// parsedFiles reads files, whose names are sorted. Those whose content is known
+// are taken from what was there before.
+func parsedFiles(tree *Tree, names []string, before []*parsed) []*parsed {
 	files := make([]*parsed, len(names))
 	for i, name := range names {
 		for len(before) > 0 && before[0].path < name {

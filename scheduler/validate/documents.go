@@ -2,10 +2,6 @@ package validate
 
 import (
 	"bytes"
-	"fmt"
-	"maps"
-	"path"
-	"slices"
 	"strings"
 
 	"github.com/kalypso-dev/kalypso/scheduler/model"
@@ -25,10 +21,10 @@ type document struct {
 // source that hold a text, in order of file and line.
 func documents(s Source, text string) []document {
 	var all []document
-	files := visible(s.Tree, s.Reference.Path, func(file string) bool {
-		return bytes.Contains(s.Tree.Files[file], []byte(text))
-	})
-	for _, file := range files {
+	for _, file := range model.Files(s.Tree, s.Reference.Path) {
+		if !bytes.Contains(s.Tree.Files[file], []byte(text)) {
+			continue
+		}
 		decoder := yaml.NewDecoder(bytes.NewReader(s.Tree.Files[file]))
 		for {
 			var root yaml.Node
@@ -48,36 +44,6 @@ func documents(s Source, text string) []document {
 	}
 	return all
 }
-
-func isYAML(file string) bool { return path.Ext(file) == ".yaml" || path.Ext(file) == ".yml" }
-
-// visible returns those of a tree's files at or below a folder that the model
-// reads, sorted. Which files .sourceignore hides is asked of the model: each
-// file is given one object to see whether it comes out again.
-func visible(tree *model.Tree, folder string, wanted func(file string) bool) []string {
-	probe := &model.Tree{Files: map[string][]byte{}}
-	names := map[string]string{}
-	for file, content := range tree.Files {
-		switch {
-		case path.Base(file) == ignoreFile:
-			probe.Files[file] = content
-		case isYAML(file) && wanted(file):
-			name := fmt.Sprintf("probe-%d", len(names))
-			names[name] = file
-			probe.Files[file] = fmt.Appendf(nil, "apiVersion: %s\nkind: %s\nmetadata: {name: %s}\nspec: {controlPlane: {repo: r, branch: b}}\n",
-				v1alpha1.APIVersion, v1alpha1.KindEnvironment, name)
-		}
-	}
-	seen, _ := model.LoadEnvironments(probe, folder)
-	files := map[string]bool{}
-	for _, e := range seen {
-		files[names[e.Name]] = true
-	}
-	return slices.Sorted(maps.Keys(files))
-}
-
-// ignoreFile names the files that are no part of the platform model.
-const ignoreFile = ".sourceignore"
 
 // position returns where a node stands.
 func (d document) position(node *yaml.Node) model.Position {

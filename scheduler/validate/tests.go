@@ -17,7 +17,7 @@ import (
 func (e *examination) tests(ctx context.Context, run bool, explain policytest.Explainer) error {
 	read := map[model.Position]bool{} // folders may lie in each other
 	for _, s := range e.Trees {
-		exposed := visible(s.Tree, s.Reference.Path, policytest.IsFile)
+		exposed := model.Files(s.Tree, s.Reference.Path)
 		for _, file := range slices.Sorted(maps.Keys(s.Tree.Files)) {
 			if !policytest.IsFile(file) || !within(file, s.Reference.Path) {
 				continue
@@ -31,7 +31,7 @@ func (e *examination) tests(ctx context.Context, run bool, explain policytest.Ex
 				e.report(Finding{
 					Rule: ExposedTests, Severity: Warning, Position: at,
 					Message: "Flux would try to apply this file of policy tests, and fail",
-					Hint:    "write *.policytest.yaml into " + ignoreFile,
+					Hint:    "write *.policytest.yaml into .sourceignore",
 				})
 			}
 			tests, diagnostics := policytest.Load(at, s.Tree.Files[file])
