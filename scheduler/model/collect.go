@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"strings"
 
 	"github.com/kalypso-dev/kalypso/scheduler/v1alpha1"
 	"go.yaml.in/yaml/v3"
@@ -25,6 +26,9 @@ func read[Spec any](doc document, findings *findings) (Object[Spec], bool) {
 	rest := d.frame(doc.node, &object.Metadata)
 	d.value(rest, reflect.ValueOf(&object.Spec).Elem(), restPath(doc.kind))
 	d.name(doc.node, object.Name)
+	if key, _ := child(doc.node, sopsField); key != nil {
+		d.errorf(key, "commit it decrypted, or name the file in "+ignoreFile, "the document is encrypted by sops")
+	}
 	return object, !d.failed
 }
 
@@ -34,6 +38,9 @@ func readable(doc document) bool {
 	var metadata v1alpha1.Metadata
 	d.frame(doc.node, &metadata)
 	d.name(doc.node, metadata.Name)
+	for _, value := range metadata.Labels {
+		d.failed = d.failed || strings.HasPrefix(value, encryptedValue)
+	}
 	return !d.failed
 }
 
@@ -57,7 +64,7 @@ func (d *decoder) frame(node *yaml.Node, metadata *v1alpha1.Metadata) *yaml.Node
 	var specification *yaml.Node
 	for _, f := range fields {
 		switch name := f.key.Value; {
-		case name == "apiVersion" || name == "kind":
+		case name == "apiVersion" || name == "kind" || name == sopsField:
 		case name == "metadata":
 			d.metadata(f.value, metadata)
 		case d.kind == kindConfigMap:

@@ -49,6 +49,15 @@ func (c *collection) add(doc document) {
 	case v1alpha1.KindWorkloadRegistration:
 		keep(doc, f, &c.registrations)
 	case v1alpha1.KindWorkload:
+		if _, ok := read[v1alpha1.WorkloadSpec](doc, &findings{}); !ok || !isNull(valueAt(doc.node, "spec", "workload")) {
+			f.add(v1alpha1.KindWorkloadRegistration, Diagnostic{
+				Severity: Error,
+				Position: positionAt(doc.node, doc.position, []string{"kind"}),
+				Message:  "this is no Workload",
+				Hint:     "did you mean WorkloadRegistration?",
+			})
+			return
+		}
 		f.add(doc.kind, Diagnostic{
 			Severity: Warning,
 			Position: doc.position,

@@ -27,26 +27,34 @@ type document struct {
 }
 
 // documentsOf returns the documents of a file. Whatever is wrong goes to
-// findings.
-func documentsOf(position Position, content []byte, findings *findings) []document {
+// findings, except for what is wrong with ConfigMaps, which not every
+// reader reads: that goes to configs. In a Helm chart only what is written like
+// the platform model's is taken for it.
+func documentsOf(position Position, content []byte, chart bool, findings, configs *findings) []document {
 	if beyond := unparsed(content); beyond != nil {
 		findings.beyond(position, content, beyond)
 		return nil
 	}
-	nodes, err := parse(content)
-	if err != nil {
-		findings.unparsable(position, content, err)
+	if message, hint := unreadableContent(content); message != "" && !chart {
+		position.Line = 1
+		findings.add("", Diagnostic{Severity: Error, Position: position, Message: message, Hint: hint})
 		return nil
 	}
-	var all []document
-	for _, node := range nodes {
-		position.Line, position.Column = node.Line, node.Column
-		if doc, ok := classify(node, position, findings); ok {
-			doc.outcome = new(any)
-			all = append(all, doc)
-		}
+	nodes, err := parse(content)
+	if err != nil {
+		findings.unparsable(position, content, chart, err)
+		return nil
 	}
-	return all
+	if len(nodes) == 0 && !chart {
+		position.Line = 1
+		findings.nothing(position, "the file holds no object")
+		return nil
+	}
+	r := &recognition{chart: chart, findings: findings, configs: configs}
+	for _, node := range nodes {
+		r.add(node, position)
+	}
+	return r.documents
 }
 
 // unparsed says why a file is not even parsed, nil when it is.
@@ -60,9 +68,9 @@ func unparsed(content []byte) *LimitError {
 	return nil
 }
 
-// parse returns the mappings that the documents of a YAML stream are. It takes
-// the stream whole or not at all: what follows an error cannot be trusted, and
-// what precedes it may be cut short.
+// parse returns what the documents of a YAML stream hold, without those that are
+// empty. It takes the stream whole or not at all: what follows an error cannot
+// be trusted, and what precedes it may be cut short.
 func parse(content []byte) ([]*yaml.Node, error) {
 	var nodes []*yaml.Node
 	decoder := yaml.NewDecoder(bytes.NewReader(content))
@@ -75,26 +83,101 @@ func parse(content []byte) ([]*yaml.Node, error) {
 		if err != nil {
 			return nil, err
 		}
-		if root.Kind == yaml.DocumentNode && len(root.Content) == 1 && root.Content[0].Kind == yaml.MappingNode {
-			nodes = append(nodes, root.Content[0])
+		if root.Kind != yaml.DocumentNode || len(root.Content) != 1 {
+			continue
+		}
+		if node := root.Content[0]; !isNull(node) && (node.Kind != yaml.MappingNode || len(node.Content) > 0) {
+			nodes = append(nodes, node)
 		}
 	}
 }
 
-// classify says whether a document belongs to the platform model.
-func classify(node *yaml.Node, position Position, findings *findings) (document, bool) {
+// recognition finds a file's documents.
+type recognition struct {
+	chart             bool // the file is part of a Helm chart
+	findings, configs *findings
+	documents         []document
+	seen              map[*yaml.Node]bool // items of lists; an alias can repeat one, and a list that holds it
+}
+
+// add takes a document, or what is in it when it is a list.
+func (r *recognition) add(node *yaml.Node, position Position) {
+	position.Line, position.Column = node.Line, node.Column
+	switch node.Kind {
+	case yaml.SequenceNode:
+		return // a patch, or data
+	case yaml.MappingNode:
+	default:
+		if !r.chart {
+			r.findings.add("", Diagnostic{Severity: Error, Position: position, Message: "this is a text and no object", Hint: "is the file cut off? name it in " + ignoreFile + " if it is no part of the platform model"})
+		}
+		return
+	}
 	apiVersion, kind := scalar(node, "apiVersion"), scalar(node, "kind")
+	if (apiVersion == "v1" || apiVersion == v1alpha1.APIVersion) && isList(kind) {
+		r.items(node, position)
+		return
+	}
+	doc, ok := r.classify(node, apiVersion, kind, position)
+	if !ok {
+		return
+	}
+	if field := emptyField(node, kind); field != "" && !r.chart {
+		r.of(kind).nothing(position, kind+" without "+field)
+	}
+	doc.outcome = new(any)
+	r.documents = append(r.documents, doc)
+}
+
+// items takes the objects of a list, as Flux does.
+func (r *recognition) items(list *yaml.Node, position Position) {
+	items := valueAt(list, "items")
+	if isNull(items) {
+		r.findings.nothing(position, "List without items")
+		return
+	}
+	if items.Kind != yaml.SequenceNode {
+		r.findings.add("", Diagnostic{Severity: Error, Position: positionAt(list, position, []string{"items"}), Message: "items must be a list"})
+		return
+	}
+	if r.seen == nil {
+		r.seen = map[*yaml.Node]bool{}
+	}
+	for _, item := range items.Content {
+		if item = resolve(item); r.seen[item] {
+			continue
+		}
+		r.seen[item] = true
+		if item.Kind != yaml.MappingNode {
+			position.Line, position.Column = item.Line, item.Column
+			r.findings.add("", Diagnostic{Severity: Error, Position: position, Message: "an item of a list must be an object", Hint: "is the file cut off?"})
+			continue
+		}
+		r.add(item, position)
+	}
+}
+
+// of returns where findings about a kind go.
+func (r *recognition) of(kind string) *findings {
+	if kind == kindConfigMap {
+		return r.configs
+	}
+	return r.findings
+}
+
+// classify says whether a document belongs to the platform model, and reports
+// one that almost does.
+func (r *recognition) classify(node *yaml.Node, apiVersion, kind string, position Position) (document, bool) {
 	group, version, _ := strings.Cut(apiVersion, "/")
 	switch {
-	case apiVersion == "v1" && kind == kindConfigMap:
-		isPlatform := scalar(node, "metadata", "labels", platformConfigLabel) == "true"
-		if !isPlatform && !strings.HasPrefix(scalar(node, "metadata", "name"), AppConfigPrefix) {
-			return document{}, false
-		}
+	case apiVersion == "v1" && kind == kindConfigMap && isPlatformConfig(node):
 	case group != v1alpha1.Group:
+		if !r.chart {
+			r.foreign(node, apiVersion, kind, position)
+		}
 		return document{}, false
 	case version != v1alpha1.Version:
-		findings.add(kind, Diagnostic{
+		r.findings.add(meantKind(kind), Diagnostic{
 			Severity: Error,
 			Position: positionAt(node, position, []string{"apiVersion"}),
 			Message:  fmt.Sprintf("apiVersion %s is not known", apiVersion),
@@ -103,13 +186,27 @@ func classify(node *yaml.Node, position Position, findings *findings) (document,
 		return document{}, false
 	case !isKind(kind):
 		d := unknownKind(kind, positionAt(node, position, []string{"kind"}))
-		if near := Nearest(kind, v1alpha1.Kinds()); near != "" {
+		if near := meantKind(kind); near != "" {
+			kind = near
+		} else if near := Nearest(kind, v1alpha1.Kinds()); near != "" {
 			kind = near
 		}
-		findings.add(kind, d)
+		r.findings.add(kind, d)
 		return document{}, false
 	}
 	return document{kind: kind, node: node, position: position}, true
+}
+
+// foreign reports a document that is not the platform model's and may be meant
+// to be.
+func (r *recognition) foreign(node *yaml.Node, apiVersion, kind string, position Position) {
+	if m := nearMiss(node, apiVersion, kind); m != nil {
+		r.of(m.kind).add(m.kind, m.diagnostic(node, position))
+		return
+	}
+	if apiVersion == "v1" && kind == kindConfigMap && emptyField(node, kind) != "" {
+		r.configs.nothing(position, "ConfigMap without data")
+	}
 }
 
 func isKind(kind string) bool {
@@ -144,18 +241,23 @@ func unknownKind(kind string, position Position) Diagnostic {
 
 // scalar returns the text of a scalar at a path of mappings, or "".
 func scalar(node *yaml.Node, path ...string) string {
+	if node = valueAt(node, path...); node == nil || node.Kind != yaml.ScalarNode {
+		return ""
+	}
+	return node.Value
+}
+
+// valueAt returns what stands at a path of mappings, nil for nothing.
+func valueAt(node *yaml.Node, path ...string) *yaml.Node {
 	for _, name := range path {
 		node = resolve(node)
 		if node == nil || node.Kind != yaml.MappingNode {
-			return ""
+			return nil
 		}
 		steps := maxMerges
 		node = merged(node, name, &steps)
 	}
-	if node = resolve(node); node == nil || node.Kind != yaml.ScalarNode {
-		return ""
-	}
-	return node.Value
+	return resolve(node)
 }
 
 // merged returns the value of a mapping's field, its own or one that a merge

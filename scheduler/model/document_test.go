@@ -45,6 +45,7 @@ metadata: {name: p}
 func TestDocuments(t *testing.T) {
 	const ours = "apiVersion: scheduler.kalypso.io/v1alpha1\n"
 	const config = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: c\n  labels:\n    platform-config: \"true\"\n"
+	const removeHint = " | remove it when what it held is to go; until then nothing is removed that it may have held"
 	const complete, incomplete, configIncomplete = "complete", "incomplete", "config incomplete"
 	tests := []struct {
 		name    string
@@ -89,11 +90,14 @@ func TestDocuments(t *testing.T) {
 		{name: "boolean configuration", file: config + "data:\n  A: true\n",
 			objects: []string{"ConfigMap c"},
 			found:   []string{`error control@dev:f.yaml:8: data.A must be a string | put it in quotes: "true"`}, state: incomplete},
-		{name: "unquoted platform-config", file: strings.Replace(config, `"true"`, "true", 1),
+		{name: "unquoted platform-config", file: strings.Replace(config, `"true"`, "true", 1) + "data: {}\n",
 			found: []string{`error control@dev:f.yaml:6: metadata.labels.platform-config must be a string | put it in quotes: "true"`}, state: configIncomplete},
-		{name: "configuration without data", file: config + "immutable: true\n", objects: []string{"ConfigMap c"}},
+		{name: "configuration without data", file: config + "immutable: true\n", objects: []string{"ConfigMap c"},
+			found: []string{"warning control@dev:f.yaml:1: ConfigMap without data" + removeHint}, state: configIncomplete},
+		{name: "no object", file: "# nothing\n---\n{}\n---\n",
+			found: []string{"warning control@dev:f.yaml:1: the file holds no object" + removeHint}, state: configIncomplete},
 		{name: "misspelled data", file: config + "dta: {}\n", objects: []string{"ConfigMap c"},
-			found: []string{"warning control@dev:f.yaml:7: unknown field dta | did you mean data?"}},
+			found: []string{"warning control@dev:f.yaml:1: ConfigMap without data" + removeHint, "warning control@dev:f.yaml:7: unknown field dta | did you mean data?"}, state: configIncomplete},
 		{name: "object for a string", file: strings.Replace(clusterType, "flux", "{a: b}", 1),
 			found: []string{"error control@dev:f.yaml:6: spec.reconciler must be a string"}, state: incomplete},
 		{name: "string for an object", file: ours + "kind: ClusterType\nmetadata: {name: small}\nspec: none\n",
@@ -102,16 +106,16 @@ func TestDocuments(t *testing.T) {
 			found: []string{"error control@dev:f.yaml:8: spec.reconciler stands twice"}, state: incomplete},
 		{name: "merge key", file: ours + "kind: ClusterType\nmetadata: &m {name: small}\nspec:\n  <<: {reconciler: a, namespaceService: b}\n  reconciler: c\n",
 			objects: []string{"ClusterType small"}},
-		{name: "merge key in the labels", file: "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: c\n  annotations: &a {platform-config: \"true\"}\n  labels: {<<: *a}\n",
+		{name: "merge key in the labels", file: "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: c\n  annotations: &a {platform-config: \"true\"}\n  labels: {<<: *a}\ndata: {}\n",
 			objects: []string{"ConfigMap c"}},
-		{name: "endless merge in the labels", file: "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: c\n  labels: &a {<<: [*a, *a]}\n"},
+		{name: "endless merge in the labels", file: "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: c\n  labels: &a {<<: [*a, *a]}\ndata: {}\n"},
 		{name: "endless merge", file: ours + "kind: ClusterType\nmetadata: {name: small}\nspec: &s\n  <<: [*s, *s]\n",
 			found: []string{"error control@dev:f.yaml:4: spec has a merge key that cannot be followed"}, state: incomplete},
 		{name: "unknown kind", file: ours + "kind: SchedulingPolcy\n",
 			found: []string{`error control@dev:f.yaml:2: kind "SchedulingPolcy" is not known | did you mean SchedulingPolicy?`}, state: incomplete},
 		{name: "computed kind", file: ours + "kind: Assignment\n",
 			found: []string{"warning control@dev:f.yaml:2: kind Assignment is computed, not read | remove the document"}},
-		{name: "workload in the control plane", file: ours + "kind: Workload\nmetadata: {name: w}\n",
+		{name: "workload in the control plane", file: ours + "kind: Workload\nmetadata: {name: w}\nspec: {deploymentTargets: []}\n",
 			found: []string{"warning control@dev:f.yaml:1: a Workload is read only from the folder that a WorkloadRegistration names | move it to the application's repository and register it"}},
 		{name: "other version", file: "apiVersion: scheduler.kalypso.io/v2\nkind: ClusterType\n",
 			found: []string{"error control@dev:f.yaml:1: apiVersion scheduler.kalypso.io/v2 is not known | write scheduler.kalypso.io/v1alpha1"}, state: incomplete},
@@ -122,13 +126,17 @@ func TestDocuments(t *testing.T) {
 			}, state: incomplete},
 		{name: "manifest that is a list", file: ours + "kind: Template\nmetadata: {name: t}\nspec:\n  type: config\n  manifests:\n  - [a]\n",
 			found: []string{"error control@dev:f.yaml:7: spec.manifests[0]: a manifest must be a string or an object"}, state: incomplete},
-		{name: "other documents", file: "- a list\n---\njust text\n---\n---\n# nothing\n---\na: 1\n"},
-		{name: "not YAML, ours", file: clusterType + "bad: [\n",
+		{name: "other documents", file: "- a list\n---\n---\n# nothing\n---\na: 1\n"},
+		{name: "text", file: "a: 1\n---\njust text\n",
+			found: []string{"error control@dev:f.yaml:3: this is a text and no object | is the file cut off? name it in .sourceignore if it is no part of the platform model"}, state: configIncomplete},
+		{name: "not YAML, ours", file: clusterType + "bad: ]\ngood: 1\n",
 			found: []string{"error control@dev:f.yaml:8: not valid YAML: did not find expected node content | all documents of the file are left out until it parses"}, state: incomplete},
+		{name: "not YAML at its end", file: clusterType + "bad: [\n",
+			found: []string{"error control@dev:f.yaml:8: not valid YAML: did not find expected node content | all documents of the file are left out until it parses"}, state: configIncomplete},
 		{name: "not YAML, configuration", file: config + "\tdata:\n",
 			found: []string{"error control@dev:f.yaml:7: not valid YAML: found character that cannot start any token | all documents of the file are left out until it parses"}, state: configIncomplete},
 		{name: "not YAML, nobody's", file: "{{- if .Values.kind }}\n",
-			found: []string{"warning control@dev:f.yaml:1: not valid YAML: did not find expected node content | name the file in .sourceignore if it is no part of the platform model"}},
+			found: []string{"error control@dev:f.yaml:1: not valid YAML: did not find expected node content | all documents of the file are left out until it parses"}, state: configIncomplete},
 		{name: "windows", file: "\ufeff" + strings.ReplaceAll(clusterType, "\n", "\r\n"), objects: []string{"ClusterType small"}},
 	}
 	for _, test := range tests {
@@ -268,6 +276,8 @@ func TestWorkloadFindings(t *testing.T) {
 // charts hold it, does not put a workload in doubt.
 func TestChartBesideWorkload(t *testing.T) {
 	world := modeltest.Parse(strings.Replace(pointers+application, "path: ./workload\n", "path: .\n", 1))
+	world.Write("shop", "main", "chart/Chart.yaml", []byte("apiVersion: v2\nname: shop\nversion: 1.0.0\n"))
+	world.Write("shop", "main", "chart/values.yaml", nil)
 	world.Write("shop", "main", "chart/templates/deployment.yaml", []byte("{{- if .Values.on }}\nkind: Deployment\n{{- end }}\n"))
 	env := load(t, world)
 	if env.Incomplete || len(env.Workloads) != 1 {

@@ -29,13 +29,16 @@ type Environment struct {
 	// Diagnostics are sorted by position. Each error stands for something that
 	// was left out.
 	Diagnostics []Diagnostic
+	// Blank are those warnings among them that tell of files and objects which
+	// hold nothing. That may be all that is left of what there was.
+	Blank []Diagnostic
 	// Sources are the repositories this environment was read from, each with
 	// the commit that was read, sorted. One that does not exist is among them,
 	// without a commit unless one was asked for: a push may create it.
 	Sources []Reference
 
 	// Incomplete says that something in the sources could not be read or
-	// understood. Then an object's absence does not mean that it was removed.
+	// understood, or holds nothing. Then an object's absence does not mean that it was removed.
 	Incomplete bool
 	// ConfigIncomplete says that a platform ConfigMap may be missing. One that
 	// is among Configs as unreadable is not.
@@ -63,7 +66,7 @@ func LoadEnvironment(ctx context.Context, r Reader, name string, controlPlane Re
 // whatever an ignore file says.
 func LoadEnvironments(tree *Tree, path string) ([]EnvironmentObject, []Diagnostic) {
 	var c collection
-	for _, doc := range newMemory(nil).documents(tree, path, &c.findings) {
+	for _, doc := range newMemory(nil).documents(tree, path, &c.findings, &findings{}) {
 		if doc.kind == v1alpha1.KindEnvironment {
 			c.add(doc)
 		}
@@ -92,7 +95,7 @@ func (c *collection) addIgnoredEnvironments(tree *Tree, path string) {
 // It is the zero Reference where that cannot be known.
 func LoadGitOps(tree *Tree, path string) Reference {
 	var c collection
-	for _, doc := range newMemory(nil).documents(tree, path, &c.findings) {
+	for _, doc := range newMemory(nil).documents(tree, path, &c.findings, &findings{}) {
 		if doc.kind == v1alpha1.KindGitOpsRepo {
 			c.add(doc)
 		}
@@ -125,7 +128,7 @@ func (l *loader) load(ctx context.Context) error {
 		return err
 	}
 	f := &l.all.findings
-	l.env.Diagnostics = sortDiagnostics(f.diagnostics)
+	l.env.Diagnostics, l.env.Blank = sortDiagnostics(f.diagnostics), sortDiagnostics(f.blank)
 	l.env.Incomplete, l.env.ConfigIncomplete, l.env.SchemasIncomplete = f.incomplete, f.configIncomplete, f.schemasIncomplete
 	slices.SortFunc(l.env.Sources, compareReferences)
 	l.env.Sources = slices.Compact(l.env.Sources)
@@ -147,8 +150,8 @@ func (l *loader) loadBranch(ctx context.Context) error {
 	for _, doc := range l.documents(tree, ref.Path) {
 		l.all.add(doc)
 	}
+	l.env.BaseUnreadable = l.all.findings.basesIncomplete
 	l.chooseGitOps(at)
-	l.env.BaseUnreadable = slices.ContainsFunc(l.all.bases, BaseRepo.unreadable)
 	l.all.bases = sorted(unique(v1alpha1.KindBaseRepo, l.all.bases, &l.all.findings))
 	if len(l.all.bases) == 0 {
 		l.all.findings.add("", missingObject(v1alpha1.KindBaseRepo, at, "templates and workload registrations come from there"))

@@ -9,7 +9,7 @@ import "github.com/kalypso-dev/kalypso/scheduler/v1alpha1"
 func LoadFiles(tree *Tree, folder string) *Environment {
 	l := &loader{env: new(Environment), now: newMemory(nil)}
 	c := &l.all
-	for _, doc := range l.now.documents(tree, folder, &c.findings) {
+	for _, doc := range l.now.documents(tree, folder, &c.findings, &c.findings) {
 		c.add(doc)
 	}
 	c.addIgnoredEnvironments(tree, folder)
@@ -17,6 +17,6 @@ func LoadFiles(tree *Tree, folder string) *Environment {
 	unique(v1alpha1.KindBaseRepo, c.bases, &c.findings)
 	unique(v1alpha1.KindGitOpsRepo, c.gitOps, &c.findings)
 	l.keepObjects()
-	l.env.Diagnostics = sortDiagnostics(c.findings.diagnostics)
+	l.env.Diagnostics, l.env.Blank = sortDiagnostics(c.findings.diagnostics), sortDiagnostics(c.findings.blank)
 	return l.env
 }

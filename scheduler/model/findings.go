@@ -12,6 +12,8 @@ type findings struct {
 	incomplete        bool // an object may be missing
 	configIncomplete  bool // a platform ConfigMap may be missing
 	schemasIncomplete bool // a ConfigSchema may be missing
+	basesIncomplete   bool // a BaseRepo may be missing
+	blank             []Diagnostic
 }
 
 // add keeps a diagnostic about a document of a kind, "" where the kind cannot
@@ -24,6 +26,7 @@ func (f *findings) add(kind string, d Diagnostic) {
 	f.incomplete = true
 	f.configIncomplete = f.configIncomplete || kind == "" || kind == kindConfigMap
 	f.schemasIncomplete = f.schemasIncomplete || kind == "" || kind == v1alpha1.KindConfigSchema
+	f.basesIncomplete = f.basesIncomplete || kind == "" || kind == v1alpha1.KindBaseRepo
 }
 
 // join adds what others have found.
@@ -32,6 +35,8 @@ func (f *findings) join(others findings) {
 	f.incomplete = f.incomplete || others.incomplete
 	f.configIncomplete = f.configIncomplete || others.configIncomplete
 	f.schemasIncomplete = f.schemasIncomplete || others.schemasIncomplete
+	f.basesIncomplete = f.basesIncomplete || others.basesIncomplete
+	f.blank = append(f.blank, others.blank...)
 }
 
 // beyond reports a file that is too large to be parsed. What cannot hold any of
@@ -49,15 +54,30 @@ func (f *findings) beyond(position Position, content []byte, limit *LimitError) 
 	})
 }
 
-// unparsable reports a file that is not YAML. A file that mentions nothing of
-// the platform model cannot hold any of it, so there the finding is a warning:
-// a chart's templates beside a workload must not put the workload in doubt.
-func (f *findings) unparsable(position Position, content []byte, err error) {
+// nothing warns of a file or an object that holds nothing. It may be meant so,
+// and it may be all that is left of what there was: until something is to be
+// removed, nobody can tell.
+func (f *findings) nothing(position Position, message string) {
+	d := Diagnostic{
+		Severity: Warning,
+		Position: position,
+		Message:  message,
+		Hint:     "remove it when what it held is to go; until then nothing is removed that it may have held",
+	}
+	f.diagnostics = append(f.diagnostics, d)
+	f.blank = append(f.blank, d)
+	f.incomplete, f.configIncomplete = true, true
+}
+
+// unparsable reports a file that is not YAML. Flux refuses a folder that holds
+// one; but a chart's templates need not be YAML, and those beside a workload must
+// not put the workload in doubt when they mention nothing of the platform model.
+func (f *findings) unparsable(position Position, content []byte, chart bool, err error) {
 	line, message := ExplainYAML(content, err)
 	position.Line = line
 	d := Diagnostic{Severity: Error, Position: position, Message: "not valid YAML: " + message}
 	config := bytes.Contains(content, []byte(platformConfigLabel))
-	if !config && !bytes.Contains(content, []byte(v1alpha1.Group)) {
+	if chart && !config && !bytes.Contains(content, []byte(v1alpha1.Group)) {
 		d.Severity = Warning
 		d.Hint = "name the file in " + ignoreFile + " if it is no part of the platform model"
 		f.add("", d)
@@ -65,9 +85,10 @@ func (f *findings) unparsable(position Position, content []byte, err error) {
 	}
 	d.Hint = "all documents of the file are left out until it parses"
 	kind := v1alpha1.Group
-	if config {
-		kind = kindConfigMap
+	if config || line > bytes.Count(bytes.TrimRight(content, "\r\n"), []byte("\n")) {
+		kind = kindConfigMap // what is cut off may have held more than what is left of it
 	}
 	f.add(kind, d)
+	f.basesIncomplete = true
 	f.schemasIncomplete = f.schemasIncomplete || bytes.Contains(content, []byte(v1alpha1.KindConfigSchema))
 }

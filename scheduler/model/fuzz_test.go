@@ -20,6 +20,8 @@ func FuzzLoadEnvironment(f *testing.F) {
 		"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c, labels: {platform-config: \"true\"}}\ndata: {a: \"1\"}\n",
 		"? [a]\n: b\n",
 		"\x00",
+		"apiVersion: v1\nkind: List\nitems: &i [{apiVersion: v1, kind: List, items: *i}, null]\n",
+		"kind: Configmap\nmetadata: {name: c, labels: {platform-confg: \"true\"}}\n",
 	} {
 		f.Add(seed, "*.txt\n!a/\n")
 	}
@@ -42,8 +44,8 @@ func FuzzLoadEnvironment(f *testing.F) {
 				errors++
 			}
 		}
-		if (errors > 0) != env.Incomplete {
-			t.Errorf("%d errors, incomplete %v", errors, env.Incomplete)
+		if (errors+len(env.Blank) > 0) != env.Incomplete {
+			t.Errorf("%d errors, %d blank, incomplete %v", errors, len(env.Blank), env.Incomplete)
 		}
 		for _, c := range env.ClusterTypes {
 			if c.Name == "" || c.Spec.Reconciler == "" || c.Position.Line == 0 {

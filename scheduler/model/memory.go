@@ -58,8 +58,10 @@ type folder struct {
 type parsed struct {
 	path      string
 	content   []byte
+	chart     bool // it is part of a Helm chart
 	documents []document
 	findings  findings
+	configs   findings // about what may be a ConfigMap
 }
 
 func newMemory(last *memory) *memory {
@@ -70,8 +72,9 @@ func newMemory(last *memory) *memory {
 }
 
 // documents returns the documents of the files at or below a folder, in order
-// of path and line. Whatever is wrong goes to findings.
-func (m *memory) documents(tree *Tree, path string, findings *findings) []document {
+// of path and line. Whatever is wrong goes to findings; what is wrong with
+// ConfigMaps goes to configs, for those who read them.
+func (m *memory) documents(tree *Tree, path string, findings, configs *findings) []document {
 	key := folderKey{tree.Repo, tree.Branch, path}
 	old := m.last[key]
 	f := folder{commit: tree.Commit, size: len(tree.Files), files: old.files}
@@ -84,6 +87,7 @@ func (m *memory) documents(tree *Tree, path string, findings *findings) []docume
 	m.folders[key] = f
 	if len(f.files) == 1 {
 		findings.join(f.files[0].findings)
+		configs.join(f.files[0].configs)
 		return f.files[0].documents
 	}
 	n := 0
@@ -93,6 +97,7 @@ func (m *memory) documents(tree *Tree, path string, findings *findings) []docume
 	all := make([]document, 0, n)
 	for _, p := range f.files {
 		findings.join(p.findings)
+		configs.join(p.configs)
 		all = append(all, p.documents...)
 	}
 	return all
@@ -102,17 +107,19 @@ func (m *memory) documents(tree *Tree, path string, findings *findings) []docume
 // are taken from what was there before.
 func parsedFiles(tree *Tree, names []string, before []*parsed) []*parsed {
 	files := make([]*parsed, len(names))
+	charts := chartFolders(names)
 	for i, name := range names {
 		for len(before) > 0 && before[0].path < name {
 			before = before[1:]
 		}
-		content := tree.Files[name]
-		if len(before) > 0 && before[0].path == name && bytes.Equal(before[0].content, content) && (before[0].content == nil) == (content == nil) {
+		content, chart := tree.Files[name], ofChart(name, charts)
+		if len(before) > 0 && before[0].path == name && before[0].chart == chart &&
+			bytes.Equal(before[0].content, content) && (before[0].content == nil) == (content == nil) {
 			files[i] = before[0]
 			continue
 		}
-		files[i] = &parsed{path: name, content: content}
-		files[i].documents = documentsOf(Position{Repo: tree.Repo, Branch: tree.Branch, File: name}, content, &files[i].findings)
+		files[i] = &parsed{path: name, content: content, chart: chart}
+		files[i].documents = documentsOf(Position{Repo: tree.Repo, Branch: tree.Branch, File: name}, content, chart, &files[i].findings, &files[i].configs)
 	}
 	return files
 }

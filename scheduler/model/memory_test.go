@@ -92,7 +92,7 @@ func TestLoaderRemembers(t *testing.T) {
 		{"a file of people", func() { world.Write("control", "dev", "README.md", []byte("x")) }, true, true},
 		{"another file", func() { world.Write("control", "dev", "a.yaml", []byte("# nothing\n")) }, true, true},
 		{"its own file", append("control", "dev", "types.yaml", "# more\n"), false, true},
-		{"the mistake is corrected", func() { world.Write("control", "dev", "broken.yaml", []byte{}) }, true, true},
+		{"the mistake is corrected", func() { world.Write("control", "dev", "broken.yaml", []byte("a: 1\n")) }, true, true},
 		{"an ignore file", func() { world.Write("control", "dev", ".sourceignore", []byte("a.yaml\n")) }, true, true},
 		{"the registration", append("control", "main", "registration.yaml", "# more\n"), true, false},
 		{"the workload", append("shop", "main", "workload/workload.yaml", "# more\n"), true, false},

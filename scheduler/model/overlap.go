@@ -15,7 +15,7 @@ type readFolder struct {
 // were read before with the same content: a base may lie in a folder of the
 // environment's own, and what is there is there once.
 func (l *loader) documents(tree *Tree, folder string) []document {
-	all := l.now.documents(tree, folder, &l.all.findings)
+	all := l.now.documents(tree, folder, &l.all.findings, &l.all.findings)
 	before := slices.DeleteFunc(slices.Clone(l.folders), func(f readFolder) bool {
 		return f.tree.Repo != tree.Repo || f.tree.Branch != tree.Branch
 	})

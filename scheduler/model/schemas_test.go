@@ -32,8 +32,8 @@ func TestUnreadableSchemas(t *testing.T) {
 		{name: "bad name", file: head + "metadata: {name: A_b}\nspec: {schema: '{}'}\n", lost: true, incomplete: true},
 		{name: "misspelled kind", file: "apiVersion: scheduler.kalypso.io/v1alpha1\nkind: ConfigShema\nmetadata: {name: s}\n", lost: true, incomplete: true},
 		{name: "other version", file: "apiVersion: scheduler.kalypso.io/v1\nkind: ConfigSchema\nmetadata: {name: s}\n", lost: true, incomplete: true},
-		{name: "no YAML", file: named + "spec: [\n", lost: true, incomplete: true},
-		{name: "no YAML, another kind", file: "apiVersion: scheduler.kalypso.io/v1alpha1\nkind: ClusterType\nspec: [\n", incomplete: true},
+		{name: "no YAML", file: named + "spec: ]\nstatus: {}\n", lost: true, incomplete: true},
+		{name: "no YAML, another kind", file: "apiVersion: scheduler.kalypso.io/v1alpha1\nkind: ClusterType\nspec: ]\nstatus: {}\n", incomplete: true},
 		{name: "other kind", file: "apiVersion: scheduler.kalypso.io/v1alpha1\nkind: ClusterType\nmetadata: {name: a}\n", incomplete: true},
 	}
 	for _, test := range tests {

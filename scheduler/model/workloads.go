@@ -100,7 +100,7 @@ func (l *loader) registeredOnce(all []Workload) []Workload {
 func (l *loader) registered(tree *Tree, folder string, registration WorkloadRegistration) []Object[v1alpha1.WorkloadSpec] {
 	var f findings
 	found := make([]Object[v1alpha1.WorkloadSpec], 0, 1) // nearly always
-	for _, doc := range l.now.documents(tree, folder, &f) {
+	for _, doc := range l.now.documents(tree, folder, &f, &findings{}) {
 		if doc.kind == v1alpha1.KindWorkload {
 			keep(doc, &f, &found, checkLimits, checkTargets)
 		}
@@ -118,7 +118,7 @@ func (l *loader) registered(tree *Tree, folder string, registration WorkloadRegi
 // the repository there is one.
 func (l *loader) noWorkload(tree *Tree, folder string, registration WorkloadRegistration) Diagnostic {
 	hint := "put a Workload there, or correct the path"
-	for _, doc := range l.now.documents(tree, "", &findings{}) {
+	for _, doc := range l.now.documents(tree, "", &findings{}, &findings{}) {
 		if doc.kind == v1alpha1.KindWorkload {
 			hint = fmt.Sprintf("there is one in %s", doc.position.File)
 			break

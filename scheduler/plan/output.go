@@ -25,6 +25,7 @@ type output struct {
 	wanted      [][]file // by assignment
 	changes     []Change // sorted
 	kept        []string // what would go if the model were complete
+	held        bool     // an assignment would lose configuration if it were
 	others      []Change // files that are wanted and belong to no assignment
 }
 
@@ -94,6 +95,7 @@ func (r *row) assignment(c *cell, b *branch, f *folder, paths []string) []string
 		r.problems = append(r.problems, unvalidated(b.place, c.pair))
 	case b.configIncomplete && !onlyAdds(there, wanted):
 		wanted = there
+		r.held = true
 		r.problems = append(r.problems, Problem{
 			Reason:   Held,
 			Severity: model.Warning,

@@ -36,15 +36,17 @@ func (s *state) plan() *Plan {
 		p.Targets = make([]Target, len(all))
 		inParallel(len(all), func(i int) { p.Targets[i] = all[i].Target })
 	}
-	p.Problems = append(p.Problems, modelProblems(s.env.Diagnostics)...)
 	p.Problems = append(p.Problems, unassignedProblems(s)...)
 	p.Problems = append(p.Problems, namespaceTwins(s)...)
 	outputs := s.outputs()
 	var kept []string
+	held := false
 	for _, o := range outputs {
 		p.Problems = append(p.Problems, o.problems...)
 		kept = append(kept, o.kept...)
+		held = held || o.held
 	}
+	p.Problems = append(p.Problems, environmentProblems(s.env, held || len(kept) > 0)...)
 	if len(kept) > 0 {
 		p.Problems = append(p.Problems, keptProblem(s.branch, kept))
 	}

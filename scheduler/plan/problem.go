@@ -60,6 +60,18 @@ func modelProblems(diagnostics []model.Diagnostic) []Problem {
 	return problems
 }
 
+// environmentProblems are the environment's diagnostics. What holds nothing is
+// an error as soon as something is held back that may have come from it.
+func environmentProblems(env *model.Environment, held bool) []Problem {
+	problems := modelProblems(env.Diagnostics)
+	for i, d := range env.Diagnostics {
+		if held && slices.Contains(env.Blank, d) {
+			problems[i].Severity = model.Error
+		}
+	}
+	return problems
+}
+
 // unassignedProblems warns of what will go wrong as soon as a policy selects
 // it.
 func unassignedProblems(s *state) []Problem {
