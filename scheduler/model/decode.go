@@ -146,8 +146,8 @@ func (d *decoder) unknownField(key *yaml.Node, t reflect.Type, known []structFie
 		names[i] = k.name
 	}
 	severity := Warning
-	if slices.Contains(strictTypes, t) || slices.Contains(names, "labels") && slip(key.Value, "labels") {
-		severity = Error // without its labels nothing selects it any more
+	if slices.Contains(strictTypes, t) || key.Value == "labels" || slip(key.Value, "labels") {
+		severity = Error // without its labels, what selected an object does not select it any more
 	}
 	hint := "known fields are " + strings.Join(names, ", ")
 	if near := Nearest(key.Value, names); near != "" {

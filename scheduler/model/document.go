@@ -46,8 +46,7 @@ func documentsOf(position Position, content []byte, chart bool, findings, config
 		return nil
 	}
 	if len(nodes) == 0 && !chart {
-		position.Line = 1
-		findings.nothing(position, "the file holds no object")
+		findings.noObject(position)
 		return nil
 	}
 	r := &recognition{chart: chart, findings: findings, configs: configs}

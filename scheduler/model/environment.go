@@ -29,8 +29,8 @@ type Environment struct {
 	// Diagnostics are sorted by position. Each error stands for something that
 	// was left out.
 	Diagnostics []Diagnostic
-	// Blank are those warnings among them that tell of files and objects which
-	// hold nothing. That may be all that is left of what there was.
+	// Blank tells of files, which are among Diagnostics, and objects that hold
+	// nothing. That may be all that is left of what there was.
 	Blank []Diagnostic
 	// Sources are the repositories this environment was read from, each with
 	// the commit that was read, sorted. One that does not exist is among them,
@@ -73,6 +73,8 @@ func LoadEnvironments(tree *Tree, path string) ([]EnvironmentObject, []Diagnosti
 	}
 	c.addIgnoredEnvironments(tree, path)
 	environments := sorted(unique(v1alpha1.KindEnvironment, c.environments, &c.findings))
+	// Whether an empty file held one nobody can tell here.
+	c.findings.diagnostics = slices.DeleteFunc(c.findings.diagnostics, func(d Diagnostic) bool { return slices.Contains(c.findings.blank, d) })
 	return environments, sortDiagnostics(c.findings.diagnostics)
 }
 

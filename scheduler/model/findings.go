@@ -54,19 +54,24 @@ func (f *findings) beyond(position Position, content []byte, limit *LimitError) 
 	})
 }
 
-// nothing warns of a file or an object that holds nothing. It may be meant so,
-// and it may be all that is left of what there was: until something is to be
+// nothing notes a file or an object that holds nothing. It may be meant so, and
+// it may be all that is left of what there was: until something is to be
 // removed, nobody can tell.
 func (f *findings) nothing(position Position, message string) {
-	d := Diagnostic{
+	f.blank = append(f.blank, Diagnostic{
 		Severity: Warning,
 		Position: position,
 		Message:  message,
 		Hint:     "remove it when what it held is to go; until then nothing is removed that it may have held",
-	}
-	f.diagnostics = append(f.diagnostics, d)
-	f.blank = append(f.blank, d)
+	})
 	f.incomplete, f.configIncomplete = true, true
+}
+
+// noObject warns of a file without any object, besides.
+func (f *findings) noObject(position Position) {
+	position.Line = 1
+	f.nothing(position, "the file holds no object")
+	f.diagnostics = append(f.diagnostics, f.blank[len(f.blank)-1])
 }
 
 // unparsable reports a file that is not YAML. Flux refuses a folder that holds

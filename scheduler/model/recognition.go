@@ -145,17 +145,20 @@ func unmarked(node *yaml.Node) *miss {
 	if scalar(node, "metadata", "name") == "" && scalar(node, "metadata", "generateName") == "" {
 		return &miss{kind: kindConfigMap, field: []string{"metadata"}, message: "metadata.name is missing", hint: "write the name and the labels; is the file cut off?"}
 	}
-	metadata := valueAt(node, "metadata")
-	for i := 0; i+1 < len(metadata.Content); i += 2 {
-		if key := metadata.Content[i].Value; slip(key, "labels") {
-			return &miss{kind: kindConfigMap, field: []string{"metadata", key}, message: "unknown field metadata." + key, hint: "did you mean labels?"}
+	hint := "write " + platformConfigLabel + `: "true" among metadata.labels if it is the platform's configuration`
+	for _, path := range [][]string{nil, {"metadata"}} {
+		object := valueAt(node, path...)
+		for i := 0; i+1 < len(object.Content); i += 2 {
+			key := object.Content[i].Value
+			if slip(key, "labels") || key == "labels" && path == nil || key == platformConfigLabel || slip(key, platformConfigLabel) {
+				return &miss{kind: kindConfigMap, field: append(path, key), message: "unknown field " + strings.Join(append(path, key), "."), hint: hint}
+			}
 		}
 	}
 	labels := valueAt(node, "metadata", "labels")
 	if isNull(labels) {
 		return nil
 	}
-	hint := "write " + platformConfigLabel + `: "true" when it is the platform's configuration`
 	if labels.Kind != yaml.MappingNode {
 		return &miss{kind: kindConfigMap, field: []string{"metadata", "labels"}, message: "metadata.labels must be an object", hint: hint}
 	}

@@ -63,11 +63,13 @@ func modelProblems(diagnostics []model.Diagnostic) []Problem {
 // environmentProblems are the environment's diagnostics. What holds nothing is
 // an error as soon as something is held back that may have come from it.
 func environmentProblems(env *model.Environment, held bool) []Problem {
-	problems := modelProblems(env.Diagnostics)
-	for i, d := range env.Diagnostics {
-		if held && slices.Contains(env.Blank, d) {
-			problems[i].Severity = model.Error
-		}
+	if !held || len(env.Blank) == 0 {
+		return modelProblems(env.Diagnostics)
+	}
+	blank := func(d model.Diagnostic) bool { return slices.Contains(env.Blank, d) }
+	problems := modelProblems(slices.Concat(env.Blank, slices.DeleteFunc(slices.Clone(env.Diagnostics), blank)))
+	for i := range env.Blank {
+		problems[i].Severity = model.Error
 	}
 	return problems
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -135,6 +136,9 @@ func has(t *testing.T, env *model.Environment, want ...string) {
 		got = append(got, "workload "+o.Name+" at "+o.Position.String())
 	}
 	for _, d := range env.Diagnostics {
+		if slices.Contains(env.Blank, d) {
+			continue // tests take objects away by emptying their files
+		}
 		got = append(got, string(d.Severity)+" "+d.Message)
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

@@ -74,14 +74,13 @@ func (w *Watcher) listed(ctx context.Context) (found map[string]model.Reference,
 		c := o.Spec.ControlPlane
 		found[o.Name] = model.Reference{Repo: c.Repo, Branch: c.Branch, Path: c.Path}
 	}
-	understood = true
-	for _, d := range diagnostics {
-		understood = understood && d.Severity != model.Error
-	}
+	files := model.LoadFiles(tree, w.options.ControlPlane.Path)
+	understood = !slices.ContainsFunc(diagnostics, func(d model.Diagnostic) bool { return d.Severity == model.Error }) &&
+		// a file that is empty may have held an Environment
+		!slices.ContainsFunc(files.Diagnostics, func(d model.Diagnostic) bool { return slices.Contains(files.Blank, d) })
 	// The branch is mostly the base of all environments, too. What is wrong with
 	// it keeps a commit from being promoted, and then no environment tells of it.
-	others := model.LoadFiles(tree, w.options.ControlPlane.Path).Diagnostics
-	w.controlRead(tree.Commit, diagnostics, slices.DeleteFunc(others, func(d model.Diagnostic) bool {
+	w.controlRead(tree.Commit, diagnostics, slices.DeleteFunc(files.Diagnostics, func(d model.Diagnostic) bool {
 		return d.Severity != model.Error || slices.Contains(diagnostics, d)
 	}))
 	return found, understood, nil

@@ -244,13 +244,22 @@ func TestEnvironmentsComeAndGo(t *testing.T) {
 			t.Errorf("stage: %+v", s)
 		}
 		// A file that cannot be read may be the one with the environment.
-		r.push(platform, "main", map[string]string{".environments/stage.yaml": "apiVersion: scheduler.kalypso.io/v1alpha1\na: [\n"})
-		r.tell("push", platform, "main")
-		if s := r.status("stage"); s.Name == "" {
-			t.Error("stage was given up over a broken file")
-		}
-		if p := r.Status().ControlPlane.Problems; len(p) == 0 {
-			t.Error("the broken file is not in the status")
+		whole := environmentFile("stage")
+		for _, broken := range []string{
+			"\n", "# stage\n", "\x00GITCRYPT\x00\x01", whole[:12],
+			strings.Replace(whole, "kind: Environment", "kind: environment", 1),
+			strings.Replace(whole, "scheduler.kalypso.io", "schedular.kalypso.io", 1),
+			strings.Replace(whole, "apiVersion: scheduler.kalypso.io/v1alpha1\n", "", 1),
+			"apiVersion: scheduler.kalypso.io/v1alpha1\na: [\n",
+		} {
+			r.push(platform, "main", map[string]string{".environments/stage.yaml": broken})
+			r.tell("push", platform, "main")
+			if s := r.status("stage"); s.Name == "" {
+				t.Fatalf("stage was given up over %q", broken)
+			}
+			if p := r.Status().ControlPlane.Problems; len(p) == 0 && strings.TrimLeft(broken, "#\n") == broken {
+				t.Errorf("the file is not in the status: %q", broken)
+			}
 		}
 		// nor is a mistake in what has not been promoted kept from anybody
 		r.push(platform, "main", map[string]string{"templates/odd.yaml": "apiVersion: scheduler.kalypso.io/v1alpha1\nkind: Template\nmetadata: {name: odd}\nspec: {}\n"})
