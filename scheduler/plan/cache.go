@@ -2,9 +2,11 @@ package plan
 
 import (
 	"encoding/binary"
+	"errors"
 	"strings"
 	"sync"
 
+	"github.com/kalypso-dev/kalypso/scheduler/model"
 	"github.com/kalypso-dev/kalypso/scheduler/v1alpha1"
 )
 
@@ -50,6 +52,16 @@ type subjectData struct {
 	target        int64 // of Labels and Manifests
 	configuration int64 // of ConfigData
 	config        []ConfigValue
+	said          func(text string) (model.Position, bool) // where the workload says it
+}
+
+// explain says in an error where the values that it is about come from.
+func (d *subjectData) explain(err error) error {
+	var unsafe *structureError
+	if errors.As(err, &unsafe) && d.said != nil {
+		unsafe.place, _ = d.said(unsafe.text)
+	}
+	return trace(err, d.config)
 }
 
 // file renders a template, in the quickest way that gives what rendering it
@@ -67,7 +79,7 @@ func (w *worker) file(t *knownTemplate, data *subjectData) ([]byte, []Problem) {
 			}
 		}
 	}
-	text, problems := w.renderer.file(t.Template, data.renderData, data.config)
+	text, problems := w.renderer.explained(t.Template, data.renderData, data.explain)
 	return []byte(text), problems
 }
 
@@ -133,10 +145,19 @@ func (w *worker) make(t *knownTemplate, data *subjectData) *skeleton {
 	}
 	blank := data.with(places, texts)
 	var manifests []string
+	var renditions []rendition
 	again := false
 	text, problems := assemble(t.Template, func(manifest string) (string, error) {
-		out, err := w.renderer.once(manifest, blank)
-		again = again || strings.Contains(out, "{{") // what a value asks for, not the template
+		made, err := w.renderer.once(manifest, blank)
+		if err != nil {
+			return "", err
+		}
+		again = again || strings.Contains(made.marked, "{{") // what a value asks for, not the template
+		out, err := made.text()
+		if err == nil && t.Spec.ContentType == v1alpha1.ShellContent {
+			err = made.checkShell()
+		}
+		renditions = append(renditions, made)
 		manifests = append(manifests, out)
 		return out, err
 	})
@@ -145,7 +166,7 @@ func (w *worker) make(t *knownTemplate, data *subjectData) *skeleton {
 	}
 	s, ok := cut(text, t.form.mark)
 	if ok && t.Spec.ContentType != v1alpha1.ShellContent {
-		ok = s.inspect(manifests, t.form.mark)
+		ok = s.inspect(manifests, renditions, t.form.mark)
 	}
 	if !ok {
 		return unusable

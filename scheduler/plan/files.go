@@ -142,9 +142,14 @@ func extension(t model.Template) string {
 // that come out empty are left out, and so is a file of nothing. What config
 // says of the data's configuration is for errors.
 func (r *renderer) file(t model.Template, data renderData, config []ConfigValue) (string, []Problem) {
+	return r.explained(t, data, func(err error) error { return trace(err, config) })
+}
+
+// explained is [renderer.file] with errors that are given to a function first.
+func (r *renderer) explained(t model.Template, data renderData, explain func(error) error) (string, []Problem) {
 	return assemble(t, func(text string) (string, error) {
 		out, err := r.manifest(text, data, t.Spec.ContentType != v1alpha1.ShellContent)
-		return out, trace(err, config)
+		return out, explain(err)
 	})
 }
 
@@ -170,7 +175,7 @@ func assemble(t model.Template, render func(text string) (string, error)) (strin
 			file.WriteString(strings.TrimRight(text, " \t\r\n") + "\n")
 			continue
 		}
-		if file.Len() > 0 && !strings.HasPrefix(text, "---") {
+		if file.Len() > 0 && !beginsDocument(text) {
 			file.WriteString("---\n")
 		}
 		// What follows the last line may belong to a block scalar.
@@ -188,19 +193,34 @@ func assemble(t model.Template, render func(text string) (string, error)) (strin
 	return file.String(), nil
 }
 
+// beginsDocument says whether a text begins with YAML's mark for a new document.
+func beginsDocument(text string) bool {
+	rest, ok := strings.CutPrefix(text, "---")
+	return ok && (rest == "" || strings.ContainsAny(rest[:1], " \t\r\n"))
+}
+
 // manifest renders one manifest and checks the result.
 func (r *renderer) manifest(text string, data renderData, isYAML bool) (string, error) {
-	out, err := r.render(text, data)
-	if err != nil || !isYAML {
-		return out, err
-	}
-	documents, err := parseYAML(out)
+	made, err := r.rounds(text, data, maxRounds)
 	if err != nil {
-		var e *renderError
-		if errors.As(err, &e) {
-			e.message = "the result is not valid YAML: " + e.message
-			e.line = templateLine(text, data, e.line)
-		}
+		return "", err
+	}
+	out, err := made.text()
+	if err != nil {
+		return "", err
+	}
+	if !isYAML {
+		return out, made.checkShell()
+	}
+	nodes, documents, err := parseYAML(out)
+	if err == nil {
+		err = made.checkStructure(nodes)
+	}
+	if invalid := (*renderError)(nil); errors.As(err, &invalid) {
+		invalid.message = "the result is not valid YAML: " + invalid.message
+		invalid.line = templateLine(text, data, invalid.line)
+	}
+	if err != nil {
 		return "", err
 	}
 	return out, checkNamespace(documents, out, data)
@@ -259,7 +279,20 @@ func templateProblem(t model.Template, manifest int, err error) Problem {
 	}
 	var failed *renderError
 	var refused *nameError
+	var unsafe *structureError
 	switch {
+	case errors.As(err, &unsafe):
+		problem.Reason = InvalidText
+		if unsafe.line > 0 {
+			problem.Message = fmt.Sprintf("template %s, line %d of manifest %d: %s", t.Name, unsafe.line, manifest+1, err)
+		}
+		problem.Hint = "change the text, or have the template quote it: {{ ... | quote }}"
+		if first := t.Spec.Manifests[manifest].Line; first > 0 && unsafe.line > 0 {
+			problem.Position.Line, problem.Position.Column = first+unsafe.line-1, 0
+		}
+		if unsafe.place.File != "" {
+			problem.Position = unsafe.place
+		}
 	case errors.As(err, &failed):
 		problem.Hint = failed.hint
 		if failed.place.File != "" {

@@ -61,11 +61,7 @@ func templateLine(text string, data renderData, resultLine int) int {
 	if resultLine < 1 || strings.Contains(text, markByte) {
 		return 0
 	}
-	t, err := parseTemplate(text, true)
-	if err != nil {
-		return 0
-	}
-	marked, err := execute(t, data)
+	marked, err := execute(parseTemplate(text, nil, true), data)
 	if err != nil {
 		return 0
 	}

@@ -66,7 +66,7 @@ var weights = map[string]int{
 // free are the functions that make nothing: they answer a question, return a
 // number or what is there already.
 var free = append([]string{
-	guardName, stepName,
+	guardName, stepName, textName, wordName,
 	"index", "get", strictIndex, strictGet, "dig", "first", "mustFirst", "last", "mustLast",
 	"len", "lt", "le", "gt", "ge", "has", "mustHas", "hasKey", "contains", "hasPrefix", "hasSuffix", "deepEqual",
 	"int", "int64", "float64", "atoi", "add", "add1", "sub", "mul", "div", "mod", "max", "min",

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/kalypso-dev/kalypso/scheduler/model"
@@ -24,13 +25,14 @@ func nameProblems(p pair) []Problem {
 		report(p.clusterType.At("metadata", "name"),
 			fmt.Sprintf("the name of cluster type %s has %d characters, %d is the limit", p.clusterType.Name, len(p.clusterType.Name), limit), "shorten it")
 	}
-	problems = append(problems, targetNameProblems(p.target)...)
+	problems = append(problems, targetProblems(p.target)...)
 	return problems
 }
 
-func targetNameProblems(t *target) []Problem {
+// targetProblems finds what is wrong with a target wherever it is assigned.
+func targetProblems(t *target) []Problem {
 	const limit = validation.DNS1123LabelMaxLength
-	var problems []Problem
+	problems := slices.Clone(t.unfit)
 	if len(t.Name) > limit {
 		problems = append(problems, Problem{
 			Reason: InvalidName, Severity: model.Error, Position: t.Position,

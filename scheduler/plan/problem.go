@@ -19,6 +19,7 @@ const (
 	UnknownTemplate Reason = "UnknownTemplate" // a cluster type names a template that is not there, or not of that type
 	TemplateFailed  Reason = "TemplateFailed"  // a template does not render
 	InvalidName     Reason = "InvalidName"     // a computed name is ambiguous or too long
+	InvalidText     Reason = "InvalidText"     // a workload's label or manifest must not go into a file
 	Held            Reason = "Held"            // something is kept because the model is incomplete
 )
 
@@ -99,7 +100,7 @@ func unassignedProblems(s *state) []Problem {
 	}
 	for _, t := range s.targets.sorted {
 		if !assigned(t) && !twinAssigned[t.Name] {
-			problems = append(problems, targetNameProblems(t)...)
+			problems = append(problems, targetProblems(t)...)
 		}
 	}
 	for i := range problems {

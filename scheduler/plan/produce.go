@@ -50,7 +50,9 @@ func (s *state) produce(ctx context.Context, w *worker, j job) {
 		check := func(text string) ([]finding, error) { return conf.check(text, &s.configurations.compiled) }
 		r.problems = append(r.problems, validate(ctx, c.target.schemas, conf.values, check)...)
 		r.problems = append(r.problems, validate(ctx, conf.schemas, conf.values, check)...)
-		s.render(ctx, w, j, conf, r)
+		if len(c.target.unfit) == 0 {
+			s.render(ctx, w, j, conf, r)
+		}
 	}
 	if !r.failed() {
 		slices.SortFunc(r.files, func(a, b file) int { return strings.Compare(a.name, b.name) })
@@ -82,6 +84,7 @@ func (s *state) render(ctx context.Context, w *worker, j job, conf *configuratio
 		target:        c.target.id,
 		configuration: conf.id,
 		config:        conf.values,
+		said:          c.target.said,
 	}
 	r.files = r.room[:0]
 	for _, u := range j.row.uses {

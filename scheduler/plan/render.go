@@ -4,14 +4,12 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"io"
 	"regexp"
 	"strconv"
 	"strings"
 	"text/template"
 
 	"github.com/kalypso-dev/kalypso/scheduler/model"
-	"go.yaml.in/yaml/v3"
 )
 
 // maxRounds bounds how often a result that holds template actions is rendered
@@ -61,6 +59,8 @@ type renderer struct {
 type parsed struct {
 	*template.Template
 	steps *budget
+	texts *texts
+	err   error // then it is none
 }
 
 func newRenderer() *renderer {
@@ -70,79 +70,92 @@ func newRenderer() *renderer {
 // render renders a template's text, again and again while the result still
 // changes and holds an action.
 func (r *renderer) render(text string, data renderData) (string, error) {
-	t, err := r.parse(text)
-	for round := range maxRounds {
+	made, err := r.rounds(text, data, maxRounds)
+	if err != nil {
+		return "", err
+	}
+	return made.text()
+}
+
+// rounds renders a template's text, and what comes out again while it still
+// changes and holds an action. Only what the platform says is read again.
+func (r *renderer) rounds(text string, data renderData, most int) (rendition, error) {
+	t := r.parse(text)
+	texts := t.texts
+	texts.reset()
+	for round := range most {
 		if round > 0 {
-			t, err = parseTemplate(text, false)
+			t = parseTemplate(text, texts, false)
 		}
-		out := ""
-		if err == nil {
-			out, err = execute(t, data)
-		}
+		out, err := execute(t, data)
 		if err != nil {
 			if round > 0 {
 				err = nestedError(err, round, text, data)
 			}
-			return "", err
+			return rendition{}, err
 		}
-		if !strings.Contains(out, "{{") {
-			return out, nil
+		if most == 1 || !strings.Contains(out, "{{") {
+			return rendition{out, texts.printed}, nil
 		}
 		if out == text {
-			return "", &renderError{
+			return rendition{}, &renderError{
 				message: "the result holds a template action that gives itself",
 				hint:    "look for a configuration value that names itself",
 			}
 		}
 		text = out
 	}
-	return "", &renderError{
+	return rendition{}, &renderError{
 		message: fmt.Sprintf("the result still holds template actions after %d rounds", maxRounds),
 		hint:    "look for configuration values that name each other",
 	}
 }
 
 // once renders a template's text once.
-func (r *renderer) once(text string, data renderData) (string, error) {
-	t, err := r.parse(text)
-	if err != nil {
-		return "", err
-	}
-	return execute(t, data)
+func (r *renderer) once(text string, data renderData) (rendition, error) {
+	return r.rounds(text, data, 1)
 }
 
 // parse parses a template, or remembers it.
-func (r *renderer) parse(text string) (*parsed, error) {
-	if t := r.parsed[text]; t != nil {
-		return t, nil
+func (r *renderer) parse(text string) *parsed {
+	if r.parsed[text] == nil {
+		r.parsed[text] = parseTemplate(text, new(texts), true)
 	}
-	t, err := parseTemplate(text, false)
-	if err == nil {
-		r.parsed[text] = t
-	}
-	return t, err
+	return r.parsed[text]
 }
 
-// parseTemplate parses a template and makes it strict. With lines, its results
-// hold marks that say which line of the text each of their parts comes from.
-func parseTemplate(text string, lines bool) (*parsed, error) {
-	steps := new(budget)
+// parseTemplate parses a template and makes it strict. Without a place for the
+// texts that a workload has a say in, they stay in its results, and so do marks
+// that say which line of the template each part of a result comes from.
+func parseTemplate(text string, aside *texts, first bool) *parsed {
+	p := &parsed{steps: new(budget), texts: aside}
+	if p.err = checkSize(text); p.err != nil {
+		return p
+	}
 	t, err := template.New(templateName).
 		Funcs(functions).
-		Funcs(template.FuncMap{stepName: steps.step}).
+		Funcs(template.FuncMap{stepName: p.steps.step, textName: aside.text, wordName: aside.word}).
 		Parse(text)
 	if err != nil {
-		return nil, templateError(err)
+		p.err = templateError(err)
+		return p
+	}
+	if aside != nil {
+		setAside(t, text, first)
 	}
 	tighten(t, text)
-	if lines {
+	if aside == nil {
 		mark(t, text)
 	}
-	return &parsed{t, steps}, nil
+	p.Template = t
+	return p
 }
 
 // execute renders a template once.
 func execute(t *parsed, data renderData) (string, error) {
+	if t.err != nil {
+		return "", t.err
+	}
 	*t.steps = maxSteps
 	out := &limitedBuffer{limit: maxOutput}
 	if err := t.Execute(out, data.copy()); err != nil {
@@ -212,24 +225,4 @@ func (b *limitedBuffer) Write(p []byte) (int, error) {
 		return 0, errTooLong
 	}
 	return b.Buffer.Write(p)
-}
-
-// parseYAML returns the documents of a rendered text, or where it is not YAML.
-func parseYAML(text string) ([]any, error) {
-	var documents []any
-	decoder := yaml.NewDecoder(strings.NewReader(text))
-	for {
-		var document any
-		err := decoder.Decode(&document)
-		if errors.Is(err, io.EOF) {
-			return documents, nil
-		}
-		if err != nil {
-			line, message := model.ExplainYAML([]byte(text), err)
-			return nil, &renderError{line: line, message: message}
-		}
-		if document != nil {
-			documents = append(documents, document)
-		}
-	}
 }

@@ -199,6 +199,7 @@ func TestRenderFile(t *testing.T) {
 		{"empty results are dropped", "", []string{"{{ if .ConfigData.x }}a: 1{{ end }}", "b: 1", "\n \n"}, "b: 1\n"},
 		{"nothing", "", []string{"{{ if .ConfigData.x }}a: 1{{ end }}"}, ""},
 		{"its own separator", "yaml", []string{"---\n- hosts: a", "---\n- hosts: b"}, "---\n- hosts: a\n---\n- hosts: b\n"},
+		{"no separator", "", []string{"a: 1", "---b: 1"}, "a: 1\n---\n---b: 1\n"},
 		{"shell", "sh", []string{"export A={{ .ConfigData.K }}", "export B=\"$A: [\""}, "export A=v\nexport B=\"$A: [\"\n"},
 		{"indented first line", "", []string{"\n  a: 1\n  b: 2\n"}, "  a: 1\n  b: 2\n"},
 	}

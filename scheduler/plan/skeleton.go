@@ -3,7 +3,6 @@ package plan
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"io"
 	"maps"
 	"strconv"
@@ -163,15 +162,15 @@ func cut(text, mark string) (*skeleton, bool) {
 // inspect makes sure that the manifests are YAML whatever is in their blanks:
 // each blank lies in a scalar that is a value, or in a comment. It notes the
 // names of namespaces.
-func (s *skeleton) inspect(manifests []string, mark string) bool {
+func (s *skeleton) inspect(manifests []string, renditions []rendition, mark string) bool {
 	for _, piece := range s.pieces[:len(s.blanks)] {
 		if strings.HasSuffix(piece, `\`) {
 			return false
 		}
 	}
 	found := 0
-	for _, text := range manifests {
-		n, ok := s.inspectManifest(text, mark)
+	for i, text := range manifests {
+		n, ok := s.inspectManifest(text, renditions[i], mark)
 		if !ok {
 			return false
 		}
@@ -181,17 +180,15 @@ func (s *skeleton) inspect(manifests []string, mark string) bool {
 }
 
 // inspectManifest returns how many blanks a manifest has.
-func (s *skeleton) inspectManifest(text, mark string) (int, bool) {
+func (s *skeleton) inspectManifest(text string, made rendition, mark string) (int, bool) {
+	documents, _, err := parseYAML(text)
+	if err != nil || made.checkStructure(documents) != nil {
+		return 0, false
+	}
 	found := 0
-	decoder := yaml.NewDecoder(strings.NewReader(text))
-	for {
-		var document yaml.Node
-		if err := decoder.Decode(&document); err != nil {
-			return found, errors.Is(err, io.EOF)
-		}
-		n, ok := countBlanks(&document, mark)
-		var value any
-		if !ok || document.Decode(&value) != nil {
+	for _, document := range documents {
+		n, ok := countBlanks(document, mark)
+		if !ok {
 			return 0, false
 		}
 		found += n
@@ -201,6 +198,7 @@ func (s *skeleton) inspectManifest(text, mark string) (int, bool) {
 			}
 		}
 	}
+	return found, true
 }
 
 // inspectObject notes the name of a namespace. Whether it is one must be

@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"github.com/kalypso-dev/kalypso/scheduler/model"
+	"github.com/kalypso-dev/kalypso/scheduler/v1alpha1"
 )
 
 // The labels that a deployment target gets from the platform.
@@ -22,6 +23,10 @@ type target struct {
 	manifests map[string]string
 	schemas   []schema
 	twins     []model.Position // other targets with the same name
+	unfit     []Problem        // with what the workload says of it
+
+	object model.Object[v1alpha1.WorkloadSpec] // that says it
+	index  int                                 // of the target in there
 
 	// What a planner notes about the target, and for which of its tables.
 	asked     *policies
@@ -168,7 +173,10 @@ func targetsFrom(workload *model.Workload, environment string) []*target {
 				Position:  workload.At(append(path, "name")...),
 			},
 			manifests: spec.Manifests,
+			object:    workload.Object,
+			index:     i,
 		}
+		t.unfit = textProblems(t, workload, path)
 		for n, text := range spec.ConfigSchemas {
 			t.schemas = append(t.schemas, schema{
 				text:     text,

@@ -1,0 +1,142 @@
+package plan
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/kalypso-dev/kalypso/scheduler/model"
+	"go.yaml.in/yaml/v3"
+)
+
+// A text that a template prints without quotes can end the value that it stands
+// for and begin another, or another document. So the result is compared with
+// what it is when each text of the workload is a plain word: its documents must
+// have the same nodes, and what Kubernetes tells objects by must be the platform's.
+// Templates may well decide by what a workload says which documents to make, and
+// may write out its labels: both results come from one execution.
+
+// structureError reports a workload's text that is more than a text in a result.
+type structureError struct {
+	line int    // of the template, from 1; 0 when unknown
+	text string // that a template has printed
+
+	place model.Position // of what the workload says, when it is known
+}
+
+func (e *structureError) Error() string {
+	return fmt.Sprintf("%.100q, from the workload, would change the structure of the result", e.text)
+}
+
+// parseNodes returns the documents of a text.
+func parseNodes(text string) ([]*yaml.Node, error) {
+	var documents []*yaml.Node
+	decoder := yaml.NewDecoder(strings.NewReader(text))
+	for {
+		document := new(yaml.Node)
+		err := decoder.Decode(document)
+		if errors.Is(err, io.EOF) {
+			return documents, nil
+		}
+		if err != nil {
+			line, message := model.ExplainYAML([]byte(text), err)
+			return nil, &renderError{line: line, message: message}
+		}
+		documents = append(documents, document)
+	}
+}
+
+// parseYAML returns the documents of a rendered text that are not empty, or where
+// it is not YAML.
+func parseYAML(text string) ([]*yaml.Node, []any, error) {
+	nodes, err := parseNodes(text)
+	if err != nil {
+		return nil, nil, err
+	}
+	var documents []any
+	for _, node := range nodes {
+		var document any
+		if err := node.Decode(&document); err != nil {
+			line, message := model.ExplainYAML([]byte(text), err)
+			return nil, nil, &renderError{line: line, message: message}
+		}
+		if document != nil {
+			documents = append(documents, document)
+		}
+	}
+	return nodes, documents, nil
+}
+
+// checkStructure finds a workload's text that the result's structure depends on.
+// The documents are those of the result.
+func (r rendition) checkStructure(documents []*yaml.Node) error {
+	if len(r.printed) == 0 {
+		return nil
+	}
+	worded, err := r.worded(-1)
+	if err != nil {
+		return err
+	}
+	plain, err := parseNodes(worded)
+	if err == nil && sameForm(documents, plain) {
+		return nil
+	}
+	culprit := r.printed[0] // unless one alone does it
+	for n, p := range r.printed[:min(len(r.printed), maxSuspects)] {
+		text, err := r.worded(n)
+		if err != nil {
+			return err
+		}
+		if alone, err := parseNodes(text); err != nil || !sameForm(alone, plain) {
+			culprit = p
+			break
+		}
+	}
+	return &structureError{line: culprit.line, text: culprit.text}
+}
+
+// maxSuspects is how many texts are tried to find the one to blame.
+const maxSuspects = 100
+
+func sameForm(documents, others []*yaml.Node) bool {
+	return slices.EqualFunc(documents, others, func(a, b *yaml.Node) bool {
+		return sameShape(a, b) && slices.EqualFunc(a.Content, b.Content, sameIdentity)
+	})
+}
+
+func sameShape(a, b *yaml.Node) bool {
+	return a.Kind == b.Kind && slices.EqualFunc(a.Content, b.Content, sameShape)
+}
+
+// sameIdentity compares what Kubernetes tells the kind of an object by, and of
+// those in a list of objects. The objects have the same shape.
+func sameIdentity(a, b *yaml.Node) bool {
+	if a.Kind != yaml.MappingNode {
+		return true
+	}
+	for i := 0; i+1 < len(a.Content); i += 2 {
+		name, other := a.Content[i].Value, b.Content[i].Value
+		value, otherValue := a.Content[i+1], b.Content[i+1]
+		switch {
+		case name != other && (tellsKind(name) || tellsKind(other)):
+			return false
+		case name == "items":
+			if !slices.EqualFunc(value.Content, otherValue.Content, sameIdentity) {
+				return false
+			}
+		case tellsKind(name) && value.Value != otherValue.Value:
+			return false
+		}
+	}
+	return true
+}
+
+// tellsKind says whether a field of an object tells its kind, or those of others
+// in it, or holds fields for it.
+func tellsKind(name string) bool {
+	return slices.Contains([]string{"apiVersion", "kind", "items", "<<"}, name)
+}
+
+func (r rendition) checkShell() error { return nil }

@@ -1,0 +1,417 @@
+package plan
+
+import (
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"text/template"
+	"text/template/parse"
+)
+
+// A result is read twice more after a template has made it: as a template, for
+// the actions that configuration values hold, and as YAML. Neither may see what a
+// workload says as anything but text. So the parsed template is rewritten: what
+// an action prints that can depend on a workload's labels, manifests or names is
+// kept aside, and only a token for it goes into the result. The tokens are
+// replaced at the end, once by what was printed and once by plain words, which
+// must make the same structure (see structure.go).
+
+// owner is whose a value is.
+type owner uint8
+
+const (
+	ofNobody   owner = iota // it has not been seen yet
+	ofPlatform              // templates, ConfigMaps, names of the environment and of cluster types
+	ofData                  // all that templates see: its fields decide
+	ofWorkload              // or partly, or unknown
+)
+
+func join(a, b owner) owner {
+	switch {
+	case a == b, b == ofNobody:
+		return a
+	case a == ofNobody:
+		return b
+	}
+	return ofWorkload
+}
+
+// platformFields are the template's data that no workload has a say in.
+var platformFields = []string{"Environment", "ClusterType", "ConfigData"}
+
+// choosing are functions that return a part of their first argument, whichever
+// the others choose.
+var choosing = []string{"index", "get", strictIndex, strictGet}
+
+// changing are the functions that put their arguments into a map that others
+// see.
+var changing = []string{"set", "merge", "mergeOverwrite", "mustMerge", "mustMergeOverwrite"}
+
+// taint finds whose the values in a template are. What its passes over the
+// template find only grows, so they end.
+type taint struct {
+	dots    map[string]owner // of the parts of the template, by name
+	vars    map[string]owner // of all variables of a name in a part, by "part $name"
+	part    string
+	changed bool
+	all     bool // nothing is certain
+}
+
+// maxPasses ends what would take one pass for each of many variables.
+const maxPasses = 20
+
+// taintOf analyses a template and all that it defines.
+func taintOf(t *template.Template) *taint {
+	a := &taint{dots: map[string]owner{t.Name(): ofData}, vars: map[string]owner{}}
+	for pass := 0; pass == 0 || a.changed; pass++ {
+		a.changed = false
+		if pass == maxPasses {
+			a.all = true
+			break
+		}
+		a.each(t, nil)
+	}
+	return a
+}
+
+// each goes over all parts and calls print for every action that prints.
+func (a *taint) each(t *template.Template, print func(n *parse.ActionNode, of, dot owner)) {
+	for _, part := range t.Templates() {
+		if part.Tree != nil && part.Root != nil {
+			a.part = part.Name()
+			a.list(part.Root, a.dots[a.part], print)
+		}
+	}
+}
+
+func (a *taint) list(list *parse.ListNode, dot owner, print func(n *parse.ActionNode, of, dot owner)) {
+	if list == nil {
+		return
+	}
+	for _, node := range list.Nodes {
+		switch n := node.(type) {
+		case *parse.ActionNode:
+			of := a.pipe(n.Pipe, dot)
+			if len(n.Pipe.Decl) == 0 && print != nil {
+				print(n, of, dot)
+			}
+		case *parse.IfNode:
+			a.pipe(n.Pipe, dot)
+			a.list(n.List, dot, print)
+			a.list(n.ElseList, dot, print)
+		case *parse.WithNode:
+			a.list(n.List, a.pipe(n.Pipe, dot), print)
+			a.list(n.ElseList, dot, print)
+		case *parse.RangeNode:
+			a.list(n.List, a.pipe(n.Pipe, dot), print)
+			a.list(n.ElseList, dot, print)
+		case *parse.TemplateNode:
+			of := ofPlatform
+			if n.Pipe != nil {
+				of = a.pipe(n.Pipe, dot)
+			}
+			a.grow(a.dots, n.Name, of)
+		}
+	}
+}
+
+func (a *taint) grow(all map[string]owner, name string, of owner) {
+	if grown := join(all[name], of); grown != all[name] {
+		all[name], a.changed = grown, true
+	}
+}
+
+// pipe returns whose a pipeline's value is, and notes that for the variables
+// that it sets.
+func (a *taint) pipe(pipe *parse.PipeNode, dot owner) owner {
+	of := ofNobody
+	for i, command := range pipe.Cmds {
+		of = a.command(command, dot, of, i > 0)
+	}
+	for _, variable := range pipe.Decl {
+		a.grow(a.vars, a.part+" "+variable.Ident[0], of)
+	}
+	return of
+}
+
+// command returns whose the value of a command is that is given another through
+// the pipe.
+func (a *taint) command(command *parse.CommandNode, dot, piped owner, isPiped bool) owner {
+	function, calls := command.Args[0].(*parse.IdentifierNode)
+	if !calls && len(command.Args) == 1 && !isPiped {
+		return a.node(command.Args[0], dot)
+	}
+	of := piped
+	for i, arg := range command.Args {
+		if i == 0 && calls {
+			continue
+		}
+		given := a.node(arg, dot)
+		if i == 1 && calls && slices.Contains(choosing, function.Ident) && given == ofPlatform {
+			return ofPlatform
+		}
+		of = join(of, given)
+	}
+	switch {
+	case of == ofNobody:
+		of = ofPlatform // a function without arguments
+	case of == ofData:
+		of = ofWorkload
+	}
+	if calls && of == ofWorkload && slices.Contains(changing, function.Ident) {
+		a.all = true
+	}
+	return of
+}
+
+func (a *taint) node(node parse.Node, dot owner) owner {
+	switch n := node.(type) {
+	case *parse.PipeNode:
+		return a.pipe(n, dot)
+	case *parse.DotNode:
+		return dot
+	case *parse.FieldNode:
+		return field(dot, n.Ident)
+	case *parse.ChainNode:
+		return field(a.node(n.Node, dot), n.Field)
+	case *parse.VariableNode:
+		if n.Ident[0] == "$" {
+			return field(a.dots[a.part], n.Ident[1:])
+		}
+		return field(a.vars[a.part+" "+n.Ident[0]], n.Ident[1:])
+	}
+	return ofPlatform
+}
+
+// field returns whose a field of a value is.
+func field(of owner, names []string) owner {
+	if len(names) == 0 || of != ofData {
+		return of
+	}
+	if slices.Contains(platformFields, names[0]) {
+		return ofPlatform
+	}
+	return ofWorkload
+}
+
+// textName is the function that a rewritten template calls for what it prints,
+// and wordName the one that puts words in the place of texts.
+const (
+	textName = "kalypsoText"
+	wordName = "kalypsoWord"
+)
+
+// setAside rewrites all actions of a template that print something that a
+// workload may have a say in. The text is the template's, which has line numbers
+// when people have written it.
+func setAside(t *template.Template, text string, written bool) {
+	a := taintOf(t)
+	a.each(t, func(n *parse.ActionNode, of, dot owner) {
+		if of == ofPlatform && !a.all {
+			return
+		}
+		worded := a.inWords(n.Pipe, dot)
+		line := 0
+		if written {
+			line = lineAt(text, int(n.Pos))
+		}
+		call := &parse.CommandNode{NodeType: parse.NodeCommand, Pos: n.Pos, Args: []parse.Node{parse.NewIdentifier(textName).SetPos(n.Pos), number(n, line)}}
+		if worded != nil {
+			call.Args = append(call.Args, worded)
+		}
+		n.Pipe.Cmds = append(n.Pipe.Cmds, call)
+	})
+}
+
+// building are the functions that make a larger text or value of their arguments
+// and leave those what they are. What they add is the template's own.
+var building = []string{
+	"toYaml", "toJson", "toPrettyJson", "toRawJson", "mustToJson", "mustToPrettyJson", "mustToRawJson", "stringify",
+	"indent", "nindent", "quote", "squote", "toString", "toStrings", "print", "println", "cat", "join", "trim",
+	"list", "tuple", "dict", "append", "prepend", "concat", "printf",
+}
+
+// inWords returns a pipeline that gives what this one gives, with words in place
+// of the workload's texts, or nil when that is a single word.
+func (a *taint) inWords(pipe *parse.PipeNode, dot owner) parse.Node {
+	last := pipe.Cmds[len(pipe.Cmds)-1]
+	if function, ok := last.Args[0].(*parse.IdentifierNode); !ok || !builds(function.Ident, last) {
+		return nil
+	}
+	return a.worded(pipe.Copy(), dot)
+}
+
+// builds says whether a call leaves its arguments what they are. A printf does
+// that with verbs for whole values only.
+func builds(function string, call *parse.CommandNode) bool {
+	if function != "printf" {
+		return slices.Contains(building, function)
+	}
+	if len(call.Args) < 2 {
+		return false
+	}
+	format, ok := call.Args[1].(*parse.StringNode)
+	verbs := strings.NewReplacer("%s", "", "%v", "", "%d", "", "%q", "", "%%", "")
+	return ok && !strings.Contains(verbs.Replace(format.Text), "%")
+}
+
+// worded rewrites a pipeline or an argument so that every value in it that a
+// workload may have a say in comes in words.
+func (a *taint) worded(node parse.Node, dot owner) parse.Node {
+	if a.node(node, dot) == ofPlatform && !a.all {
+		return node
+	}
+	switch n := node.(type) {
+	case *parse.PipeNode:
+		last := n.Cmds[len(n.Cmds)-1]
+		function, calls := last.Args[0].(*parse.IdentifierNode)
+		if !calls || !builds(function.Ident, last) {
+			return call(n, wordName)
+		}
+		if before := n.Cmds[:len(n.Cmds)-1]; len(before) > 0 {
+			inner := &parse.PipeNode{NodeType: parse.NodePipe, Pos: n.Pos, Line: n.Line, Cmds: slices.Clone(before)}
+			last.Args = append(last.Args, inner)
+			n.Cmds = []*parse.CommandNode{last}
+		}
+		for i, arg := range last.Args[1:] {
+			last.Args[i+1] = a.worded(arg, dot)
+		}
+		return n
+	case *parse.FieldNode, *parse.VariableNode, *parse.DotNode, *parse.ChainNode:
+		return call(n, wordName)
+	}
+	return node
+}
+
+// tokenByte encloses tokens. No text of a model can hold it: YAML cannot.
+const tokenByte = "\x00"
+
+// texts are what actions have printed during a rendering.
+type texts struct {
+	printed []printedText
+	size    int // of all, in bytes
+	words   int
+}
+
+func (t *texts) reset() { *t = texts{} }
+
+// printedText is what one action has printed, and the same in words.
+type printedText struct {
+	line         int // of the action in the template, 0 when unknown
+	text, worded string
+}
+
+// text keeps what an action prints, its last argument, and returns the token
+// that goes into the result. The argument before it is the same in words, where
+// that is more than one.
+func (t *texts) text(line int, args ...any) (string, error) {
+	p := printedText{line: line, text: fmt.Sprint(args[len(args)-1])}
+	if len(args) > 1 {
+		p.worded = fmt.Sprint(args[0])
+	} else {
+		p.worded = fmt.Sprint(t.word(args[0]))
+	}
+	if t.size += len(p.text) + len(p.worded); t.size > 4*maxOutput {
+		return "", errTooLong
+	}
+	t.printed = append(t.printed, p)
+	return tokenByte + strconv.Itoa(len(t.printed)-1) + tokenByte, nil
+}
+
+// word returns a value with a word of its own in place of each text.
+func (t *texts) word(value any) any {
+	switch v := value.(type) {
+	case renderData:
+		for _, s := range []*string{&v.DeploymentTargetName, &v.Namespace, &v.Workspace, &v.Workload} {
+			*s = t.wordFor(*s)
+		}
+		v.Labels, _ = t.word(v.Labels).(map[string]string)
+		v.Manifests, _ = t.word(v.Manifests).(map[string]string)
+		return v
+	case map[string]string:
+		m := make(map[string]string, len(v))
+		for _, key := range slices.Sorted(maps.Keys(v)) {
+			m[t.wordFor(key)] = t.wordFor(v[key])
+		}
+		return m
+	case map[string]any:
+		m := make(map[string]any, len(v))
+		for _, key := range slices.Sorted(maps.Keys(v)) {
+			m[t.wordFor(key)] = t.word(v[key])
+		}
+		return m
+	}
+	switch v := reflect.ValueOf(value); v.Kind() {
+	case reflect.String:
+		return t.wordFor(v.String())
+	case reflect.Slice, reflect.Array:
+		list := make([]any, v.Len())
+		for i := range list {
+			list[i] = t.word(v.Index(i).Interface())
+		}
+		return list
+	}
+	return value
+}
+
+// wordFor returns a new word, or the text where that is nothing but blanks. The
+// words' order is that in which they are made.
+func (t *texts) wordFor(s string) string {
+	if strings.TrimSpace(s) == "" {
+		return s
+	}
+	t.words++
+	return "kalypso" + strconv.Itoa(100000+t.words) + "x"
+}
+
+// rendition is what rendering a template gives: a text with tokens, and what
+// those stand for.
+type rendition struct {
+	marked  string
+	printed []printedText
+}
+
+// errToken reports a token that no action has printed.
+var errToken = &renderError{message: "the result holds the character U+0000", hint: "no file of text may hold it"}
+
+// fill replaces the tokens, in a result of so many bytes at most.
+func (r rendition) fill(limit int, with func(n int) string) (string, error) {
+	pieces := strings.Split(r.marked, tokenByte)
+	if len(pieces)%2 == 0 {
+		return "", errToken
+	}
+	var out strings.Builder
+	for i, piece := range pieces {
+		if i%2 == 1 {
+			n, err := strconv.Atoi(piece)
+			if err != nil || n < 0 || n >= len(r.printed) {
+				return "", errToken
+			}
+			piece = with(n)
+		}
+		if out.Len()+len(piece) > limit {
+			return "", &renderError{message: errTooLong.Error()}
+		}
+		out.WriteString(piece)
+	}
+	return out.String(), nil
+}
+
+// text is the result.
+func (r rendition) text() (string, error) {
+	return r.fill(maxOutput, func(n int) string { return r.printed[n].text })
+}
+
+// worded is the result with words in place of all that a workload says, but for
+// one of the printed texts; none when that is negative.
+func (r rendition) worded(but int) (string, error) {
+	return r.fill(16*maxOutput, func(n int) string { // words can be longer
+		if n == but {
+			return r.printed[n].text
+		}
+		return r.printed[n].worded
+	})
+}

@@ -1,0 +1,3 @@
+package plan
+
+func checkSize(text string) error { return nil }
