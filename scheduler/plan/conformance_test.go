@@ -123,7 +123,10 @@ func conform(t *testing.T, c conformanceCase) (departures []string) {
 		t.Fatal(err)
 	}
 	planner := new(Planner)
-	p := planner.New(env, nil)
+	p, err := planner.New(t.Context(), env, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
 	targets := map[string]map[string]string{}
 	for _, target := range p.Targets {
 		targets[target.Name] = target.Labels

@@ -124,7 +124,7 @@ func TestFault05ReadErrorsDelete(t *testing.T) {
 			}
 		} else if err != nil {
 			t.Fatal(err)
-		} else if p := plan.New(env, world.Tree("gitops", "dev")); len(p.Changes) > 0 || len(p.Problems) == 0 {
+		} else if p := newPlan(t, env, world.Tree("gitops", "dev")); len(p.Changes) > 0 || len(p.Problems) == 0 {
 			t.Errorf("%s is too large: changes %q, problems %v", branch, changes(p), p.Problems)
 		}
 		delete(world.Errors, branch)
@@ -171,7 +171,7 @@ func TestFault07ActionsLoop(t *testing.T) {
 	tests := []struct{ name, data, want string }{
 		{"itself", `{A: "x{{ .ConfigData.A }}"}`, "after 10 rounds"},
 		{"each other", `{A: "{{ .ConfigData.B }}.", B: "{{ .ConfigData.A }}."}`, "after 10 rounds"},
-		{"growing", `{A: "` + strings.Repeat("{{ .ConfigData.A }}", 12) + `"}`, "longer than"},
+		{"growing", `{A: "` + strings.Repeat("{{ .ConfigData.A }}", 12) + `"}`, "too much"},
 		{"no template", `{A: "{{ $labels.instance }}"}`, `undefined variable "$labels"`},
 		{"never closed", `{A: "{{ .Workload"}`, "bad character"},
 	}

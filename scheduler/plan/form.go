@@ -2,6 +2,7 @@ package plan
 
 import (
 	"slices"
+	"strings"
 	"text/template"
 	"text/template/parse"
 
@@ -57,6 +58,9 @@ type form struct {
 
 // formOf reads what a template's manifests do.
 func formOf(spec v1alpha1.TemplateSpec) form {
+	if slices.ContainsFunc(spec.Manifests, func(m v1alpha1.Manifest) bool { return checkSize(m.Text) != nil }) {
+		return form{}
+	}
 	f := form{known: true, mark: markOf(spec)}
 	for _, m := range spec.Manifests {
 		t, err := template.New(templateName).Funcs(functions).Parse(m.Text)
@@ -87,8 +91,8 @@ func (f *form) list(list *parse.ListNode, dotIsData bool) {
 		switch n := node.(type) {
 		case *parse.TextNode, *parse.CommentNode, *parse.BreakNode, *parse.ContinueNode:
 		case *parse.ActionNode:
-			if p, ok := printing(n, dotIsData); ok {
-				f.printed = append(f.printed, p)
+			if places, ok := printing(n.Pipe, dotIsData); ok {
+				f.printed = append(f.printed, places...)
 			} else {
 				f.pipe(n.Pipe, dotIsData)
 			}
@@ -110,20 +114,69 @@ func (f *form) branch(n *parse.BranchNode, dotIsData, inside bool) {
 	f.list(n.ElseList, dotIsData)
 }
 
-// printing says whether an action prints a value of the data as it is.
-func printing(n *parse.ActionNode, dotIsData bool) (place, bool) {
-	if len(n.Pipe.Decl) > 0 || len(n.Pipe.Cmds) != 1 || len(n.Pipe.Cmds[0].Args) != 1 {
-		return place{}, false
+// printing returns the values of the data that a pipeline prints as they are,
+// between other texts or in quotes, and whether it does nothing else.
+func printing(pipe *parse.PipeNode, dotIsData bool) ([]place, bool) {
+	if len(pipe.Decl) > 0 {
+		return nil, false
 	}
+	for _, command := range pipe.Cmds[1:] {
+		if name, ok := command.Args[0].(*parse.IdentifierNode); !ok || len(command.Args) > 1 || !quotes(name.Ident) {
+			return nil, false
+		}
+	}
+	args := pipe.Cmds[0].Args
+	if function, ok := args[0].(*parse.IdentifierNode); ok {
+		switch {
+		case quotes(function.Ident) && len(args) == 2:
+			args = args[1:]
+		case function.Ident == "printf" && len(args) > 1 && printsTexts(args[1], len(args)-2):
+			args = args[2:]
+		default:
+			return nil, false
+		}
+	} else if len(args) > 1 {
+		return nil, false
+	}
+	var places []place
+	for _, arg := range args {
+		if inner, ok := arg.(*parse.PipeNode); ok {
+			more, ok := printing(inner, dotIsData)
+			if !ok {
+				return nil, false
+			}
+			places = append(places, more...)
+			continue
+		}
+		p, ok := placeOf(arg, dotIsData)
+		if !ok {
+			return nil, false
+		}
+		places = append(places, p)
+	}
+	return places, true
+}
+
+// quotes says whether a function puts quotes around a text that needs no escapes.
+func quotes(function string) bool { return function == "quote" || function == "squote" }
+
+// printsTexts says whether a format is for so many texts.
+func printsTexts(node parse.Node, args int) bool {
+	format, ok := node.(*parse.StringNode)
+	return ok && args > 0 && strings.Count(format.Text, "%s") == args && strings.Count(format.Text, "%") == args
+}
+
+// placeOf returns which value of the data a node is.
+func placeOf(node parse.Node, dotIsData bool) (place, bool) {
 	var names []string
-	switch arg := n.Pipe.Cmds[0].Args[0].(type) {
+	switch n := node.(type) {
 	case *parse.FieldNode:
 		if dotIsData {
-			names = arg.Ident
+			names = n.Ident
 		}
 	case *parse.VariableNode:
-		if arg.Ident[0] == "$" {
-			names = arg.Ident[1:]
+		if n.Ident[0] == "$" {
+			names = n.Ident[1:]
 		}
 	}
 	if len(names) == 0 {

@@ -18,14 +18,15 @@ const markByte = "\x00"
 
 // mark puts marks before all pieces of a template.
 func mark(t *template.Template, text string) {
+	lines := indexLines(text)
 	for _, part := range t.Templates() {
 		if part.Tree != nil && part.Root != nil {
-			markList(part.Root, text)
+			markList(part.Root, lines)
 		}
 	}
 }
 
-func markList(list *parse.ListNode, text string) {
+func markList(list *parse.ListNode, lines lineIndex) {
 	if list == nil {
 		return
 	}
@@ -36,16 +37,16 @@ func markList(list *parse.ListNode, text string) {
 		case *parse.TextNode:
 			kind = "t"
 		case *parse.IfNode:
-			markList(n.List, text)
-			markList(n.ElseList, text)
+			markList(n.List, lines)
+			markList(n.ElseList, lines)
 		case *parse.WithNode:
-			markList(n.List, text)
-			markList(n.ElseList, text)
+			markList(n.List, lines)
+			markList(n.ElseList, lines)
 		case *parse.RangeNode:
-			markList(n.List, text)
-			markList(n.ElseList, text)
+			markList(n.List, lines)
+			markList(n.ElseList, lines)
 		}
-		line := lineAt(text, int(node.Position()))
+		line := lines.at(int(node.Position()))
 		marked = append(marked, &parse.TextNode{
 			NodeType: parse.NodeText,
 			Pos:      node.Position(),

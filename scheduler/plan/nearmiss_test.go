@@ -377,7 +377,7 @@ func spoiledPlan(t testing.TB, world *modeltest.World, repo, branch, path string
 	if err != nil {
 		t.Fatal(err)
 	}
-	return plan.New(env, world.Tree("gitops", "dev"))
+	return newPlan(t, env, world.Tree("gitops", "dev"))
 }
 
 const (

@@ -132,11 +132,9 @@ func TestNumberBounds(t *testing.T) {
 		`{"properties": {"K": {"type": "integer", "multipleOf": 3}}}`, `{"properties": {"K": {"type": "number", "maximum": 3}}}`,
 	} {
 		for _, value := range []string{"1e999999999", "1e-999999999", "1e999", strings.Repeat("9", 1_000_000), "1." + strings.Repeat("9", 1_000_000)} {
-			for _, value := range []any{value, literal(value)} {
-				findings, err := checkText(map[string]any{"K": value}, schema)
-				if err != nil || len(findings) != 1 || !strings.Contains(findings[0], "got string") {
-					t.Errorf("%s: %.20s: %q, %v", schema, value, findings, err)
-				}
+			findings, err := checkText(map[string]any{"K": value}, schema)
+			if err != nil || len(findings) != 1 || !strings.Contains(findings[0], "got string") {
+				t.Errorf("%s: %.20s: %q, %v", schema, value, findings, err)
 			}
 		}
 	}

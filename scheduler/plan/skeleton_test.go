@@ -97,6 +97,11 @@ var skeletonTemplates = []string{
 	"a: >-\n  {{ .Workload }}\n   {{ .Namespace }}\n",
 	"{{ range until 30000 }}{{ end }}a: {{ .Workload }}",
 	"a: {{ .Environment }}{{ .Workspace }}{{ .ClusterType }}/{{ .Environment }}",
+	"a: {{ .DeploymentTargetName | quote }}\nb: {{ squote .Labels.purpose }}\nc: {{ .ConfigData.LIST | quote }}",
+	"a: {{ printf \"%s.%s/%s\" .Workload .DeploymentTargetName $.Labels.purpose | quote }}",
+	"a: {{ printf \"%s\" (quote .Workload) }}{{ printf \"%d%s\" .Workload .Namespace }}{{ printf \"%s\" .Workload .Namespace }}",
+	"a: {{ (.Workload | quote) }}\nb: {{ quote .Workload .Namespace }}\nc: {{ printf \"%s\" .ConfigData.LIST }}",
+	"a: {{ .Labels.missing | quote }}", "kind: {{ .Workload | quote }}", "a: {{ .ConfigData.MISSING | quote }}",
 }
 
 // sameAsRendered renders a template for all subjects in the quick way, again
@@ -157,6 +162,7 @@ func TestSkeletonIsUsed(t *testing.T) {
 		"apiVersion: v1\nkind: Namespace\nmetadata:\n  name: \"{{ .Namespace }}\"\n  labels:\n    workload: {{ .Workload }}\n",
 		"kind: GitRepository\nspec:\n  url: {{ .Manifests.repo }}\n  ref: {branch: {{ .Manifests.branch }}}\n  path: {{ .Manifests.path }}\n",
 		"data:\n{{ stringify .ConfigData | indent 2 }}\nname: {{ .Namespace }}",
+		"spec:\n  url: {{ .Manifests.repo | quote }}\n  name: {{ printf \"%s-%s\" .Environment .Workload | quote }}\n",
 	} {
 		w := &worker{renderer: newRenderer(), skeletons: &skeletons{}}
 		first := &subjectData{renderData: data(t, "{A: b}"), target: 1, configuration: 1}

@@ -87,14 +87,15 @@ func isOpen(owner []any) bool {
 
 // tightener rewrites one template.
 type tightener struct {
-	text string // of the template, for line numbers
+	lines lineIndex
 }
 
 // tighten puts guards and meters into all parts of a template.
 func tighten(t *template.Template, text string) {
+	lines := indexLines(text)
 	for _, part := range t.Templates() {
 		if part.Tree != nil && part.Root != nil {
-			tightener := &tightener{text: text}
+			tightener := &tightener{lines: lines}
 			tightener.list(part.Root)
 			meterList(part.Root)
 			meterRun(part.Root)
@@ -152,10 +153,9 @@ func (t *tightener) pipe(pipe *parse.PipeNode, own demand) {
 		if i+1 < len(pipe.Cmds) {
 			want = demandOf(pipe.Cmds[i+1])
 		}
-		if i > 0 {
-			text += " | "
+		if len(text) < maxShown {
+			text = strings.TrimPrefix(text+" | "+command.String(), " | ")
 		}
-		text += command.String()
 		t.command(command, want)
 		commands = append(commands, command)
 		if want >= used && canMiss(command) {
@@ -281,13 +281,42 @@ func (t *tightener) guardCommand(want demand, pos parse.Pos, key string) *parse.
 		Pos:      pos,
 		Args: []parse.Node{
 			parse.NewIdentifier(name).SetPos(pos),
-			str(strconv.Itoa(lineAt(t.text, int(pos)))),
-			str(key),
+			str(strconv.Itoa(t.lines.at(int(pos)))),
+			str(shorten(key)),
 		},
 	}
+}
+
+// maxShown is how much of a template an error shows.
+const maxShown = 200
+
+func shorten(s string) string {
+	if len(s) <= maxShown {
+		return s
+	}
+	return strings.ToValidUTF8(s[:maxShown], "") + "..."
 }
 
 // lineAt returns the line, from 1, of an offset in a text.
 func lineAt(text string, offset int) int {
 	return 1 + strings.Count(text[:min(max(offset, 0), len(text))], "\n")
+}
+
+// lineIndex is where the lines of a text end, for those who ask often.
+type lineIndex []int
+
+func indexLines(text string) lineIndex {
+	var ends lineIndex
+	for i := range len(text) {
+		if text[i] == '\n' {
+			ends = append(ends, i)
+		}
+	}
+	return ends
+}
+
+// at is [lineAt].
+func (l lineIndex) at(offset int) int {
+	n, _ := slices.BinarySearch(l, offset)
+	return n + 1
 }

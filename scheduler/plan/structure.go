@@ -69,36 +69,49 @@ func parseYAML(text string) ([]*yaml.Node, []any, error) {
 	return nodes, documents, nil
 }
 
-// checkStructure finds a workload's text that the result's structure depends on.
-// The documents are those of the result.
+// checkStructure finds a workload's text that the structure of a result in YAML
+// depends on. The documents are those of the result.
 func (r rendition) checkStructure(documents []*yaml.Node) error {
 	if len(r.printed) == 0 {
 		return nil
 	}
-	worded, err := r.worded(-1)
+	text, err := r.worded(-1)
 	if err != nil {
 		return err
 	}
-	plain, err := parseNodes(worded)
-	if err == nil && sameForm(documents, plain) {
+	worded, err := parseNodes(text)
+	if err == nil && sameForm(documents, worded) {
 		return nil
 	}
-	culprit := r.printed[0] // unless one alone does it
-	for n, p := range r.printed[:min(len(r.printed), maxSuspects)] {
+	return r.blame(func(text string) bool {
+		documents, err := parseNodes(text)
+		return err == nil && sameForm(documents, worded)
+	})
+}
+
+// How many texts are tried to find the one to blame, and how many bytes are read
+// for that.
+const (
+	maxSuspects     = 100
+	maxSuspectBytes = 4 * maxOutput
+)
+
+// blame reports the text that makes a result one that is not as in words, though
+// it is the only text there. It is the first where none does that alone.
+func (r rendition) blame(asInWords func(string) bool) error {
+	culprit := r.printed[0]
+	for n, p := range r.printed[:min(len(r.printed), maxSuspects, 1+maxSuspectBytes/(1+len(r.marked)))] {
 		text, err := r.worded(n)
 		if err != nil {
 			return err
 		}
-		if alone, err := parseNodes(text); err != nil || !sameForm(alone, plain) {
+		if !asInWords(text) {
 			culprit = p
 			break
 		}
 	}
 	return &structureError{line: culprit.line, text: culprit.text}
 }
-
-// maxSuspects is how many texts are tried to find the one to blame.
-const maxSuspects = 100
 
 func sameForm(documents, others []*yaml.Node) bool {
 	return slices.EqualFunc(documents, others, func(a, b *yaml.Node) bool {
@@ -138,5 +151,3 @@ func sameIdentity(a, b *yaml.Node) bool {
 func tellsKind(name string) bool {
 	return slices.Contains([]string{"apiVersion", "kind", "items", "<<"}, name)
 }
-
-func (r rendition) checkShell() error { return nil }

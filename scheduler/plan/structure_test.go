@@ -2,8 +2,11 @@ package plan
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/kalypso-dev/kalypso/scheduler/v1alpha1"
 )
 
 // saying is data of which the workload says some texts.
@@ -162,6 +165,43 @@ func TestUnwritable(t *testing.T) {
 	} {
 		if got := unwritable(text); got != want {
 			t.Errorf("unwritable(%q) = %U, want %U", text, got, want)
+		}
+	}
+}
+
+// TestWorkloadTextInShell holds what a workload's text may be in a file for a
+// shell, by how the template prints it.
+func TestWorkloadTextInShell(t *testing.T) {
+	tests := []struct {
+		text       string
+		fine, over []string
+	}{
+		{"export A={{ .Labels.x }}\n", []string{"a-b.c_d", "https://a.example.com:80/x@y", "ünï", ""}, []string{"a b", "a;b", "$a", "`a`", "$(a)", "a&", "a|b", "a>b", "'a'", `"a"`, `a\`, "*", "~", "(a", "#a"}},
+		{"export A='{{ .Labels.x }}'\n", []string{"a b", "$a", "`a`;", `"a"`, `a\`, "#"}, []string{"a'", "'; b; '"}},
+		{"export A=\"{{ .Labels.x }}\"\n", []string{"a b", "it's", "a;b|c&", "#", "*"}, []string{`a"`, "$a", "$(a)", "`a`", `a\`}},
+		{"export A={{ .Labels.x | squote }}\n", []string{"a b", "$(a)"}, []string{"a'; b #"}},
+		{"export A={{ .Labels.x | quote }}\n", []string{"a b", "a;b"}, []string{"$(a)", "`a`"}},
+		{"# it's {{ .Labels.x }}\nexport A='{{ .Labels.x }}'\n", []string{"a b", "$(a)", "#"}, []string{"';a"}},
+		{"cat <<E\nit's {{ .Labels.x }}\nE\n", []string{"a-b"}, []string{"$(a)", "`a`", "a b"}},
+		{"A=\"$(echo {{ .Labels.x }})\"\n", []string{"a-b"}, []string{"a;b", "$(a)"}},
+		{"A=$'it\\'s'{{ .Labels.x }}\n", []string{"a-b"}, []string{"a;b"}},
+		{"A=\\'{{ .Labels.x }}\n", []string{"a-b"}, []string{"a;b"}},
+		{"{{ range $k, $v := .Labels }}{{ $k | upper }}={{ $v }}\n{{ end }}", []string{"a"}, []string{"a b", "$a"}},
+		{"A={{ .ConfigData.K }}\n", []string{"a"}, []string{"a b", "$a"}},
+		{"A={{ replace \"_\" \"\\n\" .Labels.x }}\n", []string{"a"}, []string{"a_b"}},
+	}
+	for _, test := range tests {
+		for _, said := range append(test.fine, test.over...) {
+			object := templateOf("t", v1alpha1.ConfigTemplate, test.text)
+			object.Spec.ContentType = v1alpha1.ShellContent
+			d := saying(t, "{K: '\"{{ .Labels.x }}\"', L: '$(date)'}", map[string]string{"x": said}, nil)
+			if strings.Contains(test.text, ".K") {
+				d.ConfigData["K"] = "{{ .Labels.x }}"
+			}
+			_, problems := newRenderer().file(object, d, nil)
+			if over := slices.Contains(test.over, said); over != (len(problems) > 0) || over && problems[0].Reason != InvalidText {
+				t.Errorf("%q with %q: %v", test.text, said, messages(problems))
+			}
 		}
 	}
 }

@@ -208,7 +208,7 @@ const (
 // workload may have a say in. The text is the template's, which has line numbers
 // when people have written it.
 func setAside(t *template.Template, text string, written bool) {
-	a := taintOf(t)
+	a, lines := taintOf(t), indexLines(text)
 	a.each(t, func(n *parse.ActionNode, of, dot owner) {
 		if of == ofPlatform && !a.all {
 			return
@@ -216,7 +216,7 @@ func setAside(t *template.Template, text string, written bool) {
 		worded := a.inWords(n.Pipe, dot)
 		line := 0
 		if written {
-			line = lineAt(text, int(n.Pos))
+			line = lines.at(int(n.Pos))
 		}
 		call := &parse.CommandNode{NodeType: parse.NodeCommand, Pos: n.Pos, Args: []parse.Node{parse.NewIdentifier(textName).SetPos(n.Pos), number(n, line)}}
 		if worded != nil {
