@@ -65,7 +65,7 @@ Where to fix it:
 // TestIssueOfEveryReason has what goes wrong beside schemas reported the same
 // way.
 func TestIssueOfEveryReason(t *testing.T) {
-	for _, reason := range []plan.Reason{plan.InvalidConfig, plan.InvalidSchema, plan.UnknownTemplate, plan.TemplateFailed, plan.InvalidName} {
+	for _, reason := range []plan.Reason{plan.InvalidConfig, plan.InvalidSchema, plan.UnknownTemplate, plan.TemplateFailed, plan.InvalidName, plan.InvalidText} {
 		t.Run(string(reason), func(t *testing.T) {
 			w := newWorld(t, nil)
 			p := problem("drone", "web-dev", "it is wrong")

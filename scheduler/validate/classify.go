@@ -77,6 +77,8 @@ func problemRule(p plan.Problem) string {
 		return MissingTemplate
 	case plan.TemplateFailed:
 		return TemplateError
+	case plan.InvalidText:
+		return InvalidText
 	case plan.InvalidName:
 		switch {
 		case ambiguousNamespace.MatchString(p.Message):

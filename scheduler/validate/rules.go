@@ -25,6 +25,7 @@ const (
 	InvalidSchema         = "invalid-schema"
 	InvalidSelector       = "invalid-selector"
 	InvalidTest           = "invalid-policy-test"
+	InvalidText           = "invalid-text"
 	InvalidValue          = "invalid-value"
 	InvalidYAML           = "invalid-yaml"
 	LongName              = "long-name"
@@ -94,6 +95,8 @@ var rules = []Rule{
 	{InvalidTest, Error, "A policy test is not as it must be.", "No test of the file counts. A misspelled expectation would be one that always holds, so unknown fields are errors."},
 	{InvalidSchema, Error, "A configuration schema is no JSON schema.", "Assignments that it applies to keep their present manifests. References to other documents are not followed."},
 	{InvalidSelector, Error, "A policy's selector cannot be used.", "The policy selects nothing. Operators are In, NotIn, Exists and DoesNotExist; only the first two take values."},
+	{InvalidText, Error, "What a workload says is more than a text.",
+		"Its labels and manifests end in files that clusters obey: they hold no control characters, and end no value or document of a template that does not quote. The assignments concerned keep their present manifests."},
 	{InvalidValue, Error, "A field has a value that is not known.", "The object is left out. The hint says which values there are."},
 	{InvalidYAML, Error, "A file is no YAML.", "All its documents are left out. If it is no part of the platform model, name it in .sourceignore."},
 	{LongName, Error, "A computed name is too long.", "Names of deployment targets and namespaces are joined from several names, and Kubernetes takes 63 characters."},
