@@ -3,11 +3,9 @@ package plan
 import (
 	"encoding/binary"
 	"errors"
+	"github.com/kalypso-dev/kalypso/scheduler/v1alpha1"
 	"strings"
 	"sync"
-
-	"github.com/kalypso-dev/kalypso/scheduler/model"
-	"github.com/kalypso-dev/kalypso/scheduler/v1alpha1"
 )
 
 // maxSkeletons bounds how many skeletons are kept; beyond it all are made
@@ -52,14 +50,14 @@ type subjectData struct {
 	target        int64 // of Labels and Manifests
 	configuration int64 // of ConfigData
 	config        []ConfigValue
-	said          func(text string) (model.Position, bool) // where the workload says it
+	source        *target // that says it; nil when nobody knows
 }
 
 // explain says in an error where the values that it is about come from.
 func (d *subjectData) explain(err error) error {
 	var unsafe *structureError
-	if errors.As(err, &unsafe) && d.said != nil {
-		unsafe.place, _ = d.said(unsafe.text)
+	if errors.As(err, &unsafe) && d.source != nil {
+		unsafe.place = d.source.said(unsafe.text)
 	}
 	return trace(err, d.config)
 }

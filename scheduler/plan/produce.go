@@ -84,7 +84,7 @@ func (s *state) render(ctx context.Context, w *worker, j job, conf *configuratio
 		target:        c.target.id,
 		configuration: conf.id,
 		config:        conf.values,
-		said:          c.target.said,
+		source:        c.target,
 	}
 	r.files = r.room[:0]
 	for _, u := range j.row.uses {

@@ -84,8 +84,9 @@ func anyUnwritable(texts map[string]string) bool {
 	return false
 }
 
-// said returns where a workload says a text, or something that holds it.
-func (t *target) said(text string) (model.Position, bool) {
+// said returns where a workload says a text, or the target's place where that
+// cannot be told because a template has changed the text.
+func (t *target) said(text string) model.Position {
 	holds := func(s string) bool { return strings.Contains(s, text) || len(s) > 3 && strings.Contains(text, s) }
 	path := []string{"spec", "deploymentTargets", fmt.Sprint(t.index)}
 	for _, texts := range []struct {
@@ -98,9 +99,9 @@ func (t *target) said(text string) (model.Position, bool) {
 	} {
 		for _, key := range slices.Sorted(maps.Keys(texts.values)) {
 			if holds(texts.values[key]) || holds(key) {
-				return t.object.At(append(texts.path, key)...), true
+				return t.object.At(append(texts.path, key)...)
 			}
 		}
 	}
-	return t.Position, false
+	return t.Position
 }
