@@ -38,7 +38,7 @@ func (l *workloadLimits) report(hint string, path []string, format string, args 
 	l.found = append(l.found, Diagnostic{
 		Severity: Error,
 		Position: l.workload.At(path...),
-		Message:  fmt.Sprintf("Workload %s: ", l.workload.Name) + fmt.Sprintf(format, args...),
+		Message:  fmt.Sprintf("Workload %s is too large: %s", l.workload.Name, fmt.Sprintf(format, args...)),
 		Hint:     hint,
 	})
 }

@@ -142,7 +142,7 @@ func TestTemplatesDecide(t *testing.T) {
 		{"an empty text", "a: {{ .Labels.none | default \"\" }}\nb: 1", "a: \nb: 1"},
 		{"a number", "a: {{ len .Labels }}", "a: 3"},
 		{"text in a block", "a: |\n  {{ .Labels.tier }}: {{ .Manifests.chart }}", "a: |\n  gold plan: {x}"},
-		{"configuration beside a change", `{{ $d := dict }}{{ $_ := set $d "tier" .Labels.tier }}a: {{ $d.tier }}` + "\nb:\n{{ toYaml .ConfigData | indent 2 }}", "a: gold plan\nb:\n  L:\n    - 1\n    - 2"},
+		{"configuration beside a change", `{{ $d := dict }}{{ $_ := set $d "tier" .Labels.tier }}a: {{ $d.tier }}` + "\nb:\n{{ toYaml .ConfigData | indent 2 }}", "a: gold plan\nb:\n  L:\n      - 1\n      - 2"},
 		{"what configuration says of structure", "a: {{ .Labels.tier }}\nb: {{ toJson .ConfigData.L }}", "a: gold plan\nb: [1,2]"},
 	}
 	for _, test := range tests {

@@ -37,7 +37,7 @@ func (w *World) checkWorkloads(ctx context.Context, l *loading, e *environments)
 	if len(missing) == 0 {
 		return nil
 	}
-	incomplete := l.env.Incomplete
+	incomplete := hasErrors(l.env)
 	for _, o := range e.objects {
 		if o.Name == l.env.Name || incomplete {
 			continue
@@ -48,7 +48,7 @@ func (w *World) checkWorkloads(ctx context.Context, l *loading, e *environments)
 			return err
 		}
 		known = append(known, other.registrations...)
-		incomplete = other.env.Incomplete
+		incomplete = hasErrors(other.env)
 	}
 	slices.Sort(known)
 	known = slices.Compact(known)
@@ -67,4 +67,10 @@ func (w *World) checkWorkloads(ctx context.Context, l *loading, e *environments)
 		return model.ComparePositions(a.Position, b.Position)
 	})
 	return nil
+}
+
+// hasErrors says whether something of an environment could not be read. A file
+// that holds nothing does not count, since it is no place to look for a name.
+func hasErrors(env *model.Environment) bool {
+	return slices.ContainsFunc(env.Diagnostics, func(d model.Diagnostic) bool { return d.Severity == model.Error })
 }

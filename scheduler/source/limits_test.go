@@ -58,14 +58,14 @@ func TestLimitsOfFolders(t *testing.T) {
 		}
 		t.Run(kind, func(t *testing.T) {
 			dir := t.TempDir()
-			write(t, dir, "-- deploy/a.yaml --\na\n-- deploy/empty.yaml --\n")
+			write(t, dir, "-- deploy/a.yaml --\na: 1\n-- deploy/empty.yaml --\n")
 			sparse(t, filepath.Join(dir, "video.mp4"), 64<<20)
 			sparse(t, filepath.Join(dir, "large.yaml"), model.MaxFile+1)
 			tree, err := open(t, dir)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if string(tree.Files["deploy/a.yaml"]) != "a\n" || tree.Files["deploy/empty.yaml"] == nil {
+			if string(tree.Files["deploy/a.yaml"]) != "a: 1\n" || tree.Files["deploy/empty.yaml"] == nil {
 				t.Errorf("files %v", tree.Files)
 			}
 			for _, name := range []string{"video.mp4", "large.yaml"} {

@@ -17,6 +17,7 @@ var ruleTexts = []struct {
 	{regexp.MustCompile(`^(the (file|document) is encrypted by |the file is a git-lfs pointer|the file holds no object$|this is a text and no object$)`), InvalidYAML},
 	{regexp.MustCompile(`^this is no Workload$`), UnknownKind},
 	{regexp.MustCompile(`^label \S+ is (not known|".*")$`), UnknownField},
+	{regexp.MustCompile(` is too large: `), TooLarge},
 	{regexp.MustCompile(`^unknown field `), UnknownField},
 	{regexp.MustCompile(`^(apiVersion|kind) .* is (not known|computed, not read)$`), UnknownKind},
 	{regexp.MustCompile(`^there is no \w+ on this branch$`), MissingObject},

@@ -48,6 +48,7 @@ const (
 	SharedGitOps          = "shared-gitops-branch"
 	SharedNamespace       = "shared-namespace"
 	TemplateError         = "template-error"
+	TooLarge              = "too-large"
 	UnknownEnvironment    = "unknown-environment"
 	UnknownField          = "unknown-field"
 	UnknownKind           = "unknown-kind"
@@ -124,6 +125,7 @@ var rules = []Rule{
 	{SharedNamespace, Warning, "Two assignments get the same namespace.",
 		"The value .Namespace is <environment>-<clusterType>-<deploymentTarget>, and names may hold a dash too. It matters as soon as a cluster follows both folders; where no template prints the value it is not reported."},
 	{TemplateError, Error, "A template does not parse, or fails for an assignment.", "The assignment keeps its present manifests until the template works for it."},
+	{TooLarge, Error, "A repository, a file or an object is larger than any may be.", "It is left out, so that it takes no more time and memory than its share. The message has the limit, the hint a way to stay within it."},
 	{UnknownEnvironment, Warning, "A deployment target is for an environment that does not exist.", "It is scheduled nowhere. Correct the name, or add an Environment."},
 	{UnknownField, Warning, "A field is not known.", "It is left out. In selectors it is an error, because a selector without its condition would select everything."},
 	{UnknownKind, Error, "A document's kind or version is not known.", "The document is left out."},

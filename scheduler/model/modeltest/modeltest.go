@@ -93,7 +93,7 @@ func (w *World) Branches() []string {
 func (w *World) Write(repo, branch, path string, content []byte) {
 	files := map[string][]byte{}
 	if path != "" {
-		files[path] = content
+		files[path] = append([]byte{}, content...) // nil would be a file that was not read
 	}
 	w.write(repo, branch, files)
 }
