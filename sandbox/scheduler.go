@@ -67,6 +67,8 @@ func (w *world) schedulerConfig() ([]byte, error) {
 		},
 		"listen":        w.state.address("scheduler"),
 		"webhookSecret": w.state.WebhookSecret,
+		// nothing here reads them, and anybody on the machine could
+		"metrics": false,
 	})
 }
 

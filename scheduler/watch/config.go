@@ -33,6 +33,9 @@ type Config struct {
 	WebhookSecret     string        `yaml:"webhookSecret"`
 	WebhookSecretFile string        `yaml:"webhookSecretFile"`
 	Poll              time.Duration `yaml:"poll"` // DefaultPoll when zero
+	// Metrics tells whether /metrics is served, to everybody who reaches it; it is
+	// when nothing is said.
+	Metrics *bool `yaml:"metrics"`
 	// LeaderElection is for several schedulers with this configuration, of which
 	// one works and the others stand by.
 	LeaderElection *LeaderElectionConfig `yaml:"leaderElection"`

@@ -81,5 +81,8 @@ func (c Config) door(log *slog.Logger) (*Door, error) {
 	if err != nil {
 		return nil, err
 	}
+	if c.Metrics != nil && !*c.Metrics {
+		metrics = nil
+	}
 	return NewDoor(DoorOptions{Watchers: watchers, WebhookSecret: webhookSecret, Metrics: metrics, Log: log}), nil
 }

@@ -118,6 +118,29 @@ func TestBudget(t *testing.T) {
 	}
 }
 
+// Who may reach a scheduler is not always who may read its metrics.
+func TestMetricsAreTurnedOff(t *testing.T) {
+	t.Setenv("FORGE_TOKEN", "t")
+	const rest = "forge: {type: github, tokenEnv: FORGE_TOKEN}\ncontrolPlane: {repo: https://github.com/acme/platform}\nwebhookSecret: s\n"
+	for config, want := range map[string]int{"": http.StatusOK, "metrics: true\n": http.StatusOK, "metrics: false\n": http.StatusNotFound} {
+		c, err := ParseConfig("c.yaml", []byte(rest+config))
+		if err != nil {
+			t.Fatal(err)
+		}
+		d, err := c.door(slog.New(slog.DiscardHandler))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, body := get(d, "/metrics"); got != want {
+			t.Errorf("%q: %d %s", config, got, body)
+		}
+		// they are counted all the same
+		if got := post(d.Webhook(), "push", []byte("{}"), ""); got != http.StatusUnauthorized {
+			t.Errorf("%q: a webhook without a signature: %d", config, got)
+		}
+	}
+}
+
 func TestReasons(t *testing.T) {
 	for want, err := range map[string]error{
 		"rate limit": &github.LimitError{},
