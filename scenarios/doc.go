@@ -160,8 +160,8 @@
 //	    get a page through kubectl port-forward; each text is all that an
 //	    element of the page holds, or a JSON string of it, or the whole page
 //
-// In single quotes, $TOKEN stands for the person's token in what programs get.
-// It is in no variable and no log.
+// In single quotes, an argument $TOKEN stands for @FILE with a file that has the
+// person's token. The token is in no variable, no log and no list of processes.
 //
 // Comparing and waiting:
 //

@@ -12,24 +12,32 @@ import (
 	"time"
 )
 
-// tokenWord is how a script spells the person's token. Words that start a
-// program fill it in, so that it is in no log.
+// tokenWord is how a script spells the person's token. An argument that is
+// nothing else becomes @FILE, the file that has it, as Azure's commands take
+// values: so the token is in no log, and in no list of processes.
 const tokenWord = "$TOKEN"
 
 // program runs a program of the sandbox; its output is the word's. It knows
 // the sandbox, and nothing of the person's own settings.
 func (s *script) program(p Program, args ...string) error {
-	cmd := s.programCommand(s.ctx, p, args...)
+	filled := slices.Clone(args)
+	for i, a := range filled {
+		if a != tokenWord {
+			continue
+		}
+		file := filepath.Join(s.home, "token")
+		if err := os.WriteFile(file, []byte(s.world.Token), 0o600); err != nil {
+			return err
+		}
+		filled[i] = "@" + file
+	}
+	cmd := s.programCommand(s.ctx, p, filled...)
 	cmd.Stdout, cmd.Stderr = &s.stdout, &s.stderr
 	return cmd.Run()
 }
 
 func (s *script) programCommand(ctx context.Context, p Program, args ...string) *exec.Cmd {
-	filled := slices.Clone(args)
-	for i, a := range filled {
-		filled[i] = strings.ReplaceAll(a, tokenWord, s.world.Token)
-	}
-	cmd := exec.CommandContext(ctx, p.Path, filled...)
+	cmd := exec.CommandContext(ctx, p.Path, args...)
 	if p.Name != "" {
 		cmd.Args[0] = p.Name
 	}

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/base64"
+	"os"
 	"strings"
 
 	"github.com/kalypso-dev/kalypso/sandbox"
@@ -31,7 +32,7 @@ func (s *azSource) addTo(c *cobra.Command) {
 	f.StringVar(&s.interval, "interval", "", "time between looks at the repository")
 	f.StringVar(&s.timeout, "timeout", "", "how long a look may take")
 	f.StringVar(&s.httpsUser, "https-user", "", "user of a private repository")
-	f.StringVar(&s.httpsKey, "https-key", "", "token or password of that user")
+	f.StringVar(&s.httpsKey, "https-key", "", "token or password of that user, or @FILE with it, which keeps it out of the list of processes")
 	f.StringVar(&s.localAuthRef, "local-auth-ref", "", "secret on the cluster that has the credentials")
 	f.BoolVar(&s.suspend, "suspend", false, "do not follow the repository for now")
 	f.BoolVar(&s.noWait, "no-wait", false, "do not wait until it is on the cluster")
@@ -45,6 +46,14 @@ func (s *azSource) check() error {
 		return &sandbox.UsageError{Message: "--kind " + s.kind + " is not supported here, only git"}
 	case (s.httpsUser == "") != (s.httpsKey == ""):
 		return &sandbox.UsageError{Message: "--https-user and --https-key cannot be used separately"}
+	}
+	// as in the Azure CLI
+	if file, ok := strings.CutPrefix(s.httpsKey, "@"); ok {
+		key, err := os.ReadFile(file)
+		if err != nil {
+			return &sandbox.UsageError{Message: "--https-key: " + err.Error()}
+		}
+		s.httpsKey = strings.TrimSuffix(string(key), "\n")
 	}
 	return nil
 }

@@ -3,6 +3,8 @@ package main
 import (
 	"encoding/json"
 	"net/http"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -69,6 +71,10 @@ func TestAzCreateAsTheTutorialDoes(t *testing.T) {
 }
 
 func TestAzUpdateSendsOnlyWhatIsGiven(t *testing.T) {
+	key := filepath.Join(t.TempDir(), "key")
+	if err := os.WriteFile(key, []byte("k\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	target := []string{"k8s-configuration", "flux", "update", "-n", "platform-qa", "-c", "arc-cluster", "-g", "kalypso-rg", "-t", "connectedClusters"}
 	for name, c := range map[string]struct {
 		args []string
@@ -81,6 +87,7 @@ func TestAzUpdateSendsOnlyWhatIsGiven(t *testing.T) {
 		"kustomization":  {[]string{"-k", "name=a", "path=p", "depends_on=[b,c]"}, `{"kustomizations": {"a": {"path": "p", "dependsOn": ["b", "c"]}}}`},
 		"two of them":    {[]string{"-k", "name=a", "prune=false", "--kustomization", "name=b", "disable_health_check=true"}, `{"kustomizations": {"a": {"prune": false}, "b": {"wait": false}}}`},
 		"new credential": {[]string{"--https-user", "u", "--https-key", "k"}, `{"gitRepository": {"httpsUser": "u"}, "configurationProtectedSettings": {"httpsKey": "aw=="}}`},
+		"hidden one":     {[]string{"--https-user", "u", "--https-key", "@" + key}, `{"gitRepository": {"httpsUser": "u"}, "configurationProtectedSettings": {"httpsKey": "aw=="}}`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var got map[string]any
