@@ -43,8 +43,8 @@ func Serve(ctx context.Context, r *Runner) error {
 func (r *Runner) Handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
-		if err := r.Ready(); err != nil {
-			http.Error(w, err.Error(), http.StatusServiceUnavailable)
+		if r.Ready() != nil { // why is in the status, which is not for all
+			http.Error(w, "not ready", http.StatusServiceUnavailable)
 			return
 		}
 		_, _ = io.WriteString(w, "ok\n")

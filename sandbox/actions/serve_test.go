@@ -39,8 +39,11 @@ func TestHandler(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if w := ask(r, "GET", "/healthz", ""); w.Code != http.StatusServiceUnavailable || !strings.Contains(w.Body.String(), "not been asked") {
-		t.Errorf("before the start: %d %s", w.Code, w.Body)
+	if w := ask(r, "GET", "/healthz", ""); w.Code != http.StatusServiceUnavailable || strings.Contains(w.Body.String(), "not been asked") {
+		t.Errorf("before the start, to anybody: %d %s", w.Code, w.Body)
+	}
+	if w := ask(r, "GET", "/status", "", "Authorization", "Bearer hook"); !strings.Contains(w.Body.String(), "not been asked") {
+		t.Errorf("before the start: %s", w.Body)
 	}
 	if w := ask(r, "POST", "/webhook", "{}", "X-Gitea-Signature", "abc"); w.Code != http.StatusUnauthorized {
 		t.Errorf("a stranger's webhook: %d", w.Code)
