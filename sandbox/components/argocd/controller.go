@@ -2,6 +2,8 @@ package main
 
 import (
 	"context"
+	"net"
+	"net/http"
 	"time"
 
 	commitclient "github.com/argoproj/argo-cd/v3/commitserver/apiclient"
@@ -92,8 +94,13 @@ func startController(ctx context.Context, o options, s *store, r *repositories) 
 	if err != nil {
 		return err
 	}
-	// upstream listens on all of the machine's addresses
-	c.GetMetricsServer().Addr = "127.0.0.1:0"
+	// The controller serves metrics and profiles to everybody, and cannot be told
+	// not to. This server closes its port before it takes a connection, and stays,
+	// since its end would end the process.
+	c.GetMetricsServer().Server = &http.Server{Addr: "127.0.0.1:0", BaseContext: func(l net.Listener) context.Context {
+		_ = l.Close()
+		select {}
+	}}
 	go c.Run(ctx, statusProcessors, operationProcessors)
 	return nil
 }

@@ -4,8 +4,8 @@
 //
 // Upstream these are four programs that find each other over the network. Here
 // they are put together from the same packages, and what one of them needs of
-// another is passed within the process, so that the only port anybody has to
-// know is that of the API server. TLS is off: all of it is on loopback.
+// another is passed within the process, so that the only port there is is that
+// of the API server, behind a front. TLS is off: all of it is on loopback.
 //
 // Started by git, under the name that Argo CD sets in the environment, it is
 // the helper that answers git's question for a password.

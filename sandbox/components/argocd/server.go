@@ -44,6 +44,12 @@ func serve(ctx context.Context, o options, s *store, r *repositories) error {
 	// a change of some settings makes Run return; it is then called again
 	api := server.NewServer(ctx, opts, server.ApplicationSetOpts{GitSubmoduleEnabled: true})
 	api.Init(ctx)
+	var f front
+	port, err := f.listen(o.listen)
+	if err != nil {
+		return err
+	}
+	defer port.Close()
 	go func() {
 		if err := refreshWhenUp(ctx, "http://"+o.listen+"/healthz", opts.AppClientset); err != nil {
 			// they are compared when it is due
@@ -51,7 +57,7 @@ func serve(ctx context.Context, o options, s *store, r *repositories) error {
 		}
 	}()
 	for {
-		listeners, err := listen(o.listen)
+		listeners, err := listen(&f)
 		if err != nil {
 			return err
 		}
@@ -129,15 +135,12 @@ func serverOptions(o options, s *store, r *repositories) (server.ArgoCDServerOpt
 	}, nil
 }
 
-// listen opens what the API server serves on. Its own Listen would call itself
-// by the name localhost, which on some machines is somebody else's port on
-// another address, and would take a second port for metrics.
-func listen(address string) (*server.Listeners, error) {
-	main, err := net.Listen("tcp", address)
-	if err != nil {
-		return nil, err
-	}
-	gateway, err := grpc.NewClient("passthrough:///"+address,
+// listen makes what the API server serves on, which is in memory. Its own
+// Listen would take two ports of the machine's, one of them for metrics.
+func listen(f *front) (*server.Listeners, error) {
+	main := f.newInside()
+	gateway, err := grpc.NewClient("passthrough:///argocd-server",
+		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return main.DialContext(ctx) }),
 		grpc.WithTransportCredentials(insecure.NewCredentials()),
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(apiclient.MaxGRPCMessageSize)),
 		grpc.WithUserAgent(common.ArgoCDUserAgentName+"/"+common.GetVersion().Version),

@@ -3,11 +3,13 @@ package main
 import (
 	"context"
 	"crypto/rand"
+	"net"
 	"time"
 
 	"github.com/alicebob/miniredis/v2"
 	cacheutil "github.com/argoproj/argo-cd/v3/util/cache"
 	"github.com/redis/go-redis/v9"
+	"google.golang.org/grpc/test/bufconn"
 )
 
 // cacheLife is how long what the parts have told each other is kept, which is
@@ -15,11 +17,11 @@ import (
 const cacheLife = 24 * time.Hour
 
 // A store is where the parts of Argo CD leave what others of them show: trees
-// of resources, generated manifests, revoked logins. It is Redis's protocol on
-// a port of loopback that the system chooses, behind a password that lives as
-// long as the process. All of it is lost with the process and made again.
+// of resources, generated manifests, revoked logins. It is Redis's protocol,
+// spoken in memory. All of it is lost with the process and made again.
 type store struct {
 	server *miniredis.Miniredis
+	pipe   *bufconn.Listener
 	client *redis.Client
 }
 
@@ -29,9 +31,24 @@ func startStore(ctx context.Context) (*store, error) {
 	if err != nil {
 		return nil, err
 	}
+	// it cannot begin without a port, but serves on without
+	server.Server().Close()
+	pipe := bufconn.Listen(pipeBuffer)
+	go func() {
+		for {
+			conn, err := pipe.Accept()
+			if err != nil {
+				return // closed
+			}
+			server.Server().ServeConn(conn)
+		}
+	}()
 	// manifests and trees are small here: packing them costs more than it saves
-	client := redis.NewClient(&redis.Options{Addr: server.Addr(), Password: password, MaxRetries: 3})
-	return &store{server: server, client: client}, nil
+	client := redis.NewClient(&redis.Options{
+		Dialer:   func(ctx context.Context, _, _ string) (net.Conn, error) { return pipe.DialContext(ctx) },
+		Password: password, MaxRetries: 3,
+	})
+	return &store{server: server, pipe: pipe, client: client}, nil
 }
 
 func startRedis(ctx context.Context, address, password string) (*miniredis.Miniredis, error) {
@@ -68,5 +85,6 @@ func (s *store) cache() *cacheutil.Cache {
 
 func (s *store) close() {
 	_ = s.client.Close()
+	_ = s.pipe.Close()
 	s.server.Close()
 }
