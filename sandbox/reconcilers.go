@@ -67,6 +67,7 @@ func (w *world) fluxUnit(c clusterSpec) supervisor.Unit {
 		Registry:   w.home.Path("children"),
 		Env:        w.reconcilerEnvironment(c.name),
 		Port:       w.state.Ports[c.listener()],
+		Token:      w.state.derived("artifacts-" + c.name),
 		PortFree:   func() error { return w.state.portFree(c.listener()) },
 	}
 	f.Log = w.home.Log(f.Name())

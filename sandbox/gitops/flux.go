@@ -50,6 +50,8 @@ type Flux struct {
 	// Port of the artifact server on 127.0.0.1. Artifacts' URLs are kept on
 	// the cluster, so it stays the same.
 	Port int
+	// Token opens the artifact server. It is kept on the cluster like the port.
+	Token string
 	// PortFree returns an error when the port is taken by a stranger.
 	PortFree func() error
 }
@@ -62,11 +64,11 @@ func (f Flux) Unit(needs ...string) supervisor.Unit {
 	address := net.JoinHostPort("127.0.0.1", strconv.Itoa(f.Port))
 	p := &supervisor.Process{
 		Name:     f.Name(),
-		Env:      append(append([]string{}, f.Env...), "RUNTIME_NAMESPACE="+FluxNamespace),
+		Env:      append(append([]string{}, f.Env...), "RUNTIME_NAMESPACE="+FluxNamespace, "KALYPSO_ARTIFACT_TOKEN="+f.Token),
 		Dir:      f.Dir,
 		Log:      f.Log,
 		Registry: f.Registry,
-		Check:    func(ctx context.Context) error { return loopback.Answers(ctx, "http://"+address+"/") },
+		Check:    func(ctx context.Context) error { return loopback.Answers(ctx, "http://"+address+"/healthz") },
 	}
 	p.Prepare = func(ctx context.Context) error {
 		p.Path = filepath.Join(f.Staged(), "flux")

@@ -4,7 +4,8 @@
 //
 // It runs outside the cluster, so what a pod would get from its environment
 // comes from flags. The artifact address is written into objects' status and
-// must therefore stay the same across restarts.
+// must therefore stay the same across restarts, and so must the token of the
+// artifacts, in $KALYPSO_ARTIFACT_TOKEN.
 //
 //	flux source-controller [flag ...]
 //	flux kustomize-controller [flag ...]
@@ -27,7 +28,6 @@ import (
 	source "github.com/fluxcd/source-controller/embed"
 
 	artifactconfig "github.com/fluxcd/pkg/artifact/config"
-	artifactserver "github.com/fluxcd/pkg/artifact/server"
 	artifactstorage "github.com/fluxcd/pkg/artifact/storage"
 	helper "github.com/fluxcd/pkg/runtime/controller"
 	"github.com/fluxcd/pkg/runtime/logger"
@@ -145,10 +145,14 @@ func setUpStorage(o options) (*artifactstorage.Storage, func(context.Context) er
 	if err := os.Setenv("TMPDIR", tmp); err != nil {
 		return nil, nil, err
 	}
+	server, err := newArtifactServer(path, o.storageAddr)
+	if err != nil {
+		return nil, nil, err
+	}
 	opts := &artifactconfig.Options{
 		StoragePath:              path,
 		StorageAddress:           o.storageAddr,
-		StorageAdvAddress:        o.storageAddr,
+		StorageAdvAddress:        server.advertised(),
 		ArtifactRetentionTTL:     time.Minute,
 		ArtifactRetentionRecords: 2,
 		ArtifactDigestAlgo:       "sha256",
@@ -157,13 +161,7 @@ func setUpStorage(o options) (*artifactstorage.Storage, func(context.Context) er
 	if err != nil {
 		return nil, nil, fmt.Errorf("artifact storage: %w", err)
 	}
-	serve := func(ctx context.Context) error {
-		if err := artifactserver.Start(ctx, opts); err != nil {
-			return fmt.Errorf("artifact server: %w", err)
-		}
-		return nil
-	}
-	return storage, serve, nil
+	return storage, server.serve, nil
 }
 
 func newManager(o options) (ctrl.Manager, error) {
