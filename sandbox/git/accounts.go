@@ -24,19 +24,22 @@ type Account struct {
 	Admin    bool
 }
 
+// passwordVariable has the password of an account that Gitea's command line
+// makes: everybody on the machine sees the arguments of a process.
+const passwordVariable = "GITEA_NEW_PASSWORD"
+
 // ensureAccount makes the account if it is missing. Gitea's command line is
 // the one door that works before there is any account.
 func (g Gitea) ensureAccount(ctx context.Context, a Account) error {
 	args := []string{"admin", "user", "create",
 		"--username=" + a.User,
-		"--password=" + a.Password,
 		"--email=" + a.User + "@localhost.localdomain",
 		"--must-change-password=false",
 	}
 	if a.Admin {
 		args = append(args, "--admin")
 	}
-	_, err := g.command(ctx, args...)
+	_, err := g.command(ctx, []string{passwordVariable + "=" + a.Password}, args...)
 	if err != nil && strings.Contains(err.Error(), "already exists") {
 		return nil
 	}
@@ -101,7 +104,7 @@ func createAccount(admin *gitea.Client, a Account) error {
 
 func (g Gitea) newToken(ctx context.Context, user, name, scopes string) (string, error) {
 	// the name is used once: a token of a run that was cut off may exist
-	out, err := g.command(ctx, "admin", "user", "generate-access-token",
+	out, err := g.command(ctx, nil, "admin", "user", "generate-access-token",
 		"--username="+user, fmt.Sprintf("--token-name=%s-%d", name, time.Now().UnixNano()), "--scopes="+scopes, "--raw")
 	if err != nil {
 		return "", err
@@ -162,11 +165,11 @@ func (g Gitea) client(token string) (*gitea.Client, error) {
 }
 
 // command runs Gitea's own command line on the same settings.
-func (g Gitea) command(ctx context.Context, args ...string) (string, error) {
+func (g Gitea) command(ctx context.Context, env []string, args ...string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, g.path("bin", "gitea"), append(args, "--config="+g.config())...)
-	cmd.Env, cmd.Dir = g.environment(), g.Dir
+	cmd.Env, cmd.Dir = append(g.environment(), env...), g.Dir
 	var stdout, stderr strings.Builder
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	if err := supervisor.RunCommand(cmd); err != nil {

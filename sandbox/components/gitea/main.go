@@ -8,6 +8,7 @@ package main
 import (
 	"os"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"time"
 
@@ -35,8 +36,22 @@ func main() {
 		os.Exit(code)
 	}
 	app := cmd.NewMainApp(cmd.AppVersion{Version: version, Extra: extra})
-	_ = cmd.RunMainApp(app, os.Args...)
+	guardWeb(app)
+	_ = cmd.RunMainApp(app, withPassword(os.Args)...)
 	log.GetManager().Close()
+}
+
+// passwordVariable has the password of an account that is made: everybody on
+// the machine sees the arguments of a process.
+const passwordVariable = "GITEA_NEW_PASSWORD"
+
+// withPassword are the arguments with what only this process may see.
+func withPassword(args []string) []string {
+	password, ok := os.LookupEnv(passwordVariable)
+	if !ok {
+		return args
+	}
+	return append(slices.Clone(args), "--password="+password)
 }
 
 // giteaVersion is the version of the Gitea module that is linked in, so that
