@@ -95,7 +95,7 @@ func (f *front) handler() http.Handler {
 	mux.HandleFunc("/api/webhook", func(w http.ResponseWriter, _ *http.Request) {
 		http.Error(w, "no webhooks are taken here", http.StatusForbidden)
 	})
-	return onlyThisMachine(http.NewCrossOriginProtection().Handler(mux))
+	return withoutNames(http.NewCrossOriginProtection().Handler(mux))
 }
 
 // byProtocol keeps gRPC in HTTP/2.
@@ -108,16 +108,17 @@ func (t byProtocol) RoundTrip(r *http.Request) (*http.Response, error) {
 	return t.one.RoundTrip(r)
 }
 
-// onlyThisMachine refuses requests for another host than this machine. The
+// withoutNames refuses requests for a host by another name than localhost: any
+// other can have been made to lead here. An address leads where it says. The
 // forge has the same.
-func onlyThisMachine(next http.Handler) http.Handler {
+func withoutNames(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		name, _, err := net.SplitHostPort(r.Host)
 		if err != nil {
 			name = strings.Trim(r.Host, "[]") // without a port
 		}
-		if ip := net.ParseIP(name); !strings.EqualFold(name, "localhost") && (ip == nil || !ip.IsLoopback()) {
-			http.Error(w, "this server is reached as localhost only", http.StatusMisdirectedRequest)
+		if !strings.EqualFold(name, "localhost") && net.ParseIP(name) == nil {
+			http.Error(w, "this server is reached as localhost or by its address", http.StatusMisdirectedRequest)
 			return
 		}
 		next.ServeHTTP(w, r)

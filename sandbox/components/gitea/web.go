@@ -51,19 +51,20 @@ func web(ctx context.Context, _ *cli.Command) error {
 // the page would read what is open to everybody here, and changes that a page of
 // another origin asks for, wherever they go.
 func guard(next http.Handler) http.Handler {
-	return onlyThisMachine(http.NewCrossOriginProtection().Handler(next))
+	return withoutNames(http.NewCrossOriginProtection().Handler(next))
 }
 
-// onlyThisMachine refuses requests for another host than this machine. Argo CD
-// has the same.
-func onlyThisMachine(next http.Handler) http.Handler {
+// withoutNames refuses requests for a host by another name than localhost: any
+// other can have been made to lead here. An address leads where it says; pods
+// know this machine by their node's. Argo CD has the same.
+func withoutNames(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		name, _, err := net.SplitHostPort(r.Host)
 		if err != nil {
 			name = strings.Trim(r.Host, "[]") // without a port
 		}
-		if ip := net.ParseIP(name); !strings.EqualFold(name, "localhost") && (ip == nil || !ip.IsLoopback()) {
-			http.Error(w, "this server is reached as localhost only", http.StatusMisdirectedRequest)
+		if !strings.EqualFold(name, "localhost") && net.ParseIP(name) == nil {
+			http.Error(w, "this server is reached as localhost or by its address", http.StatusMisdirectedRequest)
 			return
 		}
 		next.ServeHTTP(w, r)
