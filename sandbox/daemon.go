@@ -38,6 +38,9 @@ func RunDaemon(h Home, workshopName string, choice Choice, version string) error
 		return err
 	}
 	defer held.Close()
+	if err := h.keepPrivate(); err != nil {
+		return err
+	}
 
 	state, err := h.ensureState(workshopName, choice)
 	if err != nil {
@@ -206,7 +209,7 @@ func (h Home) ensureState(workshopName string, choice Choice) (*State, error) {
 // ours are the names of everything that a sandbox has directly in its home.
 // `down --delete` removes these and nothing else.
 var ours = []string{
-	"sandbox.json", "daemon.lock", "daemon.pid", "daemon.sock", "kubeconfig",
+	"sandbox.json", "daemon.lock", "daemon.pid", "daemon.sock", "etcd.sock", "kubeconfig",
 	"components", "logs", "clusters", "gitea", "flux", "argocd", "arc", "scheduler", "runner", "scenarios", "children", "tmp",
 	snapshotFolder, asideFolder,
 }

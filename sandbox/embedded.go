@@ -21,7 +21,7 @@ var _ cluster.Provider = embeddedClusters{}
 // Units implements cluster.Provider.
 func (e embeddedClusters) Units(name string) []supervisor.Unit {
 	s := e.w.state
-	plane := e.w.embedded.ControlPlane(name, s.Ports[name], s.Ports["etcd"])
+	plane := e.w.embedded.ControlPlane(name, s.Ports[name])
 	// it waits for etcd itself: both load their large program at once
 	plane.Needs = []string{"unpack-kube"}
 	return []supervisor.Unit{plane, e.w.nodeUnit(name, "unpack-"+e.w.nodeProgram())}

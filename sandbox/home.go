@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"syscall"
 )
 
 // maxSocketPath is the shortest limit on the length of a unix socket's path
@@ -63,6 +64,10 @@ func (h Home) Path(elem ...string) string {
 // Socket is the daemon's control door.
 func (h Home) Socket() string { return h.Path("daemon.sock") }
 
+// etcdSocket is where the clusters' etcd listens. Its path is no longer than
+// that of Socket, whose length has been checked.
+func (h Home) etcdSocket() string { return h.Path("etcd.sock") }
+
 // Components is the folder of the unpacked components.
 func (h Home) Components() string { return h.Path("components") }
 
@@ -71,6 +76,23 @@ func (h Home) Log(component string) string { return h.Path("logs", component+".l
 
 // Kubeconfig has a context for each cluster of the sandbox.
 func (h Home) Kubeconfig() string { return h.Path("kubeconfig") }
+
+// keepPrivate takes the folder's rights away from everybody but its owner. All
+// that is in it relies on that: sockets without a password of their own, keys,
+// and the programs that the sandbox runs.
+func (h Home) keepPrivate() error {
+	info, err := os.Stat(string(h))
+	if err != nil {
+		return err
+	}
+	if owner, ok := info.Sys().(*syscall.Stat_t); ok && int(owner.Uid) != os.Geteuid() {
+		return &UsageError{fmt.Sprintf("%s belongs to another user (ID %d), who could change what the sandbox runs: set KALYPSO_HOME to a folder of your own", h, owner.Uid)}
+	}
+	if info.Mode().Perm()&0o077 == 0 {
+		return nil
+	}
+	return os.Chmod(string(h), 0o700)
+}
 
 // Exists tells whether there is a sandbox here.
 func (h Home) Exists() bool {

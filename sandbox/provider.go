@@ -178,7 +178,7 @@ func (w *world) providerUnits() []supervisor.Unit {
 	if w.state.Provider == ProviderKind {
 		return []supervisor.Unit{w.unpack("relay")}
 	}
-	etcd := w.embedded.Etcd(w.state.Ports["etcd"], w.state.Ports["etcd-peer"])
+	etcd := w.embedded.Etcd()
 	etcd.Needs = []string{"unpack-kube"}
 	return []supervisor.Unit{etcd, w.unpack(w.nodeProgram(), "unpack-kube")}
 }

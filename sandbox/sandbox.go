@@ -198,7 +198,7 @@ func (h Home) checkUsable() error {
 	if err := os.MkdirAll(string(h), 0o700); err != nil {
 		return fmt.Errorf("no place for the sandbox: %w; set KALYPSO_HOME to a folder that can be written", err)
 	}
-	return nil
+	return h.keepPrivate()
 }
 
 func daemonDied(h Home) error {

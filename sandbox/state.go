@@ -9,6 +9,7 @@ import (
 	"maps"
 	"math/big"
 	"net"
+	"slices"
 	"strconv"
 	"time"
 
@@ -93,6 +94,12 @@ func (s *State) complete(w workshop) (changed bool, err error) {
 	}
 	maps.Copy(s.Ports, chosen)
 	changed = len(chosen) > 0
+	// a port that nothing of this version listens on is not the sandbox's to keep
+	maps.DeleteFunc(s.Ports, func(name string, _ int) bool {
+		old := !slices.Contains(w.listeners(), name)
+		changed = changed || old
+		return old
+	})
 	for _, secret := range []struct {
 		field *string
 		value func() string

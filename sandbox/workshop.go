@@ -136,7 +136,7 @@ func (c clusterSpec) listener() string { return string(c.reconciler) + "-" + c.n
 
 // listeners are the names of all ports that the workshop's sandbox keeps.
 func (w workshop) listeners() []string {
-	names := []string{"etcd", "etcd-peer", "gitea", "scheduler", "notifier", "arm", "runner"}
+	names := []string{"gitea", "scheduler", "notifier", "arm", "runner"}
 	for _, c := range w.clusters {
 		names = append(names, c.name, c.listener())
 	}

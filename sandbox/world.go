@@ -59,6 +59,7 @@ func newWorld(h Home, s *State, w workshop, log *slog.Logger) *world {
 		embedded: cluster.Embedded{
 			Program:  func() string { return filepath.Join(staged("kube")(), "kube") },
 			Dir:      h.Path("clusters"),
+			Socket:   h.etcdSocket(),
 			Registry: h.Path("children"),
 			Env:      env,
 			Log:      h.Log,

@@ -15,7 +15,6 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/kalypso-dev/kalypso/sandbox/loopback"
 	"github.com/kalypso-dev/kalypso/sandbox/supervisor"
 )
 
@@ -28,19 +27,22 @@ const (
 type Embedded struct {
 	Program  func() string            // path of the staged kube binary, known once it is staged
 	Dir      string                   // folder for data and certificates
+	Socket   string                   // etcd's only listener, in a folder that nobody else may enter
 	Registry string                   // see supervisor.Process
 	Env      []string                 // environment of the children
 	Log      func(name string) string // log file of a component
-	// PortFree returns an error when a listener's port is taken by a stranger.
-	PortFree func(listener string) error
+	// PortFree returns an error when a stranger has the port of a cluster's API
+	// server.
+	PortFree func(cluster string) error
 	// Egress returns a cluster's file for --egress-selector-config-file and its
 	// content, or no file where nodes are reached as everything else; may be nil.
 	Egress func(name string) (file string, content []byte)
 }
 
-// Etcd is the store of all embedded clusters.
-func (e Embedded) Etcd(client, peer int) supervisor.Unit {
-	url := localURL("http", client)
+// Etcd is the store of all embedded clusters. Whoever can talk to it is the
+// administrator of all of them, whatever their API servers ask for, so it
+// listens on no network.
+func (e Embedded) Etcd() supervisor.Unit {
 	p := &supervisor.Process{
 		Name:     "etcd",
 		Env:      e.Env,
@@ -49,8 +51,9 @@ func (e Embedded) Etcd(client, peer int) supervisor.Unit {
 		Registry: e.Registry,
 	}
 	data := etcdData(filepath.Join(e.Dir, "etcd"))
+	healthy := etcdHealth(e.Socket)
 	p.Check = func(ctx context.Context) error {
-		if err := loopback.Answers(ctx, url+"/health"); err != nil {
+		if err := healthy(ctx); err != nil {
 			return err
 		}
 		return data.answered()
@@ -59,11 +62,7 @@ func (e Embedded) Etcd(client, peer int) supervisor.Unit {
 		p.Path = e.Program()
 		p.Argv = []string{"etcd",
 			"--data-dir=" + string(data),
-			"--listen-client-url=" + url,
-			"--listen-peer-url=" + localURL("http", peer),
-		}
-		if err := e.PortFree("etcd"); err != nil {
-			return err
+			"--socket=" + e.Socket,
 		}
 		return data.prepare()
 	}
@@ -71,7 +70,7 @@ func (e Embedded) Etcd(client, peer int) supervisor.Unit {
 }
 
 // ControlPlane is one cluster: API server, controller manager and scheduler.
-func (e Embedded) ControlPlane(name string, port, etcd int) supervisor.Unit {
+func (e Embedded) ControlPlane(name string, port int) supervisor.Unit {
 	pki := e.pki(name)
 	p := &supervisor.Process{
 		Name:     name,
@@ -86,12 +85,12 @@ func (e Embedded) ControlPlane(name string, port, etcd int) supervisor.Unit {
 			"--name=" + name,
 			"--pki=" + pki,
 			"--port=" + strconv.Itoa(port),
-			"--etcd=" + localURL("http", etcd),
+			"--etcd=" + e.Socket,
 		}
 		if err := e.PortFree(name); err != nil {
 			return err
 		}
-		if err := ensurePKI(pki, name, localURL("https", port)); err != nil || e.Egress == nil {
+		if err := ensurePKI(pki, name, serverURL(port)); err != nil || e.Egress == nil {
 			return err
 		}
 		file, content := e.Egress(name)
@@ -125,6 +124,6 @@ func (e Embedded) AdminKubeconfig(name string) string {
 
 func (e Embedded) pki(name string) string { return filepath.Join(e.Dir, name, "pki") }
 
-func localURL(scheme string, port int) string {
-	return scheme + "://" + net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
+func serverURL(port int) string {
+	return "https://" + net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
 }

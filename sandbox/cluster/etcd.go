@@ -1,10 +1,44 @@
 package cluster
 
 import (
+	"context"
 	"errors"
+	"fmt"
+	"io"
 	"io/fs"
+	"net"
+	"net/http"
 	"os"
+	"time"
 )
+
+// etcdAnswer is how long etcd may take to say how it is.
+const etcdAnswer = 5 * time.Second
+
+// etcdHealth asks the etcd behind a socket whether it serves.
+func etcdHealth(socket string) func(context.Context) error {
+	client := &http.Client{Timeout: etcdAnswer, Transport: &http.Transport{
+		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return (&net.Dialer{}).DialContext(ctx, "unix", socket)
+		},
+	}}
+	return func(ctx context.Context) error {
+		r, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://etcd/health", nil)
+		if err != nil {
+			return err
+		}
+		response, err := client.Do(r)
+		if err != nil {
+			return err
+		}
+		_, _ = io.Copy(io.Discard, response.Body) // so that the connection is used again
+		_ = response.Body.Close()
+		if response.StatusCode != http.StatusOK {
+			return fmt.Errorf("etcd answers %s", response.Status)
+		}
+		return nil
+	}
+}
 
 // etcdData is the folder with etcd's data. An etcd that is killed between
 // making its log and writing its only member into it starts again without any

@@ -1,6 +1,10 @@
 package cluster
 
 import (
+	"errors"
+	"io/fs"
+	"net"
+	"net/http"
 	"os"
 	"path/filepath"
 	"testing"
@@ -36,5 +40,33 @@ func TestEtcdDataIsKeptOnceAnswered(t *testing.T) {
 		if _, err := os.Stat(log); err != nil {
 			t.Errorf("data of an etcd that answered: %v", err)
 		}
+	}
+}
+
+func TestEtcdHealth(t *testing.T) {
+	socket := filepath.Join(t.TempDir(), "etcd.sock")
+	healthy := etcdHealth(socket)
+	if err := healthy(t.Context()); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("without an etcd: %v", err)
+	}
+	l, err := net.Listen("unix", socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	code := http.StatusOK
+	server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/health" {
+			t.Errorf("asked for %s", r.URL.Path)
+		}
+		w.WriteHeader(code)
+	})}
+	defer server.Close()
+	go func() { _ = server.Serve(l) }()
+	if err := healthy(t.Context()); err != nil {
+		t.Error(err)
+	}
+	code = http.StatusServiceUnavailable
+	if err := healthy(t.Context()); err == nil {
+		t.Error("an etcd that does not serve is healthy")
 	}
 }

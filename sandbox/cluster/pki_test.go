@@ -98,7 +98,7 @@ func TestPKIStaysAndIsNeverHalf(t *testing.T) {
 func TestMergedKubeconfigHasAllContexts(t *testing.T) {
 	e := Embedded{Dir: t.TempDir()}
 	for i, name := range []string{"drone", "large"} {
-		if err := ensurePKI(e.pki(name), name, localURL("https", 7000+i)); err != nil {
+		if err := ensurePKI(e.pki(name), name, serverURL(7000+i)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -115,7 +115,7 @@ func TestMergedKubeconfigHasAllContexts(t *testing.T) {
 	}
 	for i, name := range []string{"drone", "large"} {
 		c := config.Contexts[name]
-		if c == nil || config.Clusters[c.Cluster].Server != localURL("https", 7000+i) || config.AuthInfos[c.AuthInfo] == nil {
+		if c == nil || config.Clusters[c.Cluster].Server != serverURL(7000+i) || config.AuthInfos[c.AuthInfo] == nil {
 			t.Errorf("context %s: %+v", name, c)
 		}
 	}

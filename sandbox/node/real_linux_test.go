@@ -130,16 +130,16 @@ func newRealWorld(t *testing.T, kube, programs string) *realWorld {
 	e := cluster.Embedded{
 		Program: func() string { return kube }, Dir: filepath.Join(home, "clusters"), Registry: filepath.Join(home, "children"),
 		Env: env, Log: func(name string) string { return filepath.Join(home, "logs", name+".log") },
-		PortFree: func(string) error { return nil },
+		PortFree: func(string) error { return nil }, Socket: filepath.Join(home, "etcd.sock"),
 	}
-	port, etcd := freePort(t), freePort(t)
+	port := freePort(t)
 	w := &realWorld{kube: kube, node: Node{
 		Cluster: "drone", Dir: filepath.Join(e.Dir, "drone", "node"), PKI: filepath.Join(e.Dir, "drone", "pki"),
 		Kubeconfig: e.AdminKubeconfig("drone"), Kube: e.Program, Programs: func() string { return programs },
 		APIPort: port, ForgePort: forge.Listener.Addr().(*net.TCPAddr).Port,
 		Registry: e.Registry, Env: env, Log: e.Log("node-drone"),
 	}}
-	store, plane := e.Etcd(etcd, freePort(t)), e.ControlPlane("drone", port, etcd)
+	store, plane := e.Etcd(), e.ControlPlane("drone", port)
 	p := plane.Component.(*supervisor.Process)
 	prepare := p.Prepare
 	p.Prepare = func(ctx context.Context) error {

@@ -6,7 +6,6 @@ import (
 	"flag"
 	"fmt"
 	"net"
-	"net/url"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -66,17 +65,13 @@ func runControlPlane(args []string) error {
 	fs := flag.NewFlagSet("control-plane", flag.ContinueOnError)
 	name := fs.String("name", "", "cluster name; also the etcd prefix")
 	pki := fs.String("pki", "", "folder of certificates, keys and kubeconfigs")
-	etcd := fs.String("etcd", "", "URL of etcd")
+	etcd := fs.String("etcd", "", "socket of etcd")
 	port := fs.Int("port", 0, "port of the API server on 127.0.0.1")
 	egress := fs.String("egress", "", "egress selector configuration; how the API server reaches nodes, pods and services")
 	if err := fs.Parse(args); err != nil {
 		return err
 	}
 	file := func(n string) string { return filepath.Join(*pki, n) }
-	etcdURL, err := url.Parse(*etcd)
-	if err != nil {
-		return fmt.Errorf("--etcd: %w", err)
-	}
 
 	settleMemory()
 	ctx, cancel := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
@@ -87,7 +82,7 @@ func runControlPlane(args []string) error {
 		return err
 	}
 	rest.SetDefaultWarningHandler(rest.NoWarnings{})
-	if err := waitForPort(ctx, etcdURL.Host); err != nil {
+	if err := waitForSocket(ctx, *etcd); err != nil {
 		return fmt.Errorf("etcd: %w", err)
 	}
 
@@ -98,7 +93,6 @@ func runControlPlane(args []string) error {
 		fmt.Sprintf("--secure-port=%d", *port),
 		"--advertise-address=127.0.0.1",
 		"--endpoint-reconciler-type=none",
-		"--etcd-servers=" + *etcd,
 		"--etcd-prefix=/" + *name,
 		"--tls-cert-file=" + file("apiserver.crt"),
 		"--tls-private-key-file=" + file("apiserver.key"),
@@ -122,6 +116,8 @@ func runControlPlane(args []string) error {
 	if err := setFlags(api.Flags(), flags); err != nil {
 		return err
 	}
+	// not by its flag, which takes a path with a comma for two
+	api.Etcd.StorageConfig.Transport.ServerList = []string{etcdEndpoint(*etcd)}
 	go func() { ended <- fmt.Errorf("kube-apiserver: %w", runAPIServer(ctx, api)) }()
 
 	if err := waitForAPI(ctx, file("admin.kubeconfig"), ended); err != nil {
@@ -213,12 +209,12 @@ func setFlags(sets cliflag.NamedFlagSets, args []string) error {
 	return all.Parse(args)
 }
 
-// waitForPort lets the control plane be started together with etcd: the API
+// waitForSocket lets the control plane be started together with etcd: the API
 // server gives up on an etcd that is not there yet.
-func waitForPort(ctx context.Context, address string) error {
+func waitForSocket(ctx context.Context, path string) error {
 	deadline := time.Now().Add(apiReadyLimit)
 	for {
-		c, err := (&net.Dialer{Timeout: time.Second}).DialContext(ctx, "tcp", address)
+		c, err := (&net.Dialer{Timeout: time.Second}).DialContext(ctx, "unix", path)
 		if err == nil {
 			return c.Close()
 		}

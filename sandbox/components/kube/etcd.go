@@ -20,39 +20,18 @@ const etcdStartLimit = 60 * time.Second
 func runSandboxEtcd(args []string) error {
 	fs := flag.NewFlagSet("etcd", flag.ContinueOnError)
 	dir := fs.String("data-dir", "", "folder of the data")
-	client := fs.String("listen-client-url", "", "URL served to clients")
-	peer := fs.String("listen-peer-url", "http://127.0.0.1:0", "URL served to peers")
+	socket := fs.String("socket", "", "socket served to clients")
 	noSync := fs.Bool("unsafe-no-fsync", false, "do not wait for the disk")
 	if err := fs.Parse(args); err != nil {
 		return err
 	}
-	cu, err := url.Parse(*client)
-	if err != nil {
-		return fmt.Errorf("--listen-client-url: %w", err)
-	}
-	pu, err := url.Parse(*peer)
-	if err != nil {
-		return fmt.Errorf("--listen-peer-url: %w", err)
-	}
-	cfg := embed.NewConfig()
-	cfg.Dir = *dir
-	cfg.Name = "default"
+	cfg := etcdConfig(*dir, *socket)
 	cfg.UnsafeNoFsync = *noSync
-	cfg.ListenClientUrls = []url.URL{*cu}
-	cfg.AdvertiseClientUrls = []url.URL{*cu}
-	cfg.ListenPeerUrls = []url.URL{*pu}
-	cfg.AdvertisePeerUrls = []url.URL{*pu}
-	cfg.InitialCluster = cfg.InitialClusterFromName(cfg.Name)
-	cfg.LogLevel = "error"
-	cfg.AutoCompactionMode = "periodic"
-	cfg.AutoCompactionRetention = "10m"
-	// A lone member waits for nobody's vote: it may elect itself after a tick or
-	// two. With shorter ticks it starts sooner than it is needed, and is busy with
-	// ticking for ever.
-	cfg.TickMs, cfg.ElectionMs = 50, 500
 
 	stop := make(chan os.Signal, 1)
 	signal.Notify(stop, syscall.SIGINT, syscall.SIGTERM)
+	// whoever may connect may do everything
+	syscall.Umask(0o077)
 	e, err := embed.StartEtcd(cfg)
 	if err != nil {
 		return err
@@ -67,11 +46,37 @@ func runSandboxEtcd(args []string) error {
 	case <-time.After(etcdStartLimit):
 		return errors.New("no leader after " + etcdStartLimit.String())
 	}
-	fmt.Fprintln(os.Stderr, "etcd: ready on", *client)
+	fmt.Fprintln(os.Stderr, "etcd: ready on", *socket)
 	select {
 	case <-stop:
 		return nil
 	case err := <-e.Err():
 		return err
 	}
+}
+
+// etcdConfig is an etcd that listens on a socket and nowhere else: a lone member
+// has no peers. The URLs that it advertises, which are the defaults, are needed
+// to make a new member, and called by nobody; data of a member that was made
+// with others keeps those.
+func etcdConfig(dir, socket string) *embed.Config {
+	cfg := embed.NewConfig()
+	cfg.Dir = dir
+	cfg.Name = "default"
+	cfg.ListenClientUrls = []url.URL{{Scheme: "unix", Path: socket}}
+	cfg.ListenPeerUrls = nil
+	cfg.EnableGRPCGateway = false
+	cfg.LogLevel = "error"
+	cfg.AutoCompactionMode = "periodic"
+	cfg.AutoCompactionRetention = "10m"
+	// A lone member waits for nobody's vote: it may elect itself after a tick or
+	// two. With shorter ticks it starts sooner than it is needed, and is busy with
+	// ticking for ever.
+	cfg.TickMs, cfg.ElectionMs = 50, 500
+	return cfg
+}
+
+// etcdEndpoint is how etcd's client is told of a socket.
+func etcdEndpoint(socket string) string {
+	return (&url.URL{Scheme: "unix", Path: socket}).String()
 }

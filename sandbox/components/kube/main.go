@@ -6,7 +6,7 @@
 // Names and flags are those of the upstream programs, so that a node which
 // kubeadm sets up finds what it expects. Two are the sandbox's own:
 // control-plane, which is three programs in one process, and an etcd that is
-// called with --listen-client-url.
+// called with --socket.
 package main
 
 import (

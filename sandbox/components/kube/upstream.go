@@ -41,7 +41,7 @@ func runSchedulerAlone([]string) error {
 // is the upstream program otherwise.
 func runEtcd(args []string) error {
 	for _, a := range args {
-		if strings.HasPrefix(a, "--listen-client-url=") {
+		if strings.HasPrefix(a, "--socket=") {
 			return runSandboxEtcd(args)
 		}
 	}
