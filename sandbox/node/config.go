@@ -138,7 +138,7 @@ authentication:
   anonymous: {enabled: false}
   webhook: {enabled: false}
   x509: {clientCAFile: "{{.Dir}}/pki/ca.crt"}
-authorization: {mode: AlwaysAllow}
+authorization: {mode: Webhook}
 tlsCertFile: "{{.Dir}}/pki/kubelet.crt"
 tlsPrivateKeyFile: "{{.Dir}}/pki/kubelet.key"
 clusterDomain: cluster.local

@@ -105,6 +105,8 @@ func runControlPlane(args []string) error {
 		"--service-account-signing-key-file=" + file("sa.key"),
 		"--service-cluster-ip-range=10.96.0.0/16",
 		"--authorization-mode=Node,RBAC",
+		// all who have a right to ask have a certificate or a token
+		"--anonymous-auth=false",
 		"--allow-privileged=true",
 		"--profiling=false",
 		"--enable-priority-and-fairness=false",
