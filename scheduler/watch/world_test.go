@@ -63,8 +63,8 @@ func config(region string) string {
 func newWorld(environments ...string) *forgetest.Forge {
 	f := forgetest.New()
 	shared := map[string]string{
-		"templates/t.yaml": template("reconciler", "kind: {{ .DeploymentTargetName }}") +
-			template("namespace", "kind: {{ .Namespace }}") + template("config", "kind: {{ .ConfigData.region }}"),
+		"templates/t.yaml": template("reconciler", "name: {{ .DeploymentTargetName }}") +
+			template("namespace", "name: {{ .Namespace }}") + template("config", "name: {{ .ConfigData.region }}"),
 		"registrations/web.yaml": object("WorkloadRegistration", "web", "", "{workload: {"+folder(app, "main")+"}, workspace: team}"),
 	}
 	for _, e := range environments {
