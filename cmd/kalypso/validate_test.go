@@ -283,7 +283,7 @@ spec: {reconciler: not-there, namespaceService: nor-this}
 	commitBranch(t, dir, "control@main", map[string][]byte{"sound.yaml": []byte(sound)})
 	control := filepath.Join(dir, "control")
 	for name, c := range map[string]struct{ content, says string }{
-		"all is well": {"", ""},
+		"all is well": {"a: 1\n", ""},
 		"no YAML":     {"apiVersion: scheduler.kalypso.io/v1alpha1\nkind: [\n", "error: not valid YAML"},
 		"unknown kind": {"apiVersion: scheduler.kalypso.io/v1alpha1\nkind: Registration\nmetadata: {name: a}\n",
 			"more.yaml:2:1: error: kind \"Registration\" is not known"},

@@ -114,7 +114,7 @@ func mixed(t *testing.T, world *modeltest.World, r *rand.Rand) *modeltest.World 
 		repo, branch, _ := strings.Cut(name, "@")
 		files := world.Tree(repo, branch).Files
 		result.Add(txtar.File{Name: name}) // there also when it is empty
-		rename := repo == "control" && !hasIgnoreFile(files)
+		rename := repo == "control" && !nameMatters(files)
 		for _, file := range slices.Sorted(maps.Keys(files)) {
 			content := files[file]
 			if ext := path.Ext(file); ext == ".yaml" || ext == ".yml" {
@@ -131,9 +131,10 @@ func mixed(t *testing.T, world *modeltest.World, r *rand.Rand) *modeltest.World 
 	return result
 }
 
-func hasIgnoreFile(files map[string][]byte) bool {
+// nameMatters says whether there is a file that is known by its name.
+func nameMatters(files map[string][]byte) bool {
 	for file := range files {
-		if path.Base(file) == ".sourceignore" {
+		if base := path.Base(file); base == ".sourceignore" || base == "Chart.yaml" {
 			return true
 		}
 	}
