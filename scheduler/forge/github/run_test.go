@@ -249,8 +249,8 @@ func fleet(w *world, clusterTypes, targets int) {
 	}
 	w.Push("acme/platform", "main", map[string]string{
 		".environments/dev.yaml": api + "kind: Environment\nmetadata: {name: dev}\nspec: {controlPlane: {" + folder("platform", "dev") + "}}\n",
-		"templates/t.yaml": template("reconciler", "kind: {{ .DeploymentTargetName }}") +
-			template("namespace", "kind: {{ .Namespace }}") + template("config", "kind: {{ .ConfigData.region }} {{ .ConfigData.size }}"),
+		"templates/t.yaml": template("reconciler", "name: {{ .DeploymentTargetName }}") +
+			template("namespace", "name: {{ .Namespace }}") + template("config", "name: {{ .ConfigData.region }} {{ .ConfigData.size }}"),
 		"registrations/web.yaml": api + "kind: WorkloadRegistration\nmetadata: {name: web}\nspec: {workload: {" + folder("app", "main") + "}, workspace: team}\n",
 	})
 	files := map[string]string{

@@ -13,10 +13,11 @@ import (
 // program lays a module of three packages into a folder of its own.
 func program(t *testing.T) Compilation {
 	dir := t.TempDir()
+	module := "example.com/" + filepath.Base(filepath.Dir(dir)) // no other has compiled its packages
 	for name, text := range map[string]string{
-		"go.mod":  "module example.com/" + filepath.Base(dir) + "\n\ngo 1.24\n",
-		"main.go": "package main\n\nimport \"example.com/" + filepath.Base(dir) + "/a\"\n\nfunc main() { a.F() }\n",
-		"a/a.go":  "package a\n\nimport \"example.com/" + filepath.Base(dir) + "/b\"\n\nfunc F() { b.F(\"" + dir + "\") }\n",
+		"go.mod":  "module " + module + "\n\ngo 1.24\n",
+		"main.go": "package main\n\nimport \"" + module + "/a\"\n\nfunc main() { a.F() }\n",
+		"a/a.go":  "package a\n\nimport \"" + module + "/b\"\n\nfunc F() { b.F(\"" + dir + "\") }\n",
 		"b/b.go":  "package b\n\nfunc F(string) {}\n",
 	} {
 		path := filepath.Join(dir, name)
