@@ -5,6 +5,7 @@ package e2e
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"crypto/tls"
 	"encoding/base64"
 	"encoding/json"
@@ -244,8 +245,8 @@ func etcdOfOthers(t *testing.T, m *machine) {
 		t.Error("no port tried")
 	}
 	// not even its owner gets the gateway, or has peers
-	client := &http.Client{Timeout: dialLimit, Transport: &http.Transport{Dial: func(string, string) (net.Conn, error) {
-		return net.DialTimeout("unix", filepath.Join(m.home, "etcd.sock"), dialLimit)
+	client := &http.Client{Timeout: dialLimit, Transport: &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return new(net.Dialer).DialContext(ctx, "unix", filepath.Join(m.home, "etcd.sock"))
 	}}}
 	for path, want := range map[string]int{"/health": http.StatusOK, "/v3/kv/range": http.StatusNotFound, "/raft": http.StatusNotFound, "/members": http.StatusNotFound} {
 		r, err := client.Post("http://etcd"+path, "text/plain", strings.NewReader(`{"key":"AA=="}`))

@@ -3,6 +3,7 @@ package plan_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -449,7 +450,7 @@ func forms(content []byte, labelsToo bool) []string {
 	decoder := yaml.NewDecoder(bytes.NewReader(content))
 	for {
 		var object map[string]any
-		if err := decoder.Decode(&object); err == io.EOF {
+		if err := decoder.Decode(&object); errors.Is(err, io.EOF) {
 			return all
 		} else if err != nil {
 			return nil

@@ -155,10 +155,10 @@ func (a *taint) command(command *parse.CommandNode, dot, piped owner, isPiped bo
 		}
 		of = join(of, given)
 	}
-	switch {
-	case of == ofNobody:
+	switch of {
+	case ofNobody:
 		of = ofPlatform // a function without arguments
-	case of == ofData:
+	case ofData:
 		of = ofWorkload
 	}
 	if calls && of == ofWorkload && slices.Contains(changing, function.Ident) {

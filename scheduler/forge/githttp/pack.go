@@ -94,7 +94,7 @@ func (p *pack) index() error {
 	}
 	i := int32(len(p.objects))
 	o := packed{kind: header.Type, child: none, next: none, offset: header.Offset, size: header.Length}
-	var content io.Writer = io.Discard
+	content := io.Discard
 	var hasher plumbing.Hasher
 	switch header.Type {
 	case plumbing.CommitObject, plumbing.TreeObject, plumbing.BlobObject, plumbing.TagObject:
