@@ -187,8 +187,21 @@ func emptyField(node *yaml.Node, kind string) string {
 		return "data"
 	case kind == v1alpha1.KindWorkload && isNull(valueAt(node, "spec", "deploymentTargets")):
 		return "deploymentTargets"
+	case (kind == v1alpha1.KindClusterType || kind == v1alpha1.KindWorkload) && saysNoLabels(valueAt(node, "metadata")):
+		return "labels"
+	}
+	targets := valueAt(node, "spec", "deploymentTargets")
+	if kind == v1alpha1.KindWorkload && targets.Kind == yaml.SequenceNode && slices.ContainsFunc(targets.Content, saysNoLabels) {
+		return "labels"
 	}
 	return ""
+}
+
+// saysNoLabels says whether a mapping has the field labels with nothing in it,
+// which is what is left where its lines have slipped to the left.
+func saysNoLabels(node *yaml.Node) bool {
+	node = resolve(node)
+	return node != nil && node.Kind == yaml.MappingNode && has(node, "labels") && isNull(valueAt(node, "labels"))
 }
 
 // meantKind returns the kind of the platform model that a kind is, or is most

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"text/template"
@@ -51,7 +52,7 @@ func (s said) data(t testing.TB) renderData {
 }
 
 func (s said) usable() bool {
-	return !anyUnwritable(map[string]string{s.branch: s.path, s.key: s.value, s.workspace: ""})
+	return !slices.ContainsFunc([]string{s.branch, s.path, s.key, s.value, s.workspace}, func(text string) bool { return unwritable(text) >= 0 })
 }
 
 var words = said{"wordBranch", "wordPath", "wordKey", "wordValue", "wordspace"}

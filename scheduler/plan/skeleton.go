@@ -28,9 +28,9 @@ type skeleton struct {
 const maxBlankValue = 256
 
 // plainValue says whether a text can replace any other such text within a YAML
-// scalar and nothing changes but the scalar: no character of it means anything
-// to YAML where it stands, in any style of scalar, and its first and last
-// characters belong to the scalar whatever surrounds them.
+// scalar, or a word of a shell, and nothing changes but that: no character of it
+// means anything to YAML or a shell where it stands, in any style of scalar, and
+// its first and last characters belong to the scalar whatever surrounds them.
 func plainValue(s string) bool {
 	last := len(s) - 1
 	if last < 0 || last >= maxBlankValue || inScalar[s[last]] != always {
@@ -59,7 +59,7 @@ var inScalar = func() (t [256]byte) {
 		switch {
 		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9', c == '/':
 			t[c] = always
-		case strings.IndexByte("-._@+=~:", byte(c)) >= 0:
+		case strings.IndexByte("-._@+=:", byte(c)) >= 0:
 			t[c] = inside
 		}
 	}
