@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"io"
 	"maps"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -182,7 +183,8 @@ func (s *skeleton) inspect(manifests []string, renditions []rendition, mark stri
 // inspectManifest returns how many blanks a manifest has.
 func (s *skeleton) inspectManifest(text string, made rendition, mark string) (int, bool) {
 	documents, _, err := parseYAML(text)
-	if err != nil || made.checkStructure(documents) != nil {
+	// A blank is a word already: how it stands in its document is checked below.
+	if err != nil || !made.isBlank(mark) && made.checkStructure(documents) != nil {
 		return 0, false
 	}
 	found := 0
@@ -204,15 +206,33 @@ func (s *skeleton) inspectManifest(text string, made rendition, mark string) (in
 // inspectObject notes the name of a namespace. Whether it is one must be
 // certain.
 func (s *skeleton) inspectObject(root *yaml.Node, mark string) bool {
-	kind := scalar(root, "kind")
-	if strings.Contains(kind, mark) {
+	if !identified(root, mark) {
 		return false
 	}
+	kind := scalar(root, "kind")
 	name, ok := cut(scalar(root, "metadata", "name"), mark)
 	if ok && kind == "Namespace" {
 		s.namespaces = append(s.namespaces, name)
 	}
 	return ok
+}
+
+// identified says whether no blank is in what Kubernetes tells the kind of an
+// object by, as [sameIdentity] does of two results.
+func identified(node *yaml.Node, mark string) bool {
+	if node.Kind != yaml.MappingNode {
+		return true
+	}
+	for i := 0; i+1 < len(node.Content); i += 2 {
+		name, value := node.Content[i].Value, node.Content[i+1]
+		if tellsKind(name) && strings.Contains(value.Value, mark) {
+			return false
+		}
+		if name == "items" && slices.ContainsFunc(value.Content, func(item *yaml.Node) bool { return !identified(item, mark) }) {
+			return false
+		}
+	}
+	return true
 }
 
 // countBlanks counts the blanks in the values and comments of a node. It

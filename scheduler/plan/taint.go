@@ -400,6 +400,20 @@ func (r rendition) fill(limit int, with func(n int) string) (string, error) {
 	return out.String(), nil
 }
 
+// isBlank says whether every printed text begins with the mark of a skeleton's
+// blanks and is a single word, as what comes in its place is.
+func (r rendition) isBlank(mark string) bool {
+	return !slices.ContainsFunc(r.printed, func(p printedText) bool {
+		return !strings.HasPrefix(p.text, mark) || !isAlphanumeric(p.text) || !isAlphanumeric(p.worded)
+	})
+}
+
+func isAlphanumeric(s string) bool {
+	return s != "" && !strings.ContainsFunc(s, func(c rune) bool {
+		return (c < '0' || c > '9') && (c < 'A' || c > 'Z') && (c < 'a' || c > 'z')
+	})
+}
+
 // text is the result.
 func (r rendition) text() (string, error) {
 	return r.fill(maxOutput, func(n int) string { return r.printed[n].text })
