@@ -3,6 +3,7 @@ package model
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -66,7 +67,7 @@ func LoadEnvironment(ctx context.Context, r Reader, name string, controlPlane Re
 // whatever an ignore file says.
 func LoadEnvironments(tree *Tree, path string) ([]EnvironmentObject, []Diagnostic) {
 	var c collection
-	for _, doc := range newMemory(nil).documents(tree, path, &c.findings, &findings{}) {
+	for _, doc := range newMemory(nil).documents(tree, path, &c.findings, nil) {
 		if doc.kind == v1alpha1.KindEnvironment {
 			c.add(doc)
 		}
@@ -97,7 +98,7 @@ func (c *collection) addIgnoredEnvironments(tree *Tree, path string) {
 // It is the zero Reference where that cannot be known.
 func LoadGitOps(tree *Tree, path string) Reference {
 	var c collection
-	for _, doc := range newMemory(nil).documents(tree, path, &c.findings, &findings{}) {
+	for _, doc := range newMemory(nil).documents(tree, path, &c.findings, nil) {
 		if doc.kind == v1alpha1.KindGitOpsRepo {
 			c.add(doc)
 		}
@@ -194,7 +195,7 @@ func (l *loader) loadBases(ctx context.Context) error {
 			return err
 		}
 		tree, err := l.read(ctx, ref)
-		if limit, ok := isBeyond(err); ok {
+		if limit, ok := errors.AsType[*LimitError](err); ok {
 			l.all.findings.add("", tooLarge(ref, limit, base.At("spec", "repo")))
 			l.env.BaseUnreadable = true
 			continue
@@ -256,7 +257,7 @@ func (l *loader) keepObjects() {
 // an error when it does not exist.
 func (l *loader) read(ctx context.Context, ref Reference) (*Tree, error) {
 	tree, err := l.reads.one(ctx, ref)
-	if limit, ok := isBeyond(err); ok { // a push may make it smaller
+	if limit, ok := errors.AsType[*LimitError](err); ok { // a push may make it smaller
 		source := ref
 		source.Commit = cmp.Or(ref.Commit, limit.Commit)
 		l.env.Sources = append(l.env.Sources, source)

@@ -29,8 +29,11 @@ func (f *findings) add(kind string, d Diagnostic) {
 	f.basesIncomplete = f.basesIncomplete || kind == "" || kind == v1alpha1.KindBaseRepo
 }
 
-// join adds what others have found.
+// join adds what others have found. Nothing is added to nil.
 func (f *findings) join(others findings) {
+	if f == nil {
+		return
+	}
 	f.diagnostics = append(f.diagnostics, others.diagnostics...)
 	f.incomplete = f.incomplete || others.incomplete
 	f.configIncomplete = f.configIncomplete || others.configIncomplete

@@ -73,7 +73,7 @@ func newMemory(last *memory) *memory {
 
 // documents returns the documents of the files at or below a folder, in order
 // of path and line. Whatever is wrong goes to findings; what is wrong with
-// ConfigMaps goes to configs, for those who read them.
+// ConfigMaps goes to configs, which is nil for those who do not read them.
 func (m *memory) documents(tree *Tree, path string, findings, configs *findings) []document {
 	key := folderKey{tree.Repo, tree.Branch, path}
 	old := m.last[key]

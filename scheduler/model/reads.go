@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"path"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -22,13 +23,19 @@ const maxParallelReads = 8
 type reads struct {
 	reader Reader
 	mu     sync.Mutex
-	trees  map[Reference]*Tree // nil: does not exist, or is beyond a limit
-	beyond map[Reference]*LimitError
+	known  map[Reference]repository
 	shares shares
 }
 
+// repository is what is known of one.
+type repository struct {
+	tree   *Tree       // nil: does not exist, or is beyond a limit
+	beyond *LimitError // nil: it is not
+	bytes  int         // of memory that count against maxWorkloads
+}
+
 func newReads(r Reader) *reads {
-	return &reads{reader: r, trees: map[Reference]*Tree{}, beyond: map[Reference]*LimitError{}}
+	return &reads{reader: r, known: map[Reference]repository{}}
 }
 
 // key drops from a reference what does not change which tree it names.
@@ -41,22 +48,22 @@ func key(ref Reference) Reference {
 // is beyond a limit the error wraps a [LimitError].
 func (r *reads) one(ctx context.Context, ref Reference) (*Tree, error) {
 	r.mu.Lock()
-	tree, known := r.trees[key(ref)]
-	limit := r.beyond[key(ref)]
+	known, found := r.known[key(ref)]
 	r.mu.Unlock()
-	if limit != nil {
-		return nil, &readError{ref, limit}
+	if known.beyond != nil {
+		return nil, &readError{ref, known.beyond}
 	}
-	if known {
-		return tree, nil
+	if found {
+		return known.tree, nil
 	}
 	tree, err := r.reader.Read(ctx, ref)
-	switch {
-	case errors.As(err, &limit):
+	if limit, ok := errors.AsType[*LimitError](err); ok {
 		r.mu.Lock()
 		defer r.mu.Unlock()
-		r.beyond[key(ref)] = limit
+		r.known[key(ref)] = repository{beyond: limit}
 		return nil, &readError{ref, err}
+	}
+	switch {
 	case errors.Is(err, ErrNotFound):
 		tree = nil
 	case err != nil:
@@ -66,7 +73,7 @@ func (r *reads) one(ctx context.Context, ref Reference) (*Tree, error) {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.trees[key(ref)] = tree
+	r.known[key(ref)] = repository{tree: tree}
 	return tree, nil
 }
 
@@ -84,13 +91,15 @@ func (e *readError) Unwrap() error { return e.err }
 // folders. It returns the first error that is not about a limit.
 func (r *reads) ahead(ctx context.Context, refs []Reference) error {
 	group, ctx := errgroup.WithContext(ctx)
-	once := make([]Reference, 0, len(refs))
-	folders := make(map[Reference][]string, len(refs))
-	for _, ref := range refs {
-		if folders[key(ref)] == nil {
-			once = append(once, ref)
+	once := make([][]Reference, 0, len(refs)) // by repository, of which nearly all have one folder
+	index := make(map[Reference]int, len(refs))
+	for i, ref := range refs {
+		if n, known := index[key(ref)]; known {
+			once[n] = append(once[n], ref)
+			continue
 		}
-		folders[key(ref)] = append(folders[key(ref)], ref.Path)
+		index[key(ref)] = len(once)
+		once = append(once, refs[i:i+1:i+1])
 	}
 	var next atomic.Int64
 	for range min(maxParallelReads, len(once)) {
@@ -100,12 +109,12 @@ func (r *reads) ahead(ctx context.Context, refs []Reference) error {
 				if i >= len(once) || ctx.Err() != nil {
 					return ctx.Err()
 				}
-				tree, err := r.one(ctx, once[i])
-				if err != nil && !errors.As(err, new(*LimitError)) {
+				tree, err := r.one(ctx, once[i][0])
+				if _, beyond := errors.AsType[*LimitError](err); err != nil && !beyond {
 					return err
 				}
 				if tree != nil {
-					r.share(key(once[i]), tree, folders[key(once[i])])
+					r.share(tree, once[i])
 				}
 			}
 		})
@@ -116,45 +125,37 @@ func (r *reads) ahead(ctx context.Context, refs []Reference) error {
 // shares are what is kept of repositories that others than the platform's own
 // people write to.
 type shares struct {
-	bytes   map[Reference]int
 	total   int
 	largest int // the size from which on nothing is kept, 0 for none
 }
 
-// share keeps of a tree what is in some folders, and sees to it that all that
-// are kept take no more than they may together. The largest give way, whatever
-// the order in which they come.
-func (r *reads) share(ref Reference, tree *Tree, folders []string) {
+// share keeps of a repository's tree what is in some folders, and sees to it
+// that all that are kept take no more than they may together. The largest give
+// way, whatever the order in which they come.
+func (r *reads) share(tree *Tree, folders []Reference) {
+	ref := key(folders[0])
 	part, size := narrowed(tree, folders)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	s := &r.shares
-	if s.bytes == nil {
-		s.bytes = map[Reference]int{}
-	}
-	if _, known := s.bytes[ref]; known {
-		return
-	}
-	r.trees[ref], s.bytes[ref] = part, size
+	r.known[ref] = repository{tree: part, bytes: size}
 	s.total += size
 	if s.largest == 0 && s.total <= maxWorkloads {
 		return
 	}
 	for s.total > maxWorkloads || s.largest > 0 && size >= s.largest {
 		gone := ref
-		for other, bytes := range s.bytes {
-			if bytes > s.bytes[gone] || bytes == s.bytes[gone] && compareReferences(other, gone) > 0 {
+		for other, known := range r.known {
+			if most := r.known[gone].bytes; known.bytes > most || known.bytes == most && compareReferences(other, gone) > 0 {
 				gone = other
 			}
 		}
-		r.beyond[gone] = &LimitError{
+		s.largest = r.known[gone].bytes
+		s.total -= s.largest
+		r.known[gone] = repository{beyond: &LimitError{
 			What: "bytes of memory for the repositories of all workloads, of which it is one of the largest", Max: maxWorkloads,
-			Hint: "register a folder that holds less", Commit: r.trees[gone].Commit,
-		}
-		s.largest = s.bytes[gone]
-		s.total -= s.bytes[gone]
-		r.trees[gone] = nil
-		delete(s.bytes, gone)
+			Hint: "register a folder that holds less", Commit: r.known[gone].tree.Commit,
+		}}
 		if gone == ref {
 			return
 		}
@@ -167,19 +168,18 @@ const wholeTree = 1 << 20
 
 // narrowed returns the part of a tree that is read from some folders, and about
 // how much memory it takes once it is parsed.
-func narrowed(tree *Tree, folders []string) (*Tree, int) {
+func narrowed(tree *Tree, folders []Reference) (*Tree, int) {
+	wanted := func(file string) bool {
+		return path.Base(file) == ignoreFile || isYAML(file) && slices.ContainsFunc(folders, func(folder Reference) bool {
+			return within(file, cleanFolder(folder.Path))
+		})
+	}
 	all, size := 0, 0
-	files := map[string][]byte{}
 	for file, content := range tree.Files {
 		all += len(file) + len(content)
-		wanted := path.Base(file) == ignoreFile
-		for _, folder := range folders {
-			wanted = wanted || within(file, cleanFolder(folder)) && isYAML(file)
-		}
-		if !wanted {
+		if !wanted(file) {
 			continue
 		}
-		files[file] = content
 		size += len(file) + len(content)
 		if bytes.Contains(content, []byte(v1alpha1.Group)) {
 			size += marks(content) * nodeBytes
@@ -189,15 +189,13 @@ func narrowed(tree *Tree, folders []string) (*Tree, int) {
 		return tree, size + all
 	}
 	part := *tree
-	part.Files = files
+	part.Files = map[string][]byte{}
+	for file, content := range tree.Files {
+		if wanted(file) {
+			part.Files[file] = content
+		}
+	}
 	return &part, size
-}
-
-// isBeyond returns what a repository is too large by, if that is what an error
-// is about.
-func isBeyond(err error) (*LimitError, bool) {
-	var limit *LimitError
-	return limit, errors.As(err, &limit)
 }
 
 // tooLarge reports a repository that is beyond a limit.

@@ -39,7 +39,7 @@ func (l *loader) loadWorkloads(ctx context.Context) error {
 	l.env.Sources = slices.Grow(l.env.Sources, len(refs))
 	for i, registration := range l.env.Registrations {
 		tree, err := l.read(ctx, refs[i])
-		if limit, ok := isBeyond(err); ok {
+		if limit, ok := errors.AsType[*LimitError](err); ok {
 			l.all.findings.add(v1alpha1.KindWorkloadRegistration, tooLarge(refs[i], limit, registration.At("spec", "workload", "repo")))
 			continue
 		}
@@ -98,19 +98,19 @@ func (l *loader) registeredOnce(all []Workload) []Workload {
 
 // registered returns the workloads in the folder that a registration names.
 func (l *loader) registered(tree *Tree, folder string, registration WorkloadRegistration) []Object[v1alpha1.WorkloadSpec] {
-	var f findings
+	f := &l.all.findings
+	before, config, schemas := len(f.diagnostics), f.configIncomplete, f.schemasIncomplete
 	found := make([]Object[v1alpha1.WorkloadSpec], 0, 1) // nearly always
-	for _, doc := range l.now.documents(tree, folder, &f, &findings{}) {
+	for _, doc := range l.now.documents(tree, folder, f, nil) {
 		if doc.kind == v1alpha1.KindWorkload {
-			keep(doc, &f, &found, checkLimits, checkTargets)
+			keep(doc, f, &found, checkLimits, checkTargets)
 		}
 	}
-	reported := slices.ContainsFunc(f.diagnostics, func(d Diagnostic) bool { return d.Severity == Error })
+	reported := slices.ContainsFunc(f.diagnostics[before:], func(d Diagnostic) bool { return d.Severity == Error })
 	if len(found) == 0 && !reported {
 		f.add(v1alpha1.KindWorkloadRegistration, l.noWorkload(tree, folder, registration))
 	}
-	f.configIncomplete, f.schemasIncomplete = false, false // none is read from here
-	l.all.findings.join(f)
+	f.configIncomplete, f.schemasIncomplete = config, schemas // none is read from here
 	return found
 }
 
@@ -118,7 +118,7 @@ func (l *loader) registered(tree *Tree, folder string, registration WorkloadRegi
 // the repository there is one.
 func (l *loader) noWorkload(tree *Tree, folder string, registration WorkloadRegistration) Diagnostic {
 	hint := "put a Workload there, or correct the path"
-	for _, doc := range l.now.documents(tree, "", &findings{}, &findings{}) {
+	for _, doc := range l.now.documents(tree, "", &findings{}, nil) {
 		if doc.kind == v1alpha1.KindWorkload {
 			hint = fmt.Sprintf("there is one in %s", doc.position.File)
 			break
