@@ -1,6 +1,7 @@
 package model
 
 import (
+	"io/fs"
 	"path"
 	"strings"
 )
@@ -29,6 +30,9 @@ func (r Reference) String() string {
 // "" for the root, else slash-separated elements without slashes around them.
 // It never leads out of the repository.
 func cleanFolder(folder string) string {
+	if clean := strings.TrimPrefix(folder, "./"); fs.ValidPath(clean) && clean != "." {
+		return clean // as nearly all are, without a copy
+	}
 	return strings.TrimPrefix(path.Clean("/"+folder), "/")
 }
 
