@@ -9,14 +9,15 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 
 	"github.com/kalypso-dev/kalypso/scheduler/forge/githttp"
+	"github.com/kalypso-dev/kalypso/scheduler/forge/githttp/packtest"
 	"github.com/kalypso-dev/kalypso/scheduler/model"
 )
 
 // script makes a pack of what a fuzzer has written, so that what it changes is
 // not lost behind checksums and compression. Each object is a byte for its
 // kind, one that names an object before it, a length and so much content.
-func script(data []byte) (*packer, uint32) {
-	p := new(packer)
+func script(data []byte) (*packtest.Packer, uint32) {
+	p := new(packtest.Packer)
 	var made []plumbing.Hash // of all objects, as far as they are known
 	var offsets []int
 	of := func(n byte) plumbing.Hash {
@@ -25,7 +26,7 @@ func script(data []byte) (*packer, uint32) {
 		}
 		return made[int(n)%len(made)]
 	}
-	for len(data) >= 4 && p.count < 200 {
+	for len(data) >= 4 && p.Count() < 200 {
 		op, base, n := data[0], data[1], int(binary.LittleEndian.Uint16(data[2:]))
 		content := data[4:min(4+n, len(data))]
 		data = data[4+len(content):]
@@ -39,9 +40,9 @@ func script(data []byte) (*packer, uint32) {
 			kind = plumbing.TreeObject
 			var b bytes.Buffer
 			for i, name := range bytes.Split(content, []byte("/")) {
-				mode := "100644"
+				mode := packtest.File
 				if op&8 != 0 {
-					mode = "40000"
+					mode = packtest.Folder
 				}
 				child := of(base + byte(i)*(op>>6))
 				b.WriteString(mode + " ")
@@ -57,7 +58,7 @@ func script(data []byte) (*packer, uint32) {
 				continue
 			}
 			kind = plumbing.OFSDeltaObject
-			back := 12 + p.Len() - offsets[int(base)%len(offsets)]
+			back := p.Len() - offsets[int(base)%len(offsets)]
 			between = []byte{byte(back & 127)}
 			for back >>= 7; back > 0; back >>= 7 {
 				back--
@@ -68,10 +69,10 @@ func script(data []byte) (*packer, uint32) {
 		if op&16 != 0 {
 			declared ^= uint64(base) << (op >> 5 * 8)
 		}
-		offsets = append(offsets, p.entry(kind, declared, between, content))
+		offsets = append(offsets, p.Entry(kind, declared, between, content))
 		made = append(made, plumbing.ComputeHash(kind, content))
 	}
-	count := p.count
+	count := p.Count()
 	if len(data) == 1 {
 		count += uint32(data[0])
 	}
@@ -90,8 +91,8 @@ func FuzzPack(f *testing.F) {
 	add := func(records ...[]byte) { f.Add(bytes.Join(records, nil), false) }
 	add(small, record(1, 0, []byte("a.yaml")), record(0, 1, nil))
 	add(small, record(1, 0, []byte("a.yaml/b.txt")), record(9, 1, []byte("d/e")), record(0, 2, nil))
-	add(small, record(3, 0, copies(15, 40)), record(1, 0, []byte("a.yaml")), record(0, 2, nil))
-	add(small, record(4, 0, copies(15, 40)), record(4, 1, copies(40, 1<<20)), record(4, 2, copies(1<<20, 1<<30)), record(1, 0, []byte("a.yaml")), record(0, 4, nil))
+	add(small, record(3, 0, packtest.Copies(15, 40)), record(1, 0, []byte("a.yaml")), record(0, 2, nil))
+	add(small, record(4, 0, packtest.Copies(15, 40)), record(4, 1, packtest.Copies(40, 1<<20)), record(4, 2, packtest.Copies(1<<20, 1<<30)), record(1, 0, []byte("a.yaml")), record(0, 4, nil))
 	add(small, record(1, 0, []byte("a.yaml")), record(4, 1, append(binary.AppendUvarint(binary.AppendUvarint(nil, 34), 34), 0x90, 34)), record(0, 1, nil), record(4, 3, []byte("xx")))
 	add(small, record(5|16|32, 255, nil), record(0, 0, nil), []byte{1})
 	chain := small
@@ -101,7 +102,7 @@ func FuzzPack(f *testing.F) {
 	add(chain, record(0, 60, nil))
 	f.Fuzz(func(t *testing.T, data []byte, filtered bool) {
 		p, count := script(data)
-		trees, taken, err := githttp.ReadPack(p.pack(count), filtered)
+		trees, taken, err := githttp.ReadPack(p.Pack(count), filtered)
 		if taken > githttp.MaxRead || taken < 0 {
 			t.Errorf("%d bytes taken", taken)
 		}

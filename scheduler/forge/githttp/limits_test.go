@@ -1,11 +1,7 @@
 package githttp_test
 
 import (
-	"bytes"
-	"compress/zlib"
 	"context"
-	"crypto/sha1"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -20,99 +16,17 @@ import (
 	"time"
 
 	"github.com/go-git/go-git/v5/plumbing"
-	"github.com/go-git/go-git/v5/plumbing/format/pktline"
 
 	"github.com/kalypso-dev/kalypso/scheduler/forge/githttp"
+	"github.com/kalypso-dev/kalypso/scheduler/forge/githttp/packtest"
 	"github.com/kalypso-dev/kalypso/scheduler/model"
 )
-
-// packer writes packs that no git would.
-type packer struct {
-	bytes.Buffer
-	count uint32
-}
-
-// entry appends an object of a type with a declared size. What comes between
-// the header and the content names the base of a delta.
-func (p *packer) entry(kind plumbing.ObjectType, declared uint64, between, content []byte) (offset int) {
-	offset = 12 + p.Len()
-	b := byte(kind)<<4 | byte(declared&15)
-	for declared >>= 4; declared > 0; declared >>= 7 {
-		p.WriteByte(b | 0x80)
-		b = byte(declared & 127)
-	}
-	p.WriteByte(b)
-	p.Write(between)
-	z := zlib.NewWriter(p)
-	_, _ = z.Write(content)
-	_ = z.Close()
-	p.count++
-	return offset
-}
-
-func (p *packer) object(kind plumbing.ObjectType, content []byte) plumbing.Hash {
-	p.entry(kind, uint64(len(content)), nil, content)
-	return plumbing.ComputeHash(kind, content)
-}
-
-func (p *packer) delta(base plumbing.Hash, delta []byte) {
-	p.entry(plumbing.REFDeltaObject, uint64(len(delta)), base[:], delta)
-}
-
-// tree makes a folder of files, or of folders where mode says so.
-func (p *packer) tree(mode string, of plumbing.Hash, names ...string) plumbing.Hash {
-	var b bytes.Buffer
-	for _, name := range names {
-		b.WriteString(mode + " " + name + "\x00")
-		b.Write(of[:])
-	}
-	return p.object(plumbing.TreeObject, b.Bytes())
-}
-
-func (p *packer) commit(tree plumbing.Hash) plumbing.Hash {
-	return p.object(plumbing.CommitObject, fmt.Appendf(nil, "tree %s\nauthor a <a@b> 1 +0000\ncommitter a <a@b> 1 +0000\n\nm\n", tree))
-}
-
-// pack is all of it, with the count that it has or another.
-func (p *packer) pack(count uint32) []byte {
-	pack := binary.BigEndian.AppendUint32([]byte("PACK\x00\x00\x00\x02"), count)
-	pack = append(pack, p.Bytes()...)
-	sum := sha1.Sum(pack)
-	return append(pack, sum[:]...)
-}
-
-// copies is a delta that makes size bytes of a base by copying its beginning.
-func copies(base, size uint64) []byte {
-	delta := binary.AppendUvarint(binary.AppendUvarint(nil, base), size)
-	for ; size > 0; size -= min(size, base, 1<<24-1) {
-		n := min(size, base, 1<<24-1)
-		delta = append(delta, 0xf0, byte(n), byte(n>>8), byte(n>>16))
-	}
-	return delta
-}
 
 // hostile serves one pack, whatever it is asked for, and more branches than one
 // when told to.
 func hostile(t testing.TB, head plumbing.Hash, branches int, pack []byte) githttp.Remote {
 	t.Helper()
-	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		e := pktline.NewEncoder(w)
-		if strings.HasSuffix(r.URL.Path, "/git-upload-pack") {
-			_ = e.EncodeString("NAK\n")
-			_, _ = w.Write(pack)
-			return
-		}
-		_ = e.EncodeString("# service=git-upload-pack\n")
-		_ = e.Flush()
-		_ = e.Encodef("%s HEAD\x00ofs-delta\n", head)
-		_ = e.Encodef("%s refs/heads/main\n", head)
-		for i := range branches {
-			if e.Encodef("%s refs/heads/%0200d\n", head, i) != nil {
-				return
-			}
-		}
-		_ = e.Flush()
-	}))
+	s := httptest.NewServer(packtest.Handler(head, branches, pack))
 	t.Cleanup(s.Close)
 	return githttp.Remote{URL: s.URL + "/app.git"}
 }
@@ -134,97 +48,88 @@ func worlds() map[string]struct {
 		fails    bool
 	}
 	all := map[string]world{}
-	add := func(name, beyond string, fails bool, make func(p *packer) plumbing.Hash) {
-		p := new(packer)
+	add := func(name, beyond string, fails bool, make func(p *packtest.Packer) plumbing.Hash) {
+		p := new(packtest.Packer)
 		head := make(p)
-		all[name] = world{pack: p.pack(p.count), head: head, beyond: beyond, fails: fails}
-	}
-	names := func(n, length int) []string {
-		list := make([]string, n)
-		for i := range list {
-			list[i] = fmt.Sprintf("%0*d.yaml", length-5, i)
-		}
-		return list
+		all[name] = world{pack: p.Pack(p.Count()), head: head, beyond: beyond, fails: fails}
 	}
 	zeros := make([]byte, 64<<20)
-	add("a large file of zeros", "", false, func(p *packer) plumbing.Hash {
-		return p.commit(p.tree("100644", p.object(plumbing.BlobObject, zeros), "zeros.yaml"))
+	add("a large file of zeros", "", false, func(p *packtest.Packer) plumbing.Hash {
+		return p.Commit(p.Tree(packtest.File, p.Object(plumbing.BlobObject, zeros), "zeros.yaml"))
 	})
-	add("long names in many folders", "bytes of paths", true, func(p *packer) plumbing.Hash {
-		files := p.tree("100644", p.object(plumbing.BlobObject, nil), names(500, 2000)...)
-		return p.commit(p.tree("40000", files, names(500, 2000)...))
+	add("long names in many folders", "bytes of paths", true, func(p *packtest.Packer) plumbing.Hash {
+		files := p.Tree(packtest.File, p.Object(plumbing.BlobObject, nil), packtest.Names(500, 2000)...)
+		return p.Commit(p.Tree(packtest.Folder, files, packtest.Names(500, 2000)...))
 	})
-	add("more files than there are", "files and folders", true, func(p *packer) plumbing.Hash {
-		of, mode := p.object(plumbing.BlobObject, nil), "100644"
+	add("more files than there are", "files and folders", true, func(p *packtest.Packer) plumbing.Hash {
+		of, mode := p.Object(plumbing.BlobObject, nil), packtest.File
 		for range 7 {
-			of, mode = p.tree(mode, of, names(10, 7)...), "40000"
+			of, mode = p.Tree(mode, of, packtest.Names(10, 7)...), packtest.Folder
 		}
-		return p.commit(of)
+		return p.Commit(of)
 	})
-	add("empty folders in folders", "files and folders", true, func(p *packer) plumbing.Hash {
-		of := p.tree("40000", plumbing.ZeroHash)
+	add("empty folders in folders", "files and folders", true, func(p *packtest.Packer) plumbing.Hash {
+		of := p.Tree(packtest.Folder, plumbing.ZeroHash)
 		for range 30 {
-			of = p.tree("40000", of, "a", "b", "c")
+			of = p.Tree(packtest.Folder, of, "a", "b", "c")
 		}
-		return p.commit(of)
+		return p.Commit(of)
 	})
-	add("folders in each other", "folders in each other", true, func(p *packer) plumbing.Hash {
-		of := p.tree("100644", p.object(plumbing.BlobObject, nil), "x.yaml")
-		for range 40_000 {
-			of = p.tree("40000", of, "d")
+	add("folders in each other", "folders in each other", true, func(p *packtest.Packer) plumbing.Hash {
+		of := p.Tree(packtest.File, p.Object(plumbing.BlobObject, nil), "x.yaml")
+		for range 10_000 {
+			of = p.Tree(packtest.Folder, of, "d")
 		}
-		return p.commit(of)
+		return p.Commit(of)
 	})
-	add("a long path", "bytes in one path", true, func(p *packer) plumbing.Hash {
-		return p.commit(p.tree("100644", p.object(plumbing.BlobObject, nil), strings.Repeat("x", 5000)))
+	add("a long path", "bytes in one path", true, func(p *packtest.Packer) plumbing.Hash {
+		return p.Commit(p.Tree(packtest.File, p.Object(plumbing.BlobObject, nil), strings.Repeat("x", 5000)))
 	})
-	add("files that matter", "bytes in files that may be the platform's", true, func(p *packer) plumbing.Hash {
-		var b bytes.Buffer
+	add("files that matter", "bytes in files that may be the platform's", true, func(p *packtest.Packer) plumbing.Hash {
+		var blobs []plumbing.Hash
 		for i := range 20 {
-			blob := p.object(plumbing.BlobObject, append(zeros[:4<<20:4<<20], byte(i)))
-			fmt.Fprintf(&b, "100644 %03d.yaml\x00", i)
-			b.Write(blob[:])
+			blobs = append(blobs, p.Object(plumbing.BlobObject, append(zeros[:4<<20:4<<20], byte(i))))
 		}
-		return p.commit(p.object(plumbing.TreeObject, b.Bytes()))
+		return p.Commit(p.Files(blobs...))
 	})
-	add("a delta that copies", "", false, func(p *packer) plumbing.Hash {
-		base := p.object(plumbing.BlobObject, zeros[:1<<20])
-		p.delta(base, copies(1<<20, 512<<20))
-		return p.commit(p.tree("100644", plumbing.ComputeHash(plumbing.BlobObject, zeros), "a.yaml"))
+	add("a delta that copies", "", false, func(p *packtest.Packer) plumbing.Hash {
+		base := p.Object(plumbing.BlobObject, zeros[:1<<20])
+		p.Delta(base, packtest.Copies(1<<20, 512<<20))
+		return p.Commit(p.Tree(packtest.File, plumbing.ComputeHash(plumbing.BlobObject, zeros), "a.yaml"))
 	})
-	add("a chain of deltas that copy", "", false, func(p *packer) plumbing.Hash {
-		base, size := p.object(plumbing.BlobObject, zeros[:1<<10]), 1<<10
+	add("a chain of deltas that copy", "", false, func(p *packtest.Packer) plumbing.Hash {
+		base, size := p.Object(plumbing.BlobObject, zeros[:1<<10]), 1<<10
 		for ; size < 1<<25; size *= 2 {
-			p.delta(base, copies(uint64(size), uint64(size)*2))
+			p.Delta(base, packtest.Copies(uint64(size), uint64(size)*2))
 			base = plumbing.ComputeHash(plumbing.BlobObject, zeros[:size*2])
 		}
-		return p.commit(p.tree("100644", base, "a.yaml"))
+		return p.Commit(p.Tree(packtest.File, base, "a.yaml"))
 	})
-	add("many deltas of one base", "bytes in all its objects", true, func(p *packer) plumbing.Hash {
+	add("many deltas of one base", "bytes in all its objects", true, func(p *packtest.Packer) plumbing.Hash {
 		const size = 16 << 20
-		base := p.object(plumbing.BlobObject, zeros[:size])
-		for range 300 {
-			p.delta(base, copies(size, size))
+		base := p.Object(plumbing.BlobObject, zeros[:size])
+		for range 70 { // 64 would be the limit
+			p.Delta(base, packtest.Copies(size, size))
 		}
-		return p.commit(p.tree("100644", base, "a.yaml"))
+		return p.Commit(p.Tree(packtest.File, base, "a.yaml"))
 	})
-	add("a declared size that is not true", "", true, func(p *packer) plumbing.Hash {
-		p.entry(plumbing.BlobObject, 1<<29, nil, []byte("x"))
-		return p.commit(p.tree("100644", p.object(plumbing.BlobObject, nil), "a.yaml"))
+	add("a declared size that is not true", "", true, func(p *packtest.Packer) plumbing.Hash {
+		p.Entry(plumbing.BlobObject, 1<<29, nil, []byte("x"))
+		return p.Commit(p.Tree(packtest.File, p.Object(plumbing.BlobObject, nil), "a.yaml"))
 	})
-	add("a delta whose declared size is not true", "", true, func(p *packer) plumbing.Hash {
-		base := p.object(plumbing.BlobObject, []byte("x"))
-		p.entry(plumbing.REFDeltaObject, 1<<29, base[:], []byte("x"))
-		return p.commit(p.tree("100644", base, "a.yaml"))
+	add("a delta whose declared size is not true", "", true, func(p *packtest.Packer) plumbing.Hash {
+		base := p.Object(plumbing.BlobObject, []byte("x"))
+		p.Entry(plumbing.REFDeltaObject, 1<<29, base[:], []byte("x"))
+		return p.Commit(p.Tree(packtest.File, base, "a.yaml"))
 	})
-	add("a size that is no number", "", true, func(p *packer) plumbing.Hash {
-		p.entry(plumbing.BlobObject, 1<<63, nil, []byte("x"))
-		return p.commit(p.tree("100644", p.object(plumbing.BlobObject, nil), "a.yaml"))
+	add("a size that is no number", "", true, func(p *packtest.Packer) plumbing.Hash {
+		p.Entry(plumbing.BlobObject, 1<<63, nil, []byte("x"))
+		return p.Commit(p.Tree(packtest.File, p.Object(plumbing.BlobObject, nil), "a.yaml"))
 	})
-	p := new(packer)
-	head := p.commit(p.tree("100644", p.object(plumbing.BlobObject, nil), "a.yaml"))
-	all["more objects than are sent"] = world{pack: p.pack(1 << 31), head: head, beyond: "objects", fails: true}
-	all["more branches than anybody has"] = world{pack: p.pack(p.count), head: head, branches: 1 << 20, beyond: "bytes in the list of its branches", fails: true}
+	p := new(packtest.Packer)
+	head := p.Commit(p.Tree(packtest.File, p.Object(plumbing.BlobObject, nil), "a.yaml"))
+	all["more objects than are sent"] = world{pack: p.Pack(1 << 31), head: head, beyond: "objects", fails: true}
+	all["more branches than anybody has"] = world{pack: p.Pack(p.Count()), head: head, branches: 1 << 18, beyond: "bytes in the list of its branches", fails: true}
 	return all
 }
 
@@ -286,17 +191,15 @@ func TestSmallPacksThatStandForMuch(t *testing.T) {
 // is below the limits, and says how much memory they take together.
 func BenchmarkManyLargeReads(b *testing.B) {
 	random := rand.NewChaCha8([32]byte{})
-	p := new(packer)
-	var files bytes.Buffer
-	for i := range 8 {
+	p := new(packtest.Packer)
+	var blobs []plumbing.Hash
+	for range 8 {
 		content := make([]byte, 6<<20)
 		_, _ = random.Read(content)
-		blob := p.object(plumbing.BlobObject, content)
-		fmt.Fprintf(&files, "100644 %03d.yaml\x00", i)
-		files.Write(blob[:])
+		blobs = append(blobs, p.Object(plumbing.BlobObject, content))
 	}
-	head := p.commit(p.object(plumbing.TreeObject, files.Bytes()))
-	remote := hostile(b, head, 0, p.pack(p.count))
+	head := p.Commit(p.Files(blobs...))
+	remote := hostile(b, head, 0, p.Pack(p.Count()))
 	for b.Loop() {
 		peak := peakHeap(func() {
 			var all sync.WaitGroup
