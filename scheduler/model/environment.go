@@ -83,7 +83,7 @@ func LoadEnvironments(tree *Tree, path string) ([]EnvironmentObject, []Diagnosti
 // Control planes name their .environments/ there, because Flux applies it by an
 // inclusion of its own and everything else by the ignore file.
 func (c *collection) addIgnoredEnvironments(tree *Tree, path string) {
-	for _, p := range parsedFiles(tree, ignoredEnvironments(tree, path), nil) {
+	for _, p := range parsedFiles(tree, ignoredEnvironments(tree, path), nil, maxOwnMarks) {
 		c.findings.join(p.findings)
 		for _, doc := range p.documents {
 			if doc.kind == v1alpha1.KindEnvironment {

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"fmt"
 	"path"
+
+	"github.com/kalypso-dev/kalypso/scheduler/v1alpha1"
 )
 
 // LimitError is wrapped by the error of a Reader about a repository that is
@@ -59,6 +61,10 @@ const (
 	// 200,000.
 	maxMarks  = 400_000
 	nodeBytes = 192
+	// maxOwnMarks bounds the same of all files together that an environment
+	// reads of its branch and its bases, and of those of a branch that is read by
+	// itself. That is about 25,000 registrations. The largest files give way.
+	maxOwnMarks = 750_000
 	// maxWorkloads bounds what an environment keeps of all repositories of its
 	// workloads, in bytes of memory. That is about 20,000 workloads. The largest
 	// repositories give way.
@@ -73,6 +79,12 @@ func marks(content []byte) int {
 		n += bytes.Count(content, []byte(mark))
 	}
 	return n
+}
+
+// mayHoldObjects says whether a file can have objects of the platform model,
+// which are kept as nodes. An escape in YAML can spell any name.
+func mayHoldObjects(content []byte) bool {
+	return bytes.Contains(content, []byte(v1alpha1.Group)) || bytes.Contains(content, []byte(platformConfigLabel)) || bytes.IndexByte(content, '\\') >= 0
 }
 
 // MayMatter says whether a file can be part of the platform model, or of what

@@ -145,3 +145,49 @@ func TestAliasesThatStandForMuch(t *testing.T) {
 		}
 	}
 }
+
+// TestMarksTogether has many files in the environment's branch and its base that
+// are within the limits each: the largest give way, one by one, and are errors.
+func TestMarksTogether(t *testing.T) {
+	world := modeltest.Parse(pointers + application)
+	object := "apiVersion: scheduler.kalypso.io/v1alpha1\nkind: ClusterType\nmetadata: {name: %s}\nspec: {reconciler: a, namespaceService: b}\n"
+	write := func(branch string, names string, lines int) {
+		for _, name := range strings.Fields(names) {
+			world.Write("control", branch, name+".yaml", fmt.Appendf(nil, object+strings.Repeat("#\n", lines), name))
+		}
+	}
+	write("dev", "a b c", 200_000)
+	write("dev", "d", 300_000)
+	write("dev", "e", 1)
+	write("main", "f", 250_000)
+	write("main", "g", 1)
+	world.Write("control", "dev", "data.yaml", []byte(strings.Repeat("- a\n", 190_000))) // no object, which counts for nothing
+	var loader model.Loader
+	check := func(types, left string) {
+		t.Helper()
+		env, err := loader.Load(t.Context(), world, "dev", model.Reference{Repo: modeltest.Forge + "control", Branch: "dev"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var there, beyond []string
+		for _, c := range env.ClusterTypes {
+			there = append(there, c.Name)
+		}
+		for _, d := range env.Diagnostics {
+			if d.Severity == model.Error {
+				beyond = append(beyond, d.Position.File)
+			}
+		}
+		if strings.Join(there, " ") != types || strings.Join(beyond, " ") != left || env.Incomplete != (left != "") {
+			t.Errorf("cluster types %v, want %s; errors in %v, want %s; incomplete %t", there, types, beyond, left, env.Incomplete)
+		}
+	}
+	check("a b c e g", "d.yaml f.yaml")
+	check("a b c e g", "d.yaml f.yaml")
+	world.Remove("control", "dev", "b.yaml")
+	check("a c d e g", "f.yaml")
+	world.Remove("control", "dev", "d.yaml")
+	check("a c e f g", "")
+	write("dev", "d", 300_000)
+	check("a c d e g", "f.yaml")
+}

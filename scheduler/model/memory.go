@@ -42,6 +42,7 @@ func (l *Loader) Load(ctx context.Context, r Reader, name string, controlPlane R
 type memory struct {
 	last    map[folderKey]folder
 	folders map[folderKey]folder
+	left    int // marks that there may still be in files
 }
 
 type folderKey struct{ repo, branch, path string }
@@ -52,6 +53,9 @@ type folder struct {
 	size   int               // of the tree, in files
 	tree   map[string][]byte // only where there is no commit: a tree may be large
 	files  []*parsed         // sorted by path
+	marks  int               // in those of the files that may hold objects, without those left out
+	left   int               // marks that there might be
+	cut    bool              // files were left out because there were more
 }
 
 // parsed is a file's content and what it parses to.
@@ -59,6 +63,9 @@ type parsed struct {
 	path      string
 	content   []byte
 	chart     bool // it is part of a Helm chart
+	marks     int  // 0 in a file that cannot hold objects, of which no nodes are kept
+	read      bool
+	cut       bool // it was left out because all files together have too many marks
 	documents []document
 	findings  findings
 	configs   findings // about what may be a ConfigMap
@@ -68,7 +75,7 @@ func newMemory(last *memory) *memory {
 	if last == nil {
 		last = &memory{}
 	}
-	return &memory{last: last.folders, folders: make(map[folderKey]folder, len(last.folders))}
+	return &memory{last: last.folders, folders: make(map[folderKey]folder, len(last.folders)), left: maxOwnMarks}
 }
 
 // documents returns the documents of the files at or below a folder, in order
@@ -77,14 +84,23 @@ func newMemory(last *memory) *memory {
 func (m *memory) documents(tree *Tree, path string, findings, configs *findings) []document {
 	key := folderKey{tree.Repo, tree.Branch, path}
 	old := m.last[key]
-	f := folder{commit: tree.Commit, size: len(tree.Files), files: old.files}
+	f := folder{commit: tree.Commit, size: len(tree.Files), left: m.left}
 	if f.commit == "" {
 		f.tree = tree.Files
 	}
-	if !f.same(old) {
-		f.files = parsedFiles(tree, Files(tree, path), old.files)
+	if f.same(old) {
+		f = old
+	} else {
+		f.files = parsedFiles(tree, Files(tree, path), old.files, m.left)
+		for _, p := range f.files {
+			f.cut = f.cut || p.cut
+			if !p.cut {
+				f.marks += p.marks
+			}
+		}
 	}
 	m.folders[key] = f
+	m.left -= f.marks
 	if len(f.files) == 1 {
 		findings.join(f.files[0].findings)
 		configs.join(f.files[0].configs)
@@ -104,10 +120,12 @@ func (m *memory) documents(tree *Tree, path string, findings, configs *findings)
 }
 
 // parsedFiles reads files, whose names are sorted. Those whose content is known
-// are taken from what was there before.
-func parsedFiles(tree *Tree, names []string, before []*parsed) []*parsed {
+// are taken from what was there before. Of files that may hold objects and have
+// more marks than are left, the largest are left out.
+func parsedFiles(tree *Tree, names []string, before []*parsed, left int) []*parsed {
 	files := make([]*parsed, len(names))
 	charts := chartFolders(names)
+	marked := 0
 	for i, name := range names {
 		for len(before) > 0 && before[0].path < name {
 			before = before[1:]
@@ -116,17 +134,53 @@ func parsedFiles(tree *Tree, names []string, before []*parsed) []*parsed {
 		if len(before) > 0 && before[0].path == name && before[0].chart == chart &&
 			bytes.Equal(before[0].content, content) && (before[0].content == nil) == (content == nil) {
 			files[i] = before[0]
+		} else {
+			files[i] = &parsed{path: name, content: content, chart: chart}
+			if mayHoldObjects(content) && unparsed(content) == nil {
+				files[i].marks = marks(content)
+			}
+		}
+		marked += files[i].marks
+	}
+	var cut map[*parsed]bool
+	if marked > left {
+		cut = largest(files, marked-left)
+	}
+	for i, p := range files {
+		if p.read && p.cut == cut[p] {
 			continue
 		}
-		files[i] = &parsed{path: name, content: content, chart: chart}
-		files[i].documents = documentsOf(Position{Repo: tree.Repo, Branch: tree.Branch, File: name}, content, chart, &files[i].findings, &files[i].configs)
+		p = &parsed{path: p.path, content: p.content, chart: p.chart, marks: p.marks, read: true, cut: cut[p]}
+		files[i] = p
+		at := Position{Repo: tree.Repo, Branch: tree.Branch, File: p.path}
+		if p.cut {
+			p.findings.beyond(at, p.content, &LimitError{What: "fields, list elements and lines in all files together, of which it is one of the largest", Max: maxOwnMarks})
+			continue
+		}
+		p.documents = documentsOf(at, p.content, p.chart, &p.findings, &p.configs)
 	}
 	return files
 }
 
+// largest returns the files with most marks that have so many together. Of
+// equal ones they are the last by name.
+func largest(files []*parsed, marks int) map[*parsed]bool {
+	bySize := slices.Clone(files)
+	slices.SortStableFunc(bySize, func(a, b *parsed) int { return a.marks - b.marks })
+	found := map[*parsed]bool{}
+	for i := len(bySize) - 1; i >= 0 && marks > 0; i-- {
+		found[bySize[i]] = true
+		marks -= bySize[i].marks
+	}
+	return found
+}
+
 // same says whether two folders are of one commit, or even hold the same files
-// in memory.
+// in memory, and nothing is left out of either that is not of the other.
 func (f folder) same(other folder) bool {
+	if other.left != f.left && (other.cut || other.marks > f.left) {
+		return false
+	}
 	if f.commit != "" || other.commit != "" {
 		return f.commit == other.commit && f.size == other.size
 	}

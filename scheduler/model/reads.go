@@ -1,7 +1,6 @@
 package model
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -181,7 +180,7 @@ func narrowed(tree *Tree, folders []Reference) (*Tree, int) {
 			continue
 		}
 		size += len(file) + len(content)
-		if bytes.Contains(content, []byte(v1alpha1.Group)) {
+		if mayHoldObjects(content) {
 			size += marks(content) * nodeBytes
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -35,6 +36,7 @@ func (l *loader) loadWorkloads(ctx context.Context) error {
 	if err := l.reads.ahead(ctx, refs); err != nil {
 		return l.registeredAt(err, refs)
 	}
+	l.now.left = math.MaxInt // what there may be of these, reads.share has seen to
 	all := make([]Workload, 0, len(refs))
 	l.env.Sources = slices.Grow(l.env.Sources, len(refs))
 	for i, registration := range l.env.Registrations {
