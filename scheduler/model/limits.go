@@ -65,9 +65,9 @@ const (
 	// reads of its branch and its bases, and of those of a branch that is read by
 	// itself. That is about 25,000 registrations. The largest files give way.
 	maxOwnMarks = 750_000
-	// maxWorkloads bounds what an environment keeps of all repositories of its
-	// workloads, in bytes of memory. That is about 20,000 workloads. The largest
-	// repositories give way.
+	// maxWorkloads bounds what the environments of a process keep of all
+	// repositories of their workloads, in bytes of memory. That is about 20,000
+	// workloads. The largest repositories of an environment give way, see Pool.
 	maxWorkloads = 256 << 20
 )
 

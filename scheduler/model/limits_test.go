@@ -2,7 +2,9 @@ package model_test
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -54,9 +56,9 @@ func TestRepositoryBeyondALimit(t *testing.T) {
 	}
 }
 
-// TestWorkloadsTogether has many repositories that are within the limits each:
-// the largest give way, whatever the order, and the small ones stay.
-func TestWorkloadsTogether(t *testing.T) {
+// manyLarge is a world with repositories of 28 MiB, 35 MiB and so on, besides
+// two small ones.
+func manyLarge() *modeltest.World {
 	world := modeltest.Parse(pointers + application + second)
 	bulk := make([]byte, 7<<20) // all of them share it
 	copy(bulk, "apiVersion: scheduler.kalypso.io/v1alpha1 # ")
@@ -71,21 +73,63 @@ spec: {workload: {repo: https://forge.test/kalypso/%s, branch: main, path: .}, w
 			world.Write(name, "main", fmt.Sprintf("%d.yaml", n), bulk)
 		}
 	}
+	return world
+}
+
+// TestWorkloadsTogether has many repositories that are within the limits each:
+// the largest give way, whatever the order, and the small ones stay.
+func TestWorkloadsTogether(t *testing.T) {
+	world := manyLarge()
 	for range 5 {
 		env := load(t, world)
 		if len(env.Workloads) != 2 || !env.Incomplete {
 			t.Errorf("workloads %v", env.Workloads)
 		}
-		var beyond []string
-		for _, d := range env.Diagnostics {
-			if strings.Contains(d.Message, "too large") && d.Position.File != "" && strings.HasPrefix(d.Position.File, "app") {
-				if file := d.Position.File; len(beyond) == 0 || beyond[len(beyond)-1] != file {
-					beyond = append(beyond, file)
-				}
-			}
-		}
-		if got := strings.Join(beyond, " "); got != "app5.yaml app6.yaml app7.yaml" {
+		if got := beyond(env); got != "app5.yaml app6.yaml app7.yaml" {
 			t.Errorf("beyond the limit: %s", got)
+		}
+	}
+}
+
+// beyond is where the large repositories are registered that were left out.
+func beyond(env *model.Environment) string {
+	var files []string
+	for _, d := range env.Diagnostics {
+		if strings.Contains(d.Message, "too large") && strings.HasPrefix(d.Position.File, "app") && !slices.Contains(files, d.Position.File) {
+			files = append(files, d.Position.File)
+		}
+	}
+	return strings.Join(files, " ")
+}
+
+// TestPool has two environments that want more together than both may have:
+// each gets its share whatever the other has, and more while the other has less.
+func TestPool(t *testing.T) {
+	world, pool := manyLarge(), new(model.Pool)
+	var a, b model.Loader
+	for _, step := range []struct {
+		does    string
+		do      func()
+		loads   *model.Loader
+		beyond  string
+		exceeds bool // a does; b never
+	}{
+		{"alone", func() { pool.Join(&a) }, &a, "app5.yaml app6.yaml app7.yaml", false},
+		{"a newcomer gets its share", func() { pool.Join(&b) }, &b, "app3.yaml app4.yaml app5.yaml app6.yaml app7.yaml", true},
+		{"what is too much is given back", func() {}, &a, "app3.yaml app4.yaml app5.yaml app6.yaml app7.yaml", false},
+		{"a load that fails keeps what there was", func() { world.Errors["app0@main"] = errors.New("forge is down") }, &b, "fails", false},
+		{"what another has left is there again", func() { delete(world.Errors, "app0@main"); pool.Leave(&b) }, &a, "app5.yaml app6.yaml app7.yaml", false},
+	} {
+		step.do()
+		env, err := step.loads.Load(t.Context(), world, "dev", model.Reference{Repo: modeltest.Forge + "control", Branch: "dev"})
+		if (err != nil) != (step.beyond == "fails") {
+			t.Fatalf("%s: %v", step.does, err)
+		}
+		if err == nil && beyond(env) != step.beyond {
+			t.Errorf("%s: %s are beyond the limit, want %s", step.does, beyond(env), step.beyond)
+		}
+		if pool.Exceeds(&a) != step.exceeds || pool.Exceeds(&b) {
+			t.Errorf("%s: exceeds: %t and %t", step.does, pool.Exceeds(&a), pool.Exceeds(&b))
 		}
 	}
 }
@@ -163,23 +207,23 @@ func TestMarksTogether(t *testing.T) {
 	write("main", "g", 1)
 	world.Write("control", "dev", "data.yaml", []byte(strings.Repeat("- a\n", 190_000))) // no object, which counts for nothing
 	var loader model.Loader
-	check := func(types, left string) {
+	check := func(types, want string) {
 		t.Helper()
 		env, err := loader.Load(t.Context(), world, "dev", model.Reference{Repo: modeltest.Forge + "control", Branch: "dev"})
 		if err != nil {
 			t.Fatal(err)
 		}
-		var there, beyond []string
+		var there, left []string
 		for _, c := range env.ClusterTypes {
 			there = append(there, c.Name)
 		}
 		for _, d := range env.Diagnostics {
 			if d.Severity == model.Error {
-				beyond = append(beyond, d.Position.File)
+				left = append(left, d.Position.File)
 			}
 		}
-		if strings.Join(there, " ") != types || strings.Join(beyond, " ") != left || env.Incomplete != (left != "") {
-			t.Errorf("cluster types %v, want %s; errors in %v, want %s; incomplete %t", there, types, beyond, left, env.Incomplete)
+		if strings.Join(there, " ") != types || strings.Join(left, " ") != want || env.Incomplete != (want != "") {
+			t.Errorf("cluster types %v, want %s; errors in %v, want %s; incomplete %t", there, types, left, want, env.Incomplete)
 		}
 	}
 	check("a b c e g", "d.yaml f.yaml")

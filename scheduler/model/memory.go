@@ -16,6 +16,8 @@ import (
 type Loader struct {
 	mu   sync.Mutex
 	last *memory
+	pool *Pool // nil for one that has all for itself
+	kept int   // bytes of workloads' repositories in last
 }
 
 // Load is [LoadEnvironment] with a memory.
@@ -24,7 +26,7 @@ func (l *Loader) Load(ctx context.Context, r Reader, name string, controlPlane R
 	defer l.mu.Unlock()
 	now := newMemory(l.last)
 	loading := &loader{
-		reads: newReads(r),
+		reads: newReads(r, func(bytes int) int { return l.pool.take(l, bytes) }),
 		env:   &Environment{Name: name, ControlPlane: controlPlane},
 		now:   now,
 	}
@@ -32,8 +34,11 @@ func (l *Loader) Load(ctx context.Context, r Reader, name string, controlPlane R
 		option(loading)
 	}
 	if err := loading.load(ctx); err != nil {
+		l.pool.settle(l, l.kept)
 		return nil, fmt.Errorf("loading environment %s: %w", name, err)
 	}
+	l.kept = loading.reads.shares.total
+	l.pool.settle(l, l.kept)
 	l.last = &memory{folders: now.folders}
 	return loading.env, nil
 }

@@ -24,17 +24,20 @@ type reads struct {
 	mu     sync.Mutex
 	known  map[Reference]repository
 	shares shares
+	// allowed returns how many bytes of workloads' repositories may be kept
+	// where so many are wanted.
+	allowed func(bytes int) int
 }
 
 // repository is what is known of one.
 type repository struct {
 	tree   *Tree       // nil: does not exist, or is beyond a limit
 	beyond *LimitError // nil: it is not
-	bytes  int         // of memory that count against maxWorkloads
+	bytes  int         // of memory that count against those allowed
 }
 
-func newReads(r Reader) *reads {
-	return &reads{reader: r, known: map[Reference]repository{}}
+func newReads(r Reader, allowed func(int) int) *reads {
+	return &reads{reader: r, known: map[Reference]repository{}, allowed: allowed}
 }
 
 // key drops from a reference what does not change which tree it names.
@@ -139,10 +142,8 @@ func (r *reads) share(tree *Tree, folders []Reference) {
 	s := &r.shares
 	r.known[ref] = repository{tree: part, bytes: size}
 	s.total += size
-	if s.largest == 0 && s.total <= maxWorkloads {
-		return
-	}
-	for s.total > maxWorkloads || s.largest > 0 && size >= s.largest {
+	allowed := r.allowed(s.total)
+	for s.total > allowed || s.largest > 0 && size >= s.largest {
 		gone := ref
 		for other, known := range r.known {
 			if most := r.known[gone].bytes; known.bytes > most || known.bytes == most && compareReferences(other, gone) > 0 {

@@ -44,6 +44,7 @@ func (c Config) watchers(metrics *Metrics, log, forgeLog *slog.Logger) ([]*Watch
 		return nil, err
 	}
 	var all []*Watcher
+	pool := new(model.Pool)
 	for _, p := range c.planes() {
 		own := log
 		if len(c.ControlPlanes) > 0 {
@@ -56,6 +57,7 @@ func (c Config) watchers(metrics *Metrics, log, forgeLog *slog.Logger) ([]*Watch
 			Poll:         c.Poll,
 			Log:          own,
 			Metrics:      metrics,
+			Pool:         pool,
 			Leader:       election,
 		})
 		if err != nil {

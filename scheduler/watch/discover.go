@@ -26,6 +26,7 @@ func (w *Watcher) discover(ctx context.Context, running *sync.WaitGroup) error {
 		}
 		e := newEnvironment(name, ref)
 		w.environments[name] = e
+		w.options.Pool.Join(&e.loader)
 		own, cancel := context.WithCancel(ctx)
 		e.stop = cancel
 		before := w.ended[name]
@@ -37,6 +38,7 @@ func (w *Watcher) discover(ctx context.Context, running *sync.WaitGroup) error {
 				<-before // it was given up a moment ago, and its last run may go on
 			}
 			w.follow(own, e)
+			w.options.Pool.Leave(&e.loader)
 			if ctx.Err() == nil {
 				// given up; its last run has been counted by now
 				w.options.Metrics.forget(w.name, name)

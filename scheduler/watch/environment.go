@@ -147,6 +147,11 @@ func (w *Watcher) steps(ctx context.Context, e *environment, ref model.Reference
 	if err != nil {
 		return errors.Join(failed, err)
 	}
+	for _, other := range w.followed() {
+		if w.options.Pool.Exceeds(&other.loader) {
+			other.wake.set()
+		}
+	}
 	e.publishTo(env.GitOps)
 	var gitOps *model.Tree
 	if env.GitOps.Repo != "" {

@@ -46,7 +46,7 @@ func TestMemoryOfTheProcess(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it reads a gigabyte")
 	}
-	marks := "apiVersion: scheduler.kalypso.io/v1alpha1\nkind: ClusterType\nmetadata: {name: x}\nspec: {reconciler: a, namespaceService: b}\nx:\n" + strings.Repeat("- a\n", 190_000)
+	marks := "apiVersion: scheduler.kalypso.io/v1alpha1\nkind: ClusterType\nmetadata: {name: x}\nspec: {reconciler: a, namespaceService: b}\nx:\n" + strings.Repeat("- a\n", 120_000)
 	text := append([]byte("# scheduler.kalypso.io "), bytes.Repeat([]byte("x"), 7<<20)...)
 	for name, world := range map[string]struct {
 		repositories map[string]func(*packtest.Packer) plumbing.Hash // of workloads, each several times
@@ -69,7 +69,7 @@ func TestMemoryOfTheProcess(t *testing.T) {
 				return p.Commit(of)
 			},
 		}},
-		"repositories within the limits": {times: 4, repositories: map[string]func(*packtest.Packer) plumbing.Hash{
+		"repositories within the limits": {times: 5, repositories: map[string]func(*packtest.Packer) plumbing.Hash{
 			"fields": func(p *packtest.Packer) plumbing.Hash {
 				return p.Commit(p.Files(p.Object(plumbing.BlobObject, []byte(marks))))
 			},
@@ -85,7 +85,7 @@ func TestMemoryOfTheProcess(t *testing.T) {
 		"branches of environments": {own: marks, times: 12},
 	} {
 		t.Run(name, func(t *testing.T) {
-			environments := []string{"dev", "stage", "prod"}
+			environments := []string{"dev", "test", "stage", "prod"}
 			s := githubtest.Start(t)
 			files := newWorld(environments...)
 			hostile := map[string]http.Handler{}

@@ -113,6 +113,7 @@ func (w *Watcher) Once(ctx context.Context, only string) (Round, error) {
 	failures := map[string]error{}
 	for _, name := range names {
 		e := newEnvironment(name, refs[name])
+		w.options.Pool.Join(&e.loader)
 		w.mu.Lock()
 		w.environments[name] = e
 		w.mu.Unlock()

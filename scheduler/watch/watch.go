@@ -50,6 +50,8 @@ type Options struct {
 	Poll         time.Duration   // DefaultPoll when zero
 	Log          *slog.Logger    // slog.Default() when nil
 	Metrics      *Metrics        // its own when nil
+	// Pool is what the environments of several Watchers share; its own when nil.
+	Pool *model.Pool
 	// Leader is for schedulers of which one works at a time; nil for one that is
 	// alone.
 	Leader *LeaderElection
@@ -95,6 +97,9 @@ func New(options Options) (*Watcher, error) {
 	}
 	if options.Metrics == nil {
 		options.Metrics = NewMetrics()
+	}
+	if options.Pool == nil {
+		options.Pool = new(model.Pool)
 	}
 	w := &Watcher{
 		options:      options,

@@ -38,7 +38,7 @@ type witness struct {
 
 // keptBytes bounds the contents that a run holds on to besides the forge's own
 // cache. A tree that is over it is read by its commit when it is read again.
-const keptBytes = 64 << 20
+const keptBytes = 16 << 20
 
 // Read implements model.Reader. The reference is sighted before it is read, so
 // that a push during the read is known to concern the run.
