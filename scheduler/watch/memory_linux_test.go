@@ -75,7 +75,7 @@ func TestMemoryOfTheProcess(t *testing.T) {
 			},
 			"texts": func(p *packtest.Packer) plumbing.Hash {
 				var blobs []plumbing.Hash
-				for i := range 9 {
+				for i := range 6 {
 					text[len(text)-1] = byte('a' + i)
 					blobs = append(blobs, p.Object(plumbing.BlobObject, text))
 				}

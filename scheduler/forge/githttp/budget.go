@@ -2,8 +2,8 @@ package githttp
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"strings"
 
@@ -109,15 +109,17 @@ type limited struct{ next http.RoundTripper }
 
 // RoundTrip implements http.RoundTripper.
 func (l limited) RoundTrip(r *http.Request) (*http.Response, error) {
-	response, err := l.next.RoundTrip(r)
+	ctx, cancel := context.WithCancelCause(r.Context())
+	response, err := l.next.RoundTrip(r.WithContext(ctx))
 	if err != nil {
+		cancel(nil)
 		return nil, err
 	}
 	b, ok := r.Context().Value(budgetKey{}).(*budget)
 	if !ok {
 		b = &budget{}
 	}
-	body := &limitedBody{ReadCloser: response.Body, ctx: r.Context(), budget: b, what: "bytes in the list of its branches", limit: maxAnswer, weight: answerWeight}
+	body := &limitedBody{body: &pacedBody{ReadCloser: response.Body, cancel: cancel}, ctx: r.Context(), budget: b, what: "bytes in the list of its branches", limit: maxAnswer, weight: answerWeight}
 	if r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, "/git-upload-pack") {
 		body.what, body.limit, body.weight = "compressed bytes in it", maxPack, 1
 	}
@@ -132,7 +134,7 @@ const answerWeight = 4
 // limitedBody is an answer that ends with an error where it is too long. All
 // that is read of it counts as kept.
 type limitedBody struct {
-	io.ReadCloser
+	body        *pacedBody
 	ctx         context.Context
 	budget      *budget
 	what        string
@@ -141,7 +143,11 @@ type limitedBody struct {
 }
 
 func (b *limitedBody) Read(p []byte) (int, error) {
-	n, err := b.ReadCloser.Read(p)
+	n, err := b.body.Read(p)
+	if errors.Is(err, errSlow) {
+		b.budget.exceeded = err
+		return 0, err
+	}
 	b.left -= int64(n)
 	exceeded := error(&model.LimitError{What: b.what, Max: b.limit, Hint: smaller})
 	if b.left >= 0 {
@@ -153,3 +159,5 @@ func (b *limitedBody) Read(p []byte) (int, error) {
 	}
 	return n, err
 }
+
+func (b *limitedBody) Close() error { return b.body.Close() }
