@@ -149,6 +149,11 @@ func (d *decoder) unknownField(key *yaml.Node, t reflect.Type, known []structFie
 	if slices.Contains(strictTypes, t) || key.Value == "labels" || slip(key.Value, "labels") {
 		severity = Error // without its labels, what selected an object does not select it any more
 	}
+	if path == "" {
+		// it may have slipped out of metadata, spec or data, which lacks it then;
+		// Flux, which applies by the schema, refuses such an object as well
+		severity = Error
+	}
 	hint := "known fields are " + strings.Join(names, ", ")
 	if near := Nearest(key.Value, names); near != "" {
 		hint = fmt.Sprintf("did you mean %s?", near)
