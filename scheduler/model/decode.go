@@ -146,11 +146,11 @@ func (d *decoder) unknownField(key *yaml.Node, t reflect.Type, known []structFie
 		names[i] = k.name
 	}
 	severity := Warning
-	if slices.Contains(strictTypes, t) || key.Value == "labels" || slip(key.Value, "labels") {
+	if slices.Contains(strictTypes, t) || strings.HasPrefix(key.Value, "labels") || slip(key.Value, "labels") {
 		severity = Error // without its labels, what selected an object does not select it any more
 	}
-	if path == "" {
-		// it may have slipped out of metadata, spec or data, which lacks it then;
+	if path == "" || path == "metadata" {
+		// it may have slipped out of labels, spec or data, which lacks it then;
 		// Flux, which applies by the schema, refuses such an object as well
 		severity = Error
 	}

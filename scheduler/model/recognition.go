@@ -150,7 +150,8 @@ func unmarked(node *yaml.Node) *miss {
 		object := valueAt(node, path...)
 		for i := 0; i+1 < len(object.Content); i += 2 {
 			key := object.Content[i].Value
-			if slip(key, "labels") || key == "labels" && path == nil || key == platformConfigLabel || slip(key, platformConfigLabel) {
+			atPlace := key == "labels" && path != nil
+			if slip(key, "labels") || strings.HasPrefix(key, "labels") && !atPlace || strings.Contains(key, platformConfigLabel) || slip(key, platformConfigLabel) {
 				return &miss{kind: kindConfigMap, field: append(path, key), message: "unknown field " + strings.Join(append(path, key), "."), hint: hint}
 			}
 		}
