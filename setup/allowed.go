@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/kalypso-dev/kalypso/scheduler/forge"
-	"github.com/kalypso-dev/kalypso/scheduler/forge/githttp"
+	"github.com/kalypso-dev/kalypso/scheduler/forge/gitclient"
 	"github.com/kalypso-dev/kalypso/scheduler/forge/github"
 )
 
@@ -49,7 +49,7 @@ func organisation(ctx context.Context, f *github.Forge, name string, scopes ...s
 		}
 	}
 	if len(missing) > 0 {
-		return org, fmt.Errorf("%w: the token lacks the scope %s: give it under Settings, Developer settings", githttp.ErrDenied, strings.Join(missing, " and "))
+		return org, fmt.Errorf("%w: the token lacks the scope %s: give it under Settings, Developer settings", gitclient.ErrDenied, strings.Join(missing, " and "))
 	}
 	return org, nil
 }

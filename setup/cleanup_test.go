@@ -8,7 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/kalypso-dev/kalypso/scheduler/forge/github/githubtest"
+	"github.com/kalypso-dev/kalypso/internal/testkit/githubfake"
 	"github.com/kalypso-dev/kalypso/setup"
 )
 
@@ -104,11 +104,11 @@ func TestFind(t *testing.T) {
 func TestCleanUpIsResumed(t *testing.T) {
 	o := newOrganisation(t)
 	synctest.Test(t, func(t *testing.T) {
-		o.Fail(githubtest.Fault{On: githubtest.Kinds("PUT /repos/{owner}/{repo}/topics"), Skip: 2, Answer: githubtest.Reset()})
+		o.Fail(githubfake.Fault{On: githubfake.Kinds("PUT /repos/{owner}/{repo}/topics"), Skip: 2, Answer: githubfake.Reset()})
 		if err := o.initialise(t); err == nil {
 			t.Fatal("init went well")
 		}
-		o.Fail(githubtest.Fault{On: githubtest.Kinds("DELETE /repos/{owner}/{repo}"), Skip: 1, Answer: githubtest.Reset()})
+		o.Fail(githubfake.Fault{On: githubfake.Kinds("DELETE /repos/{owner}/{repo}"), Skip: 1, Answer: githubfake.Reset()})
 		var err error
 		for range 2 {
 			// acme/app, without a mark, is one of them: its name and description
@@ -140,7 +140,7 @@ func TestFindHalfMade(t *testing.T) {
 	if options.Workshop, err = setup.Load(options.Forge, "hello-world", "acme", ""); err != nil {
 		t.Fatal(err)
 	}
-	o.Fail(githubtest.Fault{On: githubtest.Kinds("PUT /repos/{owner}/{repo}/topics"), Answer: githubtest.Reset()})
+	o.Fail(githubfake.Fault{On: githubfake.Kinds("PUT /repos/{owner}/{repo}/topics"), Answer: githubfake.Reset()})
 	p, err := setup.Look(t.Context(), options)
 	if err != nil {
 		t.Fatal(err)

@@ -11,9 +11,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/kalypso-dev/kalypso/scheduler/forge/githttp"
+	"github.com/kalypso-dev/kalypso/internal/testkit/githubfake"
+	"github.com/kalypso-dev/kalypso/scheduler/forge/gitclient"
 	"github.com/kalypso-dev/kalypso/scheduler/forge/github"
-	"github.com/kalypso-dev/kalypso/scheduler/forge/github/githubtest"
 	"github.com/kalypso-dev/kalypso/setup"
 )
 
@@ -100,7 +100,7 @@ func TestInitIsResumed(t *testing.T) {
 				o := newOrganisation(t)
 				o.FirstBranch("acme", "trunk")
 				synctest.Test(t, func(t *testing.T) {
-					o.Fail(githubtest.Fault{On: githubtest.Call.Write, Skip: i, Late: late, Answer: githubtest.Reset()})
+					o.Fail(githubfake.Fault{On: githubfake.Call.Write, Skip: i, Late: late, Answer: githubfake.Reset()})
 					first := o.initialise(t)
 					// some that were carried out are known by looking
 					if first == nil && !late {
@@ -142,17 +142,17 @@ func TestInitTwiceAtOnce(t *testing.T) {
 
 // TestInitRidesOut is about answers that a moment or a second run gets over.
 func TestInitRidesOut(t *testing.T) {
-	for name, answer := range map[string]githubtest.Answer{
-		"secondary limit": githubtest.SecondaryLimit(60), "proxy": githubtest.BadGateway(), "half an answer": githubtest.Half(),
-		"server error": githubtest.Status(http.StatusInternalServerError, "Server Error"), "slow": githubtest.Slow(20 * time.Second),
-		"401": githubtest.Status(http.StatusUnauthorized, "Bad credentials"), "403": githubtest.Status(http.StatusForbidden, "Resource not accessible"),
-		"404": githubtest.Status(http.StatusNotFound, "Not Found"), "409": githubtest.Status(http.StatusConflict, "Conflict"),
-		"422": githubtest.Status(http.StatusUnprocessableEntity, "Validation Failed"),
+	for name, answer := range map[string]githubfake.Answer{
+		"secondary limit": githubfake.SecondaryLimit(60), "proxy": githubfake.BadGateway(), "half an answer": githubfake.Half(),
+		"server error": githubfake.Status(http.StatusInternalServerError, "Server Error"), "slow": githubfake.Slow(20 * time.Second),
+		"401": githubfake.Status(http.StatusUnauthorized, "Bad credentials"), "403": githubfake.Status(http.StatusForbidden, "Resource not accessible"),
+		"404": githubfake.Status(http.StatusNotFound, "Not Found"), "409": githubfake.Status(http.StatusConflict, "Conflict"),
+		"422": githubfake.Status(http.StatusUnprocessableEntity, "Validation Failed"),
 	} {
 		o := newOrganisation(t)
 		synctest.Test(t, func(t *testing.T) {
 			for skip := range 3 {
-				o.Fail(githubtest.Fault{On: githubtest.Call.Write, Skip: skip * 5, Answer: answer})
+				o.Fail(githubfake.Fault{On: githubfake.Call.Write, Skip: skip * 5, Answer: answer})
 			}
 			var err error
 			for range 4 {
@@ -208,7 +208,7 @@ func TestOthersRepositories(t *testing.T) {
 func TestHiddenRepository(t *testing.T) {
 	o := newOrganisation(t)
 	o.Repo("acme/control")
-	o.Allow(o.owner, "acme/control", githubtest.None)
+	o.Allow(o.owner, "acme/control", githubfake.None)
 	if err := o.initialise(t); !errors.Is(err, github.ErrExists) || !strings.Contains(err.Error(), "acme/control") {
 		t.Error(err)
 	}
@@ -250,8 +250,8 @@ func TestWhatCannotSucceed(t *testing.T) {
 		"no organisation": {func(_ *organisation, s *setup.Options) { s.Organisation = "nobody" }, nil, "organisation nobody: "},
 		"a scope": {func(o *organisation, s *setup.Options) {
 			s.Forge = o.connect(t, o.User("poor", "repo").Token)
-		}, githttp.ErrDenied, "lacks the scope workflow"},
-		"a token that is none": {func(o *organisation, s *setup.Options) { s.Forge = o.connect(t, "ghp_none") }, githttp.ErrDenied, "Bad credentials"},
+		}, gitclient.ErrDenied, "lacks the scope workflow"},
+		"a token that is none": {func(o *organisation, s *setup.Options) { s.Forge = o.connect(t, "ghp_none") }, gitclient.ErrDenied, "Bad credentials"},
 		"the free plan":        {func(o *organisation, _ *setup.Options) { o.Plan("acme", "free") }, nil, "--visibility public"},
 	} {
 		o := newOrganisation(t)

@@ -11,14 +11,14 @@ import (
 	"testing"
 
 	"github.com/kalypso-dev/kalypso/fixtures"
+	"github.com/kalypso-dev/kalypso/internal/testkit/githubfake"
 	"github.com/kalypso-dev/kalypso/scheduler/forge/github"
-	"github.com/kalypso-dev/kalypso/scheduler/forge/github/githubtest"
 	"github.com/kalypso-dev/kalypso/setup"
 )
 
 // direct brings requests to a server without a network, so that the time of a
 // synctest bubble passes while GitHub's pace is kept.
-type direct struct{ *githubtest.Server }
+type direct struct{ *githubfake.Server }
 
 func (d direct) RoundTrip(q *http.Request) (answer *http.Response, err error) {
 	defer func() {
@@ -44,15 +44,15 @@ func (d direct) RoundTrip(q *http.Request) (answer *http.Response, err error) {
 
 // organisation is an empty organisation whose owner makes a small workshop.
 type organisation struct {
-	*githubtest.Server
-	owner *githubtest.User
+	*githubfake.Server
+	owner *githubfake.User
 }
 
 // newOrganisation is called outside of a bubble: its listener would keep the
 // bubble's time from passing.
 func newOrganisation(t *testing.T) *organisation {
 	t.Helper()
-	s := githubtest.Start(t)
+	s := githubfake.Start(t)
 	s.Org("acme")
 	return &organisation{s, s.User("owner", "repo", "workflow", "delete_repo")}
 }

@@ -5,10 +5,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/kalypso-dev/kalypso/internal/testkit/forgefake"
 	"github.com/kalypso-dev/kalypso/scheduler/ci/citest"
 	"github.com/kalypso-dev/kalypso/scheduler/fleet"
-	"github.com/kalypso-dev/kalypso/scheduler/forge/forgetest"
-	"github.com/kalypso-dev/kalypso/scheduler/forge/githttp"
+	"github.com/kalypso-dev/kalypso/scheduler/forge/gitclient"
 )
 
 // TestMistakesOfSteps: every mistake is said with what to do about it, and has
@@ -99,7 +99,7 @@ func TestMistakesOfSteps(t *testing.T) {
 // TestRefusedToken has an exit code of its own and names the variables.
 func TestRefusedToken(t *testing.T) {
 	r, commit, _ := platform(t)
-	r.forge.Down(func(forgetest.Call) error { return githttp.ErrDenied })
+	r.forge.Down(func(forgefake.Call) error { return gitclient.ErrDenied })
 	d := r.step("promote", "--environment", "dev", "--commit", commit)
 	if d.code != exitAuthentication || !strings.Contains(d.talk, "KALYPSO_CI_TOKEN") {
 		t.Errorf("exit code %d\n%s", d.code, d.talk)

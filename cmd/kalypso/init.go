@@ -6,7 +6,7 @@ import (
 	"os"
 
 	"github.com/kalypso-dev/kalypso/sandbox"
-	"github.com/kalypso-dev/kalypso/scheduler/forge/githttp"
+	"github.com/kalypso-dev/kalypso/scheduler/forge/gitclient"
 	"github.com/kalypso-dev/kalypso/scheduler/source"
 	"github.com/kalypso-dev/kalypso/setup"
 	"github.com/spf13/cobra"
@@ -107,7 +107,7 @@ func (a *app) setUp(ctx context.Context, flags *initFlags) error {
 func initError(err error, what string) error {
 	known := &source.Error{Err: err, Hint: what}
 	switch {
-	case errors.Is(err, githttp.ErrDenied):
+	case errors.Is(err, gitclient.ErrDenied):
 		known.Err, known.Hint = source.ErrCredentials, "see `kalypso init --help` for what the account needs"
 	case what == "":
 		return err

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/kalypso-dev/kalypso/scheduler/forge/github/githubtest"
+	"github.com/kalypso-dev/kalypso/internal/testkit/githubfake"
 	"github.com/kalypso-dev/kalypso/scheduler/watch"
 )
 
@@ -159,7 +159,7 @@ func TestInitRefused(t *testing.T) {
 func TestInitCleanup(t *testing.T) {
 	s, initialise := emptyOrganisation(t)
 	s.Push("kalypso/others", "main", map[string]string{"a": "b"})
-	s.Fail(githubtest.Fault{On: githubtest.Kinds("push"), Skip: 2, Answer: githubtest.Status(http.StatusBadGateway, "")})
+	s.Fail(githubfake.Fault{On: githubfake.Kinds("push"), Skip: 2, Answer: githubfake.Status(http.StatusBadGateway, "")})
 	if code, _, talk := initialise(); code != exitFailure || !strings.Contains(talk, "What is made stays") {
 		t.Errorf("exit code %d, %q", code, talk)
 	}

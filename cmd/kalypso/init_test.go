@@ -11,17 +11,17 @@ import (
 	"github.com/rogpeppe/go-internal/txtar"
 
 	"github.com/kalypso-dev/kalypso/fixtures"
-	"github.com/kalypso-dev/kalypso/scheduler/forge/forgetest"
-	"github.com/kalypso-dev/kalypso/scheduler/forge/github/githubtest"
+	"github.com/kalypso-dev/kalypso/internal/testkit/forgefake"
+	"github.com/kalypso-dev/kalypso/internal/testkit/githubfake"
 )
 
 const initSecret = "s3cret-of-a-bot"
 
 // emptyOrganisation is an organisation without repositories, and init as its
 // owner calls it.
-func emptyOrganisation(t *testing.T) (*githubtest.Server, func(args ...string) (int, string, string)) {
+func emptyOrganisation(t *testing.T) (*githubfake.Server, func(args ...string) (int, string, string)) {
 	t.Helper()
-	s := githubtest.Start(t)
+	s := githubfake.Start(t)
 	s.Org("kalypso")
 	token := s.User("owner", "repo", "workflow", "delete_repo").Token
 	for name, value := range map[string]string{"INIT_TOKEN": token, "BOT_TOKEN": initSecret, "GITHUB_TOKEN": "", "GITHUB_SERVER_URL": "", "KALYPSO_CI_TOKEN": ""} {
@@ -38,7 +38,7 @@ func emptyOrganisation(t *testing.T) (*githubtest.Server, func(args ...string) (
 	}
 }
 
-func writes(calls []githubtest.Call) (kinds []string) {
+func writes(calls []githubfake.Call) (kinds []string) {
 	for _, c := range calls {
 		if c.Write() {
 			kinds = append(kinds, c.Kind)
@@ -109,8 +109,8 @@ func TestInitToMergedPullRequest(t *testing.T) {
 // without a server.
 func fixturesOnGitea(t *testing.T) map[string]map[string]string {
 	t.Helper()
-	f := forgetest.New()
-	prefix := strings.TrimSuffix(forgetest.URL("kalypso/"), ".git")
+	f := forgefake.New()
+	prefix := strings.TrimSuffix(forgefake.URL("kalypso/"), ".git")
 	content, err := fixtures.Load("hello-world", strings.TrimSuffix(prefix, "/"))
 	if err != nil {
 		t.Fatal(err)

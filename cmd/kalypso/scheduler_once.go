@@ -5,7 +5,7 @@ import (
 	"log/slog"
 	"os"
 
-	"github.com/kalypso-dev/kalypso/scheduler/forge/githttp"
+	"github.com/kalypso-dev/kalypso/scheduler/forge/gitclient"
 	"github.com/kalypso-dev/kalypso/scheduler/source"
 	"github.com/kalypso-dev/kalypso/scheduler/watch"
 	"github.com/spf13/cobra"
@@ -79,7 +79,7 @@ exits with
 // schedulerError marks the error of a forge that has refused the account with
 // what exit.go and hint know.
 func schedulerError(err error) error {
-	if !errors.Is(err, githttp.ErrDenied) {
+	if !errors.Is(err, gitclient.ErrDenied) {
 		return err
 	}
 	return &ciFailure{err, &source.Error{Err: source.ErrCredentials, Hint: "see `kalypso scheduler run --help` for what the account needs"}}

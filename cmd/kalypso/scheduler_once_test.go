@@ -14,9 +14,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/rogpeppe/go-internal/txtar"
 
+	"github.com/kalypso-dev/kalypso/internal/testkit/forgefake"
+	"github.com/kalypso-dev/kalypso/internal/testkit/githubfake"
 	"github.com/kalypso-dev/kalypso/scheduler/forge"
-	"github.com/kalypso-dev/kalypso/scheduler/forge/forgetest"
-	"github.com/kalypso-dev/kalypso/scheduler/forge/github/githubtest"
 	"github.com/kalypso-dev/kalypso/scheduler/model"
 	"github.com/kalypso-dev/kalypso/scheduler/watch"
 )
@@ -77,9 +77,9 @@ func (w helloWorld) onboard() {
 
 // helloGitHub is an empty organisation on GitHub, and the variables of a
 // workflow of its control plane.
-func helloGitHub(t *testing.T) (*githubtest.Server, helloWorld) {
+func helloGitHub(t *testing.T) (*githubfake.Server, helloWorld) {
 	t.Helper()
-	s := githubtest.Start(t)
+	s := githubfake.Start(t)
 	for _, repo := range []string{"control-plane", "app-src", "gitops"} {
 		s.Repo("kalypso/kalypso-" + repo)
 	}
@@ -95,7 +95,7 @@ func helloGitHub(t *testing.T) (*githubtest.Server, helloWorld) {
 }
 
 // mergedRound lets the scheduler run once, and merges what it has opened.
-func mergedRound(t *testing.T, f *forgetest.Forge, prefix string) {
+func mergedRound(t *testing.T, f *forgefake.Forge, prefix string) {
 	t.Helper()
 	watcher, err := watch.New(watch.Options{
 		Forge: f, ControlPlane: model.Reference{Repo: prefix + "kalypso-control-plane"}, PromoteTo: "dev", Log: slog.New(slog.DiscardHandler),
@@ -117,8 +117,8 @@ func mergedRound(t *testing.T, f *forgetest.Forge, prefix string) {
 // GitOps branches in the end.
 func inMemory(t *testing.T) map[string]map[string]string {
 	t.Helper()
-	f := forgetest.New()
-	prefix := strings.TrimSuffix(forgetest.URL("kalypso/"), ".git")
+	f := forgefake.New()
+	prefix := strings.TrimSuffix(forgefake.URL("kalypso/"), ".git")
 	w := helloWorld{t, prefix, func(repo, branch string, files map[string]string) { f.Push(repo, branch, files) }, f.Branch}
 	round := func() {
 		t.Helper()
@@ -236,9 +236,9 @@ func TestSchedulerOnceTellsWhatIsWrong(t *testing.T) {
 	}
 
 	t.Log("an account that may not")
-	end := s.Fail(githubtest.Fault{
-		On:    githubtest.Kinds("GET /repos/{owner}/{repo}/pulls"),
-		Times: -1, Answer: githubtest.Status(http.StatusForbidden, "Resource not accessible by personal access token"),
+	end := s.Fail(githubfake.Fault{
+		On:    githubfake.Kinds("GET /repos/{owner}/{repo}/pulls"),
+		Times: -1, Answer: githubfake.Status(http.StatusForbidden, "Resource not accessible by personal access token"),
 	})
 	code, out, talk = call(t, "scheduler", "once", "-e", "dev", "-o", "json")
 	if code != exitAuthentication || !strings.Contains(out, `"state": "error"`) || !strings.Contains(talk, "publishing environment dev: ") {

@@ -12,7 +12,7 @@ import (
 	"github.com/go-git/go-git/v5/storage/filesystem"
 	"github.com/go-git/go-git/v5/storage/memory"
 	"github.com/kalypso-dev/kalypso/fixtures/seed"
-	"github.com/kalypso-dev/kalypso/scheduler/forge/githttp"
+	"github.com/kalypso-dev/kalypso/scheduler/forge/gitclient"
 )
 
 // push sends the branches of a repository that the remote does not have yet,
@@ -23,8 +23,8 @@ func push(ctx context.Context, url, user, token string, r seed.Repository) error
 	if err != nil {
 		return err
 	}
-	client := githttp.New(http.DefaultClient, 0)
-	return client.Create(ctx, githttp.Remote{URL: url, Auth: &githttp.Auth{User: user, Password: token}}, store, commits)
+	client := gitclient.New(http.DefaultClient, 0)
+	return client.Create(ctx, gitclient.Remote{URL: url, Auth: &gitclient.Auth{User: user, Password: token}}, store, commits)
 }
 
 // untouched tells whether a repository's folder holds nothing but first commits

@@ -6,7 +6,7 @@ import (
 	"fmt"
 
 	"github.com/kalypso-dev/kalypso/scheduler/forge"
-	"github.com/kalypso-dev/kalypso/scheduler/forge/githttp"
+	"github.com/kalypso-dev/kalypso/scheduler/forge/gitclient"
 	"github.com/kalypso-dev/kalypso/scheduler/model"
 )
 
@@ -49,7 +49,7 @@ func told(err error, format string, args ...any) error {
 		return nil
 	}
 	err = fmt.Errorf("%s: %w", fmt.Sprintf(format, args...), err)
-	if errors.Is(err, githttp.ErrDenied) && !errors.Is(err, ErrDenied) {
+	if errors.Is(err, gitclient.ErrDenied) && !errors.Is(err, ErrDenied) {
 		err = &denied{err}
 	}
 	return err

@@ -2,7 +2,7 @@
 // trees, make one commit, keep one pull request and a few issues up to date,
 // set commit statuses.
 //
-// Implementations: forge/gitea, and forge/forgetest for tests. A parameter
+// Implementations: forge/gitea, and forge/forgefake for tests. A parameter
 // called repo is a repository's "owner/name"; Forge.Repo makes it of the clone
 // URL that platform models use.
 //

@@ -12,16 +12,16 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/kalypso-dev/kalypso/internal/testkit/forgefake"
 	"github.com/kalypso-dev/kalypso/scheduler/forge"
-	"github.com/kalypso-dev/kalypso/scheduler/forge/forgetest"
 	"github.com/kalypso-dev/kalypso/scheduler/lease"
 	"github.com/kalypso-dev/kalypso/scheduler/model"
 )
 
 const repo = "acme/platform"
 
-func newForge() *forgetest.Forge {
-	f := forgetest.New()
+func newForge() *forgefake.Forge {
+	f := forgefake.New()
 	f.Push(repo, "main", map[string]string{"README.md": "x"})
 	return f
 }
@@ -62,7 +62,7 @@ func (w *work) now() string {
 // contender runs until stop, which returns when it has ended.
 func contender(t *testing.T, f forge.Forge, name string, run func(context.Context) error) (l *lease.Lease, stop func()) {
 	t.Helper()
-	return contend(t, lease.Options{Forge: f, At: model.Reference{Repo: forgetest.URL(repo), Branch: "main"}, Holder: name}, run)
+	return contend(t, lease.Options{Forge: f, At: model.Reference{Repo: forgefake.URL(repo), Branch: "main"}, Holder: name}, run)
 }
 
 func contend(t *testing.T, o lease.Options, run func(context.Context) error) (l *lease.Lease, stop func()) {
@@ -141,7 +141,7 @@ func TestManyBeginTogether(t *testing.T) {
 		// all have looked before the first one writes
 		var mu sync.Mutex
 		waiting, all := 0, make(chan struct{})
-		f.OnCall(func(c forgetest.Call) {
+		f.OnCall(func(c forgefake.Call) {
 			if c.Method != "Commit" {
 				return
 			}
@@ -297,7 +297,7 @@ func TestLongTerm(t *testing.T) {
 func TestWorkThatEnds(t *testing.T) {
 	f := newForge()
 	synctest.Test(t, func(t *testing.T) {
-		l, err := lease.New(lease.Options{Forge: f, At: model.Reference{Repo: forgetest.URL(repo), Branch: "main"}, Holder: "a", Log: slog.New(slog.DiscardHandler)})
+		l, err := lease.New(lease.Options{Forge: f, At: model.Reference{Repo: forgefake.URL(repo), Branch: "main"}, Holder: "a", Log: slog.New(slog.DiscardHandler)})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -313,7 +313,7 @@ func TestWorkThatEnds(t *testing.T) {
 }
 
 func TestNew(t *testing.T) {
-	at := model.Reference{Repo: forgetest.URL(repo), Branch: "main"}
+	at := model.Reference{Repo: forgefake.URL(repo), Branch: "main"}
 	for name, o := range map[string]lease.Options{
 		"elsewhere": {Forge: newForge(), At: model.Reference{Repo: "https://elsewhere.test/a/b"}, Holder: "a"},
 		"no name":   {Forge: newForge(), At: at},

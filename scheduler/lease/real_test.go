@@ -11,10 +11,10 @@ import (
 
 	sdk "code.gitea.io/sdk/gitea"
 
+	"github.com/kalypso-dev/kalypso/internal/testkit/githubfake"
 	"github.com/kalypso-dev/kalypso/scheduler/forge"
 	"github.com/kalypso-dev/kalypso/scheduler/forge/gitea"
 	"github.com/kalypso-dev/kalypso/scheduler/forge/github"
-	"github.com/kalypso-dev/kalypso/scheduler/forge/github/githubtest"
 	"github.com/kalypso-dev/kalypso/scheduler/lease"
 	"github.com/kalypso-dev/kalypso/scheduler/model"
 )
@@ -22,7 +22,7 @@ import (
 // TestOnGitHub goes through GitHub's API.
 func TestOnGitHub(t *testing.T) {
 	t.Parallel()
-	s := githubtest.Start(t)
+	s := githubfake.Start(t)
 	s.Push(repo, "main", map[string]string{"README.md": "x"})
 	bot := s.User("bot")
 	handsOver(t, model.Reference{Repo: s.CloneURL(repo), Branch: "main"}, func() (forge.Forge, error) {

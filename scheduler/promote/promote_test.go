@@ -9,15 +9,15 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/kalypso-dev/kalypso/internal/testkit/forgefake"
 	"github.com/kalypso-dev/kalypso/scheduler/forge"
-	"github.com/kalypso-dev/kalypso/scheduler/forge/forgetest"
 	"github.com/kalypso-dev/kalypso/scheduler/model"
 	"github.com/kalypso-dev/kalypso/scheduler/promote"
 )
 
 const repo = "acme/control-plane"
 
-var url = forgetest.URL(repo)
+var url = forgefake.URL(repo)
 
 func request() promote.Request {
 	return promote.Request{
@@ -36,15 +36,15 @@ func baseRepo(commit string) string {
 		url + "\n  branch: main\n" + commit + "  path: .\n"
 }
 
-func world(t *testing.T, pin string) (*forgetest.Forge, string) {
+func world(t *testing.T, pin string) (*forgefake.Forge, string) {
 	t.Helper()
-	f := forgetest.New()
+	f := forgefake.New()
 	head := f.Push(repo, "main", map[string]string{"templates/t.yaml": "kind: Template\n", "README.md": "x"})
 	f.Push(repo, "dev", map[string]string{"base-repo.yaml": baseRepo(pin), "other.yaml": "a: b\n"})
 	return f, head
 }
 
-func apply(t *testing.T, f *forgetest.Forge) promote.Result {
+func apply(t *testing.T, f *forgefake.Forge) promote.Result {
 	t.Helper()
 	result, err := promote.Apply(context.Background(), f, request())
 	if err != nil {
@@ -119,7 +119,7 @@ func TestUnknownPinIsReplaced(t *testing.T) {
 func TestBranchMovesMeanwhile(t *testing.T) {
 	f, head := world(t, "")
 	pushes := 0
-	f.OnCall(func(c forgetest.Call) {
+	f.OnCall(func(c forgefake.Call) {
 		if c.Method == "Commit" && pushes < 2 {
 			pushes++
 			f.Push(repo, "dev", map[string]string{"other.yaml": "a: " + strings.Repeat("c", pushes) + "\n"})
@@ -142,7 +142,7 @@ func TestFaults(t *testing.T) {
 			f.FailAt(n, late)
 			_, err := promote.Apply(context.Background(), f, request())
 			hit = hit || err != nil
-			if err != nil && !errors.Is(err, forgetest.ErrInjected) {
+			if err != nil && !errors.Is(err, forgefake.ErrInjected) {
 				t.Fatal(err)
 			}
 			f.Calls()
@@ -168,9 +168,9 @@ func TestReadErrorPromotesNothing(t *testing.T) {
 	f.Push(repo, "main", map[string]string{"templates/t.yaml": "kind: Template\n# new\n"})
 	before := f.Files(repo, "dev")
 	for n := 1; n <= 3; n++ { // the branch, the newest commit, the pinned one
-		f.FailOn(func(c forgetest.Call) bool { return c.Method == "Read" }, n, forgetest.Before)
+		f.FailOn(func(c forgefake.Call) bool { return c.Method == "Read" }, n, forgefake.Before)
 		r, err := promote.Apply(context.Background(), f, request())
-		if !errors.Is(err, forgetest.ErrInjected) || r.Promoted {
+		if !errors.Is(err, forgefake.ErrInjected) || r.Promoted {
 			t.Errorf("read %d: %+v, %v", n, r, err)
 		}
 		if w := f.Writes(); len(w) > 0 {

@@ -12,8 +12,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/kalypso-dev/kalypso/internal/testkit/forgefake"
 	"github.com/kalypso-dev/kalypso/scheduler/forge"
-	"github.com/kalypso-dev/kalypso/scheduler/forge/forgetest"
 	"github.com/kalypso-dev/kalypso/scheduler/plan"
 	"github.com/kalypso-dev/kalypso/scheduler/publish"
 )
@@ -48,7 +48,7 @@ func flows() map[string]flow {
 	}
 	twice := func(w *world) {
 		i := w.forge.AllIssues(repo)[0]
-		w.forge.OpenIssue(repo, forgetest.Account, i.Title, i.Body)
+		w.forge.OpenIssue(repo, forgefake.Account, i.Title, i.Body)
 	}
 	to := func(want map[string]string, problems ...plan.Problem) func(*world) *plan.Plan {
 		return func(w *world) *plan.Plan { return w.plan(want, problems...) }
@@ -111,10 +111,10 @@ func TestInterruptedAnywhere(t *testing.T) {
 			calls := w.forge.Calls()
 			w.apply(p)
 			want := w.outcome()
-			counted := map[forgetest.Call]int{}
+			counted := map[forgefake.Call]int{}
 			for _, call := range calls {
 				counted[call]++
-				for _, when := range []forgetest.When{forgetest.Before, forgetest.Amid, forgetest.After} {
+				for _, when := range []forgefake.When{forgefake.Before, forgefake.Amid, forgefake.After} {
 					for _, dead := range []bool{false, true} {
 						got := flow.interrupted(t, call, counted[call], when, dead)
 						if diff := cmp.Diff(want, got); diff != "" {
@@ -138,12 +138,12 @@ func (f flow) start(t *testing.T) (*world, *plan.Plan) {
 
 // interrupted runs a flow with its n-th such call failing, then without, and
 // returns what is on the forge.
-func (f flow) interrupted(t *testing.T, call forgetest.Call, n int, when forgetest.When, dead bool) []string {
+func (f flow) interrupted(t *testing.T, call forgefake.Call, n int, when forgefake.When, dead bool) []string {
 	t.Helper()
 	w, p := f.start(t)
 	var hit atomic.Bool
 	seen := 0
-	w.forge.FailOn(func(c forgetest.Call) bool {
+	w.forge.FailOn(func(c forgefake.Call) bool {
 		if c == call {
 			if seen++; seen == n {
 				hit.Store(true)
@@ -152,18 +152,18 @@ func (f flow) interrupted(t *testing.T, call forgetest.Call, n int, when forgete
 		return c == call
 	}, n, when)
 	errDead := errors.New("the process is dead")
-	w.forge.Down(func(forgetest.Call) error {
+	w.forge.Down(func(forgefake.Call) error {
 		if dead && hit.Load() {
 			return errDead
 		}
 		return nil
 	})
-	w.forge.OnCall(func(c forgetest.Call) { w.unexposed("before " + c.String()) })
+	w.forge.OnCall(func(c forgefake.Call) { w.unexposed("before " + c.String()) })
 	_, err := publish.Apply(context.Background(), w.forge, p, options())
 	if !hit.Load() {
 		t.Fatalf("call %s (%d) was not made", call, n)
 	}
-	if err != nil && !errors.Is(err, forgetest.ErrInjected) && !errors.Is(err, errDead) {
+	if err != nil && !errors.Is(err, forgefake.ErrInjected) && !errors.Is(err, errDead) {
 		t.Fatal(err)
 	}
 	w.forge.Down(nil)

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/kalypso-dev/kalypso/internal/testkit/forgefake"
 	"github.com/kalypso-dev/kalypso/scheduler/forge"
-	"github.com/kalypso-dev/kalypso/scheduler/forge/forgetest"
 	"github.com/kalypso-dev/kalypso/scheduler/publish"
 )
 
@@ -160,7 +160,7 @@ func TestUnheld(t *testing.T) {
 					p := w.plan(many(2, "1"))
 					w.forge.RefuseDrafts(refusal.err, refusal.opened)
 					exposed := strings.Contains(name, "made ready") // by a person, until it is seen
-					w.forge.OnCall(func(c forgetest.Call) {
+					w.forge.OnCall(func(c forgefake.Call) {
 						if !exposed {
 							w.unexposed(fmt.Sprint("call ", n, " fails, before ", c))
 						}
@@ -174,7 +174,7 @@ func TestUnheld(t *testing.T) {
 							calls = len(w.forge.Calls())
 						}
 						w.forge.Calls()
-						if !errors.Is(err, forgetest.ErrInjected) {
+						if !errors.Is(err, forgefake.ErrInjected) {
 							exposed = false
 							w.unexposed(fmt.Sprint("call ", n, " failed"))
 						}
@@ -250,7 +250,7 @@ func TestHeldBeforeItCanBeMerged(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, many(10, "1"))
 			dangers := 0
-			w.forge.OnCall(func(c forgetest.Call) {
+			w.forge.OnCall(func(c forgefake.Call) {
 				if c.Method == "DeleteBranch" {
 					return // closed by now
 				}

@@ -10,8 +10,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/kalypso-dev/kalypso/internal/testkit/forgefake"
 	"github.com/kalypso-dev/kalypso/scheduler/forge"
-	"github.com/kalypso-dev/kalypso/scheduler/forge/forgetest"
 	"github.com/kalypso-dev/kalypso/scheduler/model"
 	"github.com/kalypso-dev/kalypso/scheduler/plan"
 	"github.com/kalypso-dev/kalypso/scheduler/publish"
@@ -193,7 +193,7 @@ func TestPeoplesIssuesAreLeftAlone(t *testing.T) {
 	w.forge.OpenIssue(repo, "ann", ours.Title, ours.Body)
 	w.forge.OpenIssue(repo, "ann", "quoting", "> "+ours.Body)
 	w.forge.OpenIssue(repo, "ann", issueTitle("api-dev"), "mine")
-	w.forge.OpenIssue(repo, forgetest.Account, "by the scheduler's account, for people", "no marker")
+	w.forge.OpenIssue(repo, forgefake.Account, "by the scheduler's account, for people", "no marker")
 	w.forge.CommentByPerson(repo, 1, "ann", "I look into this")
 	people := w.forge.AllIssues(repo)[1:]
 
@@ -221,7 +221,7 @@ func TestDoubledIssuesAreMended(t *testing.T) {
 		w := newWorld(t, nil)
 		w.apply(w.plan(nil, x))
 		twin := w.forge.AllIssues(repo)[0]
-		w.forge.OpenIssue(repo, forgetest.Account, twin.Title, twin.Body)
+		w.forge.OpenIssue(repo, forgefake.Account, twin.Title, twin.Body)
 		return w
 	}
 	t.Run("the younger is closed", func(t *testing.T) {
@@ -263,7 +263,7 @@ func TestTwoSchedulersRace(t *testing.T) {
 	p := w.plan(pairFiles("drone", "api-dev", "1"), problem("drone", "web-dev", "x is required"))
 	var looked, both sync.WaitGroup
 	looked.Add(2)
-	w.forge.OnCall(func(c forgetest.Call) {
+	w.forge.OnCall(func(c forgefake.Call) {
 		if c.Method == "SaveIssue" || c.Method == "Commit" {
 			both.Wait()
 		}
@@ -318,9 +318,9 @@ func TestPullRequestAndIssuesAreIndependent(t *testing.T) {
 	for _, broken := range []string{"PullRequests", "Issues"} {
 		t.Run(broken, func(t *testing.T) {
 			w := newWorld(t, nil)
-			w.forge.FailOn(func(c forgetest.Call) bool { return c.Method == broken }, 1, forgetest.Before)
+			w.forge.FailOn(func(c forgefake.Call) bool { return c.Method == broken }, 1, forgefake.Before)
 			p := w.plan(pairFiles("drone", "api-dev", "1"), problem("drone", "web-dev", "x is required"))
-			if _, err := publish.Apply(context.Background(), w.forge, p, options()); !errors.Is(err, forgetest.ErrInjected) {
+			if _, err := publish.Apply(context.Background(), w.forge, p, options()); !errors.Is(err, forgefake.ErrInjected) {
 				t.Errorf("error %v", err)
 			}
 			if n := len(w.forge.AllIssues(repo)) + len(w.forge.AllPullRequests(repo)); n != 1 {

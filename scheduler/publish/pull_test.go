@@ -10,8 +10,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/kalypso-dev/kalypso/internal/testkit/forgefake"
 	"github.com/kalypso-dev/kalypso/scheduler/forge"
-	"github.com/kalypso-dev/kalypso/scheduler/forge/forgetest"
 	"github.com/kalypso-dev/kalypso/scheduler/model"
 	"github.com/kalypso-dev/kalypso/scheduler/plan"
 	"github.com/kalypso-dev/kalypso/scheduler/publish"
@@ -241,7 +241,7 @@ func TestFault03ClosesPeoplesPullRequests(t *testing.T) {
 			p.Title, p.Body, p.Labels = copied.Title, copied.Body, []string{forge.LabelMassDelete, forge.LabelPromoted}
 		})
 	}
-	w.forge.OpenPullRequest(repo, forgetest.Account, "feature", "stage") // the scheduler's account, but not its work
+	w.forge.OpenPullRequest(repo, forgefake.Account, "feature", "stage") // the scheduler's account, but not its work
 	people := w.forge.AllPullRequests(repo)[1:]
 	var branches []string
 	for _, p := range people {
@@ -347,7 +347,7 @@ func TestEnvironmentsShareARepository(t *testing.T) {
 func TestBranchMovesMeanwhile(t *testing.T) {
 	w := newWorld(t, nil)
 	w.apply(w.plan(pairFiles("drone", "web-dev", "1")))
-	w.forge.OnCall(func(c forgetest.Call) {
+	w.forge.OnCall(func(c forgefake.Call) {
 		if c.Method == "Commit" {
 			w.forge.OnCall(nil)
 			w.forge.Push(repo, "kalypso/dev", map[string]string{"by-ann": "x"})
@@ -370,7 +370,7 @@ func TestWhereNothingCanBePublished(t *testing.T) {
 	}{
 		"another forge": {func(p *plan.Plan) { p.GitOps.Repo = "http://elsewhere/acme/gitops" }, "is not on this forge"},
 		"no branch":     {func(p *plan.Plan) { p.GitOpsHead = "" }, "not found"},
-		"no repository": {func(p *plan.Plan) { p.GitOps.Repo = forgetest.URL("acme/none") }, "not found"},
+		"no repository": {func(p *plan.Plan) { p.GitOps.Repo = forgefake.URL("acme/none") }, "not found"},
 		"no commit":     {func(p *plan.Plan) { p.GitOpsHead = strings.Repeat("1", 40) }, "not found"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -405,7 +405,7 @@ func TestBaseIsNotReadAgain(t *testing.T) {
 		if _, err := publish.Apply(context.Background(), w.forge, p, o); err != nil {
 			t.Fatal(err)
 		}
-		return len(slices.DeleteFunc(w.forge.Calls(), func(c forgetest.Call) bool { return c.Method != "Read" || c.Detail != "dev" }))
+		return len(slices.DeleteFunc(w.forge.Calls(), func(c forgefake.Call) bool { return c.Method != "Read" || c.Detail != "dev" }))
 	}
 	if n := reads(tree); n != 0 {
 		t.Errorf("%d reads of the base with its tree given", n)

@@ -7,15 +7,15 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/kalypso-dev/kalypso/internal/testkit/forgefake"
 	"github.com/kalypso-dev/kalypso/scheduler/forge"
-	"github.com/kalypso-dev/kalypso/scheduler/forge/forgetest"
 	"github.com/kalypso-dev/kalypso/scheduler/model"
 	"github.com/kalypso-dev/kalypso/scheduler/plan"
 	"github.com/kalypso-dev/kalypso/scheduler/publish"
 )
 
 // TestTenThousandFiles opens, updates, holds and withdraws a plan of ten
-// thousand files. forgetest refuses texts that a forge refuses.
+// thousand files. forgefake refuses texts that a forge refuses.
 func TestTenThousandFiles(t *testing.T) {
 	large := func(version string) map[string]string {
 		files := map[string]string{}
@@ -82,7 +82,7 @@ func TestTextsAreBounded(t *testing.T) {
 	if !strings.Contains(r.Issues[1].Body+r.Issues[0].Body, " more findings.\n") {
 		t.Error("the issue says nothing of more findings")
 	}
-	if n := len(r.PullRequest.Body); n < forgetest.MaxBody/2 {
+	if n := len(r.PullRequest.Body); n < forgefake.MaxBody/2 {
 		t.Errorf("the body has %d bytes: there is room for more", n)
 	}
 	w.apply(w.plan(nil))

@@ -11,8 +11,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/kalypso-dev/kalypso/internal/testkit/forgefake"
 	"github.com/kalypso-dev/kalypso/scheduler/forge"
-	"github.com/kalypso-dev/kalypso/scheduler/forge/forgetest"
 	"github.com/kalypso-dev/kalypso/scheduler/model"
 	"github.com/kalypso-dev/kalypso/scheduler/plan"
 	"github.com/kalypso-dev/kalypso/scheduler/publish"
@@ -25,11 +25,11 @@ type change = plan.Change
 // world is a GitOps repository with one environment.
 type world struct {
 	*testing.T
-	forge *forgetest.Forge
+	forge *forgefake.Forge
 }
 
 func newWorld(t *testing.T, files map[string]string) *world {
-	f := forgetest.New()
+	f := forgefake.New()
 	f.Push(repo, "dev", merged(map[string]string{"README.md": "people's\n"}, files))
 	return &world{t, f}
 }
@@ -64,7 +64,7 @@ func many(n int, version string) map[string]string {
 func (w *world) plan(want map[string]string, problems ...plan.Problem) *plan.Plan {
 	p := &plan.Plan{
 		Environment: "dev",
-		GitOps:      model.Reference{Repo: forgetest.URL(repo), Branch: "dev"},
+		GitOps:      model.Reference{Repo: forgefake.URL(repo), Branch: "dev"},
 		GitOpsHead:  w.forge.Branch(repo, "dev"),
 		Problems:    problems,
 	}

@@ -3,7 +3,7 @@ package source
 import (
 	"context"
 
-	"github.com/kalypso-dev/kalypso/scheduler/forge/githttp"
+	"github.com/kalypso-dev/kalypso/scheduler/forge/gitclient"
 	"github.com/kalypso-dev/kalypso/scheduler/model"
 )
 
@@ -13,18 +13,18 @@ const cacheBytes = 256 << 20
 
 // remote is a repository on a server.
 type remote struct {
-	client *githttp.Client
-	at     githttp.Remote
+	client *gitclient.Client
+	at     gitclient.Remote
 }
 
 // remote returns the repository at an http URL, without asking for it yet.
 func (w *World) remote(url string) *remote {
-	r := &remote{client: w.client, at: githttp.Remote{URL: url}}
+	r := &remote{client: w.client, at: gitclient.Remote{URL: url}}
 	if w.options.Credentials == nil {
 		return r
 	}
 	if user, password := w.options.Credentials(url); user != "" || password != "" {
-		r.at.Auth = &githttp.Auth{User: user, Password: password}
+		r.at.Auth = &gitclient.Auth{User: user, Password: password}
 	}
 	return r
 }

@@ -36,7 +36,7 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/kalypso-dev/kalypso/scheduler/forge/githttp"
+	"github.com/kalypso-dev/kalypso/scheduler/forge/gitclient"
 	"github.com/kalypso-dev/kalypso/scheduler/model"
 )
 
@@ -68,7 +68,7 @@ type Options struct {
 // several goroutines.
 type World struct {
 	options   Options
-	client    *githttp.Client
+	client    *gitclient.Client
 	control   place
 	remotes   []string // URLs of the control plane's folder
 	branch    string   // with the Environment objects
@@ -90,7 +90,7 @@ type World struct {
 func Open(ctx context.Context, o Options) (*World, error) {
 	w := &World{
 		options:   o,
-		client:    githttp.New(&http.Client{}, cacheBytes),
+		client:    gitclient.New(&http.Client{}, cacheBytes),
 		workloads: map[string]place{},
 		given:     map[string]place{},
 		notes:     map[string]bool{},

@@ -8,13 +8,13 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/kalypso-dev/kalypso/scheduler/forge/forgetest"
+	"github.com/kalypso-dev/kalypso/internal/testkit/forgefake"
 	"github.com/kalypso-dev/kalypso/scheduler/model"
 )
 
 func idle(t *testing.T, secret string) *Door {
 	t.Helper()
-	w, err := New(Options{Forge: forgetest.New(), ControlPlane: model.Reference{Repo: forgetest.URL(platform)}, Log: slog.New(slog.DiscardHandler)})
+	w, err := New(Options{Forge: forgefake.New(), ControlPlane: model.Reference{Repo: forgefake.URL(platform)}, Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,14 +13,14 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/kalypso-dev/kalypso/internal/testkit/forgefake"
 	"github.com/kalypso-dev/kalypso/scheduler/forge"
-	"github.com/kalypso-dev/kalypso/scheduler/forge/forgetest"
 )
 
 var errDown = errors.New("the forge is down")
 
 // deployed is a world whose environments have been published and merged.
-func deployed(t *testing.T, environments ...string) *forgetest.Forge {
+func deployed(t *testing.T, environments ...string) *forgefake.Forge {
 	f := newWorld(environments...)
 	bubble(t, f, nil, func(*running) {})
 	for _, pr := range f.AllPullRequests(gitOps) {
@@ -34,19 +34,19 @@ func deployed(t *testing.T, environments ...string) *forgetest.Forge {
 // request asks for less, and no issue is closed; when it can be read again,
 // all is as before.
 func TestFault05ReadErrorDoesNotShrinkThePlan(t *testing.T) {
-	reads := func(repo, branch string) func(forgetest.Call) bool {
-		return func(c forgetest.Call) bool {
-			return c.Method == "Read" && c.Repo == forgetest.URL(repo) && c.Detail == branch
+	reads := func(repo, branch string) func(forgefake.Call) bool {
+		return func(c forgefake.Call) bool {
+			return c.Method == "Read" && c.Repo == forgefake.URL(repo) && c.Detail == branch
 		}
 	}
-	method := func(names ...string) func(forgetest.Call) bool {
-		return func(c forgetest.Call) bool { return slices.Contains(names, c.Method) }
+	method := func(names ...string) func(forgefake.Call) bool {
+		return func(c forgefake.Call) bool { return slices.Contains(names, c.Method) }
 	}
 	for name, test := range map[string]struct {
-		fails  func(forgetest.Call) bool
+		fails  func(forgefake.Call) bool
 		partly bool // the plan is made, and published as far as can be
 	}{
-		"everything":                {func(forgetest.Call) bool { return true }, false},
+		"everything":                {func(forgefake.Call) bool { return true }, false},
 		"all reads":                 {method("Read"), false},
 		"the environment's branch":  {reads(platform, "dev"), false},
 		"the base":                  {reads(platform, "main"), false},
@@ -67,7 +67,7 @@ func TestFault05ReadErrorDoesNotShrinkThePlan(t *testing.T) {
 						t.Fatalf("no issue is open: %+v", before)
 					}
 					state := everything(f)
-					f.Down(func(c forgetest.Call) error {
+					f.Down(func(c forgefake.Call) error {
 						if test.fails(c) {
 							return reason
 						}
@@ -110,7 +110,7 @@ func TestFault05ReadErrorDoesNotShrinkThePlan(t *testing.T) {
 }
 
 // everything words what people see of the forge.
-func everything(f *forgetest.Forge) (lines []string) {
+func everything(f *forgefake.Forge) (lines []string) {
 	for _, pr := range f.AllPullRequests(gitOps) {
 		lines = append(lines, fmt.Sprintf("%+v %v", pr, f.Comments(gitOps, pr.Number)))
 	}
@@ -131,16 +131,16 @@ func everything(f *forgetest.Forge) (lines []string) {
 // way: what is deployed stays until the model says otherwise.
 func TestFault05WhatIsGoneIsNoOrderToRemove(t *testing.T) {
 	for name, take := range map[string]struct {
-		away func(*forgetest.Forge)
+		away func(*forgefake.Forge)
 		// failed, not synced with a problem
 		failed bool
 	}{
-		"the workload's repository": {func(f *forgetest.Forge) { f.DeleteRepo(app) }, false},
-		"the workload's branch":     {func(f *forgetest.Forge) { f.DeleteByPerson(app, "main") }, false},
-		"the base's branch":         {func(f *forgetest.Forge) { f.DeleteByPerson(platform, "main") }, false},
-		"the environment's branch":  {func(f *forgetest.Forge) { f.DeleteByPerson(platform, "dev") }, true},
-		"the control plane":         {func(f *forgetest.Forge) { f.DeleteRepo(platform) }, true},
-		"the GitOps branch":         {func(f *forgetest.Forge) { f.DeleteByPerson(gitOps, "dev") }, true},
+		"the workload's repository": {func(f *forgefake.Forge) { f.DeleteRepo(app) }, false},
+		"the workload's branch":     {func(f *forgefake.Forge) { f.DeleteByPerson(app, "main") }, false},
+		"the base's branch":         {func(f *forgefake.Forge) { f.DeleteByPerson(platform, "main") }, false},
+		"the environment's branch":  {func(f *forgefake.Forge) { f.DeleteByPerson(platform, "dev") }, true},
+		"the control plane":         {func(f *forgefake.Forge) { f.DeleteRepo(platform) }, true},
+		"the GitOps branch":         {func(f *forgefake.Forge) { f.DeleteByPerson(gitOps, "dev") }, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := deployed(t, "dev")
@@ -188,37 +188,37 @@ func TestFault05GitOpsRepositoryIsGone(t *testing.T) {
 // TestOneEnvironmentsFailureStopsNoOther breaks one environment in all ways
 // and expects the other to go on.
 func TestOneEnvironmentsFailureStopsNoOther(t *testing.T) {
-	dev := func(c forgetest.Call) bool { return c.Repo == forgetest.URL(platform) && c.Detail == "dev" }
+	dev := func(c forgefake.Call) bool { return c.Repo == forgefake.URL(platform) && c.Detail == "dev" }
 	never := make(chan struct{})
 	for name, broken := range map[string]struct {
-		fault  func(*forgetest.Forge)
+		fault  func(*forgefake.Forge)
 		status string // of dev, in its error
 	}{
-		"cannot be read": {func(f *forgetest.Forge) {
-			f.Down(func(c forgetest.Call) error {
+		"cannot be read": {func(f *forgefake.Forge) {
+			f.Down(func(c forgefake.Call) error {
 				if dev(c) {
 					return errDown
 				}
 				return nil
 			})
 		}, "the forge is down"},
-		"cannot be written": {func(f *forgetest.Forge) {
-			f.Down(func(c forgetest.Call) error {
+		"cannot be written": {func(f *forgefake.Forge) {
+			f.Down(func(c forgefake.Call) error {
 				if c.Write && strings.HasSuffix(c.Detail, "dev") {
 					return errDown
 				}
 				return nil
 			})
 		}, "the forge is down"},
-		"panics": {func(f *forgetest.Forge) {
-			f.OnCall(func(c forgetest.Call) {
+		"panics": {func(f *forgefake.Forge) {
+			f.OnCall(func(c forgefake.Call) {
 				if dev(c) && c.Method == "Read" {
 					panic("out of luck")
 				}
 			})
 		}, "mistake in the scheduler: out of luck"},
-		"hangs": {func(f *forgetest.Forge) {
-			f.OnCall(func(c forgetest.Call) {
+		"hangs": {func(f *forgefake.Forge) {
+			f.OnCall(func(c forgefake.Call) {
 				if dev(c) && c.Method == "Read" {
 					<-never
 				}
@@ -274,8 +274,8 @@ func TestControlPlaneIsUnreadable(t *testing.T) {
 	f := newWorld("dev", "stage")
 	bubble(t, f, nil, func(r *running) {
 		since := time.Now()
-		f.Down(func(c forgetest.Call) error {
-			if c.Repo == forgetest.URL(platform) && c.Detail == "main" {
+		f.Down(func(c forgefake.Call) error {
+			if c.Repo == forgefake.URL(platform) && c.Detail == "main" {
 				return errDown
 			}
 			return nil

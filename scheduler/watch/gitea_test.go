@@ -17,8 +17,8 @@ import (
 
 	sdk "code.gitea.io/sdk/gitea"
 
+	"github.com/kalypso-dev/kalypso/internal/testkit/forgefake"
 	"github.com/kalypso-dev/kalypso/scheduler/forge"
-	"github.com/kalypso-dev/kalypso/scheduler/forge/forgetest"
 	"github.com/kalypso-dev/kalypso/scheduler/forge/gitea"
 	"github.com/kalypso-dev/kalypso/scheduler/model"
 )
@@ -52,7 +52,7 @@ func TestGitea(t *testing.T) {
 		dir := t.TempDir()
 		git(t, dir, "init", "-q", "-b", "work")
 		for path, content := range files {
-			content = strings.ReplaceAll(content, strings.TrimSuffix(forgetest.URL("acme/"), ".git"), url+"/"+org+"/")
+			content = strings.ReplaceAll(content, strings.TrimSuffix(forgefake.URL("acme/"), ".git"), url+"/"+org+"/")
 			file := filepath.Join(dir, path)
 			if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o755), os.WriteFile(file, []byte(content), 0o600)); err != nil {
 				t.Fatal(err)

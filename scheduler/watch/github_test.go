@@ -14,19 +14,19 @@ import (
 	"testing"
 	"time"
 
-	"github.com/kalypso-dev/kalypso/scheduler/forge/forgetest"
-	"github.com/kalypso-dev/kalypso/scheduler/forge/github/githubtest"
+	"github.com/kalypso-dev/kalypso/internal/testkit/forgefake"
+	"github.com/kalypso-dev/kalypso/internal/testkit/githubfake"
 )
 
 // TestServeOnGitHub runs a scheduler as its configuration file says, as a GitHub
 // App, and takes one change from the push to the merge by webhooks alone.
 func TestServeOnGitHub(t *testing.T) {
-	s := githubtest.Start(t)
+	s := githubfake.Start(t)
 	world := newWorld("dev", "stage")
 	here := func(files map[string]string) map[string]string {
 		moved := map[string]string{}
 		for name, content := range files {
-			moved[name] = strings.ReplaceAll(content, strings.TrimSuffix(forgetest.URL("acme/"), ".git"), s.URL+"/acme/")
+			moved[name] = strings.ReplaceAll(content, strings.TrimSuffix(forgefake.URL("acme/"), ".git"), s.URL+"/acme/")
 		}
 		return moved
 	}
@@ -100,13 +100,13 @@ poll: 1h
 		return answer.StatusCode
 	}
 	until("it is ready", func() bool { return ask(http.MethodGet, "/readyz", "", nil) == http.StatusOK })
-	pull := func() githubtest.Pull {
+	pull := func() githubfake.Pull {
 		for _, p := range s.Pulls(gitOps) {
 			if p.Base == "dev" {
 				return p
 			}
 		}
-		return githubtest.Pull{}
+		return githubfake.Pull{}
 	}
 	number := pull().Number
 	if p := pull(); p.State != "open" || p.Author != "kalypso[bot]" || strings.Join(p.Labels, "") != "promoted" {

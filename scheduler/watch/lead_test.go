@@ -12,7 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/kalypso-dev/kalypso/scheduler/forge/forgetest"
+	"github.com/kalypso-dev/kalypso/internal/testkit/forgefake"
 	"github.com/kalypso-dev/kalypso/scheduler/lease"
 )
 
@@ -70,8 +70,8 @@ func TestLosingTheLeadStopsTheRun(t *testing.T) {
 		a, stop := start(t, f, elected("a", ""))
 		a.pass(20 * time.Second)
 		hung := make(chan error, 1)
-		f.OnCall(func(c forgetest.Call) {
-			if c.Method == "Read" && c.Repo == forgetest.URL(gitOps) {
+		f.OnCall(func(c forgefake.Call) {
+			if c.Method == "Read" && c.Repo == forgefake.URL(gitOps) {
 				// as long as a forge may take
 				time.Sleep(5 * time.Minute)
 				hung <- nil
@@ -86,7 +86,7 @@ func TestLosingTheLeadStopsTheRun(t *testing.T) {
 		<-hung
 		f.OnCall(nil)
 		synctest.Wait()
-		if calls := f.Calls(); slices.ContainsFunc(calls, func(c forgetest.Call) bool { return c.Write && c.Repo == gitOps }) {
+		if calls := f.Calls(); slices.ContainsFunc(calls, func(c forgefake.Call) bool { return c.Write && c.Repo == gitOps }) {
 			t.Errorf("went on: %+v", calls)
 		}
 		stop()

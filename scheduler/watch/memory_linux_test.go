@@ -22,9 +22,9 @@ import (
 
 	"github.com/go-git/go-git/v5/plumbing"
 
-	"github.com/kalypso-dev/kalypso/scheduler/forge/forgetest"
-	"github.com/kalypso-dev/kalypso/scheduler/forge/githttp/packtest"
-	"github.com/kalypso-dev/kalypso/scheduler/forge/github/githubtest"
+	"github.com/kalypso-dev/kalypso/internal/testkit/forgefake"
+	"github.com/kalypso-dev/kalypso/internal/testkit/githubfake"
+	"github.com/kalypso-dev/kalypso/internal/testkit/gitpack"
 )
 
 // maxResident is what a scheduler may have in memory, in MiB: 512, its cache of
@@ -49,31 +49,31 @@ func TestMemoryOfTheProcess(t *testing.T) {
 	marks := "apiVersion: scheduler.kalypso.io/v1alpha1\nkind: ClusterType\nmetadata: {name: x}\nspec: {reconciler: a, namespaceService: b}\nx:\n" + strings.Repeat("- a\n", 120_000)
 	text := append([]byte("# scheduler.kalypso.io "), bytes.Repeat([]byte("x"), 7<<20)...)
 	for name, world := range map[string]struct {
-		repositories map[string]func(*packtest.Packer) plumbing.Hash // of workloads, each several times
+		repositories map[string]func(*gitpack.Packer) plumbing.Hash // of workloads, each several times
 		times        int
 		own          string // a file that is in each environment's own branch, as often
 	}{
-		"repositories that stand for much": {times: 2, repositories: map[string]func(*packtest.Packer) plumbing.Hash{
-			"zeros": func(p *packtest.Packer) plumbing.Hash {
-				return p.Commit(p.Tree(packtest.File, p.Object(plumbing.BlobObject, make([]byte, 512<<20)), "zeros.bin", "zeros.yaml"))
+		"repositories that stand for much": {times: 2, repositories: map[string]func(*gitpack.Packer) plumbing.Hash{
+			"zeros": func(p *gitpack.Packer) plumbing.Hash {
+				return p.Commit(p.Tree(gitpack.File, p.Object(plumbing.BlobObject, make([]byte, 512<<20)), "zeros.bin", "zeros.yaml"))
 			},
-			"names": func(p *packtest.Packer) plumbing.Hash {
-				files := p.Tree(packtest.File, p.Object(plumbing.BlobObject, nil), packtest.Names(500, 2000)...)
-				return p.Commit(p.Tree(packtest.Folder, files, packtest.Names(500, 2000)...))
+			"names": func(p *gitpack.Packer) plumbing.Hash {
+				files := p.Tree(gitpack.File, p.Object(plumbing.BlobObject, nil), gitpack.Names(500, 2000)...)
+				return p.Commit(p.Tree(gitpack.Folder, files, gitpack.Names(500, 2000)...))
 			},
-			"folders": func(p *packtest.Packer) plumbing.Hash {
-				of := p.Tree(packtest.File, p.Object(plumbing.BlobObject, nil), "x.yaml")
+			"folders": func(p *gitpack.Packer) plumbing.Hash {
+				of := p.Tree(gitpack.File, p.Object(plumbing.BlobObject, nil), "x.yaml")
 				for range 20_000 {
-					of = p.Tree(packtest.Folder, of, "d")
+					of = p.Tree(gitpack.Folder, of, "d")
 				}
 				return p.Commit(of)
 			},
 		}},
-		"repositories within the limits": {times: 5, repositories: map[string]func(*packtest.Packer) plumbing.Hash{
-			"fields": func(p *packtest.Packer) plumbing.Hash {
+		"repositories within the limits": {times: 5, repositories: map[string]func(*gitpack.Packer) plumbing.Hash{
+			"fields": func(p *gitpack.Packer) plumbing.Hash {
 				return p.Commit(p.Files(p.Object(plumbing.BlobObject, []byte(marks))))
 			},
-			"texts": func(p *packtest.Packer) plumbing.Hash {
+			"texts": func(p *gitpack.Packer) plumbing.Hash {
 				var blobs []plumbing.Hash
 				for i := range 6 {
 					text[len(text)-1] = byte('a' + i)
@@ -86,16 +86,16 @@ func TestMemoryOfTheProcess(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			environments := []string{"dev", "test", "stage", "prod"}
-			s := githubtest.Start(t)
+			s := githubfake.Start(t)
 			files := newWorld(environments...)
 			hostile := map[string]http.Handler{}
 			for name, make := range world.repositories {
-				p := new(packtest.Packer)
+				p := new(gitpack.Packer)
 				head := make(p)
 				pack := p.Pack(p.Count())
 				for i := range world.times {
 					name := fmt.Sprintf("%s%d", name, i)
-					hostile["/"+name+".git"] = packtest.Handler(head, 0, pack)
+					hostile["/"+name+".git"] = gitpack.Handler(head, 0, pack)
 				}
 			}
 			elsewhere := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -121,7 +121,7 @@ func TestMemoryOfTheProcess(t *testing.T) {
 				for _, branch := range branches {
 					moved := map[string]string{}
 					for name, content := range files.Files(repo, branch) {
-						moved[name] = strings.ReplaceAll(content, strings.TrimSuffix(forgetest.URL("acme/"), ".git"), s.URL+"/acme/")
+						moved[name] = strings.ReplaceAll(content, strings.TrimSuffix(forgefake.URL("acme/"), ".git"), s.URL+"/acme/")
 					}
 					s.Push(repo, branch, moved)
 				}
@@ -172,7 +172,7 @@ type process struct {
 	address string
 }
 
-func startProcess(t *testing.T, s *githubtest.Server) *process {
+func startProcess(t *testing.T, s *githubfake.Server) *process {
 	t.Helper()
 	dir := t.TempDir()
 	file := filepath.Join(dir, "scheduler.yaml")
@@ -258,7 +258,7 @@ func (p *process) await(pattern string, times int) {
 }
 
 // pushed tells of a push to the control plane.
-func (p *process) pushed(s *githubtest.Server, branch string) {
+func (p *process) pushed(s *githubfake.Server, branch string) {
 	p.Helper()
 	body, err := json.Marshal(map[string]any{"ref": "refs/heads/" + branch, "repository": map[string]any{"clone_url": s.CloneURL(platform)}})
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/kalypso-dev/kalypso/scheduler/forge"
-	"github.com/kalypso-dev/kalypso/scheduler/forge/githttp"
+	"github.com/kalypso-dev/kalypso/scheduler/forge/gitclient"
 	"github.com/kalypso-dev/kalypso/scheduler/forge/github"
 	"github.com/kalypso-dev/kalypso/scheduler/publish"
 )
@@ -126,13 +126,13 @@ func reason(err error) string {
 	switch {
 	case errors.As(err, &limit):
 		return "rate limit"
-	case errors.Is(err, githttp.ErrDenied):
+	case errors.Is(err, gitclient.ErrDenied):
 		return "denied"
 	case errors.Is(err, forge.ErrNotFound):
 		return "not found"
 	case errors.Is(err, forge.ErrMoved):
 		return "moved"
-	case errors.Is(err, githttp.ErrNetwork), errors.Is(err, context.DeadlineExceeded):
+	case errors.Is(err, gitclient.ErrNetwork), errors.Is(err, context.DeadlineExceeded):
 		return "network"
 	case errors.As(err, &refused) && refused.Status >= http.StatusInternalServerError:
 		return "server"

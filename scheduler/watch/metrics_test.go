@@ -13,11 +13,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
+	"github.com/kalypso-dev/kalypso/internal/testkit/forgefake"
+	"github.com/kalypso-dev/kalypso/internal/testkit/githubfake"
 	"github.com/kalypso-dev/kalypso/scheduler/forge"
-	"github.com/kalypso-dev/kalypso/scheduler/forge/forgetest"
-	"github.com/kalypso-dev/kalypso/scheduler/forge/githttp"
+	"github.com/kalypso-dev/kalypso/scheduler/forge/gitclient"
 	"github.com/kalypso-dev/kalypso/scheduler/forge/github"
-	"github.com/kalypso-dev/kalypso/scheduler/forge/github/githubtest"
 )
 
 // metrics are the lines of what /metrics answers that hold a text.
@@ -72,7 +72,7 @@ kalypso_problems{control_plane="acme/platform@main",environment="dev",severity="
 		want(`outcome="refused"`, "kalypso_webhooks_total{outcome=\"refused\"} 1\n")
 
 		t.Log("the forge refuses")
-		f.Down(func(forgetest.Call) error { return fmt.Errorf("no: %w", githttp.ErrDenied) })
+		f.Down(func(forgefake.Call) error { return fmt.Errorf("no: %w", gitclient.ErrDenied) })
 		r.tell("push", platform, "stage")
 		want("kalypso_forge_errors_total", "kalypso_forge_errors_total{control_plane=\"acme/platform@main\",reason=\"denied\"} 1\n")
 		want(`failing{control_plane="acme/platform@main",environment="stage"`, "kalypso_environment_failing{control_plane=\"acme/platform@main\",environment=\"stage\"} 1\n")
@@ -91,7 +91,7 @@ kalypso_problems{control_plane="acme/platform@main",environment="dev",severity="
 
 // TestBudget is about the metrics of a forge that counts its requests.
 func TestBudget(t *testing.T) {
-	s := githubtest.Start(t)
+	s := githubfake.Start(t)
 	s.Repo("acme/platform")
 	t.Setenv("FORGE_TOKEN", s.User("bot").Token)
 	c := Config{
@@ -144,7 +144,7 @@ func TestMetricsAreTurnedOff(t *testing.T) {
 func TestReasons(t *testing.T) {
 	for want, err := range map[string]error{
 		"rate limit": &github.LimitError{},
-		"denied":     fmt.Errorf("a: %w", githttp.ErrDenied),
+		"denied":     fmt.Errorf("a: %w", gitclient.ErrDenied),
 		"not found":  fmt.Errorf("a: %w", forge.ErrNotFound),
 		"moved":      errors.Join(errors.New("a"), forge.ErrMoved),
 		"network":    context.DeadlineExceeded,

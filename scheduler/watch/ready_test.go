@@ -9,7 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/kalypso-dev/kalypso/scheduler/forge/forgetest"
+	"github.com/kalypso-dev/kalypso/internal/testkit/forgefake"
 )
 
 func (r *running) wantReady(code int, says string) {
@@ -26,9 +26,9 @@ func TestReady(t *testing.T) {
 	f := newWorld("dev", "stage")
 	synctest.Test(t, func(t *testing.T) {
 		hold, release := make(chan struct{}), make(chan struct{})
-		f.OnCall(func(c forgetest.Call) {
+		f.OnCall(func(c forgefake.Call) {
 			switch {
-			case c.Method == "Read" && c.Repo == forgetest.URL(platform):
+			case c.Method == "Read" && c.Repo == forgefake.URL(platform):
 				<-hold
 			case c.Method == "PullRequests":
 				<-release
@@ -53,7 +53,7 @@ func TestReady(t *testing.T) {
 		r.pass(5 * time.Hour)
 		r.wantReady(http.StatusOK, "ok")
 
-		f.Down(func(forgetest.Call) error { return errors.New("no route to host") })
+		f.Down(func(forgefake.Call) error { return errors.New("no route to host") })
 		r.pass(2 * time.Minute)
 		r.wantReady(http.StatusOK, "ok")
 		r.pass(3 * time.Minute)

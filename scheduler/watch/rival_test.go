@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/kalypso-dev/kalypso/internal/testkit/forgefake"
 	"github.com/kalypso-dev/kalypso/scheduler/forge"
-	"github.com/kalypso-dev/kalypso/scheduler/forge/forgetest"
 	"github.com/kalypso-dev/kalypso/scheduler/model"
 )
 
@@ -19,7 +19,7 @@ func gitOpsFile(branch string) map[string]string {
 }
 
 // openPulls are the branches of open pull requests.
-func openPulls(f *forgetest.Forge) string {
+func openPulls(f *forgefake.Forge) string {
 	var heads []string
 	for _, pr := range f.AllPullRequests(gitOps) {
 		if pr.State == forge.Open {
@@ -79,7 +79,7 @@ func TestOneBranchForTwo(t *testing.T) {
 func TestOneBranchForTwoOnce(t *testing.T) {
 	f := newWorld("dev", "qa")
 	f.Push(platform, "qa", gitOpsFile("dev"))
-	w, err := New(Options{Forge: f, ControlPlane: model.Reference{Repo: forgetest.URL(platform)}, Log: slog.New(slog.DiscardHandler), Metrics: NewMetrics()})
+	w, err := New(Options{Forge: f, ControlPlane: model.Reference{Repo: forgefake.URL(platform)}, Log: slog.New(slog.DiscardHandler), Metrics: NewMetrics()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -95,7 +95,7 @@ func TestOneBranchForTwoOnce(t *testing.T) {
 // TestOneBranchForTwoWhereOneIsRun is the same where one is all that is asked for.
 func TestOneBranchForTwoWhereOneIsRun(t *testing.T) {
 	f := newWorld("dev", "qa")
-	w, err := New(Options{Forge: f, ControlPlane: model.Reference{Repo: forgetest.URL(platform)}, Log: slog.New(slog.DiscardHandler), Metrics: NewMetrics()})
+	w, err := New(Options{Forge: f, ControlPlane: model.Reference{Repo: forgefake.URL(platform)}, Log: slog.New(slog.DiscardHandler), Metrics: NewMetrics()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -119,13 +119,13 @@ func TestOneBranchForTwoWhereOneIsRun(t *testing.T) {
 // TestNeighbourThatCannotBeRead is not what was asked for, and stops nothing.
 func TestNeighbourThatCannotBeRead(t *testing.T) {
 	f := newWorld("dev", "qa")
-	w, err := New(Options{Forge: f, ControlPlane: model.Reference{Repo: forgetest.URL(platform)}, Log: slog.New(slog.DiscardHandler), Metrics: NewMetrics()})
+	w, err := New(Options{Forge: f, ControlPlane: model.Reference{Repo: forgefake.URL(platform)}, Log: slog.New(slog.DiscardHandler), Metrics: NewMetrics()})
 	if err != nil {
 		t.Fatal(err)
 	}
 	asked := false
-	f.Down(func(c forgetest.Call) error {
-		if c.Method != "Read" || c.Repo != forgetest.URL(platform) || c.Detail != "dev" {
+	f.Down(func(c forgefake.Call) error {
+		if c.Method != "Read" || c.Repo != forgefake.URL(platform) || c.Detail != "dev" {
 			return nil
 		}
 		asked = true

@@ -10,18 +10,18 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/kalypso-dev/kalypso/scheduler/forge/forgetest"
+	"github.com/kalypso-dev/kalypso/internal/testkit/forgefake"
 	"github.com/kalypso-dev/kalypso/scheduler/model"
 )
 
 // planes are two control planes behind one door, on one forge.
-func planes(t *testing.T, f *forgetest.Forge, test func(d *Door, first, second *Watcher)) {
+func planes(t *testing.T, f *forgefake.Forge, test func(d *Door, first, second *Watcher)) {
 	synctest.Test(t, func(t *testing.T) {
 		metrics := NewMetrics()
 		var all []*Watcher
 		for _, repo := range []string{platform, "acme/other"} {
 			w, err := New(Options{
-				Forge: f, ControlPlane: model.Reference{Repo: forgetest.URL(repo)}, Log: slog.New(slog.DiscardHandler), Metrics: metrics, Poll: time.Hour,
+				Forge: f, ControlPlane: model.Reference{Repo: forgefake.URL(repo)}, Log: slog.New(slog.DiscardHandler), Metrics: metrics, Poll: time.Hour,
 			})
 			if err != nil {
 				t.Fatal(err)
@@ -37,7 +37,7 @@ func planes(t *testing.T, f *forgetest.Forge, test func(d *Door, first, second *
 }
 
 // newPlanes has two control planes that share a workload and a base.
-func newPlanes() *forgetest.Forge {
+func newPlanes() *forgefake.Forge {
 	f := newWorld("dev")
 	other := map[string]string{}
 	for name, content := range f.Files(platform, "dev") {

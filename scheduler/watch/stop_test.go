@@ -15,8 +15,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/kalypso-dev/kalypso/internal/testkit/forgefake"
 	"github.com/kalypso-dev/kalypso/scheduler/forge"
-	"github.com/kalypso-dev/kalypso/scheduler/forge/forgetest"
 	"github.com/kalypso-dev/kalypso/scheduler/model"
 )
 
@@ -24,7 +24,7 @@ import (
 // starts another, which knows nothing: it must leave the forge as if the first
 // had never been stopped, whatever events got lost between.
 func TestStoppedAnywhere(t *testing.T) {
-	change := func(f *forgetest.Forge) {
+	change := func(f *forgefake.Forge) {
 		f.Push(platform, "dev", map[string]string{"config.yaml": config("west")})
 		f.Push(platform, "main", map[string]string{"templates/n.yaml": template("other", "kind: x")})
 	}
@@ -52,7 +52,7 @@ func TestStoppedAnywhere(t *testing.T) {
 			change(f)
 			made, reached := 0, make(chan struct{})
 			var once sync.Mutex
-			f.OnCall(func(forgetest.Call) {
+			f.OnCall(func(forgefake.Call) {
 				once.Lock()
 				made++
 				last := made == n+1
@@ -80,7 +80,7 @@ func TestStoppedAnywhere(t *testing.T) {
 }
 
 // seen is everything but what depends on the order of two environments.
-func seen(f *forgetest.Forge) (lines []string) {
+func seen(f *forgefake.Forge) (lines []string) {
 	for _, pr := range f.AllPullRequests(gitOps) {
 		body, _, _ := strings.Cut(pr.Body, " base=") // commits of another time
 		lines = append(lines, fmt.Sprint(pr.Title, pr.Head, pr.Base, pr.State, pr.Labels, body, f.Comments(gitOps, pr.Number)))
@@ -104,7 +104,7 @@ func TestToldBeforeRun(t *testing.T) {
 	f := newWorld("dev")
 	synctest.Test(t, func(t *testing.T) {
 		w, err := New(Options{
-			Forge: f, ControlPlane: model.Reference{Repo: forgetest.URL(platform)}, Log: slog.New(slog.DiscardHandler),
+			Forge: f, ControlPlane: model.Reference{Repo: forgefake.URL(platform)}, Log: slog.New(slog.DiscardHandler),
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -131,7 +131,7 @@ func TestWebhookBurst(t *testing.T) {
 	f := newWorld("dev", "stage")
 	bubble(t, f, nil, func(r *running) {
 		r.push(platform, "dev", map[string]string{"config.yaml": config("west")})
-		f.OnCall(func(c forgetest.Call) { time.Sleep(10 * time.Millisecond) })
+		f.OnCall(func(c forgefake.Call) { time.Sleep(10 * time.Millisecond) })
 		body := webhook(t, "push", app, "main")
 		signature := sign(secretly, body)
 		var all sync.WaitGroup
@@ -187,7 +187,7 @@ func TestGivenUpAndTakenUp(t *testing.T) {
 		hold := make(chan struct{})
 		var mu sync.Mutex
 		entered := 0
-		f.OnCall(func(c forgetest.Call) {
+		f.OnCall(func(c forgefake.Call) {
 			if c.Method == "PullRequests" {
 				mu.Lock()
 				entered++
@@ -235,16 +235,16 @@ func TestStoppedWhilePlanning(t *testing.T) {
 	f := newWorld("dev")
 	synctest.Test(t, func(t *testing.T) {
 		w, err := New(Options{
-			Forge: f, ControlPlane: model.Reference{Repo: forgetest.URL(platform)}, Log: slog.New(slog.DiscardHandler),
+			Forge: f, ControlPlane: model.Reference{Repo: forgefake.URL(platform)}, Log: slog.New(slog.DiscardHandler),
 		})
 		if err != nil {
 			t.Fatal(err)
 		}
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
-		e := newEnvironment("dev", model.Reference{Repo: forgetest.URL(platform), Branch: "dev"})
+		e := newEnvironment("dev", model.Reference{Repo: forgefake.URL(platform), Branch: "dev"})
 		var o outcome
-		err = w.steps(ctx, e, e.ref, &witness{Forge: &stoppingForge{f, forgetest.URL(gitOps), cancel}}, &o)
+		err = w.steps(ctx, e, e.ref, &witness{Forge: &stoppingForge{f, forgefake.URL(gitOps), cancel}}, &o)
 		if !errors.Is(err, context.Canceled) || o.plan != nil || len(f.Writes()) > 0 {
 			t.Errorf("error %v, a plan: %t, writes %v", err, o.plan != nil, f.Writes())
 		}

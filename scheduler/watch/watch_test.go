@@ -11,8 +11,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/kalypso-dev/kalypso/internal/testkit/forgefake"
 	"github.com/kalypso-dev/kalypso/scheduler/forge"
-	"github.com/kalypso-dev/kalypso/scheduler/forge/forgetest"
 	"github.com/kalypso-dev/kalypso/scheduler/model"
 )
 
@@ -131,7 +131,7 @@ func TestEventsDuringARunMakeOneMore(t *testing.T) {
 	f := newWorld("dev", "stage")
 	bubble(t, f, nil, func(r *running) {
 		hold, entered := make(chan struct{}), 0
-		f.OnCall(func(c forgetest.Call) {
+		f.OnCall(func(c forgefake.Call) {
 			if c.Method == "PullRequests" && c.Detail == "kalypso/dev" {
 				if entered++; entered == 1 {
 					<-hold
@@ -160,7 +160,7 @@ func TestErrorsAreRetriedWithBackoff(t *testing.T) {
 	f := newWorld("dev")
 	var broken atomic.Bool
 	broken.Store(true)
-	f.OnCall(func(c forgetest.Call) {
+	f.OnCall(func(c forgefake.Call) {
 		if broken.Load() && c.Method == "PullRequests" {
 			f.FailAt(1, false)
 		}
@@ -276,7 +276,7 @@ func TestEnvironmentsComeAndGo(t *testing.T) {
 }
 
 func TestControlPlaneAppearsLater(t *testing.T) {
-	f := forgetest.New()
+	f := forgefake.New()
 	bubble(t, f, nil, func(r *running) {
 		if c := r.Status().ControlPlane; !strings.Contains(c.Error, "not found") || c.ErrorSince == nil {
 			t.Errorf("control plane %+v", c)
@@ -324,13 +324,13 @@ func TestEventsDuringTheFirstRun(t *testing.T) {
 	f := newWorld("dev")
 	synctest.Test(t, func(t *testing.T) {
 		hold := make(chan struct{})
-		f.OnCall(func(c forgetest.Call) {
+		f.OnCall(func(c forgefake.Call) {
 			if c.Method == "PullRequests" {
 				<-hold
 			}
 		})
 		w, err := New(Options{
-			Forge: f, ControlPlane: model.Reference{Repo: forgetest.URL(platform)},
+			Forge: f, ControlPlane: model.Reference{Repo: forgefake.URL(platform)},
 			Log: slog.New(slog.DiscardHandler),
 		})
 		if err != nil {

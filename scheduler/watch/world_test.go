@@ -18,7 +18,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/kalypso-dev/kalypso/scheduler/forge/forgetest"
+	"github.com/kalypso-dev/kalypso/internal/testkit/forgefake"
 	"github.com/kalypso-dev/kalypso/scheduler/model"
 )
 
@@ -35,7 +35,7 @@ func object(kind, name, labels, spec string) string {
 }
 
 func folder(repo, branch string) string {
-	return fmt.Sprintf("repo: %q, branch: %s, path: .", forgetest.URL(repo), branch)
+	return fmt.Sprintf("repo: %q, branch: %s, path: .", forgefake.URL(repo), branch)
 }
 
 func environmentFile(name string) string {
@@ -60,8 +60,8 @@ func config(region string) string {
 }
 
 // newWorld is a platform with environments and one workload in each.
-func newWorld(environments ...string) *forgetest.Forge {
-	f := forgetest.New()
+func newWorld(environments ...string) *forgefake.Forge {
+	f := forgefake.New()
 	shared := map[string]string{
 		"templates/t.yaml": template("reconciler", "name: {{ .DeploymentTargetName }}") +
 			template("namespace", "name: {{ .Namespace }}") + template("config", "name: {{ .ConfigData.region }}"),
@@ -88,7 +88,7 @@ type running struct {
 	*testing.T
 	*Watcher
 	*Door
-	forge *forgetest.Forge
+	forge *forgefake.Forge
 	log   *safeBuffer
 }
 
@@ -117,7 +117,7 @@ func (s *safeBuffer) String() string {
 
 // bubble runs a Watcher where time passes only while all wait, until test
 // returns.
-func bubble(t *testing.T, f *forgetest.Forge, change func(*Options), test func(*running)) {
+func bubble(t *testing.T, f *forgefake.Forge, change func(*Options), test func(*running)) {
 	synctest.Test(t, func(t *testing.T) {
 		r, stop := start(t, f, change)
 		synctest.Wait()
@@ -127,10 +127,10 @@ func bubble(t *testing.T, f *forgetest.Forge, change func(*Options), test func(*
 }
 
 // start starts a Watcher in a bubble. stop returns when it has ended.
-func start(t *testing.T, f *forgetest.Forge, change func(*Options)) (r *running, stop func()) {
+func start(t *testing.T, f *forgefake.Forge, change func(*Options)) (r *running, stop func()) {
 	log := &safeBuffer{}
 	options := Options{
-		Forge: f, ControlPlane: model.Reference{Repo: forgetest.URL(platform)},
+		Forge: f, ControlPlane: model.Reference{Repo: forgefake.URL(platform)},
 		Log: slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelInfo})),
 	}
 	if change != nil {
@@ -172,7 +172,7 @@ func (r *running) tell(kind, repo, branch string) {
 func webhook(t *testing.T, kind, repo, branch string) []byte {
 	t.Helper()
 	payload := map[string]any{
-		"repository":   map[string]any{"clone_url": forgetest.URL(repo)},
+		"repository":   map[string]any{"clone_url": forgefake.URL(repo)},
 		"pull_request": map[string]any{"base": map[string]any{"ref": branch}},
 	}
 	switch kind {

@@ -1,5 +1,5 @@
 // Package citest is a forge in memory for tests of workflow steps: that of
-// forgetest, with what people and their workflows do beside the scheduler.
+// forgefake, with what people and their workflows do beside the scheduler.
 package citest
 
 import (
@@ -9,9 +9,9 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/kalypso-dev/kalypso/internal/testkit/forgefake"
 	"github.com/kalypso-dev/kalypso/scheduler/ci"
 	"github.com/kalypso-dev/kalypso/scheduler/forge"
-	"github.com/kalypso-dev/kalypso/scheduler/forge/forgetest"
 )
 
 // Server is the forge's address.
@@ -19,7 +19,7 @@ const Server = "http://forge.test"
 
 // Forge is a ci.Forge.
 type Forge struct {
-	*forgetest.Forge
+	*forgefake.Forge
 	// NotYet is how many tries of a merge the forge turns down as too early.
 	NotYet int
 	// Started are the workflows that were started, oldest first.
@@ -35,7 +35,7 @@ type Start struct {
 var _ ci.Forge = (*Forge)(nil)
 
 // New returns a forge without repositories.
-func New() *Forge { return &Forge{Forge: forgetest.New()} }
+func New() *Forge { return &Forge{Forge: forgefake.New()} }
 
 // Label implements ci.Actor.
 func (f *Forge) Label(_ context.Context, repo string, number int, labels []string) error {

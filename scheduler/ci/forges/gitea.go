@@ -12,8 +12,8 @@ import (
 
 	"github.com/kalypso-dev/kalypso/scheduler/ci"
 	"github.com/kalypso-dev/kalypso/scheduler/forge"
+	"github.com/kalypso-dev/kalypso/scheduler/forge/gitclient"
 	"github.com/kalypso-dev/kalypso/scheduler/forge/gitea"
-	"github.com/kalypso-dev/kalypso/scheduler/forge/githttp"
 )
 
 // callTimeout bounds one request.
@@ -32,7 +32,7 @@ var _ ci.Forge = (*giteaForge)(nil)
 
 // call runs a request and words its error like those of the scheduler's client.
 func (f *giteaForge) call(ctx context.Context, do func(*sdk.Client) (*sdk.Response, error)) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, callTimeout, fmt.Errorf("%w: no answer from %s within %s", githttp.ErrNetwork, f.server, callTimeout))
+	ctx, cancel := context.WithTimeoutCause(ctx, callTimeout, fmt.Errorf("%w: no answer from %s within %s", gitclient.ErrNetwork, f.server, callTimeout))
 	defer cancel()
 	client, err := sdk.NewClient(f.server, sdk.SetContext(ctx), sdk.SetToken(f.token), sdk.SetGiteaVersion(""))
 	if err != nil {
@@ -46,7 +46,7 @@ func (f *giteaForge) call(ctx context.Context, do func(*sdk.Client) (*sdk.Respon
 		return cause
 	}
 	if response == nil || response.Response == nil {
-		return fmt.Errorf("%w: %w", githttp.ErrNetwork, err)
+		return fmt.Errorf("%w: %w", gitclient.ErrNetwork, err)
 	}
 	return statusError(response.StatusCode, err)
 }
@@ -57,7 +57,7 @@ func statusError(code int, err error) error {
 	case http.StatusNotFound:
 		return fmt.Errorf("%w (%w)", forge.ErrNotFound, err)
 	case http.StatusUnauthorized, http.StatusForbidden:
-		return fmt.Errorf("%w (%w, http status %d)", githttp.ErrDenied, err, code)
+		return fmt.Errorf("%w (%w, http status %d)", gitclient.ErrDenied, err, code)
 	}
 	return fmt.Errorf("%w (http status %d)", err, code)
 }

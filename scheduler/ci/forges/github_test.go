@@ -14,11 +14,11 @@ import (
 	"github.com/bradleyfalzon/ghinstallation/v2"
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/kalypso-dev/kalypso/internal/testkit/githubfake"
 	"github.com/kalypso-dev/kalypso/scheduler/ci"
 	"github.com/kalypso-dev/kalypso/scheduler/ci/forges"
 	"github.com/kalypso-dev/kalypso/scheduler/forge"
-	"github.com/kalypso-dev/kalypso/scheduler/forge/githttp"
-	"github.com/kalypso-dev/kalypso/scheduler/forge/github/githubtest"
+	"github.com/kalypso-dev/kalypso/scheduler/forge/gitclient"
 )
 
 // api is a forge's API that gives the answers of a test and notes what it was
@@ -88,7 +88,7 @@ func (a *api) wantAsked(want ...string) {
 
 // TestGitHub takes a deployment all the way on a GitHub that keeps state.
 func TestGitHub(t *testing.T) {
-	s := githubtest.Start(t)
+	s := githubfake.Start(t)
 	const repo = "acme/gitops"
 	base := s.Push(repo, "dev", map[string]string{"README.md": "x", ".github/workflows/cd.yaml": "on: {workflow_dispatch: {inputs: {environment: {}}}}\n"})
 	for _, account := range []struct{ name, token string }{
@@ -145,7 +145,7 @@ func TestGitHub(t *testing.T) {
 }
 
 // workflowToken is what a workflow gets: the token of an installation.
-func workflowToken(t *testing.T, s *githubtest.Server) string {
+func workflowToken(t *testing.T, s *githubfake.Server) string {
 	t.Helper()
 	app, err := ghinstallation.New(http.DefaultTransport, 7, 8, s.App("github-actions", 7, 8))
 	if err != nil {
@@ -163,8 +163,8 @@ func workflowToken(t *testing.T, s *githubtest.Server) string {
 func TestErrorsOfGitHub(t *testing.T) {
 	for answer, want := range map[string]error{
 		`404 {"message": "Not Found"}`:       forge.ErrNotFound,
-		`401 {"message": "Bad credentials"}`: githttp.ErrDenied,
-		`403 <html>`:                         githttp.ErrDenied,
+		`401 {"message": "Bad credentials"}`: gitclient.ErrDenied,
+		`403 <html>`:                         gitclient.ErrDenied,
 	} {
 		a := newAPI(t, map[string]string{"POST /repos/acme/x/statuses/c": answer})
 		err := a.forge(ci.GitHub, "").SetStatus(t.Context(), "acme/x", "c", forge.Status{})

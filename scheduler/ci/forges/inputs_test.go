@@ -4,9 +4,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/kalypso-dev/kalypso/internal/testkit/githubfake"
 	"github.com/kalypso-dev/kalypso/scheduler/ci"
 	"github.com/kalypso-dev/kalypso/scheduler/ci/forges"
-	"github.com/kalypso-dev/kalypso/scheduler/forge/github/githubtest"
 )
 
 const workflowWithInputs = `on:
@@ -25,7 +25,7 @@ const workflowWithInputs = `on:
 // TestInputsOfWorkflows: both forges take and refuse the same inputs of a
 // workflow. What GitHub says comes from GitHub.
 func TestInputsOfWorkflows(t *testing.T) {
-	s := githubtest.Start(t)
+	s := githubfake.Start(t)
 	const repo, dispatches = "acme/x", "POST /api/v1/repos/acme/x/actions/workflows/%s/dispatches"
 	workflows := map[string]string{
 		"cd.yaml":      workflowWithInputs,

@@ -14,8 +14,8 @@ import (
 	sdk "code.gitea.io/sdk/gitea"
 
 	"github.com/kalypso-dev/kalypso/scheduler/forge"
+	"github.com/kalypso-dev/kalypso/scheduler/forge/gitclient"
 	"github.com/kalypso-dev/kalypso/scheduler/forge/gitea"
-	"github.com/kalypso-dev/kalypso/scheduler/forge/githttp"
 )
 
 // api is as much of Gitea's API as these tests ask for, where no server is
@@ -166,18 +166,18 @@ func TestErrorsAreTyped(t *testing.T) {
 			_, _ = w.Write([]byte(`{"message": "no"}`))
 		}
 	}
-	all := []error{githttp.ErrDenied, githttp.ErrNetwork, forge.ErrNotFound}
+	all := []error{gitclient.ErrDenied, gitclient.ErrNetwork, forge.ErrNotFound}
 	for name, test := range map[string]struct {
 		answer http.HandlerFunc
 		want   error // of all; nil: none of them
 	}{
-		"401":      {code(401), githttp.ErrDenied},
-		"403":      {code(403), githttp.ErrDenied},
+		"401":      {code(401), gitclient.ErrDenied},
+		"403":      {code(403), gitclient.ErrDenied},
 		"404":      {code(404), forge.ErrNotFound},
 		"409":      {code(409), nil},
 		"500":      {code(500), nil},
 		"503":      {code(503), nil},
-		"hangs up": {func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, githttp.ErrNetwork},
+		"hangs up": {func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, gitclient.ErrNetwork},
 	} {
 		a := newAPI(t, test.answer)
 		for method, call := range calls {

@@ -11,13 +11,13 @@ import (
 
 	sdk "code.gitea.io/sdk/gitea"
 
+	"github.com/kalypso-dev/kalypso/internal/testkit/forgecontract"
 	"github.com/kalypso-dev/kalypso/scheduler/forge"
-	"github.com/kalypso-dev/kalypso/scheduler/forge/contract"
 )
 
 // TestContract holds Gitea to what a forge promises.
 func TestContract(t *testing.T) {
-	for name, part := range contract.Parts() {
+	for name, part := range forgecontract.Parts() {
 		t.Run(name, func(t *testing.T) {
 			s := newServer(t)
 			_, ann := s.person("ann")

@@ -15,7 +15,7 @@ import (
 	sdk "code.gitea.io/sdk/gitea"
 
 	"github.com/kalypso-dev/kalypso/scheduler/forge"
-	"github.com/kalypso-dev/kalypso/scheduler/forge/githttp"
+	"github.com/kalypso-dev/kalypso/scheduler/forge/gitclient"
 )
 
 const (
@@ -38,7 +38,7 @@ type Forge struct {
 	base  *url.URL
 	token string
 	http  *http.Client
-	git   *githttp.Client
+	git   *gitclient.Client
 
 	mu   sync.Mutex
 	user string
@@ -65,7 +65,7 @@ func New(options Options) (*Forge, error) {
 		token: options.Token,
 		user:  options.User,
 		http:  client,
-		git:   githttp.New(client, cacheBytes),
+		git:   gitclient.New(client, cacheBytes),
 	}, nil
 }
 
@@ -73,7 +73,7 @@ func New(options Options) (*Forge, error) {
 // callTimeout. The SDK keeps its context in the client: hence one per call.
 func (f *Forge) call(ctx context.Context, do func(*sdk.Client) (*sdk.Response, error)) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, callTimeout,
-		fmt.Errorf("%w: no answer from %s within %s", githttp.ErrNetwork, f.base.Redacted(), callTimeout))
+		fmt.Errorf("%w: no answer from %s within %s", gitclient.ErrNetwork, f.base.Redacted(), callTimeout))
 	defer cancel()
 	client, err := sdk.NewClient(f.base.String(),
 		sdk.SetContext(ctx), sdk.SetToken(f.token), sdk.SetHTTPClient(f.http), sdk.SetGiteaVersion(""))
@@ -92,19 +92,19 @@ func (f *Forge) call(ctx context.Context, do func(*sdk.Client) (*sdk.Response, e
 	case response != nil && response.Response != nil:
 		return statusFailure(response.StatusCode, err)
 	case errors.As(err, &noAnswer):
-		return fmt.Errorf("%w: %w", githttp.ErrNetwork, noAnswer.Err)
+		return fmt.Errorf("%w: %w", gitclient.ErrNetwork, noAnswer.Err)
 	}
 	return err
 }
 
 // statusFailure is an API error by its http status, in the words that git's
-// own errors have, see githttp.
+// own errors have, see gitclient.
 func statusFailure(code int, err error) error {
 	switch code {
 	case http.StatusNotFound:
 		return fmt.Errorf("%w (%w)", forge.ErrNotFound, err)
 	case http.StatusUnauthorized, http.StatusForbidden:
-		return fmt.Errorf("%w (%w, http status %d)", githttp.ErrDenied, err, code)
+		return fmt.Errorf("%w (%w, http status %d)", gitclient.ErrDenied, err, code)
 	}
 	return fmt.Errorf("%w (http status %d)", err, code)
 }

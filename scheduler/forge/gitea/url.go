@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/kalypso-dev/kalypso/scheduler/forge/githttp"
+	"github.com/kalypso-dev/kalypso/scheduler/forge/gitclient"
 	"github.com/kalypso-dev/kalypso/scheduler/model"
 )
 
@@ -73,18 +73,18 @@ func (f *Forge) FileURL(at model.Position) (string, bool) {
 
 // remote says how to reach the repository of a clone URL. The token goes to
 // this server only.
-func (f *Forge) remote(cloneURL string) githttp.Remote {
+func (f *Forge) remote(cloneURL string) gitclient.Remote {
 	if repo, ok := f.Repo(cloneURL); ok {
 		return f.own(repo)
 	}
-	return githttp.Remote{URL: cloneURL}
+	return gitclient.Remote{URL: cloneURL}
 }
 
 // own is the remote of a repository of this server. It is spelled the same
 // whatever the clone URL was, so that a repository is cached once.
-func (f *Forge) own(repo string) githttp.Remote {
-	return githttp.Remote{
+func (f *Forge) own(repo string) gitclient.Remote {
+	return gitclient.Remote{
 		URL:  f.base.JoinPath(repo + ".git").String(),
-		Auth: &githttp.Auth{User: "kalypso", Password: f.token},
+		Auth: &gitclient.Auth{User: "kalypso", Password: f.token},
 	}
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/bradleyfalzon/ghinstallation/v2"
 	sdk "github.com/google/go-github/v88/github"
 
-	"github.com/kalypso-dev/kalypso/scheduler/forge/githttp"
+	"github.com/kalypso-dev/kalypso/scheduler/forge/gitclient"
 )
 
 // App is a GitHub App as it is installed in an organisation. It needs write
@@ -60,7 +60,7 @@ func (personal) name(ctx context.Context, f *Forge) (string, error) {
 		login = u.GetLogin()
 		return r, err
 	})
-	if err != nil && errors.Is(err, githttp.ErrDenied) && strings.Contains(err.Error(), "not accessible by integration") {
+	if err != nil && errors.Is(err, gitclient.ErrDenied) && strings.Contains(err.Error(), "not accessible by integration") {
 		return "", fmt.Errorf("%w; a workflow's own token has no name to ask for: set the account to github-actions[bot]", err)
 	}
 	return login, err
@@ -111,7 +111,7 @@ func (i *installation) token(ctx context.Context) (string, error) {
 		return "", i.badKey()
 	case http.StatusForbidden, http.StatusNotFound:
 		return "", fmt.Errorf("%w: App %d has no installation %d, or it is suspended (http status %d): look up the number at the end of the installation's URL",
-			githttp.ErrDenied, i.app.ID, i.app.Installation, code)
+			gitclient.ErrDenied, i.app.ID, i.app.Installation, code)
 	default:
 		return "", fmt.Errorf("token of App %d: GitHub answers %d: try again later", i.app.ID, code)
 	}
@@ -119,7 +119,7 @@ func (i *installation) token(ctx context.Context) (string, error) {
 
 func (i *installation) badKey() error {
 	return fmt.Errorf("%w: GitHub does not take App %d's key: check the App's ID, that the key in %s is still listed in its settings, and this machine's clock",
-		githttp.ErrDenied, i.app.ID, i.app.KeyFile)
+		gitclient.ErrDenied, i.app.ID, i.app.KeyFile)
 }
 
 // name is what GitHub calls an App where it acts: its short name and a mark.

@@ -5,10 +5,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/kalypso-dev/kalypso/internal/testkit/githubfake"
 	"github.com/kalypso-dev/kalypso/scheduler/forge"
-	"github.com/kalypso-dev/kalypso/scheduler/forge/githttp"
+	"github.com/kalypso-dev/kalypso/scheduler/forge/gitclient"
 	"github.com/kalypso-dev/kalypso/scheduler/forge/github"
-	"github.com/kalypso-dev/kalypso/scheduler/forge/github/githubtest"
 	"github.com/kalypso-dev/kalypso/scheduler/model"
 )
 
@@ -65,7 +65,7 @@ func TestRepositories(t *testing.T) {
 		t.Errorf("default branch at %s, %v", got, err)
 	}
 
-	if err := f.DeleteRepository(ctx, "acme/new"); !errors.Is(err, githttp.ErrDenied) || !strings.Contains(err.Error(), "delete_repo") {
+	if err := f.DeleteRepository(ctx, "acme/new"); !errors.Is(err, gitclient.ErrDenied) || !strings.Contains(err.Error(), "delete_repo") {
 		t.Errorf("without the scope: %v", err)
 	}
 	admin := w.User("root", "repo", "delete_repo")
@@ -110,7 +110,7 @@ func TestActions(t *testing.T) {
 			t.Errorf("%q: they are still there", environment)
 		}
 	}
-	w.Fail(githubtest.Fault{On: githubtest.Kinds("PUT"), Answer: githubtest.Status(422, "no")})
+	w.Fail(githubfake.Fault{On: githubfake.Kinds("PUT"), Answer: githubfake.Status(422, "no")})
 	if err := f.SetSecret(ctx, repo, "", "TOKEN", "s3cret"); err == nil || strings.Contains(err.Error(), "s3cret") {
 		t.Errorf("error %v", err)
 	}
@@ -171,7 +171,7 @@ func TestMergeAndLabel(t *testing.T) {
 	if _, err := f.Merge(ctx, repo, pr.Number, base); err == nil || errors.As(err, &notYet) {
 		t.Errorf("merging another head: %v", err)
 	}
-	w.Fail(githubtest.Fault{On: githubtest.Kinds("PUT"), Late: true, Answer: githubtest.Reset()})
+	w.Fail(githubfake.Fault{On: githubfake.Kinds("PUT"), Late: true, Answer: githubfake.Reset()})
 	commit, err := f.Merge(ctx, repo, pr.Number, head)
 	if err != nil || commit != w.Branch(repo, "dev") || commit == base {
 		t.Errorf("merged as %q, %v", commit, err)

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/kalypso-dev/kalypso/scheduler/forge"
-	"github.com/kalypso-dev/kalypso/scheduler/forge/githttp"
+	"github.com/kalypso-dev/kalypso/scheduler/forge/gitclient"
 )
 
 // lookAround is what to do where an answer is missing.
@@ -21,9 +21,9 @@ func advised(err error) error {
 		return err
 	case errors.Is(err, forge.ErrNotFound):
 		return fmt.Errorf("%w, or the account may not see it", err)
-	case errors.Is(err, githttp.ErrDenied):
+	case errors.Is(err, gitclient.ErrDenied):
 		return fmt.Errorf("%w: check that the token or App is valid and may write the repository's contents, and its workflows where those change", err)
-	case errors.Is(err, githttp.ErrNetwork), errors.As(err, new(net.Error)), strings.Contains(err.Error(), "status code: 5"):
+	case errors.Is(err, gitclient.ErrNetwork), errors.As(err, new(net.Error)), strings.Contains(err.Error(), "status code: 5"):
 		return fmt.Errorf("%w (%s)", err, lookAround)
 	}
 	return err

@@ -8,7 +8,7 @@ import (
 	"github.com/go-git/go-git/v5/storage/memory"
 	sdk "github.com/google/go-github/v88/github"
 
-	"github.com/kalypso-dev/kalypso/scheduler/forge/githttp"
+	"github.com/kalypso-dev/kalypso/scheduler/forge/gitclient"
 )
 
 // What follows goes by git, also with Options.NoGit: the API's part for git
@@ -17,7 +17,7 @@ import (
 // Branches returns where every branch of a repository is; an empty one has
 // none. The account must be one that may push.
 func (f *Forge) Branches(ctx context.Context, repo string) (all map[string]string, err error) {
-	err = f.byGit(ctx, repo, func(remote githttp.Remote) error {
+	err = f.byGit(ctx, repo, func(remote gitclient.Remote) error {
 		all, err = f.git.Branches(ctx, remote)
 		return err
 	})
@@ -28,12 +28,12 @@ func (f *Forge) Branches(ctx context.Context, repo string) (all map[string]strin
 // none, by one push of everything that the store holds. The others stay as they
 // are.
 func (f *Forge) CreateBranches(ctx context.Context, repo string, store *memory.Storage, branches map[plumbing.ReferenceName]plumbing.Hash) error {
-	return f.byGit(ctx, repo, func(remote githttp.Remote) error {
+	return f.byGit(ctx, repo, func(remote gitclient.Remote) error {
 		return f.git.Create(ctx, remote, store, branches)
 	})
 }
 
-func (f *Forge) byGit(ctx context.Context, repo string, do func(githttp.Remote) error) error {
+func (f *Forge) byGit(ctx context.Context, repo string, do func(gitclient.Remote) error) error {
 	if _, _, err := split(repo); err != nil {
 		return err
 	}

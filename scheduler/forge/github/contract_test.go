@@ -5,43 +5,43 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/kalypso-dev/kalypso/internal/testkit/forgecontract"
+	"github.com/kalypso-dev/kalypso/internal/testkit/forgefake"
+	"github.com/kalypso-dev/kalypso/internal/testkit/githubfake"
 	"github.com/kalypso-dev/kalypso/scheduler/forge"
-	"github.com/kalypso-dev/kalypso/scheduler/forge/contract"
-	"github.com/kalypso-dev/kalypso/scheduler/forge/forgetest"
 	"github.com/kalypso-dev/kalypso/scheduler/forge/github"
-	"github.com/kalypso-dev/kalypso/scheduler/forge/github/githubtest"
 )
 
 // TestContract holds both ways to GitHub to what a forge promises.
 func TestContract(t *testing.T) {
 	for name, noGit := range map[string]bool{"git": false, "API": true} {
 		t.Run(name, func(t *testing.T) {
-			hold(t, func(t *testing.T) contract.World { return newWorld(t, noGit) })
+			hold(t, func(t *testing.T) forgecontract.World { return newWorld(t, noGit) })
 		})
 	}
 }
 
 // TestContractOfTheFake holds the fake of other tests to the same.
 func TestContractOfTheFake(t *testing.T) {
-	hold(t, func(*testing.T) contract.World { return fakeWorld{forgetest.New()} })
+	hold(t, func(*testing.T) forgecontract.World { return fakeWorld{forgefake.New()} })
 }
 
-func hold(t *testing.T, world func(*testing.T) contract.World) {
-	for name, part := range contract.Parts() {
+func hold(t *testing.T, world func(*testing.T) forgecontract.World) {
+	for name, part := range forgecontract.Parts() {
 		t.Run(name, func(t *testing.T) { part(t, world(t)) })
 	}
 }
 
 // world is a GitHub with the scheduler's account and a person's.
 type world struct {
-	*githubtest.Server
-	bot, ann *githubtest.User
+	*githubfake.Server
+	bot, ann *githubfake.User
 	forge    *github.Forge
 }
 
 func newWorld(t testing.TB, noGit bool) *world {
 	t.Helper()
-	s := githubtest.Start(t)
+	s := githubfake.Start(t)
 	w := &world{Server: s, bot: s.User("kalypso-bot"), ann: s.User("ann")}
 	w.forge = w.connect(t, github.Options{NoGit: noGit})
 	return w
@@ -85,15 +85,15 @@ func (w *world) Comments(repo string, number int) (list []string) {
 }
 
 // fakeWorld is the forge in memory.
-type fakeWorld struct{ fake *forgetest.Forge }
+type fakeWorld struct{ fake *forgefake.Forge }
 
 func (w fakeWorld) Forge() forge.Forge { return w.fake }
 
-// Repo implements contract.World: the fake makes a repository by a push, and
+// Repo implements forgecontract.World: the fake makes a repository by a push, and
 // one without branches is none to it.
 func (w fakeWorld) Repo(name string) string { return "acme/" + name }
 
-func (w fakeWorld) CloneURL(repo string) string { return forgetest.URL(repo) }
+func (w fakeWorld) CloneURL(repo string) string { return forgefake.URL(repo) }
 
 func (w fakeWorld) Push(repo, branch string, files map[string]string) string {
 	return w.fake.Push(repo, branch, files)

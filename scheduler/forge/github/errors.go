@@ -12,14 +12,14 @@ import (
 	sdk "github.com/google/go-github/v88/github"
 
 	"github.com/kalypso-dev/kalypso/scheduler/forge"
-	"github.com/kalypso-dev/kalypso/scheduler/forge/githttp"
+	"github.com/kalypso-dev/kalypso/scheduler/forge/gitclient"
 )
 
 // ErrExists is wrapped by the error about a repository that is there already.
 var ErrExists = errors.New("exists already")
 
 // Error is a request that GitHub has turned down. It wraps forge.ErrNotFound or
-// githttp.ErrDenied where that is what it means.
+// gitclient.ErrDenied where that is what it means.
 type Error struct {
 	Status  int    // http status; 200 for a refusal of the GraphQL API
 	Type    string // of a refusal of the GraphQL API, e.g. FORBIDDEN; may be empty
@@ -56,7 +56,7 @@ func failure(err error) error {
 	case errors.As(err, &noAnswer):
 		return noAnswer.Err
 	case errors.Is(err, io.ErrUnexpectedEOF), errors.As(err, new(*json.SyntaxError)):
-		return fmt.Errorf("%w: the answer is no JSON, a proxy may have written it: check the API's URL: %w", githttp.ErrNetwork, err)
+		return fmt.Errorf("%w: the answer is no JSON, a proxy may have written it: check the API's URL: %w", gitclient.ErrNetwork, err)
 	}
 	return err
 }
@@ -65,9 +65,9 @@ func refusal(r *sdk.ErrorResponse) error {
 	e := &Error{Status: r.Response.StatusCode, Message: message(r)}
 	switch {
 	case e.Status == http.StatusUnauthorized:
-		e.kind, e.Hint = githttp.ErrDenied, "the token is wrong, expired or revoked: make a new one and put it where the configuration says"
+		e.kind, e.Hint = gitclient.ErrDenied, "the token is wrong, expired or revoked: make a new one and put it where the configuration says"
 	case e.Status == http.StatusForbidden:
-		e.kind, e.Hint = githttp.ErrDenied, forbidden(r)
+		e.kind, e.Hint = gitclient.ErrDenied, forbidden(r)
 	case e.Status == http.StatusNotFound:
 		e.kind, e.Hint = forge.ErrNotFound, "it is not there, or the account may not see it: check the name, and that the token or App has access to the repository"
 	case e.Status == http.StatusConflict && says(r, "is empty"):

@@ -13,9 +13,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/kalypso-dev/kalypso/internal/testkit/githubfake"
 	"github.com/kalypso-dev/kalypso/scheduler/forge"
 	"github.com/kalypso-dev/kalypso/scheduler/forge/github"
-	"github.com/kalypso-dev/kalypso/scheduler/forge/github/githubtest"
 	"github.com/kalypso-dev/kalypso/scheduler/model"
 	"github.com/kalypso-dev/kalypso/scheduler/plan"
 	"github.com/kalypso-dev/kalypso/scheduler/publish"
@@ -25,25 +25,25 @@ import (
 var faults = []struct {
 	name   string
 	late   bool // the request was carried out all the same
-	answer githubtest.Answer
+	answer githubfake.Answer
 	every  bool // tried with every request, not with some
 }{
-	{"401 bad credentials", false, githubtest.Status(http.StatusUnauthorized, "Bad credentials"), false},
-	{"403 no permission", false, githubtest.Status(http.StatusForbidden, "Resource not accessible by integration", "X-Accepted-GitHub-Permissions", "issues=write"), false},
-	{"403 single sign-on", false, githubtest.Status(http.StatusForbidden, "Resource protected by organization SAML enforcement.", "X-GitHub-SSO", "required; url=https://github.com/orgs/acme/sso?authorization_request=AZSCKtL4"), false},
-	{"403 primary limit", false, githubtest.PrimaryLimit(time.Now().Add(40 * time.Minute)), false},
-	{"403 secondary limit, 7 s", false, githubtest.SecondaryLimit(7), false},
-	{"403 secondary limit, it does not say how long", false, githubtest.SecondaryLimit(0), false},
-	{"429 too many requests", false, githubtest.Status(http.StatusTooManyRequests, "Too many requests"), false},
-	{"404 not found", false, githubtest.Status(http.StatusNotFound, "Not Found"), false},
-	{"409 conflict", false, githubtest.Status(http.StatusConflict, "Conflict"), false},
-	{"422 validation failed", false, githubtest.Status(http.StatusUnprocessableEntity, "Validation Failed"), false},
-	{"500 server error", true, githubtest.Status(http.StatusInternalServerError, "Server Error"), true},
-	{"502 of a proxy", false, githubtest.BadGateway(), false},
-	{"connection reset before", false, githubtest.Reset(), false},
-	{"connection reset after", true, githubtest.Reset(), true},
-	{"half an answer", false, githubtest.Half(), true},
-	{"slow answer", false, githubtest.Slow(300 * time.Millisecond), false},
+	{"401 bad credentials", false, githubfake.Status(http.StatusUnauthorized, "Bad credentials"), false},
+	{"403 no permission", false, githubfake.Status(http.StatusForbidden, "Resource not accessible by integration", "X-Accepted-GitHub-Permissions", "issues=write"), false},
+	{"403 single sign-on", false, githubfake.Status(http.StatusForbidden, "Resource protected by organization SAML enforcement.", "X-GitHub-SSO", "required; url=https://github.com/orgs/acme/sso?authorization_request=AZSCKtL4"), false},
+	{"403 primary limit", false, githubfake.PrimaryLimit(time.Now().Add(40 * time.Minute)), false},
+	{"403 secondary limit, 7 s", false, githubfake.SecondaryLimit(7), false},
+	{"403 secondary limit, it does not say how long", false, githubfake.SecondaryLimit(0), false},
+	{"429 too many requests", false, githubfake.Status(http.StatusTooManyRequests, "Too many requests"), false},
+	{"404 not found", false, githubfake.Status(http.StatusNotFound, "Not Found"), false},
+	{"409 conflict", false, githubfake.Status(http.StatusConflict, "Conflict"), false},
+	{"422 validation failed", false, githubfake.Status(http.StatusUnprocessableEntity, "Validation Failed"), false},
+	{"500 server error", true, githubfake.Status(http.StatusInternalServerError, "Server Error"), true},
+	{"502 of a proxy", false, githubfake.BadGateway(), false},
+	{"connection reset before", false, githubfake.Reset(), false},
+	{"connection reset after", true, githubfake.Reset(), true},
+	{"half an answer", false, githubfake.Half(), true},
+	{"slow answer", false, githubfake.Slow(300 * time.Millisecond), false},
 }
 
 // story is a GitOps repository in which a pull request and an issue are opened,
@@ -126,7 +126,7 @@ func TestFaults(t *testing.T) {
 				}
 				s := newStory(t, true)
 				s.forge.Impatient(func(d time.Duration) { waited[d.Round(time.Minute/60)]++ })
-				s.Fail(githubtest.Fault{Skip: at, Late: f.late, Answer: f.answer})
+				s.Fail(githubfake.Fault{Skip: at, Late: f.late, Answer: f.answer})
 				for _, p := range s.plans {
 					wrong := s.play(t, p)
 					tries += len(wrong)
@@ -157,7 +157,7 @@ func TestFaultsOfGit(t *testing.T) {
 			}
 			for skip := range map[string]int{"refs": 4, "fetch": 2, "push": 2}[kind] {
 				s := newStory(t, false)
-				s.Fail(githubtest.Fault{On: githubtest.Kinds(kind), Skip: skip, Late: f.late, Answer: f.answer})
+				s.Fail(githubfake.Fault{On: githubfake.Kinds(kind), Skip: skip, Late: f.late, Answer: f.answer})
 				for _, p := range s.plans {
 					for _, err := range s.play(t, p) {
 						t.Logf("%s, %s: %s", kind, f.name, shown(err))
@@ -185,7 +185,7 @@ func undisturbed(t *testing.T, noGit bool) (end string, requests int) {
 			t.Fatal(wrong)
 		}
 	}
-	_, requests = githubtest.Count(s.Calls())
+	_, requests = githubfake.Count(s.Calls())
 	end = s.end()
 	for _, part := range []string{"State:open", "Labels:[promoted]", "State:closed", "[The problem is gone. Closing.]"} {
 		if !strings.Contains(end, part) {
@@ -243,7 +243,7 @@ func TestLimitsAreObeyed(t *testing.T) {
 	var told []github.Wait
 	f := w.connect(t, github.Options{User: w.bot.Login, Waiting: func(wait github.Wait) { told = append(told, wait) }})
 	start := time.Now()
-	w.Fail(githubtest.Fault{Answer: githubtest.SecondaryLimit(3)})
+	w.Fail(githubfake.Fault{Answer: githubfake.SecondaryLimit(3)})
 	if _, err := f.Issues(t.Context(), "acme/gitops"); err != nil {
 		t.Error(err)
 	}
@@ -276,7 +276,7 @@ func TestGivingUp(t *testing.T) {
 	w := newWorld(t, false)
 	w.Push("acme/gitops", "dev", map[string]string{"a": "b"})
 	f := w.connect(t, github.Options{User: w.bot.Login})
-	w.Fail(githubtest.Fault{Answer: githubtest.Slow(10 * time.Second)})
+	w.Fail(githubfake.Fault{Answer: githubfake.Slow(10 * time.Second)})
 	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 	defer cancel()
 	start := time.Now()

@@ -48,7 +48,7 @@ import (
 	sdk "github.com/google/go-github/v88/github"
 
 	"github.com/kalypso-dev/kalypso/scheduler/forge"
-	"github.com/kalypso-dev/kalypso/scheduler/forge/githttp"
+	"github.com/kalypso-dev/kalypso/scheduler/forge/gitclient"
 )
 
 const (
@@ -78,7 +78,7 @@ type Forge struct {
 	web, api *url.URL
 	client   *sdk.Client
 	account  account
-	git      *githttp.Client
+	git      *gitclient.Client
 	noGit    bool
 	log      *slog.Logger
 	patience *patience
@@ -112,7 +112,7 @@ func New(options Options) (*Forge, error) {
 	if next == nil {
 		next = http.DefaultTransport
 	}
-	f.git = githttp.New(plain, cacheBytes)
+	f.git = gitclient.New(plain, cacheBytes)
 	f.patience = newPatience(next, f.waits(options.Waiting))
 	if f.account, err = newAccount(options, api, f.patience); err != nil {
 		return nil, err

@@ -15,10 +15,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/kalypso-dev/kalypso/internal/testkit/githubfake"
 	"github.com/kalypso-dev/kalypso/scheduler/forge"
-	"github.com/kalypso-dev/kalypso/scheduler/forge/githttp"
+	"github.com/kalypso-dev/kalypso/scheduler/forge/gitclient"
 	"github.com/kalypso-dev/kalypso/scheduler/forge/github"
-	"github.com/kalypso-dev/kalypso/scheduler/forge/github/githubtest"
 	"github.com/kalypso-dev/kalypso/scheduler/httpfault"
 	"github.com/kalypso-dev/kalypso/scheduler/model"
 )
@@ -41,7 +41,7 @@ func TestApp(t *testing.T) {
 	if tree, err := f.Read(t.Context(), model.Reference{Repo: w.CloneURL("acme/gitops"), Branch: "dev"}); err != nil || string(tree.Files["a"]) != "b" {
 		t.Errorf("by git: %v, %v", tree, err)
 	}
-	if kinds, _ := githubtest.Count(w.Calls()); kinds["POST /app/installations/{id}/access_tokens"] != 1 || kinds["GET /app"] != 1 {
+	if kinds, _ := githubfake.Count(w.Calls()); kinds["POST /app/installations/{id}/access_tokens"] != 1 || kinds["GET /app"] != 1 {
 		t.Errorf("requests %v", kinds)
 	}
 	other := filepath.Join(t.TempDir(), "other.pem")
@@ -54,10 +54,10 @@ func TestApp(t *testing.T) {
 		"does not take App 70's key": {ID: 70, Installation: 99, KeyFile: key},
 	} {
 		f := w.connect(t, github.Options{App: &app})
-		if _, err := f.Issues(t.Context(), "acme/gitops"); !errors.Is(err, githttp.ErrDenied) || !strings.Contains(err.Error(), want) {
+		if _, err := f.Issues(t.Context(), "acme/gitops"); !errors.Is(err, gitclient.ErrDenied) || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want %s", err, want)
 		}
-		if _, err := f.Read(t.Context(), model.Reference{Repo: w.CloneURL("acme/gitops"), Branch: "dev"}); !errors.Is(err, githttp.ErrDenied) {
+		if _, err := f.Read(t.Context(), model.Reference{Repo: w.CloneURL("acme/gitops"), Branch: "dev"}); !errors.Is(err, gitclient.ErrDenied) {
 			t.Errorf("by git: %v", err)
 		}
 	}
@@ -156,7 +156,7 @@ func TestTokenStaysHome(t *testing.T) {
 // keep nobody from merging it.
 func TestNoDrafts(t *testing.T) {
 	w := newWorld(t, true)
-	w.Server.Repo("acme/gitops", githubtest.NoDrafts)
+	w.Server.Repo("acme/gitops", githubfake.NoDrafts)
 	base := w.Push("acme/gitops", "dev", map[string]string{"a": "b"})
 	if _, err := w.forge.Commit(t.Context(), "acme/gitops", forge.CommitRequest{
 		Branch: "kalypso/dev", Parent: base, Message: "m", Changes: []forge.Change{{Path: "x", Content: []byte("x")}},
@@ -184,25 +184,25 @@ func TestNoDrafts(t *testing.T) {
 // graphErrors are what the GraphQL API answers with status 200.
 var graphErrors = []struct {
 	name   string
-	answer githubtest.Answer
+	answer githubfake.Answer
 	means  error // that the pull request cannot be made a draft, or nothing
 	denied bool
 	waits  bool // for a limit, and is made again
 }{
-	{"rate limited", githubtest.GraphQL("RATE_LIMITED", "API rate limit exceeded for user ID 1."), nil, false, true},
-	{"rate limit", githubtest.GraphQL("RATE_LIMIT", "API rate limit already exceeded for user ID 1."), nil, false, true},
-	{"secondary limit", githubtest.GraphQL("", "You have exceeded a secondary rate limit. Please wait.", "Retry-After", "7"), nil, false, true},
-	{"an App that may not", githubtest.GraphQL("FORBIDDEN", "Resource not accessible by integration"), forge.ErrNotDraft, true, false},
-	{"a token that may not", githubtest.GraphQL("INSUFFICIENT_SCOPES", "Your token has not been granted the required scopes."), forge.ErrNotDraft, true, false},
-	{"not found", githubtest.GraphQL("NOT_FOUND", "Could not resolve to a node with the global id of 'x'."), forge.ErrNotDraft, false, false},
-	{"unprocessable", githubtest.GraphQL("UNPROCESSABLE", "Draft pull requests are not supported."), forge.ErrNotDraft, false, false},
-	{"something went wrong", githubtest.GraphQL("", "Something went wrong while executing your query."), nil, false, false},
+	{"rate limited", githubfake.GraphQL("RATE_LIMITED", "API rate limit exceeded for user ID 1."), nil, false, true},
+	{"rate limit", githubfake.GraphQL("RATE_LIMIT", "API rate limit already exceeded for user ID 1."), nil, false, true},
+	{"secondary limit", githubfake.GraphQL("", "You have exceeded a secondary rate limit. Please wait.", "Retry-After", "7"), nil, false, true},
+	{"an App that may not", githubfake.GraphQL("FORBIDDEN", "Resource not accessible by integration"), forge.ErrNotDraft, true, false},
+	{"a token that may not", githubfake.GraphQL("INSUFFICIENT_SCOPES", "Your token has not been granted the required scopes."), forge.ErrNotDraft, true, false},
+	{"not found", githubfake.GraphQL("NOT_FOUND", "Could not resolve to a node with the global id of 'x'."), forge.ErrNotDraft, false, false},
+	{"unprocessable", githubfake.GraphQL("UNPROCESSABLE", "Draft pull requests are not supported."), forge.ErrNotDraft, false, false},
+	{"something went wrong", githubfake.GraphQL("", "Something went wrong while executing your query."), nil, false, false},
 	{"no data", httpfault.Text(http.StatusOK, "application/json", `{"data":{"done":null}}`), nil, false, false},
 	{"not done", notDone, nil, false, false},
 }
 
 // notDone answers that the pull request is what it was.
-func notDone(w http.ResponseWriter, q *http.Request, run func() githubtest.Outcome) {
+func notDone(w http.ResponseWriter, q *http.Request, run func() githubfake.Outcome) {
 	query, _ := io.ReadAll(q.Body)
 	draft := !strings.Contains(string(query), "convertPullRequestToDraft")
 	httpfault.Text(http.StatusOK, "application/json", fmt.Sprintf(`{"data":{"done":{"pullRequest":{"isDraft":%t}}}}`, draft))(w, q, run)
@@ -224,7 +224,7 @@ func TestGraphQLErrors(t *testing.T) {
 			}
 			waits := 0
 			w.forge.Impatient(func(time.Duration) { waits++ })
-			w.Fail(githubtest.Fault{On: githubtest.Kinds("POST /graphql"), Answer: test.answer})
+			w.Fail(githubfake.Fault{On: githubfake.Kinds("POST /graphql"), Answer: test.answer})
 			pr.Draft = true
 			saved, err := w.forge.SavePullRequest(t.Context(), "acme/gitops", pr)
 			if test.waits {
@@ -234,7 +234,7 @@ func TestGraphQLErrors(t *testing.T) {
 				return
 			}
 			if err == nil || saved.Draft || saved.Number != pr.Number || errors.Is(err, forge.ErrNotDraft) != (test.means != nil) || errors.Is(err, forge.ErrNoDrafts) ||
-				errors.Is(err, githttp.ErrDenied) != test.denied {
+				errors.Is(err, gitclient.ErrDenied) != test.denied {
 				t.Fatalf("saved %+v, %v", saved, err)
 			}
 			useful(t, w.bot.Token, err)
@@ -284,7 +284,7 @@ func TestIssuesAskForNewsOnly(t *testing.T) {
 		t.Helper()
 		w.Calls()
 		l, err := w.forge.Issues(t.Context(), "acme/gitops")
-		_, n := githubtest.Count(w.Calls())
+		_, n := githubfake.Count(w.Calls())
 		if err != nil || len(l) != want || n != requests {
 			t.Fatalf("%d issues by %d requests, %v", len(l), n, err)
 		}
@@ -406,12 +406,12 @@ func TestLargeFilesByAPI(t *testing.T) {
 func TestAccess(t *testing.T) {
 	w := newWorld(t, false)
 	base := w.Push("acme/gitops", "dev", map[string]string{"a": "b"})
-	w.Server.Repo("acme/old", githubtest.Archived)
-	w.Server.Repo("acme/quiet", githubtest.NoIssues)
+	w.Server.Repo("acme/old", githubfake.Archived)
+	w.Server.Repo("acme/quiet", githubfake.NoIssues)
 	w.Server.Repo("acme/hidden")
-	w.Allow(w.bot, "acme/hidden", githubtest.None)
+	w.Allow(w.bot, "acme/hidden", githubfake.None)
 	w.Server.Repo("acme/mine")
-	w.Allow(w.bot, "acme/mine", githubtest.Read)
+	w.Allow(w.bot, "acme/mine", githubfake.Read)
 	f := w.forge
 	issue := func(repo string) error {
 		_, err := f.SaveIssue(t.Context(), repo, forge.Issue{Title: "t", Number: 0})
@@ -448,7 +448,7 @@ func TestAccess(t *testing.T) {
 			return err
 		}(),
 	} {
-		if !errors.Is(err, githttp.ErrDenied) || errors.Is(err, forge.ErrNotFound) {
+		if !errors.Is(err, gitclient.ErrDenied) || errors.Is(err, forge.ErrNotFound) {
 			t.Errorf("%s with a token that was revoked: %v", what, err)
 		}
 	}

@@ -10,7 +10,7 @@ import (
 	sdk "github.com/google/go-github/v88/github"
 
 	"github.com/kalypso-dev/kalypso/scheduler/forge"
-	"github.com/kalypso-dev/kalypso/scheduler/forge/githttp"
+	"github.com/kalypso-dev/kalypso/scheduler/forge/gitclient"
 )
 
 // reading marks a request that changes nothing although it is a POST: it need
@@ -78,9 +78,9 @@ func graphRefusal(errs []graphError) error {
 	case limited:
 		e.Type, e.Hint = "RATE_LIMITED", "wait some minutes"
 	case e.Type == "FORBIDDEN":
-		e.kind, e.Hint = githttp.ErrDenied, "give the account write access to contents and pull requests of the repository"
+		e.kind, e.Hint = gitclient.ErrDenied, "give the account write access to contents and pull requests of the repository"
 	case e.Type == "INSUFFICIENT_SCOPES":
-		e.kind, e.Hint = githttp.ErrDenied, "give the token the scope repo"
+		e.kind, e.Hint = gitclient.ErrDenied, "give the token the scope repo"
 	case e.Type == "NOT_FOUND":
 		e.kind, e.Hint = forge.ErrNotFound, "it is not there, or the account may not see it: check that the token or App has access to the repository"
 	case e.Type == "":

@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/kalypso-dev/kalypso/internal/testkit/githubfake"
 	"github.com/kalypso-dev/kalypso/scheduler/forge"
-	"github.com/kalypso-dev/kalypso/scheduler/forge/github/githubtest"
 	"github.com/kalypso-dev/kalypso/scheduler/model"
 	"github.com/kalypso-dev/kalypso/scheduler/plan"
 	"github.com/kalypso-dev/kalypso/scheduler/publish"
@@ -24,7 +24,7 @@ type massDeletion struct {
 
 const gitOps = "acme/gitops"
 
-func newMassDeletion(t *testing.T, options ...func(*githubtest.Server)) *massDeletion {
+func newMassDeletion(t *testing.T, options ...func(*githubfake.Server)) *massDeletion {
 	t.Helper()
 	m := &massDeletion{world: newWorld(t, true)}
 	for _, o := range options {
@@ -49,7 +49,7 @@ func newMassDeletion(t *testing.T, options ...func(*githubtest.Server)) *massDel
 
 // exposed tells whether somebody could merge the deletion.
 func (m *massDeletion) exposed() bool {
-	return slices.ContainsFunc(m.Pulls(gitOps), func(p githubtest.Pull) bool {
+	return slices.ContainsFunc(m.Pulls(gitOps), func(p githubfake.Pull) bool {
 		return p.State == "open" && !p.Draft && len(m.Files(gitOps, p.Head)) < 5
 	})
 }
@@ -57,7 +57,7 @@ func (m *massDeletion) exposed() bool {
 // guard looks at every request whether the deletion is exposed.
 func (m *massDeletion) guard(t *testing.T, what string) (end func()) {
 	var over atomic.Bool
-	m.Fail(githubtest.Fault{Times: -1, On: func(c githubtest.Call) bool {
+	m.Fail(githubfake.Fault{Times: -1, On: func(c githubfake.Call) bool {
 		if !over.Load() && m.exposed() {
 			t.Errorf("%s: the deletion can be merged before %s", what, c.Kind)
 		}
@@ -107,11 +107,11 @@ func TestHeldThroughFaults(t *testing.T) {
 		all = append(all, struct {
 			name   string
 			late   bool
-			answer githubtest.Answer
+			answer githubfake.Answer
 			every  bool
 		}{name: "200 " + g.name, answer: g.answer})
 	}
-	graph := func(c githubtest.Call) bool { return c.Kind == "POST /graphql" }
+	graph := func(c githubfake.Call) bool { return c.Kind == "POST /graphql" }
 	for _, f := range all {
 		t.Run(f.name, func(t *testing.T) {
 			t.Parallel()
@@ -119,7 +119,7 @@ func TestHeldThroughFaults(t *testing.T) {
 			if f.every && !testing.Short() {
 				step = 2
 			}
-			var on func(githubtest.Call) bool
+			var on func(githubfake.Call) bool
 			if f.name[:3] == "200" {
 				on, step = graph, 1 // the REST API does not answer so
 			}
@@ -133,8 +133,8 @@ func TestHeldThroughFaults(t *testing.T) {
 					}
 					hit := false
 					end := m.guard(t, what)
-					fault := githubtest.Fault{Skip: skip, Late: f.late, Answer: f.answer}
-					fault.Answer = func(w http.ResponseWriter, q *http.Request, run func() githubtest.Outcome) {
+					fault := githubfake.Fault{Skip: skip, Late: f.late, Answer: f.answer}
+					fault.Answer = func(w http.ResponseWriter, q *http.Request, run func() githubfake.Outcome) {
 						hit = true
 						f.answer(w, q, run)
 					}
@@ -168,7 +168,7 @@ func TestHeldWithoutGraphQL(t *testing.T) {
 			m := newMassDeletion(t)
 			m.apply(t, m.harmless)
 			defer m.guard(t, g.name)()
-			end := m.Fail(githubtest.Fault{Times: -1, On: githubtest.Kinds("POST /graphql"), Answer: g.answer})
+			end := m.Fail(githubfake.Fault{Times: -1, On: githubfake.Kinds("POST /graphql"), Answer: g.answer})
 			for range 4 {
 				_, _ = publish.Apply(t.Context(), m.forge, m.deletion, publish.Options{})
 			}
@@ -199,7 +199,7 @@ func TestMadeReady(t *testing.T) {
 			if !m.exposed() {
 				t.Fatal("it was not made ready")
 			}
-			m.Fail(githubtest.Fault{Times: -1, On: githubtest.Kinds("POST /graphql"), Answer: g.answer})
+			m.Fail(githubfake.Fault{Times: -1, On: githubfake.Kinds("POST /graphql"), Answer: g.answer})
 			if _, err := publish.Apply(t.Context(), m.forge, m.deletion, publish.Options{}); err == nil {
 				t.Error("no error")
 			}
@@ -215,7 +215,7 @@ func TestMadeReady(t *testing.T) {
 // TestHeldWithoutDrafts has a repository in which nothing can be a draft.
 func TestHeldWithoutDrafts(t *testing.T) {
 	for _, fresh := range []bool{true, false} {
-		m := newMassDeletion(t, func(s *githubtest.Server) { s.Repo(gitOps, githubtest.NoDrafts) })
+		m := newMassDeletion(t, func(s *githubfake.Server) { s.Repo(gitOps, githubfake.NoDrafts) })
 		if !fresh {
 			m.apply(t, m.harmless)
 		}

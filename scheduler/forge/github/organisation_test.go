@@ -15,10 +15,10 @@ import (
 	"github.com/go-git/go-git/v5/storage/memory"
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/kalypso-dev/kalypso/internal/testkit/githubfake"
 	"github.com/kalypso-dev/kalypso/scheduler/forge"
-	"github.com/kalypso-dev/kalypso/scheduler/forge/githttp"
+	"github.com/kalypso-dev/kalypso/scheduler/forge/gitclient"
 	"github.com/kalypso-dev/kalypso/scheduler/forge/github"
-	"github.com/kalypso-dev/kalypso/scheduler/forge/github/githubtest"
 )
 
 func TestOrganisation(t *testing.T) {
@@ -48,7 +48,7 @@ func TestOrganisation(t *testing.T) {
 		w.Server.Repo(fmt.Sprintf("acme/r%03d", i))
 	}
 	w.Server.Repo("other/r")
-	w.Allow(w.bot, "acme/r007", githubtest.None)
+	w.Allow(w.bot, "acme/r007", githubfake.None)
 	list, err := f.Repositories(ctx, "acme")
 	if err != nil || len(list) != 119 || list[118].Name != "acme/r119" {
 		t.Errorf("%d repositories, %v", len(list), err)
@@ -105,7 +105,7 @@ func TestHooks(t *testing.T) {
 	if err := f.SaveHook(ctx, repo, all[0], "other"); err != nil {
 		t.Error(err)
 	}
-	want := []githubtest.Hook{{ID: all[0].ID, URL: h.URL, Secret: "other", ContentType: "json", Events: h.Events, Active: true}}
+	want := []githubfake.Hook{{ID: all[0].ID, URL: h.URL, Secret: "other", ContentType: "json", Events: h.Events, Active: true}}
 	if diff := cmp.Diff(want, w.Hooks(repo)); diff != "" {
 		t.Error(diff)
 	}
@@ -113,8 +113,8 @@ func TestHooks(t *testing.T) {
 	if err := f.SaveHook(ctx, repo, h, ""); err == nil {
 		t.Error("an event that GitHub does not know is taken")
 	}
-	w.Allow(w.bot, repo, githubtest.Write)
-	if _, err := f.Hooks(ctx, repo); !errors.Is(err, githttp.ErrDenied) {
+	w.Allow(w.bot, repo, githubfake.Write)
+	if _, err := f.Hooks(ctx, repo); !errors.Is(err, gitclient.ErrDenied) {
 		t.Errorf("without being an admin: %v", err)
 	}
 }
@@ -166,7 +166,7 @@ func TestBranches(t *testing.T) {
 	}
 	store, branches := first(t, "one", "two")
 	// the answer is lost
-	w.Fail(githubtest.Fault{On: githubtest.Kinds("push"), Late: true, Answer: githubtest.Reset()})
+	w.Fail(githubfake.Fault{On: githubfake.Kinds("push"), Late: true, Answer: githubfake.Reset()})
 	if err := f.CreateBranches(ctx, repo, store, branches); err != nil {
 		t.Fatal(err)
 	}
@@ -192,8 +192,8 @@ func TestBranches(t *testing.T) {
 	if _, _, err := f.Commits(ctx, repo, "none"); !errors.Is(err, forge.ErrNotFound) {
 		t.Error(err)
 	}
-	w.Allow(w.bot, repo, githubtest.Read)
-	if err := f.CreateBranches(ctx, repo, store, branches); !errors.Is(err, githttp.ErrDenied) {
+	w.Allow(w.bot, repo, githubfake.Read)
+	if err := f.CreateBranches(ctx, repo, store, branches); !errors.Is(err, gitclient.ErrDenied) {
 		t.Errorf("who may only read: %v", err)
 	}
 }

@@ -12,7 +12,7 @@ import (
 
 	"golang.org/x/time/rate"
 
-	"github.com/kalypso-dev/kalypso/scheduler/forge/githttp"
+	"github.com/kalypso-dev/kalypso/scheduler/forge/gitclient"
 )
 
 const (
@@ -108,7 +108,7 @@ func again(q *http.Request) (*http.Request, error) {
 // passing tells whether a failure may be gone in a moment.
 func passing(answer *http.Response, err error) bool {
 	if err != nil {
-		return errors.Is(err, githttp.ErrNetwork)
+		return errors.Is(err, gitclient.ErrNetwork)
 	}
 	switch answer.StatusCode {
 	case http.StatusInternalServerError, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
@@ -127,7 +127,7 @@ func (p *patience) once(q *http.Request) (*http.Response, error) {
 	}
 	p.count(func(b *Budget) { b.Requests++ })
 	ctx, cancel := context.WithTimeoutCause(q.Context(), callTimeout,
-		fmt.Errorf("%w: no answer from %s within %s (%s)", githttp.ErrNetwork, q.URL.Host, callTimeout, lookAround))
+		fmt.Errorf("%w: no answer from %s within %s (%s)", gitclient.ErrNetwork, q.URL.Host, callTimeout, lookAround))
 	defer cancel()
 	answer, err := p.next.RoundTrip(q.WithContext(ctx))
 	if err != nil {
@@ -150,7 +150,7 @@ func noAnswer(ctx context.Context, q *http.Request, err error) error {
 	if cause := context.Cause(ctx); cause != nil {
 		return cause
 	}
-	return fmt.Errorf("%w: %s %s: %w (%s)", githttp.ErrNetwork, q.Method, q.URL.Host, err, lookAround)
+	return fmt.Errorf("%w: %s %s: %w (%s)", gitclient.ErrNetwork, q.Method, q.URL.Host, err, lookAround)
 }
 
 func (p *patience) count(change func(*Budget)) {

@@ -15,11 +15,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/rogpeppe/go-internal/txtar"
 
+	"github.com/kalypso-dev/kalypso/internal/testkit/forgecontract"
+	"github.com/kalypso-dev/kalypso/internal/testkit/forgefake"
+	"github.com/kalypso-dev/kalypso/internal/testkit/githubfake"
 	"github.com/kalypso-dev/kalypso/scheduler/forge"
-	"github.com/kalypso-dev/kalypso/scheduler/forge/contract"
-	"github.com/kalypso-dev/kalypso/scheduler/forge/forgetest"
 	"github.com/kalypso-dev/kalypso/scheduler/forge/github"
-	"github.com/kalypso-dev/kalypso/scheduler/forge/github/githubtest"
 	"github.com/kalypso-dev/kalypso/scheduler/model"
 	"github.com/kalypso-dev/kalypso/scheduler/watch"
 )
@@ -73,15 +73,15 @@ func runOnce(t testing.TB, f forge.Forge, control string, within time.Duration) 
 
 // stage is a world in which a story is played.
 type stage struct {
-	contract.World
+	forgecontract.World
 	prefix string // of clone URLs
 	files  func(repo, branch string) map[string]string
 }
 
 func stages(t *testing.T) map[string]stage {
 	list := map[string]stage{}
-	fake := forgetest.New()
-	list["in memory"] = stage{fakeWorld{fake}, strings.TrimSuffix(forgetest.URL("kalypso/"), ".git"), fake.Files}
+	fake := forgefake.New()
+	list["in memory"] = stage{fakeWorld{fake}, strings.TrimSuffix(forgefake.URL("kalypso/"), ".git"), fake.Files}
 	for name, noGit := range map[string]bool{"git": false, "API": true} {
 		w := newWorld(t, noGit)
 		for _, repo := range []string{"kalypso-control-plane", "kalypso-app-src", "kalypso-gitops"} {
@@ -311,7 +311,7 @@ func countCalls(tb testing.TB, noGit bool, clusterTypes, targets, most int) (wor
 		e := once(tb, f, control)[0]
 		took := time.Since(start)
 		calls := w.Calls()
-		kinds, n := githubtest.Count(calls)
+		kinds, n := githubfake.Count(calls)
 		free := f.Budget().Unchanged - before.Unchanged
 		tb.Logf("%s: %d API requests (%d of them free: 304) and %d of git, %s, %d assignments, pull request %t",
 			what, n, free, len(calls)-n, took.Round(time.Millisecond), e.Assignments, e.PullRequest != nil)

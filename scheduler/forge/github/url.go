@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/kalypso-dev/kalypso/scheduler/forge/githttp"
+	"github.com/kalypso-dev/kalypso/scheduler/forge/gitclient"
 	"github.com/kalypso-dev/kalypso/scheduler/model"
 )
 
@@ -114,22 +114,22 @@ func (f *Forge) FileURL(at model.Position) (string, bool) {
 
 // remote says how to reach the repository of a clone URL by git. The token
 // goes to this GitHub only.
-func (f *Forge) remote(ctx context.Context, cloneURL string) (githttp.Remote, error) {
+func (f *Forge) remote(ctx context.Context, cloneURL string) (gitclient.Remote, error) {
 	if repo, ok := f.Repo(cloneURL); ok {
 		return f.own(ctx, repo)
 	}
-	return githttp.Remote{URL: cloneURL}, nil
+	return gitclient.Remote{URL: cloneURL}, nil
 }
 
 // own is the remote of a repository of this GitHub. It is spelled the same
 // whatever the clone URL was, so that a repository is cached once.
-func (f *Forge) own(ctx context.Context, repo string) (githttp.Remote, error) {
+func (f *Forge) own(ctx context.Context, repo string) (gitclient.Remote, error) {
 	token, err := f.account.token(ctx)
 	if err != nil {
-		return githttp.Remote{}, err
+		return gitclient.Remote{}, err
 	}
-	return githttp.Remote{
+	return gitclient.Remote{
 		URL:  f.web.JoinPath(repo + ".git").String(),
-		Auth: &githttp.Auth{User: "x-access-token", Password: token},
+		Auth: &gitclient.Auth{User: "x-access-token", Password: token},
 	}, nil
 }

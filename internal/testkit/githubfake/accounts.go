@@ -1,0 +1,133 @@
+package githubfake
+
+import (
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// User is an account.
+type User struct {
+	Login string
+	Token string
+
+	id     int64
+	bot    bool
+	scopes []string          // of the token
+	rights map[string]Rights // by repository in lower case; others are Admin
+}
+
+// Rights are what an account may do with a repository.
+type Rights int
+
+// Each includes those before it.
+const (
+	None Rights = iota // it does not even learn that the repository exists
+	Read
+	Write
+	Admin
+)
+
+// grant is a token.
+type grant struct {
+	user    *User
+	expires time.Time // zero: never
+}
+
+// User makes an account with a token that has scopes; repo and workflow when
+// none are named. It may do everything with every repository, see Allow.
+func (s *Server) User(login string, scopes ...string) *User {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(scopes) == 0 {
+		scopes = []string{"repo", "workflow"}
+	}
+	u := s.user(login, scopes)
+	u.Token = "ghp_" + login + strconv.FormatInt(s.id(), 36)
+	s.tokens[u.Token] = &grant{user: u}
+	return u
+}
+
+func (s *Server) user(login string, scopes []string) *User {
+	u := &User{Login: login, id: s.id(), scopes: scopes, rights: map[string]Rights{}}
+	s.users[strings.ToLower(login)] = u
+	return u
+}
+
+// Allow says what an account may do with a repository.
+func (s *Server) Allow(u *User, repo string, r Rights) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	u.rights[strings.ToLower(repo)] = r
+}
+
+// Revoke makes all tokens of an account worthless.
+func (s *Server) Revoke(u *User) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for token, g := range s.tokens {
+		if g.user == u {
+			delete(s.tokens, token)
+		}
+	}
+}
+
+// authenticate returns whose request it is; nil for nobody's. A token that is
+// none is refused also where none is needed.
+func (s *Server) authenticate(q *http.Request) (*User, *app, error) {
+	kind, token, ok := strings.Cut(q.Header.Get("Authorization"), " ")
+	if !ok {
+		return nil, nil, nil
+	}
+	bad := refuse(http.StatusUnauthorized, "Bad credentials")
+	switch strings.ToLower(kind) {
+	case "basic":
+		_, token, _ = q.BasicAuth()
+	case "bearer", "token":
+	default:
+		return nil, nil, bad
+	}
+	if g, ok := s.tokens[token]; ok && (g.expires.IsZero() || s.now().Before(g.expires)) {
+		return g.user, nil, nil
+	}
+	if a := s.appOf(token); a != nil {
+		return nil, a, nil
+	}
+	return nil, nil, bad
+}
+
+func (u *User) json() object {
+	kind := "User"
+	if u.bot {
+		kind = "Bot"
+	}
+	return object{"login": u.Login, "id": u.id, "type": kind}
+}
+
+// may returns what an account may do with a repository.
+func (u *User) may(r *repository) Rights {
+	public := None
+	if !r.private {
+		public = Read
+	}
+	if u == nil {
+		return public
+	}
+	if !u.bot && !u.has("repo") {
+		return public
+	}
+	if rights, ok := u.rights[r.key()]; ok {
+		return max(rights, public)
+	}
+	return Admin
+}
+
+func (u *User) has(scope string) bool {
+	for _, s := range u.scopes {
+		if s == scope {
+			return true
+		}
+	}
+	return false
+}

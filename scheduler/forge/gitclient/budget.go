@@ -1,0 +1,163 @@
+package gitclient
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+
+	"golang.org/x/sync/semaphore"
+
+	"github.com/kalypso-dev/kalypso/scheduler/model"
+)
+
+// What one read may take. All of these hold while it is read: an answer is
+// never taken whole and measured then.
+const (
+	// maxAnswer bounds a server's answer about its branches, in bytes. The
+	// repository with the most pull requests in the open has some 500,000 of
+	// them, which is 30 MB.
+	maxAnswer = 40 << 20
+	// maxPack bounds the bytes of a pack as it travels, compressed. Where the
+	// server can send a part, a larger one is asked for by the files that matter.
+	maxPack = 64 << 20
+	// maxObject is the size in bytes above which an object is never held in
+	// memory. A folder of 300,000 files has 16 MB.
+	maxObject = 16 << 20
+	// maxInflated bounds how many bytes the objects of a pack may have together,
+	// those included that are only passed over: it is what bounds the time.
+	maxInflated = 1 << 30
+	// maxObjects bounds the objects of a pack.
+	maxObjects = 600_000
+	// maxRead bounds the memory of one read, in bytes.
+	maxRead = 192 << 20
+)
+
+// What all reads of this process may take together. Most take less than
+// freeBytes. Beyond, a read waits for one of few places, and beyond
+// middleBytes, for the only one there is. A read that waits for the larger
+// place keeps the smaller one, which nobody who has the larger waits for, so
+// that none waits for ever.
+const (
+	freeBytes    = 1 << 20
+	middleBytes  = 8 << 20
+	middlePlaces = 8
+)
+
+var (
+	middle = semaphore.NewWeighted(middlePlaces)
+	large  = semaphore.NewWeighted(1)
+)
+
+// budget is the memory that a read has taken. It is of one goroutine at a time.
+type budget struct {
+	bytes         int64
+	middle, large bool
+	exceeded      error // what was too much of an answer: go-git drops the types of errors
+}
+
+type budgetKey struct{}
+
+// withBudget returns a context for one read, and its budget, which is to be
+// released.
+func withBudget(ctx context.Context) (context.Context, *budget) {
+	b := &budget{}
+	return context.WithValue(ctx, budgetKey{}, b), b
+}
+
+// take waits for memory. It fails when that is more than one read may have.
+func (b *budget) take(ctx context.Context, bytes int64) error {
+	if b.bytes+bytes > maxRead {
+		return &model.LimitError{What: "bytes of memory for one read", Max: maxRead, Hint: smaller}
+	}
+	if !b.middle && b.bytes+bytes > freeBytes {
+		if err := middle.Acquire(ctx, 1); err != nil {
+			return fmt.Errorf("waiting for other reads: %w", context.Cause(ctx))
+		}
+		b.middle = true
+	}
+	if !b.large && b.bytes+bytes > middleBytes {
+		if err := large.Acquire(ctx, 1); err != nil {
+			return fmt.Errorf("waiting for another large read: %w", context.Cause(ctx))
+		}
+		b.large = true
+	}
+	b.bytes += bytes
+	return nil
+}
+
+// give gives memory back; the places stay until the end of the read.
+func (b *budget) give(bytes int64) { b.bytes -= bytes }
+
+// release ends the read.
+func (b *budget) release() {
+	if b.large {
+		large.Release(1)
+	}
+	if b.middle {
+		middle.Release(1)
+	}
+	*b = budget{}
+}
+
+// smaller is what to do about a repository that is too large to be read.
+const smaller = "name a repository or branch that holds less: one for the manifests alone will do"
+
+// limited bounds what servers answer.
+type limited struct{ next http.RoundTripper }
+
+// RoundTrip implements http.RoundTripper.
+func (l limited) RoundTrip(r *http.Request) (*http.Response, error) {
+	ctx, cancel := context.WithCancelCause(r.Context())
+	response, err := l.next.RoundTrip(r.WithContext(ctx))
+	if err != nil {
+		cancel(nil)
+		return nil, err
+	}
+	b, ok := r.Context().Value(budgetKey{}).(*budget)
+	if !ok {
+		b = &budget{}
+	}
+	body := &limitedBody{body: &pacedBody{ReadCloser: response.Body, cancel: cancel}, ctx: r.Context(), budget: b, what: "bytes in the list of its branches", limit: maxAnswer, weight: answerWeight}
+	if r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, "/git-upload-pack") {
+		body.what, body.limit, body.weight = "compressed bytes in it", maxPack, 1
+	}
+	body.left = body.limit
+	response.Body = body
+	return response, nil
+}
+
+// answerWeight is how many bytes a byte of a list of branches takes in memory.
+const answerWeight = 4
+
+// limitedBody is an answer that ends with an error where it is too long. All
+// that is read of it counts as kept.
+type limitedBody struct {
+	body        *pacedBody
+	ctx         context.Context
+	budget      *budget
+	what        string
+	left, limit int64
+	weight      int64
+}
+
+func (b *limitedBody) Read(p []byte) (int, error) {
+	n, err := b.body.Read(p)
+	if errors.Is(err, errSlow) {
+		b.budget.exceeded = err
+		return 0, err
+	}
+	b.left -= int64(n)
+	exceeded := error(&model.LimitError{What: b.what, Max: b.limit, Hint: smaller})
+	if b.left >= 0 {
+		exceeded = b.budget.take(b.ctx, int64(n)*b.weight)
+	}
+	if exceeded != nil {
+		b.budget.exceeded = exceeded
+		return 0, exceeded
+	}
+	return n, err
+}
+
+func (b *limitedBody) Close() error { return b.body.Close() }

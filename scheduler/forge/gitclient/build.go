@@ -1,0 +1,119 @@
+package gitclient
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"sort"
+	"strings"
+
+	"github.com/go-git/go-git/v5/plumbing"
+	"github.com/go-git/go-git/v5/plumbing/filemode"
+	"github.com/go-git/go-git/v5/plumbing/object"
+
+	"github.com/kalypso-dev/kalypso/scheduler/forge"
+)
+
+// apply returns the parent's snapshot with the changes, and stores the new
+// blobs. A file that exists keeps its mode.
+func (c *construction) apply(parent *snapshot, changes []forge.Change) (*snapshot, error) {
+	after := &snapshot{
+		files:   maps.Clone(parent.files),
+		entries: maps.Clone(parent.entries),
+		trees:   map[plumbing.Hash]bool{},
+		size:    parent.size,
+	}
+	for _, change := range changes {
+		old, there := after.entries[change.Path]
+		if there {
+			after.size -= cost(change.Path, after.files[change.Path])
+		}
+		if change.Content == nil {
+			delete(after.files, change.Path)
+			delete(after.entries, change.Path)
+			continue
+		}
+		hash, err := c.blob(change.Content)
+		if err != nil {
+			return nil, fmt.Errorf("file %s: %w", change.Path, err)
+		}
+		mode := old.mode
+		if mode != filemode.Executable && mode != filemode.Deprecated {
+			mode = filemode.Regular
+		}
+		after.entries[change.Path] = entry{mode, hash}
+		after.files[change.Path] = slices.Clone(change.Content)
+		after.size += cost(change.Path, change.Content)
+	}
+	return after, nil
+}
+
+func (c *construction) blob(content []byte) (_ plumbing.Hash, err error) {
+	o := c.store.NewEncodedObject()
+	o.SetType(plumbing.BlobObject)
+	w, err := o.Writer()
+	if err != nil {
+		return plumbing.ZeroHash, err
+	}
+	if _, err := w.Write(content); err != nil {
+		return plumbing.ZeroHash, errors.Join(err, w.Close())
+	}
+	if err := w.Close(); err != nil {
+		return plumbing.ZeroHash, err
+	}
+	return c.addObject(o)
+}
+
+// folder is a tree object in the making.
+type folder struct {
+	entries map[string]entry
+	folders map[string]*folder
+}
+
+// trees stores the tree objects that the parent does not have and returns the
+// root's hash.
+func (c *construction) trees(parent, after *snapshot) (plumbing.Hash, error) {
+	root := &folder{entries: map[string]entry{}, folders: map[string]*folder{}}
+	for path, e := range after.entries {
+		at := root
+		parts := strings.Split(path, "/")
+		for _, part := range parts[:len(parts)-1] {
+			next, ok := at.folders[part]
+			if !ok {
+				next = &folder{entries: map[string]entry{}, folders: map[string]*folder{}}
+				at.folders[part] = next
+			}
+			at = next
+		}
+		at.entries[parts[len(parts)-1]] = e
+	}
+	return c.tree(parent, after, root, "")
+}
+
+func (c *construction) tree(parent, after *snapshot, f *folder, path string) (plumbing.Hash, error) {
+	tree := &object.Tree{}
+	for name, sub := range f.folders {
+		if _, ok := f.entries[name]; ok {
+			return plumbing.ZeroHash, fmt.Errorf("path %s%s would be a file and a folder", path, name)
+		}
+		hash, err := c.tree(parent, after, sub, path+name+"/")
+		if err != nil {
+			return plumbing.ZeroHash, err
+		}
+		tree.Entries = append(tree.Entries, object.TreeEntry{Name: name, Mode: filemode.Dir, Hash: hash})
+	}
+	for name, e := range f.entries {
+		tree.Entries = append(tree.Entries, object.TreeEntry{Name: name, Mode: e.mode, Hash: e.hash})
+	}
+	sort.Sort(object.TreeEntrySorter(tree.Entries))
+	o := c.store.NewEncodedObject()
+	if err := tree.Encode(o); err != nil {
+		return plumbing.ZeroHash, err
+	}
+	after.trees[o.Hash()] = true
+	if parent.trees[o.Hash()] {
+		return o.Hash(), nil
+	}
+	return c.addObject(o)
+}
