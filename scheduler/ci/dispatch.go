@@ -8,6 +8,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/kalypso-dev/kalypso/internal/yamlpos"
 	"github.com/kalypso-dev/kalypso/scheduler/model"
 )
 
@@ -71,7 +72,7 @@ func among(name string, names []string) string {
 // dispatchInputs finds a workflow's inputs and the line that they begin at. The
 // triggers of a workflow are one name, a list of names, or names with settings.
 func dispatchInputs(on yaml.Node) (inputs map[string]dispatchInput, line int, err error) {
-	trigger, line := child(&on, dispatchEvent)
+	event, trigger := yamlpos.Field(&on, dispatchEvent)
 	switch {
 	case on.Kind == yaml.ScalarNode && on.Value == dispatchEvent:
 		return nil, on.Line, nil
@@ -85,31 +86,17 @@ func dispatchInputs(on yaml.Node) (inputs map[string]dispatchInput, line int, er
 	if trigger == nil {
 		return nil, max(on.Line, 1), fmt.Errorf("the workflow cannot be started by name: it has no %s among its triggers", dispatchEvent)
 	}
-	declared, at := child(trigger, "inputs")
+	section, declared := yamlpos.Field(trigger, "inputs")
 	if declared == nil {
-		return nil, line, nil
+		return nil, event.Line, nil
 	}
 	inputs = map[string]dispatchInput{}
-	for i := 0; i+1 < len(declared.Content); i += 2 {
-		key := declared.Content[i]
+	for key, value := range yamlpos.Fields(declared) {
 		input := dispatchInput{line: key.Line}
-		if err := declared.Content[i+1].Decode(&input); err != nil {
+		if err := value.Decode(&input); err != nil {
 			return nil, key.Line, fmt.Errorf("input %s: %w", key.Value, err)
 		}
 		inputs[key.Value] = input
 	}
-	return inputs, at, nil
-}
-
-// child is the value of a key of a mapping, and the key's line.
-func child(mapping *yaml.Node, key string) (*yaml.Node, int) {
-	if mapping.Kind != yaml.MappingNode {
-		return nil, 0
-	}
-	for i := 0; i+1 < len(mapping.Content); i += 2 {
-		if mapping.Content[i].Value == key {
-			return mapping.Content[i+1], mapping.Content[i].Line
-		}
-	}
-	return nil, 0
+	return inputs, section.Line, nil
 }

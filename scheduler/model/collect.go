@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/kalypso-dev/kalypso/internal/yamlpos"
 	"github.com/kalypso-dev/kalypso/scheduler/v1alpha1"
 	"go.yaml.in/yaml/v3"
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -26,7 +27,7 @@ func read[Spec any](doc document, findings *findings) (Object[Spec], bool) {
 	rest := d.frame(doc.node, &object.Metadata)
 	d.value(rest, reflect.ValueOf(&object.Spec).Elem(), restPath(doc.kind))
 	d.name(doc.node, object.Name)
-	if key, _ := child(doc.node, sopsField); key != nil {
+	if key, _ := yamlpos.Field(doc.node, sopsField); key != nil {
 		d.errorf(key, "commit it decrypted, or name the file in "+ignoreFile, "the document is encrypted by sops")
 	}
 	return object, !d.failed
@@ -51,7 +52,8 @@ func (d *decoder) name(node *yaml.Node, name string) {
 		return
 	}
 	if messages := validation.IsDNS1123Subdomain(name); len(messages) > 0 {
-		d.errorf(nodeAt(node, "metadata", "name"), messages[0], "metadata.name %q is not a name", name)
+		_, at := yamlpos.Closest(node, "metadata", "name")
+		d.errorf(at, messages[0], "metadata.name %q is not a name", name)
 	}
 }
 
@@ -79,17 +81,18 @@ func (d *decoder) frame(node *yaml.Node, metadata *v1alpha1.Metadata) *yaml.Node
 		}
 	}
 	if metadata.Name == "" && !d.failed {
-		d.errorf(nodeAt(node, "metadata"), "", "metadata.name is missing")
+		_, at := yamlpos.Closest(node, "metadata")
+		d.errorf(at, "", "metadata.name is missing")
 	}
-	if specification != nil && !isNull(resolve(specification)) {
+	if specification != nil && !yamlpos.IsNull(yamlpos.Resolve(specification)) {
 		return specification
 	}
 	return rest
 }
 
 func (d *decoder) metadata(node *yaml.Node, metadata *v1alpha1.Metadata) {
-	node = resolve(node)
-	if isNull(node) {
+	node = yamlpos.Resolve(node)
+	if yamlpos.IsNull(node) {
 		return
 	}
 	fields, ok := d.fields(node, "metadata")
@@ -118,18 +121,6 @@ func restPath(kind string) string {
 		return ""
 	}
 	return "spec"
-}
-
-// nodeAt returns the node at a path, or the last one on the way that exists.
-func nodeAt(node *yaml.Node, path ...string) *yaml.Node {
-	for _, name := range path {
-		at, value := child(resolve(node), name)
-		if at == nil {
-			return node
-		}
-		node = value
-	}
-	return node
 }
 
 // named is what collections need of an object.

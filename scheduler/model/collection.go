@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/kalypso-dev/kalypso/internal/yamlpos"
 	"github.com/kalypso-dev/kalypso/scheduler/v1alpha1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
@@ -49,7 +50,7 @@ func (c *collection) add(doc document) {
 	case v1alpha1.KindWorkloadRegistration:
 		keep(doc, f, &c.registrations)
 	case v1alpha1.KindWorkload:
-		if _, ok := read[v1alpha1.WorkloadSpec](doc, &findings{}); !ok || !isNull(valueAt(doc.node, "spec", "workload")) {
+		if _, ok := read[v1alpha1.WorkloadSpec](doc, &findings{}); !ok || !yamlpos.IsNull(yamlpos.Value(doc.node, "spec", "workload")) {
 			f.add(v1alpha1.KindWorkloadRegistration, Diagnostic{
 				Severity: Error,
 				Position: positionAt(doc.node, doc.position, []string{"kind"}),

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/kalypso-dev/kalypso/internal/yamlpos"
 	"github.com/kalypso-dev/kalypso/scheduler/v1alpha1"
 	"go.yaml.in/yaml/v3"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -61,8 +62,8 @@ func (d *decoder) errorf(node *yaml.Node, hint, format string, args ...any) {
 
 // value decodes node into v. The path is for messages.
 func (d *decoder) value(node *yaml.Node, v reflect.Value, path string) {
-	node = resolve(node)
-	if isNull(node) || d.tooMany(node) {
+	node = yamlpos.Resolve(node)
+	if yamlpos.IsNull(node) || d.tooMany(node) {
 		return
 	}
 	if u, ok := v.Addr().Interface().(yaml.Unmarshaler); ok {
@@ -168,15 +169,7 @@ func join(path, name string) string {
 	return path + "." + name
 }
 
-// isNull says whether a field is there only in name.
-func isNull(node *yaml.Node) bool {
-	return node == nil || node.Kind == yaml.ScalarNode && node.ShortTag() == "!!null"
-}
-
 type field struct{ key, value *yaml.Node }
-
-// maxMerges ends merge keys that merge themselves or each other without end.
-const maxMerges = 100
 
 // fields returns the fields of a mapping, those that a merge key brings in
 // after its own. It reports what is no mapping, and keys that stand twice.
@@ -199,7 +192,7 @@ func (d *decoder) fields(node *yaml.Node, path string) ([]field, bool) {
 			key, value := node.Content[i], node.Content[i+1]
 			switch {
 			case key.ShortTag() == "!!merge":
-				merged = append(merged, mergeSources(value)...)
+				merged = append(merged, yamlpos.MergeSources(value)...)
 			case key.Kind != yaml.ScalarNode:
 				d.errorf(key, "", "%s has a key that is no string", path)
 			case own[key.Value]:
@@ -214,8 +207,8 @@ func (d *decoder) fields(node *yaml.Node, path string) ([]field, bool) {
 		}
 		for _, source := range merged {
 			merges++
-			if source.Kind != yaml.MappingNode || merges > maxMerges {
-				if merges <= maxMerges+1 {
+			if source.Kind != yaml.MappingNode || merges > yamlpos.MaxMerges {
+				if merges <= yamlpos.MaxMerges+1 {
 					d.errorf(node, "", "%s has a merge key that cannot be followed", path)
 				}
 				return
@@ -225,19 +218,6 @@ func (d *decoder) fields(node *yaml.Node, path string) ([]field, bool) {
 	}
 	collect(node)
 	return all, true
-}
-
-// mergeSources returns the mappings that a merge key's value names.
-func mergeSources(value *yaml.Node) []*yaml.Node {
-	value = resolve(value)
-	if value.Kind != yaml.SequenceNode {
-		return []*yaml.Node{value}
-	}
-	var sources []*yaml.Node
-	for _, element := range value.Content {
-		sources = append(sources, resolve(element))
-	}
-	return sources
 }
 
 type structField struct {

@@ -2,11 +2,10 @@ package model
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
-	"io"
 	"strings"
 
+	"github.com/kalypso-dev/kalypso/internal/yamlpos"
 	"github.com/kalypso-dev/kalypso/scheduler/v1alpha1"
 	"go.yaml.in/yaml/v3"
 )
@@ -71,24 +70,19 @@ func unparsed(content []byte) *LimitError {
 // empty. It takes the stream whole or not at all: what follows an error cannot
 // be trusted, and what precedes it may be cut short.
 func parse(content []byte) ([]*yaml.Node, error) {
+	documents, err := yamlpos.Documents(bytes.NewReader(content))
+	if err != nil {
+		return nil, err
+	}
 	var nodes []*yaml.Node
-	decoder := yaml.NewDecoder(bytes.NewReader(content))
-	for {
-		var root yaml.Node
-		err := decoder.Decode(&root)
-		if errors.Is(err, io.EOF) {
-			return nodes, nil
-		}
-		if err != nil {
-			return nil, err
-		}
-		if root.Kind != yaml.DocumentNode || len(root.Content) != 1 {
-			continue
-		}
-		if node := root.Content[0]; !isNull(node) && (node.Kind != yaml.MappingNode || len(node.Content) > 0) {
-			nodes = append(nodes, node)
+	for _, document := range documents {
+		for _, node := range document.Content {
+			if !yamlpos.IsNull(node) && (node.Kind != yaml.MappingNode || len(node.Content) > 0) {
+				nodes = append(nodes, node)
+			}
 		}
 	}
+	return nodes, nil
 }
 
 // recognition finds a file's documents.
@@ -112,7 +106,7 @@ func (r *recognition) add(node *yaml.Node, position Position) {
 		}
 		return
 	}
-	apiVersion, kind := scalar(node, "apiVersion"), scalar(node, "kind")
+	apiVersion, kind := yamlpos.Text(node, "apiVersion"), yamlpos.Text(node, "kind")
 	if (apiVersion == "v1" || apiVersion == v1alpha1.APIVersion) && isList(kind) {
 		r.items(node, position)
 		return
@@ -130,8 +124,8 @@ func (r *recognition) add(node *yaml.Node, position Position) {
 
 // items takes the objects of a list, as Flux does.
 func (r *recognition) items(list *yaml.Node, position Position) {
-	items := valueAt(list, "items")
-	if isNull(items) {
+	items := yamlpos.Value(list, "items")
+	if yamlpos.IsNull(items) {
 		r.findings.nothing(position, "List without items")
 		return
 	}
@@ -143,7 +137,7 @@ func (r *recognition) items(list *yaml.Node, position Position) {
 		r.seen = map[*yaml.Node]bool{}
 	}
 	for _, item := range items.Content {
-		if item = resolve(item); r.seen[item] {
+		if item = yamlpos.Resolve(item); r.seen[item] {
 			continue
 		}
 		r.seen[item] = true
@@ -236,47 +230,4 @@ func unknownKind(kind string, position Position) Diagnostic {
 		d.Hint = "known kinds are " + strings.Join(v1alpha1.Kinds(), ", ")
 	}
 	return d
-}
-
-// scalar returns the text of a scalar at a path of mappings, or "".
-func scalar(node *yaml.Node, path ...string) string {
-	if node = valueAt(node, path...); node == nil || node.Kind != yaml.ScalarNode {
-		return ""
-	}
-	return node.Value
-}
-
-// valueAt returns what stands at a path of mappings, nil for nothing.
-func valueAt(node *yaml.Node, path ...string) *yaml.Node {
-	for _, name := range path {
-		node = resolve(node)
-		if node == nil || node.Kind != yaml.MappingNode {
-			return nil
-		}
-		steps := maxMerges
-		node = merged(node, name, &steps)
-	}
-	return resolve(node)
-}
-
-// merged returns the value of a mapping's field, its own or one that a merge
-// key brings in. A deep or endless chain of merge keys ends after some steps.
-func merged(node *yaml.Node, name string, steps *int) *yaml.Node {
-	if _, value := child(node, name); value != nil {
-		return value
-	}
-	for i := 0; i+1 < len(node.Content); i += 2 {
-		if node.Content[i].ShortTag() != "!!merge" {
-			continue
-		}
-		for _, source := range mergeSources(node.Content[i+1]) {
-			if *steps--; *steps < 0 || source == nil || source.Kind != yaml.MappingNode {
-				return nil
-			}
-			if value := merged(source, name, steps); value != nil {
-				return value
-			}
-		}
-	}
-	return nil
 }

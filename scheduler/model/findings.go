@@ -3,6 +3,7 @@ package model
 import (
 	"bytes"
 
+	"github.com/kalypso-dev/kalypso/internal/yamlpos"
 	"github.com/kalypso-dev/kalypso/scheduler/v1alpha1"
 )
 
@@ -81,7 +82,7 @@ func (f *findings) noObject(position Position) {
 // one; but a chart's templates need not be YAML, and those beside a workload must
 // not put the workload in doubt when they mention nothing of the platform model.
 func (f *findings) unparsable(position Position, content []byte, chart bool, err error) {
-	line, message := ExplainYAML(content, err)
+	line, message := yamlpos.ExplainError(content, err)
 	position.Line = line
 	d := Diagnostic{Severity: Error, Position: position, Message: "not valid YAML: " + message}
 	config := bytes.Contains(content, []byte(platformConfigLabel))

@@ -1,8 +1,7 @@
 package model
 
 import (
-	"strconv"
-
+	"github.com/kalypso-dev/kalypso/internal/yamlpos"
 	"github.com/kalypso-dev/kalypso/scheduler/v1alpha1"
 	"go.yaml.in/yaml/v3"
 )
@@ -60,43 +59,8 @@ func (o Object[Spec]) Same(other Object[Spec]) bool {
 }
 
 func positionAt(node *yaml.Node, position Position, path []string) Position {
-	for _, name := range path {
-		node = resolve(node)
-		if node == nil {
-			return position
-		}
-		var at *yaml.Node
-		at, node = child(node, name)
-		if at == nil {
-			return position
-		}
-		position.Line, position.Column = at.Line, at.Column
+	if key, _ := yamlpos.Closest(node, path...); key != nil {
+		position.Line, position.Column = key.Line, key.Column
 	}
 	return position
-}
-
-// child returns the node that stands for a field's place and its value.
-func child(node *yaml.Node, name string) (at, value *yaml.Node) {
-	switch node.Kind {
-	case yaml.MappingNode:
-		for i := 0; i+1 < len(node.Content); i += 2 {
-			if node.Content[i].Value == name {
-				return node.Content[i], node.Content[i+1]
-			}
-		}
-	case yaml.SequenceNode:
-		if i, err := strconv.Atoi(name); err == nil && i >= 0 && i < len(node.Content) {
-			return node.Content[i], node.Content[i]
-		}
-	}
-	return nil, nil
-}
-
-// resolve follows aliases. A node never is its own alias, because YAML defines
-// an anchor before its use.
-func resolve(node *yaml.Node) *yaml.Node {
-	for node != nil && node.Kind == yaml.AliasNode {
-		node = node.Alias
-	}
-	return node
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/kalypso-dev/kalypso/internal/yamlpos"
 	"github.com/kalypso-dev/kalypso/scheduler/v1alpha1"
 	"go.yaml.in/yaml/v3"
 )
@@ -103,15 +104,15 @@ func nearMiss(node *yaml.Node, apiVersion, kind string) *miss {
 		if apiVersion != "v1" {
 			return wrongVersion(kindConfigMap, "v1")
 		}
-		if kind == "Config" && slices.ContainsFunc([]string{"clusters", "contexts", "users"}, func(name string) bool { return has(node, name) }) {
+		if kind == "Config" && slices.ContainsFunc([]string{"clusters", "contexts", "users"}, func(name string) bool { return yamlpos.Has(node, name) }) {
 			return nil // how kubectl is configured
 		}
 		return &miss{kind: kindConfigMap, field: []string{"kind"}, message: fmt.Sprintf("kind %q is not known", kind), hint: "did you mean ConfigMap?"}
-	case isList(kind) && apiVersion != "v1" && has(node, "items"):
+	case isList(kind) && apiVersion != "v1" && yamlpos.Has(node, "items"):
 		return wrongVersion("", "v1")
-	case apiVersion == "v1" && kind != kindList && (strings.EqualFold(kind, kindList) || cut(kind, kindList) || has(node, "items") && slip(kind, kindList)):
+	case apiVersion == "v1" && kind != kindList && (strings.EqualFold(kind, kindList) || cut(kind, kindList) || yamlpos.Has(node, "items") && slip(kind, kindList)):
 		return &miss{field: []string{"kind"}, message: fmt.Sprintf("kind %q is not known", kind), hint: "did you mean List?"}
-	case meantKind(kind) != "" && (has(node, "metadata") || has(node, "spec") || len(node.Content) <= 4):
+	case meantKind(kind) != "" && (yamlpos.Has(node, "metadata") || yamlpos.Has(node, "spec") || len(node.Content) <= 4):
 		return wrongVersion(meantKind(kind), v1alpha1.APIVersion)
 	}
 	return nil
@@ -119,9 +120,9 @@ func nearMiss(node *yaml.Node, apiVersion, kind string) *miss {
 
 // withoutKind says whether a document that has no kind was meant to have one.
 func withoutKind(node *yaml.Node, apiVersion string) *miss {
-	object := has(node, "metadata") && (has(node, "spec") || has(node, "data"))
-	marked := scalar(node, "metadata", "labels", platformConfigLabel) != ""
-	alone := has(node, "apiVersion") && len(node.Content) == 2
+	object := yamlpos.Has(node, "metadata") && (yamlpos.Has(node, "spec") || yamlpos.Has(node, "data"))
+	marked := yamlpos.Text(node, "metadata", "labels", platformConfigLabel) != ""
+	alone := yamlpos.Has(node, "apiVersion") && len(node.Content) == 2
 	if !object && !marked && !alone && apiVersion != "v1" {
 		return nil
 	}
@@ -135,19 +136,19 @@ func withoutKind(node *yaml.Node, apiVersion string) *miss {
 // isPlatformConfig says whether a ConfigMap is the platform's configuration.
 // Those of App Configuration need no label.
 func isPlatformConfig(node *yaml.Node) bool {
-	return scalar(node, "metadata", "labels", platformConfigLabel) == "true" ||
-		strings.HasPrefix(scalar(node, "metadata", "name"), AppConfigPrefix)
+	return yamlpos.Text(node, "metadata", "labels", platformConfigLabel) == "true" ||
+		strings.HasPrefix(yamlpos.Text(node, "metadata", "name"), AppConfigPrefix)
 }
 
 // unmarked says whether a ConfigMap without the platform's label was meant to
 // have it.
 func unmarked(node *yaml.Node) *miss {
-	if scalar(node, "metadata", "name") == "" && scalar(node, "metadata", "generateName") == "" {
+	if yamlpos.Text(node, "metadata", "name") == "" && yamlpos.Text(node, "metadata", "generateName") == "" {
 		return &miss{kind: kindConfigMap, field: []string{"metadata"}, message: "metadata.name is missing", hint: "write the name and the labels; is the file cut off?"}
 	}
 	hint := "write " + platformConfigLabel + `: "true" among metadata.labels if it is the platform's configuration`
 	for _, path := range [][]string{nil, {"metadata"}} {
-		object := valueAt(node, path...)
+		object := yamlpos.Value(node, path...)
 		for i := 0; i+1 < len(object.Content); i += 2 {
 			key := object.Content[i].Value
 			atPlace := key == "labels" && path != nil
@@ -156,17 +157,17 @@ func unmarked(node *yaml.Node) *miss {
 			}
 		}
 	}
-	labels := valueAt(node, "metadata", "labels")
-	if isNull(labels) {
+	labels := yamlpos.Value(node, "metadata", "labels")
+	if yamlpos.IsNull(labels) {
 		return nil
 	}
 	if labels.Kind != yaml.MappingNode {
 		return &miss{kind: kindConfigMap, field: []string{"metadata", "labels"}, message: "metadata.labels must be an object", hint: hint}
 	}
 	for i := 0; i+1 < len(labels.Content); i += 2 {
-		key, value := labels.Content[i].Value, resolve(labels.Content[i+1])
+		key, value := labels.Content[i].Value, yamlpos.Resolve(labels.Content[i+1])
 		text := value.Value
-		if isNull(value) {
+		if yamlpos.IsNull(value) {
 			text = ""
 		}
 		switch {
@@ -184,14 +185,14 @@ func unmarked(node *yaml.Node) *miss {
 // is cut off.
 func emptyField(node *yaml.Node, kind string) string {
 	switch {
-	case kind == kindConfigMap && isNull(valueAt(node, "data")) && isNull(valueAt(node, "binaryData")):
+	case kind == kindConfigMap && yamlpos.IsNull(yamlpos.Value(node, "data")) && yamlpos.IsNull(yamlpos.Value(node, "binaryData")):
 		return "data"
-	case kind == v1alpha1.KindWorkload && isNull(valueAt(node, "spec", "deploymentTargets")):
+	case kind == v1alpha1.KindWorkload && yamlpos.IsNull(yamlpos.Value(node, "spec", "deploymentTargets")):
 		return "deploymentTargets"
-	case (kind == v1alpha1.KindClusterType || kind == v1alpha1.KindWorkload) && saysNoLabels(valueAt(node, "metadata")):
+	case (kind == v1alpha1.KindClusterType || kind == v1alpha1.KindWorkload) && saysNoLabels(yamlpos.Value(node, "metadata")):
 		return "labels"
 	}
-	targets := valueAt(node, "spec", "deploymentTargets")
+	targets := yamlpos.Value(node, "spec", "deploymentTargets")
 	if kind == v1alpha1.KindWorkload && targets.Kind == yaml.SequenceNode && slices.ContainsFunc(targets.Content, saysNoLabels) {
 		return "labels"
 	}
@@ -201,8 +202,8 @@ func emptyField(node *yaml.Node, kind string) string {
 // saysNoLabels says whether a mapping has the field labels with nothing in it,
 // which is what is left where its lines have slipped to the left.
 func saysNoLabels(node *yaml.Node) bool {
-	node = resolve(node)
-	return node != nil && node.Kind == yaml.MappingNode && has(node, "labels") && isNull(valueAt(node, "labels"))
+	node = yamlpos.Resolve(node)
+	return node != nil && node.Kind == yaml.MappingNode && yamlpos.Has(node, "labels") && yamlpos.IsNull(yamlpos.Value(node, "labels"))
 }
 
 // meantKind returns the kind of the platform model that a kind is, or is most
@@ -240,9 +241,4 @@ func slip(text, name string) bool {
 // cut says whether text is name without its end.
 func cut(text, name string) bool {
 	return text != "" && len(text) < len(name) && strings.HasPrefix(name, text)
-}
-
-func has(node *yaml.Node, name string) bool {
-	key, _ := child(node, name)
-	return key != nil
 }

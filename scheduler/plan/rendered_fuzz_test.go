@@ -12,6 +12,7 @@ import (
 	"text/template/parse"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/kalypso-dev/kalypso/internal/yamlpos"
 	"github.com/kalypso-dev/kalypso/scheduler/v1alpha1"
 	"go.yaml.in/yaml/v3"
 )
@@ -84,7 +85,7 @@ func kinds(documents []*yaml.Node) (all []string) {
 	for _, document := range documents {
 		for _, root := range document.Content {
 			if root.Kind == yaml.MappingNode {
-				all = append(all, scalar(root, "apiVersion")+" "+scalar(root, "kind"))
+				all = append(all, yamlpos.Text(root, "apiVersion")+" "+yamlpos.Text(root, "kind"))
 			}
 		}
 	}

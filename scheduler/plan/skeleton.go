@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/kalypso-dev/kalypso/internal/yamlpos"
 	"github.com/kalypso-dev/kalypso/scheduler/v1alpha1"
 	"go.yaml.in/yaml/v3"
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -209,8 +210,8 @@ func (s *skeleton) inspectObject(root *yaml.Node, mark string) bool {
 	if !identified(root, mark) {
 		return false
 	}
-	kind := scalar(root, "kind")
-	name, ok := cut(scalar(root, "metadata", "name"), mark)
+	kind := yamlpos.Text(root, "kind")
+	name, ok := cut(yamlpos.Text(root, "metadata", "name"), mark)
 	if ok && kind == "Namespace" {
 		s.namespaces = append(s.namespaces, name)
 	}
@@ -259,25 +260,6 @@ func countBlanks(node *yaml.Node, mark string) (int, bool) {
 		n += m
 	}
 	return n, true
-}
-
-// scalar returns the text of a scalar at a path of mappings, or "".
-func scalar(node *yaml.Node, path ...string) string {
-	for _, name := range path {
-		var value *yaml.Node
-		if node.Kind == yaml.MappingNode {
-			for i := 0; i+1 < len(node.Content); i += 2 {
-				if node.Content[i].Value == name {
-					value = node.Content[i+1]
-				}
-			}
-		}
-		if value == nil {
-			return ""
-		}
-		node = value
-	}
-	return node.Value
 }
 
 // lookUp returns a value that a template prints, and false when it is not

@@ -1,12 +1,11 @@
 package plan
 
 import (
-	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 
+	"github.com/kalypso-dev/kalypso/internal/yamlpos"
 	"github.com/kalypso-dev/kalypso/scheduler/model"
 	"go.yaml.in/yaml/v3"
 )
@@ -32,24 +31,15 @@ func (e *structureError) Error() string {
 
 // parseNodes returns the documents of a text.
 func parseNodes(text string) ([]*yaml.Node, error) {
-	var documents []*yaml.Node
-	decoder := yaml.NewDecoder(strings.NewReader(text))
-	for {
-		document := new(yaml.Node)
-		err := decoder.Decode(document)
-		if errors.Is(err, io.EOF) {
-			return documents, nil
-		}
-		if err != nil {
-			line, message := model.ExplainYAML([]byte(text), err)
-			return nil, &renderError{line: line, message: message}
-		}
-		documents = append(documents, document)
+	documents, err := yamlpos.Documents(strings.NewReader(text))
+	if err != nil {
+		return nil, yamlError(text, err)
 	}
+	return documents, nil
 }
 
-// parseYAML returns the documents of a rendered text that are not empty, or where
-// it is not YAML.
+// parseYAML returns the documents of a rendered text, and what those that are not
+// empty hold, or where it is not YAML.
 func parseYAML(text string) ([]*yaml.Node, []any, error) {
 	nodes, err := parseNodes(text)
 	if err != nil {
@@ -59,14 +49,18 @@ func parseYAML(text string) ([]*yaml.Node, []any, error) {
 	for _, node := range nodes {
 		var document any
 		if err := node.Decode(&document); err != nil {
-			line, message := model.ExplainYAML([]byte(text), err)
-			return nil, nil, &renderError{line: line, message: message}
+			return nil, nil, yamlError(text, err)
 		}
 		if document != nil {
 			documents = append(documents, document)
 		}
 	}
 	return nodes, documents, nil
+}
+
+func yamlError(text string, err error) error {
+	line, message := yamlpos.ExplainError([]byte(text), err)
+	return &renderError{line: line, message: message}
 }
 
 // checkStructure finds a workload's text that the structure of a result in YAML

@@ -4,12 +4,12 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/kalypso-dev/kalypso/internal/yamlpos"
 	"github.com/kalypso-dev/kalypso/scheduler/model"
 )
 
@@ -66,12 +66,8 @@ func basesIn(file string, content []byte) []*base {
 		return nil
 	}
 	var found []*base
-	decoder := yaml.NewDecoder(bytes.NewReader(content))
-	for index := 0; ; index++ {
-		var document yaml.Node
-		if err := decoder.Decode(&document); err != nil {
-			return found
-		}
+	documents, _ := yamlpos.Documents(bytes.NewReader(content))
+	for index, document := range documents {
 		var object struct {
 			APIVersion string `yaml:"apiVersion"`
 			Kind       string `yaml:"kind"`
@@ -89,6 +85,7 @@ func basesIn(file string, content []byte) []*base {
 		}
 		found = append(found, b)
 	}
+	return found
 }
 
 // pinned returns the file with another commit in the object, and everything
@@ -133,17 +130,15 @@ func (b *base) check(edited []byte, commit string) error {
 }
 
 func documents(content []byte) ([]map[string]any, error) {
-	var all []map[string]any
-	decoder := yaml.NewDecoder(bytes.NewReader(content))
-	for {
-		var document map[string]any
-		err := decoder.Decode(&document)
-		if errors.Is(err, io.EOF) {
-			return all, nil
-		}
-		if err != nil {
+	nodes, err := yamlpos.Documents(bytes.NewReader(content))
+	if err != nil {
+		return nil, err
+	}
+	all := make([]map[string]any, len(nodes))
+	for i, node := range nodes {
+		if err := node.Decode(&all[i]); err != nil {
 			return nil, err
 		}
-		all = append(all, document)
 	}
+	return all, nil
 }

@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/kalypso-dev/kalypso/internal/yamlpos"
 )
 
 // setCommit returns a file with the field `commit` of a mapping set.
@@ -15,7 +17,7 @@ func setCommit(content []byte, spec *yaml.Node, commit string) ([]byte, error) {
 		return nil, errors.New("spec is not a mapping with fields")
 	}
 	lines := bytes.SplitAfter(content, []byte("\n"))
-	if value := field(spec, "commit"); value != nil {
+	if _, value := yamlpos.Field(spec, "commit"); value != nil {
 		return replaceValue(lines, value, commit)
 	}
 	if spec.Style&yaml.FlowStyle != 0 {
@@ -49,15 +51,6 @@ func setCommit(content []byte, spec *yaml.Node, commit string) ([]byte, error) {
 		end = "\r\n"
 	}
 	return insert(content, at, indent+"commit: "+scalar(commit)+end), nil
-}
-
-func field(mapping *yaml.Node, name string) *yaml.Node {
-	for i := 0; i+1 < len(mapping.Content); i += 2 {
-		if mapping.Content[i].Value == name {
-			return mapping.Content[i+1]
-		}
-	}
-	return nil
 }
 
 // replaceValue puts a commit in the place of a scalar on one line.

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/kalypso-dev/kalypso/internal/yamlpos"
 	"github.com/kalypso-dev/kalypso/scheduler/model"
 	"github.com/kalypso-dev/kalypso/scheduler/v1alpha1"
 	"go.yaml.in/yaml/v3"
@@ -21,7 +22,7 @@ const placeholder = "YOUR_ORG"
 func (e *examination) placeholders() {
 	for _, s := range e.Trees {
 		for _, d := range documents(s, placeholder) {
-			o := object{kind: d.kind, name: scalar(d.node, "metadata", "name"), repo: d.file.Repo, branch: d.file.Branch, file: d.file.File}
+			o := object{kind: d.kind, name: yamlpos.Text(d.node, "metadata", "name"), repo: d.file.Repo, branch: d.file.Branch, file: d.file.File}
 			for _, node := range withPlaceholder(d.node, nil) {
 				e.placeholder(o, d.position(node), node.Value)
 			}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/kalypso-dev/kalypso/internal/yamlpos"
 	"github.com/kalypso-dev/kalypso/scheduler/v1alpha1"
 	"github.com/kalypso-dev/kalypso/scheduler/validate/clause"
 )
@@ -93,7 +94,7 @@ func (e *examination) emptyPath(s Source) {
 		Hint:    clause.Suggest([]string{folder}, "folders are", slices.Sorted(maps.Keys(folders))),
 	}
 	if d, ok := e.find(v1alpha1.KindBaseRepo, func(d document) bool {
-		return scalar(d.node, "spec", "repo") == s.Reference.Repo && cleanFolder(scalar(d.node, "spec", "path")) == folder
+		return yamlpos.Text(d.node, "spec", "repo") == s.Reference.Repo && cleanFolder(yamlpos.Text(d.node, "spec", "path")) == folder
 	}); ok {
 		f.Position = d.at("spec", "path")
 	}

@@ -8,10 +8,10 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/kalypso-dev/kalypso/internal/yamlpos"
 	"github.com/kalypso-dev/kalypso/scheduler/model"
 	"github.com/kalypso-dev/kalypso/scheduler/v1alpha1"
 	"github.com/kalypso-dev/kalypso/scheduler/validate/clause"
-	"go.yaml.in/yaml/v3"
 )
 
 // manifest is a rendered document's identity, as Kubernetes sees it.
@@ -80,13 +80,9 @@ func (e *examination) rendered() {
 // define nothing.
 func (e *examination) manifests(m maker, content []byte) []manifest {
 	var ids []manifest
-	decoder := yaml.NewDecoder(bytes.NewReader(content))
-	for {
-		var document yaml.Node
-		if decoder.Decode(&document) != nil {
-			return ids // the end: the plan has seen to it that the file is YAML
-		}
-		if len(document.Content) != 1 || document.Content[0].ShortTag() == "!!null" {
+	documents, _ := yamlpos.Documents(bytes.NewReader(content)) // the plan has made sure that it is YAML
+	for _, document := range documents {
+		if yamlpos.IsNull(document.Content[0]) {
 			continue
 		}
 		// What is no text where one must be counts as missing.
@@ -111,6 +107,7 @@ func (e *examination) manifests(m maker, content []byte) []manifest {
 		}
 		ids = append(ids, manifest{m.ClusterType, group, d.Kind, d.Metadata.Namespace, d.Metadata.Name})
 	}
+	return ids
 }
 
 func missingOf(apiVersion, kind, name string) string {

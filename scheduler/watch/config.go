@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/kalypso-dev/kalypso/internal/yamlpos"
 )
 
 // DefaultListen is where a scheduler listens when its configuration does not
@@ -143,15 +145,15 @@ func parse(file string, data []byte, served bool) (Config, error) {
 	var document yaml.Node
 	data = spaced(data)
 	if err := yaml.Unmarshal(data, &document); err != nil {
-		return Config{}, positioned(file, err)
+		return Config{}, positioned(file, data, err)
 	}
 	decoder := yaml.NewDecoder(bytes.NewReader(data))
 	decoder.KnownFields(true)
 	if err := decoder.Decode(&c); err != nil && len(document.Content) > 0 {
-		return Config{}, positioned(file, err)
+		return Config{}, positioned(file, data, err)
 	}
 	if len(document.Content) > 0 && c.LeaderElection == nil {
-		if _, asked := child(document.Content[0], "leaderElection"); asked != nil {
+		if yamlpos.Has(document.Content[0], "leaderElection") {
 			c.LeaderElection = &LeaderElectionConfig{} // with nothing in it
 		}
 	}

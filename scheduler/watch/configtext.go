@@ -5,10 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
-	"strconv"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/kalypso-dev/kalypso/internal/yamlpos"
 )
 
 // spaced turns the tabs that JSON may be indented with into spaces, which YAML
@@ -26,33 +27,27 @@ func spaced(data []byte) []byte {
 	return bytes.Join(lines, []byte("\n"))
 }
 
-var (
-	yamlLine     = regexp.MustCompile(`^(?:yaml: )?line (\d+): (.*)$`)
-	unknownField = regexp.MustCompile(`^field (\S+) not found in type \S+$`)
-)
+var unknownField = regexp.MustCompile(`^field (\S+) not found in type \S+$`)
 
-// positioned words an error of the YAML package as file:line: message.
-func positioned(file string, err error) error {
-	lines := []string{err.Error()}
-	var typed *yaml.TypeError
-	if errors.As(err, &typed) {
-		lines = typed.Errors
+// positioned words an error of the YAML package about a file as file:line: message.
+func positioned(file string, data []byte, err error) error {
+	mistakes := []error{err}
+	if typed, ok := errors.AsType[*yaml.TypeError](err); ok {
+		mistakes = nil
+		for _, mistake := range typed.Errors {
+			mistakes = append(mistakes, errors.New(mistake))
+		}
 	}
 	var all []error
-	for _, line := range lines {
-		m := yamlLine.FindStringSubmatch(line)
-		if m == nil {
-			all = append(all, fmt.Errorf("%s: %s", file, strings.TrimPrefix(line, "yaml: ")))
-			continue
-		}
-		message := m[2]
+	for _, mistake := range mistakes {
+		line, message := yamlpos.ExplainError(data, mistake)
 		if f := unknownField.FindStringSubmatch(message); f != nil {
 			message = fmt.Sprintf("unknown field %q", f[1])
 			if strings.Contains(strings.ToLower(f[1]), "token") {
 				message += ": a token is not in this file, which names where it is: tokenFile or tokenEnv"
 			}
 		}
-		all = append(all, fmt.Errorf("%s:%s: %s", file, m[1], message))
+		all = append(all, fmt.Errorf("%s:%d: %s", file, line, message))
 	}
 	return errors.Join(all...)
 }
@@ -63,27 +58,6 @@ func lineOf(document *yaml.Node, path []string) int {
 	if len(document.Content) == 0 {
 		return 1
 	}
-	node, line := document.Content[0], 1
-	for _, name := range path {
-		key, value := child(node, name)
-		if value == nil {
-			return line
-		}
-		line, node = key.Line, value
-	}
-	return line
-}
-
-// child returns what a mapping or a list has under a name, and what the name
-// is written in.
-func child(node *yaml.Node, name string) (key, value *yaml.Node) {
-	if index, err := strconv.Atoi(name); err == nil && node.Kind == yaml.SequenceNode && index < len(node.Content) {
-		return node.Content[index], node.Content[index]
-	}
-	for i := 0; i+1 < len(node.Content) && node.Kind == yaml.MappingNode; i += 2 {
-		if node.Content[i].Value == name {
-			return node.Content[i], node.Content[i+1]
-		}
-	}
-	return nil, nil
+	key, _ := yamlpos.Closest(document.Content[0], path...)
+	return key.Line
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/kalypso-dev/kalypso/internal/yamlpos"
 	"github.com/kalypso-dev/kalypso/scheduler/model"
 	"go.yaml.in/yaml/v3"
 )
@@ -33,15 +34,14 @@ type field struct {
 // fields returns a mapping's fields as they stand. It reports what is no
 // mapping, keys that are no names, and keys that stand twice.
 func (d *decoder) fields(node *yaml.Node, what string) []field {
-	node = resolve(node)
+	node = yamlpos.Resolve(node)
 	if node.Kind != yaml.MappingNode {
 		d.errorf(node, "", "%s must be an object", what)
 		return nil
 	}
 	var all []field
 	seen := map[string]bool{}
-	for i := 0; i+1 < len(node.Content); i += 2 {
-		key := node.Content[i]
+	for key, value := range yamlpos.Fields(node) {
 		switch {
 		case key.Kind != yaml.ScalarNode:
 			d.errorf(key, "", "%s has a key that is no string", what)
@@ -49,7 +49,7 @@ func (d *decoder) fields(node *yaml.Node, what string) []field {
 			d.errorf(key, "", "%s.%s stands twice", what, key.Value)
 		default:
 			seen[key.Value] = true
-			all = append(all, field{key, resolve(node.Content[i+1])})
+			all = append(all, field{key, yamlpos.Resolve(value)})
 		}
 	}
 	return all
@@ -101,7 +101,7 @@ func (d *decoder) names(node *yaml.Node, what string) []Name {
 	}
 	var names []Name
 	for i, element := range node.Content {
-		element = resolve(element)
+		element = yamlpos.Resolve(element)
 		name := d.text(element, fmt.Sprintf("%s[%d]", what, i))
 		if slices.ContainsFunc(names, func(n Name) bool { return n.Text == name.Text }) {
 			d.errorf(element, "", "%s stands twice in %s", name.Text, what)
@@ -110,12 +110,4 @@ func (d *decoder) names(node *yaml.Node, what string) []Name {
 		}
 	}
 	return names
-}
-
-// resolve follows an alias.
-func resolve(node *yaml.Node) *yaml.Node {
-	for node.Kind == yaml.AliasNode {
-		node = node.Alias
-	}
-	return node
 }

@@ -2,10 +2,9 @@ package policytest
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
-	"io"
 
+	"github.com/kalypso-dev/kalypso/internal/yamlpos"
 	"github.com/kalypso-dev/kalypso/scheduler/model"
 	"github.com/kalypso-dev/kalypso/scheduler/validate/whatif"
 	"go.yaml.in/yaml/v3"
@@ -17,21 +16,15 @@ import (
 func Load(file model.Position, content []byte) ([]Test, []model.Diagnostic) {
 	d := &decoder{file: file}
 	var tests []Test
-	decoder := yaml.NewDecoder(bytes.NewReader(content))
-	for {
-		var root yaml.Node
-		err := decoder.Decode(&root)
-		if errors.Is(err, io.EOF) {
-			break
+	documents, err := yamlpos.Documents(bytes.NewReader(content))
+	for _, document := range documents {
+		if root := document.Content[0]; !yamlpos.IsNull(root) {
+			tests = append(tests, d.document(root)...)
 		}
-		if err != nil {
-			line, message := model.ExplainYAML(content, err)
-			d.errorf(&yaml.Node{Line: line}, "", "not valid YAML: %s", message)
-			break
-		}
-		if len(root.Content) == 1 && root.Content[0].ShortTag() != "!!null" {
-			tests = append(tests, d.document(root.Content[0])...)
-		}
+	}
+	if err != nil {
+		line, message := yamlpos.ExplainError(content, err)
+		d.errorf(&yaml.Node{Line: line}, "", "not valid YAML: %s", message)
 	}
 	if len(d.found) == 0 && len(tests) == 0 {
 		d.errorf(&yaml.Node{Line: 1}, "begin it with tests:", "the file has no tests")
@@ -70,7 +63,7 @@ func (d *decoder) document(node *yaml.Node) []Test {
 	}
 	var tests []Test
 	for i, element := range list.Content {
-		tests = append(tests, d.test(resolve(element), fmt.Sprintf("tests[%d]", i)))
+		tests = append(tests, d.test(yamlpos.Resolve(element), fmt.Sprintf("tests[%d]", i)))
 	}
 	return tests
 }

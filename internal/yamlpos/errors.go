@@ -1,4 +1,4 @@
-package model
+package yamlpos
 
 import (
 	"bytes"
@@ -19,9 +19,9 @@ var grammarErrors = []string{
 	"node content", "'-' indicator", "expected key", "',' or ']'", "',' or '}'", "<document start>",
 }
 
-// ExplainYAML takes apart an error of the YAML parser about content, which has
+// ExplainError takes apart an error of the YAML parser about content, which has
 // the line only as text: the line, from 1, and the message without it.
-func ExplainYAML(content []byte, err error) (line int, message string) {
+func ExplainError(content []byte, err error) (line int, message string) {
 	message = strings.TrimPrefix(err.Error(), "yaml: ")
 	message = strings.TrimSpace(strings.TrimPrefix(message, "unmarshal errors:"))
 	line = 1 // the parser does not mention the first line

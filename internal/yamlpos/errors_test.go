@@ -1,8 +1,11 @@
-package model
+package yamlpos
 
-import "testing"
+import (
+	"strings"
+	"testing"
+)
 
-func TestExplainYAML(t *testing.T) {
+func TestExplainError(t *testing.T) {
 	tests := []struct {
 		content string
 		line    int
@@ -18,12 +21,12 @@ func TestExplainYAML(t *testing.T) {
 		{"a: 1\nb: \"\n\n\n", 2, "found unexpected end of stream"},
 	}
 	for _, test := range tests {
-		_, err := parse([]byte(test.content))
+		_, err := Documents(strings.NewReader(test.content))
 		if err == nil {
 			t.Errorf("%q is YAML", test.content)
 			continue
 		}
-		if line, message := ExplainYAML([]byte(test.content), err); line != test.line || message != test.message {
+		if line, message := ExplainError([]byte(test.content), err); line != test.line || message != test.message {
 			t.Errorf("%q: line %d: %s; want line %d: %s", test.content, line, message, test.line, test.message)
 		}
 	}
