@@ -4,11 +4,9 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/kalypso-dev/kalypso/internal/yamlpos"
 	"github.com/kalypso-dev/kalypso/scheduler/v1alpha1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // collection holds the objects of all kinds in order of reading.
@@ -105,56 +103,65 @@ func errorsOf(diagnostics []Diagnostic) []Diagnostic {
 	return errors
 }
 
-// checkSelectors finds what makes a policy's selectors unusable.
-func checkSelectors(policy SchedulingPolicy) []Diagnostic {
-	var found []Diagnostic
-	check := func(field string, selector metav1.LabelSelector) {
-		if _, err := metav1.LabelSelectorAsSelector(&selector); err != nil {
-			d := Diagnostic{
-				Severity: Error,
-				Position: policy.At("spec", field, "labelSelector"),
-				Message:  fmt.Sprintf("SchedulingPolicy %s: %s: %s", policy.Name, field, err),
-			}
-			if strings.Contains(err.Error(), "label selector operator") {
-				d.Hint = "operators are In, NotIn, Exists and DoesNotExist"
-			}
-			found = append(found, d)
-		}
-	}
-	check("deploymentTargetSelector", policy.Spec.DeploymentTargetSelector.LabelSelector)
-	check("clusterTypeSelector", policy.Spec.ClusterTypeSelector.LabelSelector)
-	return found
-}
-
-// checkTemplate finds values that are none of those a Template may have.
-func checkTemplate(template Template) []Diagnostic {
-	var found []Diagnostic
-	check := func(field, value string, allowed ...string) {
-		if slices.Contains(allowed, value) {
-			return
-		}
-		d := Diagnostic{
-			Severity: Error,
-			Position: template.At("spec", field),
-			Message:  fmt.Sprintf("Template %s: %s %q is not known", template.Name, field, value),
-			Hint:     fmt.Sprintf("use one of %v", allowed),
-		}
-		if near := Nearest(value, allowed); near != "" {
-			d.Hint = fmt.Sprintf("did you mean %s?", near)
-		}
-		found = append(found, d)
-	}
-	check("type", string(template.Spec.Type),
-		string(v1alpha1.ReconcilerTemplate), string(v1alpha1.NamespaceTemplate), string(v1alpha1.ConfigTemplate))
-	if template.Spec.ContentType != "" {
-		check("contentType", string(template.Spec.ContentType),
-			string(v1alpha1.YAMLContent), string(v1alpha1.ShellContent))
-	}
-	return found
-}
-
 // sorted orders objects by name.
 func sorted[T named](objects []T) []T {
 	slices.SortFunc(objects, func(a, b T) int { return cmp.Compare(a.name(), b.name()) })
 	return objects
+}
+
+// named is what collections need of an object.
+type named interface {
+	name() string
+	position() Position
+	unreadable() bool
+}
+
+func (o Object[Spec]) name() string       { return o.Name }
+func (o Object[Spec]) position() Position { return o.Position }
+func (o Object[Spec]) unreadable() bool   { return len(o.Unreadable) > 0 }
+
+// unique drops every object whose name an earlier one has, and reports both
+// places. The order of what it gets decides, so that must not depend on
+// chance. Objects that cannot be read give way to others and are dropped too,
+// except for kinds that concern whatever their labels match. What is kept stays in
+// the array of objects, of which a fleet has a long one.
+func unique[T named](kind string, objects []T, findings *findings) []T {
+	labelled := kind == kindConfigMap || kind == v1alpha1.KindConfigSchema
+	first := make(map[string]int, len(objects))
+	kept := objects[:0]
+	for _, object := range objects {
+		i, found := first[object.name()]
+		if !found {
+			first[object.name()] = len(kept)
+			kept = append(kept, object)
+			continue
+		}
+		earlier := kept[i]
+		counts := "the other one"
+		if !labelled && earlier.unreadable() && !object.unreadable() {
+			kept[i], counts = object, "this one"
+		}
+		findings.add(kind, alreadyDefined(kind, object, earlier, counts))
+	}
+	if labelled {
+		return kept
+	}
+	return slices.DeleteFunc(kept, T.unreadable)
+}
+
+// alreadyDefined reports an object whose name an earlier one has.
+func alreadyDefined(kind string, object, earlier named, counts string) Diagnostic {
+	d := Diagnostic{
+		Severity: Error,
+		Position: object.position(),
+		Message:  fmt.Sprintf("%s %s is already defined at %s", kind, object.name(), earlier.position()),
+		Hint:     fmt.Sprintf("rename or remove one of them; until then only %s counts", counts),
+	}
+	switch {
+	case object.position() == earlier.position():
+		d.Hint = "a base reads the same folder at another commit: give it a folder or branch of its own"
+	case object.unreadable() && earlier.unreadable():
+		d.Hint = "rename or remove one of them"
+	}
+	return d
 }

@@ -277,3 +277,52 @@ func (l *loader) read(ctx context.Context, ref Reference) (*Tree, error) {
 	l.env.Sources = append(l.env.Sources, source)
 	return tree, nil
 }
+
+// LoadFiles reads the objects at or below a folder of a tree, each for itself:
+// nothing that they name is looked for. What comes back has no name and is no
+// environment to plan; it is for whoever checks a change that no environment
+// has taken yet.
+func LoadFiles(tree *Tree, folder string) *Environment {
+	l := &loader{env: new(Environment), now: newMemory(nil)}
+	c := &l.all
+	for _, doc := range l.now.documents(tree, folder, &c.findings, &c.findings) {
+		c.add(doc)
+	}
+	c.addIgnoredEnvironments(tree, folder)
+	unique(v1alpha1.KindEnvironment, c.environments, &c.findings)
+	unique(v1alpha1.KindBaseRepo, c.bases, &c.findings)
+	unique(v1alpha1.KindGitOpsRepo, c.gitOps, &c.findings)
+	l.keepObjects()
+	l.env.Diagnostics, l.env.Blank = sortDiagnostics(c.findings.diagnostics), sortDiagnostics(c.findings.blank)
+	return l.env
+}
+
+// Option changes how LoadEnvironment reads.
+type Option func(*loader)
+
+// substitution says what is read instead of what an object refers to.
+type substitution func(ctx context.Context, kind, name string, ref Reference) (Reference, error)
+
+// Substitute lets somebody else than the platform model decide where a
+// BaseRepo's and a WorkloadRegistration's content is read: f gets the object's
+// kind and name with what it refers to, and returns what is read instead. It
+// is called once for every such object, one after the other; an error ends
+// LoadEnvironment.
+//
+// The objects themselves, and so what the environment says about them, do not
+// change. Positions name the place where things were read.
+func Substitute(f func(ctx context.Context, kind, name string, ref Reference) (Reference, error)) Option {
+	return func(l *loader) { l.substitute = f }
+}
+
+// instead returns what is read for a reference of an object.
+func (l *loader) instead(ctx context.Context, kind, name string, ref Reference) (Reference, error) {
+	if l.substitute == nil {
+		return ref, nil
+	}
+	instead, err := l.substitute(ctx, kind, name, ref)
+	if err != nil {
+		return Reference{}, fmt.Errorf("%s %s: %w", kind, name, err)
+	}
+	return instead, nil
+}

@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/kalypso-dev/kalypso/scheduler/v1alpha1"
-	"k8s.io/apimachinery/pkg/util/validation"
 )
 
 // placeholder is what the tutorials' texts have where an organisation's name
@@ -132,34 +131,4 @@ func (l *loader) noWorkload(tree *Tree, folder string, registration WorkloadRegi
 		Message:  fmt.Sprintf("there is no Workload at %q in %s@%s", folder, repoName(tree.Repo), tree.Branch),
 		Hint:     hint,
 	}
-}
-
-// checkTargets finds deployment targets whose names cannot be folders and
-// parts of Kubernetes names, and names that stand twice in one environment.
-func checkTargets(workload Object[v1alpha1.WorkloadSpec]) []Diagnostic {
-	var found []Diagnostic
-	type place struct{ environment, name string }
-	seen := map[place]bool{}
-	for i, target := range workload.Spec.DeploymentTargets {
-		at := workload.At("spec", "deploymentTargets", fmt.Sprint(i), "name")
-		if messages := validation.IsDNS1123Subdomain(target.Name); len(messages) > 0 {
-			found = append(found, Diagnostic{
-				Severity: Error,
-				Position: at,
-				Message:  fmt.Sprintf("Workload %s: deployment target %q is not a name", workload.Name, target.Name),
-				Hint:     messages[0],
-			})
-		}
-		key := place{target.Environment, target.Name}
-		if seen[key] {
-			found = append(found, Diagnostic{
-				Severity: Error,
-				Position: at,
-				Message:  fmt.Sprintf("Workload %s: deployment target %s stands twice for environment %s", workload.Name, target.Name, target.Environment),
-				Hint:     "rename one of them",
-			})
-		}
-		seen[key] = true
-	}
-	return found
 }

@@ -1,9 +1,12 @@
 package plan
 
 import (
+	"errors"
 	"fmt"
 	"maps"
+	"reflect"
 	"regexp"
+	"regexp/syntax"
 	"slices"
 	"strconv"
 	"strings"
@@ -153,4 +156,227 @@ func values(dict map[string]any) []any {
 		all = append(all, dict[key])
 	}
 	return all
+}
+
+// The largest results of functions that make much out of little. Beyond them
+// a template is broken, and would take the scheduler with it.
+const (
+	maxOutput = 1 << 20 // bytes of one rendered manifest
+	maxIndent = 1000
+	maxRange  = 10000
+	maxUnique = 1000 // each is compared with all
+)
+
+var errTooMuch = fmt.Errorf("a result of more than %d bytes is too much", maxOutput)
+
+// tooMuch fails when a function's result would be too large, which it says
+// before there is one.
+func tooMuch(bytes int) error {
+	if bytes > maxOutput {
+		return errTooMuch
+	}
+	return nil
+}
+
+func repeat(n int, s string) (string, error) {
+	if n < 0 || len(s) > 0 && n > maxOutput/len(s) {
+		return "", fmt.Errorf("repeating %d times is too much", n)
+	}
+	return strings.Repeat(s, n), nil
+}
+
+func indented(f func(int, string) string) func(int, string) (string, error) {
+	return func(n int, s string) (string, error) {
+		if n < 0 || n > maxIndent || n*(1+strings.Count(s, "\n")) > maxOutput {
+			return "", fmt.Errorf("%d spaces is too much", n)
+		}
+		return f(n, s), nil
+	}
+}
+
+func replace(old, with, s string) (string, error) {
+	if err := tooMuch(len(s) + strings.Count(s, old)*(len(with)-len(old))); err != nil {
+		return "", err
+	}
+	return strings.ReplaceAll(s, old, with), nil
+}
+
+func joined(f func(string, any) string) func(string, any) (string, error) {
+	return func(sep string, list any) (string, error) {
+		n := 1
+		if v := reflect.ValueOf(list); v.Kind() == reflect.Slice || v.Kind() == reflect.Array {
+			n = v.Len()
+		}
+		if err := tooMuch(n * len(sep)); err != nil {
+			return "", err
+		}
+		return f(sep, list), nil
+	}
+}
+
+func wrapped(f func(int, string, string) string) func(int, string, string) (string, error) {
+	return func(width int, sep, s string) (string, error) {
+		if err := tooMuch((1 + len(s)/max(width, 1)) * len(sep)); err != nil {
+			return "", err
+		}
+		return f(width, sep, s), nil
+	}
+}
+
+// split returns the parts as sprig does: by "_0", "_1" and so on.
+func split(sep string, n int, s string) (map[string]string, error) {
+	if strings.Count(s, sep) > maxRange && (n < 0 || n > maxRange) {
+		return nil, fmt.Errorf("more than %d parts is too much", maxRange)
+	}
+	parts := map[string]string{}
+	for i, part := range strings.SplitN(s, sep, n) {
+		parts[fmt.Sprintf("_%d", i)] = part
+	}
+	return parts, nil
+}
+
+func unique(f func(any) ([]any, error)) func(any) ([]any, error) {
+	return func(list any) ([]any, error) {
+		if v := reflect.ValueOf(list); v.Kind() == reflect.Slice && v.Len() > maxUnique {
+			return nil, fmt.Errorf("a list of more than %d is too much", maxUnique)
+		}
+		return f(list)
+	}
+}
+
+func sign(n int) int {
+	if n < 0 {
+		return -1
+	}
+	return 1
+}
+
+// steps counts from start towards stop, which it does not reach.
+func steps(start, stop, step int) ([]int, error) {
+	list := []int{}
+	if step == 0 || stop > start && step < 0 || stop < start && step > 0 {
+		return list, nil
+	}
+	for i := start; step > 0 && i < stop || step < 0 && i > stop; i += step {
+		if len(list) == maxRange {
+			return nil, fmt.Errorf("more than %d steps is too much", maxRange)
+		}
+		list = append(list, i)
+	}
+	return list, nil
+}
+
+func sequence(f func(...int) string) func(...int) (string, error) {
+	return func(params ...int) (string, error) {
+		for _, n := range params {
+			if n > maxRange || n < -maxRange {
+				return "", fmt.Errorf("a sequence to %d is too much", n)
+			}
+		}
+		return f(params...), nil
+	}
+}
+
+// printf is fmt.Sprintf without the verb for addresses, which differ each time.
+func printf(format string, args ...any) (string, error) {
+	verbs, width := 0, maxIndent
+	for i := 0; i < len(format); i++ {
+		if format[i] != '%' {
+			continue
+		}
+		verbs++
+		number := 0
+		for i++; i < len(format) && strings.IndexByte("+-# 0123456789.*[]", format[i]) >= 0; i++ {
+			switch c := format[i]; {
+			case c == '*':
+				width = maxOutput // what fmt takes at most is about that
+			case c >= '0' && c <= '9':
+				number = min(10*number+int(c-'0'), maxOutput)
+				width = max(width, number)
+			default:
+				number = 0
+			}
+		}
+		if i < len(format) && format[i] == 'p' {
+			return "", errors.New("%p prints an address, which differs each time")
+		}
+	}
+	largest := 0
+	for _, arg := range args {
+		g := gauge{limit: maxOutput}
+		g.add(reflect.ValueOf(arg))
+		largest = max(largest, g.size)
+	}
+	// What a verb makes of its argument is rarely more than twice its size, and
+	// what is nevertheless printed meets the next limit.
+	if verbs > 1 && verbs*(largest+width) > 16*maxOutput {
+		return "", errTooMuch
+	}
+	out := fmt.Sprintf(format, args...)
+	if strings.Contains(out, missingArg) && !strings.Contains(format+fmt.Sprint(args...), missingArg) {
+		return "", errors.New("a value that it prints is missing")
+	}
+	return out, nil
+}
+
+// missingArg ends what fmt prints for nothing, as in %!s(<nil>).
+const missingArg = "(<nil>)"
+
+// maxPattern bounds regular expressions, in instructions when compiled.
+const maxPattern = 1000
+
+// patternName is the function that a rewritten template calls for every regular
+// expression.
+const patternName = "regexp"
+
+// pattern returns a regular expression that is short enough. Those of Go take
+// time in proportion to their length and the text's, so both are bounded. What
+// is no regular expression is left to who uses it.
+func pattern(text string) (string, error) {
+	tooLong := fmt.Errorf("the regular expression is too much, more than %d steps", maxPattern)
+	if len(text) > maxPattern {
+		return "", tooLong
+	}
+	parsed, err := syntax.Parse(text, syntax.Perl)
+	if err != nil {
+		return text, nil
+	}
+	if program, err := syntax.Compile(parsed.Simplify()); err == nil && len(program.Inst) > maxPattern {
+		return "", tooLong
+	}
+	return text, nil
+}
+
+// patternSize estimates how many instructions an expression has when compiled,
+// without compiling it: nested repetitions of a few characters make very many.
+// What lists many characters counts as several. Beyond the limit the size need
+// not be exact.
+func patternSize(re *syntax.Regexp, limit int) int {
+	n := 1 + len(re.Rune)/4
+	if re.Op == syntax.OpLiteral {
+		n = 1 + len(re.Rune)
+	}
+	for _, sub := range re.Sub {
+		n += patternSize(sub, limit)
+	}
+	if re.Op == syntax.OpRepeat {
+		n *= max(re.Min+1, re.Max)
+	}
+	return min(n, limit+1)
+}
+
+// replaceAll refuses by the longest that can come out: every match replaced, and
+// every expansion in the replacement as long as all matches together.
+func replaceAll(f func(*regexp.Regexp, string, string) string) func(string, string, string) (string, error) {
+	return func(pattern, s, with string) (string, error) {
+		r, err := regexp.Compile(pattern)
+		if err != nil {
+			return "", err
+		}
+		matches := len(r.FindAllStringIndex(s, -1))
+		if err := tooMuch((len(s) + matches*len(with) + strings.Count(with, "$")*len(s)) / 16); err != nil {
+			return "", err
+		}
+		return f(r, s, with), nil
+	}
 }

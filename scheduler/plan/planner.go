@@ -4,8 +4,11 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"runtime"
 	"slices"
+	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/kalypso-dev/kalypso/scheduler/model"
 )
@@ -221,4 +224,139 @@ func (s *state) describe(jobs []job) {
 		}
 	}
 	inParallel(len(targets), func(i int) { targets[i].words = v.ofTarget(targets[i]) })
+}
+
+// New plans an environment against the present content of its GitOps branch.
+// A nil gitops, or one without files, is an empty branch. Neither argument is
+// changed, and the plan's content must not be either.
+//
+// New decides and does nothing else: it reads no clock, no file and no
+// network, and the same input gives the same plan, byte for byte. One
+// assignment's trouble never stops another: it becomes a Problem, and that
+// assignment's files stay as they are on the branch. The only error is that ctx
+// has ended: then there is no plan.
+func New(ctx context.Context, env *model.Environment, gitops *model.Tree) (*Plan, error) {
+	return new(Planner).New(ctx, env, gitops)
+}
+
+// plan puts a plan together.
+func (s *state) plan() *Plan {
+	p := &Plan{
+		Environment: s.env.Name,
+		GitOps:      s.env.GitOps,
+		Promoted:    s.env.Promoted,
+		Incomplete:  s.env.Incomplete,
+	}
+	if s.branch.tree != nil {
+		p.GitOpsHead = s.branch.tree.Commit
+	}
+	if all := s.targets.sorted; len(all) > 0 {
+		p.Targets = make([]Target, len(all))
+		inParallel(len(all), func(i int) { p.Targets[i] = all[i].Target })
+	}
+	p.Problems = append(p.Problems, unassignedProblems(s)...)
+	p.Problems = append(p.Problems, namespaceTwins(s)...)
+	outputs := s.outputs()
+	var kept []string
+	held := false
+	for _, o := range outputs {
+		p.Problems = append(p.Problems, o.problems...)
+		kept = append(kept, o.kept...)
+		held = held || o.held
+	}
+	p.Problems = append(p.Problems, environmentProblems(s.env, held || len(kept) > 0)...)
+	if len(kept) > 0 {
+		p.Problems = append(p.Problems, keptProblem(s.branch, kept))
+	}
+	slices.SortFunc(p.Problems, compareProblems)
+	p.Problems = slices.Compact(p.Problems)
+	if s.env.GitOps.Repo != "" {
+		p.Changes = concat(outputs, func(o *output) []Change { return o.changes })
+		p.files = func() map[string][]byte { return filesOf(outputs) }
+	}
+	byName := slices.SortedFunc(slices.Values(outputs), func(a, b *output) int { return strings.Compare(a.name, b.name) })
+	p.Assignments = concat(byName, func(o *output) []Assignment { return o.assignments })
+	return p
+}
+
+// concat puts lists together, of which a fleet has long ones.
+func concat[T any](outputs []*output, list func(*output) []T) []T {
+	ends := make([]int, len(outputs))
+	n := 0
+	for i, o := range outputs {
+		n += len(list(o))
+		ends[i] = n
+	}
+	if n == 0 {
+		return nil
+	}
+	all := make([]T, n)
+	inParallel(len(outputs), func(i int) {
+		part := list(outputs[i])
+		copy(all[ends[i]-len(part):], part)
+	})
+	return all
+}
+
+// outputs returns all folders that are wanted or were written before, in the
+// order of their paths.
+func (s *state) outputs() []*output {
+	outputs := make([]*output, 0, len(s.rows)+1)
+	for _, r := range s.rows {
+		outputs = append(outputs, &r.output)
+	}
+	for name, f := range s.branch.folders {
+		if s.rows[name] == nil {
+			outputs = append(outputs, unplanned(s.branch, name, f))
+		}
+	}
+	if s.env.Promoted != "" {
+		outputs = append(outputs, promotion(s.branch, s.env.Promoted))
+	}
+	slices.SortFunc(outputs, func(a, b *output) int { return strings.Compare(a.path, b.path) })
+	return outputs
+}
+
+// chunk is how many things a goroutine takes at a time.
+const chunk = 16
+
+// inParallel calls f for 0 to n-1, on all processors, in any order.
+func inParallel(n int, f func(i int)) {
+	inParallelWith(n, func() func(int) { return f })
+}
+
+// inParallelWith does the same with a function that each goroutine makes for
+// itself.
+func inParallelWith(n int, worker func() func(i int)) {
+	var next atomic.Int64
+	run := func() {
+		f := worker()
+		for {
+			end := int(next.Add(chunk))
+			for i := end - chunk; i < min(end, n); i++ {
+				f(i)
+			}
+			if end >= n {
+				return
+			}
+		}
+	}
+	var all sync.WaitGroup
+	var mistake atomic.Pointer[any]
+	for range min(runtime.GOMAXPROCS(0), (n+chunk-1)/chunk) - 1 {
+		all.Go(func() {
+			// a panic belongs to whoever asked for the work
+			defer func() {
+				if v := recover(); v != nil {
+					mistake.Store(&v)
+				}
+			}()
+			run()
+		})
+	}
+	run()
+	all.Wait()
+	if v := mistake.Load(); v != nil {
+		panic(*v)
+	}
 }

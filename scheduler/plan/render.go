@@ -4,10 +4,13 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"maps"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"text/template"
+	"text/template/parse"
 
 	"github.com/kalypso-dev/kalypso/scheduler/model"
 )
@@ -225,4 +228,236 @@ func (b *limitedBuffer) Write(p []byte) (int, error) {
 		return 0, errTooLong
 	}
 	return b.Buffer.Write(p)
+}
+
+// nestedError makes an error in a later round one that can be understood: its
+// line is one of the result before, which nobody has seen. The action that
+// failed came out of a configuration value, which is named where it can be
+// told.
+func nestedError(err error, round int, text string, data renderData) error {
+	var e *renderError
+	if !errors.As(err, &e) {
+		return err
+	}
+	for _, key := range slices.Sorted(maps.Keys(data.ConfigData)) {
+		for _, value := range actions(data.ConfigData[key], nil) {
+			line, found := failsLike(e, value, text, data)
+			if !found {
+				continue
+			}
+			where := "configuration value " + key
+			if value == data.ConfigData[key] && strings.Contains(value, "\n") {
+				where = fmt.Sprintf("line %d of %s", line, where)
+			}
+			return &renderError{message: where + ": " + e.message, hint: e.hint, key: key}
+		}
+	}
+	return &renderError{
+		message: fmt.Sprintf("in line %d of the result of round %d: %s", e.line, round, e.message),
+		hint:    "a configuration value holds a template action",
+	}
+}
+
+// actions returns the texts of a value that hold template actions, in an order
+// that is always the same.
+func actions(value any, found []string) []string {
+	switch v := value.(type) {
+	case string:
+		if strings.Contains(v, "{{") {
+			found = append(found, v)
+		}
+	case map[any]any:
+		fields, _ := fieldsOf(v)
+		for _, key := range slices.Sorted(maps.Keys(fields)) {
+			found = actions(fields[key], found)
+		}
+	case []any:
+		for _, element := range v {
+			found = actions(element, found)
+		}
+	}
+	return found
+}
+
+// failsLike says whether a configuration value stands where rendering failed
+// and fails by itself the same way, and in which of its lines.
+func failsLike(e *renderError, value, text string, data renderData) (int, bool) {
+	lines, failing := strings.Split(value, "\n"), ""
+	if all := strings.Split(text, "\n"); 0 < e.line && e.line <= len(all) {
+		failing = all[e.line-1]
+	}
+	stands := func(line string) bool {
+		line = strings.TrimSpace(line)
+		return line != "" && strings.Contains(failing, line)
+	}
+	if !slices.ContainsFunc(lines, stands) {
+		return 0, false
+	}
+	_, err := newRenderer().once(value, data)
+	var own *renderError
+	if !errors.As(err, &own) || own.message != e.message || own.line < 1 || own.line > len(lines) {
+		return 0, false
+	}
+	return own.line, stands(lines[own.line-1])
+}
+
+// trace says in an error about a configuration value which ConfigMap it comes
+// from.
+func trace(err error, config []ConfigValue) error {
+	var e *renderError
+	if !errors.As(err, &e) || e.key == "" {
+		return err
+	}
+	v, found := valueOf(config, e.key)
+	if !found {
+		return err
+	}
+	e.place = v.Source.Position
+	hint := origin(v.Key, v.givers(nil))
+	if e.hint != "" {
+		hint += ": " + e.hint
+	}
+	e.hint = hint
+	return err
+}
+
+// text/template names the types of Go in its errors, which say nothing to
+// those who write templates.
+
+var (
+	noField    = regexp.MustCompile(`^can't evaluate field (\S+) in type (.+)$`)
+	plainTypes = strings.NewReplacer(
+		"plan.renderData", "the template's data",
+		"map[string]interface {}", "map", "map[string]string", "map of texts", "map[interface {}]interface {}", "map of any keys",
+		"[]interface {}", "list", "[]string", "list",
+		"interface {}", "value",
+	)
+)
+
+// explainFields words an error about a field that its value does not have.
+func explainFields(e *renderError, data renderData) *renderError {
+	found := noField.FindStringSubmatch(e.message)
+	if found == nil {
+		e.message = plainTypes.Replace(e.message)
+		return e
+	}
+	field, kind := found[1], found[2]
+	if kind == fmt.Sprintf("%T", data) {
+		known := slices.Sorted(maps.Keys(dataFields))
+		e.message = fmt.Sprintf("unknown field .%s; known are .%s", field, strings.Join(known, ", ."))
+		return e
+	}
+	owner, _, _ := strings.Cut(e.at+".", "."+field+".")
+	if owner == "" {
+		owner = "."
+	}
+	e.message = fmt.Sprintf("%s is %s and has no field .%s", owner, kindOf(owner, kind, data), field)
+	return e
+}
+
+// kindOf says what a value is that was taken for a map. The type is often that
+// of any value; then the data tells, where the value is one of the
+// configuration.
+func kindOf(owner, kind string, data renderData) string {
+	path, isConfig := strings.CutPrefix(strings.TrimPrefix(owner, "$"), ".ConfigData.")
+	if value, found := find(data.ConfigData, strings.Split(path, ".")); isConfig && found {
+		kind = fmt.Sprintf("%T", value)
+	}
+	switch kind {
+	case "string":
+		return "a text"
+	case "bool":
+		return "a boolean"
+	case "int", "int64", "uint64", "float64":
+		return "a number"
+	case "[]interface {}", "[]string":
+		return "a list"
+	}
+	return "not a map"
+}
+
+// A YAML error names a line of the result, and what a person can correct is a
+// line of the template. To go from one to the other the template is rendered
+// once more with marks in it: before each piece stands the line it comes from,
+// and whether its newlines are the template's own.
+
+// markByte encloses marks. YAML cannot hold it.
+const markByte = "\x00"
+
+// mark puts marks before all pieces of a template.
+func mark(t *template.Template, text string) {
+	lines := indexLines(text)
+	for _, part := range t.Templates() {
+		if part.Tree != nil && part.Root != nil {
+			markList(part.Root, lines)
+		}
+	}
+}
+
+func markList(list *parse.ListNode, lines lineIndex) {
+	if list == nil {
+		return
+	}
+	var marked []parse.Node
+	for _, node := range list.Nodes {
+		kind := "a" // an action: its newlines are not the template's
+		switch n := node.(type) {
+		case *parse.TextNode:
+			kind = "t"
+		case *parse.IfNode:
+			markList(n.List, lines)
+			markList(n.ElseList, lines)
+		case *parse.WithNode:
+			markList(n.List, lines)
+			markList(n.ElseList, lines)
+		case *parse.RangeNode:
+			markList(n.List, lines)
+			markList(n.ElseList, lines)
+		}
+		line := lines.at(int(node.Position()))
+		marked = append(marked, &parse.TextNode{
+			NodeType: parse.NodeText,
+			Pos:      node.Position(),
+			Text:     fmt.Appendf(nil, "%s%s%d%s", markByte, kind, line, markByte),
+		}, node)
+	}
+	list.Nodes = marked
+}
+
+// templateLine returns the line of a template's text that made a line of its
+// result, 0 when that cannot be told.
+func templateLine(text string, data renderData, resultLine int) int {
+	if resultLine < 1 || strings.Contains(text, markByte) {
+		return 0
+	}
+	marked, err := execute(parseTemplate(text, nil, true), data)
+	if err != nil {
+		return 0
+	}
+	pieces := strings.Split(marked, markByte)
+	line, at, own := 1, 1, true
+	// Pieces alternate: text, mark, text, mark, text.
+	for i, piece := range pieces {
+		if i%2 == 1 {
+			own = strings.HasPrefix(piece, "t")
+			at, _ = strconv.Atoi(strings.TrimLeft(piece, "ta"))
+			continue
+		}
+		for _, c := range piece {
+			if line == resultLine && c != ' ' {
+				return at
+			}
+			if c != '\n' {
+				continue
+			}
+			line++
+			if own {
+				at++
+			}
+		}
+	}
+	if line >= resultLine {
+		return at
+	}
+	return 0
 }

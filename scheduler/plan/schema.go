@@ -6,10 +6,13 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/kalypso-dev/kalypso/scheduler/model"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"github.com/santhosh-tekuri/jsonschema/v6/kind"
+	"golang.org/x/text/language"
+	"golang.org/x/text/message"
 )
 
 // schema is a JSON schema and where it was written.
@@ -163,4 +166,160 @@ func endless(e *jsonschema.ValidationError) bool {
 		return true
 	}
 	return slices.ContainsFunc(e.Causes, endless)
+}
+
+// finding is one thing that a composed configuration breaks in a schema.
+type finding struct {
+	text string
+	path []string // to the value that is wrong, key by key; none when it is the whole that lacks something
+}
+
+// leaves words the errors that have no further causes, sorted, each once.
+func leaves(e *jsonschema.ValidationError) []finding {
+	findings := appendLeaves(nil, e)
+	slices.SortStableFunc(findings, func(a, b finding) int { return strings.Compare(a.text, b.text) })
+	return slices.CompactFunc(findings, func(a, b finding) bool { return a.text == b.text })
+}
+
+func appendLeaves(findings []finding, e *jsonschema.ValidationError) []finding {
+	if len(e.Causes) > 0 {
+		first := len(findings)
+		for _, cause := range e.Causes {
+			findings = appendLeaves(findings, cause)
+		}
+		if k, ok := e.ErrorKind.(*kind.PropertyNames); ok {
+			// The causes are about the name, and do not know whose it is.
+			for i := first; i < len(findings); i++ {
+				path := below(e.InstanceLocation, k.Property)
+				findings[i] = finding{"the name " + strings.Join(path, ".") + ": " + findings[i].text, path}
+			}
+		}
+		return findings
+	}
+	where := strings.Join(e.InstanceLocation, ".")
+	add := func(text string, path []string) {
+		findings = append(findings, finding{text, path})
+	}
+	prefix := ""
+	if where != "" {
+		prefix = where + ": "
+	}
+	switch k := e.ErrorKind.(type) {
+	case *kind.Required:
+		for _, name := range k.Missing {
+			if where != "" {
+				name = where + "." + name
+			}
+			add(name+" is required", e.InstanceLocation)
+		}
+	case *kind.AdditionalProperties:
+		for _, name := range k.Properties {
+			add(prefix+localized(&kind.AdditionalProperties{Properties: []string{name}}), below(e.InstanceLocation, name))
+		}
+	default:
+		add(prefix+localized(k), e.InstanceLocation)
+	}
+	return findings
+}
+
+func below(path []string, name string) []string {
+	return append(slices.Clone(path), name)
+}
+
+func localized(k jsonschema.ErrorKind) string {
+	return cutShort(k.LocalizedString(message.NewPrinter(language.English)), maxFindingText)
+}
+
+// cutShort returns the beginning of a text that is longer than a number of
+// bytes.
+func cutShort(text string, n int) string {
+	if len(text) <= n {
+		return text
+	}
+	for n > 0 && !utf8.RuneStart(text[n]) {
+		n--
+	}
+	return text[:n] + "…"
+}
+
+// problem says where to mend what was found in a composed configuration.
+func (f finding) problem(s schema, config []ConfigValue) Problem {
+	p := Problem{
+		Reason:   InvalidConfig,
+		Severity: model.Error,
+		Position: s.position,
+		Schema:   s.position,
+		Message:  f.text,
+		Hint:     "provide the value in a ConfigMap labelled platform-config: \"true\" whose other labels match",
+	}
+	if len(f.path) == 0 {
+		return p
+	}
+	if v, ok := valueOf(config, f.path[0]); ok {
+		givers := v.givers(f.path[1:])
+		p.Position = givers[len(givers)-1].Position
+		p.Hint = origin(v.Key, givers)
+	}
+	return p
+}
+
+// valueOf returns the value of a key.
+func valueOf(config []ConfigValue, key string) (ConfigValue, bool) {
+	i, found := slices.BinarySearchFunc(config, key, func(v ConfigValue, key string) int { return strings.Compare(v.Key, key) })
+	if !found {
+		return ConfigValue{}, false
+	}
+	return config[i], true
+}
+
+// givers returns the sources that gave a value what it has at a path of keys:
+// one, or for a map or a list all that it was merged from. Elements of lists
+// are not told apart.
+func (v ConfigValue) givers(path []string) []ConfigSource {
+	givers := v.Sources
+	depth := 0
+	for ; depth < len(path); depth++ {
+		var deeper []ConfigSource
+		for _, source := range givers {
+			if _, found := find(parseValue(source.Value), path[:depth+1]); found {
+				deeper = append(deeper, source)
+			}
+		}
+		if len(deeper) == 0 {
+			break
+		}
+		givers = deeper
+	}
+	last := givers[len(givers)-1:]
+	if value, _ := find(parseValue(last[0].Value), path[:depth]); isStructured(value) {
+		return givers
+	}
+	return last
+}
+
+// find returns what maps hold at a path of keys.
+func find(value any, path []string) (any, bool) {
+	for _, key := range path {
+		fields, _ := fieldsOf(value)
+		element, found := fields[key]
+		if !found {
+			return nil, false
+		}
+		value = element
+	}
+	return value, true
+}
+
+// origin says where a value comes from, for those who are to correct it.
+func origin(key string, givers []ConfigSource) string {
+	var names []string
+	for _, giver := range givers {
+		if !slices.Contains(names, giver.ConfigMap) {
+			names = append(names, giver.ConfigMap)
+		}
+	}
+	if len(names) > 1 {
+		return fmt.Sprintf("%s is merged from the ConfigMaps %s; correct it there", key, strings.Join(names, ", "))
+	}
+	return fmt.Sprintf("%s comes from ConfigMap %s; correct it there", key, names[0])
 }

@@ -1,0 +1,261 @@
+package plan
+
+import (
+	"context"
+	"encoding/binary"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/kalypso-dev/kalypso/scheduler/model"
+	"github.com/santhosh-tekuri/jsonschema/v6"
+)
+
+// maxFiles is how many files an assignment has.
+const maxFiles = 3
+
+// maxNamespace is how long a namespace's name may be.
+const maxNamespace = 63
+
+// result is what one assignment needs on the branch, or why it cannot have it.
+type result struct {
+	config   []ConfigValue
+	files    []file    // sorted by name
+	problems []Problem // errors; then files count for nothing
+
+	room [maxFiles]file // of files
+}
+
+// file is one of an assignment's files.
+type file struct {
+	name    string // in the assignment's folder
+	content []byte
+}
+
+// failed says whether the assignment must stay as it is.
+func (r *result) failed() bool {
+	return len(r.problems) > 0
+}
+
+// produce works out one assignment. All it depends on is what [state.row]
+// compares, so that nothing else makes it necessary again. When ctx ends the
+// result is not complete.
+func (s *state) produce(ctx context.Context, w *worker, j job) {
+	c := &j.row.cells[j.cell]
+	r := &result{}
+	c.result = r
+	conf := s.configurations.of(c.pair, j.row.words, c.target.words)
+	r.config = conf.values
+	r.problems = append(r.problems, nameProblems(c.pair)...)
+	r.problems = append(r.problems, j.row.unknown...)
+	if len(conf.unreadable) > 0 {
+		// Whatever else is wrong may be so for want of what cannot be read.
+		r.problems = append(r.problems, conf.unreadable...)
+	} else {
+		check := func(text string) ([]finding, error) { return conf.check(text, &s.configurations.compiled) }
+		r.problems = append(r.problems, validate(ctx, c.target.schemas, conf.values, check)...)
+		r.problems = append(r.problems, validate(ctx, conf.schemas, conf.values, check)...)
+		if len(c.target.unfit) == 0 {
+			s.render(ctx, w, j, conf, r)
+		}
+	}
+	if !r.failed() {
+		slices.SortFunc(r.files, func(a, b file) int { return strings.Compare(a.name, b.name) })
+		return
+	}
+	r.files = nil
+	r.problems = slices.Clone(r.problems) // the row's own are shared
+	for i := range r.problems {
+		r.problems[i].ClusterType = c.clusterType.Name
+		r.problems[i].Target = c.target.Name
+	}
+}
+
+// render makes an assignment's files.
+func (s *state) render(ctx context.Context, w *worker, j job, conf *configuration, r *result) {
+	c := &j.row.cells[j.cell]
+	data := &subjectData{
+		renderData: renderData{
+			DeploymentTargetName: c.target.Name,
+			Namespace:            namespaceOf(s.env.Name, c.pair),
+			Environment:          s.env.Name,
+			Workspace:            c.target.Workspace,
+			Workload:             c.target.Workload,
+			Labels:               c.target.Labels,
+			Manifests:            c.target.manifests,
+			ClusterType:          c.clusterType.Name,
+			ConfigData:           conf.data,
+		},
+		target:        c.target.id,
+		configuration: conf.id,
+		config:        conf.values,
+		source:        c.target,
+	}
+	r.files = r.room[:0]
+	for _, u := range j.row.uses {
+		if ctx.Err() != nil {
+			return
+		}
+		content, problems := w.file(u.template, data)
+		r.problems = append(r.problems, problems...)
+		if len(content) > 0 {
+			r.files = append(r.files, file{u.file, content})
+		}
+	}
+}
+
+// configuration is what an assignment gets from ConfigMaps and schemas that
+// match it. It is shared by all assignments that the same ones match.
+type configuration struct {
+	once sync.Once
+	*composed
+	schemas    []schema  // of the matching ConfigSchemas
+	unreadable []Problem // of the matching ConfigMaps
+}
+
+// composed is a composition with what has been found out about it.
+type composed struct {
+	once sync.Once
+	composition
+	id int64 // no other composition of the planner has it
+
+	mu      sync.Mutex
+	checked map[string]verdict // by schema text
+}
+
+// verdict is what check found.
+type verdict struct {
+	findings []finding
+	err      error
+}
+
+// check checks the composition with a schema, once.
+func (c *composed) check(text string, compiled *compiledSchemas) ([]finding, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	found, known := c.checked[text]
+	if !known {
+		found = compiled.check(c.data, text)
+		if c.checked == nil {
+			c.checked = map[string]verdict{}
+		}
+		c.checked[text] = found
+	}
+	return found.findings, found.err
+}
+
+// compiledSchemas keeps schemas that have been read, which takes longer than
+// to check with them.
+type compiledSchemas struct {
+	mu     sync.Mutex
+	byText map[string]*compiledSchema
+}
+
+// compiledSchema is a schema with the meter that it charges, which is why one
+// configuration at a time is checked with it.
+type compiledSchema struct {
+	mu     sync.Mutex
+	meter  meter
+	schema *jsonschema.Schema
+	err    error
+}
+
+func (c *compiledSchemas) check(data map[string]any, text string) (v verdict) {
+	c.mu.Lock()
+	compiled, known := c.byText[text]
+	if !known {
+		compiled = &compiledSchema{}
+		compiled.schema, compiled.err = compile(text, &compiled.meter)
+		if c.byText == nil {
+			c.byText = map[string]*compiledSchema{}
+		}
+		c.byText[text] = compiled
+	}
+	c.mu.Unlock()
+	if compiled.err != nil {
+		return verdict{err: compiled.err}
+	}
+	compiled.mu.Lock()
+	defer compiled.mu.Unlock()
+	v.findings, v.err = check(data, compiled.schema, &compiled.meter)
+	return v
+}
+
+// configurations makes the configurations of one state of an environment's
+// ConfigMaps and schemas.
+type configurations struct {
+	configs    []model.PlatformConfig
+	schemas    []model.ConfigSchema
+	vocabulary *vocabulary
+	id         func() int64 // a new one each time; called by one goroutine at a time
+
+	compiled compiledSchemas
+
+	mu      sync.Mutex
+	byWords map[[2]int]*configuration
+	made    map[string]*composed // by the numbers of the ConfigMaps
+}
+
+func newConfigurations(env *model.Environment, id func() int64) *configurations {
+	return &configurations{
+		configs:    env.Configs,
+		schemas:    env.ConfigSchemas,
+		vocabulary: newVocabulary(env.Configs, env.ConfigSchemas),
+		id:         id,
+		byWords:    map[[2]int]*configuration{},
+		made:       map[string]*composed{},
+	}
+}
+
+// same says whether an environment has these ConfigMaps and schemas still.
+func (c *configurations) same(env *model.Environment) bool {
+	return c != nil &&
+		slices.EqualFunc(c.configs, env.Configs, model.PlatformConfig.Same) &&
+		slices.EqualFunc(c.schemas, env.ConfigSchemas, model.ConfigSchema.Same)
+}
+
+// of returns the configuration of a pair whose cluster type and target offer
+// these words.
+func (c *configurations) of(p pair, clusterType, target *wordSet) *configuration {
+	key := [2]int{clusterType.id, target.id}
+	c.mu.Lock()
+	known := c.byWords[key]
+	if known == nil {
+		known = &configuration{}
+		c.byWords[key] = known
+	}
+	c.mu.Unlock()
+	known.once.Do(func() {
+		matching := c.vocabulary.configs.matching(clusterType, target)
+		known.composed = c.compose(p, clusterType, target, matching)
+		for _, i := range matching {
+			known.unreadable = append(known.unreadable, unreadableProblems(c.configs[i])...)
+		}
+		for _, i := range c.vocabulary.schemas.matching(clusterType, target) {
+			known.schemas = append(known.schemas, schemaOf(c.schemas[i]))
+		}
+	})
+	return known
+}
+
+func (c *configurations) compose(p pair, clusterType, target *wordSet, numbers []int32) *composed {
+	var key []byte
+	var matching []model.PlatformConfig
+	for _, i := range numbers {
+		matching = append(matching, c.configs[i])
+		key = binary.LittleEndian.AppendUint32(key, uint32(i))
+		if c.vocabulary.configs.all[i].keyed {
+			key = binary.LittleEndian.AppendUint32(key, uint32(clusterType.id))
+			key = binary.LittleEndian.AppendUint32(key, uint32(target.id))
+		}
+	}
+	c.mu.Lock()
+	known := c.made[string(key)]
+	if known == nil {
+		known = &composed{id: c.id()}
+		c.made[string(key)] = known
+	}
+	c.mu.Unlock()
+	known.once.Do(func() { known.composition = compose(matching, p.subject()) })
+	return known
+}

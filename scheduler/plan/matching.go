@@ -1,0 +1,284 @@
+package plan
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/kalypso-dev/kalypso/scheduler/model"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+)
+
+// policies are all scheduling policies of an environment, ready to select.
+type policies struct {
+	objects []model.SchedulingPolicy
+	rules   []rule
+	alone   [][]string // by policy: the list of its name alone, for most assignments have one
+}
+
+// rule is a policy whose selectors have been read. What cannot be read, the
+// model has reported; such a policy selects nothing.
+type rule struct {
+	name        string
+	usable      bool
+	target      func(*target) bool
+	clusterType func(map[string]string) bool
+}
+
+func readPolicies(objects []model.SchedulingPolicy) *policies {
+	p := &policies{objects: objects, rules: make([]rule, len(objects)), alone: make([][]string, len(objects))}
+	for i, object := range objects {
+		target, ok1 := targetSelector(object)
+		clusterType, ok2 := selector(object.Spec.ClusterTypeSelector.LabelSelector)
+		p.rules[i] = rule{name: object.Name, usable: ok1 && ok2, target: target, clusterType: clusterType}
+		p.alone[i] = []string{object.Name}
+	}
+	return p
+}
+
+// same says whether these are the policies of an environment still.
+func (p *policies) same(objects []model.SchedulingPolicy) bool {
+	return p != nil && slices.EqualFunc(p.objects, objects, model.SchedulingPolicy.Same)
+}
+
+// selecting returns the numbers of the policies that select a target.
+func (p *policies) selecting(t *target) []int32 {
+	var selecting []int32
+	for i := range p.rules {
+		if r := &p.rules[i]; r.usable && r.target(t) {
+			selecting = append(selecting, int32(i))
+		}
+	}
+	return selecting
+}
+
+// admitting returns the numbers of the policies that select a cluster type.
+func (p *policies) admitting(clusterType *model.ClusterType) []int32 {
+	var admitting []int32
+	for i := range p.rules {
+		if r := &p.rules[i]; r.usable && r.clusterType(clusterType.Labels) {
+			admitting = append(admitting, int32(i))
+		}
+	}
+	return admitting
+}
+
+func targetSelector(policy model.SchedulingPolicy) (func(*target) bool, bool) {
+	spec := policy.Spec.DeploymentTargetSelector
+	selects, ok := selector(spec.LabelSelector)
+	return func(t *target) bool {
+		return (spec.Workspace == "" || spec.Workspace == t.Workspace) && selects(t.Labels)
+	}, ok
+}
+
+// selector reads a label selector.
+func selector(s metav1.LabelSelector) (func(map[string]string) bool, bool) {
+	parsed, err := metav1.LabelSelectorAsSelector(&s)
+	if err != nil {
+		return nil, false
+	}
+	return func(l map[string]string) bool { return parsed.Matches(labels.Set(l)) }, true
+}
+
+// pair is one assignment before anything is made for it.
+type pair struct {
+	clusterType *model.ClusterType
+	target      *target
+	policies    []string
+}
+
+// selection is which policies select which targets.
+type selection struct {
+	policies *policies
+	targets  []*target
+	chosen   [][]int32 // by policy: the numbers of its targets, in order
+	changed  []bool    // by policy: whether these are others than before
+}
+
+// selectTargets asks all policies about all targets. What was asked before of
+// the same policies and targets is not asked again. When ctx ends the selection
+// is not complete.
+func selectTargets(ctx context.Context, p *policies, targets []*target, before *selection) *selection {
+	s := &selection{policies: p, targets: targets, chosen: make([][]int32, len(p.rules)), changed: make([]bool, len(p.rules))}
+	inParallel(len(targets), func(i int) {
+		if t := targets[i]; t.asked != p && ctx.Err() == nil {
+			t.asked, t.selecting = p, p.selecting(t)
+		}
+	})
+	for i, t := range targets {
+		for _, n := range t.selecting {
+			s.chosen[n] = append(s.chosen[n], int32(i))
+		}
+	}
+	for n := range s.changed {
+		s.changed[n] = before == nil || before.policies != p || !slices.EqualFunc(s.chosen[n], before.chosen[n], func(a, b int32) bool {
+			return targets[a] == before.targets[b]
+		})
+	}
+	return s
+}
+
+// pairs returns the assignments on a cluster type that some policies admit,
+// sorted by target. A pair that several policies select is one pair that names
+// all of them. Targets that share a name share a pair.
+func (s *selection) pairs(clusterType *model.ClusterType, admitting []int32) []pair {
+	type choice struct{ target, policy int32 }
+	var choices []choice
+	for _, n := range admitting {
+		for _, t := range s.chosen[n] {
+			choices = append(choices, choice{t, n})
+		}
+	}
+	if len(admitting) > 1 {
+		slices.SortFunc(choices, func(a, b choice) int {
+			return cmp.Or(cmp.Compare(a.target, b.target), cmp.Compare(a.policy, b.policy))
+		})
+	}
+	var pairs []pair
+	for _, c := range choices {
+		t, name := s.targets[c.target], s.policies.rules[c.policy].name
+		last := len(pairs) - 1
+		if last < 0 || pairs[last].target.Name != t.Name {
+			pairs = append(pairs, pair{clusterType: clusterType, target: t, policies: s.policies.alone[c.policy]})
+			continue
+		}
+		if p := &pairs[last]; !slices.Contains(p.policies, name) {
+			p.policies = slices.Sorted(slices.Values(append(slices.Clone(p.policies), name)))
+		}
+	}
+	return pairs
+}
+
+// The label keys of configuration objects that name instead of describe.
+const (
+	configLabel           = "platform-config"
+	clusterTypeLabel      = "cluster-type"
+	deploymentTargetLabel = "deployment-target"
+)
+
+// isNameLabel says whether a label's value is the name of the pair's cluster
+// type, deployment target or workload.
+func isNameLabel(key string) bool {
+	return key == clusterTypeLabel || key == deploymentTargetLabel || key == workloadLabel
+}
+
+// subject is the pair that labels of configuration objects are matched with.
+type subject struct {
+	clusterType       string
+	clusterTypeLabels map[string]string
+	target            string
+	workload          string
+	targetLabels      map[string]string
+}
+
+func (p pair) subject() subject {
+	return subject{
+		clusterType:       p.clusterType.Name,
+		clusterTypeLabels: p.clusterType.Labels,
+		target:            p.target.Name,
+		workload:          p.target.Workload,
+		targetLabels:      p.target.Labels,
+	}
+}
+
+// matches says whether all labels fit. No labels fit everything.
+func (s subject) matches(labels map[string]string) bool {
+	for key, value := range labels {
+		if key != configLabel && !foreignLabel(key) && !s.match(key, value) {
+			return false
+		}
+	}
+	return true
+}
+
+func (s subject) match(key, value string) bool {
+	switch key {
+	case clusterTypeLabel:
+		return value == s.clusterType
+	case deploymentTargetLabel:
+		return value == s.target
+	case workloadLabel:
+		return value == s.workload
+	}
+	// A label that is not there counts as one with an empty value.
+	return value == s.clusterTypeLabels[key] || value == s.targetLabels[key]
+}
+
+// foreignLabel says whether a label belongs to Kubernetes or Flux, whose
+// controllers and tools put theirs on any object.
+func foreignLabel(key string) bool {
+	prefix, _, found := strings.Cut(key, "/")
+	if !found {
+		return false
+	}
+	for _, domain := range []string{"kubernetes.io", "k8s.io", "fluxcd.io"} {
+		if prefix == domain || strings.HasSuffix(prefix, "."+domain) {
+			return true
+		}
+	}
+	return false
+}
+
+// What follows is for those who explain a plan: the single decisions that New
+// makes of many, so that an explanation cannot differ from the plan.
+
+// The label keys that name a pair's parts instead of describing them.
+const (
+	ClusterTypeLabel      = clusterTypeLabel
+	DeploymentTargetLabel = deploymentTargetLabel
+	WorkloadLabel         = workloadLabel
+	WorkspaceLabel        = workspaceLabel
+)
+
+// Selects says whether a policy's label selector selects an object with these
+// labels. One that cannot be read selects nothing.
+func Selects(s metav1.LabelSelector, labels map[string]string) bool {
+	selects, ok := selector(s)
+	return ok && selects(labels)
+}
+
+// Fits says whether one label of a ConfigMap or ConfigSchema fits a pair. The
+// object counts for the pair when all its labels fit, except for those that
+// [IgnoredLabel] names.
+func Fits(c model.ClusterType, t Target, key, value string) bool {
+	return pair{clusterType: &c, target: &target{Target: t}}.subject().match(key, value)
+}
+
+// IgnoredLabel says whether a label of a ConfigMap or ConfigSchema does not
+// count when the object is matched with a pair.
+func IgnoredLabel(key string) bool {
+	return key == configLabel || foreignLabel(key)
+}
+
+// IsStructured says whether a configuration value is a map or a list, which is
+// merged with others rather than replaced.
+func IsStructured(value string) bool {
+	return isStructured(parseValue(value))
+}
+
+// IsAppConfig says whether the keys of a ConfigMap carry labels of their own.
+// Such ConfigMaps are merged after all others.
+func IsAppConfig(config model.PlatformConfig) bool {
+	return strings.HasPrefix(config.Name, model.AppConfigPrefix)
+}
+
+// IsOrdinary says whether the keys of a ConfigMap apply as they are. Those of
+// one that [IsAppConfig] names may do so, too.
+func IsOrdinary(config model.PlatformConfig) bool {
+	return !IsAppConfig(config) || config.Labels[configLabel] == "true"
+}
+
+// AppConfigKey takes a key of the form label.value.label.value.key apart. It
+// returns false when the key is of another form, and then gives no value.
+// Every label of it must fit, even those that [IgnoredLabel] names. Of a label
+// that it has twice the last value counts.
+func AppConfigKey(field string) (labels [][2]string, key string, ok bool) {
+	words, key, ok := model.SplitAppConfigKey(field)
+	for i := 0; i+1 < len(words); i += 2 {
+		labels = slices.DeleteFunc(labels, func(l [2]string) bool { return l[0] == words[i] })
+		labels = append(labels, [2]string{words[i], words[i+1]})
+	}
+	return labels, key, ok
+}

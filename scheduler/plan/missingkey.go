@@ -1,0 +1,394 @@
+package plan
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"text/template"
+	"text/template/parse"
+)
+
+// text/template knows two ways with a key that a map does not have: print
+// "<no value>", or fail even where a template only asks whether the key is
+// there. Neither will do for manifests. So the parsed template is rewritten:
+// every place that uses a value gets a guard that fails on a missing one, and
+// the places that may ask (conditions, and functions such as default) do not.
+
+// guardName is the function that a rewritten template calls for a value that it
+// uses, and quotedName for one that it quotes.
+const (
+	guardName  = "kalypsoGuard"
+	quotedName = "kalypsoQuoted"
+)
+
+// asking are the functions that may be given a missing value.
+var asking = append([]string{
+	"not", "eq", "ne", "empty", "all", "any",
+	"kindOf", "kindIs", "typeOf", "typeIs", "typeIsLike",
+}, passing...)
+
+// passing are those of them that return one of their arguments.
+var passing = []string{"and", "or", "default", "coalesce", "ternary"}
+
+// blank are functions that make something empty of a missing value, so that a
+// with around them asks whether it is there.
+var blank = []string{"index", "get", "quote", "squote"}
+
+// demand says what becomes of a value.
+type demand int
+
+const (
+	asked  demand = iota // whether it is there, or what it is
+	passed               // it goes to a place of its own, a variable or the dot, and is guarded when used from there
+	used                 // it must be there
+	quoted               // likewise, by a function that makes nothing of nothing, not even quotes
+)
+
+// missingError reports a value that is not there.
+type missingError struct {
+	line int
+	key  string
+}
+
+func (e *missingError) Error() string {
+	return fmt.Sprintf("%s has no value", e.key)
+}
+
+// guard returns a value that is there. Labels and manifests may have any key, so
+// that one which is not there is no mistake: it is empty. Owner is what the key
+// was looked for in, where that is known.
+func guard(line, key string, value any, owner ...any) (any, error) {
+	switch {
+	case value != nil:
+		return value, nil
+	case isOpen(owner):
+		return "", nil
+	}
+	n, _ := strconv.Atoi(line)
+	return nil, &missingError{line: n, key: key}
+}
+
+// guardQuoted is guard for a value that is quoted.
+func guardQuoted(line, key string, value any, owner ...any) (any, error) {
+	if value == nil && isOpen(owner) {
+		return nil, nil
+	}
+	return guard(line, key, value, owner...)
+}
+
+func isOpen(owner []any) bool {
+	if len(owner) == 0 {
+		return false
+	}
+	_, open := owner[0].(map[string]string)
+	return open
+}
+
+// tightener rewrites one template.
+type tightener struct {
+	lines lineIndex
+}
+
+// tighten puts guards and meters into all parts of a template.
+func tighten(t *template.Template, text string) {
+	lines := indexLines(text)
+	for _, part := range t.Templates() {
+		if part.Tree != nil && part.Root != nil {
+			tightener := &tightener{lines: lines}
+			tightener.list(part.Root)
+			meterList(part.Root)
+			meterRun(part.Root)
+		}
+	}
+}
+
+func (t *tightener) list(list *parse.ListNode) {
+	if list == nil {
+		return
+	}
+	for _, node := range list.Nodes {
+		switch n := node.(type) {
+		case *parse.ActionNode:
+			// One that only sets a variable prints nothing.
+			if len(n.Pipe.Decl) > 0 {
+				t.pipe(n.Pipe, passed)
+			} else {
+				t.pipe(n.Pipe, used)
+			}
+		case *parse.TemplateNode:
+			if n.Pipe != nil {
+				t.pipe(n.Pipe, passed)
+			}
+		case *parse.IfNode:
+			// A condition's value goes nowhere, unless a variable keeps it.
+			if len(n.Pipe.Decl) > 0 {
+				t.pipe(n.Pipe, passed)
+			}
+			t.branches(&n.BranchNode)
+		case *parse.WithNode:
+			if !asksBlank(n.Pipe) {
+				t.pipe(n.Pipe, passed)
+			}
+			t.branches(&n.BranchNode)
+		case *parse.RangeNode:
+			t.pipe(n.Pipe, passed)
+			t.branches(&n.BranchNode)
+		}
+	}
+}
+
+func (t *tightener) branches(n *parse.BranchNode) {
+	t.list(n.List)
+	t.list(n.ElseList)
+}
+
+// pipe guards the values of a pipeline: those that its commands are given, and
+// its own when that is used.
+func (t *tightener) pipe(pipe *parse.PipeNode, own demand) {
+	var commands []*parse.CommandNode
+	text := ""
+	for i, command := range pipe.Cmds {
+		want := own
+		if i+1 < len(pipe.Cmds) {
+			want = demandOf(pipe.Cmds[i+1])
+		}
+		if len(text) < maxShown {
+			text = strings.TrimPrefix(text+" | "+command.String(), " | ")
+		}
+		t.command(command, want)
+		commands = append(commands, command)
+		if want >= used && canMiss(command) {
+			commands = append(commands, t.guardCommand(want, command.Pos, text))
+		}
+	}
+	pipe.Cmds = commands
+}
+
+// command guards what a command is given.
+func (t *tightener) command(command *parse.CommandNode, want demand) {
+	if len(command.Args) == 1 {
+		command.Args[0] = t.argument(command.Args[0], want)
+		return
+	}
+	given := demandOf(command)
+	if name, ok := command.Args[0].(*parse.IdentifierNode); ok && want != asked {
+		if strict := strictNames[name.Ident]; strict != "" {
+			command.Args[0] = parse.NewIdentifier(strict).SetPos(name.Pos)
+		}
+	}
+	for i, arg := range command.Args {
+		command.Args[i] = t.argument(arg, given)
+	}
+}
+
+// demandOf says what a command does with the values that it is given.
+func demandOf(command *parse.CommandNode) demand {
+	name, ok := command.Args[0].(*parse.IdentifierNode)
+	switch {
+	case ok && slices.Contains(passing, name.Ident):
+		return passed
+	case ok && slices.Contains(asking, name.Ident):
+		return asked
+	case ok && (name.Ident == "quote" || name.Ident == "squote"):
+		return quoted
+	}
+	return used
+}
+
+// asksBlank says whether a pipeline is nothing but fields and blank functions.
+func asksBlank(pipe *parse.PipeNode) bool {
+	for _, command := range pipe.Cmds {
+		for _, arg := range command.Args {
+			switch n := arg.(type) {
+			case *parse.PipeNode, *parse.ChainNode:
+				return false
+			case *parse.IdentifierNode:
+				if !slices.Contains(blank, n.Ident) {
+					return false
+				}
+			}
+		}
+	}
+	return len(pipe.Decl) == 0
+}
+
+// canMiss says whether a command calls a function that can return a missing
+// value. Fields and variables can be missing too, and get their guards as
+// arguments.
+func canMiss(command *parse.CommandNode) bool {
+	name, ok := command.Args[0].(*parse.IdentifierNode)
+	return ok && anyResult[name.Ident]
+}
+
+// argument returns the node with a guard around it where it can be missing.
+func (t *tightener) argument(node parse.Node, want demand) parse.Node {
+	text := node.String()
+	switch n := node.(type) {
+	case *parse.PipeNode:
+		t.pipe(n, want)
+		return n
+	case *parse.ChainNode:
+		if inner, ok := n.Node.(*parse.PipeNode); ok {
+			t.pipe(inner, passed)
+		}
+	case *parse.FieldNode, *parse.VariableNode, *parse.DotNode:
+	default:
+		return node
+	}
+	if want < used {
+		return node
+	}
+	command := t.guardCommand(want, node.Position(), text)
+	command.Args = append(command.Args, node)
+	if owner := ownerOf(node); owner != nil {
+		command.Args = append(command.Args, owner)
+	}
+	return &parse.PipeNode{NodeType: parse.NodePipe, Pos: node.Position(), Cmds: []*parse.CommandNode{command}}
+}
+
+// ownerOf returns what a field or variable is a field of, or nil.
+func ownerOf(node parse.Node) parse.Node {
+	switch n := node.(type) {
+	case *parse.FieldNode:
+		owner, last := *n, len(n.Ident)-1
+		if last == 0 {
+			return &parse.DotNode{NodeType: parse.NodeDot, Pos: n.Pos}
+		}
+		owner.Ident = n.Ident[:last]
+		return &owner
+	case *parse.VariableNode:
+		owner, last := *n, len(n.Ident)-1
+		if last > 0 {
+			owner.Ident = n.Ident[:last]
+			return &owner
+		}
+	}
+	return nil
+}
+
+// guardCommand is a call of the guard without its last argument.
+func (t *tightener) guardCommand(want demand, pos parse.Pos, key string) *parse.CommandNode {
+	name := guardName
+	if want == quoted {
+		name = quotedName
+	}
+	str := func(s string) parse.Node {
+		return &parse.StringNode{NodeType: parse.NodeString, Pos: pos, Quoted: strconv.Quote(s), Text: s}
+	}
+	return &parse.CommandNode{
+		NodeType: parse.NodeCommand,
+		Pos:      pos,
+		Args: []parse.Node{
+			parse.NewIdentifier(name).SetPos(pos),
+			str(strconv.Itoa(t.lines.at(int(pos)))),
+			str(shorten(key)),
+		},
+	}
+}
+
+// maxShown is how much of a template an error shows.
+const maxShown = 200
+
+func shorten(s string) string {
+	if len(s) <= maxShown {
+		return s
+	}
+	return strings.ToValidUTF8(s[:maxShown], "") + "..."
+}
+
+// lineAt returns the line, from 1, of an offset in a text.
+func lineAt(text string, offset int) int {
+	return 1 + strings.Count(text[:min(max(offset, 0), len(text))], "\n")
+}
+
+// lineIndex is where the lines of a text end, for those who ask often.
+type lineIndex []int
+
+func indexLines(text string) lineIndex {
+	var ends lineIndex
+	for i := range len(text) {
+		if text[i] == '\n' {
+			ends = append(ends, i)
+		}
+	}
+	return ends
+}
+
+// at is [lineAt].
+func (l lineIndex) at(offset int) int {
+	n, _ := slices.BinarySearch(l, offset)
+	return n + 1
+}
+
+// The functions index and get return the zero value for a key that a map does
+// not have, and nothing tells it from a value. Where their result is used a
+// rewritten template calls these instead, which return nil for such a key of
+// the configuration.
+const (
+	strictIndex = "kalypsoIndex"
+	strictGet   = "kalypsoGet"
+)
+
+var strictNames = map[string]string{"index": strictIndex, "get": strictGet}
+
+// plainNames takes the names that rewriting has put there out of an error.
+var plainNames = strings.NewReplacer(strictIndex, "index", strictGet, "get")
+
+// anyResult are the functions that can return nil.
+var anyResult = func() map[string]bool {
+	m := map[string]bool{"index": true, "and": true, "or": true, "call": true}
+	for name, function := range functions {
+		if reflect.TypeOf(function).Out(0).Kind() == reflect.Interface {
+			m[name] = true
+		}
+	}
+	return m
+}()
+
+// get returns a key's value, nil when it is not there.
+func get(dict map[string]any, key string) any {
+	return dict[key]
+}
+
+// index returns what the keys lead to, one after the other, and nil as soon as
+// one of them is not there.
+func index(item any, keys ...any) (any, error) {
+	if item == nil {
+		return nil, errors.New("index of nothing")
+	}
+	for _, key := range keys {
+		v, k := reflect.ValueOf(item), reflect.ValueOf(key)
+		element := reflect.Value{}
+		switch v.Kind() {
+		case reflect.Map:
+			if k.Kind() != reflect.String {
+				return nil, fmt.Errorf("a map is indexed by a text, not by %T", key)
+			}
+			element = v.MapIndex(k.Convert(v.Type().Key()))
+			if !element.IsValid() && v.Type().Elem().Kind() == reflect.String {
+				return "", nil // of labels and manifests, which are open to any key
+			}
+			if !element.IsValid() {
+				return nil, nil
+			}
+		case reflect.Slice, reflect.Array, reflect.String:
+			if !k.CanInt() && !k.CanUint() {
+				return nil, fmt.Errorf("a list is indexed by a number, not by %T", key)
+			}
+			n := k.Convert(reflect.TypeFor[int]()).Interface().(int)
+			if n < 0 || n >= v.Len() {
+				return nil, fmt.Errorf("index out of range: %v", key)
+			}
+			element = v.Index(n)
+		case reflect.Invalid:
+			return nil, nil
+		default:
+			return nil, fmt.Errorf("%T cannot be indexed", item)
+		}
+		item = element.Interface()
+	}
+	return item, nil
+}

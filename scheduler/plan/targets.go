@@ -1,0 +1,428 @@
+package plan
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/kalypso-dev/kalypso/scheduler/model"
+	"github.com/kalypso-dev/kalypso/scheduler/v1alpha1"
+	"k8s.io/apimachinery/pkg/util/validation"
+)
+
+// The labels that a deployment target gets from the platform.
+const (
+	workloadLabel  = "workload"
+	workspaceLabel = "workspace"
+)
+
+// target is a deployment target with all that planning needs of it.
+type target struct {
+	Target
+	id        int64 // from 1; no other target of the planner has it
+	manifests map[string]string
+	schemas   []schema
+	twins     []model.Position // other targets with the same name
+	unfit     []Problem        // with what the workload says of it
+
+	object model.Object[v1alpha1.WorkloadSpec] // that says it
+	index  int                                 // of the target in there
+
+	// What a planner notes about the target, and for which of its tables.
+	asked     *policies
+	selecting []int32 // the numbers of the policies that select it
+	described *vocabulary
+	words     *wordSet
+}
+
+// targetSet is all deployment targets of an environment, and what each workload
+// has given.
+type targetSet struct {
+	sorted []*target
+	twins  bool    // some share a name
+	given  []given // sorted by the workload's name
+}
+
+// given is what a workload gives an environment.
+type given struct {
+	workload *model.Workload
+	targets  []*target // never nil once they are known
+}
+
+func targetsOf(env *model.Environment) []*target {
+	id := int64(0)
+	return (*targetSet)(nil).next(env, func() int64 { id++; return id }).sorted
+}
+
+// next returns the environment's deployment targets, sorted by name. Those of
+// a workload that has not changed are the same as before.
+//
+// The name joins two names by "-", so two targets may share one. Then nobody
+// can say whose files lie in the folder of that name: all of them are marked.
+func (s *targetSet) next(env *model.Environment, id func() int64) *targetSet {
+	n := &targetSet{given: make([]given, len(env.Workloads))}
+	for i := range n.given {
+		n.given[i].workload = &env.Workloads[i]
+	}
+	gone := s.keep(n)
+	var changed []*given
+	for i := range n.given {
+		if n.given[i].targets == nil {
+			changed = append(changed, &n.given[i])
+		}
+	}
+	inParallel(len(changed), func(i int) { changed[i].targets = targetsFrom(changed[i].workload, env.Name) })
+	var added []*target
+	for _, g := range changed {
+		for _, t := range g.targets {
+			t.id = id()
+			added = append(added, t)
+		}
+	}
+	if s != nil && s.replace(n, gone, added) {
+		return n
+	}
+	n.sorted = make([]*target, 0, len(n.given))
+	for _, g := range n.given {
+		n.sorted = append(n.sorted, g.targets...)
+	}
+	slices.SortFunc(n.sorted, compareTargets)
+	n.twins = markTwins(n.sorted)
+	return n
+}
+
+// keep gives the workloads of the next set that have not changed the targets
+// that they have in this one, and returns the targets that nobody took. Both
+// sets are in order, so that no name is looked up: a fleet has many.
+func (s *targetSet) keep(n *targetSet) (gone []*target) {
+	if s == nil {
+		return nil
+	}
+	old := s.given
+	for i := range n.given {
+		g := &n.given[i]
+		for len(old) > 0 && old[0].workload.Name < g.workload.Name {
+			gone, old = append(gone, old[0].targets...), old[1:]
+		}
+		if len(old) > 0 && old[0].workload.Name == g.workload.Name && sameWorkload(old[0].workload, g.workload) {
+			g.targets, old = old[0].targets, old[1:]
+		}
+	}
+	for _, g := range old {
+		gone = append(gone, g.targets...)
+	}
+	return gone
+}
+
+func compareTargets(a, b *target) int {
+	return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Workload, b.Workload), model.ComparePositions(a.Position, b.Position))
+}
+
+// replace sorts the targets of the next set by taking from this one those that
+// are gone and putting in those that are new. It returns false where sorting is
+// simpler.
+func (s *targetSet) replace(n *targetSet, gone, added []*target) bool {
+	const few = 100
+	if s.twins || len(gone)+len(added) > few {
+		return false
+	}
+	if len(gone)+len(added) == 0 {
+		n.sorted = s.sorted
+		return true
+	}
+	sorted := make([]*target, 0, len(s.sorted)+len(added))
+	for _, t := range s.sorted {
+		if !slices.Contains(gone, t) {
+			sorted = append(sorted, t)
+		}
+	}
+	for _, t := range added {
+		i, found := slices.BinarySearchFunc(sorted, t.Name, func(other *target, name string) int { return cmp.Compare(other.Name, name) })
+		if found {
+			return false
+		}
+		sorted = slices.Insert(sorted, i, t)
+	}
+	n.sorted = sorted
+	return true
+}
+
+func sameWorkload(a, b *model.Workload) bool {
+	return a.Same(b.Object) && a.Registration.Same(b.Registration)
+}
+
+// targetsFrom returns a workload's targets for an environment.
+func targetsFrom(workload *model.Workload, environment string) []*target {
+	targets := []*target{}
+	for i, spec := range workload.Spec.DeploymentTargets {
+		if spec.Environment != environment {
+			continue
+		}
+		path := []string{"spec", "deploymentTargets", strconv.Itoa(i)}
+		labels := make(map[string]string, len(spec.Labels)+len(workload.Labels)+2)
+		maps.Copy(labels, spec.Labels)
+		maps.Copy(labels, workload.Labels)
+		labels[workloadLabel] = workload.Name
+		labels[workspaceLabel] = workload.Registration.Spec.Workspace
+		t := &target{
+			Target: Target{
+				Name:      workload.Name + "-" + spec.Name,
+				Workload:  workload.Name,
+				Workspace: workload.Registration.Spec.Workspace,
+				Labels:    labels,
+				Position:  workload.At(append(path, "name")...),
+			},
+			manifests: spec.Manifests,
+			object:    workload.Object,
+			index:     i,
+		}
+		t.unfit = textProblems(t, workload, path)
+		for n, text := range spec.ConfigSchemas {
+			t.schemas = append(t.schemas, schema{
+				text:     text,
+				position: workload.At(append(slices.Clone(path), "configSchemas", strconv.Itoa(n))...),
+			})
+		}
+		for n, text := range workload.Spec.ConfigSchemas {
+			t.schemas = append(t.schemas, schema{
+				text:     text,
+				position: workload.At("spec", "configSchemas", strconv.Itoa(n)),
+			})
+		}
+		targets = append(targets, t)
+	}
+	return targets
+}
+
+// markTwins replaces targets that share a name by copies that know each other,
+// and says whether there are any.
+func markTwins(sorted []*target) (found bool) {
+	for first := 0; first < len(sorted); {
+		end := first + 1
+		for end < len(sorted) && sorted[end].Name == sorted[first].Name {
+			end++
+		}
+		if end > first+1 {
+			group := slices.Clone(sorted[first:end])
+			found = true
+			for i := range group {
+				marked := *group[i]
+				for j, other := range group {
+					if i != j {
+						marked.twins = append(marked.twins, other.Position)
+					}
+				}
+				sorted[first+i] = &marked
+			}
+		}
+		first = end
+	}
+	return found
+}
+
+// Kalypso joins names by "-": a deployment target's from its workload's and its
+// own, a namespace's from three. What is joined grows long, and two lists of
+// names can join to the same text.
+
+// nameProblems finds what is wrong with the names that an assignment's objects
+// get. Kubernetes takes 63 characters in most places.
+func nameProblems(p pair) []Problem {
+	var problems []Problem
+	report := func(position model.Position, message, hint string) {
+		problems = append(problems, Problem{Reason: InvalidName, Severity: model.Error, Position: position, Message: message, Hint: hint})
+	}
+	const limit = validation.DNS1123LabelMaxLength
+	if len(p.clusterType.Name) > limit {
+		report(p.clusterType.At("metadata", "name"),
+			fmt.Sprintf("the name of cluster type %s has %d characters, %d is the limit", p.clusterType.Name, len(p.clusterType.Name), limit), "shorten it")
+	}
+	problems = append(problems, targetProblems(p.target)...)
+	return problems
+}
+
+// targetProblems finds what is wrong with a target wherever it is assigned.
+func targetProblems(t *target) []Problem {
+	const limit = validation.DNS1123LabelMaxLength
+	problems := slices.Clone(t.unfit)
+	if len(t.Name) > limit {
+		problems = append(problems, Problem{
+			Reason: InvalidName, Severity: model.Error, Position: t.Position,
+			Message: fmt.Sprintf("the deployment target's name %s has %d characters, %d is the limit", t.Name, len(t.Name), limit),
+			Hint:    "shorten the name of the workload or of its target",
+		})
+	}
+	if len(t.twins) > 0 {
+		var places []string
+		for _, twin := range t.twins {
+			places = append(places, twin.String())
+		}
+		problems = append(problems, Problem{
+			Reason: InvalidName, Severity: model.Error, Position: t.Position,
+			Message: fmt.Sprintf("the deployment target's name %s is ambiguous: it also stands for %s", t.Name, strings.Join(places, " and ")),
+			Hint:    "rename one of the workloads or targets",
+		})
+	}
+	return problems
+}
+
+// namespaceTwins warns of assignments whose .Namespace is the same: cluster type
+// a-b with target c, and a with b-c. That is no error as long as no cluster is
+// of both types, which only people know, and none at all when no template uses
+// the value. Each is compared with the first of its name.
+func namespaceTwins(s *state) []Problem {
+	if !s.templates.useNamespace {
+		return nil
+	}
+	var problems []Problem
+	for name, r := range s.rows {
+		for i := range name {
+			first := s.rows[name[:i]]
+			if name[i] != '-' || first == nil {
+				continue
+			}
+			for _, c := range r.cells {
+				twin, found := first.cell(name[i+1:] + "-" + c.target.Name)
+				if !found || s.earlierTwin(name[:i], twin) {
+					continue
+				}
+				problems = append(problems, Problem{
+					Reason: InvalidName, Severity: model.Warning, Position: c.target.Position,
+					Message: fmt.Sprintf("namespace %s is ambiguous: it stands for %s/%s and for %s/%s", namespaceOf(s.env.Name, c.pair),
+						first.clusterType.Name, twin.target.Name, name, c.target.Name),
+					Hint: "rename a cluster type, a workload or a target before a cluster follows both",
+				})
+			}
+		}
+	}
+	return problems
+}
+
+// earlierTwin says whether an assignment on a cluster type has a twin on one
+// with a shorter name.
+func (s *state) earlierTwin(name string, c *cell) bool {
+	for i := range name {
+		if r := s.rows[name[:i]]; name[i] == '-' && r != nil {
+			if _, found := r.cell(name[i+1:] + "-" + c.target.Name); found {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// namespaceOf is what templates get as .Namespace, as the original scheduler
+// makes it.
+func namespaceOf(environment string, p pair) string {
+	return environment + "-" + p.clusterType.Name + "-" + p.target.Name
+}
+
+func usesNamespace(templates []model.Template) bool {
+	for _, t := range templates {
+		for _, manifest := range t.Spec.Manifests {
+			if strings.Contains(manifest.Text, ".Namespace") {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// What an application's team writes ends in files that clusters obey, so it must
+// not be able to say more there than the platform's templates let it say. Labels,
+// manifests and names are single lines (here), no template reads them as a
+// template (see taint.go), and no document's structure depends on them (see
+// structure.go).
+
+// unwritable returns the first character of a text that must not stand in
+// generated files: control characters, among which are all that end a line or
+// begin a terminal's sequences, Unicode's own line ends, and what YAML cannot
+// hold. It returns -1 when there is none.
+func unwritable(s string) rune {
+	for i := 0; i < len(s); i++ {
+		if c := s[i]; c < ' ' || c >= 0x7f {
+			return unwritableRune(s[i:])
+		}
+	}
+	return -1
+}
+
+func unwritableRune(s string) rune {
+	for i, r := range s {
+		if unicode.IsControl(r) || unicode.In(r, unicode.Zl, unicode.Zp, unicode.Noncharacter_Code_Point) || r == '\ufeff' {
+			return r
+		}
+		if _, size := utf8.DecodeRuneInString(s[i:]); r == utf8.RuneError && size == 1 {
+			return r
+		}
+	}
+	return -1
+}
+
+// textProblems finds what a target's labels and manifests must not hold.
+func textProblems(t *target, workload *model.Workload, path []string) []Problem {
+	if !anyUnwritable(t.Labels) && !anyUnwritable(t.manifests) && !anyUnwritable(workload.Spec.DeploymentTargets[t.index].Labels) {
+		return nil
+	}
+	var problems []Problem
+	check := func(what, text string, at func() model.Position) {
+		if r := unwritable(text); r >= 0 {
+			problems = append(problems, Problem{
+				Reason: InvalidText, Severity: model.Error, Position: at(),
+				Message: fmt.Sprintf("deployment target %s: %s holds the character %U", t.Name, what, r),
+				Hint:    "write it in one line, without control characters",
+			})
+		}
+	}
+	for _, texts := range []struct {
+		what   string
+		values map[string]string
+		path   []string
+	}{
+		{"label", workload.Labels, []string{"metadata", "labels"}},
+		{"label", workload.Spec.DeploymentTargets[t.index].Labels, append(slices.Clone(path), "labels")},
+		{"manifests field", t.manifests, append(slices.Clone(path), "manifests")},
+	} {
+		for _, key := range slices.Sorted(maps.Keys(texts.values)) {
+			at := func() model.Position { return workload.At(append(slices.Clone(texts.path), key)...) }
+			check(fmt.Sprintf("%s %q", texts.what, key), key+texts.values[key], at)
+		}
+	}
+	check("its workspace", t.Workspace, func() model.Position { return workload.Registration.At("spec", "workspace") })
+	return problems
+}
+
+func anyUnwritable(texts map[string]string) bool {
+	for key, value := range texts {
+		if unwritable(key) >= 0 || unwritable(value) >= 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// said returns where a workload says a text, or the target's place where that
+// cannot be told because a template has changed the text.
+func (t *target) said(text string) model.Position {
+	holds := func(s string) bool { return strings.Contains(s, text) || len(s) > 3 && strings.Contains(text, s) }
+	path := []string{"spec", "deploymentTargets", fmt.Sprint(t.index)}
+	for _, texts := range []struct {
+		values map[string]string
+		path   []string
+	}{
+		{t.manifests, append(slices.Clone(path), "manifests")},
+		{t.object.Spec.DeploymentTargets[t.index].Labels, append(slices.Clone(path), "labels")},
+		{t.object.Labels, []string{"metadata", "labels"}},
+	} {
+		for _, key := range slices.Sorted(maps.Keys(texts.values)) {
+			if holds(texts.values[key]) || holds(key) {
+				return t.object.At(append(texts.path, key)...)
+			}
+		}
+	}
+	return t.Position
+}
