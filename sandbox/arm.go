@@ -96,12 +96,12 @@ func (c arcClusters) Client(name string) (*cluster.Client, error) {
 		return nil, err
 	}
 	if slices.Contains(away, name) {
-		return nil, arc.ErrAway
+		return nil, arc.ErrStopped
 	}
 	client, err := c.w.client(name)
 	if err != nil {
 		// its kubeconfig is not there before its first start
-		return nil, fmt.Errorf("%w: %w", arc.ErrAway, err)
+		return nil, fmt.Errorf("%w: %w", arc.ErrStopped, err)
 	}
 	return client, nil
 }

@@ -6,8 +6,8 @@ import (
 	"os"
 	"strings"
 
+	"github.com/kalypso-dev/kalypso/internal/armemulator"
 	"github.com/kalypso-dev/kalypso/sandbox"
-	emulation "github.com/kalypso-dev/kalypso/sandbox/arc"
 	"github.com/kalypso-dev/kalypso/scheduler/fleet/arc"
 	"github.com/spf13/cobra"
 )
@@ -86,7 +86,7 @@ func azFluxCreate(a *azApp) *cobra.Command {
 			return nil, err
 		}
 		p.Scope, p.Namespace = scope, namespace
-		if err := emulation.Check(t.name, *p); err != nil {
+		if err := armemulator.Check(t.name, *p); err != nil {
 			return nil, &sandbox.UsageError{Message: err.Error()}
 		}
 		z.talk("Creating the flux configuration '%s' in the cluster.", t.name)

@@ -25,7 +25,7 @@ import (
 type azStopped struct{}
 
 func (azStopped) Names() []string                        { return []string{"arc-cluster"} }
-func (azStopped) Client(string) (*cluster.Client, error) { return nil, arc.ErrAway }
+func (azStopped) Client(string) (*cluster.Client, error) { return nil, arc.ErrStopped }
 
 const azMemory = `{"seen": "2026-01-02T03:04:05Z", "configurations": [{
   "id": "/subscriptions/%s/resourceGroups/kalypso-rg/providers/Microsoft.Kubernetes/connectedClusters/arc-cluster/providers/Microsoft.KubernetesConfiguration/fluxConfigurations/platform-dev",

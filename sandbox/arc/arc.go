@@ -1,24 +1,15 @@
-// Package arc emulates as much of Azure Resource Manager as a fleet that Azure
-// Arc manages needs: clusters, their GitOps configurations
-// (Microsoft.KubernetesConfiguration/fluxConfigurations) and the Resource Graph,
-// with Azure's paths, bodies, errors and asynchronous operations. What talks to
-// it can talk to Azure unchanged.
+// Package arc lets the sandbox's clusters appear in the emulated Azure Resource
+// Manager as clusters that Azure Arc manages.
 //
 // It has no database. A configuration is the GitRepository, the Kustomizations
 // and the secret that Azure's agent would make of it, on the cluster itself
-// (see manifests.go), and each answer is computed from them and from what the
-// real Flux says in their status (see read.go). So it may be killed at any
-// moment, and a GitRepository that came by other ways is a configuration, too,
-// if it looks like one.
+// (see manifests.go), and each answer is computed from them and from what Flux
+// reports in their status. So the emulator may be killed at any moment, and a
+// GitRepository that was made in another way is a configuration, too, if it
+// looks like one.
 //
-// The one thing it remembers is what each cluster looked like last, for the
-// time when that cluster is away; see memory.
-//
-// Against Azure it differs in these: nothing can be written to a cluster that
-// is away; the only kind of source is GitRepository; a configuration in scope
-// namespace gets no service account of its own; health checks are off unless
-// asked for; and one cluster, which is shown as a connected one, takes
-// configurations as a managed cluster, too, with ones of its own in each role.
+// Only what each cluster looked like last is kept, for the time when it is
+// stopped; see lastSeen.
 package arc
 
 import (
@@ -26,99 +17,126 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
+	"strings"
 	"time"
 
+	"github.com/kalypso-dev/kalypso/internal/armapi"
+	"github.com/kalypso-dev/kalypso/internal/armemulator"
 	"github.com/kalypso-dev/kalypso/sandbox/cluster"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
 )
 
-// ErrAway is that a cluster is stopped, so that it cannot be asked.
-var ErrAway = errors.New("the cluster is away")
+// ErrStopped is that a cluster is stopped, so that it cannot be asked.
+var ErrStopped = errors.New("the cluster is stopped")
 
-// Clusters are those that the emulation manages.
+// Clusters are those that the emulator manages.
 type Clusters interface {
-	// Names are all of them, also those that are away, in a fixed order.
+	// Names are all of them, also the stopped ones, in a fixed order.
 	Names() []string
-	// Client connects to one. The error is ErrAway for one that is stopped.
+	// Client connects to one. The error is ErrStopped for one that is stopped.
 	Client(name string) (*cluster.Client, error)
 }
 
 // Options of New.
 type Options struct {
-	Subscription  string // the only one there is
+	Subscription  string // ID of the only one
 	Tenant        string
-	ResourceGroup string // that all clusters are in
-	Location      string // that all clusters are at, e.g. eastus
-	Token         string // what callers must bear; not empty
+	ResourceGroup string // of all clusters
+	Location      string // of all clusters, e.g. eastus
+	Token         string // the bearer token of callers; not empty
 	Clusters      Clusters
 	// Dir keeps what was last seen of each cluster; "" keeps it in memory.
 	Dir string
 	Log *slog.Logger
 }
 
-// clusterLimit is how long a cluster may take for all that one request asks.
-const clusterLimit = 10 * time.Second
-
-// server serves ARM's requests. It has no state but the memory.
-type server struct {
-	Options
-	memory *memory
-	now    func() time.Time
-}
-
-// New makes the endpoint. It must listen on loopback only: there is one token,
-// and it may do everything.
+// New makes the emulator of the sandbox.
 func New(o Options) http.Handler {
-	s := &server{Options: o, memory: newMemory(o.Dir), now: func() time.Time { return time.Now().UTC().Truncate(time.Second) }}
-	return http.HandlerFunc(s.serve)
+	return armemulator.New(armemulator.Options{
+		Subscriptions: []armapi.Subscription{{ID: o.Subscription, Name: o.ResourceGroup, State: "Enabled", Tenant: o.Tenant}},
+		ResourceGroup: o.ResourceGroup, Location: o.Location, Token: o.Token, Log: o.Log,
+		Backend: &backend{Options: o, seen: newLastSeen(o.Dir), now: func() time.Time { return time.Now().UTC().Truncate(time.Second) }},
+	})
 }
 
-func (s *server) serve(w http.ResponseWriter, r *http.Request) {
-	ctx, cancel := context.WithTimeout(r.Context(), clusterLimit)
-	defer cancel()
-	r.Body = http.MaxBytesReader(w, r.Body, maxBody)
-	answer, err := s.answer(r.WithContext(ctx))
+// backend implements armemulator.Backend.
+type backend struct {
+	Options
+	seen *lastSeen
+	now  func() time.Time
+}
+
+func (s *backend) Clusters() []armapi.Cluster {
+	var all []armapi.Cluster
+	for _, name := range s.Options.Clusters.Names() {
+		all = append(all, armapi.Cluster{Subscription: s.Subscription, ResourceGroup: s.ResourceGroup, Type: armapi.ConnectedClusters, Name: name})
+	}
+	return all
+}
+
+func (s *backend) client(c armapi.Cluster) (*cluster.Client, error) {
+	return s.Options.Clusters.Client(c.Name)
+}
+
+func (s *backend) Describe(ctx context.Context, of armapi.Cluster) armapi.ConnectedCluster {
+	c := armapi.ConnectedCluster{
+		ID:       of.ID(),
+		Name:     of.Name,
+		Type:     "microsoft.kubernetes/connectedclusters",
+		Location: s.Location,
+		Tags:     map[string]string{},
+		Identity: armapi.Identity{Type: "SystemAssigned", TenantID: s.Tenant},
+		Properties: armapi.ConnectedClusterProperties{
+			ProvisioningState: "Succeeded", ConnectivityStatus: "Connected",
+			Distribution: "generic", Infrastructure: "generic",
+		},
+	}
+	client, err := s.client(of)
+	if err == nil {
+		err = describeNodes(ctx, client, &c.Properties)
+	}
 	if err != nil {
-		var known *armError
-		if !errors.As(err, &known) {
-			s.Log.Error("request failed", "method", r.Method, "path", r.URL.Path, "reason", err)
+		s.Log.Debug("cluster is offline", "cluster", of.Name, "reason", err)
+		c.Properties.ConnectivityStatus = "Offline"
+		c.Properties.LastConnectivity = s.seen.time(of.Name)
+		return c
+	}
+	now := s.now()
+	c.Properties.LastConnectivity = &now
+	return c
+}
+
+var nodes = schema.GroupVersionResource{Version: "v1", Resource: "nodes"}
+
+// describeNodes fills in what the agents on a cluster would report of its nodes.
+func describeNodes(ctx context.Context, client *cluster.Client, p *armapi.ConnectedClusterProperties) error {
+	list, err := client.Dynamic.Resource(nodes).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return err
+	}
+	p.TotalNodeCount = len(list.Items)
+	for _, n := range list.Items {
+		version, _, _ := unstructured.NestedString(n.Object, "status", "nodeInfo", "kubeletVersion")
+		p.KubernetesVersion = strings.TrimPrefix(version, "v")
+		cores, _, _ := unstructured.NestedString(n.Object, "status", "capacity", "cpu")
+		if q, err := resource.ParseQuantity(cores); err == nil {
+			p.TotalCoreCount += int(q.Value())
 		}
-		writeError(w, err)
-		return
 	}
-	answer.write(w)
+	return nil
 }
 
-// answer checks what ARM's front door checks, and passes the request on.
-func (s *server) answer(r *http.Request) (*answer, error) {
-	if err := s.authorized(r); err != nil {
-		return nil, err
-	}
-	if err := checkVersion(r.URL.Query()); err != nil {
-		return nil, err
-	}
-	p, err := parsePath(r.URL.EscapedPath())
-	if err != nil {
-		return nil, err
-	}
-	if p.graph {
-		return s.graph(r)
-	}
-	if err := s.known(p); err != nil {
-		return nil, err
-	}
-	switch {
-	case p.resources:
-		return s.listResources(r)
-	case p.provider == "":
-		return s.showSubscription(r)
-	case p.configurations && p.operation != "":
-		return s.operation(r, p)
-	case p.configurations && p.configuration != "":
-		return s.configuration(r, p)
-	case p.configurations:
-		return s.listConfigurations(r, p)
-	case p.cluster.Name != "":
-		return s.showCluster(r, p)
-	}
-	return s.listClusters(r)
+// isOffline is whether an error is that a cluster cannot be reached.
+func isOffline(err error) bool {
+	return errors.Is(err, ErrStopped) || errors.Is(err, context.DeadlineExceeded) ||
+		utilnet.IsConnectionRefused(err) || utilnet.IsConnectionReset(err) || utilnet.IsTimeout(err)
+}
+
+// offline is an error for a request that needs a cluster that is offline.
+func offline(name string) error {
+	return armemulator.Errorf(http.StatusConflict, "ClusterOffline", "The cluster '%s' is offline. Azure would keep the request until the cluster is back; the sandbox keeps everything on the clusters, so start it first.", name)
 }

@@ -1,390 +1,229 @@
 package arc
 
 import (
-	"encoding/base64"
+	"encoding/json"
 	"net/http"
-	"os"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	client "github.com/kalypso-dev/kalypso/scheduler/fleet/arc"
-	"sigs.k8s.io/yaml"
 )
 
-var drone = client.Cluster{ResourceGroup: group, Type: client.ConnectedClusters, Name: "drone"}
-
-const (
-	base1          = "/subscriptions/" + subscription + "/resourceGroups/" + group + "/providers/Microsoft.Kubernetes/connectedClusters/drone"
-	configurations = base1 + "/providers/Microsoft.KubernetesConfiguration/fluxConfigurations"
-	version        = "?api-version=2025-04-01"
-
-	repositoryPath    = "source.toolkit.fluxcd.io/v1/namespaces/flux-system/gitrepositories/platform-qa"
-	kustomizationPath = "kustomize.toolkit.fluxcd.io/v1/namespaces/flux-system/kustomizations/platform-qa-platform-qa"
-	secretPath        = "v1/namespaces/flux-system/secrets/platform-qa-auth"
-)
-
-func ptr[T any](v T) *T { return &v }
-
-// wanted is what the tutorial's command asks for.
-func wanted() client.Properties {
-	return client.Properties{
-		Scope: "cluster", Namespace: "flux-system", SourceKind: "GitRepository",
-		GitRepository: &client.GitRepository{
-			URL: "http://localhost:1/kalypso/kalypso-platform-gitops", SyncIntervalInSeconds: ptr(int64(10)),
-			RepositoryRef: client.RepositoryRef{Branch: ptr("qa")}, HTTPSUser: ptr("flux"),
-		},
-		Kustomizations: map[string]client.Kustomization{
-			"platform-qa": {Path: "west-us", Prune: true, SyncIntervalInSeconds: ptr(int64(10))},
-		},
-		ProtectedSettings: map[string]string{"httpsKey": base64.StdEncoding.EncodeToString([]byte("s3cret"))},
-	}
-}
-
-func TestPutMakesWhatArcsAgentMakes(t *testing.T) {
+func TestErrorsAreARMsOwn(t *testing.T) {
 	w := newWorld(t)
-	made, err := w.arm.Put(t.Context(), drone, "platform-qa", wanted())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if made.ID != configurations+"/platform-qa" || made.Properties.ProvisioningState != "Succeeded" || made.Properties.ComplianceState != "Pending" {
-		t.Errorf("%+v", made)
-	}
-	for path, want := range map[string]string{
-		secretPath: `
-type: Opaque
-data: {username: Zmx1eA==, password: czNjcmV0}`,
-		repositoryPath: `
-spec:
-  url: http://localhost:1/kalypso/kalypso-platform-gitops
-  interval: 10s
-  timeout: 600s
-  ref: {branch: qa}
-  secretRef: {name: platform-qa-auth}
-  suspend: false`,
-		kustomizationPath: `
-spec:
-  interval: 10s
-  retryInterval: 10s
-  timeout: 600s
-  path: west-us
-  prune: true
-  force: false
-  suspend: false
-  sourceRef: {kind: GitRepository, name: platform-qa}`,
+	const good = `{"properties": {"gitRepository": {"url": "http://x/y", "repositoryRef": {"branch": "dev"}}, "kustomizations": {"a": {"path": "p"}}}}`
+	with := func(old, new string) string { return strings.Replace(good, old, new, 1) }
+	for name, c := range map[string]struct {
+		method, path, body string
+		status             int
+		code               string
+	}{
+		"no version":             {"GET", configurations, "", 400, "MissingApiVersionParameter"},
+		"no such version":        {"GET", configurations + "?api-version=1", "", 400, "InvalidApiVersionParameter"},
+		"no such subscription":   {"GET", strings.Replace(configurations, subscription, "other", 1) + version, "", 404, "SubscriptionNotFound"},
+		"no such group":          {"GET", strings.Replace(configurations, group, "other", 1) + version, "", 404, "ResourceGroupNotFound"},
+		"no such cluster":        {"GET", strings.Replace(configurations, "drone", "other", 1) + version, "", 404, "ResourceNotFound"},
+		"no such configuration":  {"GET", configurations + "/other" + version, "", 404, "FluxConfigurationNotFound"},
+		"patch of nothing":       {"PATCH", configurations + "/other" + version, "{}", 404, "FluxConfigurationNotFound"},
+		"no such type":           {"GET", base1 + "/providers/Microsoft.Other/things" + version, "", 404, "InvalidResourceType"},
+		"provider of the other":  {"GET", strings.Replace(configurations, "Microsoft.Kubernetes/", "Microsoft.ContainerService/", 1) + version, "", 404, "InvalidResourceType"},
+		"nothing":                {"GET", "/" + version, "", 400, "InvalidRequestUri"},
+		"no such operation":      {"GET", configurations + "/a/operations/other" + version, "", 404, "OperationNotFound"},
+		"method":                 {"POST", configurations + version, "", 405, "MethodNotAllowed"},
+		"not JSON":               {"PUT", configurations + "/a" + version, "{", 400, "InvalidRequestContent"},
+		"no properties":          {"PUT", configurations + "/a" + version, "{}", 400, "InvalidRequestContent"},
+		"name":                   {"PUT", configurations + "/A_b" + version, good, 400, "ValidationFailed"},
+		"no source":              {"PUT", configurations + "/a" + version, `{"properties": {}}`, 400, "ValidationFailed"},
+		"url":                    {"PUT", configurations + "/a" + version, with("http://x/y", "ftp://x"), 400, "ValidationFailed"},
+		"no reference":           {"PUT", configurations + "/a" + version, with(`"branch": "dev"`, ""), 400, "ValidationFailed"},
+		"two references":         {"PUT", configurations + "/a" + version, with(`"branch": "dev"`, `"branch": "dev", "tag": "v1"`), 400, "ValidationFailed"},
+		"scope":                  {"PUT", configurations + "/a" + version, with(`"gitRepository"`, `"scope": "all", "gitRepository"`), 400, "ValidationFailed"},
+		"namespace":              {"PUT", configurations + "/a" + version, with(`"gitRepository"`, `"namespace": "A b", "gitRepository"`), 400, "ValidationFailed"},
+		"kind":                   {"PUT", configurations + "/a" + version, with(`"gitRepository"`, `"sourceKind": "Bucket", "gitRepository"`), 400, "ValidationFailed"},
+		"dependency":             {"PUT", configurations + "/a" + version, with(`"path": "p"`, `"dependsOn": ["b"]`), 400, "ValidationFailed"},
+		"long names":             {"PUT", configurations + "/" + strings.Repeat("a", 62) + version, good, 400, "ValidationFailed"},
+		"secret not in base64":   {"PUT", configurations + "/a" + version, with(`"gitRepository"`, `"configurationProtectedSettings": {"httpsKey": "!"}, "gitRepository"`), 400, "ValidationFailed"},
+		"query of another table": {"POST", "/providers/Microsoft.ResourceGraph/resources" + version, `{"query": "secrets"}`, 400, "InvalidQuery"},
 	} {
-		var m map[string]any
-		if err := yaml.Unmarshal([]byte(want), &m); err != nil {
-			t.Fatal(err)
-		}
-		for field, value := range m {
-			if diff := cmp.Diff(value, w.api.objects[path][field]); diff != "" {
-				t.Errorf("%s: %s: %s", path, field, diff)
+		t.Run(name, func(t *testing.T) {
+			response, body := w.request(t, c.method, c.path, c.body)
+			e, _ := body["error"].(map[string]any)
+			if response.StatusCode != c.status || e["code"] != c.code || e["message"] == "" {
+				t.Errorf("%s %v", response.Status, body)
 			}
+		})
+	}
+	if names := w.api.names(); len(names) > 0 {
+		t.Errorf("refused, and yet made: %q", names)
+	}
+}
+
+func TestSubscription(t *testing.T) {
+	w := newWorld(t)
+	response, body := w.request(t, "GET", "/subscriptions/"+strings.ToUpper(subscription)+version, "")
+	if response.StatusCode != 200 || body["subscriptionId"] != subscription || body["state"] != "Enabled" {
+		t.Errorf("%s %v", response.Status, body)
+	}
+	for path, code := range map[string]string{"/subscriptions/other": "SubscriptionNotFound", "/subscriptions": "InvalidResourceType"} {
+		if response, body := w.request(t, "GET", path+version, ""); response.StatusCode != 404 || body["error"].(map[string]any)["code"] != code {
+			t.Errorf("%s: %s %v", path, response.Status, body)
 		}
 	}
-	if w.api.objects["v1/namespaces/flux-system"] == nil {
-		t.Error("no namespace")
-	}
 }
 
-// What ARM shows of a configuration is all on the cluster: an emulation that
-// has just started tells the same.
-func TestNothingIsLostWithTheEmulation(t *testing.T) {
-	w := newWorld(t)
-	made, err := w.arm.Put(t.Context(), drone, "platform-qa", wanted())
-	if err != nil {
-		t.Fatal(err)
-	}
-	w.dir = t.TempDir()
-	w.start(t)
-	again, err := w.arm.Get(t.Context(), drone, "platform-qa")
-	if err != nil {
-		t.Fatal(err)
-	}
-	made.Properties.StatusUpdatedAt, again.Properties.StatusUpdatedAt = nil, nil
-	if diff := cmp.Diff(made, again); diff != "" {
-		t.Error(diff)
-	}
-	p := again.Properties
-	if *p.GitRepository.HTTPSUser != "flux" || *p.GitRepository.TimeoutInSeconds != 600 || p.Kustomizations["platform-qa"].RetryIntervalInSeconds != nil || p.ProtectedSettings != nil {
-		t.Errorf("%+v", p)
-	}
-}
-
-const ready = `conditions: [{type: Ready, status: "True", reason: Succeeded, message: fine, observedGeneration: 0, lastTransitionTime: "2026-01-01T00:00:00Z"}]`
-
-// apply has Flux do its work on the revision.
-func (w *world) reconcile(t *testing.T, fetched, applied string) {
-	w.api.change(t, repositoryPath, "status: {artifact: {revision: "+fetched+", lastUpdateTime: '2026-01-01T00:00:00Z'}, "+ready+"}")
-	w.api.change(t, kustomizationPath, "status: {lastAppliedRevision: "+applied+", "+ready+"}")
-}
-
-func TestComplianceIsAboutTheFetchedCommit(t *testing.T) {
+func TestScopeAndNamespaceStay(t *testing.T) {
 	w := newWorld(t)
 	if _, err := w.arm.Put(t.Context(), drone, "platform-qa", wanted()); err != nil {
 		t.Fatal(err)
 	}
-	state := func() string {
-		t.Helper()
-		c, err := w.arm.Get(t.Context(), drone, "platform-qa")
+	for _, change := range []func(*client.Properties){
+		func(p *client.Properties) { p.Scope = "namespace" },
+		func(p *client.Properties) { p.Namespace = "other" },
+	} {
+		p := wanted()
+		change(&p)
+		if _, err := w.arm.Put(t.Context(), drone, "platform-qa", p); err == nil || !strings.Contains(client.Message(err), "cannot be changed") {
+			t.Errorf("%v", err)
+		}
+	}
+}
+
+func TestTokenIsChecked(t *testing.T) {
+	w := newWorld(t)
+	for header, code := range map[string]string{
+		"": "AuthenticationFailed", "Bearer ": "AuthenticationFailed", "Basic " + token: "AuthenticationFailed", "Bearer other": "InvalidAuthenticationToken",
+	} {
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, w.url+configurations+version, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		return c.Properties.ComplianceState
+		if header != "" {
+			r.Header.Set("Authorization", header)
+		}
+		response, err := http.DefaultClient.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var body struct{ Error struct{ Code string } }
+		err = json.NewDecoder(response.Body).Decode(&body)
+		response.Body.Close()
+		if err != nil || response.StatusCode != http.StatusUnauthorized || body.Error.Code != code || response.Header.Get("WWW-Authenticate") == "" {
+			t.Errorf("%q: %s %+v %v", header, response.Status, body, err)
+		}
 	}
-	w.reconcile(t, "qa@sha1:aaaa", "qa@sha1:aaaa")
-	if got := state(); got != "Compliant" {
-		t.Error(got)
-	}
-	w.reconcile(t, "qa@sha1:bbbb", "qa@sha1:aaaa")
-	if got := state(); got != "Pending" {
-		t.Error(got)
-	}
-	w.reconcile(t, "qa@sha1:bbbb", "qa@sha1:bbbb")
-	w.api.put(t, `
-apiVersion: kustomize.toolkit.fluxcd.io/v1
-kind: Kustomization
-metadata: {name: app, namespace: flux-system, labels: {kustomize.toolkit.fluxcd.io/name: platform-qa-platform-qa, kustomize.toolkit.fluxcd.io/namespace: flux-system}}
-spec: {sourceRef: {kind: GitRepository, name: app}}
-status: {conditions: [{type: Ready, status: "False", reason: ArtifactFailed, message: no such folder, lastTransitionTime: "2026-01-01T00:00:00Z"}]}`)
-	if got := state(); got != "Non-Compliant" {
-		t.Error(got)
-	}
-	c, err := w.arm.Get(t.Context(), drone, "platform-qa")
+	other, err := client.New(client.Token("other"), subscription, client.At(w.url))
 	if err != nil {
 		t.Fatal(err)
 	}
-	last := c.Properties.Statuses[len(c.Properties.Statuses)-1]
-	if last.Name != "app" || last.AppliedBy == nil || last.AppliedBy.Name != "platform-qa-platform-qa" || last.StatusConditions[0].Message != "no such folder" {
-		t.Errorf("%+v", last)
-	}
-	if *c.Properties.SourceSyncedCommitID != "qa@sha1:bbbb" || c.Properties.SourceUpdatedAt == nil {
-		t.Errorf("%+v", c.Properties)
+	if _, err := other.List(t.Context(), drone); !client.IsDenied(err) {
+		t.Errorf("%v", err)
 	}
 }
 
-func TestPatchChangesOnlyWhatItNames(t *testing.T) {
+func TestPutAnswersAsARMDoes(t *testing.T) {
+	w := newWorld(t)
+	b, err := json.Marshal(map[string]any{"properties": wanted()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []struct {
+		status int
+		state  string
+	}{{http.StatusCreated, "Creating"}, {http.StatusOK, "Updating"}} {
+		response, body := w.request(t, http.MethodPut, configurations+"/platform-qa"+version, string(b))
+		properties, _ := body["properties"].(map[string]any)
+		if response.StatusCode != want.status || properties["provisioningState"] != want.state || body["type"] != client.ConfigurationType {
+			t.Fatalf("%d: %s %v", i, response.Status, body)
+		}
+		if _, shown := properties["configurationProtectedSettings"]; shown || strings.Contains(string(mustJSON(t, body)), "czNjcmV0") {
+			t.Errorf("the secret is shown: %v", properties)
+		}
+		operation := response.Header.Get("Azure-AsyncOperation")
+		if !strings.HasPrefix(operation, w.url+configurations+"/platform-qa/operations/") {
+			t.Fatalf("operation %q", operation)
+		}
+		_, status := w.request(t, http.MethodGet, strings.TrimPrefix(operation, w.url), "")
+		if status["status"] != "Succeeded" || status["error"] != nil {
+			t.Errorf("%v", status)
+		}
+	}
+}
+
+func mustJSON(t *testing.T, v any) []byte {
+	t.Helper()
+	b, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// The fields that ARM's documentation shows, also those that are null.
+func TestShapeOfAConfiguration(t *testing.T) {
+	w := newWorld(t)
+	w.api.put(t, foreign)
+	_, body := w.request(t, http.MethodGet, configurations+"/platform-dev"+version, "")
+	properties := body["properties"].(map[string]any)
+	var got []string
+	for _, key := range []string{"scope", "namespace", "sourceKind", "suspend", "gitRepository", "kustomizations", "statuses", "repositoryPublicKey", "sourceSyncedCommitId", "sourceUpdatedAt", "statusUpdatedAt", "complianceState", "provisioningState", "errorMessage"} {
+		if _, there := properties[key]; !there {
+			got = append(got, key)
+		}
+	}
+	repository := properties["gitRepository"].(map[string]any)
+	for _, key := range []string{"url", "timeoutInSeconds", "syncIntervalInSeconds", "repositoryRef", "httpsUser", "httpsCACert", "sshKnownHosts", "localAuthRef"} {
+		if _, there := repository[key]; !there {
+			got = append(got, "gitRepository."+key)
+		}
+	}
+	if len(got) > 0 {
+		t.Errorf("missing: %q", got)
+	}
+	if diff := cmp.Diff(map[string]any{"branch": "dev", "tag": nil, "semver": nil, "commit": nil}, repository["repositoryRef"]); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestResourcesOfAGroup(t *testing.T) {
 	w := newWorld(t)
 	if _, err := w.arm.Put(t.Context(), drone, "platform-qa", wanted()); err != nil {
 		t.Fatal(err)
 	}
-	changed, err := w.arm.Patch(t.Context(), drone, "platform-qa", map[string]any{
-		"suspend":       true,
-		"gitRepository": map[string]any{"repositoryRef": map[string]any{"branch": nil, "tag": "v1"}},
-		"kustomizations": map[string]any{
-			"platform-qa": nil, "other": map[string]any{"path": "east-us"},
-		},
-	}, true)
-	if err != nil {
-		t.Fatal(err)
+	for _, of := range []string{group, strings.ToUpper(group), ""} {
+		all, err := w.arm.ListResources(t.Context(), of)
+		if err != nil || len(all) != 1 || all[0]["id"] != base1 || all[0]["type"] != "Microsoft.Kubernetes/connectedClusters" || all[0]["location"] == "" {
+			t.Errorf("%q: %v %v", of, all, err)
+		}
 	}
-	p := changed.Properties
-	if p.ComplianceState != "Suspended" || *p.GitRepository.RepositoryRef.Tag != "v1" || p.GitRepository.RepositoryRef.Branch != nil || *p.GitRepository.SyncIntervalInSeconds != 10 {
-		t.Errorf("%+v", p)
+	if _, err := w.arm.ListResources(t.Context(), "other"); !client.IsNotFound(err) {
+		t.Errorf("%v", err)
 	}
-	if diff := cmp.Diff([]string{
-		"kustomize.toolkit.fluxcd.io/v1/namespaces/flux-system/kustomizations/platform-qa-other",
-		repositoryPath, "v1/namespaces/flux-system", secretPath,
-	}, w.api.names()); diff != "" {
-		t.Error(diff)
-	}
-	if data := w.api.objects[secretPath]["data"].(map[string]any); data["password"] != "czNjcmV0" {
-		t.Errorf("the credentials changed: %v", data)
-	}
-}
-
-// TestPatchKeepsCredentialsThatNothingShows keeps a key next to a certificate
-// that is shown, and a key of which nothing is.
-func TestPatchKeepsCredentialsThatNothingShows(t *testing.T) {
-	encode := func(s string) string { return base64.StdEncoding.EncodeToString([]byte(s)) }
-	for key, set := range map[string]func(*client.Properties){
-		"password": func(p *client.Properties) { p.GitRepository.HTTPSCACert = ptr(encode("CERT")) },
-		"identity": func(p *client.Properties) {
-			p.GitRepository.URL, p.GitRepository.HTTPSUser = "ssh://git@example.com/a/b", nil
-			p.ProtectedSettings = map[string]string{"sshPrivateKey": encode("KEY")}
-		},
+	of := "/subscriptions/" + subscription + "/resourceGroups/" + group + "/resources"
+	for path, status := range map[string]int{
+		of + version: http.StatusOK,
+		of:           http.StatusBadRequest,
+		of + version + "&$filter=name%20eq%20'x'":    http.StatusBadRequest,
+		of + "/more" + version:                       http.StatusNotFound,
+		"/subscriptions/other/resources" + version:   http.StatusNotFound,
+		strings.Replace(of, group, "x", 1) + version: http.StatusNotFound,
 	} {
-		w := newWorld(t)
-		p := wanted()
-		set(&p)
-		if _, err := w.arm.Put(t.Context(), drone, "platform-qa", p); err != nil {
-			t.Fatal(err)
-		}
-		before := w.api.objects[secretPath]["data"].(map[string]any)
-		if _, err := w.arm.Patch(t.Context(), drone, "platform-qa", map[string]any{"suspend": true}, true); err != nil {
-			t.Fatal(err)
-		}
-		after, _ := w.api.objects[secretPath]["data"].(map[string]any)
-		if diff := cmp.Diff(before, after); diff != "" || after[key] == nil {
-			t.Errorf("%s: %s", key, diff)
-		}
-		if spec := w.api.objects[repositoryPath]["spec"].(map[string]any); spec["secretRef"] == nil {
-			t.Errorf("%s: the repository is without its secret: %v", key, spec)
+		if response, body := w.request(t, http.MethodGet, path, ""); response.StatusCode != status {
+			t.Errorf("%s: %s %v", path, response.Status, body)
 		}
 	}
-}
-
-func TestDeleteWaitsForTheCleanup(t *testing.T) {
-	w := newWorld(t)
-	if _, err := w.arm.Put(t.Context(), drone, "platform-qa", wanted()); err != nil {
-		t.Fatal(err)
-	}
-	w.api.change(t, kustomizationPath, "metadata: {finalizers: [finalizers.fluxcd.io]}")
-	response, _ := w.request(t, http.MethodDelete, configurations+"/platform-qa"+version, "")
-	operation := response.Header.Get("Azure-AsyncOperation")
-	if response.StatusCode != http.StatusAccepted || operation == "" || response.Header.Get("Location") == "" {
-		t.Fatalf("%s %v", response.Status, response.Header)
-	}
-	status := func() any {
-		_, body := w.request(t, http.MethodGet, strings.TrimPrefix(operation, w.url), "")
-		return body["status"]
-	}
-	if got := status(); got != "InProgress" {
-		t.Error(got)
-	}
-	w.start(t) // the operation goes on without the emulation that began it
-	operation = w.url + operation[strings.Index(operation, "/subscriptions"):]
-	w.api.change(t, kustomizationPath, "metadata: {finalizers: null}")
-	if got := status(); got != "Succeeded" {
-		t.Error(got)
-	}
-	if diff := cmp.Diff([]string{"v1/namespaces/flux-system"}, w.api.names()); diff != "" {
-		t.Error(diff)
-	}
-	if err := w.arm.Delete(t.Context(), drone, "platform-qa", false, true); err != nil {
-		t.Errorf("deleted twice: %v", err)
+	if response, _ := w.request(t, http.MethodPost, of+version, ""); response.StatusCode != http.StatusMethodNotAllowed {
+		t.Errorf("%s", response.Status)
 	}
 }
 
-func TestDeleteByForceDoesNotWait(t *testing.T) {
+// Clusters are connected ones, whatever their configurations are kept as.
+func TestNoManagedCluster(t *testing.T) {
 	w := newWorld(t)
-	if _, err := w.arm.Put(t.Context(), drone, "platform-qa", wanted()); err != nil {
-		t.Fatal(err)
-	}
-	w.api.change(t, kustomizationPath, "metadata: {finalizers: [finalizers.fluxcd.io]}")
-	if err := w.arm.Delete(t.Context(), drone, "platform-qa", true, true); err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff([]string{"v1/namespaces/flux-system"}, w.api.names()); diff != "" {
-		t.Error(diff)
-	}
-}
-
-// A configuration that came by other ways, as the sandbox's first ones do.
-const foreign = `
-apiVersion: v1
-kind: Secret
-metadata: {name: platform-dev-auth, namespace: flux-system}
-data: {username: Zmx1eA==, password: czNjcmV0}
----
-apiVersion: source.toolkit.fluxcd.io/v1
-kind: GitRepository
-metadata: {name: platform-dev, namespace: flux-system, creationTimestamp: "2026-01-01T00:00:00Z"}
-spec: {url: "http://localhost:1/kalypso/gitops", interval: 10s, ref: {branch: dev}, secretRef: {name: platform-dev-auth}}
----
-apiVersion: kustomize.toolkit.fluxcd.io/v1
-kind: Kustomization
-metadata: {name: platform-dev-platform-dev, namespace: flux-system}
-spec: {sourceRef: {kind: GitRepository, name: platform-dev}, path: dev, interval: 10s, prune: true}
----
-apiVersion: source.toolkit.fluxcd.io/v1
-kind: GitRepository
-metadata: {name: mine, namespace: flux-system}
-spec: {url: "http://localhost:1/kalypso/gitops", interval: 10s, ref: {branch: dev}}
-`
-
-func TestListHasWhatLooksLikeAConfiguration(t *testing.T) {
-	w := newWorld(t)
-	w.api.put(t, foreign)
-	if _, err := w.arm.Put(t.Context(), client.Cluster{ResourceGroup: group, Type: client.ManagedClusters, Name: "drone"}, "managed", wanted()); err != nil {
-		t.Fatal(err)
-	}
-	all, err := w.arm.List(t.Context(), drone)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(all) != 1 || all[0].Name != "platform-dev" || *all[0].Properties.GitRepository.HTTPSUser != "flux" || !all[0].Properties.Kustomizations["platform-dev"].Prune {
-		t.Errorf("%+v", all)
-	}
-	managed, err := w.arm.List(t.Context(), client.Cluster{ResourceGroup: strings.ToUpper(group), Type: client.ManagedClusters, Name: "DRONE"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(managed) != 1 || !strings.Contains(managed[0].ID, "/Microsoft.ContainerService/managedClusters/drone/") {
-		t.Errorf("%+v", managed)
-	}
-	if _, err := w.arm.Put(t.Context(), drone, "managed", wanted()); err == nil || !strings.Contains(client.Message(err), "(Conflict)") {
-		t.Errorf("one name in two roles: %v", err)
-	}
-}
-
-func TestAClusterThatIsAwayIsShownAsItWas(t *testing.T) {
-	w := newWorld(t)
-	w.api.put(t, "apiVersion: v1\nkind: Node\nmetadata: {name: n}\nstatus: {nodeInfo: {kubeletVersion: v1.35.4}, capacity: {cpu: '2'}}")
-	if _, err := w.arm.Put(t.Context(), drone, "platform-qa", wanted()); err != nil {
-		t.Fatal(err)
-	}
-	w.reconcile(t, "qa@sha1:aaaa", "qa@sha1:aaaa")
-	before, err := w.arm.List(t.Context(), drone)
-	if err != nil {
-		t.Fatal(err)
-	}
-	here, err := w.arm.ConnectedCluster(t.Context(), group, "drone")
-	if err != nil || here.Properties.ConnectivityStatus != "Connected" || here.Properties.KubernetesVersion != "1.35.4" || here.Properties.TotalCoreCount != 2 {
-		t.Fatalf("%+v %v", here, err)
-	}
-
-	w.clusters.clients = nil
-	w.start(t)
-	after, err := w.arm.List(t.Context(), drone)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if after[0].Properties.ComplianceState != "Compliant" {
-		t.Errorf("%+v", after[0].Properties)
-	}
-	for _, all := range [][]client.Configuration{before, after} {
-		all[0].Properties.StatusUpdatedAt = nil
-	}
-	if diff := cmp.Diff(before, after); diff != "" {
-		t.Error(diff)
-	}
-	clusters, err := w.arm.ListConnectedClusters(t.Context(), "")
-	if err != nil || len(clusters) != 1 || clusters[0].Properties.ConnectivityStatus != "Offline" || clusters[0].Properties.LastConnectivity == nil {
-		t.Errorf("%+v %v", clusters, err)
-	}
-	if _, err := w.arm.Put(t.Context(), drone, "platform-qa", wanted()); err == nil || !strings.Contains(client.Message(err), "(ClusterOffline)") {
-		t.Errorf("written to a cluster that is away: %v", err)
-	}
-}
-
-// Not knowing a cluster is not the same as knowing that it has nothing.
-func TestAClusterThatWasNeverSeenIsAnError(t *testing.T) {
-	w := newWorld(t)
-	w.clusters.clients = nil
-	w.start(t)
-	if all, err := w.arm.List(t.Context(), drone); err == nil {
-		t.Errorf("%+v", all)
-	}
-}
-
-func TestAnAPIServerThatDoesNotAnswerIsAway(t *testing.T) {
-	w := newWorld(t)
-	w.api.put(t, foreign)
-	if _, err := w.arm.List(t.Context(), drone); err != nil {
-		t.Fatal(err)
-	}
-	w.crash()
-	c, err := w.arm.ConnectedCluster(t.Context(), group, "drone")
-	if err != nil || c.Properties.ConnectivityStatus != "Offline" {
-		t.Errorf("%+v %v", c, err)
-	}
-	if all, err := w.arm.List(t.Context(), drone); err != nil || len(all) != 1 {
-		t.Errorf("%+v %v", all, err)
-	}
-	files, err := os.ReadDir(w.dir)
-	if err != nil || len(files) != 1 || files[0].Name() != "drone.json" {
-		t.Errorf("%v %v", files, err)
+	for _, name := range []string{"drone", "other"} {
+		_, err := w.arm.ManagedCluster(t.Context(), group, name)
+		if !client.IsNotFound(err) || !strings.HasPrefix(client.Message(err), "(ResourceNotFound) The Resource 'Microsoft.ContainerService/managedClusters/"+name+"'") {
+			t.Errorf("%v", err)
+		}
 	}
 }

@@ -2,167 +2,219 @@ package arc
 
 import (
 	"context"
+	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"slices"
+	"strings"
+	"time"
 
-	"github.com/kalypso-dev/kalypso/scheduler/fleet/arc"
+	"github.com/kalypso-dev/kalypso/internal/armapi"
+	"github.com/kalypso-dev/kalypso/internal/armemulator"
+	"github.com/kalypso-dev/kalypso/sandbox/cluster"
+	"github.com/kalypso-dev/kalypso/scheduler/fleet/flux"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 )
 
-func (s *server) listConfigurations(r *http.Request, p path) (*answer, error) {
-	if r.Method != http.MethodGet {
-		return nil, wrongMethod(r)
+var (
+	secrets    = schema.GroupVersionResource{Version: "v1", Resource: "secrets"}
+	namespaces = schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
+)
+
+const (
+	// configurationLabel is on all objects that the emulation makes; its value
+	// is the configuration's name.
+	configurationLabel = "arc.kalypso.dev/configuration"
+	// armAnnotation, on the GitRepository, is what ARM knows and Flux does not.
+	armAnnotation = "arc.kalypso.dev/arm"
+)
+
+// armOnly is the content of armAnnotation.
+type armOnly struct {
+	Scope       string             `json:"scope"`
+	ClusterType armapi.ClusterType `json:"clusterType"`
+	Created     time.Time          `json:"created"`
+	Modified    time.Time          `json:"modified"`
+}
+
+// entry is a configuration with the objects that it was read from.
+type entry struct {
+	only  armOnly
+	flux  flux.Configuration
+	shown armapi.Configuration
+}
+
+// Configurations implements armemulator.Backend.
+func (s *backend) Configurations(ctx context.Context, c armapi.Cluster) ([]armapi.Configuration, error) {
+	entries, err := s.entries(ctx, c)
+	if err == nil {
+		var all []armapi.Configuration
+		for _, e := range entries {
+			all = append(all, e.shown)
+		}
+		return all, s.seen.keep(c.Name, s.now(), all)
 	}
-	all, err := s.inRole(r.Context(), s.exact(p))
+	if !isOffline(err) {
+		return nil, fmt.Errorf("cluster %s: %w", c.Name, err)
+	}
+	last, known := s.seen.recall(c.Name)
+	if !known {
+		return nil, armemulator.Errorf(http.StatusConflict, "ClusterOffline", "The cluster '%s' is offline and has not been seen before, so it is not known what it follows.", c.Name)
+	}
+	return last.Configurations, nil
+}
+
+func (s *backend) entries(ctx context.Context, of armapi.Cluster) ([]entry, error) {
+	client, err := s.client(of)
 	if err != nil {
 		return nil, err
 	}
-	return value(all), nil
-}
-
-// inRole are the configurations that a cluster has as the type that the caller
-// asks for.
-func (s *server) inRole(ctx context.Context, c arc.Cluster) ([]arc.Configuration, error) {
-	all, _, err := s.look(ctx, c.Name)
+	objects, err := flux.Read(ctx, client.Dynamic)
+	if apierrors.IsNotFound(err) {
+		return nil, nil // a cluster without Flux's kinds has none of its objects
+	}
 	if err != nil {
 		return nil, err
 	}
-	return slices.DeleteFunc(slices.Clone(all), func(one arc.Configuration) bool {
-		of, err := arc.ParseClusterID(one.ID)
-		return err != nil || of.Type != c.Type
-	}), nil
+	var all []entry
+	for _, f := range objects.Configurations() {
+		if !isConfiguration(f) {
+			continue
+		}
+		secret, err := authSecret(ctx, client, f.Repository)
+		if err != nil {
+			return nil, err
+		}
+		only := armOnlyOf(f.Repository)
+		c := show(f, objects.Statuses(f), secret, only, s.now())
+		of.Type = only.ClusterType
+		c.ID = of.ConfigurationID(c.Name)
+		all = append(all, entry{only, f, c})
+	}
+	return all, nil
 }
 
-// configuration serves one of them.
-func (s *server) configuration(r *http.Request, p path) (*answer, error) {
-	switch r.Method {
-	case http.MethodGet:
-		return s.get(r, p)
-	case http.MethodPut:
-		return s.put(r, p)
-	case http.MethodPatch:
-		return s.patch(r, p)
-	case http.MethodDelete:
-		return s.delete(r, p)
+// isConfiguration is whether Azure's agent could have made it: Kustomizations
+// are named after their source.
+func isConfiguration(f flux.Configuration) bool {
+	if f.Repository.GetLabels()[configurationLabel] != "" {
+		return true
 	}
-	return nil, wrongMethod(r)
-}
-
-func (s *server) get(r *http.Request, p path) (*answer, error) {
-	all, err := s.inRole(r.Context(), s.exact(p))
-	if err != nil {
-		return nil, err
-	}
-	for _, one := range all {
-		if one.Name == p.configuration {
-			return ok(one), nil
+	for _, k := range f.Kustomizations {
+		if strings.HasPrefix(k.GetName(), f.Repository.GetName()+"-") {
+			return true
 		}
 	}
-	return nil, s.noConfiguration(p)
+	return false
 }
 
-func (s *server) noConfiguration(p path) error {
-	c := s.exact(p)
-	return errorf(http.StatusNotFound, "FluxConfigurationNotFound", "The Resource %s/%s/%s/%s/%s could not be found!",
-		c.Type.Provider(), c.Type, c.Name, arc.ConfigurationType, p.configuration)
+// armOnlyOf is the annotation, or what fits an object without one.
+func armOnlyOf(repository *unstructured.Unstructured) armOnly {
+	var only armOnly
+	if json.Unmarshal([]byte(repository.GetAnnotations()[armAnnotation]), &only) == nil && only.ClusterType.Provider() != "" {
+		return only
+	}
+	created := repository.GetCreationTimestamp().UTC()
+	return armOnly{Scope: "cluster", ClusterType: armapi.ConnectedClusters, Created: created, Modified: created}
 }
 
-// find returns the configuration of a name, nil when there is none. A name
-// belongs to one role of the cluster: its objects' names are the same in both.
-func (s *server) find(ctx context.Context, p path) (*entry, error) {
-	c := s.exact(p)
-	entries, err := s.entries(ctx, c.Name)
+// authSecret is the data of the repository's secret, nil when there is none.
+func authSecret(ctx context.Context, client *cluster.Client, repository *unstructured.Unstructured) (map[string]string, error) {
+	name, _, _ := unstructured.NestedString(repository.Object, "spec", "secretRef", "name")
+	if name != repository.GetName()+"-auth" {
+		return nil, nil
+	}
+	o, err := client.Dynamic.Resource(secrets).Namespace(repository.GetNamespace()).Get(ctx, name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
 	if err != nil {
-		if isAway(err) {
+		return nil, fmt.Errorf("secret %s: %w", name, err)
+	}
+	encoded, _, _ := unstructured.NestedStringMap(o.Object, "data")
+	data := map[string]string{}
+	for k, v := range encoded {
+		b, err := base64.StdEncoding.DecodeString(v)
+		if err != nil {
+			return nil, fmt.Errorf("secret %s: %s: %w", name, k, err)
+		}
+		data[k] = string(b)
+	}
+	return data, nil
+}
+
+// find returns the configuration of a name, nil when there is none.
+func (s *backend) find(ctx context.Context, c armapi.Cluster, name string) (*entry, error) {
+	entries, err := s.entries(ctx, c)
+	if err != nil {
+		if isOffline(err) {
 			return nil, offline(c.Name)
 		}
 		return nil, fmt.Errorf("cluster %s: %w", c.Name, err)
 	}
-	for i, e := range entries {
-		if e.shown.Name != p.configuration {
-			continue
-		}
-		if e.clusterType != c.Type {
-			return nil, errorf(http.StatusConflict, "Conflict", "The cluster has a configuration '%s' as one of the %s already.", p.configuration, e.clusterType)
-		}
-		return &entries[i], nil
+	i := slices.IndexFunc(entries, func(e entry) bool { return e.shown.Name == name && e.only.ClusterType == c.Type })
+	if i < 0 {
+		return nil, nil
 	}
-	return nil, nil
+	return &entries[i], nil
 }
 
-func (s *server) put(r *http.Request, p path) (*answer, error) {
-	var body struct {
-		Properties *arc.Properties `json:"properties"`
-	}
-	if err := decode(r, &body); err != nil {
-		return nil, err
-	}
-	if body.Properties == nil {
-		return nil, errorf(http.StatusBadRequest, "InvalidRequestContent", "The request content is missing the property 'properties'.")
-	}
-	before, err := s.find(r.Context(), p)
-	if err != nil {
-		return nil, err
-	}
-	return s.apply(r, p, before, *body.Properties)
-}
-
-// patch is a merge of the properties (RFC 7396) into those that are there;
-// credentials that are not given stay.
-func (s *server) patch(r *http.Request, p path) (*answer, error) {
-	var body struct {
-		Properties map[string]any `json:"properties"`
-	}
-	if err := decode(r, &body); err != nil {
-		return nil, err
-	}
-	before, err := s.find(r.Context(), p)
-	if err != nil {
-		return nil, err
-	}
-	if before == nil {
-		return nil, s.noConfiguration(p)
-	}
-	b, err := json.Marshal(before.shown.Properties)
-	if err != nil {
-		return nil, err
-	}
-	var merged map[string]any
-	if err := json.Unmarshal(b, &merged); err != nil {
-		return nil, err
-	}
-	merge(merged, body.Properties)
-	if b, err = json.Marshal(merged); err != nil {
-		return nil, err
-	}
-	var properties arc.Properties
-	if err := json.Unmarshal(b, &properties); err != nil {
-		return nil, errorf(http.StatusBadRequest, "InvalidRequestContent", "The request content was invalid and could not be deserialized: '%s'.", err)
-	}
-	if err := s.keepCredentials(r.Context(), p, before, &properties); err != nil {
-		return nil, err
-	}
-	return s.apply(r, p, before, properties)
-}
-
-// keepCredentials gives a patched configuration the protected settings that it
-// has on the cluster and that are not given anew: nothing shows them.
-func (s *server) keepCredentials(ctx context.Context, p path, before *entry, to *arc.Properties) error {
-	client, err := s.Clusters.Client(s.exact(p).Name)
+// Write implements armemulator.Backend: it makes the cluster have the objects of
+// the configuration, and deletes the Kustomizations that it no longer has.
+func (s *backend) Write(ctx context.Context, c armapi.Cluster, name string, p armapi.Properties, keep bool) error {
+	before, err := s.find(ctx, c, name)
 	if err != nil {
 		return err
 	}
-	r := before.flux.Repository
-	o, err := client.Dynamic.Resource(secrets).Namespace(r.GetNamespace()).Get(ctx, r.GetName()+"-auth", metav1.GetOptions{})
-	if apierrors.IsNotFound(err) || err == nil && !isOurs(o, r.GetName()) {
+	client, err := s.client(c)
+	if err != nil {
+		return err
+	}
+	only := armOnly{Scope: p.Scope, ClusterType: c.Type, Created: s.now(), Modified: s.now()}
+	if before != nil {
+		only.Created = before.only.Created
+		if keep {
+			if err := keepCredentials(ctx, client, before, &p); err != nil {
+				return err
+			}
+		}
+	}
+	secret, err := credentials(p)
+	if err != nil {
+		return err
+	}
+	objects, err := manifests(name, p, only, secret)
+	if err != nil {
+		return err
+	}
+	if err := apply(ctx, client, p.Namespace, objects); err != nil {
+		var foreign *cluster.ForeignError
+		switch {
+		case errors.As(err, &foreign):
+			return armemulator.Errorf(http.StatusConflict, "Conflict", "The configuration '%s' is in the way of others: %s", name, err)
+		case apierrors.IsInvalid(err) || apierrors.IsBadRequest(err):
+			return armemulator.Errorf(http.StatusBadRequest, "ValidationFailed", "The cluster refuses the configuration: %s", err)
+		}
+		return fmt.Errorf("write configuration %s to cluster %s: %w", name, c.Name, err)
+	}
+	if before == nil {
 		return nil
 	}
-	if err != nil {
-		return fmt.Errorf("secret %s-auth: %w", r.GetName(), err)
+	return prune(ctx, client, before, p)
+}
+
+// keepCredentials gives a configuration the protected settings that it has on
+// the cluster and that are not given anew: ARM returns them to nobody.
+func keepCredentials(ctx context.Context, client *cluster.Client, before *entry, to *armapi.Properties) error {
+	o, err := ownSecret(ctx, client, before.flux.Repository)
+	if o == nil || err != nil {
+		return err
 	}
 	data, _, _ := unstructured.NestedStringMap(o.Object, "data")
 	for setting, key := range map[string]string{"httpsKey": "password", "sshPrivateKey": "identity"} {
@@ -176,17 +228,125 @@ func (s *server) keepCredentials(ctx context.Context, p path, before *entry, to 
 	return nil
 }
 
-func merge(into, from map[string]any) {
-	for k, v := range from {
-		inner, isMap := v.(map[string]any)
-		old, wasMap := into[k].(map[string]any)
-		switch {
-		case v == nil:
-			delete(into, k)
-		case isMap && wasMap:
-			merge(old, inner)
-		default:
-			into[k] = v
+// apply makes the namespace if there is none, and the objects.
+func apply(ctx context.Context, client *cluster.Client, namespace string, objects []byte) error {
+	_, err := client.Dynamic.Resource(namespaces).Get(ctx, namespace, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		err = client.Apply(ctx, fmt.Appendf(nil, "apiVersion: v1\nkind: Namespace\nmetadata: {name: %q}\n", namespace))
+	}
+	if err != nil {
+		return fmt.Errorf("namespace %s: %w", namespace, err)
+	}
+	return client.Apply(ctx, objects)
+}
+
+// prune deletes what a configuration had and has no longer.
+func prune(ctx context.Context, client *cluster.Client, before *entry, now armapi.Properties) error {
+	for _, k := range before.flux.Kustomizations {
+		if _, still := now.Kustomizations[showKustomization(k, before.shown.Name).Name]; still {
+			continue
+		}
+		if err := remove(ctx, client, flux.Kustomizations, k.GetNamespace(), k.GetName(), false); err != nil {
+			return err
 		}
 	}
+	if !hasCredentials(now) {
+		return removeSecret(ctx, client, before.flux.Repository)
+	}
+	return nil
+}
+
+// ownSecret is a configuration's secret, nil when there is none or a user made
+// it. That of a configuration from before the emulator has no label; its field
+// manager says whose it is.
+func ownSecret(ctx context.Context, client *cluster.Client, repository *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	name := repository.GetName() + "-auth"
+	o, err := client.Dynamic.Resource(secrets).Namespace(repository.GetNamespace()).Get(ctx, name, metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil, nil
+	case err != nil:
+		return nil, fmt.Errorf("secret %s: %w", name, err)
+	case o.GetLabels()[configurationLabel] == repository.GetName(),
+		slices.ContainsFunc(o.GetManagedFields(), func(f metav1.ManagedFieldsEntry) bool { return f.Manager == "kalypso" }):
+		return o, nil
+	}
+	return nil, nil
+}
+
+func removeSecret(ctx context.Context, client *cluster.Client, repository *unstructured.Unstructured) error {
+	o, err := ownSecret(ctx, client, repository)
+	if o == nil || err != nil {
+		return err
+	}
+	return remove(ctx, client, secrets, o.GetNamespace(), o.GetName(), false)
+}
+
+// remove deletes an object; with force it does not wait for its
+// finalizers.
+func remove(ctx context.Context, client *cluster.Client, kind schema.GroupVersionResource, namespace, name string, force bool) error {
+	objects := client.Dynamic.Resource(kind).Namespace(namespace)
+	err := objects.Delete(ctx, name, metav1.DeleteOptions{})
+	if err == nil && force {
+		_, err = objects.Patch(ctx, name, types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{FieldManager: "kalypso"})
+	}
+	if err != nil && !apierrors.IsNotFound(err) {
+		return fmt.Errorf("delete %s %s: %w", kind.Resource, name, err)
+	}
+	return nil
+}
+
+// Delete implements armemulator.Backend.
+func (s *backend) Delete(ctx context.Context, c armapi.Cluster, name string, force bool) (bool, error) {
+	found, err := s.find(ctx, c, name)
+	if found == nil || err != nil {
+		return false, err
+	}
+	client, err := s.client(c)
+	if err != nil {
+		return false, err
+	}
+	repository := found.flux.Repository
+	if client.Ledger != nil && cluster.Foreign(repository) {
+		return false, armemulator.Errorf(http.StatusConflict, "Conflict", "The configuration '%s' is not the sandbox's: it was there before, and stays.", name)
+	}
+	var failed []error
+	for _, k := range found.flux.Kustomizations {
+		failed = append(failed, remove(ctx, client, flux.Kustomizations, k.GetNamespace(), k.GetName(), force))
+	}
+	if errors.Join(failed...) == nil {
+		failed = append(failed,
+			remove(ctx, client, flux.Repositories, repository.GetNamespace(), repository.GetName(), force),
+			removeSecret(ctx, client, repository))
+	}
+	if err := errors.Join(failed...); err != nil {
+		return false, fmt.Errorf("delete configuration %s from cluster %s: %w", name, c.Name, err)
+	}
+	return true, nil
+}
+
+// Progress implements armemulator.Backend: a write is done when something of the
+// configuration is on the cluster, a deletion when nothing is. While its
+// Kustomizations clean up, the GitRepository may be gone already.
+func (s *backend) Progress(ctx context.Context, c armapi.Cluster, name string, deletion bool) (bool, *armemulator.Error, error) {
+	client, err := s.client(c)
+	var objects *flux.Objects
+	if err == nil {
+		objects, err = flux.Read(ctx, client.Dynamic)
+	}
+	if err != nil {
+		if isOffline(err) {
+			return false, nil, offline(c.Name)
+		}
+		return false, nil, fmt.Errorf("cluster %s: %w", c.Name, err)
+	}
+	exists := slices.ContainsFunc(objects.Repositories, func(r unstructured.Unstructured) bool {
+		_, applied := flux.AppliedBy(&r)
+		return !applied && r.GetName() == name
+	}) || slices.ContainsFunc(objects.Kustomizations, func(k unstructured.Unstructured) bool {
+		_, applied := flux.AppliedBy(&k)
+		source, _ := flux.SourceOf(&k)
+		return !applied && source.Name == name && strings.HasPrefix(k.GetName(), name+"-")
+	})
+	return exists != deletion, nil, nil
 }

@@ -206,7 +206,7 @@ func (c fakeClusters) Names() []string { return c.names }
 
 func (c fakeClusters) Client(name string) (*cluster.Client, error) {
 	if c.clients[name] == nil {
-		return nil, ErrAway
+		return nil, ErrStopped
 	}
 	return c.clients[name], nil
 }
@@ -287,4 +287,20 @@ func (w *world) request(t *testing.T, method, path, body string) (*http.Response
 		t.Fatal(err)
 	}
 	return response, out
+}
+
+// merge is RFC 7396.
+func merge(into, from map[string]any) {
+	for k, v := range from {
+		inner, isMap := v.(map[string]any)
+		old, wasMap := into[k].(map[string]any)
+		switch {
+		case v == nil:
+			delete(into, k)
+		case isMap && wasMap:
+			merge(old, inner)
+		default:
+			into[k] = v
+		}
+	}
 }

@@ -197,3 +197,9 @@ func (c *Client) get(ctx context.Context, path, version string, out any) error {
 	}
 	return c.call(r, out)
 }
+
+// own is a cluster in the client's subscription.
+func (c *Client) own(cluster Cluster) Cluster {
+	cluster.Subscription = c.subscription
+	return cluster
+}

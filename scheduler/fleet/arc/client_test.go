@@ -13,7 +13,7 @@ import (
 	"github.com/kalypso-dev/kalypso/scheduler/fleet"
 )
 
-var drone = Cluster{ResourceGroup: "rg", Type: ConnectedClusters, Name: "drone"}
+var drone = Cluster{Subscription: "sub", ResourceGroup: "rg", Type: ConnectedClusters, Name: "drone"}
 
 // newService is a client of a service that the handler is.
 func newService(t *testing.T, h http.HandlerFunc) (*Client, *httptest.Server) {
@@ -201,8 +201,8 @@ func TestErrors(t *testing.T) {
 }
 
 func TestParseClusterID(t *testing.T) {
-	c, err := ParseClusterID(drone.ConfigurationID("sub", "x"))
-	if err != nil || c != drone {
+	c, err := ParseClusterID(drone.ConfigurationID("x"))
+	if err != nil || c.Name != "drone" || c.Subscription != "sub" {
 		t.Errorf("%+v %v", c, err)
 	}
 	for _, wrong := range []string{"", "/subscriptions/s/resourceGroups/g", "/a/s/resourceGroups/g/providers/p/t/n"} {

@@ -6,13 +6,15 @@ import (
 	"net/http"
 	"net/url"
 
+	"github.com/kalypso-dev/kalypso/internal/armapi"
+
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/runtime"
 )
 
 // ConnectedCluster returns a cluster that Azure Arc manages.
 func (c *Client) ConnectedCluster(ctx context.Context, resourceGroup, name string) (*ConnectedCluster, error) {
 	var out ConnectedCluster
-	id := Cluster{ResourceGroup: resourceGroup, Type: ConnectedClusters, Name: name}.ID(c.subscription)
+	id := armapi.Cluster{Subscription: c.subscription, ResourceGroup: resourceGroup, Type: ConnectedClusters, Name: name}.ID()
 	if err := c.get(ctx, id, connectedVersion, &out); err != nil {
 		return nil, fmt.Errorf("cluster %s: %w", name, err)
 	}
@@ -22,7 +24,7 @@ func (c *Client) ConnectedCluster(ctx context.Context, resourceGroup, name strin
 // ListConnectedClusters returns those of a resource group, or with "" those of
 // the subscription.
 func (c *Client) ListConnectedClusters(ctx context.Context, resourceGroup string) ([]ConnectedCluster, error) {
-	path := subscriptionID(c.subscription)
+	path := armapi.SubscriptionID(c.subscription)
 	if resourceGroup != "" {
 		path += "/resourceGroups/" + url.PathEscape(resourceGroup)
 	}

@@ -14,7 +14,7 @@ import (
 // Get returns a configuration of a cluster.
 func (c *Client) Get(ctx context.Context, cluster Cluster, name string) (*Configuration, error) {
 	var out Configuration
-	if err := c.get(ctx, cluster.ConfigurationID(c.subscription, name), configurationVersion, &out); err != nil {
+	if err := c.get(ctx, c.own(cluster).ConfigurationID(name), configurationVersion, &out); err != nil {
 		return nil, fmt.Errorf("configuration %s of cluster %s: %w", name, cluster.Name, err)
 	}
 	return &out, nil
@@ -22,7 +22,7 @@ func (c *Client) Get(ctx context.Context, cluster Cluster, name string) (*Config
 
 // List returns all configurations of a cluster.
 func (c *Client) List(ctx context.Context, cluster Cluster) ([]Configuration, error) {
-	all, err := list[Configuration](ctx, c, cluster.ConfigurationsID(c.subscription), configurationVersion)
+	all, err := list[Configuration](ctx, c, c.own(cluster).ConfigurationsID(), configurationVersion)
 	if err != nil {
 		return nil, fmt.Errorf("configurations of cluster %s: %w", cluster.Name, err)
 	}

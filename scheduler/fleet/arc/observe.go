@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/kalypso-dev/kalypso/internal/armapi"
 	"github.com/kalypso-dev/kalypso/scheduler/fleet"
 )
 
@@ -42,10 +43,10 @@ func (c *Client) Observe(ctx context.Context, s fleet.Source) ([]fleet.Configura
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, follower{cluster, found.ID, found.observed(cluster)})
+		all = append(all, follower{cluster, found.ID, observed(found, cluster)})
 	}
 	for _, id := range c.fleet {
-		prefix := strings.ToLower(subscriptionID(id)) + "/"
+		prefix := strings.ToLower(armapi.SubscriptionID(id)) + "/"
 		if slices.ContainsFunc(all, func(f follower) bool { return strings.HasPrefix(strings.ToLower(f.id), prefix) }) {
 			continue
 		}
@@ -69,7 +70,7 @@ type follower struct {
 func named(all []follower) []fleet.Configuration {
 	for _, name := range []func(follower) string{
 		func(f follower) string { return f.cluster.ResourceGroup + "/" + f.cluster.Name },
-		func(f follower) string { id, _, _ := cutConfiguration(f.id); return strings.Trim(id, "/") },
+		func(f follower) string { return strings.Trim(f.id[:strings.LastIndex(f.id, "/providers/")], "/") },
 	} {
 		times := map[string]int{}
 		for _, f := range all {
@@ -89,8 +90,8 @@ func named(all []follower) []fleet.Configuration {
 	return out
 }
 
-func (c Configuration) observed(cluster Cluster) fleet.Configuration {
-	f := fleet.Configuration{Cluster: cluster.Name, Name: c.Name, State: fleet.State(c.Properties.ComplianceState), Reason: c.reason()}
+func observed(c Configuration, cluster Cluster) fleet.Configuration {
+	f := fleet.Configuration{Cluster: cluster.Name, Name: c.Name, State: fleet.State(c.Properties.ComplianceState), Reason: reason(c)}
 	if id := c.Properties.SourceSyncedCommitID; id != nil {
 		f.Commit = fleet.CommitOf(*id)
 	}
@@ -105,7 +106,7 @@ func (c Configuration) observed(cluster Cluster) fleet.Configuration {
 
 // reason is the message of the first object that keeps the configuration from
 // being compliant, those that failed first.
-func (c Configuration) reason() string {
+func reason(c Configuration) string {
 	if c.Properties.ComplianceState == string(fleet.Compliant) {
 		return ""
 	}

@@ -23,7 +23,7 @@ const (
 // and sends it again.
 func (c *Client) begin(ctx context.Context, w change, query []string, expected ...int) (*http.Response, error) {
 	send := func() (*http.Response, error) {
-		r, err := c.request(ctx, w.method, w.cluster.ConfigurationID(c.subscription, w.name), configurationVersion, w.body)
+		r, err := c.request(ctx, w.method, c.own(w.cluster).ConfigurationID(w.name), configurationVersion, w.body)
 		if err != nil {
 			return nil, err
 		}
@@ -101,7 +101,7 @@ func (c *Client) follow(ctx context.Context, w change, response *http.Response, 
 			return "", 0, true, nil
 		}
 		// not by the poller, which takes any answer for the last one
-		err := c.get(ctx, w.cluster.ConfigurationID(c.subscription, w.name), configurationVersion, out)
+		err := c.get(ctx, c.own(w.cluster).ConfigurationID(w.name), configurationVersion, out)
 		return "", 0, err == nil, err
 	})
 }

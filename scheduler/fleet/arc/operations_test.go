@@ -12,7 +12,7 @@ import (
 	"github.com/kalypso-dev/kalypso/scheduler/httpfault"
 )
 
-var edge = arc.Cluster{ResourceGroup: "fleet", Type: arc.ConnectedClusters, Name: "edge-000"}
+var edge = arc.Cluster{Subscription: east, ResourceGroup: "fleet", Type: arc.ConnectedClusters, Name: "edge-000"}
 
 // wanted is a configuration that follows a branch.
 func wanted(branch string) arc.Properties {
@@ -28,7 +28,7 @@ func wanted(branch string) arc.Properties {
 func TestWritesWaitForTheOneBefore(t *testing.T) {
 	s := newAzure(t, 1)
 	variables(t, login...)
-	id := edge.ID(east)
+	id := edge.ID()
 	s.Busy(id, "platform", 4)
 	c := hasty(connect(t, s), 10*time.Second, nil)
 	made, err := c.Put(t.Context(), edge, "platform", wanted("qa"))
@@ -51,7 +51,7 @@ func TestWritesWaitForTheOneBefore(t *testing.T) {
 func TestOperationsThatFail(t *testing.T) {
 	s := newAzure(t, 1)
 	variables(t, login...)
-	s.Break(edge.ID(east), "new", "ExtensionMissing", "The extension microsoft.flux is not there.")
+	s.Break(edge.ID(), "new", "ExtensionMissing", "The extension microsoft.flux is not there.")
 	c := hasty(connect(t, s), 10*time.Second, nil)
 	_, err := c.Put(t.Context(), edge, "new", wanted("qa"))
 	if arc.Message(err) != "(ExtensionMissing) The extension microsoft.flux is not there." || !strings.Contains(err.Error(), "the operation has failed on Azure") || !strings.Contains(err.Error(), "flux show") {

@@ -3,20 +3,11 @@ package arc
 import (
 	"context"
 	"fmt"
-	"net/url"
 	"strings"
 	"sync"
+
+	"github.com/kalypso-dev/kalypso/internal/armapi"
 )
-
-// Subscription is one as ARM shows it.
-type Subscription struct {
-	ID     string `json:"subscriptionId"`
-	Name   string `json:"displayName"`
-	State  string `json:"state"`
-	Tenant string `json:"tenantId"`
-}
-
-func subscriptionID(id string) string { return "/subscriptions/" + url.PathEscape(id) }
 
 // ShowSubscription asks for the client's subscription. It is the cheapest way to
 // find out whether the login is good for it.
@@ -26,7 +17,7 @@ func (c *Client) ShowSubscription(ctx context.Context) (*Subscription, error) {
 
 func (c *Client) showSubscription(ctx context.Context, id string) (*Subscription, error) {
 	var out Subscription
-	if err := c.get(ctx, subscriptionID(id), subscriptionVersion, &out); err != nil {
+	if err := c.get(ctx, armapi.SubscriptionID(id), subscriptionVersion, &out); err != nil {
 		return nil, fmt.Errorf("subscription %s: %w", id, err)
 	}
 	return &out, nil

@@ -1,13 +1,11 @@
-package arc
+package armemulator
 
 import (
-	"encoding/base64"
 	"errors"
 	"regexp"
 	"slices"
-	"strings"
 
-	"github.com/kalypso-dev/kalypso/scheduler/fleet/arc"
+	"github.com/kalypso-dev/kalypso/internal/armapi"
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
@@ -17,19 +15,16 @@ const maxNames = 62
 
 var sourceURL = regexp.MustCompile(`^((https?|ssh)://|git@)`)
 
-// Check refuses what the service refuses in a new configuration, before it is
-// sent.
-func Check(name string, p arc.Properties) error {
-	err := check(name, &p)
-	var known *armError
-	if errors.As(err, &known) {
-		return errors.New(known.message)
+// Check is what the service would refuse in a new configuration.
+func Check(name string, p armapi.Properties) error {
+	if err := check(name, &p); err != nil {
+		return errors.New(err.Message)
 	}
-	return err
+	return nil
 }
 
-// check refuses what the service refuses, and fills in its defaults.
-func check(name string, p *arc.Properties) error {
+// check validates a configuration as the service does, and fills in defaults.
+func check(name string, p *armapi.Properties) *Error {
 	if problems := validation.IsDNS1123Subdomain(name); len(problems) > 0 {
 		return invalid("The configuration name '%s' is invalid: %s.", name, problems[0])
 	}
@@ -43,7 +38,7 @@ func check(name string, p *arc.Properties) error {
 		return invalid("The namespace '%s' is invalid: %s.", p.Namespace, problems[0])
 	}
 	if p.SourceKind != "GitRepository" {
-		return invalid("The sandbox does not support the source kind '%s', only 'GitRepository'.", p.SourceKind)
+		return invalid("The emulator does not support the source kind '%s', only 'GitRepository'.", p.SourceKind)
 	}
 	if err := checkRepository(p.GitRepository); err != nil {
 		return err
@@ -64,7 +59,7 @@ func check(name string, p *arc.Properties) error {
 	return nil
 }
 
-func checkRepository(g *arc.GitRepository) error {
+func checkRepository(g *armapi.GitRepository) *Error {
 	if g == nil {
 		return invalid("The property 'gitRepository' is required for the source kind 'GitRepository'.")
 	}
@@ -78,50 +73,6 @@ func checkRepository(g *arc.GitRepository) error {
 	}
 	if r.Commit == nil && len(set) > 1 {
 		return invalid("The property 'repositoryRef' may have only one of branch, tag and semver.")
-	}
-	return nil
-}
-
-func hasCredentials(p arc.Properties) bool {
-	g := p.GitRepository
-	return g.HTTPSUser != nil || g.HTTPSCACert != nil || g.SSHKnownHosts != nil || len(p.ProtectedSettings) > 0
-}
-
-// credentials are the data of the secret; none when the configuration brings
-// none, and then the secret that is there stays.
-func credentials(p arc.Properties) (map[string]string, error) {
-	g := p.GitRepository
-	data := map[string]string{}
-	for _, from := range []struct {
-		what, key string
-		value     *string
-	}{
-		{"httpsKey", "password", setting(p, "httpsKey")},
-		{"sshPrivateKey", "identity", setting(p, "sshPrivateKey")},
-		{"sshKnownHosts", "known_hosts", g.SSHKnownHosts},
-		{"httpsCACert", "ca.crt", g.HTTPSCACert},
-	} {
-		if from.value == nil {
-			continue
-		}
-		b, err := base64.StdEncoding.DecodeString(strings.TrimSpace(*from.value))
-		if err != nil {
-			return nil, invalid("The property '%s' is not in base64.", from.what)
-		}
-		data[from.key] = string(b)
-	}
-	if g.HTTPSUser != nil && data["password"] != "" {
-		data["username"] = *g.HTTPSUser
-	}
-	if len(p.ProtectedSettings) == 0 && data["ca.crt"] == "" {
-		return nil, nil
-	}
-	return data, nil
-}
-
-func setting(p arc.Properties, key string) *string {
-	if v, ok := p.ProtectedSettings[key]; ok {
-		return &v
 	}
 	return nil
 }

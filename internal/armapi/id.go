@@ -1,4 +1,4 @@
-package arc
+package armapi
 
 import (
 	"fmt"
@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// ClusterType is how ARM keeps a cluster.
+// ClusterType is the resource type of a cluster.
 type ClusterType string
 
 const (
@@ -14,8 +14,8 @@ const (
 	ManagedClusters   ClusterType = "managedClusters"   // AKS
 )
 
-// Provider is the resource provider of clusters of the type, "" for a type that
-// there is none of here.
+// Provider is the resource provider of clusters of the type, "" for an unknown
+// type.
 func (t ClusterType) Provider() string {
 	switch t {
 	case ConnectedClusters:
@@ -36,52 +36,46 @@ func ParseClusterType(s string) (ClusterType, error) {
 	return "", fmt.Errorf("cluster type %q is not supported: choose %s or %s", s, ConnectedClusters, ManagedClusters)
 }
 
-// Cluster names a cluster in a subscription.
+// SubscriptionID is the resource ID of a subscription.
+func SubscriptionID(subscription string) string {
+	return "/subscriptions/" + url.PathEscape(subscription)
+}
+
+// Cluster names a cluster.
 type Cluster struct {
+	Subscription  string
 	ResourceGroup string
 	Type          ClusterType
 	Name          string
 }
 
 // ID is the cluster's resource ID.
-func (c Cluster) ID(subscription string) string {
-	return subscriptionID(subscription) + "/resourceGroups/" + url.PathEscape(c.ResourceGroup) +
+func (c Cluster) ID() string {
+	return SubscriptionID(c.Subscription) + "/resourceGroups/" + url.PathEscape(c.ResourceGroup) +
 		"/providers/" + c.Type.Provider() + "/" + string(c.Type) + "/" + url.PathEscape(c.Name)
 }
 
-// ConfigurationType is the ARM type of a fluxConfiguration.
+// ConfigurationType is the resource type of a fluxConfiguration.
 const ConfigurationType = "Microsoft.KubernetesConfiguration/fluxConfigurations"
 
 // ConfigurationsID is the path of the cluster's configurations.
-func (c Cluster) ConfigurationsID(subscription string) string {
-	return c.ID(subscription) + "/providers/" + ConfigurationType
-}
+func (c Cluster) ConfigurationsID() string { return c.ID() + "/providers/" + ConfigurationType }
 
 // ConfigurationID is the resource ID of one of them.
-func (c Cluster) ConfigurationID(subscription, name string) string {
-	return c.ConfigurationsID(subscription) + "/" + url.PathEscape(name)
+func (c Cluster) ConfigurationID(name string) string {
+	return c.ConfigurationsID() + "/" + url.PathEscape(name)
 }
 
-// cutConfiguration parts the ID of a configuration into that of its cluster and
-// the rest.
-func cutConfiguration(id string) (cluster, rest string, found bool) {
-	i := strings.LastIndex(strings.ToLower(id), "/providers/"+strings.ToLower(ConfigurationType))
-	if i < 0 {
-		return id, "", false
-	}
-	return id[:i], id[i:], true
-}
-
-// ParseClusterID takes a cluster out of its resource ID, or out of the ID of
-// something below it. A type that is not known stays as it is written.
+// ParseClusterID takes a cluster out of its resource ID, or out of the ID of a
+// resource below it. An unknown type stays as it is written.
 func ParseClusterID(id string) (Cluster, error) {
 	s := strings.Split(strings.Trim(id, "/"), "/")
 	if len(s) < 8 || !strings.EqualFold(s[0], "subscriptions") || !strings.EqualFold(s[2], "resourceGroups") || !strings.EqualFold(s[4], "providers") {
-		return Cluster{}, fmt.Errorf("%q is no ID of a cluster", id)
+		return Cluster{}, fmt.Errorf("%q is not the ID of a cluster", id)
 	}
 	t, err := ParseClusterType(s[6])
 	if err != nil {
 		t = ClusterType(s[6])
 	}
-	return Cluster{ResourceGroup: s[3], Type: t, Name: s[7]}, nil
+	return Cluster{Subscription: s[1], ResourceGroup: s[3], Type: t, Name: s[7]}, nil
 }

@@ -1,8 +1,20 @@
-package arc
+// Package armapi has the resources of Azure Resource Manager that kalypso works
+// with, as its JSON has them: clusters that Azure Arc manages, and their GitOps
+// configurations. The client (scheduler/fleet/arc) and the emulator
+// (internal/armemulator) share it.
+package armapi
 
 import "time"
 
-// Configuration is a fluxConfiguration as ARM shows it
+// Subscription holds resources.
+type Subscription struct {
+	ID     string `json:"subscriptionId"`
+	Name   string `json:"displayName"`
+	State  string `json:"state"`
+	Tenant string `json:"tenantId"`
+}
+
+// Configuration is a fluxConfiguration
 // (learn.microsoft.com/rest/api/kubernetesconfiguration/fluxconfigurations).
 // What may be null there is a pointer here.
 type Configuration struct {
@@ -13,7 +25,7 @@ type Configuration struct {
 	Properties Properties  `json:"properties"`
 }
 
-// SystemData is when a resource came to be.
+// SystemData is when a resource was created and modified.
 type SystemData struct {
 	CreatedAt      *time.Time `json:"createdAt,omitempty"`
 	CreatedBy      string     `json:"createdBy,omitempty"`
@@ -21,7 +33,7 @@ type SystemData struct {
 	LastModifiedAt *time.Time `json:"lastModifiedAt,omitempty"`
 }
 
-// Properties of a configuration: first what one asks for, then what ARM tells.
+// Properties of a configuration: first what a caller sets, then what ARM reports.
 type Properties struct {
 	Scope          string                   `json:"scope,omitempty"` // cluster or namespace
 	Namespace      string                   `json:"namespace,omitempty"`
@@ -30,7 +42,7 @@ type Properties struct {
 	GitRepository  *GitRepository           `json:"gitRepository,omitempty"`
 	Kustomizations map[string]Kustomization `json:"kustomizations,omitempty"`
 	// ProtectedSettings are secrets in base64: httpsKey, sshPrivateKey. ARM
-	// takes them and never shows them.
+	// never returns them.
 	ProtectedSettings map[string]string `json:"configurationProtectedSettings,omitempty"`
 
 	Statuses             []ObjectStatus `json:"statuses"`

@@ -1,12 +1,15 @@
-package arc
+package armemulator
 
 import (
 	"context"
 	"encoding/base64"
 	"encoding/json"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/kalypso-dev/kalypso/internal/armapi"
 )
 
 const graphPage = 1000
@@ -33,20 +36,18 @@ func (s *server) graph(r *http.Request) (*answer, error) {
 	}
 	query, err := parseQuery(q.Query)
 	if err != nil {
-		return nil, errorf(http.StatusBadRequest, "InvalidQuery", "The query is invalid: %s.", err)
+		return nil, Errorf(http.StatusBadRequest, "InvalidQuery", "The query is invalid: %s.", err)
 	}
-	var rows []any
-	if s.asked(q.Subscriptions) {
-		if rows, err = s.table(r.Context(), query.table); err != nil {
-			return nil, err
-		}
+	rows, err := s.table(r.Context(), query.table, q.Subscriptions)
+	if err != nil {
+		return nil, err
 	}
 	rows = query.run(rows)
 
 	skip, top := q.Options.Skip, q.Options.Top
 	if q.Options.SkipToken != "" {
 		if skip, err = readToken(q.Options.SkipToken); err != nil {
-			return nil, errorf(http.StatusBadRequest, "InvalidSkipToken", "The skip token is invalid.")
+			return nil, Errorf(http.StatusBadRequest, "InvalidSkipToken", "The skip token is invalid.")
 		}
 	}
 	if top <= 0 || top > graphPage {
@@ -65,35 +66,28 @@ func (s *server) graph(r *http.Request) (*answer, error) {
 	return ok(body), nil
 }
 
-// asked tells whether our subscription is among those that a query is about;
-// none named means all.
-func (s *server) asked(subscriptions []string) bool {
-	for _, one := range subscriptions {
-		if strings.EqualFold(one, s.Subscription) {
-			return true
-		}
-	}
-	return len(subscriptions) == 0
-}
-
-// table has the rows of a table of the graph.
-func (s *server) table(ctx context.Context, name string) ([]any, error) {
+// table has the rows of a table of the graph in the subscriptions; none named
+// means all.
+func (s *server) table(ctx context.Context, name string, subscriptions []string) ([]any, error) {
 	var rows []any
-	for _, cluster := range s.Clusters.Names() {
+	for _, c := range s.Backend.Clusters() {
+		if len(subscriptions) > 0 && !slices.ContainsFunc(subscriptions, func(id string) bool { return strings.EqualFold(id, c.Subscription) }) {
+			continue
+		}
+		var resources []any
 		if name == tableClusters {
-			row, err := s.row(s.connected(ctx, cluster))
+			resources = []any{s.Backend.Describe(ctx, c)}
+		} else {
+			all, err := s.Backend.Configurations(ctx, c)
 			if err != nil {
 				return nil, err
 			}
-			rows = append(rows, row)
-			continue
+			for _, one := range all {
+				resources = append(resources, one)
+			}
 		}
-		all, _, err := s.look(ctx, cluster)
-		if err != nil {
-			return nil, err
-		}
-		for _, c := range all {
-			row, err := s.row(c)
+		for _, one := range resources {
+			row, err := s.row(c, one)
 			if err != nil {
 				return nil, err
 			}
@@ -104,7 +98,7 @@ func (s *server) table(ctx context.Context, name string) ([]any, error) {
 }
 
 // row is a resource as the graph has it: types and groups in lower case.
-func (s *server) row(resource any) (map[string]any, error) {
+func (s *server) row(c armapi.Cluster, resource any) (map[string]any, error) {
 	b, err := json.Marshal(resource)
 	if err != nil {
 		return nil, err
@@ -115,9 +109,11 @@ func (s *server) row(resource any) (map[string]any, error) {
 	}
 	kind, _ := row["type"].(string)
 	row["type"] = strings.ToLower(kind)
-	row["resourceGroup"] = strings.ToLower(s.ResourceGroup)
-	row["subscriptionId"] = s.Subscription
-	row["tenantId"] = s.Tenant
+	row["resourceGroup"] = strings.ToLower(c.ResourceGroup)
+	row["subscriptionId"] = c.Subscription
+	if in := s.subscription(c.Subscription); in != nil {
+		row["tenantId"] = in.Tenant
+	}
 	return row, nil
 }
 

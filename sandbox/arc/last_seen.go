@@ -12,33 +12,32 @@ import (
 	"sync"
 	"time"
 
-	"github.com/kalypso-dev/kalypso/scheduler/fleet/arc"
+	"github.com/kalypso-dev/kalypso/internal/armapi"
 )
 
-// memory is what each cluster looked like when it was asked last, so that one
-// that is away is shown as it was. What it shows is never newer than the last
-// request about the cluster.
-type memory struct {
+// lastSeen is what each cluster looked like when it was asked last, so that one
+// that is stopped is shown as it was.
+type lastSeen struct {
 	dir string
 
 	mu   sync.Mutex
-	last map[string]memo
+	last map[string]snapshot
 }
 
-type memo struct {
-	Seen           time.Time           `json:"seen"`
-	Configurations []arc.Configuration `json:"configurations"`
+type snapshot struct {
+	Seen           time.Time              `json:"seen"`
+	Configurations []armapi.Configuration `json:"configurations"`
 }
 
-func newMemory(dir string) *memory { return &memory{dir: dir, last: map[string]memo{}} }
+func newLastSeen(dir string) *lastSeen { return &lastSeen{dir: dir, last: map[string]snapshot{}} }
 
-// keep remembers a cluster's configurations, on disk only when something but
+// keep stores a cluster's configurations, on disk only when something but
 // the time has changed.
-func (m *memory) keep(cluster string, seen time.Time, all []arc.Configuration) error {
+func (m *lastSeen) keep(cluster string, seen time.Time, all []armapi.Configuration) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	before, known := m.last[cluster]
-	now := memo{seen, all}
+	now := snapshot{seen, all}
 	m.last[cluster] = now
 	if m.dir == "" || known && reflect.DeepEqual(timeless(before.Configurations), timeless(all)) {
 		return nil
@@ -58,38 +57,38 @@ func (m *memory) keep(cluster string, seen time.Time, all []arc.Configuration) e
 }
 
 // recall returns what is known; false when the cluster was never seen.
-func (m *memory) recall(cluster string) (memo, bool) {
+func (m *lastSeen) recall(cluster string) (snapshot, bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if k, ok := m.last[cluster]; ok {
 		return k, true
 	}
 	if m.dir == "" {
-		return memo{}, false
+		return snapshot{}, false
 	}
 	b, err := os.ReadFile(m.file(cluster))
 	if errors.Is(err, fs.ErrNotExist) {
-		return memo{}, false
+		return snapshot{}, false
 	}
-	var k memo
+	var k snapshot
 	if err != nil || json.Unmarshal(b, &k) != nil {
-		// as good as never seen; the next look replaces it
-		return memo{}, false
+		// counts as never seen; the next request replaces it
+		return snapshot{}, false
 	}
 	m.last[cluster] = k
 	return k, true
 }
 
-func (m *memory) seen(cluster string) *time.Time {
+func (m *lastSeen) time(cluster string) *time.Time {
 	if k, ok := m.recall(cluster); ok {
 		return &k.Seen
 	}
 	return nil
 }
 
-func (m *memory) file(cluster string) string { return filepath.Join(m.dir, cluster+".json") }
+func (m *lastSeen) file(cluster string) string { return filepath.Join(m.dir, cluster+".json") }
 
-func timeless(all []arc.Configuration) []arc.Configuration {
+func timeless(all []armapi.Configuration) []armapi.Configuration {
 	all = slices.Clone(all)
 	for i := range all {
 		all[i].Properties.StatusUpdatedAt = nil
