@@ -53,7 +53,7 @@ func parsePath(escaped string) (path, error) {
 		s = s[1:]
 		return word
 	}
-	unknown := Errorf(http.StatusNotFound, "InvalidResourceType", "The resource type could not be found in '%s'. The emulator has clusters, fluxConfigurations and the resource graph.", escaped)
+	unknown := Errorf(http.StatusNotFound, "InvalidResourceType", "The resource type could not be found in '%s'. The sandbox has clusters, fluxConfigurations and the resource graph.", escaped)
 
 	var p path
 	if take("providers", "Microsoft.ResourceGraph", "resources") {
@@ -129,7 +129,7 @@ func (s *server) resolve(p *path) error {
 	}
 	group, there := groups[strings.ToLower(c.ResourceGroup)]
 	if !there {
-		return Errorf(http.StatusNotFound, "ResourceGroupNotFound", "Resource group '%s' could not be found. The clusters are in '%s'.",
+		return Errorf(http.StatusNotFound, "ResourceGroupNotFound", "Resource group '%s' could not be found. The clusters of the sandbox are in '%s'.",
 			c.ResourceGroup, strings.Join(slices.Sorted(maps.Values(groups)), "', '"))
 	}
 	c.ResourceGroup = group
@@ -142,7 +142,7 @@ func (s *server) resolve(p *path) error {
 		if managed {
 			kind = string(armapi.ConnectedClusters)
 		}
-		return Errorf(http.StatusNotFound, "ResourceNotFound", "The Resource '%s/%s/%s' under resource group '%s' was not found. There are the %s '%s'.",
+		return Errorf(http.StatusNotFound, "ResourceNotFound", "The Resource '%s/%s/%s' under resource group '%s' was not found. The sandbox has the %s '%s'.",
 			p.provider, c.Type, c.Name, c.ResourceGroup, kind, strings.Join(names, "', '"))
 	}
 	c.Name = found.Name

@@ -209,7 +209,7 @@ func (p *parser) step() (func([]any) []any, error) {
 	case "count":
 		return func(rows []any) []any { return []any{map[string]any{"Count": len(rows)}} }, nil
 	default:
-		return nil, fmt.Errorf("the emulator does not know the operator '%s', only where, project, order by, take and count", w.text)
+		return nil, fmt.Errorf("the sandbox does not know the operator '%s', only where, project, order by, take and count", w.text)
 	}
 }
 
@@ -260,7 +260,7 @@ func comparison(operator string, path []string, wanted string) (func(string) boo
 	case "contains":
 		return func(s string) bool { return strings.Contains(strings.ToLower(s), strings.ToLower(wanted)) }, nil
 	}
-	return nil, fmt.Errorf("the emulator does not know the comparison '%s', only ==, !=, =~, !~ and contains", operator)
+	return nil, fmt.Errorf("the sandbox does not know the comparison '%s', only ==, !=, =~, !~ and contains", operator)
 }
 
 // sameRevision takes the two ways to write a revision for the same: Flux writes
