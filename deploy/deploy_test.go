@@ -18,7 +18,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/kalypso-dev/kalypso/scheduler/ci"
-	"github.com/kalypso-dev/kalypso/scheduler/watch"
+	"github.com/kalypso-dev/kalypso/scheduler/controller"
 )
 
 func read(t *testing.T, file string) []byte {
@@ -70,7 +70,7 @@ func TestKubernetes(t *testing.T) {
 
 	t.Log("the configuration, and every file that it names")
 	file := c.Args[slices.Index(c.Args, "--config")+1]
-	config, err := watch.ParseConfig("configmap.yaml", []byte(configMap.Data[path.Base(file)]))
+	config, err := controller.ParseConfig("configmap.yaml", []byte(configMap.Data[path.Base(file)]))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -105,7 +105,7 @@ func TestKubernetes(t *testing.T) {
 	}
 
 	t.Log("the probes ask what is answered")
-	handler := watch.NewDoor(watch.DoorOptions{Metrics: watch.NewMetrics()}).Handler()
+	handler := controller.NewServer(controller.ServerOptions{Metrics: controller.NewMetrics()}).Handler()
 	for _, p := range []string{c.LivenessProbe.HTTPGet.Path, c.ReadinessProbe.HTTPGet.Path, "/metrics"} {
 		answer := httptest.NewRecorder()
 		handler.ServeHTTP(answer, httptest.NewRequest(http.MethodGet, p, nil))
@@ -154,7 +154,7 @@ func settings(t *testing.T, section string) map[string][]string {
 
 func TestSystemd(t *testing.T) {
 	service := settings(t, "Service")
-	config, err := watch.ParseConfig("scheduler.yaml", read(t, "systemd/scheduler.yaml"))
+	config, err := controller.ParseConfig("scheduler.yaml", read(t, "systemd/scheduler.yaml"))
 	if err != nil {
 		t.Fatal(err)
 	}

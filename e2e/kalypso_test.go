@@ -21,7 +21,7 @@ import (
 	"time"
 
 	"github.com/kalypso-dev/kalypso/sandbox"
-	"github.com/kalypso-dev/kalypso/scheduler/watch"
+	"github.com/kalypso-dev/kalypso/scheduler/controller"
 )
 
 const (
@@ -231,9 +231,9 @@ func (m *machine) status() sandbox.Status {
 	return s
 }
 
-func (m *machine) scheduler() watch.Status {
+func (m *machine) scheduler() controller.Status {
 	m.t.Helper()
-	var s watch.Status
+	var s controller.Status
 	if raw := m.status().Scheduler; raw != nil {
 		m.decode(string(raw), &s)
 	}
@@ -246,11 +246,11 @@ func (m *machine) settle() {
 	waitFor(m.t, "the scheduler's first round", 30*time.Second, func() error {
 		all := m.scheduler().Environments
 		for _, name := range m.environments() {
-			i := slices.IndexFunc(all, func(e watch.EnvironmentStatus) bool { return e.Name == name })
+			i := slices.IndexFunc(all, func(e controller.EnvironmentStatus) bool { return e.Name == name })
 			if i < 0 {
 				return fmt.Errorf("no environment %s", name)
 			}
-			if e := all[i]; e.State != watch.Synced || e.Runs == 0 {
+			if e := all[i]; e.State != controller.Synced || e.Runs == 0 {
 				return fmt.Errorf("environment %s: %s after %d runs: %s", name, e.State, e.Runs, e.Error)
 			}
 		}

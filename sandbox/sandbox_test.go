@@ -18,7 +18,7 @@ import (
 	"github.com/kalypso-dev/kalypso/fixtures"
 	"github.com/kalypso-dev/kalypso/sandbox/cluster/kind"
 	"github.com/kalypso-dev/kalypso/sandbox/supervisor"
-	"github.com/kalypso-dev/kalypso/scheduler/watch"
+	"github.com/kalypso-dev/kalypso/scheduler/controller"
 )
 
 func TestPortsAreFreeAndDifferent(t *testing.T) {
@@ -381,7 +381,7 @@ func TestSchedulerConfigIsTaken(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := watch.ParseConfig("config.yaml", b)
+	c, err := controller.ParseConfig("config.yaml", b)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/kalypso-dev/kalypso/internal/testkit/githubfake"
-	"github.com/kalypso-dev/kalypso/scheduler/watch"
+	"github.com/kalypso-dev/kalypso/scheduler/controller"
 )
 
 // TestInitMistakes are told without a request.
@@ -120,8 +120,8 @@ func TestInitConfig(t *testing.T) {
 			t.Fatalf("exit code %d, %q, %q", code, out, talk)
 		}
 	}
-	c, err := watch.LoadConfig(config)
-	want := watch.ForgeConfig{Type: "github", URL: s.URL, TokenFile: filepath.Join(dir, "token")}
+	c, err := controller.LoadConfig(config)
+	want := controller.ForgeConfig{Type: "github", URL: s.URL, TokenFile: filepath.Join(dir, "token")}
 	if err != nil || c.Forge != want || c.WebhookSecretFile != filepath.Join(dir, "signed") || c.ControlPlane.Repo != s.URL+"/kalypso/kalypso-control-plane" {
 		t.Errorf("%+v, %v", c, err)
 	}

@@ -4,7 +4,7 @@ import (
 	"log/slog"
 	"os"
 
-	"github.com/kalypso-dev/kalypso/scheduler/watch"
+	"github.com/kalypso-dev/kalypso/scheduler/controller"
 	"github.com/spf13/cobra"
 )
 
@@ -68,7 +68,7 @@ Then one works, and the other takes over when it ends or is silent for a minute.
 			if err != nil {
 				return err
 			}
-			return watch.Serve(c.Context(), config, slog.New(slog.NewTextHandler(a.err, nil)))
+			return controller.Serve(c.Context(), config, slog.New(slog.NewTextHandler(a.err, nil)))
 		},
 	}
 	flags.register(c.Flags())

@@ -7,7 +7,7 @@ import (
 
 	"github.com/kalypso-dev/kalypso/sandbox"
 	"github.com/kalypso-dev/kalypso/scheduler/ci"
-	"github.com/kalypso-dev/kalypso/scheduler/watch"
+	"github.com/kalypso-dev/kalypso/scheduler/controller"
 	"github.com/spf13/pflag"
 )
 
@@ -50,32 +50,32 @@ func alone(set *pflag.FlagSet, names []string) error {
 
 // once makes the configuration that file, flags and variables describe, for one
 // round.
-func (f *schedulerFlags) once(set *pflag.FlagSet, get func(string) string) (watch.Config, error) {
+func (f *schedulerFlags) once(set *pflag.FlagSet, get func(string) string) (controller.Config, error) {
 	if f.file == "" {
 		return f.described(get)
 	}
 	if err := alone(set, describedFlags); err != nil {
-		return watch.Config{}, err
+		return controller.Config{}, err
 	}
-	return watch.LoadOnceConfig(f.file)
+	return controller.LoadOnceConfig(f.file)
 }
 
-func (f *schedulerFlags) described(get func(string) string) (watch.Config, error) {
+func (f *schedulerFlags) described(get func(string) string) (controller.Config, error) {
 	e := ci.ReadEnvironment(get)
 	repo := f.controlPlane
 	if repo == "" && e.Server != "" && e.Repository != "" {
 		repo = e.CloneURL(e.Repository)
 	}
 	if repo == "" {
-		return watch.Config{}, f.usage("which control plane? Give --control-plane URL or --config FILE")
+		return controller.Config{}, f.usage("which control plane? Give --control-plane URL or --config FILE")
 	}
 	at, err := url.Parse(repo)
 	if err != nil || at.Host == "" || at.Scheme != "http" && at.Scheme != "https" || at.User != nil {
-		return watch.Config{}, f.usage("--control-plane wants an http or https URL, without credentials")
+		return controller.Config{}, f.usage("--control-plane wants an http or https URL, without credentials")
 	}
-	c := watch.Config{
-		Forge:        watch.ForgeConfig{Type: f.forge, URL: f.url, API: f.api, User: f.user},
-		ControlPlane: watch.ControlPlaneConfig{Repo: repo, Branch: f.branch, Path: f.path},
+	c := controller.Config{
+		Forge:        controller.ForgeConfig{Type: f.forge, URL: f.url, API: f.api, User: f.user},
+		ControlPlane: controller.ControlPlaneConfig{Repo: repo, Branch: f.branch, Path: f.path},
 		PromoteTo:    f.promoteTo,
 	}
 	runner := e.Server != "" && strings.HasPrefix(repo, e.Server+"/")
@@ -90,11 +90,11 @@ func (f *schedulerFlags) described(get func(string) string) (watch.Config, error
 		c.Forge.Type = forgeType(e, here, get("KALYPSO_FORGE"), at.Hostname())
 	}
 	switch {
-	case c.Forge.Type != watch.Gitea && c.Forge.Type != watch.GitHub:
-		return watch.Config{}, f.usage("what is at %s? Give --forge gitea or --forge github", c.Forge.URL)
-	case c.Forge.Type == watch.Gitea && f.api != "":
-		return watch.Config{}, f.usage("--api is for GitHub: Gitea's API is below its address")
-	case c.Forge.Type == watch.GitHub && f.api == "" && here:
+	case c.Forge.Type != controller.Gitea && c.Forge.Type != controller.GitHub:
+		return controller.Config{}, f.usage("what is at %s? Give --forge gitea or --forge github", c.Forge.URL)
+	case c.Forge.Type == controller.Gitea && f.api != "":
+		return controller.Config{}, f.usage("--api is for GitHub: Gitea's API is below its address")
+	case c.Forge.Type == controller.GitHub && f.api == "" && here:
 		c.Forge.API = e.API
 	}
 	c.Forge.TokenEnv, err = f.tokenVariable(e, c.Forge.URL, get)
@@ -109,7 +109,7 @@ func forgeType(e ci.Environment, here bool, said, host string) string {
 	case said != "":
 		return said
 	case host == "github.com", strings.HasSuffix(host, ".ghe.com"):
-		return watch.GitHub
+		return controller.GitHub
 	}
 	return ""
 }

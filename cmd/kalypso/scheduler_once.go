@@ -5,9 +5,9 @@ import (
 	"log/slog"
 	"os"
 
+	"github.com/kalypso-dev/kalypso/scheduler/controller"
 	"github.com/kalypso-dev/kalypso/scheduler/forge/gitclient"
 	"github.com/kalypso-dev/kalypso/scheduler/source"
-	"github.com/kalypso-dev/kalypso/scheduler/watch"
 	"github.com/spf13/cobra"
 )
 
@@ -56,7 +56,7 @@ exits with
 			if err != nil {
 				return err
 			}
-			rounds, failure := watch.Once(c.Context(), config, environment, slog.New(slog.NewTextHandler(a.err, nil)))
+			rounds, failure := controller.RunOnce(c.Context(), config, environment, slog.New(slog.NewTextHandler(a.err, nil)))
 			if err := a.showRounds(rounds, asJSON); err != nil {
 				return err
 			}
@@ -86,7 +86,7 @@ func schedulerError(err error) error {
 }
 
 // roundsVerdict is the error that --exit-code turns into an exit code.
-func roundsVerdict(rounds []watch.Round) error {
+func roundsVerdict(rounds []controller.RunReport) error {
 	changed := false
 	for _, r := range rounds {
 		if r.HasErrors() {

@@ -16,9 +16,9 @@ import (
 
 	"github.com/kalypso-dev/kalypso/internal/testkit/forgefake"
 	"github.com/kalypso-dev/kalypso/internal/testkit/githubfake"
+	"github.com/kalypso-dev/kalypso/scheduler/controller"
 	"github.com/kalypso-dev/kalypso/scheduler/forge"
 	"github.com/kalypso-dev/kalypso/scheduler/model"
-	"github.com/kalypso-dev/kalypso/scheduler/watch"
 )
 
 const helloGitOps = "kalypso/kalypso-gitops"
@@ -97,13 +97,13 @@ func helloGitHub(t *testing.T) (*githubfake.Server, helloWorld) {
 // mergedRound lets the scheduler run once, and merges what it has opened.
 func mergedRound(t *testing.T, f *forgefake.Forge, prefix string) {
 	t.Helper()
-	watcher, err := watch.New(watch.Options{
+	watcher, err := controller.New(controller.Options{
 		Forge: f, ControlPlane: model.Reference{Repo: prefix + "kalypso-control-plane"}, PromoteTo: "dev", Log: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := watcher.Once(t.Context(), ""); err != nil {
+	if _, err := watcher.RunOnce(t.Context(), ""); err != nil {
 		t.Fatal(err)
 	}
 	for _, pr := range f.AllPullRequests(helloGitOps) {

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/kalypso-dev/kalypso/scheduler/watch"
+	"github.com/kalypso-dev/kalypso/scheduler/controller"
 	"github.com/spf13/pflag"
 )
 
@@ -22,36 +22,36 @@ var servedFlags = []string{"listen", "webhook-secret-file", "poll", "leader-elec
 
 func (f *runFlags) register(set *pflag.FlagSet) {
 	f.schedulerFlags.register(set)
-	set.StringVar(&f.listen, "listen", watch.DefaultListen, "where to listen")
+	set.StringVar(&f.listen, "listen", controller.DefaultListen, "where to listen")
 	set.StringVar(&f.secretFile, "webhook-secret-file", "", "the file with the secret of the webhooks, which also opens /status")
-	set.DurationVar(&f.poll, "poll", watch.DefaultPoll, "how often to look for what a lost webhook would have told")
+	set.DurationVar(&f.poll, "poll", controller.DefaultPoll, "how often to look for what a lost webhook would have told")
 	set.BoolVar(&f.elect, "leader-election", false, "stand by while another scheduler works for the control plane")
 	set.StringVar(&f.advertiseEnv, "advertise-env", "", "the variable with the URL at which others pass webhooks on to this scheduler")
 }
 
 // config makes the configuration that file, flags and variables describe.
-func (f *runFlags) config(set *pflag.FlagSet, get func(string) string) (watch.Config, error) {
+func (f *runFlags) config(set *pflag.FlagSet, get func(string) string) (controller.Config, error) {
 	if f.file != "" {
 		if err := alone(set, slices.Concat(describedFlags, servedFlags)); err != nil {
-			return watch.Config{}, err
+			return controller.Config{}, err
 		}
-		return watch.LoadConfig(f.file)
+		return controller.LoadConfig(f.file)
 	}
 	c, err := f.described(get)
 	if err != nil {
-		return watch.Config{}, err
+		return controller.Config{}, err
 	}
 	switch {
 	case f.secretFile == "":
-		return watch.Config{}, f.usage("--webhook-secret-file FILE is needed: with it webhooks are checked, and /status is open to those who have it")
+		return controller.Config{}, f.usage("--webhook-secret-file FILE is needed: with it webhooks are checked, and /status is open to those who have it")
 	case f.advertiseEnv != "" && !f.elect:
-		return watch.Config{}, f.usage("--advertise-env is for --leader-election")
+		return controller.Config{}, f.usage("--advertise-env is for --leader-election")
 	case f.poll < time.Second:
-		return watch.Config{}, f.usage("--poll %s is too short: a second is the least", f.poll)
+		return controller.Config{}, f.usage("--poll %s is too short: a second is the least", f.poll)
 	}
 	c.Listen, c.WebhookSecretFile, c.Poll = f.listen, f.secretFile, f.poll
 	if f.elect {
-		c.LeaderElection = &watch.LeaderElectionConfig{AdvertiseEnv: f.advertiseEnv}
+		c.LeaderElection = &controller.LeaderElectionConfig{AdvertiseEnv: f.advertiseEnv}
 	}
 	return c, nil
 }

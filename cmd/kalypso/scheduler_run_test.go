@@ -8,37 +8,37 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/kalypso-dev/kalypso/sandbox"
-	"github.com/kalypso-dev/kalypso/scheduler/watch"
+	"github.com/kalypso-dev/kalypso/scheduler/controller"
 	"github.com/spf13/pflag"
 )
 
 func TestSchedulerRunFlags(t *testing.T) {
 	const plane = "--control-plane https://github.com/x/y --token-env T "
-	base := watch.Config{
-		Forge:        watch.ForgeConfig{Type: "github", URL: "https://github.com", TokenEnv: "T"},
-		ControlPlane: watch.ControlPlaneConfig{Repo: "https://github.com/x/y", Branch: "main"},
-		Listen:       watch.DefaultListen, WebhookSecretFile: "s", Poll: watch.DefaultPoll,
+	base := controller.Config{
+		Forge:        controller.ForgeConfig{Type: "github", URL: "https://github.com", TokenEnv: "T"},
+		ControlPlane: controller.ControlPlaneConfig{Repo: "https://github.com/x/y", Branch: "main"},
+		Listen:       controller.DefaultListen, WebhookSecretFile: "s", Poll: controller.DefaultPoll,
 	}
-	with := func(change func(*watch.Config)) watch.Config {
+	with := func(change func(*controller.Config)) controller.Config {
 		c := base
 		change(&c)
 		return c
 	}
 	for name, test := range map[string]struct {
 		args string
-		want watch.Config
+		want controller.Config
 		says string
 	}{
 		"as it is":   {plane + "--webhook-secret-file s", base, ""},
-		"all of it":  {plane + "--webhook-secret-file s --listen 127.0.0.1:1 --poll 5s", with(func(c *watch.Config) { c.Listen, c.Poll = "127.0.0.1:1", 5*time.Second }), ""},
-		"one of two": {plane + "--webhook-secret-file s --leader-election", with(func(c *watch.Config) { c.LeaderElection = &watch.LeaderElectionConfig{} }), ""},
+		"all of it":  {plane + "--webhook-secret-file s --listen 127.0.0.1:1 --poll 5s", with(func(c *controller.Config) { c.Listen, c.Poll = "127.0.0.1:1", 5*time.Second }), ""},
+		"one of two": {plane + "--webhook-secret-file s --leader-election", with(func(c *controller.Config) { c.LeaderElection = &controller.LeaderElectionConfig{} }), ""},
 		"and known": {plane + "--webhook-secret-file s --leader-election --advertise-env U",
-			with(func(c *watch.Config) { c.LeaderElection = &watch.LeaderElectionConfig{AdvertiseEnv: "U"} }), ""},
-		"no secret":        {plane, watch.Config{}, "--webhook-secret-file FILE is needed"},
-		"no election":      {plane + "--webhook-secret-file s --advertise-env U", watch.Config{}, "--advertise-env is for --leader-election"},
-		"too often":        {plane + "--webhook-secret-file s --poll 1ms", watch.Config{}, "--poll 1ms is too short"},
-		"a file and flags": {"--config x --poll 5s", watch.Config{}, "--config says all of it: leave --poll out"},
-		"nothing":          {"", watch.Config{}, "which control plane?"},
+			with(func(c *controller.Config) { c.LeaderElection = &controller.LeaderElectionConfig{AdvertiseEnv: "U"} }), ""},
+		"no secret":        {plane, controller.Config{}, "--webhook-secret-file FILE is needed"},
+		"no election":      {plane + "--webhook-secret-file s --advertise-env U", controller.Config{}, "--advertise-env is for --leader-election"},
+		"too often":        {plane + "--webhook-secret-file s --poll 1ms", controller.Config{}, "--poll 1ms is too short"},
+		"a file and flags": {"--config x --poll 5s", controller.Config{}, "--config says all of it: leave --poll out"},
+		"nothing":          {"", controller.Config{}, "which control plane?"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := runFlags{schedulerFlags: schedulerFlags{command: "run"}}

@@ -4,19 +4,19 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/kalypso-dev/kalypso/scheduler/controller"
 	"github.com/kalypso-dev/kalypso/scheduler/publish"
-	"github.com/kalypso-dev/kalypso/scheduler/watch"
 )
 
 // roundsDocument is what -o json prints, which scripts rely on: fields are
 // added, not changed.
 type roundsDocument struct {
-	ControlPlanes []watch.Round `json:"controlPlanes"`
+	ControlPlanes []controller.RunReport `json:"controlPlanes"`
 }
 
 // showRounds prints what was found and done. Nothing at all is shown of a
 // scheduler that could not begin.
-func (a *app) showRounds(rounds []watch.Round, asJSON bool) error {
+func (a *app) showRounds(rounds []controller.RunReport, asJSON bool) error {
 	switch {
 	case rounds == nil:
 		return nil
@@ -40,7 +40,7 @@ func (a *app) showRounds(rounds []watch.Round, asJSON bool) error {
 	return nil
 }
 
-func showRun(out io.Writer, e watch.RunResult) {
+func showRun(out io.Writer, e controller.RunResult) {
 	fmt.Fprintf(out, "%s: %s\n", e.Name, deed(e))
 	if e.Promotes {
 		fmt.Fprintf(out, "  promotes %.10s\n", e.Promoted)
@@ -57,14 +57,14 @@ func showRun(out io.Writer, e watch.RunResult) {
 }
 
 // deed is what became of an environment, in one line.
-func deed(e watch.RunResult) string {
+func deed(e controller.RunResult) string {
 	var where string
 	if e.PullRequest != nil {
 		where = e.PullRequest.URL
 	}
 	size := fmt.Sprintf("%s of %s", count(e.Assignments, "assignment"), count(e.Targets, "deployment target"))
 	switch {
-	case e.State != watch.Synced:
+	case e.State != controller.Synced:
 		return "failed"
 	case e.Action == publish.Opened:
 		return "opened " + where + ", " + size

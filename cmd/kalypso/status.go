@@ -10,7 +10,7 @@ import (
 
 	"github.com/kalypso-dev/kalypso/sandbox"
 	"github.com/kalypso-dev/kalypso/sandbox/supervisor"
-	"github.com/kalypso-dev/kalypso/scheduler/watch"
+	"github.com/kalypso-dev/kalypso/scheduler/controller"
 	"github.com/spf13/cobra"
 )
 
@@ -111,7 +111,7 @@ func printScheduler(out io.Writer, st style, s *sandbox.Status) error {
 		fmt.Fprintln(out, "The scheduler does not answer.")
 		return nil
 	}
-	var w watch.Status
+	var w controller.Status
 	if err := json.Unmarshal(s.Scheduler, &w); err != nil {
 		return fmt.Errorf("the scheduler's status: %w", err)
 	}

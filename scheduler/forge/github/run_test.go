@@ -18,15 +18,15 @@ import (
 	"github.com/kalypso-dev/kalypso/internal/testkit/forgecontract"
 	"github.com/kalypso-dev/kalypso/internal/testkit/forgefake"
 	"github.com/kalypso-dev/kalypso/internal/testkit/githubfake"
+	"github.com/kalypso-dev/kalypso/scheduler/controller"
 	"github.com/kalypso-dev/kalypso/scheduler/forge"
 	"github.com/kalypso-dev/kalypso/scheduler/forge/github"
 	"github.com/kalypso-dev/kalypso/scheduler/model"
-	"github.com/kalypso-dev/kalypso/scheduler/watch"
 )
 
 // once runs the scheduler until every environment has had a run that it need
 // not repeat, and returns how they are. Errors of a run are tried again.
-func once(t testing.TB, f forge.Forge, control string) []watch.EnvironmentStatus {
+func once(t testing.TB, f forge.Forge, control string) []controller.EnvironmentStatus {
 	t.Helper()
 	statuses, err := runOnce(t, f, control, 60*time.Second)
 	if err != nil {
@@ -35,9 +35,9 @@ func once(t testing.TB, f forge.Forge, control string) []watch.EnvironmentStatus
 	return statuses
 }
 
-func runOnce(t testing.TB, f forge.Forge, control string, within time.Duration) ([]watch.EnvironmentStatus, error) {
+func runOnce(t testing.TB, f forge.Forge, control string, within time.Duration) ([]controller.EnvironmentStatus, error) {
 	t.Helper()
-	w, err := watch.New(watch.Options{
+	w, err := controller.New(controller.Options{
 		Forge: f, ControlPlane: model.Reference{Repo: control}, PromoteTo: "dev", Poll: time.Hour, Log: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
@@ -56,7 +56,7 @@ func runOnce(t testing.TB, f forge.Forge, control string, within time.Duration) 
 		status := w.Status()
 		done := len(status.Environments) > 0
 		for _, e := range status.Environments {
-			done = done && e.State == watch.Synced && e.Runs > 0
+			done = done && e.State == controller.Synced && e.Runs > 0
 		}
 		if done {
 			return status.Environments, nil

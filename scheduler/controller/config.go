@@ -1,0 +1,200 @@
+package controller
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/kalypso-dev/kalypso/internal/yamlpos"
+)
+
+// DefaultListen is where a scheduler listens when its configuration does not
+// say.
+const DefaultListen = "127.0.0.1:8765"
+
+// Config is the configuration file of a scheduler, in YAML or JSON.
+type Config struct {
+	Forge ForgeConfig `yaml:"forge"`
+	// ControlPlane is the one that is followed. ControlPlanes are several on
+	// the same forge, instead of it.
+	ControlPlane  ControlPlaneConfig   `yaml:"controlPlane"`
+	ControlPlanes []ControlPlaneConfig `yaml:"controlPlanes"`
+	// PromoteTo names the environment that gets the commits of the control
+	// plane's default branch. Empty: the control plane's own workflows
+	// promote, or nobody. Each of several control planes has its own.
+	PromoteTo string `yaml:"promoteTo"`
+	// Listen is the address that is served; DefaultListen when empty.
+	Listen string `yaml:"listen"`
+	// WebhookSecret signs the forge's webhooks and opens /status. It can be
+	// in a file of its own, WebhookSecretFile, instead.
+	WebhookSecret     string        `yaml:"webhookSecret"`
+	WebhookSecretFile string        `yaml:"webhookSecretFile"`
+	Poll              time.Duration `yaml:"poll"` // DefaultPoll when zero
+	// Metrics tells whether /metrics is served, to everybody who reaches it; it is
+	// when nothing is said.
+	Metrics *bool `yaml:"metrics"`
+	// LeaderElection is for several schedulers with this configuration, of which
+	// one works and the others stand by.
+	LeaderElection *LeaderElectionConfig `yaml:"leaderElection"`
+}
+
+// LeaderElectionConfig says how one of several schedulers is chosen. All of it
+// may be left out.
+type LeaderElectionConfig struct {
+	// Length is how long a scheduler may be silent before another takes over;
+	// lease.DefaultLength when zero.
+	Length time.Duration `yaml:"length"`
+	// AdvertiseEnv names the environment variable with the URL at which others
+	// reach this scheduler.
+	AdvertiseEnv string `yaml:"advertiseEnv"`
+}
+
+// election is what a configuration says of this process, nil if nothing.
+func (c Config) election() (*LeaderElection, error) {
+	if c.LeaderElection == nil {
+		return nil, nil
+	}
+	e := &LeaderElection{Holder: newHolder(), Length: c.LeaderElection.Length}
+	if name := c.LeaderElection.AdvertiseEnv; name != "" {
+		e.URL = strings.TrimSpace(os.Getenv(name))
+		if e.URL == "" {
+			return nil, fmt.Errorf("leader election: the environment variable %s is empty: set it to this scheduler's URL, as others reach it", name)
+		}
+		if mistake := addressMistake(e.URL); mistake != "" {
+			return nil, fmt.Errorf("leader election: the environment variable %s %s", name, mistake)
+		}
+	}
+	return e, nil
+}
+
+// The types of forges.
+const (
+	Gitea  = "gitea"
+	GitHub = "github"
+)
+
+// ForgeConfig says which forge holds the repositories, and as whom to talk to
+// it. The token is in a file or in an environment variable, never here.
+type ForgeConfig struct {
+	Type      string     `yaml:"type"` // Gitea or GitHub
+	URL       string     `yaml:"url"`  // of the pages; GitHub's is https://github.com when empty
+	API       string     `yaml:"api"`  // of GitHub's REST API, where it cannot be told from URL
+	User      string     `yaml:"user"` // the account; asked for when empty
+	TokenFile string     `yaml:"tokenFile"`
+	TokenEnv  string     `yaml:"tokenEnv"`
+	App       *AppConfig `yaml:"app"` // a GitHub App, instead of a token
+}
+
+// AppConfig is a GitHub App as it is installed in an organisation.
+type AppConfig struct {
+	ID           int64  `yaml:"id"`           // on the App's settings page
+	Installation int64  `yaml:"installation"` // the number at the end of the installation's URL
+	KeyFile      string `yaml:"keyFile"`      // the private key in PEM
+}
+
+// ControlPlaneConfig says where the Environment objects are.
+type ControlPlaneConfig struct {
+	Repo      string `yaml:"repo"`      // clone URL
+	Branch    string `yaml:"branch"`    // main when empty
+	Path      string `yaml:"path"`      // the root when empty
+	PromoteTo string `yaml:"promoteTo"` // as in Config
+}
+
+// LoadConfig reads the configuration file of a scheduler that is to be served.
+// Files that it names are relative to its own folder.
+func LoadConfig(file string) (Config, error) { return load(file, ParseConfig) }
+
+// LoadOnceConfig is LoadConfig for RunOnce, which nobody calls: the secret of
+// webhooks may be missing.
+func LoadOnceConfig(file string) (Config, error) {
+	return load(file, func(file string, data []byte) (Config, error) { return parse(file, data, false) })
+}
+
+func load(file string, parse func(string, []byte) (Config, error)) (Config, error) {
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return Config{}, fmt.Errorf("scheduler configuration: %w", err)
+	}
+	c, err := parse(file, data)
+	if err != nil {
+		return Config{}, err
+	}
+	names := []*string{&c.Forge.TokenFile, &c.WebhookSecretFile}
+	if c.Forge.App != nil {
+		names = append(names, &c.Forge.App.KeyFile)
+	}
+	for _, name := range names {
+		if *name != "" && !filepath.IsAbs(*name) {
+			*name = filepath.Join(filepath.Dir(file), *name)
+		}
+	}
+	return c, nil
+}
+
+// ParseConfig parses the configuration of a scheduler that is to be served.
+// Errors begin with file and line; an unknown field is one.
+func ParseConfig(file string, data []byte) (Config, error) { return parse(file, data, true) }
+
+func parse(file string, data []byte, served bool) (Config, error) {
+	var c Config
+	var document yaml.Node
+	data = spaced(data)
+	if err := yaml.Unmarshal(data, &document); err != nil {
+		return Config{}, positioned(file, data, err)
+	}
+	decoder := yaml.NewDecoder(bytes.NewReader(data))
+	decoder.KnownFields(true)
+	if err := decoder.Decode(&c); err != nil && len(document.Content) > 0 {
+		return Config{}, positioned(file, data, err)
+	}
+	if len(document.Content) > 0 && c.LeaderElection == nil {
+		if yamlpos.Has(document.Content[0], "leaderElection") {
+			c.LeaderElection = &LeaderElectionConfig{} // with nothing in it
+		}
+	}
+	if err := c.validate(file, &document, served); err != nil {
+		return Config{}, err
+	}
+	return c, nil
+}
+
+// planes are the control planes, each with what it promotes to.
+func (c Config) planes() []ControlPlaneConfig {
+	if len(c.ControlPlanes) > 0 {
+		return c.ControlPlanes
+	}
+	one := c.ControlPlane
+	if one.PromoteTo == "" {
+		one.PromoteTo = c.PromoteTo
+	}
+	return []ControlPlaneConfig{one}
+}
+
+func (c Config) listen() string {
+	if c.Listen == "" {
+		return DefaultListen
+	}
+	return c.Listen
+}
+
+// secret returns what a file or a variable holds, without space around it.
+func secret(what, file, variable string) (string, error) {
+	value := os.Getenv(variable)
+	from := "environment variable " + variable
+	if file != "" {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			return "", fmt.Errorf("%s: %w", what, err)
+		}
+		value, from = string(data), file
+	}
+	if value = strings.TrimSpace(value); value == "" {
+		return "", fmt.Errorf("%s: %s is empty", what, from)
+	}
+	return value, nil
+}

@@ -1,0 +1,183 @@
+package controller
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"sync"
+	"time"
+
+	"github.com/kalypso-dev/kalypso/scheduler/forge"
+	"github.com/kalypso-dev/kalypso/scheduler/model"
+	"github.com/kalypso-dev/kalypso/scheduler/plan"
+	"github.com/kalypso-dev/kalypso/scheduler/promote"
+	"github.com/kalypso-dev/kalypso/scheduler/publish"
+)
+
+// environment is one environment that is followed.
+type environment struct {
+	name    string
+	wake    signal
+	stop    context.CancelFunc
+	ended   chan struct{} // closed when it is followed no more
+	loader  model.Loader
+	planner plan.Planner // plans only what has changed since the last run
+
+	mu     sync.Mutex
+	ref    model.Reference // its branch and folder in the control plane
+	gitOps model.Reference // where it is published to, zero before that is known
+	rivals []*environment  // that the last run has met there
+	seen   sightings       // what the last runs have read
+	reader *witness        // of the run that goes on, nil between runs
+	status EnvironmentStatus
+	known  problems
+
+	severities severities // of the problems
+	last       outcome    // of the last run, without its plan
+}
+
+func newEnvironment(name string, ref model.Reference) *environment {
+	return &environment{
+		name: name, wake: newSignal(), ended: make(chan struct{}), ref: ref,
+		status: EnvironmentStatus{Name: name, State: Planning, Problems: []string{}},
+	}
+}
+
+// move gives an environment another branch or folder, and news when that is a
+// change.
+func (e *environment) move(ref model.Reference) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.ref != ref {
+		e.ref = ref
+		e.wake.set()
+	}
+}
+
+// publishTo notes where an environment is published to, for the events from
+// there.
+func (e *environment) publishTo(ref model.Reference) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.gitOps = ref
+}
+
+// follow runs an environment now and whenever there is reason to.
+func (c *Controller) follow(ctx context.Context, e *environment) {
+	for failures := 0; ; {
+		var retry <-chan time.Time
+		err := c.run(ctx, e)
+		switch {
+		case ctx.Err() != nil:
+			return
+		case err != nil:
+			failures++
+			retry = time.After(backoff(failures))
+		default:
+			failures = 0
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-e.wake:
+			failures = 0
+		case <-retry:
+		case <-time.After(resyncPolls * c.options.Poll):
+		}
+	}
+}
+
+// outcome is what a run found and did.
+type outcome struct {
+	plan      *plan.Plan
+	promoted  promote.Result
+	published publish.Result
+	commit    string // of the environment's branch
+	took      Durations
+}
+
+// run is one run of an environment.
+func (c *Controller) run(ctx context.Context, e *environment) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, runTimeout, fmt.Errorf("environment %s did not finish within %s", e.name, runTimeout))
+	defer cancel()
+	reader := &witness{Forge: c.options.Forge}
+	ref := e.begin(reader)
+	start := time.Now()
+	var o outcome
+	err := c.guarded(ctx, e, ref, reader, &o)
+	o.took.Total = since(start)
+	if errors.Is(err, context.Canceled) && ctx.Err() != nil {
+		return err // stopped: nothing is known of the environment
+	}
+	o.commit = reader.sightings().commit(ref)
+	c.options.Metrics.run(c.name, e.name, o, err)
+	if err == nil {
+		c.heard()
+	}
+	c.logRun(e.name, o, err, e.end(o, err))
+	return err
+}
+
+// guarded does a run's work, and makes an error of a panic: what is wrong with
+// the scheduler where it meets one environment must not stop the others.
+func (c *Controller) guarded(ctx context.Context, e *environment, ref model.Reference, reader *witness, o *outcome) (err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			err = fmt.Errorf("environment %s: this is a mistake in the scheduler: %v", e.name, v)
+			c.log.Error("panic", "environment", e.name, "reason", v, "stack", string(debug.Stack()))
+		}
+	}()
+	return c.steps(ctx, e, ref, reader, o)
+}
+
+// steps does a run's work. A promotion that fails does not keep the
+// environment from what it pins.
+func (c *Controller) steps(ctx context.Context, e *environment, ref model.Reference, reader *witness, o *outcome) error {
+	var failed error
+	name := e.name
+	clock := time.Now()
+	if name == c.options.PromoteTo {
+		o.promoted, failed = promote.Apply(ctx, reader, promote.Request{Environment: name, Branch: ref, From: c.options.ControlPlane})
+		o.took.Promote = since(clock)
+	}
+
+	clock = time.Now()
+	env, err := e.loader.Load(ctx, reader, name, ref)
+	if err != nil {
+		return errors.Join(failed, err)
+	}
+	for _, other := range c.followed() {
+		if c.options.Pool.Exceeds(&other.loader) {
+			other.wake.set()
+		}
+	}
+	e.publishTo(env.GitOps)
+	var gitOps *model.Tree
+	if env.GitOps.Repo != "" {
+		gitOps, err = reader.Read(ctx, env.GitOps)
+		if err != nil && !errors.Is(err, forge.ErrNotFound) {
+			return errors.Join(failed, fmt.Errorf("reading the GitOps branch of environment %s: %w", name, err))
+		}
+	}
+	o.took.Load = since(clock)
+
+	clock = time.Now()
+	o.plan, err = e.planner.New(ctx, env, gitOps)
+	o.took.Plan = since(clock)
+	if err != nil {
+		return errors.Join(failed, err)
+	}
+	if env.GitOps.Repo == "" {
+		return errors.Join(failed, fmt.Errorf("environment %s has no GitOps repository to publish to", name))
+	}
+
+	clock = time.Now()
+	if rivals := c.rivals(e); len(rivals) > 0 {
+		return errors.Join(failed, c.refuse(ctx, e, rivals, o, gitOps))
+	}
+	c.admit(e)
+	o.published, err = publish.Apply(ctx, c.options.Forge, o.plan, publish.Options{Base: gitOps, Owner: c.name})
+	o.took.Publish = since(clock)
+	return errors.Join(failed, err)
+}

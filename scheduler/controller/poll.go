@@ -1,0 +1,119 @@
+package controller
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/kalypso-dev/kalypso/scheduler/forge"
+	"github.com/kalypso-dev/kalypso/scheduler/model"
+)
+
+// parallelHeads bounds how many heads are asked for at a time.
+const parallelHeads = 4
+
+// polls polls until ctx ends. It does so beside the loop, which a server that
+// does not answer must not hold up.
+func (c *Controller) polls(ctx context.Context) {
+	ticker := time.NewTicker(c.options.Poll)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+			c.poll(ctx)
+		}
+	}
+}
+
+// poll compares the heads of all that was read with what was read, and gives
+// news to those who have missed some.
+func (c *Controller) poll(ctx context.Context) {
+	control := c.options.ControlPlane
+	control.Path = ""
+	asked := sightings{control: ""}
+	for _, e := range c.followed() {
+		e.mu.Lock()
+		maps.Copy(asked, e.seen)
+		e.mu.Unlock()
+	}
+	heads := c.heads(ctx, asked)
+	for _, e := range c.followed() {
+		e.mu.Lock()
+		for ref, seen := range e.seen {
+			if head, ok := heads[ref]; ok && head != seen && seen != unknown {
+				c.log.Debug("a poll found news", "environment", e.name, "repo", ref.Repo, "branch", ref.Branch)
+				e.wake.set()
+				break
+			}
+		}
+		e.mu.Unlock()
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if head, ok := heads[control]; ok && head != c.control.Commit {
+		c.wake.set()
+	}
+}
+
+// heads asks for the heads of references, each once. One that could not be
+// asked for is left out: nothing is known about it.
+func (c *Controller) heads(ctx context.Context, asked sightings) sightings {
+	found := sightings{}
+	var mu sync.Mutex
+	var group errgroup.Group
+	group.SetLimit(parallelHeads)
+	for ref := range asked {
+		group.Go(func() error {
+			head, err := c.head(ctx, ref)
+			if err != nil && !errors.Is(err, forge.ErrNotFound) {
+				c.log.Debug("a poll could not ask for a head", "repo", ref.Repo, "branch", ref.Branch, "error", err)
+				if ctx.Err() == nil {
+					c.options.Metrics.forgeError(c.name, err)
+				}
+				return nil
+			}
+			c.heard()
+			mu.Lock()
+			defer mu.Unlock()
+			found[ref] = head
+			return nil
+		})
+	}
+	_ = group.Wait() // the functions return no errors
+	return found
+}
+
+// head returns the commit that a reference is at, "" and ErrNotFound when it
+// is nowhere. A commit by its ID has no head: whether it is there shows only
+// by reading it.
+func (c *Controller) head(ctx context.Context, ref model.Reference) (string, error) {
+	if ref.Commit == "" {
+		head, err := c.options.Forge.Head(ctx, ref)
+		if err != nil {
+			return "", err
+		}
+		return head, nil
+	}
+	tree, err := c.options.Forge.Read(ctx, ref)
+	if err != nil {
+		return "", err
+	}
+	return tree.Commit, nil
+}
+
+// followed returns the environments that are followed now.
+func (c *Controller) followed() []*environment {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	list := make([]*environment, 0, len(c.environments))
+	for _, e := range c.environments {
+		list = append(list, e)
+	}
+	return list
+}

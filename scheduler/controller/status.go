@@ -1,0 +1,271 @@
+package controller
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/kalypso-dev/kalypso/scheduler/forge"
+	"github.com/kalypso-dev/kalypso/scheduler/lease"
+	"github.com/kalypso-dev/kalypso/scheduler/model"
+	"github.com/kalypso-dev/kalypso/scheduler/plan"
+	"github.com/kalypso-dev/kalypso/scheduler/publish"
+)
+
+// Status is a snapshot of what a Controller knows.
+type Status struct {
+	ControlPlane ControlPlaneStatus  `json:"controlPlane"`
+	Environments []EnvironmentStatus `json:"environments"` // sorted by name
+}
+
+// ControlPlaneStatus is about the control plane's default branch.
+type ControlPlaneStatus struct {
+	Repo       string     `json:"repo"`
+	Branch     string     `json:"branch"`
+	Path       string     `json:"path,omitempty"`
+	Commit     string     `json:"commit,omitempty"` // that was read last
+	Error      string     `json:"error,omitempty"`
+	ErrorSince *time.Time `json:"errorSince,omitempty"`
+	Problems   []string   `json:"problems,omitempty"`
+	// Lease is there with a leader election: who works.
+	Lease *lease.State `json:"lease,omitempty"`
+}
+
+// State is how an environment is doing.
+type State string
+
+const (
+	Planning State = "planning" // a run goes on
+	Synced   State = "synced"   // the last run has published what the model asks for
+	Failed   State = "error"    // the last run has failed and will be tried again
+)
+
+// EnvironmentStatus is about one environment. What the last run found stays
+// while the next one goes on.
+type EnvironmentStatus struct {
+	Name        string             `json:"name"`
+	State       State              `json:"state"`
+	Commit      string             `json:"commit,omitempty"`     // of its control plane branch, planned last
+	Promoted    string             `json:"promoted,omitempty"`   // the commit it pins
+	GitOpsHead  string             `json:"gitOpsHead,omitempty"` // that was planned against
+	Error       string             `json:"error,omitempty"`      // of the last run
+	ErrorSince  *time.Time         `json:"errorSince,omitempty"`
+	Targets     int                `json:"targets"`
+	Assignments int                `json:"assignments"`
+	PullRequest *PullRequestStatus `json:"pullRequest,omitempty"` // the open one, or the one a person has closed
+	Issues      []string           `json:"issues,omitempty"`      // URLs of the open ones
+	Problems    []string           `json:"problems"`              // each with file and line
+	Runs        int                `json:"runs"`
+	LastRun     *time.Time         `json:"lastRun,omitempty"` // its end
+	Durations   Durations          `json:"durations"`         // of the last run
+}
+
+// PullRequestStatus is about an environment's pull request.
+type PullRequestStatus struct {
+	Number int         `json:"number"`
+	URL    string      `json:"url"`
+	Title  string      `json:"title"`
+	State  forge.State `json:"state"`
+	Held   bool        `json:"held,omitempty"` // waits for a person to release a mass deletion
+}
+
+// Durations say how long the steps of a run took.
+type Durations struct {
+	Promote Milliseconds `json:"promoteMs"`
+	Load    Milliseconds `json:"loadMs"`
+	Plan    Milliseconds `json:"planMs"`
+	Publish Milliseconds `json:"publishMs"`
+	Total   Milliseconds `json:"totalMs"`
+}
+
+// Milliseconds is a duration that JSON writes as a number of milliseconds.
+type Milliseconds time.Duration
+
+// Duration returns m as a time.Duration.
+func (m Milliseconds) Duration() time.Duration { return time.Duration(m) }
+
+// MarshalJSON implements json.Marshaler.
+func (m Milliseconds) MarshalJSON() ([]byte, error) {
+	return strconv.AppendFloat(nil, float64(time.Duration(m).Microseconds())/1000, 'f', -1, 64), nil
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (m *Milliseconds) UnmarshalJSON(data []byte) error {
+	ms, err := strconv.ParseFloat(string(data), 64)
+	*m = Milliseconds(ms * float64(time.Millisecond))
+	return err
+}
+
+func since(start time.Time) Milliseconds { return Milliseconds(time.Since(start)) }
+
+// Status returns a snapshot.
+func (c *Controller) Status() Status {
+	s := Status{Environments: []EnvironmentStatus{}}
+	for _, e := range c.followed() {
+		e.mu.Lock()
+		s.Environments = append(s.Environments, e.status)
+		e.mu.Unlock()
+	}
+	slices.SortFunc(s.Environments, func(a, b EnvironmentStatus) int { return strings.Compare(a.Name, b.Name) })
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	s.ControlPlane = c.control
+	if c.lease != nil {
+		s.ControlPlane.Lease = new(c.lease.State())
+	}
+	return s
+}
+
+// begin marks that a run goes on, and returns what it is to run.
+func (e *environment) begin(reader *witness) model.Reference {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.reader = reader
+	e.status.State = Planning
+	return e.ref
+}
+
+// news is how a run's outcome differs from what was known before it.
+type news struct {
+	failed    bool // with an error that is not the last run's
+	recovered bool
+	appeared  []string // problems
+	gone      []string
+}
+
+// end takes a run's outcome into the status. A run without a plan says nothing
+// about problems.
+func (e *environment) end(o outcome, err error) (n news) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	now := time.Now()
+	s := &e.status
+	s.Runs++
+	s.LastRun = &now
+	s.Durations = o.took
+	e.last = o
+	e.last.plan = nil // it is large
+	if err != nil {
+		n.failed = s.Error != err.Error()
+		s.State, s.Error = Failed, err.Error()
+		if s.ErrorSince == nil {
+			s.ErrorSince = &now
+		}
+		if o.published.Action == publish.Withdrawn {
+			s.PullRequest = nil
+		}
+	} else {
+		n.recovered = s.Error != ""
+		s.State, s.Error, s.ErrorSince = Synced, "", nil
+		s.PullRequest, s.Issues = pullRequestStatus(o.published), issueURLs(o.published.Issues)
+	}
+	seen := e.reader.sightings()
+	e.reader = nil
+	if o.plan == nil {
+		// What this run did not get to read still concerns the environment.
+		for ref, commit := range e.seen {
+			if _, ok := seen[ref]; !ok {
+				seen[ref] = commit
+			}
+		}
+		e.seen = seen
+		return n
+	}
+	e.seen = seen
+	s.Commit, s.Promoted, s.GitOpsHead = o.commit, o.plan.Promoted, o.plan.GitOpsHead
+	s.Targets, s.Assignments = len(o.plan.Targets), len(o.plan.Assignments)
+	e.severities = severities{}
+	for _, p := range o.plan.Problems {
+		e.severities[p.Severity]++
+	}
+	next := sorted(problemLines(o.plan.Problems))
+	n.appeared, n.gone = e.known.change(next)
+	e.known = next
+	s.Problems = append([]string{}, next...)
+	return n
+}
+
+func pullRequestStatus(r publish.Result) *PullRequestStatus {
+	if r.PullRequest == nil {
+		return nil
+	}
+	return &PullRequestStatus{
+		Number: r.PullRequest.Number, URL: r.PullRequest.URL, Title: r.PullRequest.Title, State: r.PullRequest.State, Held: r.Held,
+	}
+}
+
+func issueURLs(issues []forge.Issue) []string {
+	var urls []string
+	for _, i := range issues {
+		urls = append(urls, i.URL)
+	}
+	return urls
+}
+
+// problemLines words problems, each in one line that begins with file and
+// line.
+func problemLines(list []plan.Problem) []string {
+	lines := make([]string, 0, len(list))
+	for _, p := range list {
+		line := fmt.Sprintf("%s: %s: %s", p.Position, p.Severity, p.Message)
+		if p.Target != "" {
+			line = fmt.Sprintf("%s: %s: %s on %s: %s", p.Position, p.Severity, p.Target, p.ClusterType, p.Message)
+		}
+		if p.Hint != "" {
+			line += " (" + p.Hint + ")"
+		}
+		lines = append(lines, line)
+	}
+	return lines
+}
+
+// controlFailed notes that the control plane could not be read. What was read
+// of it before stays. The same failure again is worth no more than a debug
+// line.
+func (c *Controller) controlFailed(err error) {
+	c.mu.Lock()
+	now := time.Now()
+	level := slog.LevelDebug
+	if c.control.Error != err.Error() {
+		level = slog.LevelError
+	}
+	c.control.Error = err.Error()
+	if c.control.ErrorSince == nil {
+		c.control.ErrorSince = &now
+	}
+	c.mu.Unlock()
+	c.log.Log(context.Background(), level, "control plane", "error", err)
+}
+
+// controlRead notes what was read of the control plane: what is wrong with its
+// Environment objects, and with others.
+func (c *Controller) controlRead(commit string, diagnostics, others []model.Diagnostic) {
+	lines := make([]string, 0, len(diagnostics)+len(others))
+	for _, d := range slices.Concat(diagnostics, others) {
+		line := fmt.Sprintf("%s: %s: %s", d.Position, d.Severity, d.Message)
+		if d.Hint != "" {
+			line += " (" + d.Hint + ")"
+		}
+		lines = append(lines, line)
+	}
+	next := sorted(lines)
+	c.mu.Lock()
+	c.reached = time.Now()
+	c.severities = severities{}
+	for _, d := range diagnostics {
+		c.severities[d.Severity]++
+	}
+	recovered := c.control.Error != ""
+	c.control.Commit, c.control.Error, c.control.ErrorSince, c.control.Problems = commit, "", nil, next
+	appeared, gone := c.known.change(next)
+	c.known = next
+	c.mu.Unlock()
+	if recovered {
+		c.log.Info("control plane can be read again", "commit", commit)
+	}
+	logProblems(c.log, appeared, gone)
+}
