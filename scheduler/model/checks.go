@@ -17,11 +17,7 @@ func checkSelectors(policy SchedulingPolicy) []Diagnostic {
 	var found []Diagnostic
 	check := func(field string, selector metav1.LabelSelector) {
 		if _, err := metav1.LabelSelectorAsSelector(&selector); err != nil {
-			d := Diagnostic{
-				Severity: Error,
-				Position: policy.At("spec", field, "labelSelector"),
-				Message:  fmt.Sprintf("SchedulingPolicy %s: %s: %s", policy.Name, field, err),
-			}
+			d := errorAt(policy.At("spec", field, "labelSelector"), "", "SchedulingPolicy %s: %s: %s", policy.Name, field, err)
 			if strings.Contains(err.Error(), "label selector operator") {
 				d.Hint = "operators are In, NotIn, Exists and DoesNotExist"
 			}
@@ -40,12 +36,8 @@ func checkTemplate(template Template) []Diagnostic {
 		if slices.Contains(allowed, value) {
 			return
 		}
-		d := Diagnostic{
-			Severity: Error,
-			Position: template.At("spec", field),
-			Message:  fmt.Sprintf("Template %s: %s %q is not known", template.Name, field, value),
-			Hint:     fmt.Sprintf("use one of %v", allowed),
-		}
+		d := errorAt(template.At("spec", field), fmt.Sprintf("use one of %v", allowed),
+			"Template %s: %s %q is not known", template.Name, field, value)
 		if near := Nearest(value, allowed); near != "" {
 			d.Hint = fmt.Sprintf("did you mean %s?", near)
 		}
@@ -93,12 +85,8 @@ func checkAppConfig(config PlatformConfig) []Diagnostic {
 		if _, _, ok := SplitAppConfigKey(key); ok {
 			continue
 		}
-		found = append(found, Diagnostic{
-			Severity: Warning,
-			Position: config.At("data", key),
-			Message:  fmt.Sprintf("ConfigMap %s: key %q applies nowhere", config.Name, key),
-			Hint:     "write label.value.label.value.key: each label with its value, then the key's own name",
-		})
+		found = append(found, warningAt(config.At("data", key), "write label.value.label.value.key: each label with its value, then the key's own name",
+			"ConfigMap %s: key %q applies nowhere", config.Name, key))
 	}
 	return found
 }
@@ -112,21 +100,13 @@ func checkTargets(workload Object[v1alpha1.WorkloadSpec]) []Diagnostic {
 	for i, target := range workload.Spec.DeploymentTargets {
 		at := workload.At("spec", "deploymentTargets", fmt.Sprint(i), "name")
 		if messages := validation.IsDNS1123Subdomain(target.Name); len(messages) > 0 {
-			found = append(found, Diagnostic{
-				Severity: Error,
-				Position: at,
-				Message:  fmt.Sprintf("Workload %s: deployment target %q is not a name", workload.Name, target.Name),
-				Hint:     messages[0],
-			})
+			found = append(found, errorAt(at, messages[0],
+				"Workload %s: deployment target %q is not a name", workload.Name, target.Name))
 		}
 		key := place{target.Environment, target.Name}
 		if seen[key] {
-			found = append(found, Diagnostic{
-				Severity: Error,
-				Position: at,
-				Message:  fmt.Sprintf("Workload %s: deployment target %s stands twice for environment %s", workload.Name, target.Name, target.Environment),
-				Hint:     "rename one of them",
-			})
+			found = append(found, errorAt(at, "rename one of them",
+				"Workload %s: deployment target %s stands twice for environment %s", workload.Name, target.Name, target.Environment))
 		}
 		seen[key] = true
 	}
@@ -158,12 +138,8 @@ type workloadLimits struct {
 }
 
 func (l *workloadLimits) report(hint string, path []string, format string, args ...any) {
-	l.found = append(l.found, Diagnostic{
-		Severity: Error,
-		Position: l.workload.At(path...),
-		Message:  fmt.Sprintf("Workload %s is too large: %s", l.workload.Name, fmt.Sprintf(format, args...)),
-		Hint:     hint,
-	})
+	l.found = append(l.found, errorAt(l.workload.At(path...), hint,
+		"Workload %s is too large: %s", l.workload.Name, fmt.Sprintf(format, args...)))
 }
 
 // checkLimits finds where a workload is larger than any may be.

@@ -3,11 +3,23 @@ package model
 import (
 	"bytes"
 	"cmp"
+	"fmt"
 	"slices"
 
 	"github.com/kalypso-dev/kalypso/internal/yamlpos"
 	"github.com/kalypso-dev/kalypso/scheduler/v1alpha1"
 )
+
+// errorAt is a diagnostic about what is wrong at a position, and what to do.
+func errorAt(position Position, hint, format string, args ...any) Diagnostic {
+	return Diagnostic{Severity: Error, Position: position, Message: fmt.Sprintf(format, args...), Hint: hint}
+}
+
+func warningAt(position Position, hint, format string, args ...any) Diagnostic {
+	d := errorAt(position, hint, format, args...)
+	d.Severity = Warning
+	return d
+}
 
 // findings collects diagnostics and what their errors put in doubt.
 type findings struct {
@@ -52,24 +64,16 @@ func (f *findings) beyond(position Position, content []byte, limit *LimitError) 
 	if !config && !bytes.Contains(content, []byte(v1alpha1.Group)) {
 		return
 	}
-	f.add("", Diagnostic{
-		Severity: Error,
-		Position: position,
-		Message:  "the file is too large: " + limit.Error(),
-		Hint:     "split it, or name it in " + ignoreFile + " if it is no part of the platform model",
-	})
+	f.add("", errorAt(position, "split it, or name it in "+ignoreFile+" if it is no part of the platform model",
+		"the file is too large: %s", limit))
 }
 
 // nothing notes a file or an object that holds nothing. It may be meant so, and
 // it may be all that is left of what there was: until something is to be
 // removed, nobody can tell.
 func (f *findings) nothing(position Position, message string) {
-	f.blank = append(f.blank, Diagnostic{
-		Severity: Warning,
-		Position: position,
-		Message:  message,
-		Hint:     "remove it when what it held is to go; until then nothing is removed that it may have held",
-	})
+	f.blank = append(f.blank, warningAt(position, "remove it when what it held is to go; until then nothing is removed that it may have held",
+		"%s", message))
 	f.incomplete, f.configIncomplete = true, true
 }
 
@@ -86,7 +90,7 @@ func (f *findings) noObject(position Position) {
 func (f *findings) unparsable(position Position, content []byte, chart bool, err error) {
 	line, message := yamlpos.ExplainError(content, err)
 	position.Line = line
-	d := Diagnostic{Severity: Error, Position: position, Message: "not valid YAML: " + message}
+	d := errorAt(position, "", "not valid YAML: %s", message)
 	config := bytes.Contains(content, []byte(platformConfigLabel))
 	if chart && !config && !bytes.Contains(content, []byte(v1alpha1.Group)) {
 		d.Severity = Warning

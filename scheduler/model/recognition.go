@@ -38,7 +38,7 @@ func documentsOf(position Position, content []byte, chart bool, findings, config
 	}
 	if message, hint := unreadableContent(content); message != "" && !chart {
 		position.Line = 1
-		findings.add("", Diagnostic{Severity: Error, Position: position, Message: message, Hint: hint})
+		findings.add("", errorAt(position, hint, "%s", message))
 		return nil
 	}
 	nodes, err := parse(content)
@@ -104,7 +104,8 @@ func (r *recognition) add(node *yaml.Node, position Position) {
 	case yaml.MappingNode:
 	default:
 		if !r.chart {
-			r.findings.add("", Diagnostic{Severity: Error, Position: position, Message: "this is a text and no object", Hint: "is the file cut off? name it in " + ignoreFile + " if it is no part of the platform model"})
+			r.findings.add("", errorAt(position, "is the file cut off? name it in "+ignoreFile+" if it is no part of the platform model",
+				"this is a text and no object"))
 		}
 		return
 	}
@@ -132,7 +133,7 @@ func (r *recognition) items(list *yaml.Node, position Position) {
 		return
 	}
 	if items.Kind != yaml.SequenceNode {
-		r.findings.add("", Diagnostic{Severity: Error, Position: positionAt(list, position, []string{"items"}), Message: "items must be a list"})
+		r.findings.add("", errorAt(positionAt(list, position, []string{"items"}), "", "items must be a list"))
 		return
 	}
 	if r.seen == nil {
@@ -145,7 +146,7 @@ func (r *recognition) items(list *yaml.Node, position Position) {
 		r.seen[item] = true
 		if item.Kind != yaml.MappingNode {
 			position.Line, position.Column = item.Line, item.Column
-			r.findings.add("", Diagnostic{Severity: Error, Position: position, Message: "an item of a list must be an object", Hint: "is the file cut off?"})
+			r.findings.add("", errorAt(position, "is the file cut off?", "an item of a list must be an object"))
 			continue
 		}
 		r.add(item, position)
@@ -172,12 +173,8 @@ func (r *recognition) classify(node *yaml.Node, apiVersion, kind string, positio
 		}
 		return document{}, false
 	case version != v1alpha1.Version:
-		r.findings.add(meantKind(kind), Diagnostic{
-			Severity: Error,
-			Position: positionAt(node, position, []string{"apiVersion"}),
-			Message:  fmt.Sprintf("apiVersion %s is not known", apiVersion),
-			Hint:     "write " + v1alpha1.APIVersion,
-		})
+		r.findings.add(meantKind(kind), errorAt(positionAt(node, position, []string{"apiVersion"}), "write "+v1alpha1.APIVersion,
+			"apiVersion %s is not known", apiVersion))
 		return document{}, false
 	case !isKind(kind):
 		d := unknownKind(kind, positionAt(node, position, []string{"kind"}))
@@ -218,14 +215,9 @@ func isKind(kind string) bool {
 func unknownKind(kind string, position Position) Diagnostic {
 	switch kind {
 	case "Assignment", "AssignmentPackage", "DeploymentTarget":
-		return Diagnostic{
-			Severity: Warning,
-			Position: position,
-			Message:  fmt.Sprintf("kind %s is computed, not read", kind),
-			Hint:     "remove the document",
-		}
+		return warningAt(position, "remove the document", "kind %s is computed, not read", kind)
 	}
-	d := Diagnostic{Severity: Error, Position: position, Message: fmt.Sprintf("kind %q is not known", kind)}
+	d := errorAt(position, "", "kind %q is not known", kind)
 	if near := Nearest(kind, v1alpha1.Kinds()); near != "" {
 		d.Hint = fmt.Sprintf("did you mean %s?", near)
 	} else {
@@ -296,7 +288,7 @@ type miss struct {
 
 // diagnostic places a miss.
 func (m *miss) diagnostic(node *yaml.Node, position Position) Diagnostic {
-	return Diagnostic{Severity: Error, Position: positionAt(node, position, m.field), Message: m.message, Hint: m.hint}
+	return errorAt(positionAt(node, position, m.field), m.hint, "%s", m.message)
 }
 
 // nearMiss says what a document was meant as that is not of the platform's

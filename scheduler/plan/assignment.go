@@ -23,7 +23,7 @@ type result struct {
 	files    []file    // sorted by name
 	problems []Problem // errors; then files count for nothing
 
-	room [maxFiles]file // of files
+	fileArray [maxFiles]file // of files
 }
 
 // file is one of an assignment's files.
@@ -37,14 +37,14 @@ func (r *result) failed() bool {
 	return len(r.problems) > 0
 }
 
-// produce works out one assignment. All it depends on is what [state.row]
+// compute works out one assignment. All it depends on is what [state.row]
 // compares, so that nothing else makes it necessary again. When ctx ends the
 // result is not complete.
-func (s *state) produce(ctx context.Context, w *worker, j job) {
+func (s *state) compute(ctx context.Context, w *worker, j job) {
 	c := &j.row.cells[j.cell]
 	r := &result{}
 	c.result = r
-	conf := s.configurations.of(c.pair, j.row.words, c.target.words)
+	conf := s.configurations.of(c.pair, j.row.offered, c.target.offered)
 	r.config = conf.values
 	r.problems = append(r.problems, nameProblems(c.pair)...)
 	r.problems = append(r.problems, j.row.unknown...)
@@ -55,7 +55,7 @@ func (s *state) produce(ctx context.Context, w *worker, j job) {
 		check := func(text string) ([]finding, error) { return conf.check(text, &s.configurations.compiled) }
 		r.problems = append(r.problems, validate(ctx, c.target.schemas, conf.values, check)...)
 		r.problems = append(r.problems, validate(ctx, conf.schemas, conf.values, check)...)
-		if len(c.target.unfit) == 0 {
+		if len(c.target.badTexts) == 0 {
 			s.render(ctx, w, j, conf, r)
 		}
 	}
@@ -74,7 +74,7 @@ func (s *state) produce(ctx context.Context, w *worker, j job) {
 // render makes an assignment's files.
 func (s *state) render(ctx context.Context, w *worker, j job, conf *configuration, r *result) {
 	c := &j.row.cells[j.cell]
-	data := &subjectData{
+	data := &assignmentData{
 		renderData: renderData{
 			DeploymentTargetName: c.target.Name,
 			Namespace:            namespaceOf(s.env.Name, c.pair),
@@ -91,7 +91,7 @@ func (s *state) render(ctx context.Context, w *worker, j job, conf *configuratio
 		config:        conf.values,
 		source:        c.target,
 	}
-	r.files = r.room[:0]
+	r.files = r.fileArray[:0]
 	for _, u := range j.row.uses {
 		if ctx.Err() != nil {
 			return
@@ -155,7 +155,7 @@ type compiledSchemas struct {
 // configuration at a time is checked with it.
 type compiledSchema struct {
 	mu     sync.Mutex
-	meter  meter
+	budget validationBudget
 	schema *jsonschema.Schema
 	err    error
 }
@@ -165,7 +165,7 @@ func (c *compiledSchemas) check(data map[string]any, text string) (v verdict) {
 	compiled, known := c.byText[text]
 	if !known {
 		compiled = &compiledSchema{}
-		compiled.schema, compiled.err = compile(text, &compiled.meter)
+		compiled.schema, compiled.err = compile(text, &compiled.budget)
 		if c.byText == nil {
 			c.byText = map[string]*compiledSchema{}
 		}
@@ -177,33 +177,33 @@ func (c *compiledSchemas) check(data map[string]any, text string) (v verdict) {
 	}
 	compiled.mu.Lock()
 	defer compiled.mu.Unlock()
-	v.findings, v.err = check(data, compiled.schema, &compiled.meter)
+	v.findings, v.err = check(data, compiled.schema, &compiled.budget)
 	return v
 }
 
 // configurations makes the configurations of one state of an environment's
 // ConfigMaps and schemas.
 type configurations struct {
-	configs    []model.PlatformConfig
-	schemas    []model.ConfigSchema
-	vocabulary *vocabulary
-	id         func() int64 // a new one each time; called by one goroutine at a time
+	configs []model.PlatformConfig
+	schemas []model.ConfigSchema
+	index   *labelIndex
+	id      func() int64 // a new one each time; called by one goroutine at a time
 
 	compiled compiledSchemas
 
-	mu      sync.Mutex
-	byWords map[[2]int]*configuration
-	made    map[string]*composed // by the numbers of the ConfigMaps
+	mu       sync.Mutex
+	byLabels map[[2]int]*configuration
+	made     map[string]*composed // by the numbers of the ConfigMaps
 }
 
 func newConfigurations(env *model.Environment, id func() int64) *configurations {
 	return &configurations{
-		configs:    env.Configs,
-		schemas:    env.ConfigSchemas,
-		vocabulary: newVocabulary(env.Configs, env.ConfigSchemas),
-		id:         id,
-		byWords:    map[[2]int]*configuration{},
-		made:       map[string]*composed{},
+		configs:  env.Configs,
+		schemas:  env.ConfigSchemas,
+		index:    newLabelIndex(env.Configs, env.ConfigSchemas),
+		id:       id,
+		byLabels: map[[2]int]*configuration{},
+		made:     map[string]*composed{},
 	}
 }
 
@@ -215,36 +215,36 @@ func (c *configurations) same(env *model.Environment) bool {
 }
 
 // of returns the configuration of a pair whose cluster type and target offer
-// these words.
-func (c *configurations) of(p pair, clusterType, target *wordSet) *configuration {
+// these labels.
+func (c *configurations) of(p pair, clusterType, target *labelSet) *configuration {
 	key := [2]int{clusterType.id, target.id}
 	c.mu.Lock()
-	known := c.byWords[key]
+	known := c.byLabels[key]
 	if known == nil {
 		known = &configuration{}
-		c.byWords[key] = known
+		c.byLabels[key] = known
 	}
 	c.mu.Unlock()
 	known.once.Do(func() {
-		matching := c.vocabulary.configs.matching(clusterType, target)
+		matching := c.index.configs.matching(clusterType, target)
 		known.composed = c.compose(p, clusterType, target, matching)
 		for _, i := range matching {
 			known.unreadable = append(known.unreadable, unreadableProblems(c.configs[i])...)
 		}
-		for _, i := range c.vocabulary.schemas.matching(clusterType, target) {
+		for _, i := range c.index.schemas.matching(clusterType, target) {
 			known.schemas = append(known.schemas, schemaOf(c.schemas[i]))
 		}
 	})
 	return known
 }
 
-func (c *configurations) compose(p pair, clusterType, target *wordSet, numbers []int32) *composed {
+func (c *configurations) compose(p pair, clusterType, target *labelSet, numbers []int32) *composed {
 	var key []byte
 	var matching []model.PlatformConfig
 	for _, i := range numbers {
 		matching = append(matching, c.configs[i])
 		key = binary.LittleEndian.AppendUint32(key, uint32(i))
-		if c.vocabulary.configs.all[i].keyed {
+		if c.index.configs.all[i].keyed {
 			key = binary.LittleEndian.AppendUint32(key, uint32(clusterType.id))
 			key = binary.LittleEndian.AppendUint32(key, uint32(target.id))
 		}
@@ -256,6 +256,6 @@ func (c *configurations) compose(p pair, clusterType, target *wordSet, numbers [
 		c.made[string(key)] = known
 	}
 	c.mu.Unlock()
-	known.once.Do(func() { known.composition = compose(matching, p.subject()) })
+	known.once.Do(func() { known.composition = compose(matching, p) })
 	return known
 }

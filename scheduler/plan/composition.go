@@ -20,10 +20,10 @@ type composition struct {
 
 // compose merges all configuration objects that match, in the order of
 // [entries]. The order in which it gets them does not matter.
-func compose(configs []model.PlatformConfig, s subject) composition {
+func compose(configs []model.PlatformConfig, p pair) composition {
 	data := map[string]any{}
 	values := map[string]*merging{}
-	for _, e := range entries(configs, s) {
+	for _, e := range entries(configs, p) {
 		source := ConfigSource{
 			ConfigMap: e.config.Name,
 			Value:     e.config.Spec.Data[e.field],
@@ -85,22 +85,22 @@ type entry struct {
 	key, field string
 }
 
-// entries returns what configuration objects give to a subject, in order of
+// entries returns what configuration objects give to a pair, in order of
 // merging: all platform ConfigMaps by their names, then the keys of those of App
 // Configuration by their labels' length. One of those that has the label of
 // platform ConfigMaps is both.
-func entries(configs []model.PlatformConfig, s subject) []entry {
+func entries(configs []model.PlatformConfig, p pair) []entry {
 	var all, last []entry
 	for i := range configs {
 		config := &configs[i]
-		if !s.matches(config.Labels) {
+		if !p.matches(config.Labels) {
 			continue
 		}
 		for field := range config.Spec.Data {
 			if IsOrdinary(*config) {
 				all = append(all, entry{config, field, field})
 			}
-			if key, ok := appConfigKey(field, s); ok && IsAppConfig(*config) {
+			if key, ok := appConfigKey(field, p); ok && IsAppConfig(*config) {
 				last = append(last, entry{config, key, field})
 			}
 		}
@@ -114,12 +114,12 @@ func entries(configs []model.PlatformConfig, s subject) []entry {
 	return append(all, last...)
 }
 
-// appConfigKey returns the key that a field gives to a subject, and false when
+// appConfigKey returns the key that a field gives to a pair, and false when
 // one of the field's labels does not match or it is not of the form for that.
-func appConfigKey(field string, s subject) (string, bool) {
+func appConfigKey(field string, p pair) (string, bool) {
 	labels, key, ok := AppConfigKey(field)
 	for _, label := range labels {
-		ok = ok && s.match(label[0], label[1])
+		ok = ok && p.matchesLabel(label[0], label[1])
 	}
 	return key, ok
 }

@@ -12,12 +12,14 @@ import (
 	"github.com/kalypso-dev/kalypso/scheduler/model"
 )
 
-var drone = subject{
-	clusterType:       "drone",
-	clusterTypeLabels: map[string]string{"region": "east"},
-	target:            "shop-test",
-	workload:          "shop",
-	targetLabels:      map[string]string{"purpose": "test"},
+var drone = pairWith("drone", map[string]string{"region": "east"}, Target{
+	Name: "shop-test", Workload: "shop", Labels: map[string]string{"purpose": "test"},
+})
+
+func pairWith(clusterType string, labels map[string]string, t Target) pair {
+	var c model.ClusterType
+	c.Name, c.Labels = clusterType, labels
+	return pair{clusterType: &c, target: &target{Target: t}}
 }
 
 // explain writes a composition one key per line: value, the ConfigMap it comes

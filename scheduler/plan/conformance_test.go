@@ -149,7 +149,7 @@ func conform(t *testing.T, c conformanceCase) (departures []string) {
 		for _, cell := range row.cells {
 			pair := row.clusterType.Name + "/" + cell.target.Name
 			t.Run(pair, func(t *testing.T) {
-				data := planner.last.configurations.of(cell.pair, row.words, cell.target.words).data
+				data := planner.last.configurations.of(cell.pair, row.offered, cell.target.offered).data
 				original := c.Want.Assignments[pair]
 				if diff := cmp.Diff(asJSON(t, original.Config), asJSON(t, data)); diff != "" {
 					t.Errorf("configuration (-original +ours):\n%s", diff)

@@ -42,7 +42,7 @@ func (f dataField) isMap() bool { return f >= fieldLabels }
 
 // place is a value in a template's data: a field, or a key of a field that is
 // a map.
-type place struct {
+type fieldRef struct {
 	field dataField
 	key   string
 }
@@ -50,23 +50,23 @@ type place struct {
 // form is what a template does with its data. Most templates do nothing with
 // most values but print them, and then the result for another value is the
 // same text with that value in its place.
-type form struct {
+type fieldUsage struct {
 	known   bool             // else anything may happen
 	used    [fieldCount]bool // more is done with the field than printing it
-	printed []place          // what is only printed, once each; of no used field
-	mark    string           // see markOf
+	printed []fieldRef       // what is only printed, once each; of no used field
+	prefix  string           // see placeholderPrefix
 }
 
-// formOf reads what a template's manifests do.
-func formOf(spec v1alpha1.TemplateSpec) form {
+// fieldUsageOf reads what a template's manifests do.
+func fieldUsageOf(spec v1alpha1.TemplateSpec) fieldUsage {
 	if slices.ContainsFunc(spec.Manifests, func(m v1alpha1.Manifest) bool { return checkSize(m.Text) != nil }) {
-		return form{}
+		return fieldUsage{}
 	}
-	f := form{known: true, mark: markOf(spec)}
+	f := fieldUsage{known: true, prefix: placeholderPrefix(spec)}
 	for _, m := range spec.Manifests {
 		t, err := template.New(templateName).Funcs(functions).Parse(m.Text)
 		if err != nil || len(t.Templates()) > 1 {
-			return form{}
+			return fieldUsage{}
 		}
 		if t.Tree != nil && t.Root != nil {
 			f.list(t.Root, true)
@@ -84,40 +84,34 @@ func formOf(spec v1alpha1.TemplateSpec) form {
 
 // list reads nodes. Within with and range the dot is something else than the
 // template's data.
-func (f *form) list(list *parse.ListNode, dotIsData bool) {
+func (f *fieldUsage) list(list *parse.ListNode, dotIsData bool) {
 	if list == nil {
 		return
 	}
 	for _, node := range list.Nodes {
+		if branch := branchOf(node); branch != nil {
+			f.pipe(branch.Pipe, dotIsData)
+			f.list(branch.List, dotIsData && branch.NodeType == parse.NodeIf)
+			f.list(branch.ElseList, dotIsData)
+			continue
+		}
 		switch n := node.(type) {
 		case *parse.TextNode, *parse.CommentNode, *parse.BreakNode, *parse.ContinueNode:
 		case *parse.ActionNode:
-			if places, ok := printing(n.Pipe, dotIsData); ok {
-				f.printed = append(f.printed, places...)
+			if refs, ok := printing(n.Pipe, dotIsData); ok {
+				f.printed = append(f.printed, refs...)
 			} else {
 				f.pipe(n.Pipe, dotIsData)
 			}
-		case *parse.IfNode:
-			f.branch(&n.BranchNode, dotIsData, dotIsData)
-		case *parse.WithNode:
-			f.branch(&n.BranchNode, dotIsData, false)
-		case *parse.RangeNode:
-			f.branch(&n.BranchNode, dotIsData, false)
 		default:
 			f.known = false
 		}
 	}
 }
 
-func (f *form) branch(n *parse.BranchNode, dotIsData, inside bool) {
-	f.pipe(n.Pipe, dotIsData)
-	f.list(n.List, inside)
-	f.list(n.ElseList, dotIsData)
-}
-
 // printing returns the values of the data that a pipeline prints as they are,
 // between other texts or in quotes, and whether it does nothing else.
-func printing(pipe *parse.PipeNode, dotIsData bool) ([]place, bool) {
+func printing(pipe *parse.PipeNode, dotIsData bool) ([]fieldRef, bool) {
 	if len(pipe.Decl) > 0 {
 		return nil, false
 	}
@@ -139,23 +133,23 @@ func printing(pipe *parse.PipeNode, dotIsData bool) ([]place, bool) {
 	} else if len(args) > 1 {
 		return nil, false
 	}
-	var places []place
+	var refs []fieldRef
 	for _, arg := range args {
 		if inner, ok := arg.(*parse.PipeNode); ok {
 			more, ok := printing(inner, dotIsData)
 			if !ok {
 				return nil, false
 			}
-			places = append(places, more...)
+			refs = append(refs, more...)
 			continue
 		}
-		p, ok := placeOf(arg, dotIsData)
+		p, ok := fieldRefOf(arg, dotIsData)
 		if !ok {
 			return nil, false
 		}
-		places = append(places, p)
+		refs = append(refs, p)
 	}
-	return places, true
+	return refs, true
 }
 
 // quotes says whether a function puts quotes around a text that needs no escapes.
@@ -167,8 +161,8 @@ func printsTexts(node parse.Node, args int) bool {
 	return ok && args > 0 && strings.Count(format.Text, "%s") == args && strings.Count(format.Text, "%") == args
 }
 
-// placeOf returns which value of the data a node is.
-func placeOf(node parse.Node, dotIsData bool) (place, bool) {
+// fieldRefOf returns which value of the data a node is.
+func fieldRefOf(node parse.Node, dotIsData bool) (fieldRef, bool) {
 	var names []string
 	switch n := node.(type) {
 	case *parse.FieldNode:
@@ -181,21 +175,21 @@ func placeOf(node parse.Node, dotIsData bool) (place, bool) {
 		}
 	}
 	if len(names) == 0 {
-		return place{}, false
+		return fieldRef{}, false
 	}
 	field, known := dataFields[names[0]]
 	switch {
 	case known && len(names) == 1 && !field.isMap():
-		return place{field: field}, true
+		return fieldRef{field: field}, true
 	case known && len(names) == 2 && field.isMap():
-		return place{field, names[1]}, true
+		return fieldRef{field, names[1]}, true
 	}
-	return place{}, false
+	return fieldRef{}, false
 }
 
 // pipe reads a pipeline. Its functions are pure, so that nothing counts but
 // the fields it begins with.
-func (f *form) pipe(pipe *parse.PipeNode, dotIsData bool) {
+func (f *fieldUsage) pipe(pipe *parse.PipeNode, dotIsData bool) {
 	for _, command := range pipe.Cmds {
 		for _, arg := range command.Args {
 			f.argument(arg, dotIsData)
@@ -203,7 +197,7 @@ func (f *form) pipe(pipe *parse.PipeNode, dotIsData bool) {
 	}
 }
 
-func (f *form) argument(node parse.Node, dotIsData bool) {
+func (f *fieldUsage) argument(node parse.Node, dotIsData bool) {
 	switch n := node.(type) {
 	case *parse.FieldNode:
 		if dotIsData {
@@ -230,7 +224,7 @@ func (f *form) argument(node parse.Node, dotIsData bool) {
 	}
 }
 
-func (f *form) use(name string) {
+func (f *fieldUsage) use(name string) {
 	field, known := dataFields[name]
 	if !known {
 		f.known = false
@@ -239,99 +233,94 @@ func (f *form) use(name string) {
 	f.used[field] = true
 }
 
+// text returns a field that is a text, nil for one that is a map.
+func (d *renderData) text(f dataField) *string {
+	switch f {
+	case fieldTargetName:
+		return &d.DeploymentTargetName
+	case fieldNamespace:
+		return &d.Namespace
+	case fieldEnvironment:
+		return &d.Environment
+	case fieldWorkspace:
+		return &d.Workspace
+	case fieldWorkload:
+		return &d.Workload
+	case fieldClusterType:
+		return &d.ClusterType
+	}
+	return nil
+}
+
+// texts returns a field that is a map of texts.
+func (d *renderData) texts(f dataField) map[string]string {
+	if f == fieldLabels {
+		return d.Labels
+	}
+	return d.Manifests
+}
+
 // lookUp returns a value that a template prints, and false when it is not
 // there or no text.
-func (d *renderData) lookUp(p place) (string, bool) {
-	switch p.field {
-	case fieldTargetName:
-		return d.DeploymentTargetName, true
-	case fieldNamespace:
-		return d.Namespace, true
-	case fieldEnvironment:
-		return d.Environment, true
-	case fieldWorkspace:
-		return d.Workspace, true
-	case fieldWorkload:
-		return d.Workload, true
-	case fieldClusterType:
-		return d.ClusterType, true
-	case fieldLabels:
-		return d.Labels[p.key], true
-	case fieldManifests:
-		return d.Manifests[p.key], true
-	case fieldConfigData:
+func (d *renderData) lookUp(p fieldRef) (string, bool) {
+	if text := d.text(p.field); text != nil {
+		return *text, true
+	}
+	if p.field == fieldConfigData {
 		value, ok := d.ConfigData[p.key].(string)
 		return value, ok
 	}
-	return "", false
+	return d.texts(p.field)[p.key], true
 }
 
 // mentions says whether any text of the data holds another.
 func (d *renderData) mentions(text string) bool {
-	for _, s := range []string{d.DeploymentTargetName, d.Namespace, d.Environment, d.Workspace, d.Workload, d.ClusterType} {
-		if strings.Contains(s, text) {
+	for f := range fieldCount {
+		if s := d.text(f); s != nil && strings.Contains(*s, text) {
 			return true
 		}
 	}
-	for _, m := range []map[string]string{d.Labels, d.Manifests} {
-		for key, value := range m {
-			if strings.Contains(key, text) || strings.Contains(value, text) {
-				return true
-			}
-		}
-	}
-	return valueMentions(d.ConfigData, text)
+	return mentions(d.Labels, text) || mentions(d.Manifests, text) || mentions(d.ConfigData, text)
 }
 
-func valueMentions(value any, text string) bool {
+func mentions(value any, text string) bool {
 	switch v := value.(type) {
 	case string:
 		return strings.Contains(v, text)
+	case map[string]string:
+		for key, element := range v {
+			if strings.Contains(key, text) || strings.Contains(element, text) {
+				return true
+			}
+		}
 	case map[string]any:
 		for key, element := range v {
-			if strings.Contains(key, text) || valueMentions(element, text) {
+			if strings.Contains(key, text) || mentions(element, text) {
 				return true
 			}
 		}
 	case map[any]any:
 		for key, element := range v {
-			if valueMentions(key, text) || valueMentions(element, text) {
+			if mentions(key, text) || mentions(element, text) {
 				return true
 			}
 		}
 	case []any:
-		for _, element := range v {
-			if valueMentions(element, text) {
-				return true
-			}
-		}
+		return slices.ContainsFunc(v, func(element any) bool { return mentions(element, text) })
 	}
 	return false
 }
 
-// with returns the data with other texts in some places.
-func (d renderData) with(places []place, texts []string) renderData {
+// with returns the data with other texts in some refs.
+func (d renderData) with(refs []fieldRef, texts []string) renderData {
 	d.Labels, d.Manifests, d.ConfigData = maps.Clone(d.Labels), maps.Clone(d.Manifests), maps.Clone(d.ConfigData)
-	for i, p := range places {
-		switch text := texts[i]; p.field {
-		case fieldTargetName:
-			d.DeploymentTargetName = text
-		case fieldNamespace:
-			d.Namespace = text
-		case fieldEnvironment:
-			d.Environment = text
-		case fieldWorkspace:
-			d.Workspace = text
-		case fieldWorkload:
-			d.Workload = text
-		case fieldClusterType:
-			d.ClusterType = text
-		case fieldLabels:
-			d.Labels[p.key] = text
-		case fieldManifests:
-			d.Manifests[p.key] = text
-		case fieldConfigData:
-			d.ConfigData[p.key] = text
+	for i, p := range refs {
+		if text := d.text(p.field); text != nil {
+			*text = texts[i]
+		} else if p.field == fieldConfigData {
+			d.ConfigData[p.key] = texts[i]
+		} else {
+			d.texts(p.field)[p.key] = texts[i]
 		}
 	}
 	return d

@@ -303,9 +303,7 @@ func printf(format string, args ...any) (string, error) {
 	}
 	largest := 0
 	for _, arg := range args {
-		g := gauge{limit: maxOutput}
-		g.add(reflect.ValueOf(arg))
-		largest = max(largest, g.size)
+		largest = max(largest, sizeOfValue(reflect.ValueOf(arg), maxOutput))
 	}
 	// What a verb makes of its argument is rarely more than twice its size, and
 	// what is nevertheless printed meets the next limit.

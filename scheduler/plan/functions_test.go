@@ -263,7 +263,7 @@ func TestBudgetIsPerRendering(t *testing.T) {
 	template.Spec.ContentType = v1alpha1.ShellContent
 	r := newRenderer()
 	for range 3 {
-		if got, problems := r.file(template, data(t, "{}"), nil); got != "done\ndone\n" {
+		if got, problems := r.file(template, data(t, "{}"), asTheyAre); got != "done\ndone\n" {
 			t.Fatalf("%q, %v", got, messages(problems))
 		}
 	}

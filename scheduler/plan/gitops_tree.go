@@ -22,12 +22,12 @@ const (
 // branch is the present content of the GitOps branch, as far as the scheduler
 // may write it, and what else decides how it is written.
 type branch struct {
-	tree    *model.Tree
-	gitOps  model.Reference
-	place   model.Position // of findings about the environment as a whole
-	root    string         // the GitOpsRepo's path
-	files   map[string][]byte
-	folders map[string]*folder // by cluster type
+	tree     *model.Tree
+	gitOps   model.Reference
+	position model.Position // of findings about the environment as a whole
+	root     string         // the GitOpsRepo's path
+	files    map[string][]byte
+	folders  map[string]*folder // by cluster type
 
 	incomplete        bool // the environment is
 	configIncomplete  bool // its ConfigMaps are
@@ -50,7 +50,7 @@ func (b *branch) next(env *model.Environment, tree *model.Tree) *branch {
 	n := &branch{
 		tree:              tree,
 		gitOps:            env.GitOps,
-		place:             model.Position{Repo: env.ControlPlane.Repo, Branch: env.ControlPlane.Branch},
+		position:          model.Position{Repo: env.ControlPlane.Repo, Branch: env.ControlPlane.Branch},
 		root:              strings.TrimPrefix(path.Clean("/"+env.GitOps.Path), "/"),
 		incomplete:        env.Incomplete,
 		configIncomplete:  env.ConfigIncomplete,
@@ -59,7 +59,7 @@ func (b *branch) next(env *model.Environment, tree *model.Tree) *branch {
 	sameTree := b != nil && b.root == n.root && (b.tree == tree || tree != nil && b.tree != nil && sameContent(b.tree, tree))
 	if sameTree {
 		n.tree, n.files, n.folders = b.tree, b.files, b.folders
-		if b.gitOps == n.gitOps && b.place == n.place && b.incomplete == n.incomplete &&
+		if b.gitOps == n.gitOps && b.position == n.position && b.incomplete == n.incomplete &&
 			b.configIncomplete == n.configIncomplete && b.schemasIncomplete == n.schemasIncomplete {
 			return b
 		}
@@ -189,15 +189,9 @@ func (r *row) write(b *branch) {
 		return found
 	}
 	r.leftovers(b, present, planned)
-	if strangers := present.strangers(planned); len(strangers) > 0 {
-		r.problems = append(r.problems, Problem{
-			Reason:   Held,
-			Severity: model.Warning,
-			Position: b.place,
-			Message: fmt.Sprintf("%s stays: %s%s does not say that the folder is the scheduler's",
-				strings.Join(strangers, ", "), r.path, readmeName),
-			Hint: fmt.Sprintf("remove what is left over by hand, or remove %s: it is written anew, and then the rest goes", readmeName),
-		})
+	if foreignTargets := present.foreignTargets(planned); len(foreignTargets) > 0 {
+		r.problems = append(r.problems, newProblem(model.Warning, Held, b.position, fmt.Sprintf("remove what is left over by hand, or remove %s: it is written anew, and then the rest goes", readmeName),
+			"%s stays: %s%s does not say that the folder is the scheduler's", strings.Join(foreignTargets, ", "), r.path, readmeName))
 	}
 	slices.SortFunc(r.changes, compareChanges)
 }
@@ -217,18 +211,12 @@ func (r *row) assignment(c *cell, b *branch, f *folder, paths []string) []string
 		wanted = there
 	case b.schemasIncomplete && !sameFiles(there, wanted):
 		wanted = there
-		r.problems = append(r.problems, unvalidated(b.place, c.pair))
+		r.problems = append(r.problems, unvalidated(b.position, c.pair))
 	case b.configIncomplete && !onlyAdds(there, wanted):
 		wanted = there
 		r.held = true
-		r.problems = append(r.problems, Problem{
-			Reason:   Held,
-			Severity: model.Warning,
-			Position: b.place,
-			Message: fmt.Sprintf("%s/%s stays as it is: it would lose configuration, and some configuration could not be read",
-				c.clusterType.Name, c.target.Name),
-			Hint: "correct the errors of the environment first",
-		})
+		r.problems = append(r.problems, newProblem(model.Warning, Held, b.position, "correct the errors of the environment first",
+			"%s/%s stays as it is: it would lose configuration, and some configuration could not be read", c.clusterType.Name, c.target.Name))
 	}
 	a := Assignment{ClusterType: r.clusterType.Name, Target: c.target.Name, Policies: c.policies, Config: c.result.config}
 	own := len(paths)
@@ -300,17 +288,17 @@ func (o *output) leftovers(b *branch, f *folder, planned func(target string) boo
 	}
 }
 
-// strangers are targets that nobody has planned in a folder that may be
+// foreignTargets are targets that nobody has planned in a folder that may be
 // people's.
-func (f *folder) strangers(planned func(target string) bool) []string {
-	var strangers []string
+func (f *folder) foreignTargets(planned func(target string) bool) []string {
+	var foreignTargets []string
 	for target := range f.targets {
 		if !f.ours && !planned(target) {
-			strangers = append(strangers, target)
+			foreignTargets = append(foreignTargets, target)
 		}
 	}
-	slices.Sort(strangers)
-	return strangers
+	slices.Sort(foreignTargets)
+	return foreignTargets
 }
 
 // unplanned is the output of a folder whose cluster type is not there.
@@ -345,13 +333,8 @@ func promotion(b *branch, commit string) *output {
 // keptProblem warns of what is kept because the model is incomplete.
 func keptProblem(b *branch, kept []string) Problem {
 	slices.Sort(kept)
-	return Problem{
-		Reason:   Held,
-		Severity: model.Warning,
-		Position: b.place,
-		Message:  "nothing is removed while the environment has errors: " + strings.Join(slices.Compact(kept), ", "),
-		Hint:     "correct the errors; what is really gone is removed then",
-	}
+	return newProblem(model.Warning, Held, b.position, "correct the errors; what is really gone is removed then",
+		"nothing is removed while the environment has errors: %s", strings.Join(slices.Compact(kept), ", "))
 }
 
 // onlyAdds says whether every line that is there now will still be there.

@@ -114,3 +114,21 @@ func planWith(t testing.TB, planner *Planner, env *model.Environment, gitops *mo
 	}
 	return p
 }
+
+func targetsOf(env *model.Environment) []*target {
+	id := int64(0)
+	return (*targetSet)(nil).next(env, func() int64 { id++; return id }).sorted
+}
+
+// asTheyAre explains no errors.
+func asTheyAre(err error) error { return err }
+
+// render renders a template's text, again and again while the result still
+// changes and holds an action.
+func (r *renderer) render(text string, data renderData) (string, error) {
+	made, err := r.rounds(text, data, maxRounds)
+	if err != nil {
+		return "", err
+	}
+	return made.text()
+}

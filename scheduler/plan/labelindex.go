@@ -10,160 +10,156 @@ import (
 	"github.com/kalypso-dev/kalypso/scheduler/v1alpha1"
 )
 
-// Most assignments of a fleet get the same configuration as many others,
-// because few of their labels are ones that configuration asks for. So labels
-// are numbered: a word is a key with a value that some ConfigMap or schema asks
-// for. Cluster types and deployment targets that offer the same words cannot
-// be told apart by configuration.
+// Most assignments of a fleet get the same configuration as many others, because
+// few of their labels matter to any ConfigMap or schema. So the labels that matter
+// are numbered, and cluster types and targets with the same ones share a set.
 
-// word is a label that is asked for.
-type word struct{ key, value string }
+type label struct{ key, value string }
 
-// wordSet is the words that an object offers.
-type wordSet struct {
+// labelSet is the numbers of those labels of an object that matter.
+type labelSet struct {
 	id   int
 	list []int32 // sorted
 	bits []uint64
 }
 
-func (s *wordSet) has(w int32) bool { return s.bits[w/64]&(1<<(w%64)) != 0 }
+func (s *labelSet) has(n int32) bool { return s.bits[n/64]&(1<<(n%64)) != 0 }
 
-// request is an object whose labels ask for words.
-type request struct {
-	words []int32
-	keyed bool // its data asks for more, key by key
+// requirement is the labels that a ConfigMap or a schema has, all of which must
+// match a pair.
+type requirement struct {
+	labels []int32
+	keyed  bool // its keys have labels, too
 }
 
-// vocabulary numbers the words of an environment's ConfigMaps and schemas.
-type vocabulary struct {
-	words   map[word]int32
-	blank   map[string]int32 // those of them with an empty value, by their keys
-	configs requests
-	schemas requests
+// labelIndex numbers the labels of an environment's ConfigMaps and schemas.
+type labelIndex struct {
+	numbers map[label]int32
+	empty   map[string]int32 // of labels with an empty value, by their keys
+	configs requirements
+	schemas requirements
 
 	mu   sync.Mutex
-	sets map[string]*wordSet
+	sets map[string]*labelSet
 }
 
-// requests are objects by the words they ask for.
-type requests struct {
-	all    []request
-	always []int32           // the numbers of those that ask for none
-	byWord map[int32][]int32 // the numbers of the others, by one of their words
+// requirements are those of all objects of a kind.
+type requirements struct {
+	all     []requirement
+	always  []int32           // the numbers of those without labels
+	byLabel map[int32][]int32 // the numbers of the others, by their rarest label
 }
 
-func newVocabulary(configs []model.PlatformConfig, schemas []model.ConfigSchema) *vocabulary {
-	v := &vocabulary{words: map[word]int32{}, blank: map[string]int32{}, sets: map[string]*wordSet{}}
+func newLabelIndex(configs []model.PlatformConfig, schemas []model.ConfigSchema) *labelIndex {
+	v := &labelIndex{numbers: map[label]int32{}, empty: map[string]int32{}, sets: map[string]*labelSet{}}
 	for _, c := range configs {
-		r := request{words: v.asked(c.Labels)}
+		r := requirement{labels: v.required(c.Labels)}
 		if IsAppConfig(c) {
 			r.keyed = true
 			for field := range c.Spec.Data {
 				labels := strings.Split(field, ".")
 				for i := 0; i+2 < len(labels); i += 2 {
-					v.number(labels[i], labels[i+1])
+					v.intern(labels[i], labels[i+1])
 				}
 			}
 		}
 		v.configs.all = append(v.configs.all, r)
 	}
 	for _, s := range schemas {
-		v.schemas.all = append(v.schemas.all, request{words: v.asked(s.Labels)})
+		v.schemas.all = append(v.schemas.all, requirement{labels: v.required(s.Labels)})
 	}
 	v.configs.sort()
 	v.schemas.sort()
 	return v
 }
 
-func (v *vocabulary) number(key, value string) int32 {
-	w := word{key, value}
-	n, known := v.words[w]
+func (v *labelIndex) intern(key, value string) int32 {
+	w := label{key, value}
+	n, known := v.numbers[w]
 	if !known {
-		n = int32(len(v.words))
-		v.words[w] = n
+		n = int32(len(v.numbers))
+		v.numbers[w] = n
 		if value == "" {
-			v.blank[key] = n
+			v.empty[key] = n
 		}
 	}
 	return n
 }
 
-// asked returns the words of an object's labels, see subject.matches.
-func (v *vocabulary) asked(labels map[string]string) []int32 {
-	var words []int32
+// required returns the numbers of an object's labels, see pair.matches.
+func (v *labelIndex) required(labels map[string]string) []int32 {
+	var numbers []int32
 	for key, value := range labels {
-		if key != configLabel && !foreignLabel(key) {
-			words = append(words, v.number(key, value))
+		if !IgnoredLabel(key) {
+			numbers = append(numbers, v.intern(key, value))
 		}
 	}
-	return words
+	return numbers
 }
 
-// sort files each request under its rarest word, so that few are looked at.
-func (r *requests) sort() {
+// sort files each requirement under its rarest label, so that few are looked at.
+func (r *requirements) sort() {
 	count := map[int32]int{}
 	for _, q := range r.all {
-		for _, w := range q.words {
+		for _, w := range q.labels {
 			count[w]++
 		}
 	}
-	r.byWord = map[int32][]int32{}
+	r.byLabel = map[int32][]int32{}
 	for i, q := range r.all {
-		if len(q.words) == 0 {
+		if len(q.labels) == 0 {
 			r.always = append(r.always, int32(i))
 			continue
 		}
-		rarest := slices.MinFunc(q.words, func(a, b int32) int { return count[a] - count[b] })
-		r.byWord[rarest] = append(r.byWord[rarest], int32(i))
+		rarest := slices.MinFunc(q.labels, func(a, b int32) int { return count[a] - count[b] })
+		r.byLabel[rarest] = append(r.byLabel[rarest], int32(i))
 	}
 }
 
-// matching returns the numbers of the requests that two objects together
+// matching returns the numbers of the requirements that two objects together
 // fulfil, sorted.
-func (r *requests) matching(a, b *wordSet) []int32 {
+func (r *requirements) matching(a, b *labelSet) []int32 {
 	found := slices.Clone(r.always)
-	look := func(offered []int32, skip *wordSet) {
+	visit := func(offered []int32, skip *labelSet) {
 		for _, w := range offered {
 			if skip != nil && skip.has(w) {
 				continue
 			}
-			for _, i := range r.byWord[w] {
-				if !slices.ContainsFunc(r.all[i].words, func(w int32) bool { return !a.has(w) && !b.has(w) }) {
+			for _, i := range r.byLabel[w] {
+				if !slices.ContainsFunc(r.all[i].labels, func(w int32) bool { return !a.has(w) && !b.has(w) }) {
 					found = append(found, i)
 				}
 			}
 		}
 	}
-	look(a.list, nil)
-	look(b.list, a)
+	visit(a.list, nil)
+	visit(b.list, a)
 	slices.Sort(found)
 	return found
 }
 
-// ofClusterType returns the words that a cluster type offers, see
-// subject.match.
-func (v *vocabulary) ofClusterType(c *model.ClusterType) *wordSet {
-	return v.set(c.Labels, word{clusterTypeLabel, c.Name})
+// ofClusterType returns what a cluster type offers, see pair.matchesLabel.
+func (v *labelIndex) ofClusterType(c *model.ClusterType) *labelSet {
+	return v.set(c.Labels, label{ClusterTypeLabel, c.Name})
 }
 
-// ofTarget returns the words that a deployment target offers.
-func (v *vocabulary) ofTarget(t *target) *wordSet {
-	return v.set(t.Labels, word{deploymentTargetLabel, t.Name}, word{workloadLabel, t.Workload})
+func (v *labelIndex) ofTarget(t *target) *labelSet {
+	return v.set(t.Labels, label{DeploymentTargetLabel, t.Name}, label{WorkloadLabel, t.Workload})
 }
 
-func (v *vocabulary) set(labels map[string]string, names ...word) *wordSet {
+func (v *labelIndex) set(labels map[string]string, names ...label) *labelSet {
 	var list []int32
 	for _, w := range names {
-		if n, known := v.words[w]; known {
+		if n, known := v.numbers[w]; known {
 			list = append(list, n)
 		}
 	}
 	for key, value := range labels {
-		if n, known := v.words[word{key, value}]; known && !isNameLabel(key) {
+		if n, known := v.numbers[label{key, value}]; known && !isNameLabel(key) {
 			list = append(list, n)
 		}
 	}
-	for key, n := range v.blank {
+	for key, n := range v.empty {
 		if _, there := labels[key]; !there && !isNameLabel(key) {
 			list = append(list, n)
 		}
@@ -177,7 +173,7 @@ func (v *vocabulary) set(labels map[string]string, names ...word) *wordSet {
 	defer v.mu.Unlock()
 	s := v.sets[string(key)]
 	if s == nil {
-		s = &wordSet{id: len(v.sets), list: list, bits: make([]uint64, len(v.words)/64+1)}
+		s = &labelSet{id: len(v.sets), list: list, bits: make([]uint64, len(v.numbers)/64+1)}
 		for _, w := range list {
 			s.bits[w/64] |= 1 << (w % 64)
 		}
@@ -235,22 +231,22 @@ func (c *changes) on(clusterType *model.ClusterType) func(*target) bool {
 		return func(*target) bool { return true }
 	}
 	// what the cluster type leaves for the target to match
-	var left [][]word
-	alone := pair{clusterType: clusterType, target: &target{}}.subject()
+	var left [][]label
+	alone := pair{clusterType: clusterType, target: new(target)}
 	for _, labels := range c.labels {
-		var words []word
+		var unmatched []label
 		for key, value := range labels {
-			if key != configLabel && !foreignLabel(key) && !alone.match(key, value) {
-				words = append(words, word{key, value})
+			if !IgnoredLabel(key) && !alone.matchesLabel(key, value) {
+				unmatched = append(unmatched, label{key, value})
 			}
 		}
-		if !slices.ContainsFunc(words, func(w word) bool { return w.key == clusterTypeLabel }) {
-			left = append(left, words)
+		if !slices.ContainsFunc(unmatched, func(l label) bool { return l.key == ClusterTypeLabel }) {
+			left = append(left, unmatched)
 		}
 	}
 	return func(t *target) bool {
-		for _, words := range left {
-			if !slices.ContainsFunc(words, func(w word) bool { return !t.matches(w) }) {
+		for _, unmatched := range left {
+			if !slices.ContainsFunc(unmatched, func(l label) bool { return !t.matches(l) }) {
 				return true
 			}
 		}
@@ -258,7 +254,10 @@ func (c *changes) on(clusterType *model.ClusterType) func(*target) bool {
 	}
 }
 
-// matches says whether a target alone fits a label.
-func (t *target) matches(w word) bool {
-	return subject{target: t.Name, workload: t.Workload, targetLabels: t.Labels}.match(w.key, w.value)
+// noClusterType stands for one without name and labels.
+var noClusterType model.ClusterType
+
+// matches says whether a target alone matches a label.
+func (t *target) matches(l label) bool {
+	return pair{clusterType: &noClusterType, target: t}.matchesLabel(l.key, l.value)
 }

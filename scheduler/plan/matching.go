@@ -151,64 +151,54 @@ func (s *selection) pairs(clusterType *model.ClusterType, admitting []int32) []p
 	return pairs
 }
 
-// The label keys of configuration objects that name instead of describe.
+// The label keys that name a pair's parts instead of describing them.
 const (
-	configLabel           = "platform-config"
-	clusterTypeLabel      = "cluster-type"
-	deploymentTargetLabel = "deployment-target"
+	ClusterTypeLabel      = "cluster-type"
+	DeploymentTargetLabel = "deployment-target"
+	WorkloadLabel         = "workload"
+	WorkspaceLabel        = "workspace"
 )
+
+// configLabel marks the ConfigMaps of the platform.
+const configLabel = "platform-config"
 
 // isNameLabel says whether a label's value is the name of the pair's cluster
 // type, deployment target or workload.
 func isNameLabel(key string) bool {
-	return key == clusterTypeLabel || key == deploymentTargetLabel || key == workloadLabel
+	return key == ClusterTypeLabel || key == DeploymentTargetLabel || key == WorkloadLabel
 }
 
-// subject is the pair that labels of configuration objects are matched with.
-type subject struct {
-	clusterType       string
-	clusterTypeLabels map[string]string
-	target            string
-	workload          string
-	targetLabels      map[string]string
-}
-
-func (p pair) subject() subject {
-	return subject{
-		clusterType:       p.clusterType.Name,
-		clusterTypeLabels: p.clusterType.Labels,
-		target:            p.target.Name,
-		workload:          p.target.Workload,
-		targetLabels:      p.target.Labels,
-	}
-}
-
-// matches says whether all labels fit. No labels fit everything.
-func (s subject) matches(labels map[string]string) bool {
+// matches says whether all labels of a configuration object match a pair. No
+// labels match everything.
+func (p pair) matches(labels map[string]string) bool {
 	for key, value := range labels {
-		if key != configLabel && !foreignLabel(key) && !s.match(key, value) {
+		if !IgnoredLabel(key) && !p.matchesLabel(key, value) {
 			return false
 		}
 	}
 	return true
 }
 
-func (s subject) match(key, value string) bool {
+func (p pair) matchesLabel(key, value string) bool {
 	switch key {
-	case clusterTypeLabel:
-		return value == s.clusterType
-	case deploymentTargetLabel:
-		return value == s.target
-	case workloadLabel:
-		return value == s.workload
+	case ClusterTypeLabel:
+		return value == p.clusterType.Name
+	case DeploymentTargetLabel:
+		return value == p.target.Name
+	case WorkloadLabel:
+		return value == p.target.Workload
 	}
 	// A label that is not there counts as one with an empty value.
-	return value == s.clusterTypeLabels[key] || value == s.targetLabels[key]
+	return value == p.clusterType.Labels[key] || value == p.target.Labels[key]
 }
 
-// foreignLabel says whether a label belongs to Kubernetes or Flux, whose
-// controllers and tools put theirs on any object.
-func foreignLabel(key string) bool {
+// IgnoredLabel says whether a label of a ConfigMap or ConfigSchema does not
+// count when the object is matched with a pair: the platform's own mark, and
+// those of Kubernetes and Flux, whose controllers put theirs on any object.
+func IgnoredLabel(key string) bool {
+	if key == configLabel {
+		return true
+	}
 	prefix, _, found := strings.Cut(key, "/")
 	if !found {
 		return false
@@ -221,16 +211,8 @@ func foreignLabel(key string) bool {
 	return false
 }
 
-// What follows is for those who explain a plan: the single decisions that New
+// What follows is for packages that explain a plan: the single decisions that New
 // makes of many, so that an explanation cannot differ from the plan.
-
-// The label keys that name a pair's parts instead of describing them.
-const (
-	ClusterTypeLabel      = clusterTypeLabel
-	DeploymentTargetLabel = deploymentTargetLabel
-	WorkloadLabel         = workloadLabel
-	WorkspaceLabel        = workspaceLabel
-)
 
 // Selects says whether a policy's label selector selects an object with these
 // labels. One that cannot be read selects nothing.
@@ -243,13 +225,7 @@ func Selects(s metav1.LabelSelector, labels map[string]string) bool {
 // object counts for the pair when all its labels fit, except for those that
 // [IgnoredLabel] names.
 func Fits(c model.ClusterType, t Target, key, value string) bool {
-	return pair{clusterType: &c, target: &target{Target: t}}.subject().match(key, value)
-}
-
-// IgnoredLabel says whether a label of a ConfigMap or ConfigSchema does not
-// count when the object is matched with a pair.
-func IgnoredLabel(key string) bool {
-	return key == configLabel || foreignLabel(key)
+	return pair{clusterType: &c, target: &target{Target: t}}.matchesLabel(key, value)
 }
 
 // IsStructured says whether a configuration value is a map or a list, which is

@@ -181,8 +181,8 @@ func TestTargetsOf(t *testing.T) {
 	if diff := cmp.Diff(want, targets[3].Labels); diff != "" {
 		t.Errorf("labels (-want +got):\n%s", diff)
 	}
-	if len(targets[0].twins) != 0 || len(targets[1].twins) != 1 || targets[1].twins[0].File != "a-b.yaml" || targets[2].twins[0].File != "a.yaml" {
-		t.Errorf("twins: %v %v %v", targets[0].twins, targets[1].twins, targets[2].twins)
+	if len(targets[0].duplicates) != 0 || len(targets[1].duplicates) != 1 || targets[1].duplicates[0].File != "a-b.yaml" || targets[2].duplicates[0].File != "a.yaml" {
+		t.Errorf("duplicates: %v %v %v", targets[0].duplicates, targets[1].duplicates, targets[2].duplicates)
 	}
 }
 
@@ -205,14 +205,10 @@ func (s selectorText) selector() metav1.LabelSelector {
 	return selector
 }
 
-func TestSubjectMatches(t *testing.T) {
-	s := subject{
-		clusterType:       "drone",
-		clusterTypeLabels: map[string]string{"region": "east", "shared": "cluster", "empty": ""},
-		target:            "shop-test",
-		workload:          "shop",
-		targetLabels:      map[string]string{"purpose": "test", "shared": "target", "workload": "shop"},
-	}
+func TestPairMatches(t *testing.T) {
+	p := pairWith("drone", map[string]string{"region": "east", "shared": "cluster", "empty": ""}, Target{
+		Name: "shop-test", Workload: "shop", Labels: map[string]string{"purpose": "test", "shared": "target", "workload": "shop"},
+	})
 	tests := []struct {
 		labels string
 		want   bool
@@ -244,7 +240,7 @@ func TestSubjectMatches(t *testing.T) {
 	for _, test := range tests {
 		var labels map[string]string
 		fromYAML(t, test.labels, &labels)
-		if got := s.matches(labels); got != test.want {
+		if got := p.matches(labels); got != test.want {
 			t.Errorf("%s: %v, want %v", test.labels, got, test.want)
 		}
 	}

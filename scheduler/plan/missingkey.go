@@ -33,9 +33,9 @@ var asking = append([]string{
 // passing are those of them that return one of their arguments.
 var passing = []string{"and", "or", "default", "coalesce", "ternary"}
 
-// blank are functions that make something empty of a missing value, so that a
+// emptying are functions that make something empty of a missing value, so that a
 // with around them asks whether it is there.
-var blank = []string{"index", "get", "quote", "squote"}
+var emptying = []string{"index", "get", "quote", "squote"}
 
 // demand says what becomes of a value.
 type demand int
@@ -58,13 +58,13 @@ func (e *missingError) Error() string {
 }
 
 // guard returns a value that is there. Labels and manifests may have any key, so
-// that one which is not there is no mistake: it is empty. Owner is what the key
+// that one which is not there is no mistake: it is empty. Parent is what the key
 // was looked for in, where that is known.
-func guard(line, key string, value any, owner ...any) (any, error) {
+func guard(line, key string, value any, parent ...any) (any, error) {
 	switch {
 	case value != nil:
 		return value, nil
-	case isOpen(owner):
+	case isOpen(parent):
 		return "", nil
 	}
 	n, _ := strconv.Atoi(line)
@@ -72,40 +72,61 @@ func guard(line, key string, value any, owner ...any) (any, error) {
 }
 
 // guardQuoted is guard for a value that is quoted.
-func guardQuoted(line, key string, value any, owner ...any) (any, error) {
-	if value == nil && isOpen(owner) {
+func guardQuoted(line, key string, value any, parent ...any) (any, error) {
+	if value == nil && isOpen(parent) {
 		return nil, nil
 	}
-	return guard(line, key, value, owner...)
+	return guard(line, key, value, parent...)
 }
 
-func isOpen(owner []any) bool {
-	if len(owner) == 0 {
+func isOpen(parent []any) bool {
+	if len(parent) == 0 {
 		return false
 	}
-	_, open := owner[0].(map[string]string)
+	_, open := parent[0].(map[string]string)
 	return open
 }
 
-// tightener rewrites one template.
-type tightener struct {
+// missingKeyRewriter rewrites one template.
+type missingKeyRewriter struct {
 	lines lineIndex
 }
 
-// tighten puts guards and meters into all parts of a template.
-func tighten(t *template.Template, text string) {
-	lines := indexLines(text)
-	for _, part := range t.Templates() {
-		if part.Tree != nil && part.Root != nil {
-			tightener := &tightener{lines: lines}
-			tightener.list(part.Root)
-			meterList(part.Root)
-			meterRun(part.Root)
-		}
+// rewriteMissingKeys puts guards and meters into all parts of a template.
+func rewriteMissingKeys(t *template.Template, text string) {
+	missingKeyRewriter := &missingKeyRewriter{lines: indexLines(text)}
+	for _, root := range roots(t) {
+		missingKeyRewriter.list(root)
+		chargeList(root)
+		chargeRun(root)
 	}
 }
 
-func (t *tightener) list(list *parse.ListNode) {
+// roots returns what a template and all that it defines consist of.
+func roots(t *template.Template) map[string]*parse.ListNode {
+	all := map[string]*parse.ListNode{}
+	for _, part := range t.Templates() {
+		if part.Tree != nil && part.Root != nil {
+			all[part.Name()] = part.Root
+		}
+	}
+	return all
+}
+
+// branchOf returns what if, with and range have in common, nil for other nodes.
+func branchOf(node parse.Node) *parse.BranchNode {
+	switch n := node.(type) {
+	case *parse.IfNode:
+		return &n.BranchNode
+	case *parse.WithNode:
+		return &n.BranchNode
+	case *parse.RangeNode:
+		return &n.BranchNode
+	}
+	return nil
+}
+
+func (t *missingKeyRewriter) list(list *parse.ListNode) {
 	if list == nil {
 		return
 	}
@@ -127,27 +148,23 @@ func (t *tightener) list(list *parse.ListNode) {
 			if len(n.Pipe.Decl) > 0 {
 				t.pipe(n.Pipe, passed)
 			}
-			t.branches(&n.BranchNode)
 		case *parse.WithNode:
-			if !asksBlank(n.Pipe) {
+			if !asksEmpty(n.Pipe) {
 				t.pipe(n.Pipe, passed)
 			}
-			t.branches(&n.BranchNode)
 		case *parse.RangeNode:
 			t.pipe(n.Pipe, passed)
-			t.branches(&n.BranchNode)
+		}
+		if branch := branchOf(node); branch != nil {
+			t.list(branch.List)
+			t.list(branch.ElseList)
 		}
 	}
 }
 
-func (t *tightener) branches(n *parse.BranchNode) {
-	t.list(n.List)
-	t.list(n.ElseList)
-}
-
 // pipe guards the values of a pipeline: those that its commands are given, and
 // its own when that is used.
-func (t *tightener) pipe(pipe *parse.PipeNode, own demand) {
+func (t *missingKeyRewriter) pipe(pipe *parse.PipeNode, own demand) {
 	var commands []*parse.CommandNode
 	text := ""
 	for i, command := range pipe.Cmds {
@@ -168,7 +185,7 @@ func (t *tightener) pipe(pipe *parse.PipeNode, own demand) {
 }
 
 // command guards what a command is given.
-func (t *tightener) command(command *parse.CommandNode, want demand) {
+func (t *missingKeyRewriter) command(command *parse.CommandNode, want demand) {
 	if len(command.Args) == 1 {
 		command.Args[0] = t.argument(command.Args[0], want)
 		return
@@ -198,15 +215,15 @@ func demandOf(command *parse.CommandNode) demand {
 	return used
 }
 
-// asksBlank says whether a pipeline is nothing but fields and blank functions.
-func asksBlank(pipe *parse.PipeNode) bool {
+// asksEmpty says whether a pipeline is nothing but fields and emptying functions.
+func asksEmpty(pipe *parse.PipeNode) bool {
 	for _, command := range pipe.Cmds {
 		for _, arg := range command.Args {
 			switch n := arg.(type) {
 			case *parse.PipeNode, *parse.ChainNode:
 				return false
 			case *parse.IdentifierNode:
-				if !slices.Contains(blank, n.Ident) {
+				if !slices.Contains(emptying, n.Ident) {
 					return false
 				}
 			}
@@ -224,7 +241,7 @@ func canMiss(command *parse.CommandNode) bool {
 }
 
 // argument returns the node with a guard around it where it can be missing.
-func (t *tightener) argument(node parse.Node, want demand) parse.Node {
+func (t *missingKeyRewriter) argument(node parse.Node, want demand) parse.Node {
 	text := node.String()
 	switch n := node.(type) {
 	case *parse.PipeNode:
@@ -243,34 +260,34 @@ func (t *tightener) argument(node parse.Node, want demand) parse.Node {
 	}
 	command := t.guardCommand(want, node.Position(), text)
 	command.Args = append(command.Args, node)
-	if owner := ownerOf(node); owner != nil {
-		command.Args = append(command.Args, owner)
+	if parent := parentOf(node); parent != nil {
+		command.Args = append(command.Args, parent)
 	}
 	return &parse.PipeNode{NodeType: parse.NodePipe, Pos: node.Position(), Cmds: []*parse.CommandNode{command}}
 }
 
-// ownerOf returns what a field or variable is a field of, or nil.
-func ownerOf(node parse.Node) parse.Node {
+// parentOf returns what a field or variable is a field of, or nil.
+func parentOf(node parse.Node) parse.Node {
 	switch n := node.(type) {
 	case *parse.FieldNode:
-		owner, last := *n, len(n.Ident)-1
+		parent, last := *n, len(n.Ident)-1
 		if last == 0 {
 			return &parse.DotNode{NodeType: parse.NodeDot, Pos: n.Pos}
 		}
-		owner.Ident = n.Ident[:last]
-		return &owner
+		parent.Ident = n.Ident[:last]
+		return &parent
 	case *parse.VariableNode:
-		owner, last := *n, len(n.Ident)-1
+		parent, last := *n, len(n.Ident)-1
 		if last > 0 {
-			owner.Ident = n.Ident[:last]
-			return &owner
+			parent.Ident = n.Ident[:last]
+			return &parent
 		}
 	}
 	return nil
 }
 
 // guardCommand is a call of the guard without its last argument.
-func (t *tightener) guardCommand(want demand, pos parse.Pos, key string) *parse.CommandNode {
+func (t *missingKeyRewriter) guardCommand(want demand, pos parse.Pos, key string) *parse.CommandNode {
 	name := guardName
 	if want == quoted {
 		name = quotedName

@@ -22,10 +22,10 @@ type Planner struct {
 	mu   sync.Mutex
 	last state
 
-	skeletons skeletons
-	lastID    int64
+	prerendered prerenderCache
+	lastID      int64
 
-	produced int // assignments worked out for the last plan
+	computed int // assignments worked out for the last plan
 }
 
 // state is what a plan was made from, step by step.
@@ -79,9 +79,9 @@ type row struct {
 	admitting   []int32 // the numbers of the policies that select the cluster type
 	uses        []use
 	unknown     []Problem // templates that are not there
-	misfits     []Problem // templates that are there, and made for something else
-	words       *wordSet
-	described   *vocabulary
+	mistyped    []Problem // templates that are there, and made for something else
+	offered     *labelSet
+	indexedBy   *labelIndex
 	cells       []cell // sorted by target
 
 	folder *folder // of the branch, see output
@@ -125,13 +125,13 @@ func (p *Planner) fill(ctx context.Context, now, old *state) map[string]*row {
 			made = append(made, r)
 		}
 	}
-	p.produced = len(jobs)
+	p.computed = len(jobs)
 	now.describe(jobs)
 	inParallelWith(len(jobs), func() func(int) {
-		w := &worker{renderer: newRenderer(), skeletons: &p.skeletons}
+		w := &worker{renderer: newRenderer(), cache: &p.prerendered}
 		return func(i int) {
 			if ctx.Err() == nil {
-				now.produce(ctx, w, jobs[i])
+				now.compute(ctx, w, jobs[i])
 			}
 		}
 	})
@@ -153,20 +153,20 @@ func (s *state) row(clusterType *model.ClusterType, before *row, old *state, cha
 		r.admitting = s.policies.admitting(clusterType)
 	}
 	if kept && s.templates == old.templates {
-		r.uses, r.unknown, r.misfits = before.uses, before.unknown, before.misfits
+		r.uses, r.unknown, r.mistyped = before.uses, before.unknown, before.mistyped
 	} else {
-		r.uses, r.unknown, r.misfits = s.templates.of(clusterType)
+		r.uses, r.unknown, r.mistyped = s.templates.of(clusterType)
 	}
 	valid := kept && slices.Equal(r.uses, before.uses) && slices.Equal(r.unknown, before.unknown)
 	choose := !kept || s.policies != old.policies ||
 		slices.ContainsFunc(r.admitting, func(n int32) bool { return s.selection.changed[n] })
 	affected := changes.on(clusterType)
-	if valid && !choose && s.branch == old.branch && slices.Equal(r.misfits, before.misfits) && !slices.ContainsFunc(before.cells, func(c cell) bool { return affected(c.target) }) {
+	if valid && !choose && s.branch == old.branch && slices.Equal(r.mistyped, before.mistyped) && !slices.ContainsFunc(before.cells, func(c cell) bool { return affected(c.target) }) {
 		return before, nil
 	}
 	r.folder = s.branch.folders[clusterType.Name]
 	if kept {
-		r.words, r.described = before.words, before.described
+		r.offered, r.indexedBy = before.offered, before.indexedBy
 	}
 	if choose {
 		for _, pair := range s.selection.pairs(&r.clusterType, r.admitting) {
@@ -209,21 +209,21 @@ func (r *row) resultOf(t *target) *result {
 	return nil
 }
 
-// describe finds the words of all targets and cluster types that are worked
+// describe finds the label sets of all targets and cluster types that are worked
 // on, before goroutines share them.
 func (s *state) describe(jobs []job) {
-	v := s.configurations.vocabulary
+	v := s.configurations.index
 	var targets []*target
 	for _, j := range jobs {
-		if j.row.described != v {
-			j.row.described, j.row.words = v, v.ofClusterType(&j.row.clusterType)
+		if j.row.indexedBy != v {
+			j.row.indexedBy, j.row.offered = v, v.ofClusterType(&j.row.clusterType)
 		}
-		if t := j.row.cells[j.cell].target; t.described != v {
-			t.described = v
+		if t := j.row.cells[j.cell].target; t.indexedBy != v {
+			t.indexedBy = v
 			targets = append(targets, t)
 		}
 	}
-	inParallel(len(targets), func(i int) { targets[i].words = v.ofTarget(targets[i]) })
+	inParallel(len(targets), func(i int) { targets[i].offered = v.ofTarget(targets[i]) })
 }
 
 // New plans an environment against the present content of its GitOps branch.
@@ -255,7 +255,7 @@ func (s *state) plan() *Plan {
 		inParallel(len(all), func(i int) { p.Targets[i] = all[i].Target })
 	}
 	p.Problems = append(p.Problems, unassignedProblems(s)...)
-	p.Problems = append(p.Problems, namespaceTwins(s)...)
+	p.Problems = append(p.Problems, namespaceCollisions(s)...)
 	outputs := s.outputs()
 	var kept []string
 	held := false

@@ -266,15 +266,15 @@ func (w *randomWorld) rareChange() string {
 	}
 }
 
-// TestVocabulary proves that the numbers for labels say the same as the labels.
-func TestVocabulary(t *testing.T) {
+// TestLabelIndex proves that the numbers for labels say the same as the labels.
+func TestLabelIndex(t *testing.T) {
 	for seed := range uint64(200) {
 		w := &randomWorld{r: rand.New(rand.NewPCG(seed, 2))}
 		env := &model.Environment{Name: "dev"}
 		for i := range 8 {
 			env.Configs = append(env.Configs, config(t, fmt.Sprintf("c%d", i), "{platform-config: 'true'"+w.labels()+"}", "{}"))
 		}
-		v := newVocabulary(env.Configs, nil)
+		v := newLabelIndex(env.Configs, nil)
 		var c model.ClusterType
 		c.Name = w.value("cluster-type")
 		fromYAML(t, "{pool: "+w.one("a", "b")+w.labels()+"}", &c.Labels)
@@ -283,7 +283,7 @@ func TestVocabulary(t *testing.T) {
 		got := v.configs.matching(v.ofClusterType(&c), v.ofTarget(d))
 		var want []int32
 		for i, object := range env.Configs {
-			if (pair{clusterType: &c, target: d}).subject().matches(object.Labels) {
+			if (pair{clusterType: &c, target: d}).matches(object.Labels) {
 				want = append(want, int32(i))
 			}
 		}

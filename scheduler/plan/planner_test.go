@@ -63,7 +63,7 @@ func TestPlanner(t *testing.T) {
 	steps := []struct {
 		name     string
 		do       func()
-		produced int
+		computed int
 	}{
 		{"the first plan", func() {}, 4},
 		{"nothing", func() {}, 0},
@@ -100,8 +100,8 @@ func TestPlanner(t *testing.T) {
 		if len(got.Assignments) != 4 {
 			t.Fatalf("%s: %d assignments, problems %v", step.name, len(got.Assignments), messages(got.Problems))
 		}
-		if planner.produced != step.produced {
-			t.Errorf("%s: %d assignments were worked out, want %d", step.name, planner.produced, step.produced)
+		if planner.computed != step.computed {
+			t.Errorf("%s: %d assignments were worked out, want %d", step.name, planner.computed, step.computed)
 		}
 		samePlan(t, step.name, planWith(t, new(Planner), env, world.Tree("gitops", "dev")), got)
 	}

@@ -17,19 +17,19 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// skeleton is the result of rendering a template with blanks in the place of
-// values that the template only prints. To fill the blanks is a hundred times
+// skeleton is the result of rendering a template with placeholders in the place of
+// values that the template only prints. To fill the placeholders is a hundred times
 // faster than to render, parse and check again, and gives the same bytes: the
 // skeleton has been checked, and only values that cannot change what YAML makes
-// of the text around them go into blanks.
-type skeleton struct {
-	pieces     []string    // the text between the blanks, one more than blanks
-	blanks     []int       // which of the form's places each blank is
-	namespaces []*skeleton // names of namespaces, which are to be checked
+// of the text around them go into placeholders.
+type prerendered struct {
+	pieces       []string       // the text between the placeholders, one more than placeholders
+	placeholders []int          // which of the form's refs each blank is
+	namespaces   []*prerendered // names of namespaces, which are to be checked
 }
 
-// maxBlankValue is how long a value in a blank may be.
-const maxBlankValue = 256
+// maxPlaceholderValue is how long a value in a blank may be.
+const maxPlaceholderValue = 256
 
 // plainValue says whether a text can replace any other such text within a YAML
 // scalar, or a word of a shell, and nothing changes but that: no character of it
@@ -37,7 +37,7 @@ const maxBlankValue = 256
 // its first and last characters belong to the scalar whatever surrounds them.
 func plainValue(s string) bool {
 	last := len(s) - 1
-	if last < 0 || last >= maxBlankValue || inScalar[s[last]] != always {
+	if last < 0 || last >= maxPlaceholderValue || inScalar[s[last]] != always {
 		return false
 	}
 	if inScalar[s[0]] != always && (last < 2 || s[:2] != "./") {
@@ -70,9 +70,9 @@ var inScalar = func() (t [256]byte) {
 	return t
 }()
 
-// fill puts values into the blanks. It returns false when the result needs a
+// fill puts values into the placeholders. It returns false when the result needs a
 // check that the skeleton cannot answer for.
-func (s *skeleton) fill(values []string) ([]byte, bool) {
+func (s *prerendered) fill(values []string) ([]byte, bool) {
 	for _, n := range s.namespaces {
 		if !n.isLabel(values) {
 			return nil, false
@@ -83,20 +83,20 @@ func (s *skeleton) fill(values []string) ([]byte, bool) {
 		return nil, false
 	}
 	out := make([]byte, 0, size)
-	for i, blank := range s.blanks {
+	for i, blank := range s.placeholders {
 		out = append(out, s.pieces[i]...)
 		out = append(out, values[blank]...)
 	}
-	return append(out, s.pieces[len(s.blanks)]...), true
+	return append(out, s.pieces[len(s.placeholders)]...), true
 }
 
 // isLabel says whether the text with these values is a name for a namespace.
-func (s *skeleton) isLabel(values []string) bool {
+func (s *prerendered) isLabel(values []string) bool {
 	n, last := 0, byte('-')
 	for i := range s.pieces {
 		parts := [2]string{s.pieces[i]}
-		if i < len(s.blanks) {
-			parts[1] = values[s.blanks[i]]
+		if i < len(s.placeholders) {
+			parts[1] = values[s.placeholders[i]]
 		}
 		for _, part := range parts {
 			for j := range len(part) {
@@ -113,12 +113,12 @@ func (s *skeleton) isLabel(values []string) bool {
 	return last != '-' && n <= validation.DNS1123LabelMaxLength
 }
 
-func (s *skeleton) length(values []string) int {
+func (s *prerendered) length(values []string) int {
 	n := 0
 	for _, piece := range s.pieces {
 		n += len(piece)
 	}
-	for _, blank := range s.blanks {
+	for _, blank := range s.placeholders {
 		n += len(values[blank])
 	}
 	return n
@@ -128,25 +128,25 @@ func (s *skeleton) length(values []string) int {
 // else can hold by chance, for it is made from a digest of the template; the
 // blank's number; and a letter.
 
-// markOf returns the mark for a template's blanks.
-func markOf(spec v1alpha1.TemplateSpec) string {
+// placeholderPrefix returns the mark for a template's placeholders.
+func placeholderPrefix(spec v1alpha1.TemplateSpec) string {
 	h := sha256.New()
 	for _, m := range spec.Manifests {
 		io.WriteString(h, m.Text)
 	}
-	return "kalypsoBlank" + hex.EncodeToString(h.Sum(nil)[:8])
+	return "kalypsoPlaceholder" + hex.EncodeToString(h.Sum(nil)[:8])
 }
 
-func (f *form) blank(n int) string { return f.mark + strconv.Itoa(100+n) + "x" }
+func (f *fieldUsage) placeholder(n int) string { return f.prefix + strconv.Itoa(100+n) + "x" }
 
-// maxBlanks is how many blanks a template may have.
-const maxBlanks = 900
+// maxPlaceholders is how many placeholders a template may have.
+const maxPlaceholders = 900
 
-// cut divides a text at its blanks.
-func cut(text, mark string) (*skeleton, bool) {
-	s := &skeleton{}
+// cut divides a text at its placeholders.
+func cut(text, prefix string) (*prerendered, bool) {
+	s := &prerendered{}
 	for {
-		before, after, found := strings.Cut(text, mark)
+		before, after, found := strings.Cut(text, prefix)
 		s.pieces = append(s.pieces, before)
 		if !found {
 			return s, true
@@ -158,47 +158,47 @@ func cut(text, mark string) (*skeleton, bool) {
 		if err != nil || n < 100 {
 			return nil, false
 		}
-		s.blanks = append(s.blanks, n-100)
+		s.placeholders = append(s.placeholders, n-100)
 		text = after[4:]
 	}
 }
 
-// inspect makes sure that the manifests are YAML whatever is in their blanks:
+// inspect makes sure that the manifests are YAML whatever is in their placeholders:
 // each blank lies in a scalar that is a value, or in a comment. It notes the
 // names of namespaces.
-func (s *skeleton) inspect(manifests []string, renditions []rendition, mark string) bool {
-	for _, piece := range s.pieces[:len(s.blanks)] {
+func (s *prerendered) inspect(manifests []string, renditions []rendition, prefix string) bool {
+	for _, piece := range s.pieces[:len(s.placeholders)] {
 		if strings.HasSuffix(piece, `\`) {
 			return false
 		}
 	}
 	found := 0
 	for i, text := range manifests {
-		n, ok := s.inspectManifest(text, renditions[i], mark)
+		n, ok := s.inspectManifest(text, renditions[i], prefix)
 		if !ok {
 			return false
 		}
 		found += n
 	}
-	return found == len(s.blanks)
+	return found == len(s.placeholders)
 }
 
-// inspectManifest returns how many blanks a manifest has.
-func (s *skeleton) inspectManifest(text string, made rendition, mark string) (int, bool) {
+// inspectManifest returns how many placeholders a manifest has.
+func (s *prerendered) inspectManifest(text string, made rendition, prefix string) (int, bool) {
 	documents, _, err := parseYAML(text)
 	// A blank is a word already: how it stands in its document is checked below.
-	if err != nil || !made.isBlank(mark) && made.checkStructure(documents) != nil {
+	if err != nil || !made.isPlaceholder(prefix) && made.checkStructure(documents) != nil {
 		return 0, false
 	}
 	found := 0
 	for _, document := range documents {
-		n, ok := countBlanks(document, mark)
+		n, ok := countPlaceholders(document, prefix)
 		if !ok {
 			return 0, false
 		}
 		found += n
 		for _, root := range document.Content {
-			if !s.inspectObject(root, mark) {
+			if !s.inspectObject(root, prefix) {
 				return 0, false
 			}
 		}
@@ -208,12 +208,12 @@ func (s *skeleton) inspectManifest(text string, made rendition, mark string) (in
 
 // inspectObject notes the name of a namespace. Whether it is one must be
 // certain.
-func (s *skeleton) inspectObject(root *yaml.Node, mark string) bool {
-	if !identified(root, mark) {
+func (s *prerendered) inspectObject(root *yaml.Node, prefix string) bool {
+	if !identified(root, prefix) {
 		return false
 	}
 	kind := yamlpos.Text(root, "kind")
-	name, ok := cut(yamlpos.Text(root, "metadata", "name"), mark)
+	name, ok := cut(yamlpos.Text(root, "metadata", "name"), prefix)
 	if ok && kind == "Namespace" {
 		s.namespaces = append(s.namespaces, name)
 	}
@@ -222,39 +222,39 @@ func (s *skeleton) inspectObject(root *yaml.Node, mark string) bool {
 
 // identified says whether no blank is in what Kubernetes tells the kind of an
 // object by, as [sameIdentity] does of two results.
-func identified(node *yaml.Node, mark string) bool {
+func identified(node *yaml.Node, prefix string) bool {
 	if node.Kind != yaml.MappingNode {
 		return true
 	}
 	for i := 0; i+1 < len(node.Content); i += 2 {
 		name, value := node.Content[i].Value, node.Content[i+1]
-		if tellsKind(name) && strings.Contains(value.Value, mark) {
+		if identifiesKind(name) && strings.Contains(value.Value, prefix) {
 			return false
 		}
-		if name == "items" && slices.ContainsFunc(value.Content, func(item *yaml.Node) bool { return !identified(item, mark) }) {
+		if name == "items" && slices.ContainsFunc(value.Content, func(item *yaml.Node) bool { return !identified(item, prefix) }) {
 			return false
 		}
 	}
 	return true
 }
 
-// countBlanks counts the blanks in the values and comments of a node. It
+// countPlaceholders counts the placeholders in the values and comments of a node. It
 // returns false when a blank is anywhere else.
-func countBlanks(node *yaml.Node, mark string) (int, bool) {
-	count := func(text string) int { return strings.Count(text, mark) }
+func countPlaceholders(node *yaml.Node, prefix string) (int, bool) {
+	count := func(text string) int { return strings.Count(text, prefix) }
 	n := count(node.HeadComment) + count(node.LineComment) + count(node.FootComment)
 	switch {
 	case node.Kind == yaml.AliasNode, count(node.Anchor) > 0, count(node.Tag) > 0:
 		return 0, false
 	case node.Kind == yaml.ScalarNode:
-		blanks := count(node.Value)
-		if blanks > 0 && node.Style&yaml.TaggedStyle != 0 {
+		placeholders := count(node.Value)
+		if placeholders > 0 && node.Style&yaml.TaggedStyle != 0 {
 			return 0, false
 		}
-		return n + blanks, true
+		return n + placeholders, true
 	}
 	for i, child := range node.Content {
-		m, ok := countBlanks(child, mark)
+		m, ok := countPlaceholders(child, prefix)
 		isKey := node.Kind == yaml.MappingNode && i%2 == 0
 		if !ok || isKey && m > count(child.HeadComment)+count(child.LineComment)+count(child.FootComment) {
 			return 0, false
@@ -264,44 +264,44 @@ func countBlanks(node *yaml.Node, mark string) (int, bool) {
 	return n, true
 }
 
-// maxSkeletons bounds how many skeletons are kept; beyond it all are made
+// maxPrerendered bounds how many skeletons are kept; beyond it all are made
 // anew. A fleet's templates need some for each.
-const maxSkeletons = 20000
+const maxPrerendered = 20000
 
 // skeletons are those of all templates, by what they depend on.
-type skeletons struct {
+type prerenderCache struct {
 	mu    sync.Mutex
-	byKey map[string]*skeleton
+	byKey map[string]*prerendered
 }
 
 // unusable is known to be none.
-var unusable = &skeleton{}
+var unusable = &prerendered{}
 
-func (s *skeletons) get(key []byte) *skeleton {
+func (s *prerenderCache) get(key []byte) *prerendered {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.byKey[string(key)]
 }
 
-func (s *skeletons) put(key []byte, made *skeleton) {
+func (s *prerenderCache) put(key []byte, made *prerendered) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.byKey == nil || len(s.byKey) >= maxSkeletons {
-		s.byKey = map[string]*skeleton{}
+	if s.byKey == nil || len(s.byKey) >= maxPrerendered {
+		s.byKey = map[string]*prerendered{}
 	}
 	s.byKey[string(key)] = made
 }
 
 // worker renders the files of assignments, one after the other.
 type worker struct {
-	renderer  *renderer
-	skeletons *skeletons
-	key       []byte
-	values    []string
+	renderer *renderer
+	cache    *prerenderCache
+	key      []byte
+	values   []string
 }
 
-// subjectData is the data of an assignment, with what identifies its maps.
-type subjectData struct {
+// assignmentData is the data of an assignment, with what identifies its maps.
+type assignmentData struct {
 	renderData
 	target        int64 // of Labels and Manifests
 	configuration int64 // of ConfigData
@@ -310,22 +310,22 @@ type subjectData struct {
 }
 
 // explain says in an error where the values that it is about come from.
-func (d *subjectData) explain(err error) error {
+func (d *assignmentData) explain(err error) error {
 	var unsafe *structureError
 	if errors.As(err, &unsafe) && d.source != nil {
-		unsafe.place = d.source.said(unsafe.text)
+		unsafe.place = d.source.positionOf(unsafe.text)
 	}
 	return trace(err, d.config)
 }
 
 // file renders a template, in the quickest way that gives what rendering it
 // gives.
-func (w *worker) file(t *knownTemplate, data *subjectData) ([]byte, []Problem) {
+func (w *worker) file(t *knownTemplate, data *assignmentData) ([]byte, []Problem) {
 	if w.find(t, data) {
-		s := w.skeletons.get(w.key)
+		s := w.cache.get(w.key)
 		if s == nil {
 			s = w.make(t, data)
-			w.skeletons.put(w.key, s)
+			w.cache.put(w.key, s)
 		}
 		if s != unusable {
 			if content, ok := s.fill(w.values); ok {
@@ -333,14 +333,14 @@ func (w *worker) file(t *knownTemplate, data *subjectData) ([]byte, []Problem) {
 			}
 		}
 	}
-	text, problems := w.renderer.explained(t.Template, data.renderData, data.explain)
+	text, problems := w.renderer.file(t.Template, data.renderData, data.explain)
 	return []byte(text), problems
 }
 
 // find puts together the key of a template's skeleton and the values for its
-// blanks. It returns false when there can be none.
-func (w *worker) find(t *knownTemplate, data *subjectData) bool {
-	if !t.form.known || len(t.form.printed) > maxBlanks || len(data.Namespace) > maxNamespace {
+// placeholders. It returns false when there can be none.
+func (w *worker) find(t *knownTemplate, data *assignmentData) bool {
+	if !t.usage.known || len(t.usage.printed) > maxPlaceholders || len(data.Namespace) > maxNamespace {
 		return false
 	}
 	key := binary.LittleEndian.AppendUint64(w.key[:0], uint64(t.id))
@@ -350,7 +350,7 @@ func (w *worker) find(t *knownTemplate, data *subjectData) bool {
 		key = append(key, s...)
 	}
 	number := func(n int64) { key = binary.LittleEndian.AppendUint64(key, uint64(n)) }
-	for _, p := range t.form.printed {
+	for _, p := range t.usage.printed {
 		value, ok := data.lookUp(p)
 		switch {
 		case ok && plainValue(value):
@@ -366,7 +366,7 @@ func (w *worker) find(t *knownTemplate, data *subjectData) bool {
 		}
 		w.values = append(w.values, value)
 	}
-	for field, used := range t.form.used {
+	for field, used := range t.usage.used {
 		if !used {
 			continue
 		}
@@ -376,7 +376,7 @@ func (w *worker) find(t *knownTemplate, data *subjectData) bool {
 		case fieldConfigData:
 			number(data.configuration)
 		default:
-			value, _ := data.lookUp(place{field: dataField(field)})
+			value, _ := data.lookUp(fieldRef{field: dataField(field)})
 			text(value)
 		}
 	}
@@ -385,19 +385,19 @@ func (w *worker) find(t *knownTemplate, data *subjectData) bool {
 }
 
 // make makes a template's skeleton for data like this.
-func (w *worker) make(t *knownTemplate, data *subjectData) *skeleton {
-	var places []place
+func (w *worker) make(t *knownTemplate, data *assignmentData) *prerendered {
+	var refs []fieldRef
 	var texts []string
-	for n, p := range t.form.printed {
+	for n, p := range t.usage.printed {
 		if plainValue(w.values[n]) {
-			places = append(places, p)
-			texts = append(texts, t.form.blank(n))
+			refs = append(refs, p)
+			texts = append(texts, t.usage.placeholder(n))
 		}
 	}
-	if data.mentions(t.form.mark) {
+	if data.mentions(t.usage.prefix) {
 		return unusable
 	}
-	blank := data.with(places, texts)
+	blank := data.with(refs, texts)
 	var manifests []string
 	var renditions []rendition
 	again := false
@@ -418,9 +418,9 @@ func (w *worker) make(t *knownTemplate, data *subjectData) *skeleton {
 	if len(problems) > 0 || again {
 		return unusable
 	}
-	s, ok := cut(text, t.form.mark)
+	s, ok := cut(text, t.usage.prefix)
 	if ok && t.Spec.ContentType != v1alpha1.ShellContent {
-		ok = s.inspect(manifests, renditions, t.form.mark)
+		ok = s.inspect(manifests, renditions, t.usage.prefix)
 	}
 	if !ok {
 		return unusable

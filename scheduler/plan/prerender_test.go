@@ -11,14 +11,14 @@ import (
 )
 
 // subjects are data that differ in one value each, some of which cannot be
-// blanks.
-func subjects(t testing.TB) []*subjectData {
-	var all []*subjectData
+// placeholders.
+func subjects(t testing.TB) []*assignmentData {
+	var all []*assignmentData
 	add := func(config string, change func(d *renderData)) {
 		d := data(t, config)
 		change(&d)
 		n := int64(len(all))
-		all = append(all, &subjectData{renderData: d, target: n, configuration: n})
+		all = append(all, &assignmentData{renderData: d, target: n, configuration: n})
 	}
 	const config = "{REGION: west-us, URL: 'https://a.example.com:80/x', LIST: '[a, b]', N: '007', EMPTY: '', ACTION: '{{ .Workload }}'}"
 	for _, name := range []string{"shop-test", "a", "x.y", "trailing-", "-leading", "with space", "a: b", "a #b", "'q", "\"q", "true", "0", "...", "---", "{{ x", "a:", "ünï", "~", "/p", "./p", "..", strings.Repeat("a", 60), strings.Repeat("a", 64), strings.Repeat("a", 300)} {
@@ -28,8 +28,8 @@ func subjects(t testing.TB) []*subjectData {
 		add(config, func(d *renderData) { d.Manifests = map[string]string{"repo": name, "branch": name} })
 		add(config, func(d *renderData) { d.ConfigData["REGION"] = name; d.ClusterType = name })
 	}
-	for _, text := range skeletonTemplates[:3] {
-		blank := known("t", "", text).form.blank(0)
+	for _, text := range prerenderedTemplates[:3] {
+		blank := known("t", "", text).usage.placeholder(0)
 		add(config, func(d *renderData) { d.DeploymentTargetName, d.Workload, d.Labels["purpose"] = blank, blank, blank })
 		add("{K: '{a: ["+blank+"]}'}", func(d *renderData) { d.Namespace = "dev-" + blank })
 	}
@@ -38,7 +38,7 @@ func subjects(t testing.TB) []*subjectData {
 	return all
 }
 
-var skeletonTemplates = []string{
+var prerenderedTemplates = []string{
 	"a: {{ .DeploymentTargetName }}",
 	"a: '{{ .DeploymentTargetName }}'\nb: \"{{ .Namespace }}\"\n",
 	"a: \"\\{{ .DeploymentTargetName }}\"",
@@ -107,13 +107,13 @@ var skeletonTemplates = []string{
 // sameAsRendered renders a template for all subjects in the quick way, again
 // and again so that its skeletons get used, and compares with plain rendering.
 // It returns how many skeletons there are.
-func sameAsRendered(t *testing.T, w *worker, object *knownTemplate, all []*subjectData) int {
+func sameAsRendered(t *testing.T, w *worker, object *knownTemplate, all []*assignmentData) int {
 	t.Helper()
 	plain := newRenderer()
 	for range 2 {
 		for _, d := range all {
 			got, problems := w.file(object, d)
-			want, expected := plain.file(object.Template, d.renderData, nil)
+			want, expected := plain.file(object.Template, d.renderData, asTheyAre)
 			if string(got) != want {
 				t.Errorf("template %v with %+v:\nquick %q\nplain %q", object.Spec.Manifests, d.renderData, got, want)
 			}
@@ -123,7 +123,7 @@ func sameAsRendered(t *testing.T, w *worker, object *knownTemplate, all []*subje
 		}
 	}
 	usable := 0
-	for _, s := range w.skeletons.byKey {
+	for _, s := range w.cache.byKey {
 		if s != unusable {
 			usable++
 		}
@@ -134,45 +134,45 @@ func sameAsRendered(t *testing.T, w *worker, object *knownTemplate, all []*subje
 func known(name string, contentType v1alpha1.ContentType, manifests ...string) *knownTemplate {
 	object := templateOf(name, v1alpha1.ReconcilerTemplate, manifests...)
 	object.Spec.ContentType = contentType
-	return &knownTemplate{Template: object, form: formOf(object.Spec)}
+	return &knownTemplate{Template: object, usage: fieldUsageOf(object.Spec)}
 }
 
-func TestSkeletonsGiveWhatRenderingGives(t *testing.T) {
+func TestPrerenderedIsWhatRenderingGives(t *testing.T) {
 	all := subjects(t)
 	usable := 0
-	for i, text := range skeletonTemplates {
+	for i, text := range prerenderedTemplates {
 		for _, contentType := range []v1alpha1.ContentType{"", v1alpha1.ShellContent}[:1+i%2] {
-			w := &worker{renderer: newRenderer(), skeletons: &skeletons{}}
+			w := &worker{renderer: newRenderer(), cache: &prerenderCache{}}
 			usable += sameAsRendered(t, w, known("t", contentType, text), all)
 			if i%5 == 0 {
-				w := &worker{renderer: newRenderer(), skeletons: &skeletons{}}
-				sameAsRendered(t, w, known("two", contentType, text, skeletonTemplates[(i+7)%len(skeletonTemplates)]), all)
+				w := &worker{renderer: newRenderer(), cache: &prerenderCache{}}
+				sameAsRendered(t, w, known("two", contentType, text, prerenderedTemplates[(i+7)%len(prerenderedTemplates)]), all)
 			}
 		}
 	}
-	if usable < len(skeletonTemplates) {
+	if usable < len(prerenderedTemplates) {
 		t.Errorf("only %d skeletons are of use", usable)
 	}
 }
 
-// TestSkeletonIsUsed makes sure that the templates of the tutorials take the
+// TestPrerenderedIsUsed makes sure that the templates of the tutorials take the
 // quick way.
-func TestSkeletonIsUsed(t *testing.T) {
+func TestPrerenderedIsUsed(t *testing.T) {
 	for _, text := range []string{
 		"apiVersion: v1\nkind: Namespace\nmetadata:\n  name: \"{{ .Namespace }}\"\n  labels:\n    workload: {{ .Workload }}\n",
 		"kind: GitRepository\nspec:\n  url: {{ .Manifests.repo }}\n  ref: {branch: {{ .Manifests.branch }}}\n  path: {{ .Manifests.path }}\n",
 		"data:\n{{ stringify .ConfigData | indent 2 }}\nname: {{ .Namespace }}",
 		"spec:\n  url: {{ .Manifests.repo | quote }}\n  name: {{ printf \"%s-%s\" .Environment .Workload | quote }}\n",
 	} {
-		w := &worker{renderer: newRenderer(), skeletons: &skeletons{}}
-		first := &subjectData{renderData: data(t, "{A: b}"), target: 1, configuration: 1}
+		w := &worker{renderer: newRenderer(), cache: &prerenderCache{}}
+		first := &assignmentData{renderData: data(t, "{A: b}"), target: 1, configuration: 1}
 		w.file(known("t", "", text), first)
 		second := *first
 		second.Namespace, second.Workload, second.target = "dev-other", "other", 2
 		second.Manifests = map[string]string{"repo": "https://other.example.com", "branch": "main", "path": "./q"}
 		if !w.find(known("t", "", text), &second) {
 			t.Errorf("there can be no skeleton of %q", text)
-		} else if s := w.skeletons.get(w.key); s == nil || s == unusable {
+		} else if s := w.cache.get(w.key); s == nil || s == unusable {
 			t.Errorf("another assignment finds no skeleton of %q", text)
 		}
 	}
@@ -183,7 +183,7 @@ func TestPlainValue(t *testing.T) {
 		"a": true, "7": true, "a-b.c_d": true, "https://a.example.com:80/x": true, "/x": true, "./x": true, "x/": true, "a~b": false,
 		"": false, "-": false, "-a": false, "a-": false, ".": false, "./": false, "..": false, ".a": false, "a.": false, "a:": false,
 		"a::b": false, ":a": false, "a b": false, "a\nb": false, "a#b": false, "a{b": false, "a,b": false, "ü": false, "a\"b": false, "'a'": false,
-		"a\\b": false, "~": false, "a=": false, strings.Repeat("a", maxBlankValue): true, strings.Repeat("a", maxBlankValue+1): false,
+		"a\\b": false, "~": false, "a=": false, strings.Repeat("a", maxPlaceholderValue): true, strings.Repeat("a", maxPlaceholderValue+1): false,
 	} {
 		if got := plainValue(value); got != want {
 			t.Errorf("plainValue(%q) = %v", value, got)
@@ -191,8 +191,8 @@ func TestPlainValue(t *testing.T) {
 	}
 }
 
-func FuzzSkeleton(f *testing.F) {
-	for i, text := range skeletonTemplates {
+func FuzzPrerender(f *testing.F) {
+	for i, text := range prerenderedTemplates {
 		f.Add(text, "shop-test", fmt.Sprintf("value/%d", i), i%2 == 0)
 	}
 	f.Fuzz(func(t *testing.T, text, one, two string, shell bool) {
@@ -200,19 +200,19 @@ func FuzzSkeleton(f *testing.F) {
 		if shell {
 			contentType = v1alpha1.ShellContent
 		}
-		var all []*subjectData
+		var all []*assignmentData
 		for i, value := range []string{one, two, "plain", "dev-small-shop-test", "7"} {
 			d := data(t, "{K: v, URL: 'https://a.example.com'}")
 			d.DeploymentTargetName, d.Namespace, d.Labels["purpose"], d.Manifests["repo"] = value, "dev-"+value, value, value
 			d.ConfigData["K"] = value
-			all = append(all, &subjectData{renderData: d, target: int64(i), configuration: int64(i)})
+			all = append(all, &assignmentData{renderData: d, target: int64(i), configuration: int64(i)})
 		}
-		w := &worker{renderer: newRenderer(), skeletons: &skeletons{}}
+		w := &worker{renderer: newRenderer(), cache: &prerenderCache{}}
 		object := known("t", contentType, text)
 		for range 2 {
 			for _, d := range all {
 				got, problems := w.file(object, d)
-				want, expected := newRenderer().file(object.Template, d.renderData, nil)
+				want, expected := newRenderer().file(object.Template, d.renderData, asTheyAre)
 				if !bytes.Equal(got, []byte(want)) || len(problems) != len(expected) {
 					t.Fatalf("template %v with %q:\nquick %q %v\nplain %q %v", text, d.DeploymentTargetName, got, problems, want, expected)
 				}

@@ -70,16 +70,6 @@ func newRenderer() *renderer {
 	return &renderer{parsed: map[string]*parsed{}}
 }
 
-// render renders a template's text, again and again while the result still
-// changes and holds an action.
-func (r *renderer) render(text string, data renderData) (string, error) {
-	made, err := r.rounds(text, data, maxRounds)
-	if err != nil {
-		return "", err
-	}
-	return made.text()
-}
-
 // rounds renders a template's text, and what comes out again while it still
 // changes and holds an action. Only what the platform says is read again.
 func (r *renderer) rounds(text string, data renderData, most int) (rendition, error) {
@@ -146,7 +136,7 @@ func parseTemplate(text string, aside *texts, first bool) *parsed {
 	if aside != nil {
 		setAside(t, text, first)
 	}
-	tighten(t, text)
+	rewriteMissingKeys(t, text)
 	if aside == nil {
 		mark(t, text)
 	}
@@ -347,19 +337,19 @@ func explainFields(e *renderError, data renderData) *renderError {
 		e.message = fmt.Sprintf("unknown field .%s; known are .%s", field, strings.Join(known, ", ."))
 		return e
 	}
-	owner, _, _ := strings.Cut(e.at+".", "."+field+".")
-	if owner == "" {
-		owner = "."
+	parent, _, _ := strings.Cut(e.at+".", "."+field+".")
+	if parent == "" {
+		parent = "."
 	}
-	e.message = fmt.Sprintf("%s is %s and has no field .%s", owner, kindOf(owner, kind, data), field)
+	e.message = fmt.Sprintf("%s is %s and has no field .%s", parent, kindOf(parent, kind, data), field)
 	return e
 }
 
 // kindOf says what a value is that was taken for a map. The type is often that
 // of any value; then the data tells, where the value is one of the
 // configuration.
-func kindOf(owner, kind string, data renderData) string {
-	path, isConfig := strings.CutPrefix(strings.TrimPrefix(owner, "$"), ".ConfigData.")
+func kindOf(parent, kind string, data renderData) string {
+	path, isConfig := strings.CutPrefix(strings.TrimPrefix(parent, "$"), ".ConfigData.")
 	if value, found := find(data.ConfigData, strings.Split(path, ".")); isConfig && found {
 		kind = fmt.Sprintf("%T", value)
 	}
@@ -387,10 +377,8 @@ const markByte = "\x00"
 // mark puts marks before all pieces of a template.
 func mark(t *template.Template, text string) {
 	lines := indexLines(text)
-	for _, part := range t.Templates() {
-		if part.Tree != nil && part.Root != nil {
-			markList(part.Root, lines)
-		}
+	for _, root := range roots(t) {
+		markList(root, lines)
 	}
 }
 
@@ -401,18 +389,12 @@ func markList(list *parse.ListNode, lines lineIndex) {
 	var marked []parse.Node
 	for _, node := range list.Nodes {
 		kind := "a" // an action: its newlines are not the template's
-		switch n := node.(type) {
-		case *parse.TextNode:
+		if node.Type() == parse.NodeText {
 			kind = "t"
-		case *parse.IfNode:
-			markList(n.List, lines)
-			markList(n.ElseList, lines)
-		case *parse.WithNode:
-			markList(n.List, lines)
-			markList(n.ElseList, lines)
-		case *parse.RangeNode:
-			markList(n.List, lines)
-			markList(n.ElseList, lines)
+		}
+		if branch := branchOf(node); branch != nil {
+			markList(branch.List, lines)
+			markList(branch.ElseList, lines)
 		}
 		line := lines.at(int(node.Position()))
 		marked = append(marked, &parse.TextNode{

@@ -186,7 +186,7 @@ func TestRenderFile(t *testing.T) {
 	file := func(contentType v1alpha1.ContentType, manifests ...string) (string, []Problem) {
 		template := templateOf("t", v1alpha1.ConfigTemplate, manifests...)
 		template.Spec.ContentType = contentType
-		return newRenderer().file(template, data(t, "{K: v}"), nil)
+		return newRenderer().file(template, data(t, "{K: v}"), asTheyAre)
 	}
 	tests := []struct {
 		name        string
@@ -233,7 +233,7 @@ func TestRenderFile(t *testing.T) {
 			"apiVersion: v1\nkind: Secret\nmetadata: {name: '{{ .Workspace }}'}":    false,
 			"apiVersion: v1\nkind: Namespace\nmetadata: {name: '{{ .Workload }}'}":  false,
 		} {
-			_, problems := newRenderer().file(templateOf("t", v1alpha1.NamespaceTemplate, text), d, nil)
+			_, problems := newRenderer().file(templateOf("t", v1alpha1.NamespaceTemplate, text), d, asTheyAre)
 			if (len(problems) > 0) != fails || fails && problems[0].Reason != InvalidName {
 				t.Errorf("%s: %v", text, messages(problems))
 			}

@@ -112,17 +112,17 @@ func FuzzShippedTemplates(f *testing.F) {
 		if !s.usable() {
 			t.Skip()
 		}
-		w := &worker{renderer: newRenderer(), skeletons: &skeletons{}}
+		w := &worker{renderer: newRenderer(), cache: &prerenderCache{}}
 		for i, object := range shipped {
-			plain, problems := newRenderer().file(object.Template, words.data(t), nil)
+			plain, problems := newRenderer().file(object.Template, words.data(t), asTheyAre)
 			nodes, want, err := parseYAML(plain)
 			if len(problems) > 0 && problems[0].Reason != InvalidName || err != nil {
 				t.Fatal(messages(problems), err)
 			}
 			for n, of := range []said{words, s} {
-				d := &subjectData{renderData: of.data(t), target: int64(n), configuration: int64(n)}
+				d := &assignmentData{renderData: of.data(t), target: int64(n), configuration: int64(n)}
 				got, problems := w.file(object, d)
-				text, expected := newRenderer().file(object.Template, of.data(t), nil)
+				text, expected := newRenderer().file(object.Template, of.data(t), asTheyAre)
 				if !bytes.Equal(got, []byte(text)) || len(problems) != len(expected) {
 					t.Fatalf("template %d with %q:\nquick %q %v\nplain %q %v", i, of, got, problems, text, expected)
 				}

@@ -36,13 +36,8 @@ func validate(ctx context.Context, schemas []schema, config []ConfigValue, check
 		}
 		findings, err := check(s.text)
 		if err != nil {
-			problems = append(problems, Problem{
-				Reason:   InvalidSchema,
-				Severity: model.Error,
-				Position: s.position,
-				Message:  fmt.Sprintf("the configuration schema cannot be used: %s", err),
-				Hint:     "correct the schema; it must be JSON schema",
-			})
+			problems = append(problems, newProblem(model.Error, InvalidSchema, s.position, "correct the schema; it must be JSON schema",
+				"the configuration schema cannot be used: %s", err))
 			continue
 		}
 		for _, f := range findings {
@@ -71,7 +66,7 @@ func (noLoading) Load(string) (any, error) {
 
 // compile reads a schema. The meter will count what validating with it takes. A
 // mistake of the library's concerns the one schema that it meets.
-func compile(text string, m *meter) (s *jsonschema.Schema, err error) {
+func compile(text string, b *validationBudget) (s *jsonschema.Schema, err error) {
 	defer recovered(&err)
 	if len(text) > maxSchemaText {
 		return nil, fmt.Errorf("it is too large: it has %d bytes, %d is the limit", len(text), maxSchemaText)
@@ -101,7 +96,7 @@ func compile(text string, m *meter) (s *jsonschema.Schema, err error) {
 	if err := inspect(compiled); err != nil {
 		return nil, err
 	}
-	m.attach(compiled)
+	b.instrument(compiled)
 	return compiled, nil
 }
 
@@ -118,11 +113,11 @@ func recovered(err *error) {
 }
 
 // check returns what data breaks in a schema, sorted.
-func check(data map[string]any, schema *jsonschema.Schema, m *meter) (findings []finding, err error) {
+func check(data map[string]any, schema *jsonschema.Schema, b *validationBudget) (findings []finding, err error) {
 	defer recovered(&err)
-	m.begin()
-	coerced := coerce(data, schema, m)
-	m.visit += depthOf(coerced)
+	b.begin()
+	coerced := coerce(data, schema, b)
+	b.visit += depthOf(coerced)
 	err = schema.Validate(coerced)
 	var invalid *jsonschema.ValidationError
 	switch {

@@ -18,7 +18,7 @@ import (
 // its length says little of: the library looks for each part among all the
 // others, numbers are exact however large, and a short schema whose parts refer
 // to each other twice and twice again takes years to validate. Real schemas are
-// far below these limits. How long validating may take is the [meter]'s.
+// far below these limits. How long validating may take is the [validationBudget]'s.
 const (
 	maxSchemaText   = 256 << 10 // bytes
 	maxSchemaDepth  = 100       // JSON values in each other, of which a subschema takes two
@@ -318,25 +318,25 @@ const maxValidation = 500_000
 var errExhausted = errors.New("it is too expensive: validating the configuration takes too many steps")
 
 // meter counts the work of one validation. The library knows no context and no
-// limit, but asks each part of a schema for its format, and [meter.attach]
+// limit, but asks each part of a schema for its format, and [validationBudget.instrument]
 // answers there. A nil meter counts nothing.
-type meter struct {
+type validationBudget struct {
 	left  int
 	visit int // what it takes to visit a part, which copies the path to the value
 }
 
-func (m *meter) charge(n int) {
-	if m == nil {
+func (b *validationBudget) charge(n int) {
+	if b == nil {
 		return
 	}
-	if m.left -= n; m.left < 0 {
+	if b.left -= n; b.left < 0 {
 		panic(errExhausted)
 	}
 }
 
 // begin begins a validation.
-func (m *meter) begin() {
-	m.left, m.visit = maxValidation, visitCost
+func (b *validationBudget) begin() {
+	b.left, b.visit = maxValidation, visitCost
 }
 
 // What things cost, in units.
@@ -352,9 +352,9 @@ const (
 	regexCost   = 100 // the same where it is a regular expression
 )
 
-// attach makes a schema's parts charge the meter. What a part does before it
+// instrument makes a schema's parts charge the meter. What a part does before it
 // looks at its format is charged by the part that leads there.
-func (m *meter) attach(schema *jsonschema.Schema) {
+func (b *validationBudget) instrument(schema *jsonschema.Schema) {
 	for s := range reachable(schema) {
 		c := costsOf(s)
 		format := s.Format
@@ -363,16 +363,16 @@ func (m *meter) attach(schema *jsonschema.Schema) {
 			name = format.Name
 		}
 		s.Format = &jsonschema.Format{Name: name, Validate: func(v any) error {
-			m.charge(m.visit + c.of(v))
+			b.charge(b.visit + c.of(v))
 			if format == nil {
 				return nil
 			}
 			text, _ := v.(string)
 			if name == "regex" {
-				m.charge(regexCost * len(text))
+				b.charge(regexCost * len(text))
 				return validPattern(v)
 			}
-			m.charge(formatCost * len(text))
+			b.charge(formatCost * len(text))
 			return format.Validate(v)
 		}}
 	}

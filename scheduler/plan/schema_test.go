@@ -106,7 +106,7 @@ func TestWhichSchemas(t *testing.T) {
 	}}
 	clusterTypes, targets := fleet(t)
 	c := newConfigurations(env, func() int64 { return 0 })
-	v := c.vocabulary
+	v := c.index
 	var got []string
 	for _, s := range c.of(pair{clusterType: &clusterTypes[1], target: targets[0]}, v.ofClusterType(&clusterTypes[1]), v.ofTarget(targets[0])).schemas {
 		got = append(got, s.text)

@@ -74,12 +74,12 @@ func (r rendition) checkStructure(documents []*yaml.Node) error {
 		return err
 	}
 	worded, err := parseNodes(text)
-	if err == nil && sameForm(documents, worded) {
+	if err == nil && sameStructure(documents, worded) {
 		return nil
 	}
-	return r.blame(func(text string) bool {
+	return r.offendingText(func(text string) bool {
 		documents, err := parseNodes(text)
-		return err == nil && sameForm(documents, worded)
+		return err == nil && sameStructure(documents, worded)
 	})
 }
 
@@ -90,24 +90,24 @@ const (
 	maxSuspectBytes = 4 * maxOutput
 )
 
-// blame reports the text that makes a result one that is not as in words, though
+// offendingText reports the text that makes a result one that is not as in words, though
 // it is the only text there. It is the first where none does that alone.
-func (r rendition) blame(asInWords func(string) bool) error {
-	culprit := r.printed[0]
+func (r rendition) offendingText(asInWords func(string) bool) error {
+	offending := r.printed[0]
 	for n, p := range r.printed[:min(len(r.printed), maxSuspects, 1+maxSuspectBytes/(1+len(r.marked)))] {
 		text, err := r.worded(n)
 		if err != nil {
 			return err
 		}
 		if !asInWords(text) {
-			culprit = p
+			offending = p
 			break
 		}
 	}
-	return &structureError{line: culprit.line, text: culprit.text}
+	return &structureError{line: offending.line, text: offending.text}
 }
 
-func sameForm(documents, others []*yaml.Node) bool {
+func sameStructure(documents, others []*yaml.Node) bool {
 	return slices.EqualFunc(documents, others, func(a, b *yaml.Node) bool {
 		return sameShape(a, b) && slices.EqualFunc(a.Content, b.Content, sameIdentity)
 	})
@@ -127,22 +127,22 @@ func sameIdentity(a, b *yaml.Node) bool {
 		name, other := a.Content[i].Value, b.Content[i].Value
 		value, otherValue := a.Content[i+1], b.Content[i+1]
 		switch {
-		case name != other && (tellsKind(name) || tellsKind(other)):
+		case name != other && (identifiesKind(name) || identifiesKind(other)):
 			return false
 		case name == "items":
 			if !slices.EqualFunc(value.Content, otherValue.Content, sameIdentity) {
 				return false
 			}
-		case tellsKind(name) && value.Value != otherValue.Value:
+		case identifiesKind(name) && value.Value != otherValue.Value:
 			return false
 		}
 	}
 	return true
 }
 
-// tellsKind says whether a field of an object tells its kind, or those of others
+// identifiesKind says whether a field of an object tells its kind, or those of others
 // in it, or holds fields for it.
-func tellsKind(name string) bool {
+func identifiesKind(name string) bool {
 	return slices.Contains([]string{"apiVersion", "kind", "items", "<<"}, name)
 }
 
@@ -169,7 +169,7 @@ func (r rendition) checkShell() error {
 	if shellSigns(text) == want {
 		return nil
 	}
-	return r.blame(func(text string) bool { return shellSigns(text) == want })
+	return r.offendingText(func(text string) bool { return shellSigns(text) == want })
 }
 
 // shellSigns returns the characters of a text that mean something to a shell

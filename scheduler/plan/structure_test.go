@@ -198,7 +198,7 @@ func TestWorkloadTextInShell(t *testing.T) {
 			if strings.Contains(test.text, ".K") {
 				d.ConfigData["K"] = "{{ .Labels.x }}"
 			}
-			_, problems := newRenderer().file(object, d, nil)
+			_, problems := newRenderer().file(object, d, asTheyAre)
 			if over := slices.Contains(test.over, said); over != (len(problems) > 0) || over && problems[0].Reason != InvalidText {
 				t.Errorf("%q with %q: %v", test.text, said, messages(problems))
 			}

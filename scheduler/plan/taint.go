@@ -19,24 +19,24 @@ import (
 // replaced at the end, once by what was printed and once by plain words, which
 // must make the same structure (see structure.go).
 
-// owner is whose a value is.
-type owner uint8
+// taintLevel is whose a value is.
+type taintLevel uint8
 
 const (
-	ofNobody   owner = iota // it has not been seen yet
-	ofPlatform              // templates, ConfigMaps, names of the environment and of cluster types
-	ofData                  // all that templates see: its fields decide
-	ofWorkload              // or partly, or unknown
+	unseen   taintLevel = iota // it has not been seen yet
+	trusted                    // templates, ConfigMaps, names of the environment and of cluster types
+	rootData                   // all that templates see: its fields decide
+	tainted                    // or partly, or unknown
 )
 
-func join(a, b owner) owner {
+func joinTaint(a, b taintLevel) taintLevel {
 	switch {
-	case a == b, b == ofNobody:
+	case a == b, b == unseen:
 		return a
-	case a == ofNobody:
+	case a == unseen:
 		return b
 	}
-	return ofWorkload
+	return tainted
 }
 
 // platformFields are the template's data that no workload has a say in.
@@ -52,9 +52,9 @@ var changing = []string{"set", "merge", "mergeOverwrite", "mustMerge", "mustMerg
 
 // taint finds whose the values in a template are. What its passes over the
 // template find only grows, so they end.
-type taint struct {
-	dots    map[string]owner // of the parts of the template, by name
-	vars    map[string]owner // of all variables of a name in a part, by "part $name"
+type taintAnalysis struct {
+	dots    map[string]taintLevel // of the parts of the template, by name
+	vars    map[string]taintLevel // of all variables of a name in a part, by "part $name"
 	part    string
 	changed bool
 	all     bool // nothing is certain
@@ -63,9 +63,9 @@ type taint struct {
 // maxPasses ends what would take one pass for each of many variables.
 const maxPasses = 20
 
-// taintOf analyses a template and all that it defines.
-func taintOf(t *template.Template) *taint {
-	a := &taint{dots: map[string]owner{t.Name(): ofData}, vars: map[string]owner{}}
+// analyzeTaint analyses a template and all that it defines.
+func analyzeTaint(t *template.Template) *taintAnalysis {
+	a := &taintAnalysis{dots: map[string]taintLevel{t.Name(): rootData}, vars: map[string]taintLevel{}}
 	for pass := 0; pass == 0 || a.changed; pass++ {
 		a.changed = false
 		if pass == maxPasses {
@@ -78,38 +78,35 @@ func taintOf(t *template.Template) *taint {
 }
 
 // each goes over all parts and calls print for every action that prints.
-func (a *taint) each(t *template.Template, print func(n *parse.ActionNode, of, dot owner)) {
-	for _, part := range t.Templates() {
-		if part.Tree != nil && part.Root != nil {
-			a.part = part.Name()
-			a.list(part.Root, a.dots[a.part], print)
-		}
+func (a *taintAnalysis) each(t *template.Template, print func(n *parse.ActionNode, of, dot taintLevel)) {
+	for name, root := range roots(t) {
+		a.part = name
+		a.list(root, a.dots[name], print)
 	}
 }
 
-func (a *taint) list(list *parse.ListNode, dot owner, print func(n *parse.ActionNode, of, dot owner)) {
+func (a *taintAnalysis) list(list *parse.ListNode, dot taintLevel, print func(n *parse.ActionNode, of, dot taintLevel)) {
 	if list == nil {
 		return
 	}
 	for _, node := range list.Nodes {
+		if branch := branchOf(node); branch != nil {
+			inside := a.pipe(branch.Pipe, dot)
+			if branch.NodeType == parse.NodeIf {
+				inside = dot
+			}
+			a.list(branch.List, inside, print)
+			a.list(branch.ElseList, dot, print)
+			continue
+		}
 		switch n := node.(type) {
 		case *parse.ActionNode:
 			of := a.pipe(n.Pipe, dot)
 			if len(n.Pipe.Decl) == 0 && print != nil {
 				print(n, of, dot)
 			}
-		case *parse.IfNode:
-			a.pipe(n.Pipe, dot)
-			a.list(n.List, dot, print)
-			a.list(n.ElseList, dot, print)
-		case *parse.WithNode:
-			a.list(n.List, a.pipe(n.Pipe, dot), print)
-			a.list(n.ElseList, dot, print)
-		case *parse.RangeNode:
-			a.list(n.List, a.pipe(n.Pipe, dot), print)
-			a.list(n.ElseList, dot, print)
 		case *parse.TemplateNode:
-			of := ofPlatform
+			of := trusted
 			if n.Pipe != nil {
 				of = a.pipe(n.Pipe, dot)
 			}
@@ -118,16 +115,16 @@ func (a *taint) list(list *parse.ListNode, dot owner, print func(n *parse.Action
 	}
 }
 
-func (a *taint) grow(all map[string]owner, name string, of owner) {
-	if grown := join(all[name], of); grown != all[name] {
+func (a *taintAnalysis) grow(all map[string]taintLevel, name string, of taintLevel) {
+	if grown := joinTaint(all[name], of); grown != all[name] {
 		all[name], a.changed = grown, true
 	}
 }
 
 // pipe returns whose a pipeline's value is, and notes that for the variables
 // that it sets.
-func (a *taint) pipe(pipe *parse.PipeNode, dot owner) owner {
-	of := ofNobody
+func (a *taintAnalysis) pipe(pipe *parse.PipeNode, dot taintLevel) taintLevel {
+	of := unseen
 	for i, command := range pipe.Cmds {
 		of = a.command(command, dot, of, i > 0)
 	}
@@ -139,7 +136,7 @@ func (a *taint) pipe(pipe *parse.PipeNode, dot owner) owner {
 
 // command returns whose the value of a command is that is given another through
 // the pipe.
-func (a *taint) command(command *parse.CommandNode, dot, piped owner, isPiped bool) owner {
+func (a *taintAnalysis) command(command *parse.CommandNode, dot, piped taintLevel, isPiped bool) taintLevel {
 	function, calls := command.Args[0].(*parse.IdentifierNode)
 	if !calls && len(command.Args) == 1 && !isPiped {
 		return a.node(command.Args[0], dot)
@@ -150,24 +147,24 @@ func (a *taint) command(command *parse.CommandNode, dot, piped owner, isPiped bo
 			continue
 		}
 		given := a.node(arg, dot)
-		if i == 1 && calls && slices.Contains(choosing, function.Ident) && given == ofPlatform {
-			return ofPlatform
+		if i == 1 && calls && slices.Contains(choosing, function.Ident) && given == trusted {
+			return trusted
 		}
-		of = join(of, given)
+		of = joinTaint(of, given)
 	}
 	switch of {
-	case ofNobody:
-		of = ofPlatform // a function without arguments
-	case ofData:
-		of = ofWorkload
+	case unseen:
+		of = trusted // a function without arguments
+	case rootData:
+		of = tainted
 	}
-	if calls && of == ofWorkload && slices.Contains(changing, function.Ident) {
+	if calls && of == tainted && slices.Contains(changing, function.Ident) {
 		a.all = true
 	}
 	return of
 }
 
-func (a *taint) node(node parse.Node, dot owner) owner {
+func (a *taintAnalysis) node(node parse.Node, dot taintLevel) taintLevel {
 	switch n := node.(type) {
 	case *parse.PipeNode:
 		return a.pipe(n, dot)
@@ -183,18 +180,18 @@ func (a *taint) node(node parse.Node, dot owner) owner {
 		}
 		return field(a.vars[a.part+" "+n.Ident[0]], n.Ident[1:])
 	}
-	return ofPlatform
+	return trusted
 }
 
 // field returns whose a field of a value is.
-func field(of owner, names []string) owner {
-	if len(names) == 0 || of != ofData {
+func field(of taintLevel, names []string) taintLevel {
+	if len(names) == 0 || of != rootData {
 		return of
 	}
 	if slices.Contains(platformFields, names[0]) {
-		return ofPlatform
+		return trusted
 	}
-	return ofWorkload
+	return tainted
 }
 
 // textName is the function that a rewritten template calls for what it prints,
@@ -208,9 +205,9 @@ const (
 // workload may have a say in. The text is the template's, which has line numbers
 // when people have written it.
 func setAside(t *template.Template, text string, written bool) {
-	a, lines := taintOf(t), indexLines(text)
-	a.each(t, func(n *parse.ActionNode, of, dot owner) {
-		if of == ofPlatform && !a.all {
+	a, lines := analyzeTaint(t), indexLines(text)
+	a.each(t, func(n *parse.ActionNode, of, dot taintLevel) {
+		if of == trusted && !a.all {
 			return
 		}
 		worded := a.inWords(n.Pipe, dot)
@@ -236,7 +233,7 @@ var building = []string{
 
 // inWords returns a pipeline that gives what this one gives, with words in place
 // of the workload's texts, or nil when that is a single word.
-func (a *taint) inWords(pipe *parse.PipeNode, dot owner) parse.Node {
+func (a *taintAnalysis) inWords(pipe *parse.PipeNode, dot taintLevel) parse.Node {
 	last := pipe.Cmds[len(pipe.Cmds)-1]
 	if function, ok := last.Args[0].(*parse.IdentifierNode); !ok || !builds(function.Ident, last) {
 		return nil
@@ -260,8 +257,8 @@ func builds(function string, call *parse.CommandNode) bool {
 
 // worded rewrites a pipeline or an argument so that every value in it that a
 // workload may have a say in comes in words.
-func (a *taint) worded(node parse.Node, dot owner) parse.Node {
-	if a.node(node, dot) == ofPlatform && !a.all {
+func (a *taintAnalysis) worded(node parse.Node, dot taintLevel) parse.Node {
+	if a.node(node, dot) == trusted && !a.all {
 		return node
 	}
 	switch n := node.(type) {
@@ -402,9 +399,9 @@ func (r rendition) fill(limit int, with func(n int) string) (string, error) {
 
 // isBlank says whether every printed text begins with the mark of a skeleton's
 // blanks and is a single word, as what comes in its place is.
-func (r rendition) isBlank(mark string) bool {
+func (r rendition) isPlaceholder(prefix string) bool {
 	return !slices.ContainsFunc(r.printed, func(p printedText) bool {
-		return !strings.HasPrefix(p.text, mark) || !isAlphanumeric(p.text) || !isAlphanumeric(p.worded)
+		return !strings.HasPrefix(p.text, prefix) || !isAlphanumeric(p.text) || !isAlphanumeric(p.worded)
 	})
 }
 

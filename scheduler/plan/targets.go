@@ -15,20 +15,14 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// The labels that a deployment target gets from the platform.
-const (
-	workloadLabel  = "workload"
-	workspaceLabel = "workspace"
-)
-
 // target is a deployment target with all that planning needs of it.
 type target struct {
 	Target
-	id        int64 // from 1; no other target of the planner has it
-	manifests map[string]string
-	schemas   []schema
-	twins     []model.Position // other targets with the same name
-	unfit     []Problem        // with what the workload says of it
+	id         int64 // from 1; no other target of the planner has it
+	manifests  map[string]string
+	schemas    []schema
+	duplicates []model.Position // other targets with the same name
+	badTexts   []Problem        // with what the workload says of it
 
 	object model.Object[v1alpha1.WorkloadSpec] // that says it
 	index  int                                 // of the target in there
@@ -36,27 +30,22 @@ type target struct {
 	// What a planner notes about the target, and for which of its tables.
 	asked     *policies
 	selecting []int32 // the numbers of the policies that select it
-	described *vocabulary
-	words     *wordSet
+	indexedBy *labelIndex
+	offered   *labelSet
 }
 
 // targetSet is all deployment targets of an environment, and what each workload
 // has given.
 type targetSet struct {
-	sorted []*target
-	twins  bool    // some share a name
-	given  []given // sorted by the workload's name
+	sorted     []*target
+	duplicates bool              // some share a name
+	workloads  []workloadTargets // sorted by the workload's name
 }
 
 // given is what a workload gives an environment.
-type given struct {
+type workloadTargets struct {
 	workload *model.Workload
 	targets  []*target // never nil once they are known
-}
-
-func targetsOf(env *model.Environment) []*target {
-	id := int64(0)
-	return (*targetSet)(nil).next(env, func() int64 { id++; return id }).sorted
 }
 
 // next returns the environment's deployment targets, sorted by name. Those of
@@ -65,15 +54,15 @@ func targetsOf(env *model.Environment) []*target {
 // The name joins two names by "-", so two targets may share one. Then nobody
 // can say whose files lie in the folder of that name: all of them are marked.
 func (s *targetSet) next(env *model.Environment, id func() int64) *targetSet {
-	n := &targetSet{given: make([]given, len(env.Workloads))}
-	for i := range n.given {
-		n.given[i].workload = &env.Workloads[i]
+	n := &targetSet{workloads: make([]workloadTargets, len(env.Workloads))}
+	for i := range n.workloads {
+		n.workloads[i].workload = &env.Workloads[i]
 	}
 	gone := s.keep(n)
-	var changed []*given
-	for i := range n.given {
-		if n.given[i].targets == nil {
-			changed = append(changed, &n.given[i])
+	var changed []*workloadTargets
+	for i := range n.workloads {
+		if n.workloads[i].targets == nil {
+			changed = append(changed, &n.workloads[i])
 		}
 	}
 	inParallel(len(changed), func(i int) { changed[i].targets = targetsFrom(changed[i].workload, env.Name) })
@@ -87,12 +76,12 @@ func (s *targetSet) next(env *model.Environment, id func() int64) *targetSet {
 	if s != nil && s.replace(n, gone, added) {
 		return n
 	}
-	n.sorted = make([]*target, 0, len(n.given))
-	for _, g := range n.given {
+	n.sorted = make([]*target, 0, len(n.workloads))
+	for _, g := range n.workloads {
 		n.sorted = append(n.sorted, g.targets...)
 	}
 	slices.SortFunc(n.sorted, compareTargets)
-	n.twins = markTwins(n.sorted)
+	n.duplicates = markDuplicates(n.sorted)
 	return n
 }
 
@@ -103,9 +92,9 @@ func (s *targetSet) keep(n *targetSet) (gone []*target) {
 	if s == nil {
 		return nil
 	}
-	old := s.given
-	for i := range n.given {
-		g := &n.given[i]
+	old := s.workloads
+	for i := range n.workloads {
+		g := &n.workloads[i]
 		for len(old) > 0 && old[0].workload.Name < g.workload.Name {
 			gone, old = append(gone, old[0].targets...), old[1:]
 		}
@@ -128,7 +117,7 @@ func compareTargets(a, b *target) int {
 // simpler.
 func (s *targetSet) replace(n *targetSet, gone, added []*target) bool {
 	const few = 100
-	if s.twins || len(gone)+len(added) > few {
+	if s.duplicates || len(gone)+len(added) > few {
 		return false
 	}
 	if len(gone)+len(added) == 0 {
@@ -167,8 +156,8 @@ func targetsFrom(workload *model.Workload, environment string) []*target {
 		labels := make(map[string]string, len(spec.Labels)+len(workload.Labels)+2)
 		maps.Copy(labels, spec.Labels)
 		maps.Copy(labels, workload.Labels)
-		labels[workloadLabel] = workload.Name
-		labels[workspaceLabel] = workload.Registration.Spec.Workspace
+		labels[WorkloadLabel] = workload.Name
+		labels[WorkspaceLabel] = workload.Registration.Spec.Workspace
 		t := &target{
 			Target: Target{
 				Name:      workload.Name + "-" + spec.Name,
@@ -181,7 +170,7 @@ func targetsFrom(workload *model.Workload, environment string) []*target {
 			object:    workload.Object,
 			index:     i,
 		}
-		t.unfit = textProblems(t, workload, path)
+		t.badTexts = textProblems(t, workload, path)
 		for n, text := range spec.ConfigSchemas {
 			t.schemas = append(t.schemas, schema{
 				text:     text,
@@ -199,9 +188,9 @@ func targetsFrom(workload *model.Workload, environment string) []*target {
 	return targets
 }
 
-// markTwins replaces targets that share a name by copies that know each other,
+// markDuplicates replaces targets that share a name by copies that know each other,
 // and says whether there are any.
-func markTwins(sorted []*target) (found bool) {
+func markDuplicates(sorted []*target) (found bool) {
 	for first := 0; first < len(sorted); {
 		end := first + 1
 		for end < len(sorted) && sorted[end].Name == sorted[first].Name {
@@ -214,7 +203,7 @@ func markTwins(sorted []*target) (found bool) {
 				marked := *group[i]
 				for j, other := range group {
 					if i != j {
-						marked.twins = append(marked.twins, other.Position)
+						marked.duplicates = append(marked.duplicates, other.Position)
 					}
 				}
 				sorted[first+i] = &marked
@@ -234,7 +223,7 @@ func markTwins(sorted []*target) (found bool) {
 func nameProblems(p pair) []Problem {
 	var problems []Problem
 	report := func(position model.Position, message, hint string) {
-		problems = append(problems, Problem{Reason: InvalidName, Severity: model.Error, Position: position, Message: message, Hint: hint})
+		problems = append(problems, newProblem(model.Error, InvalidName, position, hint, "%s", message))
 	}
 	const limit = validation.DNS1123LabelMaxLength
 	if len(p.clusterType.Name) > limit {
@@ -248,33 +237,27 @@ func nameProblems(p pair) []Problem {
 // targetProblems finds what is wrong with a target wherever it is assigned.
 func targetProblems(t *target) []Problem {
 	const limit = validation.DNS1123LabelMaxLength
-	problems := slices.Clone(t.unfit)
+	problems := slices.Clone(t.badTexts)
 	if len(t.Name) > limit {
-		problems = append(problems, Problem{
-			Reason: InvalidName, Severity: model.Error, Position: t.Position,
-			Message: fmt.Sprintf("the deployment target's name %s has %d characters, %d is the limit", t.Name, len(t.Name), limit),
-			Hint:    "shorten the name of the workload or of its target",
-		})
+		problems = append(problems, newProblem(model.Error, InvalidName, t.Position, "shorten the name of the workload or of its target",
+			"the deployment target's name %s has %d characters, %d is the limit", t.Name, len(t.Name), limit))
 	}
-	if len(t.twins) > 0 {
+	if len(t.duplicates) > 0 {
 		var places []string
-		for _, twin := range t.twins {
-			places = append(places, twin.String())
+		for _, duplicate := range t.duplicates {
+			places = append(places, duplicate.String())
 		}
-		problems = append(problems, Problem{
-			Reason: InvalidName, Severity: model.Error, Position: t.Position,
-			Message: fmt.Sprintf("the deployment target's name %s is ambiguous: it also stands for %s", t.Name, strings.Join(places, " and ")),
-			Hint:    "rename one of the workloads or targets",
-		})
+		problems = append(problems, newProblem(model.Error, InvalidName, t.Position, "rename one of the workloads or targets",
+			"the deployment target's name %s is ambiguous: it also stands for %s", t.Name, strings.Join(places, " and ")))
 	}
 	return problems
 }
 
-// namespaceTwins warns of assignments whose .Namespace is the same: cluster type
+// namespaceCollisions warns of assignments whose .Namespace is the same: cluster type
 // a-b with target c, and a with b-c. That is no error as long as no cluster is
 // of both types, which only people know, and none at all when no template uses
 // the value. Each is compared with the first of its name.
-func namespaceTwins(s *state) []Problem {
+func namespaceCollisions(s *state) []Problem {
 	if !s.templates.useNamespace {
 		return nil
 	}
@@ -286,25 +269,21 @@ func namespaceTwins(s *state) []Problem {
 				continue
 			}
 			for _, c := range r.cells {
-				twin, found := first.cell(name[i+1:] + "-" + c.target.Name)
-				if !found || s.earlierTwin(name[:i], twin) {
+				duplicate, found := first.cell(name[i+1:] + "-" + c.target.Name)
+				if !found || s.earlierCollision(name[:i], duplicate) {
 					continue
 				}
-				problems = append(problems, Problem{
-					Reason: InvalidName, Severity: model.Warning, Position: c.target.Position,
-					Message: fmt.Sprintf("namespace %s is ambiguous: it stands for %s/%s and for %s/%s", namespaceOf(s.env.Name, c.pair),
-						first.clusterType.Name, twin.target.Name, name, c.target.Name),
-					Hint: "rename a cluster type, a workload or a target before a cluster follows both",
-				})
+				problems = append(problems, newProblem(model.Warning, InvalidName, c.target.Position, "rename a cluster type, a workload or a target before a cluster follows both",
+					"namespace %s is ambiguous: it stands for %s/%s and for %s/%s", namespaceOf(s.env.Name, c.pair), first.clusterType.Name, duplicate.target.Name, name, c.target.Name))
 			}
 		}
 	}
 	return problems
 }
 
-// earlierTwin says whether an assignment on a cluster type has a twin on one
+// earlierCollision says whether an assignment on a cluster type has a duplicate on one
 // with a shorter name.
-func (s *state) earlierTwin(name string, c *cell) bool {
+func (s *state) earlierCollision(name string, c *cell) bool {
 	for i := range name {
 		if r := s.rows[name[:i]]; name[i] == '-' && r != nil {
 			if _, found := r.cell(name[i+1:] + "-" + c.target.Name); found {
@@ -371,11 +350,8 @@ func textProblems(t *target, workload *model.Workload, path []string) []Problem 
 	var problems []Problem
 	check := func(what, text string, at func() model.Position) {
 		if r := unwritable(text); r >= 0 {
-			problems = append(problems, Problem{
-				Reason: InvalidText, Severity: model.Error, Position: at(),
-				Message: fmt.Sprintf("deployment target %s: %s holds the character %U", t.Name, what, r),
-				Hint:    "write it in one line, without control characters",
-			})
+			problems = append(problems, newProblem(model.Error, InvalidText, at(), "write it in one line, without control characters",
+				"deployment target %s: %s holds the character %U", t.Name, what, r))
 		}
 	}
 	for _, texts := range []struct {
@@ -405,9 +381,9 @@ func anyUnwritable(texts map[string]string) bool {
 	return false
 }
 
-// said returns where a workload says a text, or the target's place where that
+// positionOf returns where a workload says a text, or the target's place where that
 // cannot be told because a template has changed the text.
-func (t *target) said(text string) model.Position {
+func (t *target) positionOf(text string) model.Position {
 	holds := func(s string) bool { return strings.Contains(s, text) || len(s) > 3 && strings.Contains(text, s) }
 	path := []string{"spec", "deploymentTargets", fmt.Sprint(t.index)}
 	for _, texts := range []struct {

@@ -32,7 +32,7 @@ func assigned(template string, pairs []pair) *state {
 	return s
 }
 
-func TestNamespaceTwins(t *testing.T) {
+func TestNamespaceCollisions(t *testing.T) {
 	const uses, usesNot = "name: {{ .Namespace }}", "name: {{ .Environment }}-{{ .Workspace }}"
 	tests := []struct {
 		name, template string
@@ -52,7 +52,7 @@ func TestNamespaceTwins(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			problems := namespaceTwins(assigned(test.template, test.pairs))
+			problems := namespaceCollisions(assigned(test.template, test.pairs))
 			slices.SortFunc(problems, compareProblems)
 			if diff := cmp.Diff(test.want, messages(problems)); diff != "" {
 				t.Errorf("problems (-want +got):\n%s", diff)
@@ -79,8 +79,8 @@ func TestTemplateOfWrongType(t *testing.T) {
 	}
 	for _, test := range tests {
 		c.Spec = v1alpha1.ClusterTypeSpec{Reconciler: test.reconciler, NamespaceService: test.namespace, ConfigType: test.config}
-		_, _, misfits := (*templates)(nil).next(env, func() int64 { return 0 }).of(&c)
-		if diff := cmp.Diff(test.want, messages(misfits)); diff != "" {
+		_, _, mistyped := (*templates)(nil).next(env, func() int64 { return 0 }).of(&c)
+		if diff := cmp.Diff(test.want, messages(mistyped)); diff != "" {
 			t.Errorf("problems (-want +got):\n%s", diff)
 		}
 	}

@@ -173,16 +173,15 @@ type budget int
 // step pays for a value, weight times its size, and returns it. It fails when
 // the value is longer than any result may be, and when the budget is used up.
 func (b *budget) step(weight int, value any) (any, error) {
-	g := gauge{limit: maxOutput}
-	g.add(reflect.ValueOf(value))
-	if g.size > maxOutput {
+	size := sizeOfValue(reflect.ValueOf(value), maxOutput)
+	if size > maxOutput {
 		return nil, errTooLong
 	}
-	if weight < 1 || *b < 0 || g.size > int(*b)/weight {
+	if weight < 1 || *b < 0 || size > int(*b)/weight {
 		*b = -1
 		return nil, errTooManySteps
 	}
-	*b -= budget(weight * g.size)
+	*b -= budget(weight * size)
 	return value, nil
 }
 
@@ -209,45 +208,42 @@ var free = append([]string{
 	"int", "int64", "float64", "atoi", "add", "add1", "sub", "mul", "div", "mod", "max", "min",
 }, asking...)
 
-// meterList makes all that is called in a list of nodes pay for itself.
-func meterList(list *parse.ListNode) {
+// chargeList makes all that is called in a list of nodes pay for itself.
+func chargeList(list *parse.ListNode) {
 	if list == nil {
 		return
 	}
 	for _, node := range list.Nodes {
 		switch n := node.(type) {
 		case *parse.ActionNode:
-			meterPipe(n.Pipe)
+			chargePipe(n.Pipe)
 		case *parse.TemplateNode:
-			meterPipe(n.Pipe)
-		case *parse.IfNode:
-			meterBranch(&n.BranchNode)
-		case *parse.WithNode:
-			meterBranch(&n.BranchNode)
-		case *parse.RangeNode:
-			meterBranch(&n.BranchNode)
-			meterRun(n.List)
+			chargePipe(n.Pipe)
+		}
+		branch := branchOf(node)
+		if branch == nil {
+			continue
+		}
+		chargePipe(branch.Pipe)
+		chargeList(branch.List)
+		chargeList(branch.ElseList)
+		if branch.NodeType == parse.NodeRange {
+			chargeRun(branch.List)
 		}
 	}
 }
 
-func meterBranch(n *parse.BranchNode) {
-	meterPipe(n.Pipe)
-	meterList(n.List)
-	meterList(n.ElseList)
-}
-
-// meterRun makes every run through a list of nodes pay. It prints nothing.
-func meterRun(list *parse.ListNode) {
+// chargeRun makes every run through a list of nodes pay. It prints nothing.
+func chargeRun(list *parse.ListNode) {
 	nothing := &parse.StringNode{NodeType: parse.NodeString, Pos: list.Pos, Quoted: `""`}
 	pipe := call(nothing, stepName, number(nothing, stepSize/nodeSize))
 	action := &parse.ActionNode{NodeType: parse.NodeAction, Pos: list.Pos, Pipe: pipe}
 	list.Nodes = slices.Insert(list.Nodes, 0, parse.Node(action))
 }
 
-// meterPipe puts a payment behind each call of a function, and before those
+// chargePipe puts a payment behind each call of a function, and before those
 // that are dear.
-func meterPipe(pipe *parse.PipeNode) {
+func chargePipe(pipe *parse.PipeNode) {
 	if pipe == nil {
 		return
 	}
@@ -258,7 +254,7 @@ func meterPipe(pipe *parse.PipeNode) {
 				arg = chain.Node
 			}
 			if inner, ok := arg.(*parse.PipeNode); ok {
-				meterPipe(inner)
+				chargePipe(inner)
 			}
 		}
 		function, ok := command.Args[0].(*parse.IdentifierNode)
@@ -281,10 +277,10 @@ func meterPipe(pipe *parse.PipeNode) {
 				command.Args[1] = call(command.Args[1], patternName)
 			}
 			if i > 0 {
-				commands = append(commands, pay(command.Pos, weight))
+				commands = append(commands, charge(command.Pos, weight))
 			}
 		}
-		commands = append(commands, command, pay(command.Pos, max(1, weight)))
+		commands = append(commands, command, charge(command.Pos, max(1, weight)))
 	}
 	pipe.Cmds = commands
 }
@@ -300,8 +296,8 @@ func call(node parse.Node, function string, args ...parse.Node) *parse.PipeNode 
 	return &parse.PipeNode{NodeType: parse.NodePipe, Pos: node.Position(), Cmds: []*parse.CommandNode{command}}
 }
 
-// pay is a payment for what comes through the pipe.
-func pay(pos parse.Pos, weight int) *parse.CommandNode {
+// charge is a payment for what comes through the pipe.
+func charge(pos parse.Pos, weight int) *parse.CommandNode {
 	name := parse.NewIdentifier(stepName).SetPos(pos)
 	return &parse.CommandNode{
 		NodeType: parse.NodeCommand,
@@ -317,32 +313,30 @@ func number(at parse.Node, n int) parse.Node {
 	}
 }
 
-// gauge measures a value. It stops beyond its limit, and so with a value that
-// holds itself.
-type gauge struct{ size, limit int }
-
-func (g *gauge) add(v reflect.Value) {
-	g.size += nodeSize
-	if g.size > g.limit || !v.IsValid() {
-		return
+// sizeOfValue measures a value in bytes. It stops beyond the limit, and so with a
+// value that holds itself.
+func sizeOfValue(v reflect.Value, limit int) int {
+	size := nodeSize
+	if !v.IsValid() || limit < size {
+		return size
 	}
 	switch v.Kind() {
 	case reflect.String:
-		g.size += v.Len()
+		size += v.Len()
 	case reflect.Interface:
-		g.add(v.Elem())
+		size += sizeOfValue(v.Elem(), limit-size)
 	case reflect.Slice, reflect.Array:
-		for i := 0; i < v.Len() && g.size <= g.limit; i++ {
-			g.add(v.Index(i))
+		for i := 0; i < v.Len() && size <= limit; i++ {
+			size += sizeOfValue(v.Index(i), limit-size)
 		}
 	case reflect.Map:
-		for entries := v.MapRange(); entries.Next() && g.size <= g.limit; {
-			g.add(entries.Key())
-			g.add(entries.Value())
+		for entries := v.MapRange(); entries.Next() && size <= limit; {
+			size += sizeOfValue(entries.Key(), limit-size) + sizeOfValue(entries.Value(), limit-size)
 		}
 	case reflect.Struct:
 		for i := 0; i < v.NumField(); i++ {
-			g.add(v.Field(i))
+			size += sizeOfValue(v.Field(i), limit-size)
 		}
 	}
+	return size
 }

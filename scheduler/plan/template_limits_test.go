@@ -38,7 +38,7 @@ func TestTooLargeTemplates(t *testing.T) {
 			if !errors.As(err, &failed) || failed.line != test.line || !strings.Contains(failed.message, "too much") && !strings.Contains(failed.message, "longer than") {
 				t.Fatalf("error %v", err)
 			}
-			if formOf(templateOf("t", v1alpha1.ConfigTemplate, test.text).Spec).known {
+			if fieldUsageOf(templateOf("t", v1alpha1.ConfigTemplate, test.text).Spec).known {
 				t.Error("its form is known")
 			}
 			if len(test.text) < maxTemplateBytes {

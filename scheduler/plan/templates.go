@@ -28,8 +28,8 @@ type use struct {
 // knownTemplate is a Template with what is known of it.
 type knownTemplate struct {
 	model.Template
-	id   int64
-	form form
+	id    int64
+	usage fieldUsage
 }
 
 // templates are the templates of an environment, by name.
@@ -54,7 +54,7 @@ func (t *templates) next(env *model.Environment, id func() int64) *templates {
 				continue
 			}
 		}
-		n.byName[object.Name] = &knownTemplate{Template: object, id: id(), form: formOf(object.Spec)}
+		n.byName[object.Name] = &knownTemplate{Template: object, id: id(), usage: fieldUsageOf(object.Spec)}
 	}
 	return n
 }
@@ -62,7 +62,7 @@ func (t *templates) next(env *model.Environment, id func() int64) *templates {
 // of returns the templates that a cluster type names. What it names and what
 // is not there, or made for something else, is a problem at the field that
 // names it.
-func (t *templates) of(c *model.ClusterType) (uses []use, unknown, misfits []Problem) {
+func (t *templates) of(c *model.ClusterType) (uses []use, unknown, mistyped []Problem) {
 	find := func(file, field, name string, kind v1alpha1.TemplateType) {
 		found := t.byName[name]
 		if found == nil {
@@ -71,7 +71,7 @@ func (t *templates) of(c *model.ClusterType) (uses []use, unknown, misfits []Pro
 		}
 		uses = append(uses, use{file + extension(found.Template), found})
 		if found.Spec.Type != kind {
-			misfits = append(misfits, t.misfit(c, field, found.Template, kind))
+			mistyped = append(mistyped, t.wrongType(c, field, found.Template, kind))
 		}
 	}
 	configType := c.Spec.ConfigType
@@ -81,38 +81,28 @@ func (t *templates) of(c *model.ClusterType) (uses []use, unknown, misfits []Pro
 	find(namespaceFile, "namespaceService", c.Spec.NamespaceService, v1alpha1.NamespaceTemplate)
 	find(configFile, "configType", configType, v1alpha1.ConfigTemplate)
 	find(reconcilerFile, "reconciler", c.Spec.Reconciler, v1alpha1.ReconcilerTemplate)
-	return uses, unknown, misfits
+	return uses, unknown, mistyped
 }
 
 func (t *templates) unknown(c *model.ClusterType, field, name string, kind v1alpha1.TemplateType) Problem {
-	hint := t.fitting(kind)
+	hint := t.ofType(kind)
 	if near := model.Nearest(name, t.names(kind)); near != "" {
 		hint = fmt.Sprintf("did you mean %s?", near)
 	}
-	return Problem{
-		Reason:   UnknownTemplate,
-		Severity: model.Error,
-		Position: c.At("spec", field),
-		Message:  fmt.Sprintf("cluster type %s: %s names template %s, which does not exist", c.Name, field, name),
-		Hint:     hint,
-	}
+	return newProblem(model.Error, UnknownTemplate, c.At("spec", field), hint,
+		"cluster type %s: %s names template %s, which does not exist", c.Name, field, name)
 }
 
-// misfit warns of a template that a field of a cluster type names and that is
+// wrongType warns of a template that a field of a cluster type names and that is
 // of another type than the field is for. It is no error, because the original
 // scheduler does not look at the type.
-func (t *templates) misfit(c *model.ClusterType, field string, named model.Template, kind v1alpha1.TemplateType) Problem {
-	return Problem{
-		Reason:   UnknownTemplate,
-		Severity: model.Warning,
-		Position: c.At("spec", field),
-		Message:  fmt.Sprintf("cluster type %s: %s names template %s, which is of type %s", c.Name, field, named.Name, named.Spec.Type),
-		Hint:     t.fitting(kind),
-	}
+func (t *templates) wrongType(c *model.ClusterType, field string, named model.Template, kind v1alpha1.TemplateType) Problem {
+	return newProblem(model.Warning, UnknownTemplate, c.At("spec", field), t.ofType(kind),
+		"cluster type %s: %s names template %s, which is of type %s", c.Name, field, named.Name, named.Spec.Type)
 }
 
-// fitting names the templates of a type.
-func (t *templates) fitting(kind v1alpha1.TemplateType) string {
+// ofType names the templates of a type.
+func (t *templates) ofType(kind v1alpha1.TemplateType) string {
 	names := t.names(kind)
 	if len(names) == 0 {
 		return fmt.Sprintf("there is no template of type %s", kind)
@@ -139,14 +129,9 @@ func extension(t model.Template) string {
 }
 
 // file renders a template's manifests into one file and checks each. Manifests
-// that come out empty are left out, and so is a file of nothing. What config
-// says of the data's configuration is for errors.
-func (r *renderer) file(t model.Template, data renderData, config []ConfigValue) (string, []Problem) {
-	return r.explained(t, data, func(err error) error { return trace(err, config) })
-}
-
-// explained is [renderer.file] with errors that are given to a function first.
-func (r *renderer) explained(t model.Template, data renderData, explain func(error) error) (string, []Problem) {
+// that come out empty are left out, and so is a file of nothing. Errors are given
+// to a function first.
+func (r *renderer) file(t model.Template, data renderData, explain func(error) error) (string, []Problem) {
 	return assemble(t, func(text string) (string, error) {
 		out, err := r.manifest(text, data, t.Spec.ContentType != v1alpha1.ShellContent)
 		return out, explain(err)
@@ -271,12 +256,8 @@ func (e *nameError) hint() string {
 
 // templateProblem puts a rendering error at its line in the template's file.
 func templateProblem(t model.Template, manifest int, err error) Problem {
-	problem := Problem{
-		Reason:   TemplateFailed,
-		Severity: model.Error,
-		Position: t.At("spec", "manifests", fmt.Sprint(manifest)),
-		Message:  fmt.Sprintf("template %s: %s", t.Name, err),
-	}
+	problem := newProblem(model.Error, TemplateFailed, t.At("spec", "manifests", fmt.Sprint(manifest)), "",
+		"template %s: %s", t.Name, err)
 	var failed *renderError
 	var refused *nameError
 	var unsafe *structureError

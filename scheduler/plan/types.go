@@ -136,6 +136,10 @@ const (
 	Held            Reason = "Held"            // something is kept because the model is incomplete
 )
 
+func newProblem(severity model.Severity, reason Reason, position model.Position, hint, format string, args ...any) Problem {
+	return Problem{Reason: reason, Severity: severity, Position: position, Message: fmt.Sprintf(format, args...), Hint: hint}
+}
+
 func compareProblems(a, b Problem) int {
 	return cmp.Or(
 		cmp.Compare(a.ClusterType, b.ClusterType),
@@ -197,7 +201,7 @@ func unassignedProblems(s *state) []Problem {
 		for _, n := range r.admitting {
 			admits[n] = true
 		}
-		problems = append(problems, r.misfits...)
+		problems = append(problems, r.mistyped...)
 		if len(r.cells) == 0 && !s.env.BaseUnreadable {
 			problems = append(problems, r.unknown...)
 		}
@@ -205,14 +209,14 @@ func unassignedProblems(s *state) []Problem {
 	assigned := func(t *target) bool {
 		return slices.ContainsFunc(t.selecting, func(n int32) bool { return admits[n] })
 	}
-	twinAssigned := map[string]bool{}
+	duplicateAssigned := map[string]bool{}
 	for _, t := range s.targets.sorted {
-		if len(t.twins) > 0 && assigned(t) {
-			twinAssigned[t.Name] = true
+		if len(t.duplicates) > 0 && assigned(t) {
+			duplicateAssigned[t.Name] = true
 		}
 	}
 	for _, t := range s.targets.sorted {
-		if !assigned(t) && !twinAssigned[t.Name] {
+		if !assigned(t) && !duplicateAssigned[t.Name] {
 			problems = append(problems, targetProblems(t)...)
 		}
 	}
@@ -227,12 +231,6 @@ func unassignedProblems(s *state) []Problem {
 // assignment's configuration is valid. It is a warning and no error of the
 // assignment's, which would make an issue of each.
 func unvalidated(place model.Position, p pair) Problem {
-	return Problem{
-		Reason:   Held,
-		Severity: model.Warning,
-		Position: place,
-		Message: fmt.Sprintf("%s/%s stays as it is: a ConfigSchema could not be read, so that its configuration cannot be validated",
-			p.clusterType.Name, p.target.Name),
-		Hint: "correct the errors of the environment first",
-	}
+	return newProblem(model.Warning, Held, place, "correct the errors of the environment first",
+		"%s/%s stays as it is: a ConfigSchema could not be read, so that its configuration cannot be validated", p.clusterType.Name, p.target.Name)
 }

@@ -144,14 +144,14 @@ func valueText(value any) string {
 // that its schema asks for, where the text allows it: never the type that the
 // text looks like, so "1.10" and "007" stay what they are for a schema that
 // asks for a string, or for nothing.
-func coerce(value any, s *jsonschema.Schema, m *meter) any {
-	return coerceWith(value, []*jsonschema.Schema{s}, m)
+func coerce(value any, s *jsonschema.Schema, b *validationBudget) any {
+	return coerceWith(value, []*jsonschema.Schema{s}, b)
 }
 
 // coerceWith coerces by the schemas that all apply to one value.
-func coerceWith(value any, schemas []*jsonschema.Schema, m *meter) any {
-	schemas = alternatives(schemas, m)
-	types := allowedTypes(schemas, m)
+func coerceWith(value any, schemas []*jsonschema.Schema, b *validationBudget) any {
+	schemas = alternatives(schemas, b)
+	types := allowedTypes(schemas, b)
 	switch v := value.(type) {
 	case map[string]any, map[any]any:
 		if types["string"] && !types["object"] {
@@ -160,7 +160,7 @@ func coerceWith(value any, schemas []*jsonschema.Schema, m *meter) any {
 		fields, _ := fieldsOf(v)
 		object := make(map[string]any, len(fields))
 		for key, element := range fields {
-			object[key] = coerceWith(element, propertySchemas(schemas, key, m), m)
+			object[key] = coerceWith(element, propertySchemas(schemas, key, b), b)
 		}
 		return object
 	case []any:
@@ -169,7 +169,7 @@ func coerceWith(value any, schemas []*jsonschema.Schema, m *meter) any {
 		}
 		list := make([]any, len(v))
 		for i, element := range v {
-			list[i] = coerceWith(element, itemSchemas(schemas, i, m), m)
+			list[i] = coerceWith(element, itemSchemas(schemas, i, b), b)
 		}
 		return list
 	}
@@ -178,13 +178,13 @@ func coerceWith(value any, schemas []*jsonschema.Schema, m *meter) any {
 
 // alternatives returns some schemas and every schema that they put upon the
 // same value, each once.
-func alternatives(schemas []*jsonschema.Schema, m *meter) []*jsonschema.Schema {
+func alternatives(schemas []*jsonschema.Schema, b *validationBudget) []*jsonschema.Schema {
 	var all []*jsonschema.Schema
 	seen := map[*jsonschema.Schema]bool{nil: true}
 	var visit func(schemas ...*jsonschema.Schema)
 	visit = func(schemas ...*jsonschema.Schema) {
 		for _, s := range schemas {
-			m.charge(coerceCost)
+			b.charge(coerceCost)
 			if seen[s] {
 				continue
 			}
@@ -200,16 +200,16 @@ func alternatives(schemas []*jsonschema.Schema, m *meter) []*jsonschema.Schema {
 	return all
 }
 
-func propertySchemas(schemas []*jsonschema.Schema, key string, m *meter) []*jsonschema.Schema {
+func propertySchemas(schemas []*jsonschema.Schema, key string, b *validationBudget) []*jsonschema.Schema {
 	var found []*jsonschema.Schema
 	for _, s := range schemas {
-		m.charge(coerceCost)
+		b.charge(coerceCost)
 		matched := false
 		if property := s.Properties[key]; property != nil {
 			found, matched = append(found, property), true
 		}
 		for pattern, property := range s.PatternProperties {
-			m.charge(textCost(key, sizeOf(pattern)))
+			b.charge(textCost(key, sizeOf(pattern)))
 			if pattern.MatchString(key) {
 				found, matched = append(found, property), true
 			}
@@ -221,10 +221,10 @@ func propertySchemas(schemas []*jsonschema.Schema, key string, m *meter) []*json
 	return found
 }
 
-func itemSchemas(schemas []*jsonschema.Schema, i int, m *meter) []*jsonschema.Schema {
+func itemSchemas(schemas []*jsonschema.Schema, i int, b *validationBudget) []*jsonschema.Schema {
 	var found []*jsonschema.Schema
 	for _, s := range schemas {
-		m.charge(coerceCost)
+		b.charge(coerceCost)
 		if i < len(s.PrefixItems) {
 			found = append(found, s.PrefixItems[i])
 			continue
@@ -248,7 +248,7 @@ func itemSchemas(schemas []*jsonschema.Schema, i int, m *meter) []*jsonschema.Sc
 
 // allowedTypes returns the types that the schemas name: by type, or where that
 // is missing by the values of enum and const.
-func allowedTypes(schemas []*jsonschema.Schema, m *meter) map[string]bool {
+func allowedTypes(schemas []*jsonschema.Schema, b *validationBudget) map[string]bool {
 	types := map[string]bool{}
 	for _, s := range schemas {
 		if s.Types != nil && !s.Types.IsEmpty() {
@@ -259,7 +259,7 @@ func allowedTypes(schemas []*jsonschema.Schema, m *meter) map[string]bool {
 		}
 		var values []any
 		if s.Enum != nil {
-			m.charge(elementCost * len(s.Enum.Values))
+			b.charge(elementCost * len(s.Enum.Values))
 			values = append(values, s.Enum.Values...)
 		}
 		if s.Const != nil {
