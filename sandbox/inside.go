@@ -5,12 +5,12 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/kalypso-dev/kalypso/internal/retry"
 	"github.com/kalypso-dev/kalypso/sandbox/cluster"
 	"github.com/kalypso-dev/kalypso/sandbox/cluster/kind"
 	"github.com/kalypso-dev/kalypso/sandbox/gitops"
 	"github.com/kalypso-dev/kalypso/sandbox/gitops/incluster"
 	"github.com/kalypso-dev/kalypso/sandbox/supervisor"
-	"github.com/kalypso-dev/kalypso/sandbox/wait"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
@@ -88,7 +88,7 @@ func (w *world) install(ctx context.Context, c clusterSpec, nodes cluster.Loader
 		}
 	}
 	say("waiting for the pods")
-	err = wait.For(ctx, "the pods", podsWait, func(ctx context.Context) error {
+	err = retry.Until(ctx, "the pods", podsWait, func(ctx context.Context) error {
 		err := r.Ready(ctx, client)
 		if err != nil {
 			say(err.Error())
@@ -101,7 +101,7 @@ func (w *world) install(ctx context.Context, c clusterSpec, nodes cluster.Loader
 	// what asks too early is told that there is no such name, and may not ask
 	// again for minutes
 	say("waiting for the cluster's DNS")
-	return wait.For(ctx, "the cluster's DNS", podsWait, func(ctx context.Context) error { return available(ctx, client, "kube-system", "coredns") })
+	return retry.Until(ctx, "the cluster's DNS", podsWait, func(ctx context.Context) error { return available(ctx, client, "kube-system", "coredns") })
 }
 
 // available returns nil when a Deployment is.

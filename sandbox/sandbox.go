@@ -21,11 +21,11 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/kalypso-dev/kalypso/internal/retry"
 	"github.com/kalypso-dev/kalypso/sandbox/cluster/kind"
 	"github.com/kalypso-dev/kalypso/sandbox/components"
 	"github.com/kalypso-dev/kalypso/sandbox/node"
 	"github.com/kalypso-dev/kalypso/sandbox/supervisor"
-	"github.com/kalypso-dev/kalypso/sandbox/wait"
 )
 
 const (
@@ -169,7 +169,7 @@ func startDaemon(ctx context.Context, o Options) error {
 	}()
 	d := openDoor(o.Home)
 	var died error
-	err = wait.For(ctx, "the daemon's answer", answerLimit, func(ctx context.Context) error {
+	err = retry.Until(ctx, "the daemon's answer", answerLimit, func(ctx context.Context) error {
 		_, err := d.status(ctx)
 		if err == nil {
 			return nil
@@ -304,20 +304,20 @@ func stopDaemon(ctx context.Context, h Home, there outlasting, progress func([]s
 			return true
 		})
 		cancel()
-		err = wait.For(ctx, "the daemon's end", killLimit, h.unlocked)
+		err = retry.Until(ctx, "the daemon's end", killLimit, h.unlocked)
 	}
 	if err == nil || ctx.Err() != nil {
 		return true, err
 	}
 	// Whoever only looks whether a daemon runs holds its lock for a moment, too,
 	// and then the ID in the file is of a process that is gone, or a stranger's.
-	if wait.For(ctx, "the daemon's lock", glanceLimit, h.unlocked) == nil {
+	if retry.Until(ctx, "the daemon's lock", glanceLimit, h.unlocked) == nil {
 		return true, errors.Join(h.endOrphans(), there.stop(ctx))
 	}
 	if err := h.killDaemon(); err != nil {
 		return true, err
 	}
-	if err := wait.For(ctx, "the killed daemon's end", killLimit, h.unlocked); err != nil {
+	if err := retry.Until(ctx, "the killed daemon's end", killLimit, h.unlocked); err != nil {
 		return true, err
 	}
 	return true, errors.Join(h.endOrphans(), there.stop(ctx))

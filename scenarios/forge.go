@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"code.gitea.io/sdk/gitea"
+
+	"github.com/kalypso-dev/kalypso/internal/retry"
 )
 
 const callLimit = 15 * time.Second
@@ -144,7 +146,7 @@ func (f *forge) merge(p *pull) error {
 	case ok:
 		return nil
 	case response.StatusCode == http.StatusConflict:
-		return hopeless("%s cannot be merged: it conflicts with its branch, or was changed after it was looked at", p)
+		return retry.Permanent(fmt.Errorf("%s cannot be merged: it conflicts with its branch, or was changed after it was looked at", p))
 	}
 	// Gitea answers so for as long as it works out whether there are conflicts
 	return fmt.Errorf("the forge answers %s", response.Status)

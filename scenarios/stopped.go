@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/kalypso-dev/kalypso/internal/retry"
 )
 
 // absent is a part of the sandbox that does not run.
@@ -100,7 +102,7 @@ func (s *script) orStopped(line []string, err error) error {
 	s.askedStatus = time.Now()
 	for _, a := range s.absent(restartTime) {
 		if a.name == cluster {
-			return hopeless("%s; %w", a.what, err)
+			return retry.Permanent(fmt.Errorf("%s; %w", a.what, err))
 		}
 	}
 	return err

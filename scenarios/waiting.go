@@ -1,50 +1,38 @@
 package scenarios
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/kalypso-dev/kalypso/internal/retry"
 )
 
-// poll is how long a wait pauses between two looks. A measured time is longer
-// than the true one by up to this.
+// poll is the pause between two tries. A measured time is longer than the true
+// one by up to this.
 const poll = 100 * time.Millisecond
 
-// retry calls look until it returns nil, or an error that another look cannot
-// mend, or the limit has passed. The error then has look's last reason. Where
-// nobody is patient, it looks once.
-func (s *script) retry(limit time.Duration, look func() error) error {
-	began := time.Now()
-	tick := time.NewTicker(poll)
-	defer tick.Stop()
-	for {
-		err := look()
-		var hopeless *hopelessError
-		if err == nil || errors.As(err, &hopeless) || !s.patient {
-			return err
-		}
-		if s.ctx.Err() != nil {
-			return s.ctx.Err()
-		}
-		elapsed := time.Since(began)
-		if elapsed >= limit {
-			return unmet("not within %s: %w", limit, err)
-		}
-		s.tell(Event{Kind: StepWaits, Elapsed: elapsed, Reason: err.Error()})
-		select {
-		case <-s.ctx.Done():
-		case <-tick.C:
-		}
+// retry calls check until it returns nil, or an error that another try cannot
+// mend, or the limit has passed. The error then has check's last reason. A
+// script that does not wait tries once.
+func (s *script) retry(limit time.Duration, check func() error) error {
+	if !s.patient {
+		return check()
 	}
-}
-
-// hopelessError is one that waiting does not mend.
-type hopelessError struct{ error }
-
-func (e *hopelessError) Unwrap() error { return e.error }
-
-func hopeless(format string, args ...any) error {
-	return &hopelessError{fmt.Errorf(format, args...)}
+	began := time.Now()
+	report := retry.Notify(func(reason error) {
+		s.tell(Event{Kind: StepWaits, Elapsed: time.Since(began), Reason: reason.Error()})
+	})
+	err := retry.Until(s.ctx, "the step", limit, func(context.Context) error { return check() }, retry.Every(poll), report)
+	var timeout *retry.TimeoutError
+	switch {
+	case s.ctx.Err() != nil:
+		return s.ctx.Err()
+	case errors.As(err, &timeout):
+		return unmet("not within %s: %w", limit, timeout.Reason)
+	}
+	return err
 }
 
 func (s *script) wordEventually(args []string) error {

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"code.gitea.io/sdk/gitea"
+
+	"github.com/kalypso-dev/kalypso/internal/retry"
 )
 
 // logTail is how many lines of a failed job's log are shown.
@@ -99,7 +101,7 @@ func (s *script) hasEnded(repo, file string, commits []string, want string) erro
 	if got == "" {
 		return unmet("%s of %s is %s: %s", file, repo, newest.Status, newest.HTMLURL)
 	}
-	return &hopelessError{unmet("%s of %s has ended with %s: %s%s", file, repo, got, newest.HTMLURL, s.forge.failedJobs(repo, newest.ID))}
+	return retry.Permanent(unmet("%s of %s has ended with %s: %s%s", file, repo, got, newest.HTMLURL, s.forge.failedJobs(repo, newest.ID)))
 }
 
 var fullCommit = regexp.MustCompile(`^[0-9a-f]{40}$`)

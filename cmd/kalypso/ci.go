@@ -5,6 +5,7 @@ import (
 	"os"
 	"time"
 
+	"github.com/kalypso-dev/kalypso/internal/retry"
 	"github.com/kalypso-dev/kalypso/sandbox"
 	"github.com/kalypso-dev/kalypso/scheduler/ci"
 	"github.com/kalypso-dev/kalypso/scheduler/ci/forges"
@@ -134,12 +135,12 @@ func ciError(err error) error {
 	}
 	known := &source.Error{Hint: ci.Hint(err)}
 	var usage *ci.UsageError
-	var timeout *ci.TimeoutError
+	var timeout *retry.TimeoutError
 	switch {
 	case errors.As(err, &usage):
 		known.Err = &sandbox.UsageError{Message: err.Error()}
 	case errors.As(err, &timeout):
-		known.Err = &sandbox.TimeoutError{What: timeout.What, After: timeout.After, Reason: timeout.Reason}
+		known.Err = &sandbox.TimeoutError{What: timeout.What, After: timeout.After, Reason: timeout.Reason.Error()}
 	case errors.Is(err, ci.ErrDenied):
 		known.Err = source.ErrCredentials
 	}

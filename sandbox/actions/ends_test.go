@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/kalypso-dev/kalypso/sandbox/wait"
+	"github.com/kalypso-dev/kalypso/internal/retry"
 )
 
 // alive tells whether a process runs.
@@ -67,7 +67,7 @@ func allEnded(t *testing.T, file string) {
 	if err != nil || len(pids) != 2 {
 		t.Fatalf("%q, %v", b, err)
 	}
-	err = wait.For(context.Background(), "end of the job's processes", 8*time.Second, func(context.Context) error {
+	err = retry.Until(context.Background(), "end of the job's processes", 8*time.Second, func(context.Context) error {
 		for _, pid := range pids {
 			if alive(pid) {
 				return errors.New(pid + " is alive")
@@ -193,7 +193,7 @@ func TestInterruptedTasks(t *testing.T) {
 	if g := f.ended(3); resultName(g.state.Result) != failure {
 		t.Error(g.state.Result)
 	}
-	err := wait.For(t.Context(), "an empty folder", 5*time.Second, func(context.Context) error {
+	err := retry.Until(t.Context(), "an empty folder", 5*time.Second, func(context.Context) error {
 		if left, _ := filepath.Glob(c.Dir + "/*/*"); len(left) > 0 {
 			return errors.New(strings.Join(left, " "))
 		}

@@ -23,7 +23,7 @@ func (r *report) finish(ctx context.Context, result string, outputs map[string]s
 	if err != nil {
 		r.log.Warn("a task's record cannot be written", "task", r.label, "error", err)
 	}
-	err = retry(ctx, func() error { return r.sendRows(ctx, true) })
+	err = untilAnswered(ctx, func() error { return r.sendRows(ctx, true) })
 	if err != nil && !answered(err) {
 		return err
 	}
@@ -39,7 +39,7 @@ func closeTask(ctx context.Context, c runnerv1connect.RunnerServiceClient, recs 
 		// Before the end: what needs this job starts as soon as it has ended.
 		running := proto.CloneOf(state)
 		running.Result, running.StoppedAt = runnerv1.Result_RESULT_UNSPECIFIED, nil
-		err := retry(ctx, func() error {
+		err := untilAnswered(ctx, func() error {
 			_, err := c.UpdateTask(ctx, connect.NewRequest(&runnerv1.UpdateTaskRequest{State: running, Outputs: outputs}))
 			return err
 		})
@@ -47,7 +47,7 @@ func closeTask(ctx context.Context, c runnerv1connect.RunnerServiceClient, recs 
 			return err
 		}
 	}
-	err := retry(ctx, func() error {
+	err := untilAnswered(ctx, func() error {
 		_, err := c.UpdateTask(ctx, connect.NewRequest(&runnerv1.UpdateTaskRequest{State: state, Outputs: outputs}))
 		return err
 	})
@@ -57,10 +57,10 @@ func closeTask(ctx context.Context, c runnerv1connect.RunnerServiceClient, recs 
 	return errors.Join(err, recs.remove(state.GetId()))
 }
 
-// retry calls the forge until it has answered, with growing pauses. An answer
+// untilAnswered calls the forge until it has answered, with growing pauses. An answer
 // that is an error may come from a forge that is busy: it is asked again a few
 // times.
-func retry(ctx context.Context, call func() error) error {
+func untilAnswered(ctx context.Context, call func() error) error {
 	refused := 0
 	for pause := retryFirst; ; pause = min(2*pause, retryLast) {
 		err := call()

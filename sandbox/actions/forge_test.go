@@ -18,7 +18,7 @@ import (
 	runnerv1 "code.gitea.io/actions-proto-go/runner/v1"
 	"code.gitea.io/actions-proto-go/runner/v1/runnerv1connect"
 	"connectrpc.com/connect"
-	"github.com/kalypso-dev/kalypso/sandbox/wait"
+	"github.com/kalypso-dev/kalypso/internal/retry"
 	"google.golang.org/protobuf/types/known/structpb"
 )
 
@@ -206,7 +206,7 @@ func (f *forge) task(id int64) (g given, ok bool) {
 func (f *forge) ended(id int64) given {
 	f.t.Helper()
 	var g given
-	err := wait.For(f.t.Context(), "end of the task", 20*time.Second, func(context.Context) error {
+	err := retry.Until(f.t.Context(), "end of the task", 20*time.Second, func(context.Context) error {
 		g, _ = f.task(id)
 		if g.state.GetResult() == runnerv1.Result_RESULT_UNSPECIFIED {
 			return errors.New("it runs; its log: " + strings.Join(g.lines, "\n"))
@@ -222,7 +222,7 @@ func (f *forge) ended(id int64) given {
 // says waits until a task's log has a line.
 func (f *forge) says(id int64, line string) {
 	f.t.Helper()
-	err := wait.For(f.t.Context(), "line "+line, 20*time.Second, func(context.Context) error {
+	err := retry.Until(f.t.Context(), "line "+line, 20*time.Second, func(context.Context) error {
 		if g, _ := f.task(id); !slices.Contains(g.lines, line) {
 			return errors.New(strings.Join(g.lines, "\n"))
 		}

@@ -65,7 +65,7 @@ func (r *Runner) interruptedState(ctx context.Context, state *runnerv1.TaskState
 
 	var lines int64 // that the forge has
 	ask := &runnerv1.UpdateLogRequest{TaskId: state.GetId()}
-	err := retry(ctx, func() error {
+	err := untilAnswered(ctx, func() error {
 		answer, err := r.client.UpdateLog(ctx, connect.NewRequest(ask))
 		if err == nil {
 			lines = answer.Msg.GetAckIndex()
@@ -82,7 +82,7 @@ func (r *Runner) interruptedState(ctx context.Context, state *runnerv1.TaskState
 		TaskId: state.GetId(), Index: lines, NoMore: true,
 		Rows: []*runnerv1.LogRow{{Time: now, Content: interruption}},
 	}
-	return retry(ctx, func() error {
+	return untilAnswered(ctx, func() error {
 		_, err := r.client.UpdateLog(ctx, connect.NewRequest(end))
 		return err
 	})

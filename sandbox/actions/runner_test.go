@@ -13,7 +13,7 @@ import (
 
 	runnerv1 "code.gitea.io/actions-proto-go/runner/v1"
 	"github.com/google/go-cmp/cmp"
-	"github.com/kalypso-dev/kalypso/sandbox/wait"
+	"github.com/kalypso-dev/kalypso/internal/retry"
 )
 
 func TestJob(t *testing.T) {
@@ -188,7 +188,7 @@ func TestForgeThatIsBusy(t *testing.T) {
 	f.mu.Lock()
 	f.refuse = errors.New("database is locked")
 	f.mu.Unlock()
-	err := wait.For(t.Context(), "trouble", 5*time.Second, func(context.Context) error {
+	err := retry.Until(t.Context(), "trouble", 5*time.Second, func(context.Context) error {
 		if r.Ready() == nil {
 			return errors.New("ready")
 		}

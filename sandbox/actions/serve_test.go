@@ -18,7 +18,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/kalypso-dev/kalypso/sandbox/wait"
+	"github.com/kalypso-dev/kalypso/internal/retry"
 )
 
 func ask(r *Runner, method, path, body string, header ...string) *httptest.ResponseRecorder {
@@ -52,7 +52,7 @@ func TestHandler(t *testing.T) {
 		t.Error("a stranger's webhook wakes the runner")
 	}
 	r, _ = start(t, c)
-	err = wait.For(t.Context(), "the first question for work", 10*time.Second, func(context.Context) error {
+	err = retry.Until(t.Context(), "the first question for work", 10*time.Second, func(context.Context) error {
 		if f.questions() == 0 {
 			return errors.New("none has come")
 		}

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/kalypso-dev/kalypso/internal/retry"
 	"github.com/kalypso-dev/kalypso/sandbox/cluster"
-	"github.com/kalypso-dev/kalypso/sandbox/wait"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -108,7 +108,7 @@ func SubscribeArgoCD(ctx context.Context, client *cluster.Client, s ArgoCDSubscr
 		return err
 	}
 	for _, a := range s.Applications {
-		err := wait.For(ctx, "Application "+a.Name, limit, func(ctx context.Context) error {
+		err := retry.Until(ctx, "Application "+a.Name, limit, func(ctx context.Context) error {
 			o, err := applications.Get(ctx, a.Name, metav1.GetOptions{})
 			if err != nil {
 				return err

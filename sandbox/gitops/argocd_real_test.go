@@ -14,9 +14,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/kalypso-dev/kalypso/internal/retry"
 	"github.com/kalypso-dev/kalypso/sandbox/cluster"
 	"github.com/kalypso-dev/kalypso/sandbox/loopback"
-	"github.com/kalypso-dev/kalypso/sandbox/wait"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
@@ -94,7 +94,7 @@ func startReal(t *testing.T, folder, kubeconfig string) ArgoCD {
 	if err := c.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if err := wait.For(t.Context(), "Argo CD", realLimit, c.Ready); err != nil {
+	if err := retry.Until(t.Context(), "Argo CD", realLimit, c.Ready); err != nil {
 		t.Fatal(err)
 	}
 	t.Logf("installed in %s, ready %s later", installed.Sub(began).Round(time.Millisecond), time.Since(installed).Round(time.Millisecond))
@@ -168,7 +168,7 @@ func (r realRepository) applied(t *testing.T, client *cluster.Client, value stri
 	if err != nil {
 		t.Fatal(err)
 	}
-	err = wait.For(t.Context(), "value "+value, realLimit, func(ctx context.Context) error {
+	err = retry.Until(t.Context(), "value "+value, realLimit, func(ctx context.Context) error {
 		o, err := configMaps.Get(ctx, "kalypso-test", metav1.GetOptions{})
 		if err != nil {
 			return err

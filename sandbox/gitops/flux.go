@@ -12,10 +12,10 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/kalypso-dev/kalypso/internal/retry"
 	"github.com/kalypso-dev/kalypso/sandbox/cluster"
 	"github.com/kalypso-dev/kalypso/sandbox/loopback"
 	"github.com/kalypso-dev/kalypso/sandbox/supervisor"
-	"github.com/kalypso-dev/kalypso/sandbox/wait"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -124,7 +124,7 @@ const nudgeAfter = time.Second
 // when it starts again: it acts on changes only. So it gets one.
 func established(ctx context.Context, definitions dynamic.ResourceInterface, name string) error {
 	last := time.Now()
-	return wait.For(ctx, "definition "+name, establishedLimit, func(ctx context.Context) error {
+	return retry.Until(ctx, "definition "+name, establishedLimit, func(ctx context.Context) error {
 		o, err := definitions.Get(ctx, name, metav1.GetOptions{})
 		if err != nil {
 			return err
@@ -225,7 +225,7 @@ func Subscribe(ctx context.Context, client *cluster.Client, s Subscription, limi
 	if err != nil {
 		return err
 	}
-	return wait.For(ctx, "GitRepository "+s.Name, limit, func(ctx context.Context) error {
+	return retry.Until(ctx, "GitRepository "+s.Name, limit, func(ctx context.Context) error {
 		o, err := repositories.Get(ctx, s.Name, metav1.GetOptions{})
 		if err != nil {
 			return err

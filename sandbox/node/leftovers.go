@@ -16,7 +16,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/kalypso-dev/kalypso/sandbox/wait"
+	"github.com/kalypso-dev/kalypso/internal/retry"
 )
 
 const cleanLimit = 10 * time.Second
@@ -65,7 +65,7 @@ func Leftovers(dir string) ([]string, error) {
 // node whose supervisor did not live to stop it; one that runs it kills.
 func Clean(ctx context.Context, dir string) error {
 	group := cgroupOf(dir)
-	return wait.For(ctx, "removal of what is left of the node in "+dir, cleanLimit, func(context.Context) error {
+	return retry.Until(ctx, "removal of what is left of the node in "+dir, cleanLimit, func(context.Context) error {
 		pids, err := processes(group)
 		if err != nil {
 			return err

@@ -16,9 +16,9 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/kalypso-dev/kalypso/internal/retry"
 	"github.com/kalypso-dev/kalypso/sandbox/cluster"
 	"github.com/kalypso-dev/kalypso/sandbox/supervisor"
-	"github.com/kalypso-dev/kalypso/sandbox/wait"
 )
 
 // TestRealNode runs pods on a real node, and then looks for what it may have
@@ -74,7 +74,7 @@ func TestRealNode(t *testing.T) {
 		w.waitReady(t, func(s supervisor.Status) bool { return s.Restarts > 0 })
 		// the cluster learns only now that the pods it has as running are not
 		began := time.Now()
-		err := wait.For(t.Context(), "pods of before", time.Minute, func(context.Context) error {
+		err := retry.Until(t.Context(), "pods of before", time.Minute, func(context.Context) error {
 			out, err := w.command(t, "exec", "deploy/guest", "--", "/guest", "get", "http://guest.default.svc.cluster.local").CombinedOutput()
 			if err != nil {
 				return fmt.Errorf("%w: %s", err, out)
@@ -92,7 +92,7 @@ func TestRealNode(t *testing.T) {
 		t.Errorf("left: %q, %v", left, err)
 	}
 	// interfaces go shortly after the last process
-	err = wait.For(t.Context(), "the machine as it was", 5*time.Second, func(context.Context) error {
+	err = retry.Until(t.Context(), "the machine as it was", 5*time.Second, func(context.Context) error {
 		if d := cmp.Diff(before, machine(t)); d != "" {
 			return fmt.Errorf("changed:\n%s", d)
 		}
@@ -184,7 +184,7 @@ func (w *realWorld) start(t *testing.T) {
 
 func (w *realWorld) waitReady(t *testing.T, also func(supervisor.Status) bool) {
 	t.Helper()
-	err := wait.For(t.Context(), "readiness of all", time.Minute, func(context.Context) error {
+	err := retry.Until(t.Context(), "readiness of all", time.Minute, func(context.Context) error {
 		for _, s := range w.super.Status() {
 			if s.State != supervisor.Ready || s.Name == w.unit.Name && !also(s) {
 				return fmt.Errorf("%s is %s: %s %s", s.Name, s.State, s.Reason, s.LastFailure)
@@ -320,7 +320,7 @@ func (w *realWorld) portForward(t *testing.T) string {
 		_ = cmd.Wait()
 	}()
 	var body strings.Builder
-	err := wait.For(t.Context(), "forwarded port", 20*time.Second, func(ctx context.Context) error {
+	err := retry.Until(t.Context(), "forwarded port", 20*time.Second, func(ctx context.Context) error {
 		r, err := http.Get(fmt.Sprintf("http://127.0.0.1:%d", port))
 		if err != nil {
 			return err

@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/kalypso-dev/kalypso/sandbox/wait"
+	"github.com/kalypso-dev/kalypso/internal/retry"
 )
 
 const limit = 30 * time.Second
@@ -98,7 +98,7 @@ func launch(t testing.TB, dial Dial, args ...string) *pair {
 	t.Cleanup(func() {
 		cancel()
 		<-p.ended
-		if err := wait.For(context.Background(), "the goroutines' end", limit, func(context.Context) error {
+		if err := retry.Until(context.Background(), "the goroutines' end", limit, func(context.Context) error {
 			if n := runtime.NumGoroutine(); n > before {
 				return fmt.Errorf("%d of %d are left", n-before, n)
 			}

@@ -8,7 +8,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/kalypso-dev/kalypso/sandbox/wait"
+	"github.com/kalypso-dev/kalypso/internal/retry"
 )
 
 // freezeLimit is how long processes may take to stand still: what waits for a
@@ -45,7 +45,7 @@ func Freeze(ctx context.Context, pids []int) (thaw func(), err error) {
 			}
 			frozen = append(frozen, pid)
 		}
-		err := wait.For(ctx, "stillness of all processes", freezeLimit, func(context.Context) error { return allStill(frozen) })
+		err := retry.Until(ctx, "stillness of all processes", freezeLimit, func(context.Context) error { return allStill(frozen) })
 		if err != nil {
 			thaw()
 			return nil, err

@@ -12,7 +12,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/kalypso-dev/kalypso/sandbox/wait"
+	"github.com/kalypso-dev/kalypso/internal/retry"
 )
 
 const orphanGrace = 5 * time.Second
@@ -91,7 +91,7 @@ func EndOrphan(dir, name string) error {
 		return nil
 	}
 	what := fmt.Sprintf("end of process %d (%s) of an earlier run", id.PID, name)
-	err = wait.For(context.Background(), what, orphanGrace, func(context.Context) error {
+	err = retry.Until(context.Background(), what, orphanGrace, func(context.Context) error {
 		if !id.running() {
 			return nil
 		}

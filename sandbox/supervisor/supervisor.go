@@ -9,7 +9,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/kalypso-dev/kalypso/sandbox/wait"
+	"github.com/kalypso-dev/kalypso/internal/retry"
 )
 
 const (
@@ -304,7 +304,7 @@ func (s *Supervisor) awaitReady(ctx context.Context, u *unit, began time.Time) e
 			break
 		}
 		// once the time is over, that hides the reason
-		if !wait.Over(ctx) || last == nil {
+		if !retry.Expired(ctx) || last == nil {
 			last = err
 		}
 		s.set(u, func(st *Status) { st.Reason = last.Error() })

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/kalypso-dev/kalypso/internal/retry"
 	"github.com/kalypso-dev/kalypso/scheduler/forge"
 	"github.com/kalypso-dev/kalypso/scheduler/model"
 )
@@ -172,13 +173,13 @@ func (p PullRequest) body(changes string) string {
 // merge merges the pull request and removes its branch.
 func (p PullRequest) merge(ctx context.Context, f Forge, number int, head string) (string, error) {
 	var commit string
-	err := wait(ctx, fmt.Sprintf("merging pull request %d", number), mergePatience, mergePace, func(ctx context.Context) (err error) {
+	err := retry.Until(ctx, fmt.Sprintf("merging pull request %d", number), mergePatience, func(ctx context.Context) (err error) {
 		commit, err = f.Merge(ctx, p.Repo, number, head)
 		if errors.Is(err, ErrNotYet) {
 			return err
 		}
-		return stop(err)
-	})
+		return retry.Permanent(err)
+	}, retry.Backoff(mergePace/10, mergePace))
 	if err != nil {
 		return "", withHint(err, "the pull request stays open: merge it by hand, or run this step again")
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/kalypso-dev/kalypso/internal/retry"
 	"github.com/kalypso-dev/kalypso/scheduler/fleet"
 	"github.com/kalypso-dev/kalypso/scheduler/model"
 )
@@ -52,14 +53,14 @@ func WaitForDeployment(ctx context.Context, f Forge, o fleet.Observer, d Deploym
 	var said string
 	var all int
 	var failed time.Time // since when, without a break
-	err := wait(ctx, what, d.Limit, d.Pace, func(ctx context.Context) error {
+	err := retry.Until(ctx, what, d.Limit, func(ctx context.Context) error {
 		verdict, commit, err := d.look(ctx, f, o)
 		if err == nil && verdict.Decision != fleet.Failed {
 			failed = time.Time{}
 		}
 		switch {
 		case errors.Is(err, ErrDenied):
-			return stop(err)
+			return retry.Permanent(err)
 		case err != nil:
 			d.say(&said, "cannot ask: "+err.Error())
 			return err
@@ -70,9 +71,9 @@ func WaitForDeployment(ctx context.Context, f Forge, o fleet.Observer, d Deploym
 			}
 			if left := d.Grace - time.Since(failed); left > 0 {
 				d.say(&said, verdict.Error()+", which may pass")
-				return &soon{verdict, left}
+				return retry.After(verdict, min(left, d.Pace))
 			}
-			return stop(verdict)
+			return retry.Permanent(verdict)
 		case verdict.Decision == fleet.Arrived:
 			all = verdict.All
 			return nil
@@ -80,8 +81,8 @@ func WaitForDeployment(ctx context.Context, f Forge, o fleet.Observer, d Deploym
 		reason := fmt.Sprintf("%d of %d have it: %s", verdict.Reached, verdict.All, strings.Join(verdict.Reasons, "; "))
 		d.say(&said, reason)
 		return errors.New(reason)
-	})
-	var timeout *TimeoutError
+	}, retry.Backoff(d.Pace/10, d.Pace)) // most deployments arrive soon or take long
+	var timeout *retry.TimeoutError
 	if err != nil && !errors.As(err, &timeout) {
 		err = fmt.Errorf("%s: %w", what, err)
 	}

@@ -68,29 +68,3 @@ func TestGrace(t *testing.T) {
 		})
 	}
 }
-
-// late is a context whose timer has not run yet when its time is over.
-type late struct{ context.Context }
-
-func (late) Deadline() (time.Time, bool) { return time.Now(), true }
-
-func TestOver(t *testing.T) {
-	limited, cancel := context.WithTimeout(t.Context(), time.Hour)
-	ended, end := context.WithCancel(t.Context())
-	end()
-	defer cancel()
-	for _, test := range []struct {
-		name string
-		ctx  context.Context
-		want bool
-	}{
-		{"no limit", t.Context(), false},
-		{"time left", limited, false},
-		{"ended", ended, true},
-		{"time over, not ended yet", late{t.Context()}, true},
-	} {
-		if got := over(test.ctx); got != test.want {
-			t.Errorf("%s: %t", test.name, got)
-		}
-	}
-}

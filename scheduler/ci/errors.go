@@ -3,7 +3,6 @@ package ci
 import (
 	"errors"
 	"fmt"
-	"time"
 )
 
 // ErrDenied is wrapped by errors about a server that does not take the token.
@@ -16,17 +15,6 @@ func (e *UsageError) Error() string { return e.Message }
 
 func usage(format string, args ...any) error {
 	return &UsageError{Message: fmt.Sprintf(format, args...)}
-}
-
-// TimeoutError tells that something did not come in time.
-type TimeoutError struct {
-	What   string
-	After  time.Duration
-	Reason string // the last one for not being there
-}
-
-func (e *TimeoutError) Error() string {
-	return fmt.Sprintf("%s: not after %s: %s", e.What, e.After.Round(time.Millisecond), e.Reason)
 }
 
 // hinted is an error with a sentence on what to do about it.

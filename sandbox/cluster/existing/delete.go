@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/sets"
 
-	"github.com/kalypso-dev/kalypso/sandbox/wait"
+	"github.com/kalypso-dev/kalypso/internal/retry"
 )
 
 // remove deletes objects and waits until they are gone.
@@ -95,7 +95,7 @@ func (m *remover) gone(ctx context.Context, entries []entry, limit time.Duration
 	if len(left) == 0 {
 		return nil
 	}
-	return wait.For(ctx, "their end", limit, func(ctx context.Context) (first error) {
+	return retry.Until(ctx, "their end", limit, func(ctx context.Context) (first error) {
 		for _, e := range entries {
 			if !left.Has(e) {
 				continue

@@ -12,8 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kalypso-dev/kalypso/internal/retry"
 	"github.com/kalypso-dev/kalypso/sandbox/cluster"
-	"github.com/kalypso-dev/kalypso/sandbox/wait"
 )
 
 const (
@@ -169,7 +169,7 @@ func (m *remover) connect(ctx context.Context) (here bool, err error) {
 		return false, err
 	}
 	var uid types.UID
-	err = wait.For(ctx, "an answer", removeAnswerWait, func(ctx context.Context) error {
+	err = retry.Until(ctx, "an answer", removeAnswerWait, func(ctx context.Context) error {
 		_, err := answers(ctx, m.client)
 		if err != nil {
 			pause(ctx, lookEach)

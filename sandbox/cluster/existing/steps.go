@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/kalypso-dev/kalypso/sandbox/wait"
+	"github.com/kalypso-dev/kalypso/internal/retry"
 )
 
 // The groups of the entries, in the order in which they go.
@@ -63,7 +63,7 @@ func (m *remover) removeApplied(ctx context.Context) error {
 // removeFollowing takes off the finalizers. What they were for has been done.
 func (m *remover) removeFollowing(ctx context.Context) error {
 	all := m.following()
-	err := wait.For(ctx, "the finalizers", releaseWait, func(ctx context.Context) error {
+	err := retry.Until(ctx, "the finalizers", releaseWait, func(ctx context.Context) error {
 		for _, e := range all {
 			if err := m.release(ctx, e); err != nil {
 				return err // perhaps somebody has just changed the object

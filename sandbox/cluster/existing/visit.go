@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/kalypso-dev/kalypso/internal/retry"
 	"github.com/kalypso-dev/kalypso/sandbox/cluster"
 	"github.com/kalypso-dev/kalypso/sandbox/supervisor"
-	"github.com/kalypso-dev/kalypso/sandbox/wait"
 )
 
 const (
@@ -60,7 +60,7 @@ func (v visit) run(ctx context.Context, say func(string), ready func()) error {
 // itself, which is a *supervisor.PermanentError.
 func patiently(ctx context.Context, what string, limit time.Duration, say func(string), check func(context.Context) error) error {
 	var last error
-	err := wait.For(ctx, what, limit, func(ctx context.Context) error {
+	err := retry.Until(ctx, what, limit, func(ctx context.Context) error {
 		if last = check(ctx); last == nil || !passes(last) {
 			return nil
 		}

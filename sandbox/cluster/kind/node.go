@@ -12,9 +12,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/kalypso-dev/kalypso/internal/retry"
 	"github.com/kalypso-dev/kalypso/sandbox/cluster"
 	"github.com/kalypso-dev/kalypso/sandbox/supervisor"
-	"github.com/kalypso-dev/kalypso/sandbox/wait"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	kindcluster "sigs.k8s.io/kind/pkg/cluster"
@@ -57,7 +57,7 @@ func (n *node) run(ctx context.Context, say func(string), ready func()) error {
 	}
 	defer log.Close()
 	say("waiting for " + n.Engine.Program)
-	if err := wait.For(ctx, "the container engine", engineWait, unhurried(n.Engine.Answers)); err != nil {
+	if err := retry.Until(ctx, "the container engine", engineWait, unhurried(n.Engine.Answers)); err != nil {
 		return err
 	}
 	if err := n.bring(ctx, log); err != nil {
@@ -68,7 +68,7 @@ func (n *node) run(ctx context.Context, say func(string), ready func()) error {
 	if err != nil {
 		return err
 	}
-	err = wait.For(ctx, "cluster "+n.name, healthWait, func(ctx context.Context) error { return usable(ctx, client) })
+	err = retry.Until(ctx, "cluster "+n.name, healthWait, func(ctx context.Context) error { return usable(ctx, client) })
 	if err != nil {
 		return err
 	}
@@ -200,7 +200,7 @@ func (n *node) create(ctx context.Context, log *logger) error {
 func (n *node) abandon(done <-chan error) error {
 	ctx, cancel := context.WithTimeout(context.Background(), stopGrace)
 	defer cancel()
-	return wait.For(ctx, "the end of kind", stopGrace, func(ctx context.Context) error {
+	return retry.Until(ctx, "the end of kind", stopGrace, func(ctx context.Context) error {
 		_, err := n.Engine.run(ctx, "rm", "--force", "--volumes", n.container)
 		select {
 		case <-done:

@@ -10,9 +10,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/kalypso-dev/kalypso/internal/retry"
 	"github.com/kalypso-dev/kalypso/sandbox/relay"
 	"github.com/kalypso-dev/kalypso/sandbox/supervisor"
-	"github.com/kalypso-dev/kalypso/sandbox/wait"
 )
 
 const (
@@ -29,7 +29,7 @@ const (
 // the same wherever the engine runs.
 func (n *node) relay(ctx context.Context, say func(string), ready func()) error {
 	// the engine may be away, and then the node comes after it
-	if err := wait.For(ctx, "the node", engineWait, unhurried(n.runs)); err != nil {
+	if err := retry.Until(ctx, "the node", engineWait, unhurried(n.runs)); err != nil {
 		return err
 	}
 	say("copying the relay onto the node")

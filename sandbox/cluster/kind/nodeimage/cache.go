@@ -11,7 +11,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/kalypso-dev/kalypso/sandbox/wait"
+	"github.com/kalypso-dev/kalypso/internal/retry"
 )
 
 const (
@@ -100,7 +100,7 @@ func (c cache) lock(ctx context.Context, say sayer) (func(), error) {
 		return nil, err
 	}
 	told := false
-	err = wait.For(ctx, "the end of another build of the image", buildLimit, func(context.Context) error {
+	err = retry.Until(ctx, "the end of another build of the image", buildLimit, func(context.Context) error {
 		err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 		if err != nil && !told {
 			say("waiting for another build of the image")

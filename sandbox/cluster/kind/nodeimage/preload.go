@@ -16,7 +16,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/empty"
 	"github.com/google/go-containerregistry/pkg/v1/layout"
 
-	"github.com/kalypso-dev/kalypso/sandbox/wait"
+	"github.com/kalypso-dev/kalypso/internal/retry"
 )
 
 const (
@@ -84,7 +84,7 @@ func startContainerd(ctx context.Context, node, store, run, socket string) (end 
 			return fmt.Errorf("containerd, process %d, did not end within %s", cmd.Process.Pid, containerdEnd)
 		}
 	}
-	err = wait.For(ctx, "an answer of containerd", containerdStart, func(ctx context.Context) error {
+	err = retry.Until(ctx, "an answer of containerd", containerdStart, func(ctx context.Context) error {
 		_, err := tool{path: node, args: []string{"ctr", "--address", socket, "version"}}.run(ctx)
 		return err
 	})

@@ -1,0 +1,99 @@
+// Package retry repeats a call until it succeeds. Every wait has a deadline,
+// names what it waits for, and ends with the last reason why that was not there.
+package retry
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/cenkalti/backoff/v5"
+)
+
+// Option changes how [Until] tries. Without one it pauses for 25 ms.
+type Option = backoff.RetryOption
+
+// Every pauses for the same time after each try.
+func Every(pause time.Duration) Option { return backoff.WithBackOff(backoff.NewConstantBackOff(pause)) }
+
+// Backoff pauses for a longer time after each try, from first to at most longest.
+func Backoff(first, longest time.Duration) Option {
+	return backoff.WithBackOff(&backoff.ExponentialBackOff{InitialInterval: first, MaxInterval: longest, Multiplier: backoff.DefaultMultiplier})
+}
+
+// Notify calls report with the reason ahead of every pause.
+func Notify(report func(reason error)) Option {
+	return backoff.WithNotify(func(reason error, _ time.Duration) { report(reason) })
+}
+
+// Permanent marks an error that another try cannot mend: [Until] returns it at
+// once, without the mark. Nil stays nil.
+func Permanent(err error) error { return backoff.Permanent(err) }
+
+// After marks an error with how long to pause before the next try.
+func After(err error, pause time.Duration) error {
+	return &afterError{err, &backoff.RetryAfterError{Duration: pause}}
+}
+
+type afterError struct {
+	error
+	after *backoff.RetryAfterError
+}
+
+func (e *afterError) Unwrap() []error { return []error{e.error, e.after} }
+
+// TimeoutError says that the time for a wait is over.
+type TimeoutError struct {
+	What   string
+	After  time.Duration
+	Reason error // of the last try that ended in time
+}
+
+func (e *TimeoutError) Error() string {
+	return fmt.Sprintf("%s: not after %s: %v", e.What, e.After.Round(time.Millisecond), e.Reason)
+}
+
+func (e *TimeoutError) Unwrap() error { return e.Reason }
+
+// Until calls check until it returns nil or a [Permanent] error. When limit or
+// ctx's deadline passes first, the error is a *TimeoutError with the last
+// reason; when ctx is cancelled, it wraps the cause and that reason.
+func Until(ctx context.Context, what string, limit time.Duration, check func(context.Context) error, options ...Option) error {
+	began := time.Now()
+	bounded, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	var last error
+	var final *backoff.PermanentError
+	try := func() (struct{}, error) {
+		err := check(bounded)
+		if err == nil || !Expired(bounded) {
+			last = err
+			errors.As(err, &final)
+			return struct{}{}, err
+		}
+		// an error of a call that ran out of time hides the reason
+		if last == nil {
+			last = err
+		}
+		return struct{}{}, errExpired
+	}
+	options = append([]Option{Every(25 * time.Millisecond), backoff.WithMaxElapsedTime(0)}, options...)
+	_, err := backoff.Retry(bounded, try, options...)
+	switch {
+	case err == nil || final != nil:
+		return err
+	case errors.Is(ctx.Err(), context.Canceled):
+		return fmt.Errorf("%s: %w: %w", what, context.Cause(ctx), last)
+	}
+	return &TimeoutError{what, time.Since(began), last}
+}
+
+var errExpired = backoff.Permanent(errors.New("expired"))
+
+// Expired reports whether the time of ctx has passed. A call that looks at the
+// deadline itself may fail for it before the context's own timer ends that.
+func Expired(ctx context.Context) bool {
+	deadline, limited := ctx.Deadline()
+	return ctx.Err() != nil || limited && !time.Now().Before(deadline)
+}
