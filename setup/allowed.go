@@ -16,7 +16,7 @@ const noEnvironments = "GitHub's plan Free has no environments in repositories t
 
 // paid finds out before anything is made that the organisation's plan will not
 // do, where the account learns which one it is.
-func (o Options) paid(org github.Organisation, repositories []wanted, found map[string]*github.Listed) error {
+func (o Options) paid(org github.Organisation, repositories []wanted, found map[string]*github.Repository) error {
 	if org.Plan != "free" {
 		return nil
 	}

@@ -13,7 +13,7 @@ import (
 // Made is a repository that was made for a workshop, with what people and
 // schedulers have put into it since.
 type Made struct {
-	github.Listed
+	github.Repository
 	Workshop string
 	Since    []Branch // the branches with commits that were not there in the beginning
 	Commits  int      // of all of them, each once
@@ -48,7 +48,7 @@ func Find(ctx context.Context, f *github.Forge, org string, workshops []string) 
 		if workshop == "" {
 			continue
 		}
-		m := Made{Listed: l, Workshop: workshop}
+		m := Made{Repository: l, Workshop: workshop}
 		if err := m.count(ctx, f); err != nil {
 			return nil, err
 		}
@@ -58,7 +58,7 @@ func Find(ctx context.Context, f *github.Forge, org string, workshops []string) 
 }
 
 // madeFor returns which of the workshops a repository was made for, "" for none.
-func madeFor(ctx context.Context, f *github.Forge, org string, l github.Listed, workshops []string) (string, error) {
+func madeFor(ctx context.Context, f *github.Forge, org string, l github.Repository, workshops []string) (string, error) {
 	marked := markedFor(l.Topics)
 	for _, name := range workshops {
 		if marked != "" {

@@ -38,10 +38,10 @@ func Look(ctx context.Context, o Options) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	found := map[string]*github.Listed{}
+	found := map[string]*github.Repository{}
 	var others []error
 	for _, r := range repositories {
-		i := slices.IndexFunc(there, func(l github.Listed) bool { return strings.EqualFold(l.Name, r.name) })
+		i := slices.IndexFunc(there, func(l github.Repository) bool { return strings.EqualFold(l.Name, r.name) })
 		if i < 0 {
 			continue
 		}
@@ -79,7 +79,7 @@ func (e *NotOursError) Error() string {
 
 // own returns an error unless the repository that has the wanted one's name was
 // made for it.
-func (o Options) own(ctx context.Context, r wanted, l github.Listed) error {
+func (o Options) own(ctx context.Context, r wanted, l github.Repository) error {
 	switch marked := markedFor(l.Topics); {
 	case marked == o.Workshop.Name:
 		return nil
@@ -95,7 +95,7 @@ func (o Options) own(ctx context.Context, r wanted, l github.Listed) error {
 
 // halfMade tells whether a repository without a mark is one that was cut off
 // before it got it.
-func halfMade(ctx context.Context, f *github.Forge, l github.Listed, description string) (bool, error) {
+func halfMade(ctx context.Context, f *github.Forge, l github.Repository, description string) (bool, error) {
 	if l.Description != description {
 		return false, nil
 	}
@@ -105,7 +105,7 @@ func halfMade(ctx context.Context, f *github.Forge, l github.Listed, description
 
 // repository adds what one repository needs; l is nil when it is not there. The
 // contents come last, because pushing them starts workflows.
-func (p *Plan) repository(ctx context.Context, o Options, r wanted, l *github.Listed) error {
+func (p *Plan) repository(ctx context.Context, o Options, r wanted, l *github.Repository) error {
 	if l == nil {
 		p.add(r, fmt.Sprintf("make it, %s", o.Visibility), func(ctx context.Context) error { return o.create(ctx, r) })
 	}
@@ -129,7 +129,7 @@ func (p *Plan) repository(ctx context.Context, o Options, r wanted, l *github.Li
 // contents adds the push of the branches that are missing. Once a branch is no
 // more as it began, the repository belongs to the people who use it, and is left
 // as it is.
-func (p *Plan) contents(ctx context.Context, o Options, r wanted, l *github.Listed) error {
+func (p *Plan) contents(ctx context.Context, o Options, r wanted, l *github.Repository) error {
 	store := memory.NewStorage()
 	commits, err := r.Commits(store)
 	if err != nil {

@@ -51,13 +51,6 @@ func (s *Server) actionRoutes() {
 		}
 		return object{"name": name}, nil
 	})
-	s.on(Admin, "DELETE /environments/{environment}", func(c *call) (any, error) {
-		if c.repo.actions[c.param("environment")] == nil {
-			return nil, notFound()
-		}
-		delete(c.repo.actions, c.param("environment"))
-		return nothing{}, nil
-	})
 }
 
 func (s *Server) dataRoutes(base string, of func(*call) (*actionsData, error)) {
@@ -140,23 +133,6 @@ func (s *Server) dataRoutes(base string, of func(*call) (*actionsData, error)) {
 		data.variables[name] = text(in, "value")
 		return nothing{}, nil
 	})
-	for kind, all := range map[string]func(*actionsData) map[string]string{
-		"secrets":   func(a *actionsData) map[string]string { return a.secrets },
-		"variables": func(a *actionsData) map[string]string { return a.variables },
-	} {
-		s.on(Write, "DELETE "+base+"/"+kind+"/{name}", func(c *call) (any, error) {
-			data, err := of(c)
-			if err != nil {
-				return nil, err
-			}
-			name := strings.ToUpper(c.param("name"))
-			if _, ok := all(data)[name]; !ok {
-				return nil, notFound()
-			}
-			delete(all(data), name)
-			return nothing{}, nil
-		})
-	}
 }
 
 var dataName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)

@@ -5,12 +5,11 @@ import (
 	"net/http"
 	"regexp"
 	"strings"
-	"unicode/utf8"
 )
 
-// graphRoutes are the two mutations that the REST API has nothing for, and the
-// query of many files at once (docs.github.com/graphql/reference/mutations and
-// objects#blob). GraphQL answers 200 also where it refuses.
+// graphRoutes are the two mutations that the REST API has nothing for
+// (docs.github.com/graphql/reference/mutations). GraphQL answers 200 also where
+// it refuses.
 func (s *Server) graphRoutes() {
 	s.handle("POST /graphql", func(c *call) (any, error) {
 		if c.user == nil {
@@ -21,9 +20,6 @@ func (s *Server) graphRoutes() {
 			return nil, err
 		}
 		variables, _ := in["variables"].(object)
-		if strings.HasPrefix(text(in, "query"), "query(") {
-			return c.blobs(text(in, "query"), text(variables, "owner")+"/"+text(variables, "name"))
-		}
 		t := c.server.node(text(variables, "id"))
 		no := func(kind, message string) (any, error) {
 			return object{"data": nil, "errors": []object{{"type": kind, "message": message}}}, nil
@@ -64,42 +60,3 @@ func (s *Server) node(id string) *thread {
 
 // mutationField is a mutation with the name that its answer has.
 var mutationField = regexp.MustCompile(`\{(?:(\w+):)?(\w+)\(input:`)
-
-var (
-	blobQuery = regexp.MustCompile(`^query\(\$owner:String!,\$name:String!\)\{repository\(owner:\$owner,name:\$name\)\{(.*)\}\}$`)
-	blobField = regexp.MustCompile(`^(\w+):object\(oid:"([0-9a-f]{40})"\)\{\.\.\.on Blob\{text\}\}`)
-)
-
-// blobs answers a query of files. The text of what is none is null.
-func (c *call) blobs(query, repo string) (any, error) {
-	no := func(kind, message string) (any, error) {
-		return object{"data": nil, "errors": []object{{"type": kind, "message": message}}}, nil
-	}
-	r := c.server.repos[strings.ToLower(repo)]
-	if r == nil || c.user.may(r) < Read {
-		return no("NOT_FOUND", "Could not resolve to a Repository with the name '"+repo+"'.")
-	}
-	m := blobQuery.FindStringSubmatch(query)
-	if m == nil {
-		return no("undefinedField", "Parse error")
-	}
-	answer := object{}
-	for rest := m[1]; rest != ""; {
-		f := blobField.FindStringSubmatch(rest)
-		if f == nil {
-			return no("undefinedField", "Parse error on "+rest)
-		}
-		rest = rest[len(f[0]):]
-		if r.bare.kind(f[2]) != "blob" {
-			answer[f[1]] = nil
-			continue
-		}
-		data := must(r.bare.output(nil, nil, "cat-file", "blob", f[2]))
-		if !utf8.Valid(data) || strings.Contains(string(data), "\x00") {
-			answer[f[1]] = object{"text": nil}
-			continue
-		}
-		answer[f[1]] = object{"text": string(data)}
-	}
-	return object{"data": object{"repository": answer}}, nil
-}

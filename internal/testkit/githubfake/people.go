@@ -118,13 +118,6 @@ func (s *Server) Unlabel(repo string, number int, name string) {
 	})
 }
 
-// TreeLimit cuts off recursive trees after so many entries.
-func (s *Server) TreeLimit(entries int) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.treeLimit = entries
-}
-
 // Skew puts the server's clock ahead.
 func (s *Server) Skew(ahead time.Duration) {
 	s.mu.Lock()

@@ -18,45 +18,6 @@ func (s *Server) refRoutes() {
 		}
 		return nil, notFound()
 	})
-	s.on(Write, "POST /git/refs", func(c *call) (any, error) {
-		in, err := c.body(fields{"ref": "!string", "sha": "!string"})
-		if err != nil {
-			return nil, err
-		}
-		branch, ok := strings.CutPrefix(text(in, "ref"), "refs/heads/")
-		switch {
-		case c.repo.bare.empty():
-			return nil, emptyRepository()
-		case !ok || branch == "" || c.repo.bare.try("check-ref-format", "--branch", branch) == "":
-			return nil, unprocessable("Reference name must start with 'refs/' and contain at least two slashes.")
-		case c.repo.bare.kind(text(in, "sha")) != "commit":
-			return nil, unprocessable("Object does not exist")
-		case c.repo.bare.branch(branch) != "":
-			return nil, unprocessable("Reference already exists")
-		}
-		if err := c.repo.bare.point(branch, text(in, "sha")); err != nil {
-			return nil, unprocessable("Reference update failed")
-		}
-		return created{refJSON(branch, text(in, "sha"))}, nil
-	})
-	s.on(Write, "PATCH /git/refs/{ref...}", func(c *call) (any, error) {
-		in, err := c.body(fields{"sha": "!string", "force": "boolean"})
-		if err != nil {
-			return nil, err
-		}
-		b := c.repo.bare
-		branch, _ := strings.CutPrefix(c.param("ref"), "heads/")
-		old, to := b.branch(branch), text(in, "sha")
-		switch {
-		case old == "":
-			return nil, unprocessable("Reference does not exist")
-		case b.kind(to) != "commit":
-			return nil, unprocessable("Object does not exist")
-		case !flag(in, "force") && !b.contains(to, old):
-			return nil, unprocessable("Update is not a fast forward")
-		}
-		return refJSON(branch, to), b.point(branch, to)
-	})
 	s.on(Write, "DELETE /git/refs/{ref...}", func(c *call) (any, error) {
 		branch, _ := strings.CutPrefix(c.param("ref"), "heads/")
 		if c.repo.bare.branch(branch) == "" {
@@ -77,10 +38,10 @@ func (s *Server) refRoutes() {
 		if id == "" {
 			return nil, unprocessable("No commit found for SHA: " + c.param("ref"))
 		}
-		if strings.Contains(c.request.Header.Get("Accept"), "sha") {
-			return raw{"application/vnd.github.sha; charset=utf-8", []byte(id)}, nil
+		if !strings.Contains(c.request.Header.Get("Accept"), "sha") {
+			return object{"sha": id}, nil
 		}
-		return object{"sha": id, "commit": c.repo.commitJSON(id)}, nil
+		return raw{"application/vnd.github.sha; charset=utf-8", []byte(id)}, nil
 	})
 }
 

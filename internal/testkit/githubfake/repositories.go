@@ -126,10 +126,13 @@ func (s *Server) repoRoutes() {
 		must(0, os.RemoveAll(string(c.repo.bare)))
 		return nothing{}, nil
 	})
-	create := func(c *call, owner string) (any, error) {
+	s.handle("POST /orgs/{org}/repos", func(c *call) (any, error) {
+		if !c.server.orgs[strings.ToLower(c.param("org"))] {
+			return nil, notFound()
+		}
 		in, err := c.body(fields{
 			"name": "!string", "description": "string", "homepage": "string", "private": "boolean", "visibility": "string",
-			"has_issues": "boolean", "has_projects": "boolean", "has_wiki": "boolean", "auto_init": "boolean",
+			"has_issues": "boolean", "has_projects": "boolean", "has_wiki": "boolean",
 			"delete_branch_on_merge": "boolean", "allow_merge_commit": "boolean",
 		})
 		switch {
@@ -141,10 +144,10 @@ func (s *Server) repoRoutes() {
 			return nil, notFound()
 		case !repositoryName.MatchString(text(in, "name")):
 			return nil, custom("Repository", "name", "name is invalid")
-		case c.server.repos[strings.ToLower(owner+"/"+text(in, "name"))] != nil:
+		case c.server.repos[strings.ToLower(c.param("org")+"/"+text(in, "name"))] != nil:
 			return nil, custom("Repository", "name", "name already exists on this account")
 		}
-		r := c.server.create(owner, text(in, "name"))
+		r := c.server.create(c.param("org"), text(in, "name"))
 		r.description = text(in, "description")
 		if err := r.see(in); err != nil {
 			delete(c.server.repos, r.key())
@@ -153,22 +156,7 @@ func (s *Server) repoRoutes() {
 		if has(in, "has_issues") {
 			r.hasIssues = flag(in, "has_issues")
 		}
-		if flag(in, "auto_init") {
-			r.push(r.defaultBranch, map[string]string{"README.md": "# " + r.name + "\n"})
-		}
 		return created{r.json()}, nil
-	}
-	s.handle("POST /orgs/{org}/repos", func(c *call) (any, error) {
-		if !c.server.orgs[strings.ToLower(c.param("org"))] {
-			return nil, notFound()
-		}
-		return create(c, c.param("org"))
-	})
-	s.handle("POST /user/repos", func(c *call) (any, error) {
-		if c.user == nil {
-			return nil, refuse(http.StatusUnauthorized, "Requires authentication")
-		}
-		return create(c, c.user.Login)
 	})
 }
 
@@ -176,7 +164,6 @@ func (s *Server) repoRoutes() {
 func (s *Server) routes() {
 	s.appRoutes()
 	s.repoRoutes()
-	s.gitRoutes()
 	s.refRoutes()
 	s.pullRoutes()
 	s.issueRoutes()

@@ -36,20 +36,19 @@ type Server struct {
 	mux  *http.ServeMux
 	git  http.Handler
 
-	mu        sync.Mutex
-	users     map[string]*User // by login
-	tokens    map[string]*grant
-	apps      map[int64]*app
-	orgs      map[string]bool
-	plans     map[string]organisation
-	renamed   map[string]*repository // by their old names
-	repos     map[string]*repository // by owner/name in lower case
-	nextID    int64
-	rate      rate
-	calls     []Call
-	faults    httpfault.Faults[Call]
-	skew      time.Duration // how far this GitHub's clock is ahead
-	treeLimit int           // instead of GitHub's, when set
+	mu      sync.Mutex
+	users   map[string]*User // by login
+	tokens  map[string]*grant
+	apps    map[int64]*app
+	orgs    map[string]bool
+	plans   map[string]organisation
+	renamed map[string]*repository // by their old names
+	repos   map[string]*repository // by owner/name in lower case
+	nextID  int64
+	rate    rate
+	calls   []Call
+	faults  httpfault.Faults[Call]
+	skew    time.Duration // how far this GitHub's clock is ahead
 }
 
 // TB is what a server needs of a *testing.T.

@@ -23,11 +23,11 @@ type App struct {
 	KeyFile      string // the private key in PEM
 }
 
-// account is who talks to GitHub.
+// account is the account of the requests.
 type account interface {
 	// kind is what the account has, for messages.
 	kind() string
-	// token returns what goes with a request. It may make one to get it.
+	// token returns the token of a request. It may make a request to get it.
 	token(ctx context.Context) (string, error)
 	// name asks for the account's name as GitHub writes it on what it opens.
 	name(ctx context.Context, f *Forge) (string, error)
@@ -118,11 +118,11 @@ func (i *installation) token(ctx context.Context) (string, error) {
 }
 
 func (i *installation) badKey() error {
-	return fmt.Errorf("%w: GitHub does not take App %d's key: check the App's ID, that the key in %s is still listed in its settings, and this machine's clock",
+	return fmt.Errorf("%w: GitHub refuses App %d's key: check the App's ID, that the key in %s is still listed in its settings, and this machine's clock",
 		gitclient.ErrDenied, i.app.ID, i.app.KeyFile)
 }
 
-// name is what GitHub calls an App where it acts: its short name and a mark.
+// name is the author of what an App opens: the App's short name and "[bot]".
 func (i *installation) name(ctx context.Context, f *Forge) (string, error) {
 	var slug string
 	err := f.call(ctx, func() (*sdk.Response, error) {
@@ -139,8 +139,8 @@ func (i *installation) name(ctx context.Context, f *Forge) (string, error) {
 	return slug + "[bot]", nil
 }
 
-// credentials sends the account's token with requests to the API, and to
-// nobody else: a request may be redirected elsewhere.
+// credentials sends the account's token with requests to the API, and to no
+// other server: a request may be redirected.
 type credentials struct {
 	next  http.RoundTripper
 	api   *url.URL

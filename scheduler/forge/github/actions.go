@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"path"
 
 	sdk "github.com/google/go-github/v88/github"
 	"golang.org/x/crypto/nacl/box"
@@ -15,8 +16,8 @@ import (
 	"github.com/kalypso-dev/kalypso/scheduler/forge"
 )
 
-// What follows is what workflows find: variables, secrets, environments. In an
-// environment parameter "" stands for the repository itself.
+// Variables, secrets and environments are those of workflows. In an environment
+// parameter "" stands for the repository itself.
 
 // SetVariable makes a workflow variable or changes it.
 func (f *Forge) SetVariable(ctx context.Context, repo, environment, name, value string) error {
@@ -30,13 +31,23 @@ func (f *Forge) SetVariable(ctx context.Context, repo, environment, name, value 
 		err = f.send(ctx, http.MethodPost, base, body, nil)
 	}
 	if err != nil {
-		return fmt.Errorf("variable %s of %s: %w", name, place(repo, environment), err)
+		return fmt.Errorf("variable %s of %s: %w", name, scope(repo, environment), err)
 	}
 	return nil
 }
 
+// HasVariable reports whether a workflow variable exists, whatever its value.
+// There is none in an environment that does not exist.
+func (f *Forge) HasVariable(ctx context.Context, repo, environment, name string) (bool, error) {
+	base, err := actionsPath(repo, environment, "variables")
+	if err != nil {
+		return false, err
+	}
+	return f.exists(ctx, base+"/"+url.PathEscape(name), "variable "+name+" of "+scope(repo, environment))
+}
+
 // SetSecret makes a workflow secret or changes it. It is sealed for the
-// repository before it is sent, and no error holds it.
+// repository before it is sent, and no error contains it.
 func (f *Forge) SetSecret(ctx context.Context, repo, environment, name, value string) error {
 	base, err := actionsPath(repo, environment, "secrets")
 	if err != nil {
@@ -44,14 +55,14 @@ func (f *Forge) SetSecret(ctx context.Context, repo, environment, name, value st
 	}
 	var key sdk.PublicKey
 	if err := f.send(ctx, http.MethodGet, base+"/public-key", nil, &key); err != nil {
-		return fmt.Errorf("public key for the secrets of %s: %w", place(repo, environment), err)
+		return fmt.Errorf("public key for the secrets of %s: %w", scope(repo, environment), err)
 	}
 	sealed, err := seal(key.GetKey(), value)
 	if err == nil {
 		err = f.send(ctx, http.MethodPut, base+"/"+url.PathEscape(name), map[string]string{"encrypted_value": sealed, "key_id": key.GetKeyID()}, nil)
 	}
 	if err != nil {
-		return fmt.Errorf("secret %s of %s: %w", name, place(repo, environment), err)
+		return fmt.Errorf("secret %s of %s: %w", name, scope(repo, environment), err)
 	}
 	return nil
 }
@@ -70,15 +81,15 @@ func seal(publicKey, value string) (string, error) {
 	return base64.StdEncoding.EncodeToString(sealed), nil
 }
 
-// CreateEnvironment makes a deployment environment; one that is there is left
-// as it is.
+// CreateEnvironment makes a deployment environment; an existing one is left as
+// it is.
 func (f *Forge) CreateEnvironment(ctx context.Context, repo, environment string) error {
-	at, err := environmentPath(repo, environment)
-	if err != nil {
+	exists, err := f.HasEnvironment(ctx, repo, environment)
+	if err != nil || exists {
 		return err
 	}
-	err = f.send(ctx, http.MethodGet, at, nil, nil)
-	if errors.Is(err, forge.ErrNotFound) {
+	at, err := environmentPath(repo, environment)
+	if err == nil {
 		err = f.send(ctx, http.MethodPut, at, nil, nil)
 	}
 	if err != nil {
@@ -87,51 +98,24 @@ func (f *Forge) CreateEnvironment(ctx context.Context, repo, environment string)
 	return nil
 }
 
-// DeleteEnvironment removes a deployment environment with its secrets and
-// variables; a missing one is no error.
-func (f *Forge) DeleteEnvironment(ctx context.Context, repo, environment string) error {
+// HasEnvironment reports whether a repository has a deployment environment.
+func (f *Forge) HasEnvironment(ctx context.Context, repo, environment string) (bool, error) {
 	at, err := environmentPath(repo, environment)
 	if err != nil {
-		return err
+		return false, err
 	}
-	return f.remove(ctx, at, "environment "+environment, repo)
+	return f.exists(ctx, at, scope(repo, environment))
 }
 
-// DeleteSecret removes a workflow secret; a missing one is no error.
-func (f *Forge) DeleteSecret(ctx context.Context, repo, environment, name string) error {
-	base, err := actionsPath(repo, environment, "secrets")
-	if err != nil {
-		return err
+func (f *Forge) exists(ctx context.Context, at, what string) (bool, error) {
+	err := f.send(ctx, http.MethodGet, at, nil, nil)
+	switch {
+	case err == nil:
+		return true, nil
+	case errors.Is(err, forge.ErrNotFound):
+		return false, nil
 	}
-	return f.remove(ctx, base+"/"+url.PathEscape(name), "secret "+name, place(repo, environment))
-}
-
-// DeleteVariable removes a workflow variable; a missing one is no error.
-func (f *Forge) DeleteVariable(ctx context.Context, repo, environment, name string) error {
-	base, err := actionsPath(repo, environment, "variables")
-	if err != nil {
-		return err
-	}
-	return f.remove(ctx, base+"/"+url.PathEscape(name), "variable "+name, place(repo, environment))
-}
-
-func (f *Forge) remove(ctx context.Context, at, what, where string) error {
-	if err := f.send(ctx, http.MethodDelete, at, nil, nil); err != nil && !errors.Is(err, forge.ErrNotFound) {
-		return fmt.Errorf("deleting %s of %s: %w", what, where, err)
-	}
-	return nil
-}
-
-// send makes a request where the SDK speaks to an address that GitHub does not
-// document any more.
-func (f *Forge) send(ctx context.Context, method, at string, body, answer any) error {
-	return f.call(ctx, func() (*sdk.Response, error) {
-		q, err := f.client.NewRequest(ctx, method, at, body)
-		if err != nil {
-			return nil, err
-		}
-		return f.client.Do(q, answer)
-	})
+	return false, fmt.Errorf("%s: %w", what, err)
 }
 
 func environmentPath(repo, environment string) (string, error) {
@@ -154,9 +138,33 @@ func actionsPath(repo, environment, kind string) (string, error) {
 	return "repos/" + owner + "/" + name + "/actions/" + kind, err
 }
 
-func place(repo, environment string) string {
+// scope is a repository or an environment of it, for messages.
+func scope(repo, environment string) string {
 	if environment == "" {
 		return repo
 	}
 	return "environment " + environment + " of " + repo
+}
+
+// StartWorkflow starts a workflow by the name of its file, as it is on branch
+// ref.
+func (f *Forge) StartWorkflow(ctx context.Context, repo, file, ref string, inputs map[string]string) error {
+	if !plainName(file) || path.Ext(file) == "" {
+		return fmt.Errorf("workflow %q of %s: give the name of its file, as in cd.yaml", file, repo)
+	}
+	event := sdk.CreateWorkflowDispatchEventRequest{Ref: ref}
+	for key, value := range inputs {
+		if event.Inputs == nil {
+			event.Inputs = map[string]any{}
+		}
+		event.Inputs[key] = value
+	}
+	err := f.callRepo(ctx, repo, func(owner, name string) (*sdk.Response, error) {
+		_, r, err := f.client.Actions.CreateWorkflowDispatchEventByFileName(ctx, owner, name, file, event)
+		return r, err
+	})
+	if err != nil {
+		return fmt.Errorf("starting workflow %s of %s on %s: %w", file, repo, ref, err)
+	}
+	return nil
 }

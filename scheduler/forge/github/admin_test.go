@@ -13,50 +13,20 @@ import (
 )
 
 func TestRepositories(t *testing.T) {
-	w := newWorld(t, false)
-	w.Org("acme")
+	w := newWorld(t)
 	ctx, f := t.Context(), w.forge
-	want := github.Repository{Name: "acme/new", Description: "made by kalypso init", Private: true}
-	made, err := f.CreateRepository(ctx, want)
-	if err != nil || made.URL != w.CloneURL("acme/new") || !made.Private || made.DefaultBranch != "main" {
+	made, err := f.CreateEmpty(ctx, "acme/new", "made by kalypso init", github.Private)
+	if !errors.Is(err, forge.ErrNotFound) {
+		t.Errorf("of an organisation that is not there: %+v, %v", made, err)
+	}
+	w.Org("acme")
+	if made, err = f.CreateEmpty(ctx, "acme/new", "made by kalypso init", github.Private); err != nil || made.URL != w.CloneURL("acme/new") || made.Visibility != github.Private {
 		t.Fatalf("%+v, %v", made, err)
 	}
-	if _, err := f.CreateRepository(ctx, want); !errors.Is(err, github.ErrExists) {
-		t.Errorf("made twice: %v", err)
-	}
-	if _, err := f.CreateRepository(ctx, github.Repository{Name: "nobody/new"}); !errors.Is(err, forge.ErrNotFound) {
-		t.Errorf("of an organisation that is not there: %v", err)
-	}
-	if mine, err := f.CreateRepository(ctx, github.Repository{Name: "kalypso-bot/own"}); err != nil || mine.Private {
-		t.Errorf("of the account itself: %+v, %v", mine, err)
-	}
-	got, err := f.Repository(ctx, "acme/new")
-	if err != nil || got.Empty || got.Description != want.Description {
+	w.Push("acme/new", "main", map[string]string{"README.md": "x"})
+	next := w.Push("acme/new", "dev", map[string]string{"x": "x"})
+	if got, err := f.RepositoryNamed(ctx, "acme/new"); err != nil || got.Description != "made by kalypso init" {
 		t.Errorf("%+v, %v", got, err)
-	}
-	w.Server.Repo("acme/empty")
-	if got, err := f.Repository(ctx, "acme/empty"); err != nil || !got.Empty {
-		t.Errorf("%+v, %v", got, err)
-	}
-
-	// the first commits, on two branches
-	head, err := f.Head(ctx, model.Reference{Repo: made.URL})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for range 2 {
-		if err := f.CreateBranch(ctx, "acme/new", "dev", head); err != nil {
-			t.Error(err)
-		}
-	}
-	next, err := f.Commit(ctx, "acme/new", forge.CommitRequest{
-		Branch: "dev", Parent: head, Expect: head, FastForward: true, Message: "m", Changes: []forge.Change{{Path: "x", Content: []byte("x")}, {Path: "README.md"}},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := f.CreateBranch(ctx, "acme/new", "dev", head); !errors.Is(err, forge.ErrMoved) {
-		t.Errorf("a branch that is elsewhere: %v", err)
 	}
 	if err := f.SetDefaultBranch(ctx, "acme/new", "dev"); err != nil {
 		t.Error(err)
@@ -83,7 +53,7 @@ func TestRepositories(t *testing.T) {
 }
 
 func TestActions(t *testing.T) {
-	w := newWorld(t, false)
+	w := newWorld(t)
 	ctx, f, repo := t.Context(), w.forge, "acme/app"
 	w.Push(repo, "main", map[string]string{
 		".github/workflows/cd.yaml": "on: {workflow_dispatch: {inputs: {environment: {}}}}\n",
@@ -101,25 +71,12 @@ func TestActions(t *testing.T) {
 				t.Errorf("variable in %q: %q, %v", environment, w.Variable(repo, environment, "START"), err)
 			}
 		}
-		for range 2 {
-			if err := errors.Join(f.DeleteSecret(ctx, repo, environment, "TOKEN"), f.DeleteVariable(ctx, repo, environment, "START")); err != nil {
-				t.Error(err)
-			}
-		}
-		if w.Secret(repo, environment, "TOKEN")+w.Variable(repo, environment, "START") != "" {
-			t.Errorf("%q: they are still there", environment)
-		}
 	}
 	w.Fail(githubfake.Fault{On: githubfake.Kinds("PUT"), Answer: githubfake.Status(422, "no")})
 	if err := f.SetSecret(ctx, repo, "", "TOKEN", "s3cret"); err == nil || strings.Contains(err.Error(), "s3cret") {
 		t.Errorf("error %v", err)
 	}
-	for range 2 {
-		if err := f.DeleteEnvironment(ctx, repo, "dev env"); err != nil {
-			t.Error(err)
-		}
-	}
-	if err := f.SetVariable(ctx, repo, "dev env", "START", "x"); !errors.Is(err, forge.ErrNotFound) {
+	if err := f.SetVariable(ctx, repo, "none", "START", "x"); !errors.Is(err, forge.ErrNotFound) {
 		t.Errorf("in an environment that is not there: %v", err)
 	}
 
@@ -143,7 +100,7 @@ func TestActions(t *testing.T) {
 }
 
 func TestMergeAndLabel(t *testing.T) {
-	w := newWorld(t, false)
+	w := newWorld(t)
 	ctx, f, repo := t.Context(), w.forge, "acme/gitops"
 	base := w.Push(repo, "dev", map[string]string{"a": "b"})
 	head, err := f.Commit(ctx, repo, forge.CommitRequest{Branch: "kalypso/dev", Parent: base, Message: "m", Changes: []forge.Change{{Path: "x", Content: []byte("x")}}})

@@ -12,13 +12,8 @@ import (
 	"github.com/kalypso-dev/kalypso/scheduler/forge/github"
 )
 
-// TestContract holds both ways to GitHub to what a forge promises.
 func TestContract(t *testing.T) {
-	for name, noGit := range map[string]bool{"git": false, "API": true} {
-		t.Run(name, func(t *testing.T) {
-			hold(t, func(t *testing.T) forgecontract.World { return newWorld(t, noGit) })
-		})
-	}
+	hold(t, func(t *testing.T) forgecontract.World { return newWorld(t) })
 }
 
 // TestContractOfTheFake holds the fake of other tests to the same.
@@ -39,11 +34,11 @@ type world struct {
 	forge    *github.Forge
 }
 
-func newWorld(t testing.TB, noGit bool) *world {
+func newWorld(t testing.TB) *world {
 	t.Helper()
 	s := githubfake.Start(t)
 	w := &world{Server: s, bot: s.User("kalypso-bot"), ann: s.User("ann")}
-	w.forge = w.connect(t, github.Options{NoGit: noGit})
+	w.forge = w.connect(t, github.Options{})
 	return w
 }
 

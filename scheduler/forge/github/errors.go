@@ -1,10 +1,12 @@
 package github
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/url"
 	"strings"
@@ -15,10 +17,10 @@ import (
 	"github.com/kalypso-dev/kalypso/scheduler/forge/gitclient"
 )
 
-// ErrExists is wrapped by the error about a repository that is there already.
+// ErrExists is wrapped by the error about a repository that exists already.
 var ErrExists = errors.New("exists already")
 
-// Error is a request that GitHub has turned down. It wraps forge.ErrNotFound or
+// Error is a request that GitHub has refused. It wraps forge.ErrNotFound or
 // gitclient.ErrDenied where that is what it means.
 type Error struct {
 	Status  int    // http status; 200 for a refusal of the GraphQL API
@@ -42,8 +44,8 @@ func (e *Error) Error() string {
 
 func (e *Error) Unwrap() error { return e.kind }
 
-// failure words an error of the SDK. Nothing of a request but its path gets
-// into the words.
+// failure translates an error of the SDK. Nothing of a request but its path gets
+// into the text.
 func failure(err error) error {
 	var refused *sdk.ErrorResponse
 	var limit *LimitError
@@ -56,7 +58,7 @@ func failure(err error) error {
 	case errors.As(err, &noAnswer):
 		return noAnswer.Err
 	case errors.Is(err, io.ErrUnexpectedEOF), errors.As(err, new(*json.SyntaxError)):
-		return fmt.Errorf("%w: the answer is no JSON, a proxy may have written it: check the API's URL: %w", gitclient.ErrNetwork, err)
+		return fmt.Errorf("%w: the answer is no JSON and may be that of a proxy: check the API's URL: %w", gitclient.ErrNetwork, err)
 	}
 	return err
 }
@@ -69,17 +71,17 @@ func refusal(r *sdk.ErrorResponse) error {
 	case e.Status == http.StatusForbidden:
 		e.kind, e.Hint = gitclient.ErrDenied, forbidden(r)
 	case e.Status == http.StatusNotFound:
-		e.kind, e.Hint = forge.ErrNotFound, "it is not there, or the account may not see it: check the name, and that the token or App has access to the repository"
-	case e.Status == http.StatusConflict && says(r, "is empty"):
+		e.kind, e.Hint = forge.ErrNotFound, "it does not exist, or the account may not see it: check the name, and that the token or App has access to the repository"
+	case e.Status == http.StatusConflict && messageHas(r, "is empty"):
 		e.kind, e.Hint = forge.ErrNotFound, "push a first commit to the repository"
 	case e.Status == http.StatusConflict:
-		e.Hint = "somebody else changes the same thing: it is tried again"
+		e.Hint = "another client changes the same thing: it is tried again"
 	case e.Status == http.StatusGone:
 		e.Hint = "issues are switched off in the repository's settings, or this one was deleted: switch them on"
-	case e.Status == http.StatusUnprocessableEntity && says(r, "No commit found"):
+	case e.Status == http.StatusUnprocessableEntity && messageHas(r, "No commit found"):
 		e.kind = forge.ErrNotFound
 	case e.Status == http.StatusUnprocessableEntity:
-		e.Hint = "this request will not be taken as it is; if nothing of it looks wrong to you, report it to the scheduler's authors"
+		e.Hint = "GitHub does not accept this request; if nothing of it looks wrong to you, report it to the scheduler's authors"
 	case e.Status == http.StatusTooManyRequests:
 		e.Hint = "wait some minutes"
 	case e.Status == http.StatusMethodNotAllowed:
@@ -90,7 +92,7 @@ func refusal(r *sdk.ErrorResponse) error {
 	return e
 }
 
-// forbidden says what to do about a 403 that is no rate limit.
+// forbidden is the hint about a 403 that is no rate limit.
 func forbidden(r *sdk.ErrorResponse) string {
 	h := r.Response.Header
 	sso, _, _ := strings.Cut(h.Get("X-GitHub-SSO"), ";")
@@ -101,21 +103,21 @@ func forbidden(r *sdk.ErrorResponse) string {
 		return "the account lacks a permission; give it " + h.Get("X-Accepted-GitHub-Permissions")
 	case h.Get("X-Accepted-OAuth-Scopes") != "":
 		return "the token lacks a scope; one of these will do: " + h.Get("X-Accepted-OAuth-Scopes")
-	case says(r, "archived"):
+	case messageHas(r, "archived"):
 		return "unarchive the repository, or take it out of the platform model"
-	case says(r, "protected"), says(r, "rule violations"):
+	case messageHas(r, "protected"), messageHas(r, "rule violations"):
 		return "a branch protection or ruleset refuses it: let the scheduler's account pass it"
 	}
 	return "give the account write access to contents, pull requests, issues and commit statuses of the repository"
 }
 
-// says tells whether GitHub's message holds a text.
-func says(r *sdk.ErrorResponse, text string) bool {
+// messageHas reports whether GitHub's message contains a text.
+func messageHas(r *sdk.ErrorResponse, text string) bool {
 	return strings.Contains(strings.ToLower(message(r)), strings.ToLower(text))
 }
 
-// refusedAs returns whether GitHub has turned a request down with a status and
-// a message that holds text.
+// refusedAs reports whether GitHub has refused a request with a status and a
+// message that contains text.
 func refusedAs(err error, status int, text string) bool {
 	var e *Error
 	return errors.As(err, &e) && e.Status == status && strings.Contains(strings.ToLower(e.Message), strings.ToLower(text))
@@ -139,4 +141,22 @@ func message(r *sdk.ErrorResponse) string {
 		text += separator + strings.TrimSpace(e.Resource+" "+e.Field+" "+strings.ReplaceAll(e.Code, "_", " "))
 	}
 	return text
+}
+
+// checkNetwork is the hint where an answer is missing.
+const checkNetwork = "check the network and the proxies on the way; how GitHub is doing is at githubstatus.com"
+
+// advised adds a hint to an error of git.
+func advised(err error) error {
+	switch {
+	case err == nil, errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+		return err
+	case errors.Is(err, forge.ErrNotFound):
+		return fmt.Errorf("%w, or the account may not see it", err)
+	case errors.Is(err, gitclient.ErrDenied):
+		return fmt.Errorf("%w: check that the token or App is valid and may write the repository's contents, and its workflows where those change", err)
+	case errors.Is(err, gitclient.ErrNetwork), errors.As(err, new(net.Error)), strings.Contains(err.Error(), "status code: 5"):
+		return fmt.Errorf("%w (%s)", err, checkNetwork)
+	}
+	return err
 }

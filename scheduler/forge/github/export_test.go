@@ -7,16 +7,16 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// Impatient makes a Forge write as fast as it can and wait no time at all,
-// noting how long it would have waited.
+// Impatient makes a Forge write as fast as it can and not wait at all; waited
+// gets how long it would have waited.
 func (f *Forge) Impatient(waited func(time.Duration)) {
-	f.patience.pace = rate.NewLimiter(rate.Inf, 1)
+	f.limiter.writes = rate.NewLimiter(rate.Inf, 1)
 	if waited != nil {
-		f.patience.pause = func(ctx context.Context, d time.Duration) error {
-			f.patience.mu.Lock() // for waited, too: requests wait side by side
-			defer f.patience.mu.Unlock()
+		f.limiter.pause = func(ctx context.Context, d time.Duration) error {
+			f.limiter.mu.Lock() // for waited, too: requests wait side by side
+			defer f.limiter.mu.Unlock()
 			waited(d)
-			clear(f.patience.blocks)
+			clear(f.limiter.blocks)
 			return ctx.Err()
 		}
 	}
@@ -26,8 +26,8 @@ func (f *Forge) Impatient(waited func(time.Duration)) {
 func (f *Forge) Later(d time.Duration) {
 	f.issues.mu.Lock()
 	defer f.issues.mu.Unlock()
-	for _, b := range f.issues.repos {
-		b.full = b.full.Add(-d)
+	for _, r := range f.issues.repos {
+		r.full = r.full.Add(-d)
 	}
 }
 

@@ -27,24 +27,27 @@ var faults = []struct {
 	late   bool // the request was carried out all the same
 	answer githubfake.Answer
 	every  bool // tried with every request, not with some
+	git    bool // git's server can answer so, too
 }{
-	{"401 bad credentials", false, githubfake.Status(http.StatusUnauthorized, "Bad credentials"), false},
-	{"403 no permission", false, githubfake.Status(http.StatusForbidden, "Resource not accessible by integration", "X-Accepted-GitHub-Permissions", "issues=write"), false},
-	{"403 single sign-on", false, githubfake.Status(http.StatusForbidden, "Resource protected by organization SAML enforcement.", "X-GitHub-SSO", "required; url=https://github.com/orgs/acme/sso?authorization_request=AZSCKtL4"), false},
-	{"403 primary limit", false, githubfake.PrimaryLimit(time.Now().Add(40 * time.Minute)), false},
-	{"403 secondary limit, 7 s", false, githubfake.SecondaryLimit(7), false},
-	{"403 secondary limit, it does not say how long", false, githubfake.SecondaryLimit(0), false},
-	{"429 too many requests", false, githubfake.Status(http.StatusTooManyRequests, "Too many requests"), false},
-	{"404 not found", false, githubfake.Status(http.StatusNotFound, "Not Found"), false},
-	{"409 conflict", false, githubfake.Status(http.StatusConflict, "Conflict"), false},
-	{"422 validation failed", false, githubfake.Status(http.StatusUnprocessableEntity, "Validation Failed"), false},
-	{"500 server error", true, githubfake.Status(http.StatusInternalServerError, "Server Error"), true},
-	{"502 of a proxy", false, githubfake.BadGateway(), false},
-	{"connection reset before", false, githubfake.Reset(), false},
-	{"connection reset after", true, githubfake.Reset(), true},
-	{"half an answer", false, githubfake.Half(), true},
-	{"slow answer", false, githubfake.Slow(300 * time.Millisecond), false},
+	{"401 bad credentials", false, githubfake.Status(http.StatusUnauthorized, "Bad credentials"), false, true},
+	{"403 no permission", false, githubfake.Status(http.StatusForbidden, "Resource not accessible by integration", "X-Accepted-GitHub-Permissions", "issues=write"), false, false},
+	{"403 single sign-on", false, githubfake.Status(http.StatusForbidden, "Resource protected by organization SAML enforcement.", "X-GitHub-SSO", "required; url=https://github.com/orgs/acme/sso?authorization_request=AZSCKtL4"), false, false},
+	{"403 primary limit", false, githubfake.PrimaryLimit(time.Now().Add(40 * time.Minute)), false, false},
+	{"403 secondary limit, 7 s", false, githubfake.SecondaryLimit(7), false, false},
+	{"403 secondary limit, it does not say how long", false, githubfake.SecondaryLimit(0), false, false},
+	{"429 too many requests", false, githubfake.Status(http.StatusTooManyRequests, "Too many requests"), false, false},
+	{"404 not found", false, githubfake.Status(http.StatusNotFound, "Not Found"), false, false},
+	{"409 conflict", false, githubfake.Status(http.StatusConflict, "Conflict"), false, false},
+	{"422 validation failed", false, githubfake.Status(http.StatusUnprocessableEntity, "Validation Failed"), false, false},
+	{"500 server error", true, githubfake.Status(http.StatusInternalServerError, "Server Error"), true, true},
+	{"502 of a proxy", false, githubfake.BadGateway(), false, true},
+	{"connection reset before", false, githubfake.Reset(), false, true},
+	{"connection reset after", true, githubfake.Reset(), true, true},
+	{"half an answer", false, githubfake.Half(), true, true},
+	{"slow answer", false, githubfake.Slow(300 * time.Millisecond), false, false},
 }
+
+func ofAPI(c githubfake.Call) bool { return c.API }
 
 // story is a GitOps repository in which a pull request and an issue are opened,
 // and later the one is updated and the other closed.
@@ -53,9 +56,9 @@ type story struct {
 	plans [2]*plan.Plan
 }
 
-func newStory(t *testing.T, noGit bool) *story {
+func newStory(t *testing.T) *story {
 	t.Helper()
-	s := &story{world: newWorld(t, noGit)}
+	s := &story{world: newWorld(t)}
 	head := s.Push("acme/gitops", "dev", map[string]string{"README.md": "x"})
 	for i, content := range []string{"1", "2"} {
 		p := &plan.Plan{
@@ -110,10 +113,10 @@ func (s *story) end() string {
 	return ids.ReplaceAllString(b.String(), "ID")
 }
 
-// TestFaults lets every kind of fault happen to the requests of a story, one at
-// a time. In the end there is what there would be without it, once.
+// TestFaults lets every kind of fault happen to the API requests of a story, one
+// at a time. In the end there is what there would be without it, once.
 func TestFaults(t *testing.T) {
-	want, requests := undisturbed(t, true)
+	want, requests := undisturbed(t)
 	for _, f := range faults {
 		t.Run(f.name, func(t *testing.T) {
 			t.Parallel()
@@ -124,9 +127,9 @@ func TestFaults(t *testing.T) {
 				if step := map[bool]int{true: 1, false: 5}[f.every && !testing.Short()]; (at+2)%step != 0 && at != requests-1 {
 					continue
 				}
-				s := newStory(t, true)
+				s := newStory(t)
 				s.forge.Impatient(func(d time.Duration) { waited[d.Round(time.Minute/60)]++ })
-				s.Fail(githubfake.Fault{Skip: at, Late: f.late, Answer: f.answer})
+				s.Fail(githubfake.Fault{On: ofAPI, Skip: at, Late: f.late, Answer: f.answer})
 				for _, p := range s.plans {
 					wrong := s.play(t, p)
 					tries += len(wrong)
@@ -149,22 +152,19 @@ func TestFaults(t *testing.T) {
 
 // TestFaultsOfGit does the same to git.
 func TestFaultsOfGit(t *testing.T) {
-	want, _ := undisturbed(t, false)
+	want, _ := undisturbed(t)
 	for _, kind := range []string{"refs", "fetch", "push"} {
 		for _, f := range faults {
-			if !slices.Contains([]string{"401 bad credentials", "500 server error", "502 of a proxy", "connection reset before", "connection reset after", "half an answer"}, f.name) {
+			if !f.git {
 				continue
 			}
 			for skip := range map[string]int{"refs": 4, "fetch": 2, "push": 2}[kind] {
-				s := newStory(t, false)
+				s := newStory(t)
 				s.Fail(githubfake.Fault{On: githubfake.Kinds(kind), Skip: skip, Late: f.late, Answer: f.answer})
 				for _, p := range s.plans {
 					for _, err := range s.play(t, p) {
 						t.Logf("%s, %s: %s", kind, f.name, shown(err))
-						secret(t, s.bot.Token, err)
-						if !strings.Contains(err.Error(), "check ") {
-							t.Errorf("this does not say what to do: %v", err)
-						}
+						useful(t, s.bot.Token, err)
 					}
 				}
 				if diff := cmp.Diff(want, s.end()); diff != "" {
@@ -177,9 +177,9 @@ func TestFaultsOfGit(t *testing.T) {
 
 // undisturbed plays the story and returns its end and how many API requests it
 // took.
-func undisturbed(t *testing.T, noGit bool) (end string, requests int) {
+func undisturbed(t *testing.T) (end string, requests int) {
 	t.Helper()
-	s := newStory(t, noGit)
+	s := newStory(t)
 	for _, p := range s.plans {
 		if wrong := s.play(t, p); wrong != nil {
 			t.Fatal(wrong)
@@ -224,7 +224,8 @@ func useful(t *testing.T, token string, err error) {
 	case errors.Is(err, forge.ErrMoved): // nothing for a person: the scheduler plans again
 	case errors.As(err, &refused) && refused.Hint == "":
 		t.Errorf("this does not say what to do: %v", err)
-	case !errors.As(err, &refused) && !errors.As(err, &limit) && !strings.Contains(err.Error(), "githubstatus.com"):
+	case errors.As(err, &refused), errors.As(err, &limit):
+	case !strings.Contains(err.Error(), "githubstatus.com") && !strings.Contains(err.Error(), "check "):
 		t.Errorf("this does not say what to do: %v", err)
 	}
 }
@@ -238,7 +239,7 @@ func secret(t *testing.T, token string, err error) {
 
 // TestLimitsAreObeyed waits for real.
 func TestLimitsAreObeyed(t *testing.T) {
-	w := newWorld(t, false)
+	w := newWorld(t)
 	w.Push("acme/gitops", "dev", map[string]string{"a": "b"})
 	var told []github.Wait
 	f := w.connect(t, github.Options{User: w.bot.Login, Waiting: func(wait github.Wait) { told = append(told, wait) }})
@@ -273,7 +274,7 @@ func TestLimitsAreObeyed(t *testing.T) {
 
 // TestGivingUp ends a call with its context, whatever it waits for.
 func TestGivingUp(t *testing.T) {
-	w := newWorld(t, false)
+	w := newWorld(t)
 	w.Push("acme/gitops", "dev", map[string]string{"a": "b"})
 	f := w.connect(t, github.Options{User: w.bot.Login})
 	w.Fail(githubfake.Fault{Answer: githubfake.Slow(10 * time.Second)})

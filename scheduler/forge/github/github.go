@@ -6,27 +6,20 @@
 // An account has 5000 API requests an hour, and 1000 where it is a workflow's
 // own token. Git over http takes none of them. So files travel by git:
 //
-//	Read    one fetch without history. By the API the same is a commit, a tree
-//	        and one request for every file; a commit that was read before is free
-//	Commit  one push. By the API it is a tree, a commit and a branch, besides a
-//	        look at where the branch is; and the API cannot move a branch "if it
-//	        is still at X", while a push says so and the server checks it
+//	Read    one fetch without history; a commit that was read before is free
+//	Commit  one push, which moves the branch only if it is where it is expected:
+//	        the server compares, and the API cannot
 //
 // What is asked often and changes rarely goes through the API, because a
 // conditional request that is answered by 304 is not counted: [Forge.Head],
 // pull requests, issues, statuses. Git's own answer to "where is this branch"
 // lists every pull request the repository ever had.
 //
-// [Options.NoGit] sends everything through the API, for networks that let
-// nothing else pass: one tree, one commit, one branch for a commit, and blobs
-// that are kept by their ID. It cannot hold a branch while it moves it, so that
-// of two schedulers that overwrite one branch within a moment the later wins.
+// # Rate limits
 //
-// # Limits
-//
-// Requests are held back while a rate limit is exceeded, for as long as GitHub
-// says, and no longer than the context lives; a limit that outlasts it is a
-// [LimitError] at once. Options.Waiting and the log tell what is waited for.
+// Requests are delayed while a rate limit is exceeded, for as long as GitHub
+// says, and no longer than the context lives; a limit that lasts longer is a
+// [LimitError] at once. Options.Waiting and the log report each delay.
 //
 // # What GitHub hides
 //
@@ -37,6 +30,8 @@
 package github
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -46,6 +41,7 @@ import (
 	"time"
 
 	sdk "github.com/google/go-github/v88/github"
+	lru "github.com/hashicorp/golang-lru/v2"
 
 	"github.com/kalypso-dev/kalypso/scheduler/forge"
 	"github.com/kalypso-dev/kalypso/scheduler/forge/gitclient"
@@ -60,17 +56,16 @@ const (
 	cacheBytes = 128 << 20
 )
 
-// Options say which GitHub to talk to and as whom: with a token, or as an App.
+// Options are the GitHub to use and its account: a token or an App.
 type Options struct {
 	URL     string       // the web root; PublicURL when empty
 	API     string       // the REST API's root; derived from URL when empty
-	Token   string       // of a person, a machine account or a workflow
+	Token   string       // of a user, a machine account or a workflow
 	App     *App         // instead of Token
 	User    string       // the account's name; asked for when empty. For a workflow's own token it is github-actions[bot]
-	NoGit   bool         // read and write files by the API alone
 	HTTP    *http.Client // http.DefaultTransport's when nil
 	Log     *slog.Logger // slog.Default() when nil
-	Waiting func(Wait)   // called whenever a rate limit holds a request back; may be nil
+	Waiting func(Wait)   // called whenever a rate limit delays a request; may be nil
 }
 
 // Forge is one account's view of GitHub. It is safe for concurrent use.
@@ -79,13 +74,11 @@ type Forge struct {
 	client   *sdk.Client
 	account  account
 	git      *gitclient.Client
-	noGit    bool
 	log      *slog.Logger
-	patience *patience
-	blobs    *blobs
-	issues   ledger
-	pulls    sightings
-	labels   labels
+	limiter  *limiter
+	issues   issueCache
+	pulls    *lru.Cache[string, cachedPull] // by pullKey
+	labels   sync.Map                       // labels that repositories are known to have, by labelKey
 
 	mu   sync.Mutex // guards user, and is held while it is asked for
 	user string
@@ -100,9 +93,12 @@ func New(options Options) (*Forge, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := &Forge{web: web, api: api, noGit: options.NoGit, log: options.Log, user: options.User, blobs: newBlobs(cacheBytes)}
+	f := &Forge{web: web, api: api, log: options.Log, user: options.User}
 	if f.log == nil {
 		f.log = slog.Default()
+	}
+	if f.pulls, err = lru.New[string, cachedPull](cachedPulls); err != nil {
+		return nil, fmt.Errorf("github: %w", err)
 	}
 	plain := &http.Client{}
 	if options.HTTP != nil {
@@ -113,13 +109,12 @@ func New(options Options) (*Forge, error) {
 		next = http.DefaultTransport
 	}
 	f.git = gitclient.New(plain, cacheBytes)
-	f.patience = newPatience(next, f.waits(options.Waiting))
-	if f.account, err = newAccount(options, api, f.patience); err != nil {
+	f.limiter = newLimiter(next, f.waits(options.Waiting))
+	if f.account, err = newAccount(options, api, f.limiter); err != nil {
 		return nil, err
 	}
-	// outermost first: what is known already, whose request it is, and when it
-	// may be sent
-	transport := newConditional(&credentials{next: f.patience, api: api, token: f.account.token})
+	// outermost first: what is cached, the account's token, and the rate limits
+	transport := newConditional(&credentials{next: f.limiter, api: api, token: f.account.token})
 	root := strings.TrimSuffix(api.String(), "/") + "/"
 	f.client, err = sdk.NewClient(sdk.WithHTTPClient(plain), sdk.WithTransport(transport), sdk.WithTimeout(0),
 		sdk.WithURLs(&root, &root), sdk.WithUserAgent(userAgent), sdk.WithDisableRateLimitCheck())
@@ -129,15 +124,85 @@ func New(options Options) (*Forge, error) {
 	return f, nil
 }
 
-// waits is what is done when a request has to wait.
-func (f *Forge) waits(tell func(Wait)) func(Wait) {
+// waits logs and reports a request that has to wait.
+func (f *Forge) waits(report func(Wait)) func(Wait) {
 	return func(w Wait) {
 		f.log.Warn("waiting for GitHub", "reason", w.Reason, "until", w.Until.UTC().Format(time.TimeOnly), "request", w.Request)
-		if tell != nil {
-			tell(w)
+		if report != nil {
+			report(w)
 		}
 	}
 }
 
-// Budget tells how many requests have been made and how many are left.
-func (f *Forge) Budget() Budget { return f.patience.state() }
+// Budget returns how many requests have been made and how many are left.
+func (f *Forge) Budget() Budget { return f.limiter.state() }
+
+// call makes a request through the SDK and translates its error.
+func (f *Forge) call(ctx context.Context, do func() (*sdk.Response, error)) error {
+	_, err := do()
+	if err == nil {
+		return nil
+	}
+	if cause := context.Cause(ctx); cause != nil && !errors.As(err, new(*LimitError)) {
+		return fmt.Errorf("%w while waiting for %s", cause, f.api.Host)
+	}
+	return failure(err)
+}
+
+// callRepo makes a request about a repository.
+func (f *Forge) callRepo(ctx context.Context, repo string, do func(owner, name string) (*sdk.Response, error)) error {
+	owner, name, err := split(repo)
+	if err != nil {
+		return err
+	}
+	return f.call(ctx, func() (*sdk.Response, error) { return do(owner, name) })
+}
+
+// pages calls get for every page until there is none, or get says stop.
+func (f *Forge) pages(ctx context.Context, get func(options sdk.ListOptions) (response *sdk.Response, stop bool, err error)) error {
+	for page := 1; ; {
+		var stop bool
+		var next int
+		err := f.call(ctx, func() (*sdk.Response, error) {
+			response, done, err := get(sdk.ListOptions{Page: page, PerPage: pageSize})
+			if response != nil {
+				next = response.NextPage
+			}
+			stop = done
+			return response, err
+		})
+		if err != nil || stop || next <= page {
+			return err
+		}
+		page = next
+	}
+}
+
+// login returns the name of the account.
+func (f *Forge) login(ctx context.Context) (string, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.user != "" {
+		return f.user, nil
+	}
+	name, err := f.account.name(ctx, f)
+	if err != nil {
+		return "", fmt.Errorf("account of the %s: %w", f.account.kind(), err)
+	}
+	f.user = name
+	return name, nil
+}
+
+// split takes an "owner/name" apart. It lets nothing through that would lead
+// to another resource in a request's path.
+func split(repo string) (owner, name string, err error) {
+	owner, name, ok := strings.Cut(repo, "/")
+	if !ok || !plainName(owner) || !plainName(name) {
+		return "", "", fmt.Errorf("repository %q is not of the form owner/name", repo)
+	}
+	return owner, name, nil
+}
+
+func plainName(s string) bool {
+	return s != "" && s != "." && s != ".." && !strings.ContainsAny(s, "/?#%\\ \x00")
+}

@@ -13,7 +13,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 
 	"github.com/kalypso-dev/kalypso/internal/testkit/githubfake"
 	"github.com/kalypso-dev/kalypso/scheduler/forge"
@@ -24,7 +23,7 @@ import (
 )
 
 func TestApp(t *testing.T) {
-	w := newWorld(t, false)
+	w := newWorld(t)
 	w.Push("acme/gitops", "dev", map[string]string{"a": "b"})
 	key := filepath.Join(t.TempDir(), "key.pem")
 	if err := os.WriteFile(key, w.App("kalypso", 7, 99), 0o600); err != nil {
@@ -49,9 +48,9 @@ func TestApp(t *testing.T) {
 		t.Fatal(err)
 	}
 	for want, app := range map[string]github.App{
-		"does not take App 7's key":  {ID: 7, Installation: 99, KeyFile: other},
-		"has no installation 98":     {ID: 7, Installation: 98, KeyFile: key},
-		"does not take App 70's key": {ID: 70, Installation: 99, KeyFile: key},
+		"refuses App 7's key":    {ID: 7, Installation: 99, KeyFile: other},
+		"has no installation 98": {ID: 7, Installation: 98, KeyFile: key},
+		"refuses App 70's key":   {ID: 70, Installation: 99, KeyFile: key},
 	} {
 		f := w.connect(t, github.Options{App: &app})
 		if _, err := f.Issues(t.Context(), "acme/gitops"); !errors.Is(err, gitclient.ErrDenied) || !strings.Contains(err.Error(), want) {
@@ -155,7 +154,7 @@ func TestTokenStaysHome(t *testing.T) {
 // TestNoDrafts wants a draft where there are none. That its title says so would
 // keep nobody from merging it.
 func TestNoDrafts(t *testing.T) {
-	w := newWorld(t, true)
+	w := newWorld(t)
 	w.Server.Repo("acme/gitops", githubfake.NoDrafts)
 	base := w.Push("acme/gitops", "dev", map[string]string{"a": "b"})
 	if _, err := w.forge.Commit(t.Context(), "acme/gitops", forge.CommitRequest{
@@ -211,7 +210,7 @@ func notDone(w http.ResponseWriter, q *http.Request, run func() githubfake.Outco
 func TestGraphQLErrors(t *testing.T) {
 	for _, test := range graphErrors {
 		t.Run(test.name, func(t *testing.T) {
-			w := newWorld(t, true)
+			w := newWorld(t)
 			base := w.Push("acme/gitops", "dev", map[string]string{"a": "b"})
 			if _, err := w.forge.Commit(t.Context(), "acme/gitops", forge.CommitRequest{
 				Branch: "kalypso/dev", Parent: base, Message: "m", Changes: []forge.Change{{Path: "x", Content: []byte("x")}},
@@ -251,7 +250,7 @@ func TestGraphQLErrors(t *testing.T) {
 // TestMergedMeanwhile gives a new text to a pull request that a person has
 // merged since it was seen.
 func TestMergedMeanwhile(t *testing.T) {
-	w := newWorld(t, false)
+	w := newWorld(t)
 	head := w.Push("acme/gitops", "dev", map[string]string{"a": "b"})
 	_, err := w.forge.Commit(t.Context(), "acme/gitops", forge.CommitRequest{
 		Branch: "kalypso/dev", Parent: head, Message: "m", When: time.Unix(1, 0), Changes: []forge.Change{{Path: "b", Content: []byte("c")}},
@@ -274,7 +273,7 @@ func TestMergedMeanwhile(t *testing.T) {
 // TestIssuesAskForNewsOnly lists hundreds of issues by one request that costs
 // nothing, and sees what people do.
 func TestIssuesAskForNewsOnly(t *testing.T) {
-	w := newWorld(t, false)
+	w := newWorld(t)
 	w.Push("acme/gitops", "dev", map[string]string{"a": "b"})
 	for n := range 250 {
 		w.Server.OpenIssue(w.bot, "acme/gitops", fmt.Sprint(n+1), "")
@@ -312,7 +311,7 @@ func TestIssuesAskForNewsOnly(t *testing.T) {
 
 // TestManyPullRequests finds the open one behind pages of closed ones.
 func TestManyPullRequests(t *testing.T) {
-	w := newWorld(t, false)
+	w := newWorld(t)
 	w.Push("acme/gitops", "dev", map[string]string{"a": "b"})
 	w.Push("acme/gitops", "kalypso/dev", map[string]string{"c": "d"})
 	for range 70 {
@@ -327,7 +326,7 @@ func TestManyPullRequests(t *testing.T) {
 }
 
 func TestManyComments(t *testing.T) {
-	w := newWorld(t, false)
+	w := newWorld(t)
 	w.Push("acme/gitops", "dev", map[string]string{"a": "b"})
 	n := w.Server.OpenIssue(w.bot, "acme/gitops", "t", "")
 	for i := range 350 {
@@ -350,61 +349,9 @@ func TestManyComments(t *testing.T) {
 	}
 }
 
-// TestTruncatedTree reads all of a tree that GitHub cuts off.
-func TestTruncatedTree(t *testing.T) {
-	w := newWorld(t, true)
-	files := map[string]string{"run.sh": "#!/bin/sh\n"}
-	for i := range 60 {
-		files[fmt.Sprintf("a%d/b%d/c%d.yaml", i%3, i%5, i)] = fmt.Sprint(i)
-	}
-	base := w.Push("acme/gitops", "dev", files)
-	w.TreeLimit(6)
-	tree, err := w.forge.Read(t.Context(), model.Reference{Repo: w.CloneURL("acme/gitops"), Branch: "dev"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	got := map[string]string{}
-	for path, content := range tree.Files {
-		got[path] = string(content)
-	}
-	if diff := cmp.Diff(files, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
-	if _, err := w.forge.Commit(t.Context(), "acme/gitops", forge.CommitRequest{
-		Branch: "kalypso/dev", Parent: base, Message: "m", Changes: []forge.Change{{Path: "run.sh", Content: []byte("#!/bin/sh\necho\n")}, {Path: "a0/b0/c0.yaml"}},
-	}); err != nil {
-		t.Fatal(err)
-	}
-	modes := w.Modes("acme/gitops", "kalypso/dev")
-	if modes["run.sh"] != "100755" || len(modes) != 60 {
-		t.Errorf("%d files, run.sh is %s", len(modes), modes["run.sh"])
-	}
-}
-
-// TestLargeFilesByAPI reads a repository with files that nobody needs: they are
-// not asked for. One with too much that matters is turned down before any is.
-func TestLargeFilesByAPI(t *testing.T) {
-	w := newWorld(t, true)
-	large := strings.Repeat("x", model.MaxFile+1)
-	w.Push("acme/app", "main", map[string]string{"a.yaml": "a", "video.mp4": large, "large.yaml": large})
-	tree, err := w.forge.Read(t.Context(), model.Reference{Repo: w.CloneURL("acme/app"), Branch: "main"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if string(tree.Files["a.yaml"]) != "a" || tree.Files["video.mp4"] != nil || tree.Files["large.yaml"] != nil || len(tree.Files) != 3 {
-		t.Errorf("%d files", len(tree.Files))
-	}
-	head := w.Push("acme/app", "deep", map[string]string{strings.Repeat("d/", model.MaxDepth+1) + "a.yaml": "a"})
-	_, err = w.forge.Read(t.Context(), model.Reference{Repo: w.CloneURL("acme/app"), Branch: "deep"})
-	var limit *model.LimitError
-	if !errors.As(err, &limit) || limit.Max != model.MaxDepth || limit.Commit != head {
-		t.Errorf("error %v", err)
-	}
-}
-
 // TestAccess words what GitHub refuses so that one knows what to do.
 func TestAccess(t *testing.T) {
-	w := newWorld(t, false)
+	w := newWorld(t)
 	base := w.Push("acme/gitops", "dev", map[string]string{"a": "b"})
 	w.Server.Repo("acme/old", githubfake.Archived)
 	w.Server.Repo("acme/quiet", githubfake.NoIssues)

@@ -3,6 +3,7 @@ package github
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"strings"
@@ -13,41 +14,49 @@ import (
 	"github.com/kalypso-dev/kalypso/scheduler/forge/gitclient"
 )
 
-// reading marks a request that changes nothing although it is a POST: it need
-// not keep the pace of writes, and may be made again.
-type reading struct{}
+// Only GraphQL can turn a pull request into a draft and back
+// (docs.github.com/graphql/reference/mutations).
+const (
+	toDraft = `mutation($id:ID!){done:convertPullRequestToDraft(input:{pullRequestId:$id}){pullRequest{isDraft}}}`
+	toReady = `mutation($id:ID!){done:markPullRequestReadyForReview(input:{pullRequestId:$id}){pullRequest{isDraft}}}`
+)
 
-func onlyReads(q *http.Request) bool {
-	return q.Method == http.MethodGet || q.Method == http.MethodHead || q.Context().Value(reading{}) != nil
-}
-
-// graphError is one of the errors of an answer of the GraphQL API. Where a
-// service behind the API fails, it has no type.
-type graphError struct {
-	Type    string `json:"type"`
-	Message string `json:"message"`
-}
-
-// limits tells whether the error is a rate limit
-// (docs.github.com/graphql/overview/rate-limits-and-query-limits-for-the-graphql-api).
-func (e graphError) limits() bool {
-	return strings.HasPrefix(e.Type, "RATE_LIMIT") || isSecondary(e.Message)
+// setDraft makes a pull request a draft, or ready, and believes what GitHub says
+// it is then.
+func (f *Forge) setDraft(ctx context.Context, p *sdk.PullRequest, draft bool) error {
+	query, what, instead := toReady, "making it ready for review", "; you can do it on the pull request's page"
+	if draft {
+		query, what, instead = toDraft, "making it a draft", ""
+	}
+	var answer struct {
+		Done struct {
+			PullRequest struct {
+				IsDraft *bool `json:"isDraft"`
+			} `json:"pullRequest"`
+		} `json:"done"`
+	}
+	err := f.graphQL(ctx, query, map[string]any{"id": p.GetNodeID()}, &answer)
+	var refused *Error
+	switch is := answer.Done.PullRequest.IsDraft; {
+	case draft && errors.As(err, &refused) && (refused.Status != http.StatusOK || refused.Type != "" && refused.Type != "RATE_LIMITED"):
+		return fmt.Errorf("%s: %w: %w", what, forge.ErrNotDraft, err)
+	case err != nil:
+		return fmt.Errorf("%s: %w%s", what, err, instead)
+	case is == nil || *is != draft:
+		return fmt.Errorf("%s: GitHub has accepted the request, and does not say that it is done: look at githubstatus.com; it is tried again", what)
+	}
+	p.Draft = &draft
+	return nil
 }
 
 // graphQL makes a request of the GraphQL API, which answers 200 also where it
-// refuses, and where it fails. data gets what it answers.
+// refuses, and where it fails. The answer goes into data.
 func (f *Forge) graphQL(ctx context.Context, query string, variables map[string]any, data any) error {
 	var answer struct {
 		Data   json.RawMessage `json:"data"`
 		Errors []graphError    `json:"errors"`
 	}
-	err := f.call(ctx, func() (*sdk.Response, error) {
-		q, err := f.client.NewRequest(ctx, http.MethodPost, graphQL(f.api), map[string]any{"query": query, "variables": variables})
-		if err != nil {
-			return nil, err
-		}
-		return f.client.Do(q, &answer)
-	})
+	err := f.send(ctx, http.MethodPost, graphQL(f.api), map[string]any{"query": query, "variables": variables}, &answer)
 	switch {
 	case err != nil:
 		return err
@@ -60,8 +69,33 @@ func (f *Forge) graphQL(ctx context.Context, query string, variables map[string]
 	return nil
 }
 
-// graphRefusal words the errors of an answer. The first that has a type says
-// what it means.
+// send makes a request that the SDK has no method for, or one with an address
+// that GitHub does not document any more.
+func (f *Forge) send(ctx context.Context, method, at string, body, answer any) error {
+	return f.call(ctx, func() (*sdk.Response, error) {
+		q, err := f.client.NewRequest(ctx, method, at, body)
+		if err != nil {
+			return nil, err
+		}
+		return f.client.Do(q, answer)
+	})
+}
+
+// graphError is one of the errors of an answer of the GraphQL API. Where a
+// service behind the API fails, it has no type.
+type graphError struct {
+	Type    string `json:"type"`
+	Message string `json:"message"`
+}
+
+// limits reports whether the error is a rate limit
+// (docs.github.com/graphql/overview/rate-limits-and-query-limits-for-the-graphql-api).
+func (e graphError) limits() bool {
+	return strings.HasPrefix(e.Type, "RATE_LIMIT") || isSecondary(e.Message)
+}
+
+// graphRefusal makes an error of those of an answer. The first that has a type
+// says what it means.
 func graphRefusal(errs []graphError) error {
 	e := &Error{Status: http.StatusOK}
 	var texts []string
@@ -82,61 +116,11 @@ func graphRefusal(errs []graphError) error {
 	case e.Type == "INSUFFICIENT_SCOPES":
 		e.kind, e.Hint = gitclient.ErrDenied, "give the token the scope repo"
 	case e.Type == "NOT_FOUND":
-		e.kind, e.Hint = forge.ErrNotFound, "it is not there, or the account may not see it: check that the token or App has access to the repository"
+		e.kind, e.Hint = forge.ErrNotFound, "it does not exist, or the account may not see it: check that the token or App has access to the repository"
 	case e.Type == "":
 		e.Hint = "GitHub has a problem, see githubstatus.com: it is tried again"
 	default:
 		e.Hint = "look at the pull request's page for what is missing: it is tried again"
 	}
 	return e
-}
-
-// What one query asks for: GitHub gives up on what takes it ten seconds.
-const (
-	batchFiles = 50
-	batchBytes = 1 << 20
-	batchLarge = 256 << 10 // a file that is larger is fetched alone
-)
-
-// batches divides the blobs that are asked for together, by their sizes.
-func batches(ids []string, size map[string]int) (list [][]string) {
-	bytes := 0
-	for _, id := range ids {
-		if size[id] > batchLarge {
-			continue
-		}
-		if n := len(list); n == 0 || len(list[n-1]) == batchFiles || bytes+size[id] > batchBytes {
-			list, bytes = append(list, nil), 0
-		}
-		list[len(list)-1] = append(list[len(list)-1], id)
-		bytes += size[id]
-	}
-	return list
-}
-
-// prefetch fetches many files by one query. What is missing afterwards, because
-// it is no text or was cut off, is to be fetched alone: the IDs tell.
-func (f *Forge) prefetch(ctx context.Context, owner, name string, ids []string) error {
-	var query strings.Builder
-	query.WriteString("query($owner:String!,$name:String!){repository(owner:$owner,name:$name){")
-	for i, id := range ids {
-		fmt.Fprintf(&query, "b%d:object(oid:%q){...on Blob{text}}", i, id)
-	}
-	query.WriteString("}}")
-	var answer struct {
-		Repository map[string]struct {
-			Text string `json:"text"`
-		} `json:"repository"`
-	}
-	ctx = context.WithValue(ctx, reading{}, true)
-	if err := f.graphQL(ctx, query.String(), map[string]any{"owner": owner, "name": name}, &answer); err != nil {
-		return err
-	}
-	for i, id := range ids {
-		content := []byte(answer.Repository[fmt.Sprintf("b%d", i)].Text)
-		if blobID(content) == id {
-			f.blobs.put(id, content)
-		}
-	}
-	return nil
 }

@@ -26,7 +26,7 @@ const gitOps = "acme/gitops"
 
 func newMassDeletion(t *testing.T, options ...func(*githubfake.Server)) *massDeletion {
 	t.Helper()
-	m := &massDeletion{world: newWorld(t, true)}
+	m := &massDeletion{world: newWorld(t)}
 	for _, o := range options {
 		o(m.Server)
 	}
@@ -109,9 +109,9 @@ func TestHeldThroughFaults(t *testing.T) {
 			late   bool
 			answer githubfake.Answer
 			every  bool
+			git    bool
 		}{name: "200 " + g.name, answer: g.answer})
 	}
-	graph := func(c githubfake.Call) bool { return c.Kind == "POST /graphql" }
 	for _, f := range all {
 		t.Run(f.name, func(t *testing.T) {
 			t.Parallel()
@@ -119,9 +119,12 @@ func TestHeldThroughFaults(t *testing.T) {
 			if f.every && !testing.Short() {
 				step = 2
 			}
-			var on func(githubfake.Call) bool
-			if f.name[:3] == "200" {
-				on, step = graph, 1 // the REST API does not answer so
+			on := ofAPI
+			switch {
+			case f.name[:3] == "200":
+				on, step = githubfake.Kinds("POST /graphql"), 1 // the REST API does not answer so
+			case f.git:
+				on = nil
 			}
 			for _, fresh := range []bool{false, true} {
 				for skip := 0; ; skip += step {

@@ -3,13 +3,53 @@ package github
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
+	"time"
 
 	sdk "github.com/google/go-github/v88/github"
 
 	"github.com/kalypso-dev/kalypso/scheduler/forge"
 )
+
+const (
+	// pullTime is how long a pull request is not asked for again. A run lists them
+	// a moment before it saves one, and what a user changes in that moment does no
+	// harm, because labels are added and removed one by one.
+	pullTime    = 30 * time.Second
+	cachedPulls = 256
+)
+
+// cachedPull is a pull request of which number, node ID, title, state, draft
+// state and labels are known.
+type cachedPull struct {
+	pull *sdk.PullRequest
+	at   time.Time
+}
+
+func pullKey(repo string, number int) string { return fmt.Sprintf("%s#%d", repo, number) }
+
+func (f *Forge) cachePull(repo string, p *sdk.PullRequest) {
+	f.pulls.Add(pullKey(repo, p.GetNumber()), cachedPull{&sdk.PullRequest{
+		Number: p.Number, NodeID: p.NodeID, Title: p.Title, Draft: p.Draft, Labels: slices.Clone(p.Labels),
+		State: p.State, MergedAt: p.MergedAt,
+	}, time.Now()})
+}
+
+// pull returns a pull request from the cache, or asks for it.
+func (f *Forge) pull(ctx context.Context, repo string, number int) (p *sdk.PullRequest, err error) {
+	if c, ok := f.pulls.Get(pullKey(repo, number)); ok && time.Since(c.at) <= pullTime {
+		p := *c.pull
+		p.Labels = slices.Clone(p.Labels)
+		return &p, nil
+	}
+	err = f.callRepo(ctx, repo, func(owner, name string) (r *sdk.Response, err error) {
+		p, r, err = f.client.PullRequests.Get(ctx, owner, name, number)
+		return r, err
+	})
+	return p, err
+}
 
 // PullRequests implements forge.Forge. GitHub lets one pull request between two
 // branches be open at a time, so that a page which shows it, or is the last,
@@ -37,7 +77,7 @@ func (f *Forge) between(ctx context.Context, repo, head, base, state string) (fo
 	if err != nil {
 		return nil, false, err
 	}
-	me, err := f.me(ctx)
+	login, err := f.login(ctx)
 	if err != nil {
 		return nil, false, err
 	}
@@ -51,8 +91,8 @@ func (f *Forge) between(ctx context.Context, repo, head, base, state string) (fo
 			if !sameBranches(p, head, base) {
 				continue
 			}
-			pr := pullRequest(p, me)
-			f.pulls.note(repo, p)
+			pr := pullRequest(p, login)
+			f.cachePull(repo, p)
 			found = append(found, pr)
 			newest = newest || pr.Own && pr.State != forge.Open
 		}
@@ -65,7 +105,7 @@ func (f *Forge) between(ctx context.Context, repo, head, base, state string) (fo
 	return found, more, nil
 }
 
-// sameBranches tells whether a pull request goes from one branch to another of
+// sameBranches reports whether a pull request goes from one branch to another of
 // its own repository. A fork's branch of the same name is another branch, and
 // GitHub lists everything when it does not understand the filter.
 func sameBranches(p *sdk.PullRequest, head, base string) bool {
@@ -73,7 +113,7 @@ func sameBranches(p *sdk.PullRequest, head, base string) bool {
 		(p.GetHead().GetRepo() == nil || p.GetHead().GetRepo().GetID() == p.GetBase().GetRepo().GetID())
 }
 
-func pullRequest(p *sdk.PullRequest, me string) forge.PullRequest {
+func pullRequest(p *sdk.PullRequest, login string) forge.PullRequest {
 	pr := forge.PullRequest{
 		Number:     p.GetNumber(),
 		Title:      p.GetTitle(),
@@ -84,12 +124,152 @@ func pullRequest(p *sdk.PullRequest, me string) forge.PullRequest {
 		State:      forge.State(p.GetState()),
 		Draft:      p.GetDraft(),
 		Author:     p.GetUser().GetLogin(),
-		Own:        strings.EqualFold(p.GetUser().GetLogin(), me),
+		Own:        strings.EqualFold(p.GetUser().GetLogin(), login),
 		URL:        p.GetHTMLURL(),
-		Labels:     names(p.Labels),
+		Labels:     labelNames(p.Labels),
 	}
 	if p.MergedAt != nil {
 		pr.State, pr.MergeCommit = forge.Merged, p.GetMergeCommitSHA()
 	}
 	return pr
+}
+
+// SavePullRequest implements forge.Forge.
+func (f *Forge) SavePullRequest(ctx context.Context, repo string, pr forge.PullRequest) (forge.PullRequest, error) {
+	login, err := f.login(ctx)
+	if err != nil {
+		return forge.PullRequest{}, err
+	}
+	var saved *sdk.PullRequest
+	what := fmt.Sprintf("pull request %s#%d", repo, pr.Number)
+	if pr.Number == 0 {
+		what = fmt.Sprintf("opening a pull request from %s to %s in %s", pr.Head, pr.Base, repo)
+		saved, err = f.open(ctx, repo, pr)
+	} else {
+		saved, err = f.edit(ctx, repo, pr)
+	}
+	if err != nil {
+		f.pulls.Remove(pullKey(repo, pr.Number))
+		err = fmt.Errorf("%s: %w", what, err)
+		if saved == nil {
+			return forge.PullRequest{}, err
+		}
+		return pullRequest(saved, login), err
+	}
+	f.cachePull(repo, saved)
+	return pullRequest(saved, login), nil
+}
+
+// open opens a pull request. Its labels come after it: GitHub takes none with
+// it.
+func (f *Forge) open(ctx context.Context, repo string, pr forge.PullRequest) (saved *sdk.PullRequest, err error) {
+	if err := f.defineLabels(ctx, repo, pr.Labels); err != nil {
+		return nil, err
+	}
+	err = f.callRepo(ctx, repo, func(owner, name string) (r *sdk.Response, err error) {
+		saved, r, err = f.client.PullRequests.Create(ctx, owner, name, &sdk.NewPullRequest{
+			Title: &pr.Title, Head: &pr.Head, Base: &pr.Base, Body: &pr.Body, Draft: &pr.Draft,
+		})
+		return r, err
+	})
+	switch {
+	case pr.Draft && refusedAs(err, http.StatusUnprocessableEntity, "draft pull requests are not supported"):
+		return nil, fmt.Errorf("%w: %w", forge.ErrNoDrafts, err)
+	case err != nil:
+		return nil, err
+	case pr.Draft && !saved.GetDraft():
+		if err := f.setDraft(ctx, saved, true); err != nil {
+			return saved, err
+		}
+	}
+	return saved, f.addLabels(ctx, repo, saved, pr.Labels)
+}
+
+// edit changes a pull request to what is wanted. The order keeps an interruption
+// from looking like a user's decision: labels are there before the text that
+// speaks of them and go after it, a draft is one before anything relies on it,
+// and ceases to be one before the text says that it may.
+func (f *Forge) edit(ctx context.Context, repo string, pr forge.PullRequest) (*sdk.PullRequest, error) {
+	have, err := f.pull(ctx, repo, pr.Number)
+	if err != nil {
+		return nil, err
+	}
+	missing := missingLabels(pr.Labels, have.Labels)
+	if err := f.defineLabels(ctx, repo, missing); err != nil {
+		return nil, err
+	}
+	if err := f.addLabels(ctx, repo, have, missing); err != nil {
+		return nil, err
+	}
+	if have.GetDraft() && !pr.Draft && pr.State == forge.Open {
+		if err := f.setDraft(ctx, have, false); err != nil {
+			return nil, err
+		}
+	}
+	// a state that does not change is not sent: it would undo, or be refused
+	// for, what a user did since the pull request was read; and what is merged
+	// stays so
+	var state *string
+	if have.MergedAt == nil && have.GetState() != string(pr.State) {
+		state = new(string(pr.State))
+	}
+	var saved *sdk.PullRequest
+	err = f.callRepo(ctx, repo, func(owner, name string) (r *sdk.Response, err error) {
+		saved, r, err = f.client.PullRequests.Edit(ctx, owner, name, pr.Number, &sdk.PullRequest{Title: &pr.Title, Body: &pr.Body, State: state})
+		return r, err
+	})
+	if err != nil {
+		return nil, err
+	}
+	if pr.Draft && !saved.GetDraft() && pr.State == forge.Open {
+		if err := f.setDraft(ctx, saved, true); err != nil {
+			return saved, err
+		}
+	}
+	return saved, f.removeLabels(ctx, repo, saved, pr.Labels)
+}
+
+// Label adds labels to a pull request and makes those that the repository does
+// not have.
+func (f *Forge) Label(ctx context.Context, repo string, number int, labels []string) error {
+	f.pulls.Remove(pullKey(repo, number))
+	err := f.defineLabels(ctx, repo, labels)
+	if err == nil {
+		err = f.addLabels(ctx, repo, &sdk.PullRequest{Number: &number}, labels)
+	}
+	if err != nil {
+		return fmt.Errorf("%s#%d: %w", repo, number, err)
+	}
+	return nil
+}
+
+// NotYetError is a merge that GitHub refuses for now: it is still working out
+// whether the pull request can be merged, or checks are missing.
+type NotYetError struct{ Err error }
+
+func (e *NotYetError) Error() string { return "GitHub does not merge it yet: " + e.Err.Error() }
+
+func (e *NotYetError) Unwrap() error { return e.Err }
+
+// Merge merges a pull request whose branch is still at the commit head, by a
+// merge commit, and returns that commit. An earlier try may have had its effect
+// although its answer was lost: then its commit is returned.
+func (f *Forge) Merge(ctx context.Context, repo string, number int, head string) (commit string, err error) {
+	err = f.callRepo(ctx, repo, func(owner, name string) (*sdk.Response, error) {
+		m, r, err := f.client.PullRequests.Merge(ctx, owner, name, number, "", &sdk.PullRequestOptions{SHA: head, MergeMethod: "merge"})
+		commit = m.GetSHA()
+		return r, err
+	})
+	f.pulls.Remove(pullKey(repo, number))
+	if err == nil {
+		return commit, nil
+	}
+	if p, again := f.pull(ctx, repo, number); again == nil && p.MergedAt != nil {
+		return p.GetMergeCommitSHA(), nil
+	}
+	err = fmt.Errorf("merging %s#%d: %w", repo, number, err)
+	if refusedAs(err, http.StatusMethodNotAllowed, "") {
+		err = &NotYetError{err}
+	}
+	return "", err
 }

@@ -82,13 +82,11 @@ func stages(t *testing.T) map[string]stage {
 	list := map[string]stage{}
 	fake := forgefake.New()
 	list["in memory"] = stage{fakeWorld{fake}, strings.TrimSuffix(forgefake.URL("kalypso/"), ".git"), fake.Files}
-	for name, noGit := range map[string]bool{"git": false, "API": true} {
-		w := newWorld(t, noGit)
-		for _, repo := range []string{"kalypso-control-plane", "kalypso-app-src", "kalypso-gitops"} {
-			w.Server.Repo("kalypso/" + repo)
-		}
-		list[name] = stage{w, w.URL + "/kalypso/", w.Files}
+	w := newWorld(t)
+	for _, repo := range []string{"kalypso-control-plane", "kalypso-app-src", "kalypso-gitops"} {
+		w.Server.Repo("kalypso/" + repo)
 	}
+	list["GitHub"] = stage{w, w.URL + "/kalypso/", w.Files}
 	return list
 }
 
@@ -150,8 +148,7 @@ func (s stage) told(t *testing.T) map[string]told {
 }
 
 // TestHelloWorld plays the workload-management tutorial from empty repositories
-// to merged pull requests, on GitHub by git, on GitHub by its API, and in
-// memory, and compares every byte.
+// to merged pull requests, on GitHub and in memory, and compares every byte.
 func TestHelloWorld(t *testing.T) {
 	start, err := txtar.ParseFile("../../plan/testdata/seeds/hello-world-start.txtar")
 	if err != nil {
@@ -202,7 +199,7 @@ func TestHelloWorld(t *testing.T) {
 		}
 		results[name] = append(results[name], s.told(t))
 	}
-	end := results["git"][1]["dev"]
+	end := results["GitHub"][1]["dev"]
 	if len(end.Files["drone/hello-world-app-functional-test/reconciler.yaml"]) == 0 || len(end.Pulls) != 2 || end.Pulls[0].State != forge.Merged {
 		t.Errorf("in the end dev has %q and %+v", slices.Sorted(maps.Keys(end.Files)), end.Pulls)
 	}
@@ -213,26 +210,25 @@ func TestHelloWorld(t *testing.T) {
 	}
 }
 
-// TestSameCommit makes one commit by git and by the API: it is the same, to the
-// last byte.
-func TestSameCommit(t *testing.T) {
-	w := newWorld(t, false)
-	byAPI := w.connect(t, github.Options{NoGit: true})
+// TestCommitIsReproducible makes one commit twice: it is the same, to the last
+// byte.
+func TestCommitIsReproducible(t *testing.T) {
+	w := newWorld(t)
 	base := w.Push("acme/gitops", "dev", map[string]string{"a/x.yaml": "1", "a/y.yaml": "2", "z": "3"})
 	request := forge.CommitRequest{
 		Branch: "kalypso/dev", Parent: base, Message: "Kalypso: dev\n\nmore\n", When: time.Date(2024, 1, 2, 3, 4, 5, 0, time.UTC),
 		Changes: []forge.Change{{Path: "a/x.yaml", Content: []byte("é\n")}, {Path: "a/y.yaml"}, {Path: "b/c/d", Content: []byte("new")}},
 	}
-	git, err := w.forge.Commit(t.Context(), "acme/gitops", request)
+	first, err := w.forge.Commit(t.Context(), "acme/gitops", request)
 	if err != nil {
 		t.Fatal(err)
 	}
 	w.DeleteBranch("acme/gitops", "kalypso/dev")
-	api, err := byAPI.Commit(t.Context(), "acme/gitops", request)
-	if err != nil || api != git {
-		t.Errorf("by the API %s, %v, by git %s", api, err, git)
+	again, err := w.connect(t, github.Options{}).Commit(t.Context(), "acme/gitops", request)
+	if err != nil || again != first {
+		t.Errorf("first %s, then %s, %v", first, again, err)
 	}
-	if got := w.Log("acme/gitops", "kalypso/dev", "%H %an <%ae> %cn <%ce> %aI %s"); got[0] != git+" Kalypso Scheduler <scheduler@kalypso.local> Kalypso Scheduler <scheduler@kalypso.local> 2024-01-02T03:04:05+00:00 Kalypso: dev" {
+	if got := w.Log("acme/gitops", "kalypso/dev", "%H %an <%ae> %cn <%ce> %aI %s"); got[0] != first+" Kalypso Scheduler <scheduler@kalypso.local> Kalypso Scheduler <scheduler@kalypso.local> 2024-01-02T03:04:05+00:00 Kalypso: dev" {
 		t.Errorf("commit %s", got[0])
 	}
 }
@@ -283,24 +279,22 @@ func configMap(name, labels, value string) string {
 // push to the pull request, in a small fleet: how many there are does not
 // depend on its size. Those that GitHub answers by 304 cost nothing.
 func TestCalls(t *testing.T) {
-	for name, noGit := range map[string]bool{"git": false, "API": true} {
-		t.Run(name, func(t *testing.T) { countCalls(t, noGit, 20, 20, map[bool]int{false: 6, true: 14}[noGit]) })
-	}
+	countCalls(t, 20, 20, 6)
 }
 
 // BenchmarkCalls does so in a fleet of 100 cluster types with 100 targets each.
 // The goal is 12.
 func BenchmarkCalls(b *testing.B) {
 	for b.Loop() {
-		b.ReportMetric(float64(countCalls(b, false, 100, 100, 12)), "requests")
+		b.ReportMetric(float64(countCalls(b, 100, 100, 12)), "requests")
 	}
 }
 
 // countCalls plays changes of a fleet and holds all but the first run to most
 // requests that count. It returns the most that a change took, with those that
 // do not count.
-func countCalls(tb testing.TB, noGit bool, clusterTypes, targets, most int) (worst int) {
-	w := newWorld(tb, noGit)
+func countCalls(tb testing.TB, clusterTypes, targets, most int) (worst int) {
+	w := newWorld(tb)
 	fleet(w, clusterTypes, targets)
 	control := w.URL + "/acme/platform"
 	step := func(what string, f *github.Forge, most int) {
@@ -341,12 +335,8 @@ func countCalls(tb testing.TB, noGit bool, clusterTypes, targets, most int) (wor
 	step("everybody's config", w.forge, most)
 	merge()
 	push("configs/type-007.yaml", large)
-	cold := most
-	if noGit {
-		cold = 0 // it reads every file
-	}
-	late := w.connect(tb, github.Options{NoGit: noGit})
-	step("one cluster type's config, a scheduler that starts for it", late, cold)
+	late := w.connect(tb, github.Options{})
+	step("one cluster type's config, a scheduler that starts for it", late, most)
 	step("nothing", late, most)
 	return worst
 }

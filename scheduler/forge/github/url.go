@@ -41,7 +41,7 @@ func apiRoot(web *url.URL) string {
 	return web.JoinPath("api", "v3").String()
 }
 
-// graphQL is where the same GitHub takes GraphQL.
+// graphQL is the URL of the GraphQL API of the same GitHub.
 func graphQL(api *url.URL) string {
 	s := strings.TrimSuffix(api.String(), "/")
 	if server, ok := strings.CutSuffix(s, "/api/v3"); ok {
@@ -56,7 +56,7 @@ func root(what, s string) (*url.URL, error) {
 		return nil, fmt.Errorf("github: %s is not an http or https URL", what)
 	}
 	if u.User != nil {
-		return nil, fmt.Errorf("github: %s %s holds credentials: put them into the environment or a file", what, u.Redacted())
+		return nil, fmt.Errorf("github: %s %s holds credentials: put them into an environment variable or a file", what, u.Redacted())
 	}
 	u.Path, u.RawQuery, u.Fragment = strings.TrimSuffix(u.Path, "/"), "", ""
 	return u, nil
@@ -81,7 +81,7 @@ func (f *Forge) Repo(cloneURL string) (string, bool) {
 	return repo, true
 }
 
-// origin is what two URLs of one server have in common.
+// origin is the same for two URLs of one server.
 func origin(u *url.URL) string {
 	host := strings.ToLower(u.Hostname())
 	if ip := net.ParseIP(host); host == "localhost" || ip != nil && ip.IsLoopback() {
@@ -95,7 +95,7 @@ func origin(u *url.URL) string {
 }
 
 // FileURL returns where a browser shows a line of a file of this GitHub, and
-// false for files elsewhere. It asks nobody.
+// false for files elsewhere. It makes no request.
 func (f *Forge) FileURL(at model.Position) (string, bool) {
 	repo, ok := f.Repo(at.Repo)
 	if !ok || at.Branch == "" || at.File == "" {
@@ -112,7 +112,7 @@ func (f *Forge) FileURL(at model.Position) (string, bool) {
 	return u.String(), true
 }
 
-// remote says how to reach the repository of a clone URL by git. The token
+// remote is the repository of a clone URL for git. The token
 // goes to this GitHub only.
 func (f *Forge) remote(ctx context.Context, cloneURL string) (gitclient.Remote, error) {
 	if repo, ok := f.Repo(cloneURL); ok {
@@ -132,4 +132,20 @@ func (f *Forge) own(ctx context.Context, repo string) (gitclient.Remote, error) 
 		URL:  f.web.JoinPath(repo + ".git").String(),
 		Auth: &gitclient.Auth{User: "x-access-token", Password: token},
 	}, nil
+}
+
+// OrganisationURL is what the clone URLs of an organisation begin with, without
+// a slash in the end.
+func (f *Forge) OrganisationURL(organisation string) string {
+	return f.web.JoinPath(organisation).String()
+}
+
+// Registry is the host of the image registry that belongs to this GitHub
+// (docs.github.com/packages/working-with-a-github-packages-registry/
+// working-with-the-container-registry).
+func (f *Forge) Registry() string {
+	if origin(f.web) == "https://github.com:443" {
+		return "ghcr.io"
+	}
+	return "containers." + f.web.Host
 }

@@ -1,0 +1,206 @@
+package github
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/go-git/go-git/v5/plumbing"
+	"github.com/go-git/go-git/v5/storage/memory"
+	sdk "github.com/google/go-github/v88/github"
+
+	"github.com/kalypso-dev/kalypso/scheduler/forge"
+	"github.com/kalypso-dev/kalypso/scheduler/forge/gitclient"
+	"github.com/kalypso-dev/kalypso/scheduler/model"
+)
+
+// Read implements model.Reader.
+func (f *Forge) Read(ctx context.Context, ref model.Reference) (*model.Tree, error) {
+	remote, err := f.remote(ctx, ref.Repo)
+	if err != nil {
+		return nil, err
+	}
+	tree, err := f.git.Tree(ctx, remote, ref.Branch, ref.Commit)
+	if err != nil {
+		return nil, advised(err)
+	}
+	tree.Repo = ref.Repo
+	return tree, nil
+}
+
+// Head implements forge.Forge. It asks the API, which answers 304 while a
+// branch stays where it is.
+func (f *Forge) Head(ctx context.Context, ref model.Reference) (string, error) {
+	if ref.Commit != "" {
+		return ref.Commit, nil
+	}
+	repo, ok := f.Repo(ref.Repo)
+	if !ok {
+		head, err := f.git.Head(ctx, gitclient.Remote{URL: ref.Repo}, ref.Branch)
+		return head, advised(err)
+	}
+	what, head := "branch "+ref.Branch, ""
+	err := f.callRepo(ctx, repo, func(owner, name string) (*sdk.Response, error) {
+		if ref.Branch == "" {
+			what = "default branch"
+			sha, r, err := f.client.Repositories.GetCommitSHA1(ctx, owner, name, "HEAD", "")
+			head = sha
+			return r, err
+		}
+		at, r, err := f.client.Git.GetRef(ctx, owner, name, "heads/"+ref.Branch)
+		head = at.GetObject().GetSHA()
+		return r, err
+	})
+	if err != nil {
+		return "", fmt.Errorf("%s of %s: %w", what, repo, err)
+	}
+	return head, nil
+}
+
+// Commit implements forge.Forge.
+func (f *Forge) Commit(ctx context.Context, repo string, request forge.CommitRequest) (id string, err error) {
+	err = f.byGit(ctx, repo, func(remote gitclient.Remote) error {
+		id, err = f.git.Commit(ctx, remote, request)
+		return err
+	})
+	return id, err
+}
+
+// DeleteBranch implements forge.Forge.
+func (f *Forge) DeleteBranch(ctx context.Context, repo, branch string) error {
+	if !forge.OwnBranch(branch) {
+		return fmt.Errorf("branch %s is not below %s: the scheduler deletes only its own branches", branch, forge.BranchPrefix)
+	}
+	err := f.callRepo(ctx, repo, func(owner, name string) (*sdk.Response, error) {
+		return f.client.Git.DeleteRef(ctx, owner, name, "heads/"+branch)
+	})
+	if refusedAs(err, http.StatusUnprocessableEntity, "reference does not exist") {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("deleting branch %s of %s: %w", branch, repo, err)
+	}
+	return nil
+}
+
+// Branches returns where every branch of a repository is; an empty one has
+// none. The account must be one that may push.
+func (f *Forge) Branches(ctx context.Context, repo string) (all map[string]string, err error) {
+	err = f.byGit(ctx, repo, func(remote gitclient.Remote) error {
+		all, err = f.git.Branches(ctx, remote)
+		return err
+	})
+	return all, err
+}
+
+// CreateBranches makes those of the branches that do not exist, all of them or
+// none, by one push of everything that the store holds. The others stay as they
+// are.
+func (f *Forge) CreateBranches(ctx context.Context, repo string, store *memory.Storage, branches map[plumbing.ReferenceName]plumbing.Hash) error {
+	return f.byGit(ctx, repo, func(remote gitclient.Remote) error {
+		return f.git.Create(ctx, remote, store, branches)
+	})
+}
+
+func (f *Forge) byGit(ctx context.Context, repo string, do func(gitclient.Remote) error) error {
+	if _, _, err := split(repo); err != nil {
+		return err
+	}
+	remote, err := f.own(ctx, repo)
+	if err != nil {
+		return err
+	}
+	return advised(do(remote))
+}
+
+// Commit is a commit and its author.
+type Commit struct {
+	ID     string
+	Author string // e-mail address
+	When   time.Time
+}
+
+// Commits returns the newest commits of a branch, a page of them, and whether
+// there are more.
+func (f *Forge) Commits(ctx context.Context, repo, branch string) (all []Commit, more bool, err error) {
+	err = f.callRepo(ctx, repo, func(owner, name string) (*sdk.Response, error) {
+		list, r, err := f.client.Repositories.ListCommits(ctx, owner, name, &sdk.CommitsListOptions{
+			SHA: branch, ListOptions: sdk.ListOptions{PerPage: pageSize},
+		})
+		for _, c := range list {
+			author := c.GetCommit().GetAuthor()
+			all = append(all, Commit{c.GetSHA(), author.GetEmail(), author.GetDate().UTC()})
+		}
+		more = err == nil && r.NextPage != 0
+		return r, err
+	})
+	return all, more, err
+}
+
+// maxStatusText is the number of characters of a description that GitHub takes.
+const maxStatusText = 140
+
+// Statuses implements forge.Forge.
+func (f *Forge) Statuses(ctx context.Context, repo, commit string) ([]forge.Status, error) {
+	owner, name, err := split(repo)
+	if err != nil {
+		return nil, err
+	}
+	found := map[string]forge.Status{}
+	err = f.pages(ctx, func(page sdk.ListOptions) (*sdk.Response, bool, error) {
+		all, r, err := f.client.Repositories.GetCombinedStatus(ctx, owner, name, commit, &page)
+		for _, s := range all.GetStatuses() {
+			found[s.GetContext()] = forge.Status{Context: s.GetContext(), State: statusState(s.GetState()), Description: s.GetDescription(), URL: s.GetTargetURL()}
+		}
+		return r, false, err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("statuses of commit %s of %s: %w", commit, repo, err)
+	}
+	list := slices.Collect(maps.Values(found))
+	slices.SortFunc(list, func(a, b forge.Status) int { return strings.Compare(a.Context, b.Context) })
+	return list, nil
+}
+
+// SetStatus implements forge.Forge.
+func (f *Forge) SetStatus(ctx context.Context, repo, commit string, status forge.Status) error {
+	s := sdk.RepoStatus{State: new(string(status.State)), Context: &status.Context}
+	if status.Description != "" {
+		s.Description = new(shortened(status.Description, maxStatusText))
+	}
+	if status.URL != "" {
+		s.TargetURL = &status.URL
+	}
+	err := f.callRepo(ctx, repo, func(owner, name string) (*sdk.Response, error) {
+		_, r, err := f.client.Repositories.CreateStatus(ctx, owner, name, commit, s)
+		return r, err
+	})
+	if err != nil {
+		return fmt.Errorf("status %q of commit %s of %s: %w", status.Context, commit, repo, err)
+	}
+	return nil
+}
+
+// statusState maps GitHub's states to the scheduler's three.
+func statusState(s string) forge.StatusState {
+	switch s {
+	case "success":
+		return forge.Success
+	case "pending":
+		return forge.Pending
+	}
+	return forge.Failure
+}
+
+// shortened is a text of at most so many characters.
+func shortened(s string, limit int) string {
+	runes := []rune(s)
+	if len(runes) <= limit {
+		return s
+	}
+	return string(runes[:limit-1]) + "…"
+}
