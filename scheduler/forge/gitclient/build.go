@@ -11,9 +11,71 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/filemode"
 	"github.com/go-git/go-git/v5/plumbing/object"
+	"github.com/go-git/go-git/v5/storage/memory"
 
 	"github.com/kalypso-dev/kalypso/scheduler/forge"
 )
+
+// construction is a commit that is ready to be sent.
+type construction struct {
+	store    *memory.Storage
+	objects  []plumbing.Hash // those that the server may not have
+	commit   plumbing.Hash
+	snapshot *snapshot
+}
+
+// build makes the objects of a commit. It is a pure function: the same
+// request on the same parent is the same commit.
+func build(parent *snapshot, request forge.CommitRequest) (*construction, error) {
+	c := &construction{store: memory.NewStorage()}
+	after, err := c.apply(parent, request.Changes)
+	if err != nil {
+		return nil, err
+	}
+	root, err := c.trees(parent, after)
+	if err != nil {
+		return nil, err
+	}
+	if root == parent.root && !request.AllowEmpty {
+		return nil, errors.New("the changes change nothing")
+	}
+	after.root = root
+	who := object.Signature{Name: forge.AuthorName, Email: forge.AuthorEmail, When: request.When.UTC()}
+	commit := &object.Commit{
+		Author: who, Committer: who, Message: request.Message,
+		TreeHash: root, ParentHashes: []plumbing.Hash{plumbing.NewHash(request.Parent)},
+	}
+	if c.commit, err = c.add(commit); err != nil {
+		return nil, err
+	}
+	c.snapshot = after
+	return c, nil
+}
+
+type encoder interface {
+	Encode(plumbing.EncodedObject) error
+}
+
+// add stores an object that is to be sent.
+func (c *construction) add(e encoder) (plumbing.Hash, error) {
+	o := c.store.NewEncodedObject()
+	if err := e.Encode(o); err != nil {
+		return plumbing.ZeroHash, err
+	}
+	return c.addObject(o)
+}
+
+func (c *construction) addObject(o plumbing.EncodedObject) (plumbing.Hash, error) {
+	if _, err := c.store.EncodedObject(plumbing.AnyObject, o.Hash()); err == nil {
+		return o.Hash(), nil
+	}
+	hash, err := c.store.SetEncodedObject(o)
+	if err != nil {
+		return plumbing.ZeroHash, err
+	}
+	c.objects = append(c.objects, hash)
+	return hash, nil
+}
 
 // apply returns the parent's snapshot with the changes, and stores the new
 // blobs. A file that exists keeps its mode.

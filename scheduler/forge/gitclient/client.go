@@ -1,14 +1,21 @@
 // Package gitclient reads and writes git repositories over smart http without a
-// work tree, a disk or a git binary. It is what every forge speaks, so that a
-// forge's own package holds only what differs: its API.
+// work tree, a disk or a git binary. Every forge has it, so that a forge's own
+// package holds only what differs: its API.
+//
+// It uses the lower layers of go-git, because what is read is bounded: go-git's
+// own clone keeps every object of a pack inflated, and makes room for the sizes
+// that a server declares.
 package gitclient
 
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/url"
+	"strings"
 	"sync"
 	"time"
 
@@ -18,6 +25,7 @@ import (
 	githttp "github.com/go-git/go-git/v5/plumbing/transport/http"
 	"golang.org/x/sync/singleflight"
 
+	"github.com/kalypso-dev/kalypso/internal/lru"
 	"github.com/kalypso-dev/kalypso/scheduler/forge"
 )
 
@@ -35,10 +43,10 @@ type Auth struct {
 	User, Password string
 }
 
-// Client talks to git servers and remembers the trees it has read.
+// Client reads and writes repositories and caches the commits it has read.
 type Client struct {
 	transport transport.Transport
-	snapshots *cache
+	snapshots *lru.Cache[*snapshot] // they never change
 	reads     singleflight.Group
 	large     sync.Map // clone URLs of repositories that are read in part
 }
@@ -49,18 +57,18 @@ func New(httpClient *http.Client, cacheBytes int64) *Client {
 	bounded.Transport = limited{cmp.Or[http.RoundTripper](httpClient.Transport, http.DefaultTransport)}
 	return &Client{
 		transport: githttp.NewClient(&bounded),
-		snapshots: newCache(cacheBytes),
+		snapshots: lru.New(cacheBytes, func(s *snapshot) int64 { return s.size }),
 	}
 }
 
 // Head returns the commit ID of a branch, or of the default branch when
 // branch is empty.
 func (c *Client) Head(ctx context.Context, remote Remote, branch string) (string, error) {
-	talk, err := c.openBounded(ctx, remote)
+	conv, err := c.openBounded(ctx, remote)
 	if err != nil {
 		return "", err
 	}
-	head, err := resolve(talk.refs, remote.URL, branch)
+	head, err := resolve(conv.refs, remote.URL, branch)
 	if err != nil {
 		return "", err
 	}
@@ -106,6 +114,16 @@ func (r Remote) name() string {
 	return u.Redacted()
 }
 
+// key names a snapshot. It has the account, because what one account may read
+// another may not.
+func key(remote Remote, commit string) string {
+	user := ""
+	if remote.Auth != nil {
+		user = remote.Auth.User
+	}
+	return user + "\x00" + remote.URL + "\x00" + commit
+}
+
 // endpoint refuses everything but http: other transports would read the
 // scheduler's own machine or use its keys, for anybody who can write a URL
 // into a platform model.
@@ -140,4 +158,56 @@ func resolve(refs *packp.AdvRefs, repo, branch string) (plumbing.Hash, error) {
 		return hash, nil
 	}
 	return plumbing.ZeroHash, fmt.Errorf("branch %s of repository %s: %w", branch, redacted(repo), forge.ErrNotFound)
+}
+
+// What errors wrap, besides forge.ErrNotFound and forge.ErrMoved, where a
+// caller can do something about it. Every other error is the server's.
+var (
+	// ErrDenied means that the server refuses the account, or that the
+	// account may not do what was asked. It says nothing about whether the
+	// thing exists.
+	ErrDenied = errors.New("access denied")
+	// ErrNetwork means that there was no answer, or not all of it.
+	ErrNetwork = errors.New("network failure")
+)
+
+// bounded is ctx with the time limit of one conversation.
+func bounded(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeoutCause(ctx, Timeout, fmt.Errorf("%w: no answer within %s", ErrNetwork, Timeout))
+}
+
+// failure translates a transport error. A server that asks for credentials has a
+// repository that this account may not see, or hides whether it has one: neither
+// means that it is absent.
+func (r Remote) failure(ctx context.Context, err error) error {
+	if b, ok := ctx.Value(budgetKey{}).(*budget); ok && b.exceeded != nil {
+		return fmt.Errorf("repository %s: %w", r.name(), b.exceeded)
+	}
+	if cause := context.Cause(ctx); cause != nil {
+		return fmt.Errorf("repository %s: %w", r.name(), cause)
+	}
+	var unexpected *plumbing.UnexpectedError // hides what it wraps
+	if errors.As(err, &unexpected) {
+		err = unexpected.Err
+	}
+	var noAnswer *url.Error
+	switch {
+	case errors.Is(err, transport.ErrRepositoryNotFound):
+		return fmt.Errorf("repository %s: %w", r.name(), forge.ErrNotFound)
+	case errors.Is(err, transport.ErrEmptyRemoteRepository):
+		return fmt.Errorf("repository %s is empty: %w", r.name(), forge.ErrNotFound)
+	case errors.Is(err, transport.ErrAuthenticationRequired), errors.Is(err, transport.ErrAuthorizationFailed):
+		return fmt.Errorf("repository %s: %w: %w", r.name(), ErrDenied, err)
+	case errors.As(err, &noAnswer):
+		return fmt.Errorf("repository %s: %w: %w", r.name(), ErrNetwork, noAnswer.Err)
+	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF):
+		return fmt.Errorf("repository %s: %w: the answer ends early", r.name(), ErrNetwork)
+	}
+	return fmt.Errorf("repository %s: %w", r.name(), err)
+}
+
+// unknownObject reports whether git has answered that it does not have a commit
+// or file. There is no code for that.
+func unknownObject(err error) bool {
+	return strings.Contains(err.Error(), "not our ref")
 }

@@ -7,8 +7,11 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 )
 
-// MaxRead is what one read may take.
-const MaxRead = maxRead
+// MaxRead is what one read may take, and MiddleSlots how many large ones there are.
+const (
+	MaxRead     = maxRead
+	MiddleSlots = middleSlots
+)
 
 // ReadPack reads every commit of a pack, as a server sends it.
 func ReadPack(compressed []byte, filtered bool) (files []map[string][]byte, taken int64, err error) {

@@ -116,7 +116,7 @@ func (p *pack) index() error {
 		return err
 	}
 	if n != header.Length {
-		return fmt.Errorf("%w: an object has %d bytes and says %d", errMalformed, n, header.Length)
+		return fmt.Errorf("%w: an object has %d bytes and declares %d", errMalformed, n, header.Length)
 	}
 	p.objects = append(p.objects, o)
 	if content != io.Discard {
@@ -169,8 +169,8 @@ func (p *pack) inflate(i int32) ([]byte, error) {
 	return content.Bytes(), nil
 }
 
-// visitor is told of an object. Its content is there for the asking, and until
-// the visitor returns, unless the visitor takes it over by saying so.
+// visitor is called with an object. Its content is made when it is asked for, and
+// valid until the visitor returns, unless the visitor returns that it takes it over.
 type visitor func(hash plumbing.Hash, size int64, content func() ([]byte, error)) (takesOver bool, err error)
 
 // each visits the objects of a kind, and those that are deltas of them.

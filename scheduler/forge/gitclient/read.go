@@ -4,10 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"regexp"
 
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/protocol/packp"
+	"github.com/go-git/go-git/v5/plumbing/protocol/packp/capability"
+	"github.com/go-git/go-git/v5/plumbing/protocol/packp/sideband"
 
 	"github.com/kalypso-dev/kalypso/scheduler/forge"
 	"github.com/kalypso-dev/kalypso/scheduler/model"
@@ -46,22 +49,22 @@ func (c *Client) snapshot(ctx context.Context, remote Remote, branch, commit str
 // was made for.
 func (c *Client) branch(ctx context.Context, remote Remote, branch string) (*snapshot, string, error) {
 	for attempt := 1; ; attempt++ {
-		talk, err := c.openBounded(ctx, remote)
+		conv, err := c.openBounded(ctx, remote)
 		if err != nil {
 			return nil, "", err
 		}
-		want, err := resolve(talk.refs, remote.URL, branch)
+		want, err := resolve(conv.refs, remote.URL, branch)
 		if err != nil {
 			return nil, "", err
 		}
 		// the list of branches may be long, and waits for others that read
-		talk.refs.References, talk.refs.Peeled, talk.refs.Head = nil, nil, &want
-		s, err := c.commit(ctx, remote, branch, want, talk)
+		conv.refs.References, conv.refs.Peeled, conv.refs.Head = nil, nil, &want
+		s, err := c.commit(ctx, remote, branch, want, conv)
 		switch {
 		case !errors.Is(err, forge.ErrNotFound):
 			return s, want.String(), err
 		case attempt == lookAgain:
-			return nil, "", fmt.Errorf("branch %s of repository %s: the server tells of commit %s and does not have it", branch, remote.name(), want)
+			return nil, "", fmt.Errorf("branch %s of repository %s: the server lists commit %s and does not have it", branch, remote.name(), want)
 		}
 	}
 }
@@ -75,18 +78,18 @@ func (c *Client) openBounded(ctx context.Context, remote Remote) (*conversation,
 }
 
 // commit returns a commit that was read before, or reads it; in a conversation
-// of its own when talk is nil. Environments share repositories and wake
+// of its own when conv is nil. Environments share repositories and wake
 // together, so those who ask for a commit at the same time share one read. It
 // is cut loose from the caller that happened to be first, so that its giving
 // up does not fail the others.
-func (c *Client) commit(ctx context.Context, remote Remote, branch string, want plumbing.Hash, talk *conversation) (*snapshot, error) {
-	if s := c.snapshots.get(key(remote, want.String())); s != nil {
+func (c *Client) commit(ctx context.Context, remote Remote, branch string, want plumbing.Hash, conv *conversation) (*snapshot, error) {
+	if s, ok := c.snapshots.Get(key(remote, want.String())); ok {
 		return s, s.beyond
 	}
 	shared := c.reads.DoChan(key(remote, want.String())+"\x00"+branch, func() (any, error) {
 		ctx, cancel := bounded(context.WithoutCancel(ctx))
 		defer cancel()
-		return c.fetch(ctx, remote, branch, want, talk)
+		return c.fetch(ctx, remote, branch, want, conv)
 	})
 	select {
 	case <-ctx.Done():
@@ -100,9 +103,9 @@ func (c *Client) commit(ctx context.Context, remote Remote, branch string, want 
 }
 
 // fetch gets one commit without its history, where the server allows it. What
-// a server sends is a stranger's: when it makes the git library panic, only
+// a server sends is not trusted: when it makes the git library panic, only
 // this read fails.
-func (c *Client) fetch(ctx context.Context, remote Remote, branch string, want plumbing.Hash, talk *conversation) (s *snapshot, err error) {
+func (c *Client) fetch(ctx context.Context, remote Remote, branch string, want plumbing.Hash, conv *conversation) (s *snapshot, err error) {
 	defer func() {
 		if v := recover(); v != nil {
 			s, err = nil, fmt.Errorf("commit %s of repository %s: what the server sends cannot be read: %v", want, remote.name(), v)
@@ -110,21 +113,21 @@ func (c *Client) fetch(ctx context.Context, remote Remote, branch string, want p
 	}()
 	ctx, b := withBudget(ctx)
 	defer b.release()
-	if talk == nil {
-		if talk, err = c.open(ctx, remote); err != nil {
+	if conv == nil {
+		if conv, err = c.open(ctx, remote); err != nil {
 			return nil, err
 		}
 	}
 	whole := request{wants: []plumbing.Hash{want}, depth: 1, filter: withoutLarge}
-	if !talk.advertises(want) && !talk.allowsAnyCommit() {
-		whole.wants, whole.depth = talk.tips(branch), 0
+	if !conv.advertises(want) && !conv.allowsAnyCommit() {
+		whole.wants, whole.depth = conv.tips(branch), 0
 	}
 	if len(whole.wants) == 0 {
 		return nil, fmt.Errorf("commit %s of repository %s: %w", want, remote.name(), forge.ErrNotFound)
 	}
-	talk.refs.References, talk.refs.Peeled = nil, nil
+	conv.refs.References, conv.refs.Peeled = nil, nil
 	b.give(b.bytes)
-	s, err = c.read(ctx, b, remote.URL, talk, want, whole)
+	s, err = c.read(ctx, b, remote.URL, conv, want, whole)
 	switch {
 	case err == nil:
 	case errors.Is(err, errNoCommit) && whole.depth == 0: // it is not in the history that was searched
@@ -136,11 +139,11 @@ func (c *Client) fetch(ctx context.Context, remote Remote, branch string, want p
 		var limit *model.LimitError
 		if errors.As(err, &limit) {
 			limit.Commit = want.String()
-			c.snapshots.put(key(remote, want.String()), &snapshot{beyond: err, size: entryBytes})
+			c.snapshots.Put(key(remote, want.String()), &snapshot{beyond: err, size: entryBytes})
 		}
 		return nil, err
 	}
-	c.snapshots.put(key(remote, want.String()), s)
+	c.snapshots.Put(key(remote, want.String()), s)
 	return s, nil
 }
 
@@ -149,16 +152,16 @@ var withoutLarge = packp.FilterBlobLimit(model.MaxFile+1, packp.BlobLimitPrefixN
 
 // read gets a commit whole, and one that is too large for that in part, where
 // the server can do so: its folders first, then the files that matter.
-func (c *Client) read(ctx context.Context, b *budget, url string, talk *conversation, want plumbing.Hash, whole request) (*snapshot, error) {
-	if _, known := c.large.Load(url); !known || !talk.givesFiles() {
-		p, err := talk.download(ctx, b, whole)
+func (c *Client) read(ctx context.Context, b *budget, url string, conv *conversation, want plumbing.Hash, whole request) (*snapshot, error) {
+	if _, known := c.large.Load(url); !known || !conv.givesFiles() {
+		p, err := conv.download(ctx, b, whole)
 		if err == nil {
 			var s *snapshot
-			if s, err = load(p, want, talk.filters()); err == nil {
+			if s, err = load(p, want, conv.filters()); err == nil {
 				return s, nil
 			}
 		}
-		if b.exceeded == nil && !errors.As(err, new(*model.LimitError)) || !talk.givesFiles() {
+		if b.exceeded == nil && !errors.As(err, new(*model.LimitError)) || !conv.givesFiles() {
 			return nil, err
 		}
 		c.large.Store(url, true)
@@ -167,7 +170,7 @@ func (c *Client) read(ctx context.Context, b *budget, url string, talk *conversa
 	}
 	folders := whole
 	folders.filter = packp.FilterBlobNone()
-	p, err := talk.download(ctx, b, folders)
+	p, err := conv.download(ctx, b, folders)
 	if err != nil {
 		return nil, err
 	}
@@ -183,9 +186,9 @@ func (c *Client) read(ctx context.Context, b *budget, url string, talk *conversa
 	if len(wants) > maxWants {
 		return nil, &model.LimitError{What: "files that may be the platform's", Max: maxWants, Hint: smaller}
 	}
-	p, err = talk.download(ctx, b, request{wants: wants})
+	p, err = conv.download(ctx, b, request{wants: wants})
 	switch {
-	case err != nil && unknownObject(err): // it says that it gives single files, and gives only commits
+	case err != nil && unknownObject(err): // it announces single files, and sends only commits
 		return nil, &model.LimitError{What: "compressed bytes in it", Max: maxPack, Hint: smaller}
 	case err != nil:
 		return nil, err
@@ -195,3 +198,88 @@ func (c *Client) read(ctx context.Context, b *budget, url string, talk *conversa
 
 // maxWants bounds how many files are asked for by their IDs, at 50 bytes each.
 const maxWants = 50_000
+
+// request is what is asked of a server.
+type request struct {
+	wants  []plumbing.Hash
+	depth  int          // of history; 0 for all of it
+	filter packp.Filter // what is left out, where the server can leave something out
+}
+
+// download asks for objects and indexes what comes.
+func (c *conversation) download(ctx context.Context, b *budget, r request) (_ *pack, err error) {
+	message := packp.NewUploadPackRequestFromCapabilities(c.refs.Capabilities)
+	message.Wants = r.wants
+	set := func(name capability.Capability) {
+		if err == nil && c.refs.Capabilities.Supports(name) {
+			err = message.Capabilities.Set(name)
+		}
+	}
+	if r.depth > 0 && c.refs.Capabilities.Supports(capability.Shallow) {
+		message.Depth = packp.DepthCommits(r.depth)
+		set(capability.Shallow)
+	}
+	if c.filters() {
+		message.Filter = r.filter
+		set(capability.Filter)
+	}
+	set(capability.NoProgress)
+	if err != nil {
+		return nil, err
+	}
+	response, err := c.session.UploadPack(ctx, message)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, response.Close()) }()
+	var compressed io.Reader = response
+	switch {
+	case message.Capabilities.Supports(capability.Sideband64k):
+		compressed = sideband.NewDemuxer(sideband.Sideband64k, response)
+	case message.Capabilities.Supports(capability.Sideband):
+		compressed = sideband.NewDemuxer(sideband.Sideband, response)
+	}
+	received := new(spool)
+	if _, err := received.ReadFrom(compressed); err != nil {
+		return nil, err
+	}
+	return openPack(ctx, b, received)
+}
+
+// filters reports whether the server can leave objects out of what it sends.
+func (c *conversation) filters() bool { return c.refs.Capabilities.Supports(capability.Filter) }
+
+// givesFiles reports whether the server may be asked for single files by their IDs.
+func (c *conversation) givesFiles() bool {
+	return c.filters() && c.allowsAnyCommit() && c.refs.Capabilities.Supports(capability.AllowTipSHA1InWant)
+}
+
+func (c *conversation) advertises(commit plumbing.Hash) bool {
+	for _, hash := range c.refs.References {
+		if hash == commit {
+			return true
+		}
+	}
+	return c.refs.Head != nil && *c.refs.Head == commit
+}
+
+func (c *conversation) allowsAnyCommit() bool {
+	return c.refs.Capabilities.Supports(capability.AllowReachableSHA1InWant)
+}
+
+// tips are the commits whose history is searched for one that cannot be asked
+// for by its ID: the branch that it should be on, else every branch.
+func (c *conversation) tips(branch string) []plumbing.Hash {
+	if hash, ok := c.refs.References[plumbing.NewBranchReferenceName(branch).String()]; ok {
+		return []plumbing.Hash{hash}
+	}
+	var all []plumbing.Hash
+	seen := map[plumbing.Hash]bool{}
+	for name, hash := range c.refs.References {
+		if plumbing.ReferenceName(name).IsBranch() && !seen[hash] {
+			seen[hash] = true
+			all = append(all, hash)
+		}
+	}
+	return all
+}

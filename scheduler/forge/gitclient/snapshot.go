@@ -145,7 +145,7 @@ func (l *loader) folder(path string, depth int, hash plumbing.Hash) error {
 	return nil
 }
 
-// isFile says whether an entry is a file, and neither a link nor a submodule.
+// isFile reports whether an entry is a file, and neither a link nor a submodule.
 func (e entry) isFile() bool { return e.mode != filemode.Symlink && e.mode != filemode.Submodule }
 
 // matters returns the IDs of the files that may matter, each once.

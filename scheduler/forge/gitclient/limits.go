@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"strings"
+	"time"
 
 	"golang.org/x/sync/semaphore"
 
@@ -35,18 +37,17 @@ const (
 )
 
 // What all reads of this process may take together. Most take less than
-// freeBytes. Beyond, a read waits for one of few places, and beyond
-// middleBytes, for the only one there is. A read that waits for the larger
-// place keeps the smaller one, which nobody who has the larger waits for, so
-// that none waits for ever.
+// freeBytes. Beyond, a read waits for one of a few slots, and beyond middleBytes,
+// for the only large one. A read that waits for the large slot keeps its middle
+// one, which no holder of the large one waits for, so that there is no deadlock.
 const (
 	freeBytes    = 1 << 20
 	middleBytes  = 8 << 20
-	middlePlaces = 8
+	middleSlots = 8
 )
 
 var (
-	middle = semaphore.NewWeighted(middlePlaces)
+	middle = semaphore.NewWeighted(middleSlots)
 	large  = semaphore.NewWeighted(1)
 )
 
@@ -59,8 +60,9 @@ type budget struct {
 
 type budgetKey struct{}
 
-// withBudget returns a context for one read, and its budget, which is to be
-// released.
+// withBudget returns a context for one conversation, and its budget, which is to
+// be released: without one, the slots that an answer takes would never be free
+// again.
 func withBudget(ctx context.Context) (context.Context, *budget) {
 	b := &budget{}
 	return context.WithValue(ctx, budgetKey{}, b), b
@@ -87,7 +89,7 @@ func (b *budget) take(ctx context.Context, bytes int64) error {
 	return nil
 }
 
-// give gives memory back; the places stay until the end of the read.
+// give gives memory back; the slots stay until the end of the read.
 func (b *budget) give(bytes int64) { b.bytes -= bytes }
 
 // release ends the read.
@@ -115,10 +117,7 @@ func (l limited) RoundTrip(r *http.Request) (*http.Response, error) {
 		cancel(nil)
 		return nil, err
 	}
-	b, ok := r.Context().Value(budgetKey{}).(*budget)
-	if !ok {
-		b = &budget{}
-	}
+	b := r.Context().Value(budgetKey{}).(*budget)
 	body := &limitedBody{body: &pacedBody{ReadCloser: response.Body, cancel: cancel}, ctx: r.Context(), budget: b, what: "bytes in the list of its branches", limit: maxAnswer, weight: answerWeight}
 	if r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, "/git-upload-pack") {
 		body.what, body.limit, body.weight = "compressed bytes in it", maxPack, 1
@@ -161,3 +160,69 @@ func (b *limitedBody) Read(p []byte) (int, error) {
 }
 
 func (b *limitedBody) Close() error { return b.body.Close() }
+
+// How fast a server has to send. One that sends a little now and then would hold
+// the slot for large reads until the end of the conversation.
+const (
+	// maxSilence is how long nothing may come. git sends something every five
+	// seconds while it prepares a pack.
+	maxSilence = 20 * time.Second
+	// begun is how many bytes have to have come until it counts how many more do:
+	// more than git sends while it prepares a pack.
+	begun = 1 << 10
+	// Of what comes then, every paceBytes have to come within paceTime: 4 KiB a
+	// second.
+	paceBytes = 120 << 10
+	paceTime  = 30 * time.Second
+)
+
+// errSlow is about a server that sends nothing, or next to nothing.
+var errSlow = fmt.Errorf("%w: the server has sent nothing for %s, or less than %d KiB in %s", ErrNetwork, maxSilence, paceBytes>>10, paceTime)
+
+// pacedBody is an answer that ends with errSlow where it comes too slowly. The
+// time between two reads is the reader's, and does not count.
+type pacedBody struct {
+	io.ReadCloser
+	cancel context.CancelCauseFunc // ends the request
+	timer  *time.Timer
+	begun  int
+	bytes  int           // since the pace was kept last
+	waited time.Duration // for these
+}
+
+func (b *pacedBody) Read(p []byte) (int, error) {
+	limit := maxSilence
+	if b.begun >= begun {
+		limit = min(limit, paceTime-b.waited)
+	}
+	start := time.Now()
+	if b.timer == nil {
+		b.timer = time.AfterFunc(limit, func() { b.cancel(errSlow) })
+	} else {
+		b.timer.Reset(limit)
+	}
+	n, err := b.ReadCloser.Read(p)
+	if !b.timer.Stop() {
+		return 0, errSlow
+	}
+	if b.begun < begun {
+		b.begun += n
+		return n, err
+	}
+	b.bytes += n
+	b.waited += time.Since(start)
+	if b.bytes >= paceBytes {
+		b.bytes, b.waited = 0, 0
+	}
+	if b.waited >= paceTime && err == nil {
+		b.cancel(errSlow)
+		return 0, errSlow
+	}
+	return n, err
+}
+
+// Close implements io.Closer.
+func (b *pacedBody) Close() error {
+	defer b.cancel(nil)
+	return b.ReadCloser.Close()
+}
