@@ -8,23 +8,23 @@ import (
 	"github.com/kalypso-dev/kalypso/scheduler/plan"
 )
 
-// decision is what is to be done about the pull request.
+// decision is what to do about the pull request.
 type decision struct {
 	action Action
 	have   *forge.PullRequest // the open one, nil when there is none
 	pr     forge.PullRequest  // as it shall be; with conflicting, the one in the way
 	first  forge.PullRequest  // as it shall be before all is done, see propose
-	held   bool               // it waits for a person
+	held   bool               // it waits for a user
 	// removals identifies what is held.
 	removals string
 	stale    bool // its branch is not known to be made on the plan's base
 	bared    bool // it was held, and is no draft any more
 	// of action Nothing:
-	forget   bool // pr, which a person has closed, is to lose its digest
+	forget   bool // pr, which a user has closed, is to lose its digest
 	leftover bool // the branch is that of a pull request that speaks of no plan
 }
 
-// conflicting is a decision's action where a person's pull request is in the
+// conflicting is a decision's action where a user's pull request is in the
 // way.
 const conflicting Action = "conflicting"
 
@@ -56,7 +56,7 @@ func decide(p *plan.Plan, base, after map[string][]byte, list []forge.PullReques
 }
 
 // decideNothing decides where nothing differs and the scheduler has no pull
-// request open. One that a person has closed has been answered by what made
+// request open. One that a user has closed has been answered by what made
 // the plan come to nothing, and keeps closed no plan that comes later; unless
 // the plan is in doubt.
 func decideNothing(p *plan.Plan, list []forge.PullRequest, last *forge.PullRequest, owner string) decision {
@@ -71,10 +71,10 @@ func decideNothing(p *plan.Plan, list []forge.PullRequest, last *forge.PullReque
 	return d
 }
 
-// decidePull words the pull request of a plan that changes something. m is its
+// decidePull makes the pull request of a plan that changes something. m is its
 // marker, but for the hold. open is
 // the scheduler's, nil when there is none. A draft that no hold explains was
-// made one by a person, and stays one.
+// made one by a user, and stays one.
 func decidePull(p *plan.Plan, s summary, m marker, open *forge.PullRequest, words words) decision {
 	want := forge.PullRequest{Head: Branch(p.Environment), Base: p.GitOps.Branch, State: forge.Open}
 	had := marker{}
@@ -118,7 +118,7 @@ func withdrawn(pr forge.PullRequest, environment, owner string) forge.PullReques
 	return pr
 }
 
-// isOthers tells whether a pull request is known to be another control plane's.
+// isOthers reports whether a pull request is known to be another control plane's.
 func isOthers(pr forge.PullRequest, owner string) bool {
 	has := findMarker(pr.Body, planMarker).owner
 	return owner != "" && has != "" && has != owner
@@ -146,8 +146,8 @@ func anyOpen(list []forge.PullRequest) int {
 	return slices.IndexFunc(list, func(pr forge.PullRequest) bool { return pr.State == forge.Open })
 }
 
-// differs tells whether a pull request has to be saved to be as wanted.
-// Labels that are people's do not count.
+// differs reports whether a pull request has to be saved to be as wanted.
+// Labels that are users' do not count.
 func differs(have, want forge.PullRequest) bool {
 	managed := func(labels []string) []string {
 		var m []string

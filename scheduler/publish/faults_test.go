@@ -21,8 +21,8 @@ import (
 // flow is one Apply that matters, on a forge that something has happened on
 // before.
 type flow struct {
-	before func(*world)
-	plan   func(*world) *plan.Plan
+	before func(*fixture)
+	plan   func(*fixture) *plan.Plan
 }
 
 func flows() map[string]flow {
@@ -30,28 +30,28 @@ func flows() map[string]flow {
 	ten := many(10, "1")
 	promoted := map[string]string{".github/tracking/Promoted_Commit_Id": "0123456789abcdef"}
 	a, b, c := problem("drone", "a-dev", "a"), problem("drone", "b-dev", "b"), problem("drone", "c-dev", "c")
-	opened := func(want map[string]string, problems ...plan.Problem) func(*world) {
-		return func(w *world) { w.apply(w.plan(want, problems...)) }
+	opened := func(want map[string]string, problems ...plan.Problem) func(*fixture) {
+		return func(w *fixture) { w.apply(w.plan(want, problems...)) }
 	}
-	all := func(steps ...func(*world)) func(*world) {
-		return func(w *world) {
+	all := func(steps ...func(*fixture)) func(*fixture) {
+		return func(w *fixture) {
 			for _, step := range steps {
 				step(w)
 			}
 		}
 	}
-	close := func(w *world) { w.close(1) }
-	closeIssue := func(w *world) { w.forge.EditIssue(repo, 1, func(i *forge.Issue) { i.State = forge.Closed }) }
-	release := func(w *world) { w.takeOff(1, forge.LabelMassDelete) }
-	push := func(files map[string]string) func(*world) {
-		return func(w *world) { w.forge.Push(repo, "dev", files) }
+	close := func(w *fixture) { w.close(1) }
+	closeIssue := func(w *fixture) { w.forge.EditIssue(repo, 1, func(i *forge.Issue) { i.State = forge.Closed }) }
+	release := func(w *fixture) { w.takeOff(1, forge.LabelMassDelete) }
+	push := func(files map[string]string) func(*fixture) {
+		return func(w *fixture) { w.forge.Push(repo, "dev", files) }
 	}
-	twice := func(w *world) {
+	twice := func(w *fixture) {
 		i := w.forge.AllIssues(repo)[0]
 		w.forge.OpenIssue(repo, forgefake.Account, i.Title, i.Body)
 	}
-	to := func(want map[string]string, problems ...plan.Problem) func(*world) *plan.Plan {
-		return func(w *world) *plan.Plan { return w.plan(want, problems...) }
+	to := func(want map[string]string, problems ...plan.Problem) func(*fixture) *plan.Plan {
+		return func(w *fixture) *plan.Plan { return w.plan(want, problems...) }
 	}
 	return map[string]flow{
 		"nothing":                  {all(), to(ten)},
@@ -127,8 +127,8 @@ func TestInterruptedAnywhere(t *testing.T) {
 	}
 }
 
-func (f flow) start(t *testing.T) (*world, *plan.Plan) {
-	w := newWorld(t, many(10, "1"))
+func (f flow) start(t *testing.T) (*fixture, *plan.Plan) {
+	w := newFixture(t, many(10, "1"))
 	f.before(w)
 	w.forge.OpenIssue(repo, "ann", issueTitle("a-dev"), "hers")
 	w.forge.Push(repo, "feature", map[string]string{"x": "y"})
@@ -173,9 +173,9 @@ func (f flow) interrupted(t *testing.T, call forgefake.Call, n int, when forgefa
 	return w.outcome()
 }
 
-// unexposed checks that nobody can merge a mass deletion that no person has
+// unexposed checks that nobody can merge a mass deletion that no user has
 // released.
-func (w *world) unexposed(when string) {
+func (w *fixture) unexposed(when string) {
 	w.Helper()
 	for _, pr := range w.forge.AllPullRequests(repo) {
 		if pr.State != forge.Open || pr.Draft || !pr.Own || strings.Contains(pr.Body, " hold=released ") {
@@ -198,7 +198,7 @@ var numbers = regexp.MustCompile(`#\d+`)
 
 // outcome words all that is on the forge, in an order of its own and without
 // numbers: what fails is opened later than the rest.
-func (w *world) outcome() []string {
+func (w *fixture) outcome() []string {
 	var lines []string
 	line := func(format string, args ...any) {
 		lines = append(lines, numbers.ReplaceAllString(fmt.Sprintf(format, args...), "#"))

@@ -24,7 +24,7 @@ func TestMassDelete(t *testing.T) {
 		{20, 8, true},
 	} {
 		t.Run(fmt.Sprintf("%d of %d", test.have-test.want, test.have), func(t *testing.T) {
-			w := newWorld(t, many(test.have, "1"))
+			w := newFixture(t, many(test.have, "1"))
 			r := w.apply(w.plan(many(test.want, "1")))
 			if r.Held != test.held {
 				t.Errorf("held is %t", r.Held)
@@ -42,10 +42,10 @@ func TestMassDelete(t *testing.T) {
 	}
 }
 
-// TestPeoplesFoldersAreNoAssignments has folders that look like assignments
+// TestUsersFoldersAreNoAssignments has folders that look like assignments
 // and must not make a mass deletion look small.
-func TestPeoplesFoldersAreNoAssignments(t *testing.T) {
-	w := newWorld(t, many(6, "1"))
+func TestUsersFoldersAreNoAssignments(t *testing.T) {
+	w := newFixture(t, many(6, "1"))
 	for i := range 20 {
 		w.forge.Push(repo, "dev", map[string]string{fmt.Sprintf("docs/example%d/namespace.yaml", i): "by ann\n"})
 	}
@@ -59,7 +59,7 @@ func TestPeoplesFoldersAreNoAssignments(t *testing.T) {
 // TestReplacedAssignmentsAreHeld renames the cluster type: as many come as go,
 // and all that is there goes.
 func TestReplacedAssignmentsAreHeld(t *testing.T) {
-	w := newWorld(t, many(6, "1"))
+	w := newFixture(t, many(6, "1"))
 	renamed := map[string]string{}
 	for path, content := range many(6, "1") {
 		renamed[strings.Replace(path, "drone/", "drones/", 1)] = content
@@ -69,8 +69,8 @@ func TestReplacedAssignmentsAreHeld(t *testing.T) {
 	}
 }
 
-func TestMassDeleteIsReleasedByPerson(t *testing.T) {
-	w := newWorld(t, many(10, "1"))
+func TestMassDeleteIsReleasedByUser(t *testing.T) {
+	w := newFixture(t, many(10, "1"))
 	w.apply(w.plan(many(2, "1")))
 	w.pulls("#1 kalypso-bot open draft mass-delete")
 	w.takeOff(1, forge.LabelMassDelete)
@@ -91,7 +91,7 @@ func TestMassDeleteIsReleasedByPerson(t *testing.T) {
 	w.takeOff(1, forge.LabelMassDelete)
 	w.apply(w.plan(many(1, "1")))
 	w.pulls("#1 kalypso-bot open")
-	w.apply(w.plan(many(3, "1"))) // better, but not what the person saw
+	w.apply(w.plan(many(3, "1"))) // better, but not what the user saw
 	w.pulls("#1 kalypso-bot open draft mass-delete")
 
 	w.apply(w.plan(many(9, "1"))) // harmless
@@ -102,7 +102,7 @@ func TestMassDeleteIsReleasedByPerson(t *testing.T) {
 // TestHoldIsTheLabels makes ready what is held: only taking the label off
 // releases it.
 func TestHoldIsTheLabels(t *testing.T) {
-	w := newWorld(t, many(10, "1"))
+	w := newFixture(t, many(10, "1"))
 	p := w.plan(many(2, "1"))
 	w.apply(p)
 	w.forge.EditPullRequest(repo, 1, func(p *forge.PullRequest) { p.Draft = false })
@@ -110,10 +110,10 @@ func TestHoldIsTheLabels(t *testing.T) {
 	w.pulls("#1 kalypso-bot open draft mass-delete")
 }
 
-// TestReleasedDraftOfPerson is about a person who, after the release, makes a
+// TestReleasedDraftOfUser is about a user who, after the release, makes a
 // draft of the pull request all the same.
-func TestReleasedDraftOfPerson(t *testing.T) {
-	w := newWorld(t, many(10, "1"))
+func TestReleasedDraftOfUser(t *testing.T) {
+	w := newFixture(t, many(10, "1"))
 	p := w.plan(many(2, "1"))
 	w.apply(p)
 	w.takeOff(1, forge.LabelMassDelete)
@@ -139,27 +139,27 @@ var refusals = map[string]struct {
 // besides.
 func TestUnheld(t *testing.T) {
 	ten, one := many(10, "1"), pairFiles("large", "web-dev", "1")
-	ready := func(w *world) {
+	ready := func(w *fixture) {
 		w.forge.EditPullRequest(repo, 1, func(p *forge.PullRequest) { p.Draft = false })
 	}
-	for name, before := range map[string]func(*world){
-		"new":        func(*world) {},
-		"harmless":   func(w *world) { w.apply(w.plan(merged(ten, one))) },
-		"made ready": func(w *world) { w.apply(w.plan(many(2, "1"))); ready(w) },
-		"other, made ready": func(w *world) {
+	for name, before := range map[string]func(*fixture){
+		"new":        func(*fixture) {},
+		"harmless":   func(w *fixture) { w.apply(w.plan(merged(ten, one))) },
+		"made ready": func(w *fixture) { w.apply(w.plan(many(2, "1"))); ready(w) },
+		"other, made ready": func(w *fixture) {
 			w.apply(w.plan(many(3, "1")))
 			ready(w)
 		},
-		"closed by a person": func(w *world) { w.apply(w.plan(merged(ten, one))); w.close(1) },
+		"closed by a person": func(w *fixture) { w.apply(w.plan(merged(ten, one))); w.close(1) },
 	} {
 		for how, refusal := range refusals {
 			t.Run(name+", "+how, func(t *testing.T) {
-				run := func(n int, late bool) (w *world, calls int) {
-					w = newWorld(t, ten)
+				run := func(n int, late bool) (w *fixture, calls int) {
+					w = newFixture(t, ten)
 					before(w)
 					p := w.plan(many(2, "1"))
 					w.forge.RefuseDrafts(refusal.err, refusal.opened)
-					exposed := strings.Contains(name, "made ready") // by a person, until it is seen
+					exposed := strings.Contains(name, "made ready") // by a user, until it is seen
 					w.forge.OnCall(func(c forgefake.Call) {
 						if !exposed {
 							w.unexposed(fmt.Sprint("call ", n, " fails, before ", c))
@@ -195,7 +195,7 @@ func TestUnheld(t *testing.T) {
 
 // settlesUnheld checks that a mass deletion which cannot be held is said to be
 // so, once; and that it is held as soon as it can be.
-func (w *world) settlesUnheld(refusal error) {
+func (w *fixture) settlesUnheld(refusal error) {
 	w.Helper()
 	p := w.plan(many(2, "1"))
 	if errors.Is(refusal, forge.ErrNoDrafts) {
@@ -206,7 +206,7 @@ func (w *world) settlesUnheld(refusal error) {
 			w.Errorf("issues %+v", all)
 			return
 		}
-		// a person who closes the issue releases nothing
+		// a user who closes the issue releases nothing
 		w.forge.EditIssue(repo, 1+len(w.forge.AllPullRequests(repo)), func(i *forge.Issue) { i.State = forge.Closed })
 		if r := w.apply(p); r.Action != publish.Withheld {
 			w.Errorf("after the issue was closed: %+v", r)
@@ -224,7 +224,7 @@ func (w *world) settlesUnheld(refusal error) {
 
 // TestWithheldEnds takes back what could not be held.
 func TestWithheldEnds(t *testing.T) {
-	w := newWorld(t, many(10, "1"))
+	w := newFixture(t, many(10, "1"))
 	w.forge.RefuseDrafts(forge.ErrNoDrafts, false)
 	w.apply(w.plan(many(2, "1")))
 	w.issuesAre("#1 open Can't hold the removal of most assignments of environment dev")
@@ -248,7 +248,7 @@ func TestHeldBeforeItCanBeMerged(t *testing.T) {
 		"held to gone":     {many(2, "1"), many(10, "1")},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, many(10, "1"))
+			w := newFixture(t, many(10, "1"))
 			dangers := 0
 			w.forge.OnCall(func(c forgefake.Call) {
 				if c.Method == "DeleteBranch" {

@@ -23,7 +23,7 @@ const (
 )
 
 func TestIssues(t *testing.T) {
-	w := newWorld(t, nil)
+	w := newFixture(t, nil)
 	r := w.apply(w.plan(nil, problem("drone", "web-dev", "inference_url is required"), problem("drone", "web-dev", "port is required"), problem("", "", "not about a pair")))
 	w.issuesAre("#1 open Can't generate manifests for deployment target web-dev in cluster type drone in dev environment")
 	if len(r.Issues) != 1 {
@@ -67,7 +67,7 @@ Where to fix it:
 func TestIssueOfEveryReason(t *testing.T) {
 	for _, reason := range []plan.Reason{plan.InvalidConfig, plan.InvalidSchema, plan.UnknownTemplate, plan.TemplateFailed, plan.InvalidName, plan.InvalidText} {
 		t.Run(string(reason), func(t *testing.T) {
-			w := newWorld(t, nil)
+			w := newFixture(t, nil)
 			p := problem("drone", "web-dev", "it is wrong")
 			p.Reason = reason
 			w.apply(w.plan(nil, p))
@@ -83,12 +83,12 @@ func TestIssueOfEveryReason(t *testing.T) {
 	}
 }
 
-// TestIssueClosedByPerson closes an issue whose problem remains: it stays
+// TestIssueClosedByUser closes an issue whose problem remains: it stays
 // closed while the findings are the same, wherever they stand.
-func TestIssueClosedByPerson(t *testing.T) {
+func TestIssueClosedByUser(t *testing.T) {
 	x := problem("drone", "web-dev", "x is required")
-	start := func(t *testing.T) *world {
-		w := newWorld(t, nil)
+	start := func(t *testing.T) *fixture {
+		w := newFixture(t, nil)
 		w.apply(w.plan(nil, x))
 		w.forge.EditIssue(repo, 1, func(i *forge.Issue) { i.State = forge.Closed })
 		if r := w.apply(w.plan(nil, x)); r.Writes > 0 || len(r.Issues) > 0 {
@@ -114,7 +114,7 @@ func TestIssueClosedByPerson(t *testing.T) {
 	t.Run("findings go and come back", func(t *testing.T) {
 		w := start(t)
 		w.apply(w.plan(nil))
-		w.comments(1) // a person closed it; there is nothing to say
+		w.comments(1) // a user closed it; there is nothing to say
 		w.apply(w.plan(nil, x))
 		w.issuesAre("#1 open " + issueTitle("web-dev"))
 		w.comments(1, again)
@@ -134,7 +134,7 @@ func TestIssueClosedByPerson(t *testing.T) {
 // TestIncompleteModelClosesNoIssue plans without an assignment that may be in
 // the part of the model that cannot be read.
 func TestIncompleteModelClosesNoIssue(t *testing.T) {
-	w := newWorld(t, nil)
+	w := newFixture(t, nil)
 	w.apply(w.plan(nil, problem("drone", "web-dev", "a is required")))
 	broken := plan.Problem{Reason: plan.InvalidModel, Severity: model.Error, Message: "not valid YAML"}
 	if r := w.apply(w.plan(nil, broken)); len(r.Issues) != 1 || r.Issues[0].State != forge.Open {
@@ -158,7 +158,7 @@ func TestIssuesAreFoundAgain(t *testing.T) {
 		"body removed":      func(i *forge.Issue) { i.Body = "" },
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, nil)
+			w := newFixture(t, nil)
 			w.apply(w.plan(nil, x))
 			want := w.forge.AllIssues(repo)[0]
 			for i := range 120 { // more than a page of others, older and newer
@@ -183,10 +183,10 @@ func TestIssuesAreFoundAgain(t *testing.T) {
 	}
 }
 
-// TestPeoplesIssuesAreLeftAlone has people open issues that look like ours to
+// TestUsersIssuesAreLeftAlone has users open issues that look like ours to
 // the last character.
-func TestPeoplesIssuesAreLeftAlone(t *testing.T) {
-	w := newWorld(t, nil)
+func TestUsersIssuesAreLeftAlone(t *testing.T) {
+	w := newFixture(t, nil)
 	x := problem("drone", "web-dev", "x is required")
 	w.apply(w.plan(nil, x))
 	ours := w.forge.AllIssues(repo)[0]
@@ -217,8 +217,8 @@ func TestPeoplesIssuesAreLeftAlone(t *testing.T) {
 // schedulers that do not know of each other make them.
 func TestDoubledIssuesAreMended(t *testing.T) {
 	x := problem("drone", "web-dev", "x is required")
-	start := func(t *testing.T) *world {
-		w := newWorld(t, nil)
+	start := func(t *testing.T) *fixture {
+		w := newFixture(t, nil)
 		w.apply(w.plan(nil, x))
 		twin := w.forge.AllIssues(repo)[0]
 		w.forge.OpenIssue(repo, forgefake.Account, twin.Title, twin.Body)
@@ -231,7 +231,7 @@ func TestDoubledIssuesAreMended(t *testing.T) {
 		w.comments(1)
 		w.comments(2, "kalypso-bot: This repeats #1. Closing.")
 
-		// A person's closing of the one that is left counts, too.
+		// A user's closing of the one that is left counts, too.
 		w.forge.EditIssue(repo, 1, func(i *forge.Issue) { i.State = forge.Closed })
 		w.apply(w.plan(nil, x))
 		w.issuesAre("#1 closed "+issueTitle("web-dev"), "#2 closed "+issueTitle("web-dev"))
@@ -259,7 +259,7 @@ func TestDoubledIssuesAreMended(t *testing.T) {
 // TestTwoSchedulersRace runs two schedulers that both look before either has
 // written.
 func TestTwoSchedulersRace(t *testing.T) {
-	w := newWorld(t, nil)
+	w := newFixture(t, nil)
 	p := w.plan(pairFiles("drone", "api-dev", "1"), problem("drone", "web-dev", "x is required"))
 	var looked, both sync.WaitGroup
 	looked.Add(2)
@@ -305,7 +305,7 @@ func (l *looker) Issues(ctx context.Context, repo string) ([]forge.Issue, error)
 }
 
 func TestWarningsOpenNoIssue(t *testing.T) {
-	w := newWorld(t, nil)
+	w := newFixture(t, nil)
 	p := problem("drone", "web-dev", "name is long")
 	p.Severity = model.Warning
 	w.apply(w.plan(nil, p))
@@ -317,7 +317,7 @@ func TestWarningsOpenNoIssue(t *testing.T) {
 func TestPullRequestAndIssuesAreIndependent(t *testing.T) {
 	for _, broken := range []string{"PullRequests", "Issues"} {
 		t.Run(broken, func(t *testing.T) {
-			w := newWorld(t, nil)
+			w := newFixture(t, nil)
 			w.forge.FailOn(func(c forgefake.Call) bool { return c.Method == broken }, 1, forgefake.Before)
 			p := w.plan(pairFiles("drone", "api-dev", "1"), problem("drone", "web-dev", "x is required"))
 			if _, err := publish.Apply(context.Background(), w.forge, p, options()); !errors.Is(err, forgefake.ErrInjected) {

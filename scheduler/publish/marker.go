@@ -12,7 +12,7 @@ import (
 //
 //	<!-- kalypso:plan sha256=4a1f... environment=dev -->
 //
-// The digest says which plan or finding the text was written for. A person
+// The digest says which plan or finding the text was written for. A user
 // who closes a pull request or an issue leaves the digest in it, and so has
 // answered to that plan or finding; the scheduler takes the digest out when
 // it closes something itself.

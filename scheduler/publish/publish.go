@@ -5,17 +5,17 @@
 // Everything is found again on the forge itself, by the account that opened it
 // and by a marker that a browser does not show (see marker), so that nothing
 // is kept here: Apply can be interrupted anywhere and called again, and a
-// second Apply of the same plan writes nothing. What people open is never
-// touched, and what people decide holds until the plan changes:
+// second Apply of the same plan writes nothing. What users open is never
+// touched, and what users decide holds until the plan changes:
 //
-//   - a pull request that a person closes stays closed while the plan is the
+//   - a pull request that a user closes stays closed while the plan is the
 //     same; it counts as changed when nothing differed meanwhile
-//   - an issue that a person closes stays closed while its findings are the
+//   - an issue that a user closes stays closed while its findings are the
 //     same; it is opened again when they change, or went and came back
-//   - a mass deletion that a person releases stays released while it removes
+//   - a mass deletion that a user releases stays released while it removes
 //     the same assignments, whatever else the plan changes; any other mass
 //     deletion, be it smaller, is held anew
-//   - a draft that a person makes of the pull request stays one
+//   - a draft that a user makes of the pull request stays one
 //
 // What an interruption leaves behind is always on the safe side: a hold is set
 // before the branch holds what it is for, and taken off after that is gone.
@@ -41,7 +41,7 @@ const (
 	Updated    Action = "updated"     // the open pull request was brought up to date
 	Unchanged  Action = "unchanged"   // the open pull request says and holds the plan
 	Withdrawn  Action = "withdrawn"   // the pull request was closed: nothing differs any more, or see Withdraw
-	LeftClosed Action = "left closed" // a person closed the pull request of this very plan
+	LeftClosed Action = "left closed" // a user closed the pull request of this very plan
 	Withheld   Action = "withheld"    // the plan is to be held, and the forge has no drafts: an issue says so
 )
 
@@ -49,7 +49,7 @@ const (
 type Result struct {
 	Action      Action
 	PullRequest *forge.PullRequest // the open one, or the one left closed
-	Held        bool               // the pull request waits for a person to release a mass deletion
+	Held        bool               // the pull request waits for a user to release a mass deletion
 	Commit      string             // the commit that was made, "" when none was needed
 	Issues      []forge.Issue      // the open ones of this environment, by number
 	Writes      int                // how many changes were made on the forge

@@ -1,13 +1,20 @@
 package publish
 
 import (
+	"bytes"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/kalypso-dev/kalypso/scheduler/forge"
 	"github.com/kalypso-dev/kalypso/scheduler/model"
+	"github.com/kalypso-dev/kalypso/scheduler/plan"
 )
 
 const withdrawnComment = "Nothing is left to change: the branch holds what the platform model asks for. Closing."
@@ -64,17 +71,17 @@ func (r *publisher) propose(ctx context.Context, base *model.Tree, after map[str
 	have := todo.have
 	if todo.held {
 		if have == nil {
-			if r.withheld(todo) {
+			if r.hasHoldIssue(todo) {
 				r.result.Action = Withheld
 				return nil
 			}
-			if present, err = r.clear(ctx, base, present, todo); err != nil {
+			if present, err = r.emptyBranch(ctx, base, present, todo); err != nil {
 				return err
 			}
 		}
 		if have == nil || differs(*have, todo.first) {
 			if err := r.save(ctx, todo.first, &have); err != nil {
-				return r.unheld(ctx, have, after, present, todo, err)
+				return r.holdFailed(ctx, have, after, present, todo, err)
 			}
 		}
 	}
@@ -92,7 +99,7 @@ func (r *publisher) propose(ctx context.Context, base *model.Tree, after map[str
 	if differs(*have, todo.pr) {
 		if err := r.save(ctx, todo.pr, &have); err != nil {
 			if todo.held {
-				return r.unheld(ctx, have, after, present, todo, err)
+				return r.holdFailed(ctx, have, after, present, todo, err)
 			}
 			return err
 		}
@@ -149,7 +156,7 @@ func (r *publisher) push(ctx context.Context, after map[string][]byte, branch fu
 }
 
 // withdraw closes a pull request whose plan has come to nothing, or must not be
-// carried out. Its marker loses the digest, so that it does not look closed by a person when the same
+// carried out. Its marker loses the digest, so that it does not look closed by a user when the same
 // plan comes back. The comment goes first: a closed pull request is looked at
 // no more.
 func (r *publisher) withdraw(ctx context.Context, pr forge.PullRequest) error {
@@ -170,7 +177,7 @@ func (r *publisher) withdraw(ctx context.Context, pr forge.PullRequest) error {
 }
 
 // settle finishes what is left of an earlier pull request where nothing is to
-// be changed: the digest of one that a person has closed, see decide, and the
+// be changed: the digest of one that a user has closed, see decide, and the
 // branch of one that was withdrawn, when its removal was interrupted.
 func (r *publisher) settle(ctx context.Context, todo decision, branch func() (*model.Tree, error)) error {
 	if todo.forget {
@@ -194,4 +201,48 @@ func (r *publisher) settle(ctx context.Context, todo decision, branch func() (*m
 	}
 	r.result.Writes++
 	return nil
+}
+
+// Digest identifies a set of changes: two plans with the same digest do the
+// same to the files.
+func Digest(changes []plan.Change) string {
+	sorted := slices.SortedFunc(slices.Values(changes), func(a, b plan.Change) int { return strings.Compare(a.Path, b.Path) })
+	h := sha256.New()
+	for _, c := range sorted {
+		fmt.Fprintf(h, "%s %q %d\n", c.Action, c.Path, len(c.Content))
+		h.Write(c.Content)
+	}
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+// applied returns files with changes made.
+func applied(files map[string][]byte, changes []plan.Change) map[string][]byte {
+	after := maps.Clone(files)
+	if after == nil {
+		after = map[string][]byte{}
+	}
+	for _, c := range changes {
+		if c.Action == plan.Remove {
+			delete(after, c.Path)
+		} else {
+			after[c.Path] = c.Content
+		}
+	}
+	return after
+}
+
+// fileContent is a change's content as a commit wants it: nil only for a
+// removal, so that an empty file stays one.
+func fileContent(c plan.Change) []byte {
+	switch {
+	case c.Action == plan.Remove:
+		return nil
+	case c.Content == nil:
+		return []byte{}
+	}
+	return c.Content
+}
+
+func sameFiles(a, b map[string][]byte) bool {
+	return maps.EqualFunc(a, b, bytes.Equal)
 }

@@ -18,7 +18,7 @@ import (
 )
 
 func TestFault04UnchangedPlanGetsNoPullRequest(t *testing.T) {
-	w := newWorld(t, pairFiles("drone", "web-dev", "1"))
+	w := newFixture(t, pairFiles("drone", "web-dev", "1"))
 	r := w.apply(w.plan(pairFiles("drone", "web-dev", "1")))
 	if r.Action != publish.Nothing || r.Writes != 0 {
 		t.Errorf("action %q, %d writes", r.Action, r.Writes)
@@ -30,7 +30,7 @@ func TestFault04UnchangedPlanGetsNoPullRequest(t *testing.T) {
 }
 
 func TestLifecycle(t *testing.T) {
-	w := newWorld(t, nil)
+	w := newFixture(t, nil)
 	one := pairFiles("drone", "web-dev", "1")
 
 	r := w.apply(w.plan(one))
@@ -67,7 +67,7 @@ func TestLifecycle(t *testing.T) {
 
 // oneCommit checks that the scheduler's branch is one commit on top of its
 // base.
-func (w *world) oneCommit(line string, want map[string]string) {
+func (w *fixture) oneCommit(line string, want map[string]string) {
 	w.Helper()
 	base, head := w.forge.Log(repo, "dev"), w.forge.Log(repo, "kalypso/dev")
 	if diff := cmp.Diff(append([]string{line}, base...), head); diff != "" {
@@ -84,17 +84,17 @@ func (w *world) oneCommit(line string, want map[string]string) {
 // which would conflict if the branch stayed where it is.
 func TestBranchFollowsBase(t *testing.T) {
 	one, two := pairFiles("drone", "web-dev", "1"), pairFiles("drone", "web-dev", "2")
-	for name, move := range map[string]func(*world) (extra map[string]string){
-		"beside": func(w *world) map[string]string {
+	for name, move := range map[string]func(*fixture) (extra map[string]string){
+		"beside": func(w *fixture) map[string]string {
 			w.forge.Push(repo, "dev", map[string]string{"notes.txt": "by ann\n"})
 			return map[string]string{"notes.txt": "by ann\n"}
 		},
-		"there and back": func(w *world) map[string]string {
+		"there and back": func(w *fixture) map[string]string {
 			w.forge.Push(repo, "dev", map[string]string{"notes.txt": "by ann\n"})
 			w.forge.Push(repo, "dev", map[string]string{"notes.txt": ""})
 			return nil
 		},
-		"a proposed file": func(w *world) map[string]string {
+		"a proposed file": func(w *fixture) map[string]string {
 			w.forge.Push(repo, "dev", map[string]string{"drone/web-dev/namespace.yaml": "by hand\n"})
 			if c := w.forge.Conflicts(repo, 1); len(c) != 1 {
 				t.Errorf("conflicts %v: the test shows nothing", c)
@@ -103,7 +103,7 @@ func TestBranchFollowsBase(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, one)
+			w := newFixture(t, one)
 			w.apply(w.plan(two))
 			extra := move(w)
 			if r := w.apply(w.plan(merged(two, extra))); r.Action != publish.Updated {
@@ -121,7 +121,7 @@ func TestBranchFollowsBase(t *testing.T) {
 // TestPartlyMergedByHand leaves the branch with the very files of the new
 // plan, and too much in it.
 func TestPartlyMergedByHand(t *testing.T) {
-	w := newWorld(t, nil)
+	w := newFixture(t, nil)
 	drone, large := pairFiles("drone", "web-dev", "1"), pairFiles("large", "web-dev", "1")
 	w.apply(w.plan(merged(drone, large)))
 	w.forge.Push(repo, "dev", drone)
@@ -129,10 +129,10 @@ func TestPartlyMergedByHand(t *testing.T) {
 	w.oneCommit("Kalypso Scheduler: Kalypso: dev: assign web-dev to large", merged(drone, large))
 }
 
-// TestOwnBranchIsRestored undoes what a person pushes to the scheduler's
+// TestOwnBranchIsRestored undoes what a user pushes to the scheduler's
 // branch, which is its own.
 func TestOwnBranchIsRestored(t *testing.T) {
-	w := newWorld(t, nil)
+	w := newFixture(t, nil)
 	one := pairFiles("drone", "web-dev", "1")
 	w.apply(w.plan(one))
 	w.forge.Push(repo, "kalypso/dev", map[string]string{"by-ann": "x"})
@@ -143,7 +143,7 @@ func TestOwnBranchIsRestored(t *testing.T) {
 }
 
 func TestWithdrawn(t *testing.T) {
-	w := newWorld(t, nil)
+	w := newFixture(t, nil)
 	one := pairFiles("drone", "web-dev", "1")
 	w.apply(w.plan(one))
 	if r := w.apply(w.plan(nil)); r.Action != publish.Withdrawn {
@@ -154,24 +154,24 @@ func TestWithdrawn(t *testing.T) {
 	if w.forge.Branch(repo, "kalypso/dev") != "" {
 		t.Error("the branch is still there")
 	}
-	// The scheduler closed it, not a person: the same plan opens a new one.
+	// The scheduler closed it, not a user: the same plan opens a new one.
 	if r := w.apply(w.plan(one)); r.Action != publish.Opened {
 		t.Errorf("action %q", r.Action)
 	}
 	w.pulls("#1 kalypso-bot closed", "#2 kalypso-bot open")
 }
 
-// TestFault04ClosedUnmergedComesBack closes the pull request as a person: it
+// TestFault04ClosedUnmergedComesBack closes the pull request as a user: it
 // stays closed while the plan is the same, and no longer.
 func TestFault04ClosedUnmergedComesBack(t *testing.T) {
 	one, two := pairFiles("drone", "web-dev", "1"), pairFiles("drone", "web-dev", "2")
-	hows := map[string]func(*world){
-		"closed":         func(w *world) { w.close(1) },
-		"branch deleted": func(w *world) { w.forge.DeleteByPerson(repo, "kalypso/dev") },
+	hows := map[string]func(*fixture){
+		"closed":         func(w *fixture) { w.close(1) },
+		"branch deleted": func(w *fixture) { w.forge.DeleteByPerson(repo, "kalypso/dev") },
 	}
 	for name, how := range hows {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, nil)
+			w := newFixture(t, nil)
 			w.apply(w.plan(one))
 			how(w)
 			if r := w.apply(w.plan(one)); r.Action != publish.LeftClosed || r.Writes != 0 || r.PullRequest.Number != 1 {
@@ -185,20 +185,20 @@ func TestFault04ClosedUnmergedComesBack(t *testing.T) {
 			w.oneCommit("Kalypso Scheduler: Kalypso: dev: assign web-dev to drone", two)
 		})
 		t.Run(name+", and nothing differs meanwhile", func(t *testing.T) {
-			w := newWorld(t, nil)
+			w := newFixture(t, nil)
 			w.apply(w.plan(one))
 			how(w)
 			if r := w.apply(w.plan(nil)); r.Action != publish.Nothing {
 				t.Errorf("no plan: %+v", r)
 			}
-			w.comments(1) // a person closed it; there is nothing to say
+			w.comments(1) // a user closed it; there is nothing to say
 			if r := w.apply(w.plan(one)); r.Action != publish.Opened {
 				t.Errorf("same plan again: %+v", r)
 			}
 			w.pulls("#1 kalypso-bot closed", "#2 kalypso-bot open")
 		})
 		t.Run(name+", and the model breaks meanwhile", func(t *testing.T) {
-			w := newWorld(t, nil)
+			w := newFixture(t, nil)
 			w.apply(w.plan(one))
 			how(w)
 			broken := w.plan(nil)
@@ -213,10 +213,10 @@ func TestFault04ClosedUnmergedComesBack(t *testing.T) {
 	}
 }
 
-// TestMergedAndReverted proposes anew what a person has taken back: to merge is
+// TestMergedAndReverted proposes anew what a user has taken back: to merge is
 // not to close.
 func TestMergedAndReverted(t *testing.T) {
-	w := newWorld(t, nil)
+	w := newFixture(t, nil)
 	one := pairFiles("drone", "web-dev", "1")
 	w.apply(w.plan(one))
 	w.forge.Merge(repo, 1)
@@ -227,10 +227,10 @@ func TestMergedAndReverted(t *testing.T) {
 	w.pulls("#1 kalypso-bot merged", "#2 kalypso-bot open")
 }
 
-// TestFault03ClosesPeoplesPullRequests has people at work on the same base, on
+// TestFault03ClosesUsersPullRequests has users at work on the same base, on
 // branches that look alike, and with pull requests that look like ours.
-func TestFault03ClosesPeoplesPullRequests(t *testing.T) {
-	w := newWorld(t, nil)
+func TestFault03ClosesUsersPullRequests(t *testing.T) {
+	w := newFixture(t, nil)
 	w.apply(w.plan(pairFiles("drone", "web-dev", "1")))
 	copied := w.forge.AllPullRequests(repo)[0]
 	w.forge.Push(repo, "stage", map[string]string{"x": "y"})
@@ -266,10 +266,10 @@ func TestFault03ClosesPeoplesPullRequests(t *testing.T) {
 	}
 }
 
-// TestPersonUsesOurBranch has a person open a pull request from the
+// TestUserUsesOurBranch has a user open a pull request from the
 // scheduler's branch, which leaves no room for the scheduler's.
-func TestPersonUsesOurBranch(t *testing.T) {
-	w := newWorld(t, nil)
+func TestUserUsesOurBranch(t *testing.T) {
+	w := newFixture(t, nil)
 	w.forge.Push(repo, "kalypso/dev", map[string]string{"x": "y"})
 	w.forge.OpenPullRequest(repo, "ann", "kalypso/dev", "dev")
 	w.forge.Calls()
@@ -289,7 +289,7 @@ func TestPersonUsesOurBranch(t *testing.T) {
 }
 
 func TestPromotedLabel(t *testing.T) {
-	w := newWorld(t, nil)
+	w := newFixture(t, nil)
 	promoted := map[string]string{".github/tracking/Promoted_Commit_Id": "0123456789abcdef"}
 	r := w.apply(w.plan(merged(promoted, pairFiles("drone", "web-dev", "1"))))
 	w.pulls("#1 kalypso-bot open promoted")
@@ -304,18 +304,18 @@ func TestPromotedLabel(t *testing.T) {
 	w.pulls("#1 kalypso-bot open reviewed")
 }
 
-func TestPersonsDraftStays(t *testing.T) {
-	w := newWorld(t, nil)
+func TestUsersDraftStays(t *testing.T) {
+	w := newFixture(t, nil)
 	w.apply(w.plan(pairFiles("drone", "web-dev", "1")))
 	w.forge.EditPullRequest(repo, 1, func(p *forge.PullRequest) { p.Draft = true })
 	w.apply(w.plan(pairFiles("drone", "web-dev", "2")))
 	w.pulls("#1 kalypso-bot open draft")
 }
 
-// TestEditedByPerson restores the text, which is the scheduler's, even where
+// TestEditedByUser restores the text, which is the scheduler's, even where
 // its marker is gone.
-func TestEditedByPerson(t *testing.T) {
-	w := newWorld(t, nil)
+func TestEditedByUser(t *testing.T) {
+	w := newFixture(t, nil)
 	p := w.plan(pairFiles("drone", "web-dev", "1"))
 	w.apply(p)
 	before := w.forge.AllPullRequests(repo)
@@ -329,7 +329,7 @@ func TestEditedByPerson(t *testing.T) {
 }
 
 func TestEnvironmentsShareARepository(t *testing.T) {
-	w := newWorld(t, nil)
+	w := newFixture(t, nil)
 	w.apply(w.plan(nil, problem("drone", "web-dev", "a is required")))
 	w.forge.Push(repo, "stage", map[string]string{"README.md": "x"})
 	stage := w.plan(nil)
@@ -345,7 +345,7 @@ func TestEnvironmentsShareARepository(t *testing.T) {
 // TestBranchMovesMeanwhile pushes to the scheduler's branch between its
 // reading and writing: what was pushed must not be lost unseen.
 func TestBranchMovesMeanwhile(t *testing.T) {
-	w := newWorld(t, nil)
+	w := newFixture(t, nil)
 	w.apply(w.plan(pairFiles("drone", "web-dev", "1")))
 	w.forge.OnCall(func(c forgefake.Call) {
 		if c.Method == "Commit" {
@@ -374,7 +374,7 @@ func TestWhereNothingCanBePublished(t *testing.T) {
 		"no commit":     {func(p *plan.Plan) { p.GitOpsHead = strings.Repeat("1", 40) }, "not found"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, nil)
+			w := newFixture(t, nil)
 			p := w.plan(pairFiles("drone", "web-dev", "1"))
 			test.spoil(p)
 			_, err := publish.Apply(context.Background(), w.forge, p, options())
@@ -391,7 +391,7 @@ func TestWhereNothingCanBePublished(t *testing.T) {
 // TestBaseIsNotReadAgain gives the tree that the plan was made against, and
 // one of another commit, which must not be used.
 func TestBaseIsNotReadAgain(t *testing.T) {
-	w := newWorld(t, nil)
+	w := newFixture(t, nil)
 	p := w.plan(pairFiles("drone", "web-dev", "1"))
 	tree, err := w.forge.Read(context.Background(), p.GitOps)
 	if err != nil {
@@ -415,10 +415,10 @@ func TestBaseIsNotReadAgain(t *testing.T) {
 	}
 }
 
-// TestWithdraw closes the pull request alone, and does not count as a person's
+// TestWithdraw closes the pull request alone, and does not count as a user's
 // decision.
 func TestWithdraw(t *testing.T) {
-	w := newWorld(t, nil)
+	w := newFixture(t, nil)
 	p := w.plan(pairFiles("drone", "web-dev", "1"), problem("drone", "api-dev", "no value"))
 	w.apply(p)
 	for range 2 {

@@ -24,7 +24,7 @@ func TestTenThousandFiles(t *testing.T) {
 		}
 		return files
 	}
-	w := newWorld(t, nil)
+	w := newFixture(t, nil)
 	r := w.apply(w.plan(large("1")))
 	if r.Action != publish.Opened || !strings.Contains(r.PullRequest.Title, "add 5000 assignments") {
 		t.Errorf("%s: %q", r.Action, r.PullRequest.Title)
@@ -50,7 +50,7 @@ func TestTenThousandFiles(t *testing.T) {
 // TestTextsAreBounded has everything that can be long be long at once.
 func TestTextsAreBounded(t *testing.T) {
 	long := strings.Repeat("日本 text ", 20_000)
-	w := newWorld(t, map[string]string{".github/tracking/Promoted_Commit_Id": long})
+	w := newFixture(t, map[string]string{".github/tracking/Promoted_Commit_Id": long})
 	want := map[string]string{".github/tracking/Promoted_Commit_Id": long + "2"}
 	name := func(s string, i int) string { return fmt.Sprintf("%s-%03d", strings.Repeat(s, 240), i) }
 	for i := range 300 {
@@ -90,7 +90,7 @@ func TestTextsAreBounded(t *testing.T) {
 
 // TestManyIssues opens one issue per assignment, however many there are.
 func TestManyIssues(t *testing.T) {
-	w := newWorld(t, nil)
+	w := newFixture(t, nil)
 	var problems []plan.Problem
 	for i := range 300 {
 		problems = append(problems, problem("drone", fmt.Sprintf("app%03d-dev", i), "x is required"))
@@ -106,7 +106,7 @@ func TestManyIssues(t *testing.T) {
 // TestModelTextIsNoMarker makes sure that nobody who writes the platform model
 // can pass for the scheduler.
 func TestModelTextIsNoMarker(t *testing.T) {
-	w := newWorld(t, nil)
+	w := newFixture(t, nil)
 	evil := problem("drone", "web-dev", "x\x00\xff\u0085\u2028\r\n<!-- kalypso:plan sha256=0 environment=dev -->\n<!-- kalypso:problem environment=dev -->")
 	evil.Hint = evil.Message
 	evil.Position.File = evil.Message
@@ -123,7 +123,7 @@ func TestModelTextIsNoMarker(t *testing.T) {
 
 // TestEmptyFileIsNoRemoval adds a file without content.
 func TestEmptyFileIsNoRemoval(t *testing.T) {
-	w := newWorld(t, nil)
+	w := newFixture(t, nil)
 	p := w.plan(nil)
 	p.Changes = []plan.Change{{Path: "drone/web-dev/reconciler.yaml", Action: plan.Add}}
 	w.apply(p)
@@ -134,7 +134,7 @@ func TestEmptyFileIsNoRemoval(t *testing.T) {
 
 // TestTextsWithoutLinks is on a forge that cannot tell where files are shown.
 func TestTextsWithoutLinks(t *testing.T) {
-	w := newWorld(t, nil)
+	w := newFixture(t, nil)
 	elsewhere := problem("drone", "web-dev", "x is required")
 	elsewhere.Position = model.Position{Repo: "http://elsewhere/acme/platform", Branch: "dev", File: "a.yaml", Line: 1}
 	if _, err := publish.Apply(context.Background(), w.forge, w.plan(nil, elsewhere), options()); err != nil {

@@ -2,10 +2,12 @@ package publish
 
 import (
 	"cmp"
+	"fmt"
 	"maps"
 	"path"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/kalypso-dev/kalypso/scheduler/plan"
 )
@@ -59,7 +61,7 @@ func pairs(root string, files map[string][]byte) map[pair]bool {
 	return found
 }
 
-// summary is what a plan does, for people. All lists are sorted.
+// summary is what a plan does, for users. All lists are sorted.
 type summary struct {
 	added, changed, removed []pair
 	existing                int      // how many assignments there are now
@@ -117,7 +119,7 @@ func summarize(p *plan.Plan, base, result map[string][]byte) summary {
 }
 
 // existing counts the assignments that are there: those that the plan knows,
-// and those that it removes. Folders of people may look alike, and must not
+// and those that it removes. Folders of users may look alike, and must not
 // make a mass deletion look small.
 func existing(p *plan.Plan, before map[pair]bool, removed []pair) int {
 	known := map[pair]bool{}
@@ -134,4 +136,85 @@ func existing(p *plan.Plan, before map[pair]bool, removed []pair) int {
 		}
 	}
 	return n
+}
+
+// maxTitle is how wide a title may be, where what is not ASCII counts twice.
+// Gitea has the smallest limit there is, 255, and takes five of them to mark a
+// draft. What is wider it cuts silently, so that the title would never be
+// as wanted.
+const maxTitle = 250
+
+// title describes a plan in one line.
+func title(environment string, s summary) string {
+	var parts []string
+	part := func(one, preposition, many string, list []pair) {
+		switch len(list) {
+		case 0:
+		case 1:
+			parts = append(parts, fmt.Sprintf("%s %s %s %s", one, list[0].target, preposition, list[0].clusterType))
+		default:
+			parts = append(parts, fmt.Sprintf("%s %d assignments", many, len(list)))
+		}
+	}
+	part("assign", "to", "add", s.added)
+	part("update", "on", "update", s.changed)
+	part("remove", "from", "remove", s.removed)
+	if s.promotion {
+		parts = append(parts, "promote "+short(s.promotedTo))
+	}
+	if len(parts) == 0 {
+		parts = foldersTitle(s)
+	}
+	return fitTitle(fmt.Sprintf("Kalypso: %s: %s", environment, plain(strings.Join(parts, ", "))))
+}
+
+func foldersTitle(s summary) []string {
+	var parts []string
+	part := func(verb string, list []string) {
+		switch len(list) {
+		case 0:
+		case 1:
+			parts = append(parts, fmt.Sprintf("%s cluster type %s", verb, list[0]))
+		default:
+			parts = append(parts, fmt.Sprintf("%s %d cluster types", verb, len(list)))
+		}
+	}
+	part("add", s.foldersAdded)
+	part("remove", s.foldersRemoved)
+	switch {
+	case len(parts) > 0:
+	case len(s.other) == 1:
+		parts = []string{"change " + s.other[0].Path}
+	default:
+		parts = []string{fmt.Sprintf("change %d files", len(s.other))}
+	}
+	return parts
+}
+
+func short(commit string) string {
+	if len(commit) > 7 {
+		return commit[:7]
+	}
+	return commit
+}
+
+// fitTitle cuts a title that is too wide, and shows that it did.
+func fitTitle(s string) string {
+	left, cut := maxTitle, 0
+	for i, r := range s {
+		if left -= width(r); left < 0 {
+			return s[:cut] + "…"
+		}
+		if left >= width('…') {
+			cut = i + utf8.RuneLen(r)
+		}
+	}
+	return s
+}
+
+func width(r rune) int {
+	if r < utf8.RuneSelf {
+		return 1
+	}
+	return 2
 }

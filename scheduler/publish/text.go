@@ -1,24 +1,29 @@
 package publish
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/kalypso-dev/kalypso/scheduler/forge"
 	"github.com/kalypso-dev/kalypso/scheduler/model"
 	"github.com/kalypso-dev/kalypso/scheduler/plan"
 )
 
-// The rooms that the lists of a text may fill, in bytes. Together with what
-// stands around them they stay below the 65,536 characters that GitHub takes;
+// The sizes of the lists of a text, in bytes. Together with the rest of the text
+// they stay below the 65,536 characters that GitHub takes;
 // Gitea takes more.
 const (
-	roomTable    = 26_000
-	roomReasons  = 14_000
-	roomOther    = 4_000
-	roomProblems = 14_000
-	roomCell     = 4_000 // one cell of the table
+	maxTable     = 26_000
+	maxReasons   = 14_000
+	maxOther     = 4_000
+	maxProblems  = 14_000
+	maxCell      = 4_000 // one cell of the table
 	maxMessage   = 1_000 // one message, in characters
 	commitLength = 40
 )
@@ -35,8 +40,8 @@ func newWords(f forge.Forge) words {
 	return words{link: func(model.Position) (string, bool) { return "", false }}
 }
 
-// place words a position, as a link where the forge can show it.
-func (w words) place(at model.Position) string {
+// position is the text of a position, as a link where the forge can show it.
+func (w words) position(at model.Position) string {
 	url, ok := w.link(at)
 	if !ok {
 		return code(at.String())
@@ -47,7 +52,7 @@ func (w words) place(at model.Position) string {
 // linkable keeps a URL from ending a link early.
 var linkable = strings.NewReplacer("(", "%28", ")", "%29", "<", "%3C", ">", "%3E", " ", "%20")
 
-// body words a plan for the person who decides about it. The marker is not
+// body describes a plan to the user who decides about it. The marker is not
 // part of it.
 func (w words) body(p *plan.Plan, s summary, h hold) string {
 	var b strings.Builder
@@ -64,11 +69,11 @@ func (w words) body(p *plan.Plan, s summary, h hold) string {
 	writeReasons(&b, p, s)
 	if len(s.other) > 0 {
 		b.WriteString("\n### Other files\n\n")
-		writeList(&b, roomOther, "files", s.other, func(c plan.Change) string { return fmt.Sprintf("- %s: %s\n", c.Action, code(c.Path)) })
+		writeList(&b, maxOther, "files", s.other, func(c plan.Change) string { return fmt.Sprintf("- %s: %s\n", c.Action, code(c.Path)) })
 	}
 	if len(p.Problems) > 0 {
 		b.WriteString("\n### Open problems\n\nWhat these concern stays as it is on the branch.\n\n")
-		writeList(&b, roomProblems, "problems", p.Problems, w.problemLine)
+		writeList(&b, maxProblems, "problems", p.Problems, w.problemLine)
 	}
 	b.WriteString("\n")
 	return b.String()
@@ -80,7 +85,7 @@ func writeHold(b *strings.Builder, h hold, s summary) {
 	case holdOn:
 		fmt.Fprintf(b, "\n> **Held:** %s. Take the label `%s` off to release it.\n", share, forge.LabelMassDelete)
 	case holdReleased:
-		fmt.Fprintf(b, "\nT%s; a person has released it.\n", share[1:])
+		fmt.Fprintf(b, "\nT%s; a user has released it.\n", share[1:])
 	}
 }
 
@@ -109,7 +114,7 @@ func writeTable(b *strings.Builder, s summary) {
 	}
 	slices.Sort(types)
 	b.WriteString("\n| Cluster type | Added | Changed | Removed |\n| --- | --- | --- | --- |\n")
-	writeList(b, roomTable, "cluster types", slices.Compact(types), func(t string) string {
+	writeList(b, maxTable, "cluster types", slices.Compact(types), func(t string) string {
 		row := "| " + cell(t) + " |"
 		for _, column := range columns {
 			row += " " + names(column[t]) + " |"
@@ -118,11 +123,11 @@ func writeTable(b *strings.Builder, s summary) {
 	})
 }
 
-// names words the content of a cell.
+// names is the content of a cell.
 func names(list []string) string {
 	var b strings.Builder
 	for i, name := range list {
-		if b.Len()+len(name) > roomCell {
+		if b.Len()+len(name) > maxCell {
 			fmt.Fprintf(&b, "<br>and %d more", len(list)-i)
 			break
 		}
@@ -150,12 +155,12 @@ func writeReasons(b *strings.Builder, p *plan.Plan, s summary) {
 		return
 	}
 	b.WriteString("\n### Why\n\n| Deployment target | Cluster type | Reason |\n| --- | --- | --- |\n")
-	writeList(b, roomReasons, "assignments", touched, func(at pair) string {
+	writeList(b, maxReasons, "assignments", touched, func(at pair) string {
 		return fmt.Sprintf("| %s | %s | %s |\n", cell(at.target), cell(at.clusterType), reason(policies[at], targets[at.target]))
 	})
 }
 
-// reason words why an assignment is as the plan has it: the policies that
+// reason is why an assignment is as the plan has it: the policies that
 // select it, or what is gone.
 func reason(policies []string, isTarget bool) string {
 	switch {
@@ -180,7 +185,7 @@ func (w words) problemLine(p plan.Problem) string {
 	}
 	b.WriteString(message(p.Message))
 	if p.Position != (model.Position{}) {
-		fmt.Fprintf(&b, " (%s)", w.place(p.Position))
+		fmt.Fprintf(&b, " (%s)", w.position(p.Position))
 	}
 	if p.Hint != "" {
 		fmt.Fprintf(&b, ". %s", message(p.Hint))
@@ -188,3 +193,134 @@ func (w words) problemLine(p plan.Problem) string {
 	b.WriteString("\n")
 	return b.String()
 }
+
+// issueTitle is the title of the issue about an assignment.
+func issueTitle(environment string, p pair) string {
+	return fitTitle(plain(fmt.Sprintf("Can't generate manifests for deployment target %s in cluster type %s in %s environment",
+		p.target, p.clusterType, environment)))
+}
+
+var issueTitles = regexp.MustCompile(`^Can't generate manifests for deployment target (\S+) in cluster type (\S+) in (\S+) environment$`)
+
+// pairInTitle is what issueTitle was made of.
+func pairInTitle(title string) (environment string, p pair, ok bool) {
+	m := issueTitles.FindStringSubmatch(title)
+	if m == nil {
+		return "", pair{}, false
+	}
+	return m[3], pair{clusterType: m[2], target: m[1]}, true
+}
+
+// findingsDigest identifies what is wrong. Where it stands does not count: a
+// line that moves is no news to a user who has closed the issue.
+func findingsDigest(problems []plan.Problem) string {
+	messages := unique(problems, func(p plan.Problem) string { return p.Message + "\x00" })
+	slices.Sort(messages)
+	sum := sha256.Sum256([]byte(strings.Join(messages, "")))
+	return hex.EncodeToString(sum[:])
+}
+
+// The sizes of the lists of an issue, in bytes.
+const (
+	maxFindings  = 20_000
+	maxPositions = 20_000
+)
+
+// issueBody describes what is wrong with an assignment and where to fix it.
+func (w words) issueBody(problems []plan.Problem) string {
+	var b strings.Builder
+	same := func(s string) string { return s }
+	section := func(heading string, isOfIt func(plan.Problem) bool) {
+		lines := unique(problems, func(p plan.Problem) string {
+			if !isOfIt(p) {
+				return ""
+			}
+			return "- " + message(p.Message) + "\n"
+		})
+		if len(lines) == 0 {
+			return
+		}
+		if b.Len() > 0 {
+			b.WriteString("\n")
+		}
+		b.WriteString(heading + "\n\n")
+		writeList(&b, maxFindings, "findings", lines, same)
+	}
+	isConfig := func(p plan.Problem) bool { return p.Reason == plan.InvalidConfig }
+	section("Config data validation failed:", isConfig)
+	section("Generating the manifests failed:", func(p plan.Problem) bool { return !isConfig(p) })
+	places := unique(problems, func(p plan.Problem) string {
+		at := p.Position.String()
+		switch {
+		case at == "" && p.Hint == "":
+			return ""
+		case at == "":
+			return "- " + message(p.Hint) + "\n"
+		case p.Hint == "":
+			return "- " + w.position(p.Position) + "\n"
+		}
+		return "- " + w.position(p.Position) + ": " + message(p.Hint) + "\n"
+	})
+	if len(places) > 0 {
+		b.WriteString("\nWhere to fix it:\n\n")
+		writeList(&b, maxPositions, "places", places, same)
+	}
+	return b.String()
+}
+
+// unique returns one line for each problem, without repetitions.
+func unique(problems []plan.Problem, format func(plan.Problem) string) []string {
+	var lines []string
+	seen := map[string]bool{}
+	for _, p := range problems {
+		if line := format(p); line != "" && !seen[line] {
+			seen[line] = true
+			lines = append(lines, line)
+		}
+	}
+	return lines
+}
+
+// writeList writes lines of at most limit bytes, and how many more there are of
+// what.
+func writeList[T any](b *strings.Builder, limit int, what string, list []T, line func(T) string) {
+	for i, item := range list {
+		text := line(item)
+		if limit -= len(text); limit < 0 {
+			fmt.Fprintf(b, "\nand %d more %s.\n", len(list)-i, what)
+			return
+		}
+		b.WriteString(text)
+	}
+}
+
+var unmark = strings.NewReplacer("<!--", "&lt;!--", "-->", "--&gt;")
+
+// plain makes one line of a text from the platform model, without what a forge
+// would not keep as it is, and keeps it from passing for a marker.
+func plain(s string) string {
+	s = strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) {
+			return ' '
+		}
+		return r
+	}, strings.ToValidUTF8(s, "\uFFFD"))
+	return strings.TrimSpace(unmark.Replace(s))
+}
+
+// clip cuts a text to so many characters, and shows that it did.
+func clip(s string, limit int) string {
+	if utf8.RuneCountInString(s) <= limit {
+		return s
+	}
+	return string([]rune(s)[:limit-1]) + "…"
+}
+
+// message is plain text of a bounded length.
+func message(s string) string { return plain(clip(s, maxMessage)) }
+
+// cell is plain text for a table.
+func cell(s string) string { return strings.ReplaceAll(plain(s), "|", `\|`) }
+
+// code is plain text shown as it is.
+func code(s string) string { return "`" + strings.ReplaceAll(plain(s), "`", "'") + "`" }

@@ -22,16 +22,16 @@ const repo = "acme/gitops"
 
 type change = plan.Change
 
-// world is a GitOps repository with one environment.
-type world struct {
+// fixture is a GitOps repository with one environment.
+type fixture struct {
 	*testing.T
 	forge *forgefake.Forge
 }
 
-func newWorld(t *testing.T, files map[string]string) *world {
+func newFixture(t *testing.T, files map[string]string) *fixture {
 	f := forgefake.New()
 	f.Push(repo, "dev", merged(map[string]string{"README.md": "people's\n"}, files))
-	return &world{t, f}
+	return &fixture{t, f}
 }
 
 func merged(all ...map[string]string) map[string]string {
@@ -59,9 +59,9 @@ func many(n int, version string) map[string]string {
 	return files
 }
 
-// plan makes the plan that the branch shall hold want, besides what people put
+// plan makes the plan that the branch shall hold want, besides what users put
 // there.
-func (w *world) plan(want map[string]string, problems ...plan.Problem) *plan.Plan {
+func (w *fixture) plan(want map[string]string, problems ...plan.Problem) *plan.Plan {
 	p := &plan.Plan{
 		Environment: "dev",
 		GitOps:      model.Reference{Repo: forgefake.URL(repo), Branch: "dev"},
@@ -89,7 +89,7 @@ func (w *world) plan(want map[string]string, problems ...plan.Problem) *plan.Pla
 }
 
 // apply applies a plan and checks that a second time writes nothing.
-func (w *world) apply(p *plan.Plan) publish.Result {
+func (w *fixture) apply(p *plan.Plan) publish.Result {
 	w.Helper()
 	result, err := publish.Apply(context.Background(), w.forge, p, options())
 	if err != nil {
@@ -109,7 +109,7 @@ func options() publish.Options {
 	return publish.Options{Now: func() time.Time { return time.Unix(1700000000, 0) }}
 }
 
-func (w *world) pulls(want ...string) {
+func (w *fixture) pulls(want ...string) {
 	w.Helper()
 	var got []string
 	for _, pr := range w.forge.AllPullRequests(repo) {
@@ -124,7 +124,7 @@ func (w *world) pulls(want ...string) {
 	}
 }
 
-func (w *world) holds(branch string, want map[string]string) {
+func (w *fixture) holds(branch string, want map[string]string) {
 	w.Helper()
 	if diff := cmp.Diff(merged(map[string]string{"README.md": "people's\n"}, want), w.forge.Files(repo, branch)); diff != "" {
 		w.Errorf("branch %s (-want +got):\n%s", branch, diff)
@@ -145,7 +145,7 @@ func issueTitle(target string) string {
 	return "Can't generate manifests for deployment target " + target + " in cluster type drone in dev environment"
 }
 
-func (w *world) issuesAre(want ...string) {
+func (w *fixture) issuesAre(want ...string) {
 	w.Helper()
 	var got []string
 	for _, i := range w.forge.AllIssues(repo) {
@@ -156,7 +156,7 @@ func (w *world) issuesAre(want ...string) {
 	}
 }
 
-func (w *world) comments(number int, want ...string) {
+func (w *fixture) comments(number int, want ...string) {
 	w.Helper()
 	var got []string
 	for _, c := range w.forge.Comments(repo, number) {
@@ -167,13 +167,13 @@ func (w *world) comments(number int, want ...string) {
 	}
 }
 
-// close closes a pull request as a person does.
-func (w *world) close(number int) {
+// close closes a pull request as a user does.
+func (w *fixture) close(number int) {
 	w.forge.EditPullRequest(repo, number, func(p *forge.PullRequest) { p.State = forge.Closed })
 }
 
-// takeOff takes a label off a pull request as a person does.
-func (w *world) takeOff(number int, label string) {
+// takeOff takes a label off a pull request as a user does.
+func (w *fixture) takeOff(number int, label string) {
 	w.forge.EditPullRequest(repo, number, func(p *forge.PullRequest) {
 		p.Labels = slices.DeleteFunc(p.Labels, func(l string) bool { return l == label })
 	})

@@ -12,7 +12,7 @@ import (
 // TestTwoControlPlanes: environments of one name that share a branch would undo
 // each other's work for ever. The second one is told, and nothing is touched.
 func TestTwoControlPlanes(t *testing.T) {
-	w := newWorld(t, nil)
+	w := newFixture(t, nil)
 	publishAs := func(owner string, files map[string]string, problems ...plan.Problem) (publish.Result, error) {
 		return publish.Apply(t.Context(), w.forge, w.plan(files, problems...), publish.Options{Owner: owner})
 	}
@@ -36,7 +36,7 @@ func TestTwoControlPlanes(t *testing.T) {
 		t.Errorf("the first one again: %+v, %v", r, err)
 	}
 
-	// the first control plane is gone: a person closes its pull request
+	// the first control plane is gone: a user closes its pull request
 	closed := func(pr *forge.PullRequest) { pr.State = forge.Closed }
 	w.forge.EditPullRequest(repo, 1, closed)
 	r, err := publishAs("acme/two@main", pairFiles("large", "app-dev", "1"))
