@@ -102,11 +102,6 @@ func (b bare) empty() bool {
 	return !some
 }
 
-// store stores an object.
-func (b bare) store(kind string, data []byte) (string, error) {
-	return b.run(nil, data, "hash-object", "-w", "-t", kind, "--stdin")
-}
-
 // point moves a branch.
 func (b bare) point(branch, to string) error {
 	_, err := b.run(nil, nil, "update-ref", "refs/heads/"+branch, to)

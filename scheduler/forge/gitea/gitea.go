@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"strings"
 	"sync"
 	"time"
 
@@ -16,6 +15,7 @@ import (
 
 	"github.com/kalypso-dev/kalypso/scheduler/forge"
 	"github.com/kalypso-dev/kalypso/scheduler/forge/gitclient"
+	"github.com/kalypso-dev/kalypso/scheduler/model"
 )
 
 const (
@@ -24,7 +24,7 @@ const (
 	cacheBytes  = 128 << 20
 )
 
-// Options say which server to talk to and as whom.
+// Options are the server to use and its account.
 type Options struct {
 	URL   string // the server's root URL
 	Token string
@@ -35,7 +35,7 @@ type Options struct {
 // Forge is one account's view of a Gitea server. It is safe for concurrent
 // use.
 type Forge struct {
-	base  *url.URL
+	site
 	token string
 	http  *http.Client
 	git   *gitclient.Client
@@ -45,6 +45,8 @@ type Forge struct {
 }
 
 var _ forge.Forge = (*Forge)(nil)
+
+type site = forge.Site
 
 // New returns a Forge. It makes no request, so that a scheduler can start
 // before its forge.
@@ -61,7 +63,7 @@ func New(options Options) (*Forge, error) {
 		client = &http.Client{}
 	}
 	return &Forge{
-		base:  base,
+		site:  forge.Site{Root: base, Files: "src/branch"},
 		token: options.Token,
 		user:  options.User,
 		http:  client,
@@ -69,13 +71,13 @@ func New(options Options) (*Forge, error) {
 	}, nil
 }
 
-// call runs f with an API client whose requests end with ctx, or after
+// call runs do with an API client whose requests end with ctx, or after
 // callTimeout. The SDK keeps its context in the client: hence one per call.
 func (f *Forge) call(ctx context.Context, do func(*sdk.Client) (*sdk.Response, error)) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, callTimeout,
-		fmt.Errorf("%w: no answer from %s within %s", gitclient.ErrNetwork, f.base.Redacted(), callTimeout))
+		fmt.Errorf("%w: no answer from %s within %s", gitclient.ErrNetwork, f.site.Root.Redacted(), callTimeout))
 	defer cancel()
-	client, err := sdk.NewClient(f.base.String(),
+	client, err := sdk.NewClient(f.site.Root.String(),
 		sdk.SetContext(ctx), sdk.SetToken(f.token), sdk.SetHTTPClient(f.http), sdk.SetGiteaVersion(""))
 	if err != nil {
 		return err
@@ -97,8 +99,29 @@ func (f *Forge) call(ctx context.Context, do func(*sdk.Client) (*sdk.Response, e
 	return err
 }
 
-// statusFailure is an API error by its http status, in the words that git's
-// own errors have, see gitclient.
+// callRepo runs do for a repository.
+func (f *Forge) callRepo(ctx context.Context, repo string, do func(c *sdk.Client, owner, name string) (*sdk.Response, error)) error {
+	owner, name, err := forge.SplitRepo(repo)
+	if err != nil {
+		return err
+	}
+	return f.call(ctx, func(c *sdk.Client) (*sdk.Response, error) { return do(c, owner, name) })
+}
+
+// pages calls get for page 1, 2, ... until one is the last or get says stop.
+func (f *Forge) pages(ctx context.Context, repo string, get func(c *sdk.Client, owner, name string, page sdk.ListOptions) (response *sdk.Response, stop bool, err error)) error {
+	return f.callRepo(ctx, repo, func(c *sdk.Client, owner, name string) (*sdk.Response, error) {
+		for page := 1; ; {
+			response, stop, err := get(c, owner, name, sdk.ListOptions{Page: page, PageSize: pageSize})
+			if err != nil || stop || response.NextPage <= page {
+				return response, err
+			}
+			page = response.NextPage
+		}
+	})
+}
+
+// statusFailure is an API error by its http status, as gitclient has it.
 func statusFailure(code int, err error) error {
 	switch code {
 	case http.StatusNotFound:
@@ -109,8 +132,8 @@ func statusFailure(code int, err error) error {
 	return fmt.Errorf("%w (http status %d)", err, code)
 }
 
-// me returns the name of the account that the token belongs to.
-func (f *Forge) me(ctx context.Context) (string, error) {
+// login returns the name of the account that the token belongs to.
+func (f *Forge) login(ctx context.Context) (string, error) {
 	f.mu.Lock()
 	user := f.user
 	f.mu.Unlock()
@@ -133,22 +156,58 @@ func (f *Forge) me(ctx context.Context) (string, error) {
 	return user, nil
 }
 
-// split takes an "owner/name" apart.
-func split(repo string) (owner, name string, err error) {
-	owner, name, ok := strings.Cut(repo, "/")
-	if !ok || owner == "" || name == "" || strings.Contains(name, "/") {
-		return "", "", fmt.Errorf("repository %q is not of the form owner/name", repo)
+// remote is the repository of a clone URL for git. The token goes to this server
+// only.
+func (f *Forge) remote(cloneURL string) gitclient.Remote {
+	if repo, ok := f.Repo(cloneURL); ok {
+		return f.own(repo)
 	}
-	return owner, name, nil
+	return gitclient.Remote{URL: cloneURL}
 }
 
-// pages calls get for page 1, 2, ... until one is the last or get says stop.
-func pages(get func(options sdk.ListOptions) (response *sdk.Response, stop bool, err error)) (*sdk.Response, error) {
-	for page := 1; ; {
-		response, stop, err := get(sdk.ListOptions{Page: page, PageSize: pageSize})
-		if err != nil || stop || response.NextPage <= page {
-			return response, err
-		}
-		page = response.NextPage
+// own is the remote of a repository of this server. It is spelled the same
+// whatever the clone URL was, so that a repository is cached once.
+func (f *Forge) own(repo string) gitclient.Remote {
+	return gitclient.Remote{
+		URL:  f.site.Root.JoinPath(repo + ".git").String(),
+		Auth: &gitclient.Auth{User: "kalypso", Password: f.token},
 	}
+}
+
+// Read implements model.Reader.
+func (f *Forge) Read(ctx context.Context, ref model.Reference) (*model.Tree, error) {
+	tree, err := f.git.Tree(ctx, f.remote(ref.Repo), ref.Branch, ref.Commit)
+	if err != nil {
+		return nil, err
+	}
+	tree.Repo = ref.Repo
+	return tree, nil
+}
+
+// Head implements forge.Forge. It asks git: the API's answer about a branch
+// has much that must be worked out, and takes Gitea three times as long.
+func (f *Forge) Head(ctx context.Context, ref model.Reference) (string, error) {
+	if ref.Commit != "" {
+		return ref.Commit, nil
+	}
+	return f.git.Head(ctx, f.remote(ref.Repo), ref.Branch)
+}
+
+// Commit implements forge.Forge.
+func (f *Forge) Commit(ctx context.Context, repo string, request forge.CommitRequest) (string, error) {
+	if _, _, err := forge.SplitRepo(repo); err != nil {
+		return "", err
+	}
+	return f.git.Commit(ctx, f.own(repo), request)
+}
+
+// DeleteBranch implements forge.Forge.
+func (f *Forge) DeleteBranch(ctx context.Context, repo, branch string) error {
+	if _, _, err := forge.SplitRepo(repo); err != nil {
+		return err
+	}
+	if !forge.OwnBranch(branch) {
+		return fmt.Errorf("branch %s is not below %s: the scheduler deletes only its own branches", branch, forge.BranchPrefix)
+	}
+	return f.git.Delete(ctx, f.own(repo), branch)
 }

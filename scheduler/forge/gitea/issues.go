@@ -3,6 +3,7 @@ package gitea
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -13,37 +14,26 @@ import (
 
 // Issues implements forge.Forge.
 func (f *Forge) Issues(ctx context.Context, repo string) ([]forge.Issue, error) {
-	owner, name, err := split(repo)
-	if err != nil {
-		return nil, err
-	}
-	me, err := f.me(ctx)
+	login, err := f.login(ctx)
 	if err != nil {
 		return nil, err
 	}
 	found := map[int]forge.Issue{} // an issue that is opened between two pages moves one to the next
-	err = f.call(ctx, func(c *sdk.Client) (*sdk.Response, error) {
-		return pages(func(page sdk.ListOptions) (*sdk.Response, bool, error) {
-			list, r, err := c.ListRepoIssues(owner, name, sdk.ListIssueOption{
-				ListOptions: page, State: sdk.StateAll, Type: sdk.IssueTypeIssue, CreatedBy: me,
-			})
-			for _, i := range list {
-				if i.PullRequest == nil && i.Poster != nil && strings.EqualFold(i.Poster.UserName, me) {
-					found[int(i.Index)] = issue(i)
-				}
-			}
-			return r, false, err
+	err = f.pages(ctx, repo, func(c *sdk.Client, owner, name string, page sdk.ListOptions) (*sdk.Response, bool, error) {
+		list, r, err := c.ListRepoIssues(owner, name, sdk.ListIssueOption{
+			ListOptions: page, State: sdk.StateAll, Type: sdk.IssueTypeIssue, CreatedBy: login,
 		})
+		for _, i := range list {
+			if i.PullRequest == nil && i.Poster != nil && strings.EqualFold(i.Poster.UserName, login) {
+				found[int(i.Index)] = issue(i)
+			}
+		}
+		return r, false, err
 	})
 	if err != nil {
 		return nil, fmt.Errorf("issues of %s: %w", repo, err)
 	}
-	issues := make([]forge.Issue, 0, len(found))
-	for _, i := range found {
-		issues = append(issues, i)
-	}
-	slices.SortFunc(issues, func(a, b forge.Issue) int { return b.Number - a.Number })
-	return issues, nil
+	return slices.SortedFunc(maps.Values(found), func(a, b forge.Issue) int { return b.Number - a.Number }), nil
 }
 
 func issue(i *sdk.Issue) forge.Issue {
@@ -56,12 +46,8 @@ func issue(i *sdk.Issue) forge.Issue {
 
 // SaveIssue implements forge.Forge.
 func (f *Forge) SaveIssue(ctx context.Context, repo string, want forge.Issue) (forge.Issue, error) {
-	owner, name, err := split(repo)
-	if err != nil {
-		return forge.Issue{}, err
-	}
 	var saved *sdk.Issue
-	err = f.call(ctx, func(c *sdk.Client) (r *sdk.Response, err error) {
+	err := f.callRepo(ctx, repo, func(c *sdk.Client, owner, name string) (r *sdk.Response, err error) {
 		if want.Number == 0 {
 			saved, r, err = c.CreateIssue(owner, name, sdk.CreateIssueOption{Title: want.Title, Body: want.Body})
 			return r, err
@@ -81,19 +67,15 @@ func (f *Forge) SaveIssue(ctx context.Context, repo string, want forge.Issue) (f
 
 // Comment implements forge.Forge.
 func (f *Forge) Comment(ctx context.Context, repo string, number int, body string) error {
-	owner, name, err := split(repo)
-	if err != nil {
-		return err
-	}
-	me, err := f.me(ctx)
+	login, err := f.login(ctx)
 	if err != nil {
 		return err
 	}
 	latest := ""
-	err = f.call(ctx, func(c *sdk.Client) (*sdk.Response, error) {
+	err = f.callRepo(ctx, repo, func(c *sdk.Client, owner, name string) (*sdk.Response, error) {
 		list, r, err := c.ListIssueComments(owner, name, int64(number), sdk.ListIssueCommentOptions{})
 		for _, comment := range list { // oldest first, all of them: Gitea has no pages here
-			if comment.Poster != nil && strings.EqualFold(comment.Poster.UserName, me) {
+			if comment.Poster != nil && strings.EqualFold(comment.Poster.UserName, login) {
 				latest = comment.Body
 			}
 		}
@@ -105,7 +87,7 @@ func (f *Forge) Comment(ctx context.Context, repo string, number int, body strin
 	if strings.TrimSpace(latest) == strings.TrimSpace(body) {
 		return nil
 	}
-	err = f.call(ctx, func(c *sdk.Client) (*sdk.Response, error) {
+	err = f.callRepo(ctx, repo, func(c *sdk.Client, owner, name string) (*sdk.Response, error) {
 		_, r, err := c.CreateIssueComment(owner, name, int64(number), sdk.CreateIssueCommentOption{Body: body})
 		return r, err
 	})

@@ -11,8 +11,8 @@ import (
 	"github.com/kalypso-dev/kalypso/scheduler/forge"
 )
 
-// looks are the colours and texts of the labels that the scheduler makes.
-var looks = map[string]sdk.CreateLabelOption{
+// labelStyles are the colours and texts of the labels that the scheduler makes.
+var labelStyles = map[string]sdk.CreateLabelOption{
 	forge.LabelPromoted:   {Color: "#0e8a16", Description: "Promotes a commit of the control plane"},
 	forge.LabelMassDelete: {Color: "#b60205", Description: "Removes most assignments: take this label off to release the pull request"},
 }
@@ -27,20 +27,16 @@ func (f *Forge) labelIDs(ctx context.Context, repo string, names []string) ([]in
 	if err != nil {
 		return nil, err
 	}
-	owner, name, err := split(repo)
-	if err != nil {
-		return nil, err
-	}
 	ids := make([]int64, 0, len(names))
 	for _, label := range names {
 		id, ok := known[strings.ToLower(label)]
 		if !ok && !slices.Contains(forge.ManagedLabels(), label) {
-			continue // a person's, from elsewhere: it is on the pull request already, or nobody's
+			continue // a user's, from elsewhere: it is on the pull request already, or gone
 		}
 		if !ok {
-			option := looks[label]
+			option := labelStyles[label]
 			option.Name = label
-			err := f.call(ctx, func(c *sdk.Client) (*sdk.Response, error) {
+			err := f.callRepo(ctx, repo, func(c *sdk.Client, owner, name string) (*sdk.Response, error) {
 				l, r, err := c.CreateLabel(owner, name, option)
 				if err == nil {
 					id = l.ID
@@ -58,19 +54,13 @@ func (f *Forge) labelIDs(ctx context.Context, repo string, names []string) ([]in
 
 // repoLabels returns the IDs of a repository's labels by name in lower case.
 func (f *Forge) repoLabels(ctx context.Context, repo string) (map[string]int64, error) {
-	owner, name, err := split(repo)
-	if err != nil {
-		return nil, err
-	}
 	known := map[string]int64{}
-	err = f.call(ctx, func(c *sdk.Client) (*sdk.Response, error) {
-		return pages(func(page sdk.ListOptions) (*sdk.Response, bool, error) {
-			list, r, err := c.ListRepoLabels(owner, name, sdk.ListLabelsOptions{ListOptions: page})
-			for _, l := range list {
-				known[strings.ToLower(l.Name)] = l.ID
-			}
-			return r, false, err
-		})
+	err := f.pages(ctx, repo, func(c *sdk.Client, owner, name string, page sdk.ListOptions) (*sdk.Response, bool, error) {
+		list, r, err := c.ListRepoLabels(owner, name, sdk.ListLabelsOptions{ListOptions: page})
+		for _, l := range list {
+			known[strings.ToLower(l.Name)] = l.ID
+		}
+		return r, false, err
 	})
 	if err != nil {
 		return nil, fmt.Errorf("labels of %s: %w", repo, err)
@@ -78,18 +68,14 @@ func (f *Forge) repoLabels(ctx context.Context, repo string) (map[string]int64, 
 	return known, nil
 }
 
-// relabel adds the labels that are missing, runs edit, and then takes off the
+// relabel adds the labels that are missing, runs edit, and then removes the
 // scheduler's labels that are not wanted. The order matters to a hold: its
 // label is there before the text that speaks of it, and goes after it, so that
-// an interruption never looks like a person's release. It tells whether any
-// label was added or taken off.
+// an interruption never looks like a user's release. It reports whether any
+// label was added or removed.
 func (f *Forge) relabel(ctx context.Context, repo string, number int64, names []string, edit func() error) (changed bool, err error) {
-	owner, name, err := split(repo)
-	if err != nil {
-		return false, err
-	}
 	var present []*sdk.Label
-	err = f.call(ctx, func(c *sdk.Client) (r *sdk.Response, err error) {
+	err = f.callRepo(ctx, repo, func(c *sdk.Client, owner, name string) (r *sdk.Response, err error) {
 		present, r, err = c.GetIssueLabels(owner, name, number, sdk.ListLabelsOptions{})
 		return r, err
 	})
@@ -104,7 +90,7 @@ func (f *Forge) relabel(ctx context.Context, repo string, number int64, names []
 	}
 	if len(missing) > 0 {
 		changed = true
-		err := f.call(ctx, func(c *sdk.Client) (*sdk.Response, error) {
+		err := f.callRepo(ctx, repo, func(c *sdk.Client, owner, name string) (*sdk.Response, error) {
 			_, r, err := c.AddIssueLabels(owner, name, number, sdk.IssueLabelsOption{Labels: missing})
 			return r, err
 		})
@@ -120,11 +106,11 @@ func (f *Forge) relabel(ctx context.Context, repo string, number int64, names []
 			continue
 		}
 		changed = true
-		err := f.call(ctx, func(c *sdk.Client) (*sdk.Response, error) {
+		err := f.callRepo(ctx, repo, func(c *sdk.Client, owner, name string) (*sdk.Response, error) {
 			return c.DeleteIssueLabel(owner, name, number, l.ID)
 		})
 		if err != nil {
-			return changed, fmt.Errorf("taking off label %s: %w", l.Name, err)
+			return changed, fmt.Errorf("removing label %s: %w", l.Name, err)
 		}
 	}
 	return changed, nil

@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	sdk "code.gitea.io/sdk/gitea"
 
@@ -14,56 +16,45 @@ import (
 
 // draftPrefix makes a draft, unless the server's administrator has set other
 // prefixes for it (docs.gitea.com/administration/config-cheat-sheet,
-// WORK_IN_PROGRESS_PREFIXES). Whether it has, only the pull request tells.
+// WORK_IN_PROGRESS_PREFIXES). Whether it has, only the pull request shows.
 const draftPrefix = "WIP: "
 
 // PullRequests implements forge.Forge. Gitea lists the newest first.
 func (f *Forge) PullRequests(ctx context.Context, repo, head, base string) ([]forge.PullRequest, error) {
-	owner, name, err := split(repo)
-	if err != nil {
-		return nil, err
-	}
-	me, err := f.me(ctx)
+	login, err := f.login(ctx)
 	if err != nil {
 		return nil, err
 	}
 	found := map[int]forge.PullRequest{}
 	for _, state := range []sdk.StateType{sdk.StateOpen, sdk.StateClosed} {
-		err := f.call(ctx, func(c *sdk.Client) (*sdk.Response, error) {
-			return pages(func(page sdk.ListOptions) (*sdk.Response, bool, error) {
-				list, r, err := c.ListRepoPullRequests(owner, name, sdk.ListPullRequestsOptions{ListOptions: page, State: state})
-				newest := false
-				for _, p := range list {
-					if !between(p, head, base) {
-						continue
-					}
-					pr := pullRequest(p, me)
-					found[pr.Number] = pr
-					newest = newest || pr.Own && state == sdk.StateClosed
+		err := f.pages(ctx, repo, func(c *sdk.Client, owner, name string, page sdk.ListOptions) (*sdk.Response, bool, error) {
+			list, r, err := c.ListRepoPullRequests(owner, name, sdk.ListPullRequestsOptions{ListOptions: page, State: state})
+			newest := false
+			for _, p := range list {
+				if !between(p, head, base) {
+					continue
 				}
-				return r, newest, err
-			})
+				pr := pullRequest(p, login)
+				found[pr.Number] = pr
+				newest = newest || pr.Own && state == sdk.StateClosed
+			}
+			return r, newest, err
 		})
 		if err != nil {
 			return nil, fmt.Errorf("pull requests of %s: %w", repo, err)
 		}
 	}
-	list := make([]forge.PullRequest, 0, len(found))
-	for _, pr := range found {
-		list = append(list, pr)
-	}
-	slices.SortFunc(list, func(a, b forge.PullRequest) int { return b.Number - a.Number })
-	return list, nil
+	return slices.SortedFunc(maps.Values(found), func(a, b forge.PullRequest) int { return b.Number - a.Number }), nil
 }
 
-// between tells whether a pull request goes from one branch to another of its
+// between reports whether a pull request goes from one branch to another of its
 // own repository. A fork's branch of the same name is another branch.
 func between(p *sdk.PullRequest, head, base string) bool {
 	return p.Head != nil && p.Base != nil && p.Base.Ref == base && p.Head.RepoID == p.Base.RepoID &&
 		(p.Head.Ref == head || p.Head.Name == head)
 }
 
-func pullRequest(p *sdk.PullRequest, me string) forge.PullRequest {
+func pullRequest(p *sdk.PullRequest, login string) forge.PullRequest {
 	pr := forge.PullRequest{
 		Number: int(p.Index),
 		Title:  p.Title,
@@ -84,7 +75,7 @@ func pullRequest(p *sdk.PullRequest, me string) forge.PullRequest {
 	}
 	if p.Poster != nil {
 		pr.Author = p.Poster.UserName
-		pr.Own = strings.EqualFold(pr.Author, me)
+		pr.Own = strings.EqualFold(pr.Author, login)
 	}
 	for _, l := range p.Labels {
 		pr.Labels = append(pr.Labels, forge.LabelName(l.Name))
@@ -101,11 +92,7 @@ func pullRequest(p *sdk.PullRequest, me string) forge.PullRequest {
 
 // SavePullRequest implements forge.Forge.
 func (f *Forge) SavePullRequest(ctx context.Context, repo string, pr forge.PullRequest) (forge.PullRequest, error) {
-	owner, name, err := split(repo)
-	if err != nil {
-		return forge.PullRequest{}, err
-	}
-	me, err := f.me(ctx)
+	login, err := f.login(ctx)
 	if err != nil {
 		return forge.PullRequest{}, err
 	}
@@ -124,19 +111,19 @@ func (f *Forge) SavePullRequest(ctx context.Context, repo string, pr forge.PullR
 		if err != nil {
 			return forge.PullRequest{}, fmt.Errorf("opening a pull request from %s to %s in %s: %w", pr.Head, pr.Base, repo, err)
 		}
-		return drafted(pullRequest(saved, me), pr)
+		return drafted(pullRequest(saved, login), pr)
 	}
 	var saved *sdk.PullRequest
 	number := int64(pr.Number)
 	relabelled, err := f.relabel(ctx, repo, number, pr.Labels, func() error {
 		state := sdk.StateType(pr.State)
-		return f.call(ctx, func(c *sdk.Client) (r *sdk.Response, err error) {
+		return f.callRepo(ctx, repo, func(c *sdk.Client, owner, name string) (r *sdk.Response, err error) {
 			saved, r, err = c.EditPullRequest(owner, name, number, sdk.EditPullRequestOption{Title: title, Body: &pr.Body, State: &state})
 			return r, err
 		})
 	})
 	if err == nil && relabelled {
-		err = f.call(ctx, func(c *sdk.Client) (r *sdk.Response, err error) {
+		err = f.callRepo(ctx, repo, func(c *sdk.Client, owner, name string) (r *sdk.Response, err error) {
 			saved, r, err = c.GetPullRequest(owner, name, number)
 			return r, err
 		})
@@ -144,33 +131,54 @@ func (f *Forge) SavePullRequest(ctx context.Context, repo string, pr forge.PullR
 	if err != nil {
 		return forge.PullRequest{}, fmt.Errorf("pull request %s#%d: %w", repo, pr.Number, err)
 	}
-	return drafted(pullRequest(saved, me), pr)
+	return drafted(pullRequest(saved, login), pr)
 }
 
-// drafted returns a pull request that was saved, with an error when it shall be
+// drafted returns a pull request that was saved, with an error when it should be
 // a draft and is none.
 func drafted(saved, want forge.PullRequest) (forge.PullRequest, error) {
 	if want.Draft && !saved.Draft && saved.State == forge.Open {
-		return saved, fmt.Errorf("pull request %d: %w: Gitea takes no title with %q for one: put it among the server's WORK_IN_PROGRESS_PREFIXES",
+		return saved, fmt.Errorf("pull request %d: %w: Gitea does not make one of a title with %q: put it among the server's WORK_IN_PROGRESS_PREFIXES",
 			saved.Number, forge.ErrNoDrafts, draftPrefix)
 	}
 	return saved, nil
 }
 
 // createPullRequest opens a pull request. Gitea answers 404 for a branch that
-// it has not seen yet, and for a while after a repository's first push for
+// it does not know yet, and for a while after a repository's first push for
 // every branch.
 func (f *Forge) createPullRequest(ctx context.Context, repo string, option sdk.CreatePullRequestOption) (saved *sdk.PullRequest, err error) {
-	owner, name, err := split(repo)
-	if err != nil {
-		return nil, err
-	}
 	err = settle(ctx, fmt.Sprintf("Gitea to see branches %s and %s of %s", option.Head, option.Base, repo), func() (bool, error) {
-		err := f.call(ctx, func(c *sdk.Client) (r *sdk.Response, err error) {
+		err := f.callRepo(ctx, repo, func(c *sdk.Client, owner, name string) (r *sdk.Response, err error) {
 			saved, r, err = c.CreatePullRequest(owner, name, option)
 			return r, err
 		})
 		return errors.Is(err, forge.ErrNotFound), err
 	})
 	return saved, err
+}
+
+const (
+	settleTime = 5 * time.Second // Gitea's queues need 0.1 s; a busy machine more
+	settlePace = 50 * time.Millisecond
+)
+
+// settle calls try until it does not return again any more. what names
+// what is waited for.
+func settle(ctx context.Context, what string, try func() (again bool, err error)) error {
+	deadline := time.Now().Add(settleTime)
+	for {
+		again, err := try()
+		if !again || err == nil {
+			return err
+		}
+		if time.Now().After(deadline) {
+			return fmt.Errorf("waited %s for %s: %w", settleTime, what, err)
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("waiting for %s: %w, last answer: %w", what, context.Cause(ctx), err)
+		case <-time.After(settlePace):
+		}
+	}
 }

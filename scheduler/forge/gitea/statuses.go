@@ -14,21 +14,15 @@ import (
 
 // Statuses implements forge.Forge.
 func (f *Forge) Statuses(ctx context.Context, repo, commit string) ([]forge.Status, error) {
-	owner, name, err := split(repo)
-	if err != nil {
-		return nil, err
-	}
 	newest := map[string]*sdk.Status{}
-	err = f.call(ctx, func(c *sdk.Client) (*sdk.Response, error) {
-		return pages(func(page sdk.ListOptions) (*sdk.Response, bool, error) {
-			list, r, err := c.ListStatuses(owner, name, commit, sdk.ListStatusesOption{ListOptions: page})
-			for _, s := range list {
-				if old, ok := newest[s.Context]; !ok || s.ID > old.ID {
-					newest[s.Context] = s
-				}
+	err := f.pages(ctx, repo, func(c *sdk.Client, owner, name string, page sdk.ListOptions) (*sdk.Response, bool, error) {
+		list, r, err := c.ListStatuses(owner, name, commit, sdk.ListStatusesOption{ListOptions: page})
+		for _, s := range list {
+			if old, ok := newest[s.Context]; !ok || s.ID > old.ID {
+				newest[s.Context] = s
 			}
-			return r, false, err
-		})
+		}
+		return r, false, err
 	})
 	if err != nil {
 		return nil, fmt.Errorf("statuses of commit %s of %s: %w", commit, repo, err)
@@ -41,7 +35,7 @@ func (f *Forge) Statuses(ctx context.Context, repo, commit string) ([]forge.Stat
 	return statuses, nil
 }
 
-// state maps Gitea's states to the three that the scheduler tells apart.
+// state maps Gitea's states to the scheduler's three.
 func state(s sdk.StatusState) forge.StatusState {
 	switch s {
 	case sdk.StatusSuccess, sdk.StatusWarning:
@@ -54,18 +48,14 @@ func state(s sdk.StatusState) forge.StatusState {
 
 // SetStatus implements forge.Forge.
 func (f *Forge) SetStatus(ctx context.Context, repo, commit string, status forge.Status) error {
-	owner, name, err := split(repo)
-	if err != nil {
-		return err
-	}
-	err = f.call(ctx, func(c *sdk.Client) (*sdk.Response, error) {
+	err := f.callRepo(ctx, repo, func(c *sdk.Client, owner, name string) (*sdk.Response, error) {
 		_, r, err := c.CreateStatus(owner, name, commit, sdk.CreateStatusOption{
 			State: sdk.StatusState(status.State), TargetURL: status.URL, Description: status.Description, Context: status.Context,
 		})
 		return r, err
 	})
 	if err != nil {
-		if absent := f.noCommit(ctx, owner, name, commit); absent != nil {
+		if absent := f.noCommit(ctx, repo, commit); absent != nil {
 			err = absent
 		}
 		return fmt.Errorf("status %q of commit %s of %s: %w", status.Context, commit, repo, err)
@@ -73,10 +63,10 @@ func (f *Forge) SetStatus(ctx context.Context, repo, commit string, status forge
 	return nil
 }
 
-// noCommit returns an error when a commit is not there, which Gitea calls a
-// mistake of its own when it is asked for a status.
-func (f *Forge) noCommit(ctx context.Context, owner, name, commit string) error {
-	err := f.call(ctx, func(c *sdk.Client) (*sdk.Response, error) {
+// noCommit returns an error when a commit does not exist, for which Gitea
+// answers with an internal error when a status of it is set.
+func (f *Forge) noCommit(ctx context.Context, repo, commit string) error {
+	err := f.callRepo(ctx, repo, func(c *sdk.Client, owner, name string) (*sdk.Response, error) {
 		_, r, err := c.GetSingleCommit(owner, name, commit)
 		return r, err
 	})

@@ -12,6 +12,7 @@ import (
 	"github.com/bradleyfalzon/ghinstallation/v2"
 	sdk "github.com/google/go-github/v88/github"
 
+	"github.com/kalypso-dev/kalypso/scheduler/forge"
 	"github.com/kalypso-dev/kalypso/scheduler/forge/gitclient"
 )
 
@@ -148,7 +149,7 @@ type credentials struct {
 }
 
 func (c *credentials) RoundTrip(q *http.Request) (*http.Response, error) {
-	if origin(q.URL) != origin(c.api) {
+	if forge.Origin(q.URL) != forge.Origin(c.api) {
 		return c.next.RoundTrip(q)
 	}
 	token, err := c.token(q.Context())

@@ -119,7 +119,7 @@ func (f *Forge) exists(ctx context.Context, at, what string) (bool, error) {
 }
 
 func environmentPath(repo, environment string) (string, error) {
-	owner, name, err := split(repo)
+	owner, name, err := forge.SplitRepo(repo)
 	if err != nil {
 		return "", err
 	}
@@ -134,7 +134,7 @@ func actionsPath(repo, environment, kind string) (string, error) {
 		at, err := environmentPath(repo, environment)
 		return at + "/" + kind, err
 	}
-	owner, name, err := split(repo)
+	owner, name, err := forge.SplitRepo(repo)
 	return "repos/" + owner + "/" + name + "/actions/" + kind, err
 }
 
@@ -149,7 +149,7 @@ func scope(repo, environment string) string {
 // StartWorkflow starts a workflow by the name of its file, as it is on branch
 // ref.
 func (f *Forge) StartWorkflow(ctx context.Context, repo, file, ref string, inputs map[string]string) error {
-	if !plainName(file) || path.Ext(file) == "" {
+	if !forge.PlainName(file) || path.Ext(file) == "" {
 		return fmt.Errorf("workflow %q of %s: give the name of its file, as in cd.yaml", file, repo)
 	}
 	event := sdk.CreateWorkflowDispatchEventRequest{Ref: ref}

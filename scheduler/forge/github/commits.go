@@ -107,7 +107,7 @@ func (f *Forge) CreateBranches(ctx context.Context, repo string, store *memory.S
 }
 
 func (f *Forge) byGit(ctx context.Context, repo string, do func(gitclient.Remote) error) error {
-	if _, _, err := split(repo); err != nil {
+	if _, _, err := forge.SplitRepo(repo); err != nil {
 		return err
 	}
 	remote, err := f.own(ctx, repo)
@@ -146,7 +146,7 @@ const maxStatusText = 140
 
 // Statuses implements forge.Forge.
 func (f *Forge) Statuses(ctx context.Context, repo, commit string) ([]forge.Status, error) {
-	owner, name, err := split(repo)
+	owner, name, err := forge.SplitRepo(repo)
 	if err != nil {
 		return nil, err
 	}

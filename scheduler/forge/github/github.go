@@ -70,21 +70,24 @@ type Options struct {
 
 // Forge is one account's view of GitHub. It is safe for concurrent use.
 type Forge struct {
-	web, api *url.URL
-	client   *sdk.Client
-	account  account
-	git      *gitclient.Client
-	log      *slog.Logger
-	limiter  *limiter
-	issues   issueCache
-	pulls    *lru.Cache[string, cachedPull] // by pullKey
-	labels   sync.Map                       // labels that repositories are known to have, by labelKey
+	site
+	api     *url.URL
+	client  *sdk.Client
+	account account
+	git     *gitclient.Client
+	log     *slog.Logger
+	limiter *limiter
+	issues  issueCache
+	pulls   *lru.Cache[string, cachedPull] // by pullKey
+	labels  sync.Map                       // labels that repositories are known to have, by repository and name
 
 	mu   sync.Mutex // guards user, and is held while it is asked for
 	user string
 }
 
 var _ forge.Forge = (*Forge)(nil)
+
+type site = forge.Site
 
 // New returns a Forge. It makes no request, so that a scheduler can start
 // before its forge; an App's private key is read here.
@@ -93,7 +96,7 @@ func New(options Options) (*Forge, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := &Forge{web: web, api: api, log: options.Log, user: options.User}
+	f := &Forge{site: forge.Site{Root: web, Files: "blob"}, api: api, log: options.Log, user: options.User}
 	if f.log == nil {
 		f.log = slog.Default()
 	}
@@ -151,7 +154,7 @@ func (f *Forge) call(ctx context.Context, do func() (*sdk.Response, error)) erro
 
 // callRepo makes a request about a repository.
 func (f *Forge) callRepo(ctx context.Context, repo string, do func(owner, name string) (*sdk.Response, error)) error {
-	owner, name, err := split(repo)
+	owner, name, err := forge.SplitRepo(repo)
 	if err != nil {
 		return err
 	}
@@ -191,18 +194,4 @@ func (f *Forge) login(ctx context.Context) (string, error) {
 	}
 	f.user = name
 	return name, nil
-}
-
-// split takes an "owner/name" apart. It lets nothing through that would lead
-// to another resource in a request's path.
-func split(repo string) (owner, name string, err error) {
-	owner, name, ok := strings.Cut(repo, "/")
-	if !ok || !plainName(owner) || !plainName(name) {
-		return "", "", fmt.Errorf("repository %q is not of the form owner/name", repo)
-	}
-	return owner, name, nil
-}
-
-func plainName(s string) bool {
-	return s != "" && s != "." && s != ".." && !strings.ContainsAny(s, "/?#%\\ \x00")
 }

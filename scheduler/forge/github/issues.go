@@ -67,7 +67,7 @@ func (c *issueCache) invalidate(repo string) {
 // that the list of everything is long where the scheduler has worked for years:
 // after the first one only what is new is asked for.
 func (f *Forge) Issues(ctx context.Context, repo string) ([]forge.Issue, error) {
-	owner, name, err := split(repo)
+	owner, name, err := forge.SplitRepo(repo)
 	if err != nil {
 		return nil, err
 	}

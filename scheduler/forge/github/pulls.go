@@ -73,7 +73,7 @@ func (f *Forge) PullRequests(ctx context.Context, repo, head, base string) ([]fo
 // between lists the newest pull requests between two branches: one page, and as
 // many more as it takes to find one of this account that is not open any more.
 func (f *Forge) between(ctx context.Context, repo, head, base, state string) (found []forge.PullRequest, more bool, err error) {
-	owner, name, err := split(repo)
+	owner, name, err := forge.SplitRepo(repo)
 	if err != nil {
 		return nil, false, err
 	}

@@ -24,7 +24,7 @@ type Organisation struct {
 
 // Organisation looks an organisation up.
 func (f *Forge) Organisation(ctx context.Context, name string) (Organisation, error) {
-	if !plainName(name) {
+	if !forge.PlainName(name) {
 		return Organisation{}, fmt.Errorf("organisation %q: this is no name", name)
 	}
 	var found Organisation
@@ -82,7 +82,7 @@ func repository(r *sdk.Repository) Repository {
 // Repositories lists the repositories of an organisation that the account may
 // see.
 func (f *Forge) Repositories(ctx context.Context, organisation string) ([]Repository, error) {
-	if !plainName(organisation) {
+	if !forge.PlainName(organisation) {
 		return nil, fmt.Errorf("organisation %q: this is no name", organisation)
 	}
 	var all []Repository
@@ -200,7 +200,7 @@ type Hook struct {
 
 // Hooks lists the webhooks of a repository. Their secrets cannot be read.
 func (f *Forge) Hooks(ctx context.Context, repo string) ([]Hook, error) {
-	owner, name, err := split(repo)
+	owner, name, err := forge.SplitRepo(repo)
 	if err != nil {
 		return nil, err
 	}

@@ -3,13 +3,11 @@ package github
 import (
 	"context"
 	"fmt"
-	"net"
 	"net/url"
-	"strconv"
 	"strings"
 
+	"github.com/kalypso-dev/kalypso/scheduler/forge"
 	"github.com/kalypso-dev/kalypso/scheduler/forge/gitclient"
-	"github.com/kalypso-dev/kalypso/scheduler/model"
 )
 
 // roots returns the web root and the root of the REST API of a GitHub.
@@ -62,56 +60,6 @@ func root(what, s string) (*url.URL, error) {
 	return u, nil
 }
 
-// Repo returns the "owner/name" of a clone URL on this GitHub, with or without
-// ".git" and a trailing slash. The names of the loopback interface are one.
-func (f *Forge) Repo(cloneURL string) (string, bool) {
-	u, err := url.Parse(strings.TrimSpace(cloneURL))
-	if err != nil || u.Host == "" || origin(u) != origin(f.web) {
-		return "", false
-	}
-	base := strings.Trim(f.web.Path, "/")
-	if base != "" {
-		base += "/"
-	}
-	path, ok := strings.CutPrefix(strings.Trim(u.Path, "/")+"/", base)
-	repo := strings.TrimSuffix(strings.Trim(path, "/"), ".git")
-	if _, _, err := split(repo); !ok || err != nil {
-		return "", false
-	}
-	return repo, true
-}
-
-// origin is the same for two URLs of one server.
-func origin(u *url.URL) string {
-	host := strings.ToLower(u.Hostname())
-	if ip := net.ParseIP(host); host == "localhost" || ip != nil && ip.IsLoopback() {
-		host = "localhost"
-	}
-	port := u.Port()
-	if port == "" {
-		port = map[string]string{"http": "80", "https": "443"}[u.Scheme]
-	}
-	return u.Scheme + "://" + strings.TrimPrefix(host, "www.") + ":" + port
-}
-
-// FileURL returns where a browser shows a line of a file of this GitHub, and
-// false for files elsewhere. It makes no request.
-func (f *Forge) FileURL(at model.Position) (string, bool) {
-	repo, ok := f.Repo(at.Repo)
-	if !ok || at.Branch == "" || at.File == "" {
-		return "", false
-	}
-	var parts []string
-	for part := range strings.SplitSeq(repo+"/blob/"+at.Branch+"/"+at.File, "/") {
-		parts = append(parts, url.PathEscape(part))
-	}
-	u := f.web.JoinPath(parts...)
-	if at.Line > 0 {
-		u.Fragment = "L" + strconv.Itoa(at.Line)
-	}
-	return u.String(), true
-}
-
 // remote is the repository of a clone URL for git. The token
 // goes to this GitHub only.
 func (f *Forge) remote(ctx context.Context, cloneURL string) (gitclient.Remote, error) {
@@ -129,7 +77,7 @@ func (f *Forge) own(ctx context.Context, repo string) (gitclient.Remote, error) 
 		return gitclient.Remote{}, err
 	}
 	return gitclient.Remote{
-		URL:  f.web.JoinPath(repo + ".git").String(),
+		URL:  f.site.Root.JoinPath(repo + ".git").String(),
 		Auth: &gitclient.Auth{User: "x-access-token", Password: token},
 	}, nil
 }
@@ -137,15 +85,15 @@ func (f *Forge) own(ctx context.Context, repo string) (gitclient.Remote, error) 
 // OrganisationURL is what the clone URLs of an organisation begin with, without
 // a slash in the end.
 func (f *Forge) OrganisationURL(organisation string) string {
-	return f.web.JoinPath(organisation).String()
+	return f.site.Root.JoinPath(organisation).String()
 }
 
 // Registry is the host of the image registry that belongs to this GitHub
 // (docs.github.com/packages/working-with-a-github-packages-registry/
 // working-with-the-container-registry).
 func (f *Forge) Registry() string {
-	if origin(f.web) == "https://github.com:443" {
+	if forge.Origin(f.site.Root) == "https://github.com:443" {
 		return "ghcr.io"
 	}
-	return "containers." + f.web.Host
+	return "containers." + f.site.Root.Host
 }
