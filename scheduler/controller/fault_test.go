@@ -136,11 +136,11 @@ func TestFault05WhatIsGoneIsNoOrderToRemove(t *testing.T) {
 		failed bool
 	}{
 		"the workload's repository": {func(f *forgefake.Forge) { f.DeleteRepo(app) }, false},
-		"the workload's branch":     {func(f *forgefake.Forge) { f.DeleteByPerson(app, "main") }, false},
-		"the base's branch":         {func(f *forgefake.Forge) { f.DeleteByPerson(platform, "main") }, false},
-		"the environment's branch":  {func(f *forgefake.Forge) { f.DeleteByPerson(platform, "dev") }, true},
+		"the workload's branch":     {func(f *forgefake.Forge) { f.DeleteByUser(app, "main") }, false},
+		"the base's branch":         {func(f *forgefake.Forge) { f.DeleteByUser(platform, "main") }, false},
+		"the environment's branch":  {func(f *forgefake.Forge) { f.DeleteByUser(platform, "dev") }, true},
 		"the control plane":         {func(f *forgefake.Forge) { f.DeleteRepo(platform) }, true},
-		"the GitOps branch":         {func(f *forgefake.Forge) { f.DeleteByPerson(gitOps, "dev") }, true},
+		"the GitOps branch":         {func(f *forgefake.Forge) { f.DeleteByUser(gitOps, "dev") }, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := deployed(t, "dev")

@@ -68,7 +68,7 @@ func (r CommitRequest) Validate() error {
 	return nil
 }
 
-// OwnBranch tells whether a branch belongs to the scheduler.
+// OwnBranch reports whether a branch belongs to the scheduler.
 func OwnBranch(branch string) bool {
 	return strings.HasPrefix(branch, BranchPrefix) && len(branch) > len(BranchPrefix)
 }

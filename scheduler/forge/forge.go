@@ -2,9 +2,9 @@
 // trees, make one commit, keep one pull request and a few issues up to date,
 // set commit statuses.
 //
-// Implementations: forge/gitea, and forge/forgefake for tests. A parameter
-// called repo is a repository's "owner/name"; Forge.Repo makes it of the clone
-// URL that platform models use.
+// Implementations: forge/gitea, forge/github, and internal/testkit/forgefake for
+// tests. A parameter called repo is a repository's "owner/name"; Forge.Repo makes
+// it of the clone URL that platform models use.
 //
 // Every method may be called from several goroutines. Errors wrap ErrNotFound
 // where the thing named does not exist; every other error means that nothing
@@ -45,7 +45,7 @@ type Forge interface {
 	model.Reader
 
 	// Repo returns the "owner/name" of a clone URL, and false when the URL
-	// is not one of this forge. It asks nobody.
+	// is not one of this forge. It makes no request.
 	Repo(cloneURL string) (repo string, ok bool)
 	// Head returns the commit ID that a Read of ref would read, at the cost
 	// of one small request at most. ref may be on another forge.
@@ -99,11 +99,11 @@ const (
 // The labels that the scheduler sets and takes off.
 const (
 	LabelPromoted   = "promoted"    // the pull request promotes a commit
-	LabelMassDelete = "mass-delete" // the pull request is held until a person takes the label off
+	LabelMassDelete = "mass-delete" // the pull request is held until a user takes the label off
 )
 
 // ManagedLabels returns the labels that SavePullRequest takes off when a pull
-// request does not list them. Every other label belongs to people.
+// request does not list them. Every other label belongs to users.
 func ManagedLabels() []string { return []string{LabelPromoted, LabelMassDelete} }
 
 // LabelName is a label's name, spelled as above where it is one of these. To a

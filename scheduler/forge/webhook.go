@@ -37,7 +37,7 @@ type Webhook func(w http.ResponseWriter, r *http.Request, body []byte)
 //
 // Anybody may send anything here, so that what it takes is bounded: nothing is
 // read of a body without a signature, and only a few bodies are in memory at a
-// time. refused is told of what is not passed on, and may be nil.
+// time. refused is called for what is not passed on, and may be nil.
 func Webhooks(secret string, refused func(r *http.Request, status int, reason string), take Webhook) http.Handler {
 	return &webhooks{secret: []byte(secret), slots: make(chan struct{}, webhooksAtOnce), refused: refused, take: take}
 }

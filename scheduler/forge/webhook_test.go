@@ -30,7 +30,7 @@ func sign(body []byte) string {
 	return hex.EncodeToString(mac.Sum(nil))
 }
 
-// watched is a body that tells whether it is read.
+// watched is a body that reports whether it is read.
 type watched struct {
 	io.Reader
 	read atomic.Bool

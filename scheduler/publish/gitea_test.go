@@ -148,7 +148,7 @@ func TestGitea(t *testing.T) {
 	if _, _, err := w.api.EditPullRequest(w.owner, w.name, number, sdk.EditPullRequestOption{State: &closed}); err != nil {
 		t.Fatal(err)
 	}
-	w.apply("closed by a person", w.plan(many(9, "1")), publish.LeftClosed)
+	w.apply("closed by a user", w.plan(many(9, "1")), publish.LeftClosed)
 	w.apply("nothing", w.plan(merged(many(10, "1"), promoted)), publish.Nothing)
 	if r = w.apply("the same again", w.plan(many(9, "1")), publish.Opened); int64(r.PullRequest.Number) == number {
 		t.Errorf("opened again: %+v", r.PullRequest)

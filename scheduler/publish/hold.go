@@ -65,7 +65,7 @@ func (s summary) massDelete() bool {
 	return len(s.removed) > fewRemovals && 2*len(s.removed) > s.existing
 }
 
-// Removals tells how many of the assignments that are there a plan removes, and
+// Removals returns how many of the existing assignments a plan removes, and
 // whether its pull request will be held for a user because these are most of
 // them. Files are those that the plan was made against.
 func Removals(p *plan.Plan, files map[string][]byte) (removed, of int, held bool) {

@@ -150,7 +150,7 @@ func TestUnheld(t *testing.T) {
 			w.apply(w.plan(many(3, "1")))
 			ready(w)
 		},
-		"closed by a person": func(w *fixture) { w.apply(w.plan(merged(ten, one))); w.close(1) },
+		"closed by a user": func(w *fixture) { w.apply(w.plan(merged(ten, one))); w.close(1) },
 	} {
 		for how, refusal := range refusals {
 			t.Run(name+", "+how, func(t *testing.T) {

@@ -80,7 +80,7 @@ func duplicateComment(number int) string { return fmt.Sprintf("This repeats #%d.
 // first. It returns what to do, and the open issues that need nothing.
 //
 // An assignment that is not in the plan has no problem any more, unless the
-// plan is in doubt: then it may be out of sight only, and its issue stays as
+// plan is in doubt: then it may only not be read, and its issue stays as
 // it is.
 func decideIssues(p *plan.Plan, present []forge.Issue, words words) (steps []issueStep, open []forge.Issue) {
 	known := map[pair][]forge.Issue{}

@@ -194,7 +194,7 @@ func TestUsersIssuesAreLeftAlone(t *testing.T) {
 	w.forge.OpenIssue(repo, "ann", "quoting", "> "+ours.Body)
 	w.forge.OpenIssue(repo, "ann", issueTitle("api-dev"), "mine")
 	w.forge.OpenIssue(repo, forgefake.Account, "by the scheduler's account, for people", "no marker")
-	w.forge.CommentByPerson(repo, 1, "ann", "I look into this")
+	w.forge.CommentByUser(repo, 1, "ann", "I look into this")
 	people := w.forge.AllIssues(repo)[1:]
 
 	w.apply(w.plan(nil, x, problem("drone", "api-dev", "x is required")))
@@ -243,7 +243,7 @@ func TestDoubledIssuesAreMended(t *testing.T) {
 		w.comments(1, gone)
 		w.comments(2, gone)
 	})
-	t.Run("a person closes both", func(t *testing.T) {
+	t.Run("a user closes both", func(t *testing.T) {
 		w := start(t)
 		for n := range 2 {
 			w.forge.EditIssue(repo, n+1, func(i *forge.Issue) { i.State = forge.Closed })

@@ -45,7 +45,7 @@ const (
 	Withheld   Action = "withheld"    // the plan is to be held, and the forge has no drafts: an issue says so
 )
 
-// Result tells what Apply found and did.
+// Result is what Apply found and did.
 type Result struct {
 	Action      Action
 	PullRequest *forge.PullRequest // the open one, or the one left closed

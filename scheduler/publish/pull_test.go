@@ -167,7 +167,7 @@ func TestFault04ClosedUnmergedComesBack(t *testing.T) {
 	one, two := pairFiles("drone", "web-dev", "1"), pairFiles("drone", "web-dev", "2")
 	hows := map[string]func(*fixture){
 		"closed":         func(w *fixture) { w.close(1) },
-		"branch deleted": func(w *fixture) { w.forge.DeleteByPerson(repo, "kalypso/dev") },
+		"branch deleted": func(w *fixture) { w.forge.DeleteByUser(repo, "kalypso/dev") },
 	}
 	for name, how := range hows {
 		t.Run(name, func(t *testing.T) {

@@ -1,5 +1,5 @@
 // Package forgecontract holds a forge.Forge to what package forge promises. It is
-// for the tests of forges: each makes a [World] of itself and runs the same
+// for the tests of forges: each makes a [Harness] of itself and runs the same
 // [Parts], so that what passes on a fake is what a real forge does.
 package forgecontract
 
@@ -10,15 +10,15 @@ import (
 	"github.com/kalypso-dev/kalypso/scheduler/model"
 )
 
-// World is a forge with the people beside the scheduler. What people do panics
+// Harness is a forge with the users beside the scheduler. What users do panics
 // or ends the test when it is impossible.
-type World interface {
+type Harness interface {
 	// Forge is the scheduler's account.
 	Forge() forge.Forge
 	// Repo makes an empty repository and returns its owner/name.
 	Repo(name string) string
 	CloneURL(repo string) string
-	// Push makes a person's commit. An empty content removes a file.
+	// Push makes a user's commit. An empty content removes a file.
 	Push(repo, branch string, files map[string]string) (commit string)
 	DeleteBranch(repo, branch string)
 	Merge(repo string, number int)
@@ -40,9 +40,9 @@ type T interface {
 	Fatal(args ...any)
 }
 
-// Parts are the parts of the suite by name. Each wants a World of its own.
-func Parts() map[string]func(T, World) {
-	parts := map[string]func(T, World){}
+// Parts are the parts of the suite by name. Each wants a Harness of its own.
+func Parts() map[string]func(T, Harness) {
+	parts := map[string]func(T, Harness){}
 	for name, part := range map[string]func(*suite){
 		"read":     (*suite).read,
 		"commit":   (*suite).commit,
@@ -52,7 +52,7 @@ func Parts() map[string]func(T, World) {
 		"comments": (*suite).comments,
 		"statuses": (*suite).statuses,
 	} {
-		parts[name] = func(t T, w World) { part(&suite{T: t, World: w, ctx: t.Context(), f: w.Forge()}) }
+		parts[name] = func(t T, w Harness) { part(&suite{T: t, Harness: w, ctx: t.Context(), f: w.Forge()}) }
 	}
 	return parts
 }
@@ -60,7 +60,7 @@ func Parts() map[string]func(T, World) {
 // suite is a part that runs.
 type suite struct {
 	T
-	World
+	Harness
 	ctx context.Context
 	f   forge.Forge
 }

@@ -1,7 +1,7 @@
 // Package forgefake is a git forge in memory for tests. It keeps what a real
 // one keeps (commits with their trees, branches, pull requests that follow
 // their branch, issues, comments, labels, statuses), lets a test act as a
-// person beside the scheduler, counts calls, and fails where a test says so.
+// user beside the scheduler, counts calls, and fails where a test says so.
 //
 // It refuses what real forges refuse: a text that is too long, a second open
 // pull request between the same branches, a pull request from a branch that is

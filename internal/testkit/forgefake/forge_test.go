@@ -66,7 +66,7 @@ func TestRefusesWhatForgesRefuse(t *testing.T) {
 		t.Error("a second pull request between the same branches is taken")
 	}
 	if err := f.DeleteBranch(ctx, repo, "dev"); err == nil {
-		t.Error("a person's branch is deleted")
+		t.Error("a user's branch is deleted")
 	}
 }
 
@@ -75,7 +75,7 @@ func TestMergeAndConflicts(t *testing.T) {
 	if _, err := commit(f, forge.Change{Path: "a", Content: []byte("2")}, forge.Change{Path: "b"}); err != nil {
 		t.Fatal(err)
 	}
-	if got := f.Log(repo, "kalypso/dev"); !slices.Equal(got, []string{"Kalypso Scheduler: m", "a person: push 0"}) {
+	if got := f.Log(repo, "kalypso/dev"); !slices.Equal(got, []string{"Kalypso Scheduler: m", "a user: push 0"}) {
 		t.Errorf("log %q", got)
 	}
 	n := f.OpenPullRequest(repo, "ann", "kalypso/dev", "dev")

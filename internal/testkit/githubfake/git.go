@@ -4,10 +4,18 @@ import (
 	"bytes"
 	"fmt"
 	"io/fs"
+	"maps"
+	"net/http"
+	"net/http/cgi"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
+
+	"github.com/kalypso-dev/kalypso/scheduler/httpfault"
 )
 
 // bare is a repository's objects and branches.
@@ -28,8 +36,8 @@ func newBare(dir string) bare {
 
 func environment() []string {
 	return append(os.Environ(), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_SYSTEM=/dev/null",
-		"GIT_AUTHOR_NAME=a person", "GIT_AUTHOR_EMAIL=person@example.com",
-		"GIT_COMMITTER_NAME=a person", "GIT_COMMITTER_EMAIL=person@example.com")
+		"GIT_AUTHOR_NAME=a user", "GIT_AUTHOR_EMAIL=user@example.com",
+		"GIT_COMMITTER_NAME=a user", "GIT_COMMITTER_EMAIL=user@example.com")
 }
 
 // run runs git and returns its output without the last line's end.
@@ -139,4 +147,224 @@ func (b bare) files(commit string) map[string]string {
 		data = rest[size+1:]
 	}
 	return files
+}
+
+// gitBackend serves the bare repositories below a folder by git's own program.
+func gitBackend(root string) http.Handler {
+	return &cgi.Handler{Path: must(exec.LookPath("git")), Args: []string{"http-backend"}, Env: []string{
+		"GIT_PROJECT_ROOT=" + root, "GIT_HTTP_EXPORT_ALL=1", "REMOTE_USER=x",
+		"GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_SYSTEM=/dev/null",
+	}}
+}
+
+func gitKind(q *http.Request) string {
+	switch {
+	case strings.HasSuffix(q.URL.Path, "/git-upload-pack"):
+		return "fetch"
+	case strings.HasSuffix(q.URL.Path, "/git-receive-pack"):
+		return "push"
+	}
+	return "refs"
+}
+
+// serveGit answers git, for those who may: without an account GitHub asks for
+// one, and with a wrong one it says nothing of what there is.
+func (s *Server) serveGit(q *http.Request) httpfault.Outcome {
+	if no := s.gitRefusal(q); no != 0 {
+		o := httpfault.Outcome{Status: no, Header: http.Header{}}
+		if no == http.StatusUnauthorized {
+			o.Header.Set("WWW-Authenticate", `Basic realm="GitHub"`)
+		}
+		return o
+	}
+	w := httptest.NewRecorder()
+	s.git.ServeHTTP(w, q)
+	return httpfault.Outcome{Status: w.Code, Header: w.Header(), Body: w.Body.Bytes()}
+}
+
+func (s *Server) gitRefusal(q *http.Request) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	user, _, err := s.authenticate(q)
+	if err != nil {
+		return http.StatusUnauthorized
+	}
+	name, service := gitPath(q.URL.Path)
+	r := s.repos[strings.ToLower(name)]
+	push := gitKind(q) == "push" || q.URL.Query().Get("service") == "git-receive-pack"
+	switch {
+	case r != nil && user.may(r) >= Write, r != nil && user.may(r) == Read && !push:
+		if push && r.archived {
+			return http.StatusForbidden
+		}
+		// the repository's folder has its name in lower case
+		q.URL.Path = "/" + r.key() + ".git/" + service
+		return 0
+	case user == nil:
+		return http.StatusUnauthorized
+	case r != nil && user.may(r) == Read:
+		return http.StatusForbidden
+	}
+	return http.StatusNotFound
+}
+
+// gitPath takes a git client's path apart. Clone URLs may end in .git or not.
+func gitPath(path string) (repo, service string) {
+	path = strings.Trim(path, "/")
+	for _, service := range []string{"info/refs", "git-upload-pack", "git-receive-pack"} {
+		if repo, ok := strings.CutSuffix(path, "/"+service); ok {
+			return strings.TrimSuffix(repo, ".git"), service
+		}
+	}
+	return path, ""
+}
+
+// refRoutes are the references of the Git data API (docs: git/refs) and what
+// else finds commits.
+func (s *Server) refRoutes() {
+	s.on(Read, "GET /git/ref/{ref...}", func(c *call) (any, error) {
+		if c.repo.bare.empty() {
+			return nil, emptyRepository()
+		}
+		branch, _ := strings.CutPrefix(c.param("ref"), "heads/")
+		if id := c.repo.bare.branch(branch); id != "" && strings.HasPrefix(c.param("ref"), "heads/") {
+			return refJSON(branch, id), nil
+		}
+		return nil, notFound()
+	})
+	s.on(Write, "DELETE /git/refs/{ref...}", func(c *call) (any, error) {
+		branch, _ := strings.CutPrefix(c.param("ref"), "heads/")
+		if c.repo.bare.branch(branch) == "" {
+			return nil, unprocessable("Reference does not exist")
+		}
+		_, err := c.repo.bare.run(nil, nil, "update-ref", "-d", "refs/heads/"+branch)
+		c.repo.follow()
+		return nothing{}, err
+	})
+	s.on(Read, "GET /commits/{ref...}", func(c *call) (any, error) {
+		if ref, ok := strings.CutSuffix(c.param("ref"), "/status"); ok {
+			return combinedStatus(c, ref)
+		}
+		if c.repo.bare.empty() {
+			return nil, emptyRepository()
+		}
+		id := c.repo.resolve(c.param("ref"))
+		if id == "" {
+			return nil, unprocessable("No commit found for SHA: " + c.param("ref"))
+		}
+		if !strings.Contains(c.request.Header.Get("Accept"), "sha") {
+			return object{"sha": id}, nil
+		}
+		return raw{"application/vnd.github.sha; charset=utf-8", []byte(id)}, nil
+	})
+}
+
+var fullID = regexp.MustCompile(`^[0-9a-f]{40}$`)
+
+// resolve returns the commit that a ref of a request names, "" when there is
+// none.
+func (r *repository) resolve(ref string) string {
+	if ref == "HEAD" {
+		return r.bare.branch(r.defaultBranch)
+	}
+	if fullID.MatchString(ref) && r.bare.kind(ref) == "commit" {
+		return ref
+	}
+	return r.bare.branch(strings.TrimPrefix(strings.TrimPrefix(ref, "refs/"), "heads/"))
+}
+
+// contains reports whether a commit has another in its history.
+func (b bare) contains(commit, other string) bool {
+	_, err := b.run(nil, nil, "merge-base", "--is-ancestor", other, commit)
+	return err == nil
+}
+
+func refJSON(branch, id string) object {
+	return object{"ref": "refs/heads/" + branch, "object": object{"type": "commit", "sha": id}}
+}
+
+// historyRoutes are the lists of commits (docs: commits/commits#list-commits).
+func (s *Server) historyRoutes() {
+	s.on(Read, "GET /commits", func(c *call) (any, error) {
+		if c.repo.bare.empty() {
+			return nil, emptyRepository()
+		}
+		from := c.query("sha")
+		if from == "" {
+			from = "HEAD"
+		}
+		id := c.repo.resolve(from)
+		if id == "" {
+			return nil, notFound()
+		}
+		list := []object{}
+		for line := range strings.SplitSeq(c.repo.bare.try("log", "--format=%H%x09%an%x09%ae%x09%aI", id), "\n") {
+			f := strings.Split(line, "\t")
+			list = append(list, object{"sha": f[0], "commit": object{"author": object{"name": f[1], "email": f[2], "date": f[3]}}})
+		}
+		return paginate(c, list), nil
+	})
+}
+
+// statusRoutes are commit statuses (docs: commits/statuses).
+func (s *Server) statusRoutes() {
+	s.on(Write, "POST /statuses/{id}", func(c *call) (any, error) {
+		in, err := c.body(fields{"state": "!string", "target_url": "string?", "description": "string?", "context": "string"})
+		if err != nil {
+			return nil, err
+		}
+		id := c.param("id")
+		switch {
+		case !slices.Contains([]string{"error", "failure", "pending", "success"}, text(in, "state")):
+			return nil, custom("Status", "state", "state is not included in the list")
+		case c.repo.bare.kind(id) != "commit":
+			return nil, unprocessable("No commit found for SHA: " + id)
+		}
+		if err := tooLong("Status", "description", text(in, "description"), 140); err != nil {
+			return nil, err
+		}
+		if u := text(in, "target_url"); u != "" && !strings.HasPrefix(u, "http://") && !strings.HasPrefix(u, "https://") {
+			return nil, custom("Status", "target_url", "target_url must use http(s) scheme")
+		}
+		if in["context"] == nil {
+			in["context"] = "default"
+		}
+		status := maps.Clone(in)
+		status["id"], status["creator"] = c.server.id(), c.user.json()
+		c.repo.statuses[id] = append(c.repo.statuses[id], status)
+		return created{status}, nil
+	})
+}
+
+// combinedStatus is the newest status of each context.
+func combinedStatus(c *call, ref string) (any, error) {
+	id := c.repo.resolve(ref)
+	if id == "" {
+		return nil, unprocessable("No commit found for SHA: " + ref)
+	}
+	newest := map[string]object{}
+	for _, s := range c.repo.statuses[id] {
+		newest[strings.ToLower(text(s, "context"))] = s
+	}
+	var all []object
+	for _, key := range slices.Sorted(maps.Keys(newest)) {
+		all = append(all, newest[key])
+	}
+	p := paginate(c, all)
+	state := "pending"
+	if len(all) > 0 {
+		state = "success"
+	}
+	for _, s := range all {
+		switch text(s, "state") {
+		case "error", "failure":
+			state = "failure"
+		case "pending":
+			if state == "success" {
+				state = "pending"
+			}
+		}
+	}
+	p.items = object{"state": state, "sha": id, "total_count": len(all), "statuses": p.items}
+	return p, nil
 }

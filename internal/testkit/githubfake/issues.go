@@ -1,8 +1,13 @@
 package githubfake
 
 import (
+	"fmt"
+	"maps"
 	"net/http"
+	"regexp"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 )
 
@@ -107,4 +112,222 @@ func listIssues(c *call) (any, error) {
 
 func (m comment) json() object {
 	return object{"id": m.id, "user": m.author.json(), "body": m.body, "created_at": stamp(m.at), "updated_at": stamp(m.at)}
+}
+
+// thread is an issue or a pull request: both have numbers of one row.
+type thread struct {
+	repo     *repository
+	id       int64
+	number   int
+	title    string
+	body     string
+	closed   bool
+	author   *User
+	labels   map[string]bool // by name in lower case
+	comments []comment
+	created  time.Time
+	updated  time.Time
+	pull     *pull // nil for an issue
+}
+
+type comment struct {
+	id     int64
+	author *User
+	body   string
+	at     time.Time
+}
+
+// pull is what a pull request has besides.
+type pull struct {
+	head, base string // branches
+	headSHA    string // as long as it is open that of the branch
+	draft      bool
+	mergedAt   time.Time
+	mergeSHA   string
+}
+
+func (r *repository) open(author *User, title, body string, p *pull) *thread {
+	r.number++
+	now := r.server.now()
+	t := &thread{
+		repo: r, id: r.server.id(), number: r.number, title: title, body: body, author: author,
+		labels: map[string]bool{}, created: now, updated: now, pull: p,
+	}
+	r.threads = append(r.threads, t)
+	return t
+}
+
+// touch notes that a thread was changed.
+func (t *thread) touch() { t.updated = t.repo.server.now() }
+
+func (t *thread) state() string {
+	if t.closed {
+		return "closed"
+	}
+	return "open"
+}
+
+// thread finds a thread by its number.
+func (r *repository) thread(number string) *thread {
+	n, err := strconv.Atoi(number)
+	if err != nil || n < 1 || n > len(r.threads) {
+		return nil
+	}
+	return r.threads[n-1]
+}
+
+// issueJSON is a thread as the issues API has it: a pull request is an issue
+// with a mark (docs: issues/issues#list-repository-issues).
+func (t *thread) issueJSON() object {
+	o := object{
+		"id": t.id, "node_id": fmt.Sprintf("I_%d", t.id), "number": t.number, "title": t.title, "body": t.body, "state": t.state(),
+		"user": t.author.json(), "labels": t.labelsJSON(), "comments": len(t.comments),
+		"created_at": stamp(t.created), "updated_at": stamp(t.updated),
+		"html_url": fmt.Sprintf("%s/%s/issues/%d", t.repo.server.URL, t.repo.fullName(), t.number),
+	}
+	if t.pull != nil {
+		o["pull_request"] = object{"url": fmt.Sprintf("%s/api/v3/repos/%s/pulls/%d", t.repo.server.URL, t.repo.fullName(), t.number)}
+	}
+	return o
+}
+
+func (t *thread) labelsJSON() []object {
+	list := []object{}
+	for _, name := range slices.Sorted(maps.Keys(t.labels)) {
+		list = append(list, t.repo.labels[name].json())
+	}
+	return list
+}
+
+func (t *thread) pullJSON() object {
+	p := t.pull
+	side := func(branch, sha string) object {
+		return object{"ref": branch, "sha": sha, "label": t.repo.owner + ":" + branch, "repo": t.repo.json(), "user": object{"login": t.repo.owner}}
+	}
+	o := object{
+		"id": t.id, "node_id": t.nodeID(), "number": t.number, "title": t.title, "body": t.body, "state": t.state(), "draft": p.draft,
+		"user": t.author.json(), "labels": t.labelsJSON(), "created_at": stamp(t.created), "updated_at": stamp(t.updated),
+		"merged_at": stamp(p.mergedAt), "merge_commit_sha": nil,
+		"head": side(p.head, p.headSHA), "base": side(p.base, t.repo.bare.branch(p.base)),
+		"html_url": fmt.Sprintf("%s/%s/pull/%d", t.repo.server.URL, t.repo.fullName(), t.number),
+	}
+	if p.mergeSHA != "" {
+		o["merge_commit_sha"] = p.mergeSHA
+	}
+	return o
+}
+
+func (t *thread) nodeID() string { return fmt.Sprintf("PR_%d", t.id) }
+
+// follow brings open pull requests to where their branches are. One without
+// its branch is closed.
+func (r *repository) follow() {
+	for _, t := range r.threads {
+		if t.pull == nil || t.closed {
+			continue
+		}
+		head := r.bare.branch(t.pull.head)
+		switch {
+		case head == "" || r.bare.branch(t.pull.base) == "":
+			t.closed = true
+			t.touch()
+		case head != t.pull.headSHA:
+			t.pull.headSHA = head
+			t.touch()
+		}
+	}
+}
+
+// equalFold compares names as GitHub does.
+func equalFold(a, b string) bool { return strings.EqualFold(a, b) }
+
+// label is a label of a repository.
+type label struct {
+	name, color, description string
+}
+
+func (l *label) json() object {
+	return object{"name": l.name, "color": l.color, "description": l.description, "default": false}
+}
+
+var color = regexp.MustCompile(`^[0-9a-fA-F]{6}$`)
+
+// labelRoutes are labels (docs: issues/labels).
+func (s *Server) labelRoutes() {
+	s.on(Read, "GET /labels/{name}", func(c *call) (any, error) {
+		if l := c.repo.labels[strings.ToLower(c.param("name"))]; l != nil {
+			return l.json(), nil
+		}
+		return nil, notFound()
+	})
+	s.on(Write, "POST /labels", func(c *call) (any, error) {
+		in, err := c.body(fields{"name": "!string", "color": "string", "description": "string"})
+		if err != nil {
+			return nil, err
+		}
+		name := text(in, "name")
+		switch {
+		case name == "":
+			return nil, invalid("Label", "name", "missing_field")
+		case has(in, "color") && !color.MatchString(text(in, "color")):
+			return nil, invalid("Label", "color", "invalid")
+		case c.repo.labels[strings.ToLower(name)] != nil:
+			return nil, invalid("Label", "name", "already_exists")
+		}
+		for field, limit := range map[string]int{"name": 50, "description": 100} {
+			if err := tooLong("Label", field, text(in, field), limit); err != nil {
+				return nil, err
+			}
+		}
+		return created{c.repo.label(name, text(in, "color"), text(in, "description")).json()}, nil
+	})
+	s.on(Write, "POST /issues/{number}/labels", func(c *call) (any, error) {
+		in, err := c.body(fields{"labels": "!strings"})
+		if err != nil {
+			return nil, err
+		}
+		t := c.repo.thread(c.param("number"))
+		if t == nil {
+			return nil, notFound()
+		}
+		for _, name := range texts(in, "labels") {
+			if err := tooLong("Label", "name", name, 50); err != nil || name == "" {
+				return nil, invalid("Label", "name", "invalid")
+			}
+		}
+		t.add(texts(in, "labels")...)
+		return t.labelsJSON(), nil
+	})
+	s.on(Write, "DELETE /issues/{number}/labels/{name}", func(c *call) (any, error) {
+		t := c.repo.thread(c.param("number"))
+		if t == nil {
+			return nil, notFound()
+		}
+		if !t.labels[strings.ToLower(c.param("name"))] {
+			return nil, refuse(http.StatusNotFound, "Label does not exist")
+		}
+		delete(t.labels, strings.ToLower(c.param("name")))
+		t.touch()
+		return t.labelsJSON(), nil
+	})
+}
+
+// label returns a label of the repository and makes it when it is missing.
+func (r *repository) label(name, color, description string) *label {
+	key := strings.ToLower(name)
+	if r.labels[key] == nil {
+		if color == "" {
+			color = "ededed"
+		}
+		r.labels[key] = &label{name, color, description}
+	}
+	return r.labels[key]
+}
+
+func (t *thread) add(names ...string) {
+	for _, name := range names {
+		t.repo.label(name, "", "")
+		t.labels[strings.ToLower(name)] = true
+	}
+	t.touch()
 }

@@ -8,7 +8,7 @@
 // documentation does not have is refused. Where a rule comes from is said where
 // it is kept; "docs" stands for docs.github.com/rest.
 //
-// A test acts as people do by [Server.Push], [Server.Merge] and their like,
+// A test acts as users do by [Server.Push], [Server.Merge] and their like,
 // sees what became of it by [Server.Files] and its like, and makes requests
 // fail by [Server.Fail].
 //
@@ -17,10 +17,18 @@
 package githubfake
 
 import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"os/exec"
+	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -117,3 +125,217 @@ func must[T any](v T, err error) T {
 	}
 	return v
 }
+
+// serve answers a request, unless a fault does.
+func (s *Server) serve(w http.ResponseWriter, q *http.Request, path string, api bool) {
+	body, _ := io.ReadAll(q.Body)
+	q.Body = io.NopCloser(bytes.NewReader(body))
+	note := Call{API: api, Path: path, Kind: gitKind(q)}
+	if api {
+		q = q.Clone(q.Context())
+		q.URL.Path, q.URL.RawPath = path, strings.TrimPrefix(q.URL.RawPath, "/api/v3")
+		if q.URL.RawPath == "" {
+			q.URL.RawPath = (&url.URL{Path: path}).EscapedPath()
+		}
+		_, note.Kind = s.mux.Handler(q)
+		if note.Kind == "" {
+			note.Kind = q.Method + " " + path
+		}
+	}
+	fault := s.faults.Next(note)
+	run := func() httpfault.Outcome {
+		if !api {
+			return s.serveGit(q)
+		}
+		return s.serveAPI(q)
+	}
+	if fault == nil {
+		o := run()
+		note.Status = o.Status
+		s.note(note)
+		o.Write(w)
+		return
+	}
+	s.note(note)
+	fault.Serve(w, q, run)
+}
+
+func (s *Server) note(c Call) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.calls = append(s.calls, c)
+}
+
+// serveAPI answers an API request and counts it, unless nothing has changed
+// since it was asked last (docs: using-the-rest-api/best-practices-for-using-
+// the-rest-api).
+func (s *Server) serveAPI(q *http.Request) httpfault.Outcome {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	w := httptest.NewRecorder()
+	if v := q.Header.Get("X-GitHub-Api-Version"); v != "" && !slices.Contains([]string{"2022-11-28", "2026-03-10"}, v) {
+		write(w, q, nil, refuse(http.StatusBadRequest, fmt.Sprintf("The API version %q is not supported", v)))
+	} else if q.Header.Get("User-Agent") == "" {
+		write(w, q, nil, refuse(http.StatusForbidden, "Request forbidden by administrative rules. Please make sure your request has a User-Agent header"))
+	} else if s.rate.left <= 0 && s.now().Before(s.rate.reset) {
+		write(w, q, nil, refuse(http.StatusForbidden, "API rate limit exceeded for user ID 1."))
+	} else if _, pattern := s.mux.Handler(q); pattern == "" {
+		write(w, q, nil, notFound())
+	} else {
+		s.mux.ServeHTTP(w, q)
+	}
+	o := httpfault.Outcome{Status: w.Code, Header: w.Header(), Body: w.Body.Bytes()}
+	if q.Method == http.MethodGet && o.Status == http.StatusOK {
+		sum := sha256.Sum256(append([]byte(o.Header.Get("Link")), o.Body...))
+		etag := `W/"` + hex.EncodeToString(sum[:]) + `"`
+		o.Header.Set("ETag", etag)
+		if q.Header.Get("If-None-Match") == etag {
+			o.Status, o.Body = http.StatusNotModified, nil
+			o.Header.Del("Content-Type")
+		}
+	}
+	if !s.now().Before(s.rate.reset) {
+		s.rate.reset = s.now().Add(time.Hour)
+		s.rate.left = max(s.rate.left, s.rate.limit)
+	}
+	if o.Status != http.StatusNotModified && s.rate.left > 0 {
+		s.rate.left--
+	}
+	s.limits(o.Header)
+	return o
+}
+
+func (s *Server) limits(h http.Header) {
+	h.Set("Date", s.now().Format(http.TimeFormat))
+	h.Set("X-RateLimit-Limit", strconv.Itoa(s.rate.limit))
+	h.Set("X-RateLimit-Remaining", strconv.Itoa(s.rate.left))
+	h.Set("X-RateLimit-Reset", strconv.FormatInt(s.rate.reset.Unix(), 10))
+	h.Set("X-RateLimit-Resource", "core")
+}
+
+// Call is a request that was made.
+type Call struct {
+	API    bool
+	Kind   string // the method and the route, as in "GET /repos/{owner}/{repo}/pulls"; of git "fetch", "push" or "refs"
+	Path   string
+	Status int // 0 when there was no whole answer
+}
+
+// Write reports whether a request may change something.
+func (c Call) Write() bool {
+	return !strings.HasPrefix(c.Kind, "GET ") && c.Kind != "fetch" && c.Kind != "refs"
+}
+
+// Calls returns the requests since the last Calls.
+func (s *Server) Calls() []Call {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	calls := s.calls
+	s.calls = nil
+	return calls
+}
+
+// Count counts the requests of each kind, API requests alone.
+func Count(calls []Call) (byKind map[string]int, all int) {
+	byKind = map[string]int{}
+	for _, c := range calls {
+		if c.API {
+			byKind[c.Kind]++
+			all++
+		}
+	}
+	return byKind, all
+}
+
+// rate is the primary rate limit.
+type rate struct {
+	limit, left int
+	reset       time.Time
+}
+
+// SetRate says how many requests an account has left until a time.
+func (s *Server) SetRate(left int, reset time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.rate.left, s.rate.reset = left, reset
+}
+
+// Fault makes requests fail. Its zero value but for Answer hits the next API
+// request.
+type Fault = httpfault.Fault[Call]
+
+// Answer is what a request gets instead of its answer.
+type Answer = httpfault.Answer
+
+// Outcome is an answer on its way out.
+type Outcome = httpfault.Outcome
+
+// Fail makes requests fail until the fault is used up. It returns what ends it.
+func (s *Server) Fail(f Fault) (end func()) {
+	if f.On == nil {
+		f.On = func(c Call) bool { return c.API }
+	}
+	return s.faults.Add(f)
+}
+
+// Kinds matches requests of the API by the beginning of their kind, or of git
+// by their kind.
+func Kinds(kinds ...string) func(Call) bool {
+	return func(c Call) bool {
+		for _, k := range kinds {
+			if strings.HasPrefix(c.Kind, k) {
+				return true
+			}
+		}
+		return false
+	}
+}
+
+// Status answers with a status and GitHub's words.
+func Status(code int, message string, header ...string) Answer {
+	return httpfault.Text(code, "application/json; charset=utf-8", string(must(json.Marshal(refuse(code, message).body()))), header...)
+}
+
+// PrimaryLimit says that the budget is used up until a time (docs: using-the-
+// rest-api/rate-limits-for-the-rest-api, "Exceeding the rate limit").
+func PrimaryLimit(reset time.Time) Answer {
+	return Status(http.StatusForbidden, "API rate limit exceeded for user ID 1.",
+		"X-RateLimit-Limit", "5000", "X-RateLimit-Remaining", "0", "X-RateLimit-Resource", "core",
+		"X-RateLimit-Reset", strconv.FormatInt(reset.Unix(), 10))
+}
+
+// SecondaryLimit says that requests come too fast. Without seconds it does not
+// say for how long.
+func SecondaryLimit(seconds int) Answer {
+	header := []string{"X-RateLimit-Limit", "5000", "X-RateLimit-Remaining", "4000"}
+	if seconds > 0 {
+		header = append(header, "Retry-After", strconv.Itoa(seconds))
+	}
+	return Status(http.StatusForbidden, "You have exceeded a secondary rate limit. Please wait a few minutes before you try again.", header...)
+}
+
+// GraphQL answers as the GraphQL API does where it refuses or fails: with status
+// 200. Where a service behind it fails, the error has no kind.
+func GraphQL(kind, message string, header ...string) Answer {
+	e := object{"message": message}
+	if kind != "" {
+		e["type"] = kind
+	}
+	return httpfault.Text(http.StatusOK, "application/json; charset=utf-8",
+		string(must(json.Marshal(object{"data": nil, "errors": []object{e}}))), header...)
+}
+
+// BadGateway answers as the proxies before GitHub do, not in JSON.
+func BadGateway() Answer {
+	return httpfault.Text(http.StatusBadGateway, "text/html", "<html><title>Unicorn!</title></html>")
+}
+
+// Reset breaks the connection without an answer.
+func Reset() Answer { return httpfault.Reset() }
+
+// Half carries the request out, answers with half of the answer and breaks the
+// connection.
+func Half() Answer { return httpfault.Half() }
+
+// Slow carries the request out and lets its answer trickle for a while.
+func Slow(d time.Duration) Answer { return httpfault.Slow(d) }

@@ -145,7 +145,7 @@ func TestPagesAndTags(t *testing.T) {
 	}
 }
 
-// TestGit uses the server as people do, with git itself.
+// TestGit uses the server as users do, with git itself.
 func TestGit(t *testing.T) {
 	s := githubfake.Start(t)
 	ann, reader := s.User("ann"), s.User("reader")

@@ -1,9 +1,11 @@
 package githubfake
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
+	"time"
 )
 
 // What follows is the state of the server, for assertions. None of it is
@@ -149,4 +151,142 @@ func (s *Server) Repos() []string {
 	}
 	slices.Sort(list)
 	return list
+}
+
+// What follows is done by users. None of it is counted as a request, and what
+// is impossible panics: it is a mistake in the test.
+
+// Push makes a commit on a branch, and the repository and the branch when they
+// are missing. An empty content removes the file, one that begins with #! makes
+// it executable. It returns the commit.
+func (s *Server) Push(repo, branch string, files map[string]string) string {
+	s.mu.Lock()
+	_, there := s.repos[strings.ToLower(repo)]
+	s.mu.Unlock()
+	if !there {
+		s.Repo(repo)
+	}
+	return edit(s, repo, func(r *repository) string { return r.push(branch, files) })
+}
+
+// push writes a commit as one stream, so that ten thousand files take a moment.
+func (r *repository) push(branch string, files map[string]string) string {
+	var b strings.Builder
+	data := func(s string) { fmt.Fprintf(&b, "data %d\n%s\n", len(s), s) }
+	now := r.server.now().Unix()
+	fmt.Fprintf(&b, "commit refs/heads/%s\ncommitter a user <user@example.com> %d +0000\n", branch, now)
+	data("work")
+	if old := r.bare.branch(branch); old != "" {
+		fmt.Fprintf(&b, "from %s\n", old)
+	}
+	for _, path := range slices.Sorted(maps.Keys(files)) {
+		if files[path] == "" {
+			fmt.Fprintf(&b, "D %s\n", path)
+			continue
+		}
+		mode := "100644"
+		if strings.HasPrefix(files[path], "#!") {
+			mode = "100755"
+		}
+		fmt.Fprintf(&b, "M %s inline %s\n", mode, path)
+		data(files[path])
+	}
+	first := r.bare.empty()
+	must(r.bare.run(nil, []byte(b.String()), "fast-import", "--quiet", "--force"))
+	if first { // GitHub makes the first branch that is pushed the default
+		r.defaultBranch = branch
+		must(r.bare.run(nil, nil, "symbolic-ref", "HEAD", "refs/heads/"+branch))
+	}
+	r.follow()
+	return r.bare.branch(branch)
+}
+
+// DeleteBranch removes a branch, which closes its pull requests.
+func (s *Server) DeleteBranch(repo, branch string) {
+	edit(s, repo, func(r *repository) string {
+		return must(r.bare.run(nil, nil, "update-ref", "-d", "refs/heads/"+branch))
+	})
+}
+
+// Merge merges a pull request and returns the merge commit.
+func (s *Server) Merge(repo string, number int) string {
+	return edit(s, repo, func(r *repository) string {
+		t := r.must(number)
+		must(0, t.merge())
+		return t.pull.mergeSHA
+	})
+}
+
+// Reopen opens a closed issue or pull request again.
+func (s *Server) Reopen(repo string, number int) {
+	edit(s, repo, func(r *repository) int { r.must(number).closed = false; r.must(number).touch(); return 0 })
+}
+
+// Close closes an issue or a pull request.
+func (s *Server) Close(repo string, number int) {
+	edit(s, repo, func(r *repository) int { r.must(number).closed = true; r.must(number).touch(); return 0 })
+}
+
+// Ready makes a draft ready for review.
+func (s *Server) Ready(repo string, number int) {
+	edit(s, repo, func(r *repository) int { r.must(number).pull.draft = false; r.must(number).touch(); return 0 })
+}
+
+// OpenPull opens a pull request in an account's name.
+func (s *Server) OpenPull(u *User, repo, title, head, base string) int {
+	return edit(s, repo, func(r *repository) int {
+		return r.open(u, title, "", &pull{head: head, base: base, headSHA: r.bare.branch(head)}).number
+	})
+}
+
+// OpenIssue opens an issue in an account's name.
+func (s *Server) OpenIssue(u *User, repo, title, body string) int {
+	return edit(s, repo, func(r *repository) int { return r.open(u, title, body, nil).number })
+}
+
+// Comment comments in an account's name.
+func (s *Server) Comment(u *User, repo string, number int, body string) {
+	edit(s, repo, func(r *repository) int { r.must(number).comment(u, body); return 0 })
+}
+
+// Label adds a label.
+func (s *Server) Label(repo string, number int, name string) {
+	edit(s, repo, func(r *repository) int { r.must(number).add(name); return 0 })
+}
+
+// Unlabel takes a label off.
+func (s *Server) Unlabel(repo string, number int, name string) {
+	edit(s, repo, func(r *repository) int {
+		delete(r.must(number).labels, strings.ToLower(name))
+		r.must(number).touch()
+		return 0
+	})
+}
+
+// Skew puts the server's clock ahead.
+func (s *Server) Skew(ahead time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.skew = ahead
+}
+
+// edit does something with a repository.
+func edit[T any](s *Server, repo string, do func(*repository) T) T {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r, ok := s.repos[strings.ToLower(repo)]
+	if !ok {
+		panic("githubfake: there is no repository " + repo)
+	}
+	r.follow()
+	defer r.follow()
+	return do(r)
+}
+
+func (r *repository) must(number int) *thread {
+	t := r.thread(fmt.Sprint(number))
+	if t == nil {
+		panic(fmt.Sprintf("githubfake: there is no %s#%d", r.fullName(), number))
+	}
+	return t
 }

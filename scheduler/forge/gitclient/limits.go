@@ -41,8 +41,8 @@ const (
 // for the only large one. A read that waits for the large slot keeps its middle
 // one, which no holder of the large one waits for, so that there is no deadlock.
 const (
-	freeBytes    = 1 << 20
-	middleBytes  = 8 << 20
+	freeBytes   = 1 << 20
+	middleBytes = 8 << 20
 	middleSlots = 8
 )
 

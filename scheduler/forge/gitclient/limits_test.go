@@ -31,27 +31,27 @@ func hostile(t testing.TB, head plumbing.Hash, branches int, pack []byte) gitcli
 	return gitclient.Remote{URL: s.URL + "/app.git"}
 }
 
-// worlds are small packs that stand for much. Beyond a limit is what the name
+// hostileRepos are small packs that stand for much. Beyond a limit is what the name
 // says; the others are read, without what nobody needs.
-func worlds() map[string]struct {
+func hostileRepos() map[string]struct {
 	pack     []byte
 	head     plumbing.Hash
 	branches int
 	beyond   string // of LimitError.What, "" when it can be read
 	fails    bool
 } {
-	type world = struct {
+	type hostileRepo = struct {
 		pack     []byte
 		head     plumbing.Hash
 		branches int
 		beyond   string
 		fails    bool
 	}
-	all := map[string]world{}
+	all := map[string]hostileRepo{}
 	add := func(name, beyond string, fails bool, make func(p *gitpack.Packer) plumbing.Hash) {
 		p := new(gitpack.Packer)
 		head := make(p)
-		all[name] = world{pack: p.Pack(p.Count()), head: head, beyond: beyond, fails: fails}
+		all[name] = hostileRepo{pack: p.Pack(p.Count()), head: head, beyond: beyond, fails: fails}
 	}
 	zeros := make([]byte, 64<<20)
 	add("a large file of zeros", "", false, func(p *gitpack.Packer) plumbing.Hash {
@@ -128,8 +128,8 @@ func worlds() map[string]struct {
 	})
 	p := new(gitpack.Packer)
 	head := p.Commit(p.Tree(gitpack.File, p.Object(plumbing.BlobObject, nil), "a.yaml"))
-	all["more objects than are sent"] = world{pack: p.Pack(1 << 31), head: head, beyond: "objects", fails: true}
-	all["more branches than anybody has"] = world{pack: p.Pack(p.Count()), head: head, branches: 1 << 18, beyond: "bytes in the list of its branches", fails: true}
+	all["more objects than are sent"] = hostileRepo{pack: p.Pack(1 << 31), head: head, beyond: "objects", fails: true}
+	all["more branches than anybody has"] = hostileRepo{pack: p.Pack(p.Count()), head: head, branches: 1 << 18, beyond: "bytes in the list of its branches", fails: true}
 	return all
 }
 
@@ -162,9 +162,9 @@ func peakHeap(do func()) uint64 {
 // TestSmallPacksThatStandForMuch reads packs of a few kilobytes, most of them,
 // that would take gigabytes. What is beyond a limit says which.
 func TestSmallPacksThatStandForMuch(t *testing.T) {
-	for name, world := range worlds() {
+	for name, repo := range hostileRepos() {
 		t.Run(name, func(t *testing.T) {
-			remote := hostile(t, world.head, world.branches, world.pack)
+			remote := hostile(t, repo.head, repo.branches, repo.pack)
 			c := gitclient.New(&http.Client{}, 1<<20)
 			var tree *model.Tree
 			var err error
@@ -173,7 +173,7 @@ func TestSmallPacksThatStandForMuch(t *testing.T) {
 				t.Errorf("took %d MiB", peak>>20)
 			}
 			var limit *model.LimitError
-			if (err != nil) != world.fails || errors.As(err, &limit) != (world.beyond != "") || limit != nil && (limit.What != world.beyond || limit.Max <= 0 || limit.Hint == "") {
+			if (err != nil) != repo.fails || errors.As(err, &limit) != (repo.beyond != "") || limit != nil && (limit.What != repo.beyond || limit.Max <= 0 || limit.Hint == "") {
 				t.Fatalf("error %v", err)
 			}
 			if err == nil {

@@ -65,7 +65,7 @@ func page[T any](w http.ResponseWriter, r *http.Request, all []T) {
 
 func user(name string) *sdk.User { return &sdk.User{UserName: name} }
 
-// TestIssuesOfAllPages lists more than a page, with people's among them.
+// TestIssuesOfAllPages lists more than a page, with users' among them.
 func TestIssuesOfAllPages(t *testing.T) {
 	var all []*sdk.Issue
 	for i := 130; i > 0; i-- {

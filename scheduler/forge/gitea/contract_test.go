@@ -21,25 +21,25 @@ func TestContract(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := newServer(t)
 			_, ann := s.person("ann")
-			part(t, &contractWorld{server: s, ann: ann, works: map[string]*work{}})
+			part(t, &harness{server: s, ann: ann, works: map[string]*work{}})
 		})
 	}
 }
 
-// contractWorld is a Gitea with ann beside the scheduler.
-type contractWorld struct {
+// harness is a Gitea with ann beside the scheduler.
+type harness struct {
 	*server
 	ann   *sdk.Client
 	works map[string]*work
 }
 
-func (w *contractWorld) Forge() forge.Forge { return w.forge }
+func (w *harness) Forge() forge.Forge { return w.forge }
 
-func (w *contractWorld) Repo(name string) string { return w.create(name, false) }
+func (w *harness) Repo(name string) string { return w.create(name, false) }
 
-func (w *contractWorld) CloneURL(repo string) string { return w.cloneURL(repo) }
+func (w *harness) CloneURL(repo string) string { return w.cloneURL(repo) }
 
-func (w *contractWorld) Push(repo, branch string, files map[string]string) string {
+func (w *harness) Push(repo, branch string, files map[string]string) string {
 	k := w.works[repo]
 	if k == nil {
 		k = w.clone(repo)
@@ -49,7 +49,7 @@ func (w *contractWorld) Push(repo, branch string, files map[string]string) strin
 	if k.git("branch", "-r", "--list", "origin/"+branch) != "" {
 		k.git("checkout", "-q", "-f", "-B", branch, "origin/"+branch)
 	} else {
-		// a branch without a past, as in the other worlds
+		// a branch without a past, as on the other forges
 		k.git("checkout", "-q", "--orphan", fmt.Sprintf("%s-%d", branch, len(k.git("for-each-ref"))))
 		k.git("rm", "-r", "-q", "-f", "--ignore-unmatch", ".")
 	}
@@ -74,7 +74,7 @@ func (w *contractWorld) Push(repo, branch string, files map[string]string) strin
 	return id
 }
 
-func (w *contractWorld) DeleteBranch(repo, branch string) {
+func (w *harness) DeleteBranch(repo, branch string) {
 	if _, _, err := w.ann.DeleteRepoBranch(split(repo, branch)); err != nil {
 		w.Fatal(err)
 	}
@@ -85,7 +85,7 @@ func split(repo, branch string) (owner, name, b string) {
 	return owner, name, branch
 }
 
-func (w *contractWorld) Merge(repo string, number int) {
+func (w *harness) Merge(repo string, number int) {
 	owner, name, _ := split(repo, "")
 	for range 50 {
 		// Gitea looks for conflicts first, in its own time
@@ -101,7 +101,7 @@ func (w *contractWorld) Merge(repo string, number int) {
 
 // settled asks for a pull request, which takes Gitea a moment, and returns an
 // error for one that is not open.
-func (w *contractWorld) settled(repo string, number int) error {
+func (w *harness) settled(repo string, number int) error {
 	owner, name, _ := split(repo, "")
 	pr, _, err := w.ann.GetPullRequest(owner, name, int64(number))
 	if err == nil && pr.State != sdk.StateOpen {
@@ -110,7 +110,7 @@ func (w *contractWorld) settled(repo string, number int) error {
 	return err
 }
 
-func (w *contractWorld) Close(repo string, number int) {
+func (w *harness) Close(repo string, number int) {
 	owner, name, _ := split(repo, "")
 	closed := sdk.StateClosed
 	if _, _, err := w.ann.EditIssue(owner, name, int64(number), sdk.EditIssueOption{State: &closed}); err != nil {
@@ -118,17 +118,17 @@ func (w *contractWorld) Close(repo string, number int) {
 	}
 }
 
-func (w *contractWorld) OpenPull(repo, head, base string) int {
+func (w *harness) OpenPull(repo, head, base string) int {
 	owner, name, _ := split(repo, "")
 	return int(must(w.ann.CreatePullRequest(owner, name, sdk.CreatePullRequestOption{Title: "theirs", Head: head, Base: base})).Index)
 }
 
-func (w *contractWorld) OpenIssue(repo, title string) int {
+func (w *harness) OpenIssue(repo, title string) int {
 	owner, name, _ := split(repo, "")
 	return int(must(w.ann.CreateIssue(owner, name, sdk.CreateIssueOption{Title: title})).Index)
 }
 
-func (w *contractWorld) label(repo, label string) int64 {
+func (w *harness) label(repo, label string) int64 {
 	owner, name, _ := split(repo, "")
 	for _, l := range must(w.ann.ListRepoLabels(owner, name, sdk.ListLabelsOptions{})) {
 		if l.Name == label {
@@ -138,19 +138,19 @@ func (w *contractWorld) label(repo, label string) int64 {
 	return must(w.ann.CreateLabel(owner, name, sdk.CreateLabelOption{Name: label, Color: "#00aabb"})).ID
 }
 
-func (w *contractWorld) Label(repo string, number int, label string) {
+func (w *harness) Label(repo string, number int, label string) {
 	owner, name, _ := split(repo, "")
 	must(w.ann.AddIssueLabels(owner, name, int64(number), sdk.IssueLabelsOption{Labels: []int64{w.label(repo, label)}}))
 }
 
-func (w *contractWorld) Unlabel(repo string, number int, label string) {
+func (w *harness) Unlabel(repo string, number int, label string) {
 	owner, name, _ := split(repo, "")
 	if _, err := w.ann.DeleteIssueLabel(owner, name, int64(number), w.label(repo, label)); err != nil {
 		w.Fatal(err)
 	}
 }
 
-func (w *contractWorld) Comments(repo string, number int) (list []string) {
+func (w *harness) Comments(repo string, number int) (list []string) {
 	owner, name, _ := split(repo, "")
 	for _, c := range must(w.ann.ListIssueComments(owner, name, int64(number), sdk.ListIssueCommentOptions{})) {
 		list = append(list, c.Body)

@@ -181,7 +181,7 @@ func TestCommit(t *testing.T) {
 	}
 
 	for name, bad := range map[string]forge.CommitRequest{
-		"a person's branch": {Branch: "main", Parent: base, Changes: request.Changes},
+		"a user's branch": {Branch: "main", Parent: base, Changes: request.Changes},
 		"the bare prefix":   {Branch: "kalypso/", Parent: base, Changes: request.Changes},
 		"not on top":        {Branch: "main", Parent: base, Expect: commit, FastForward: true, Changes: request.Changes},
 		"outside":           {Branch: "kalypso/dev", Parent: base, Changes: []forge.Change{{Path: "../x", Content: []byte("x")}}},
@@ -219,7 +219,7 @@ func TestCommit(t *testing.T) {
 		t.Errorf("head of a deleted branch: %v", err)
 	}
 	if err := s.forge.DeleteBranch(ctx, repo, "main"); err == nil {
-		t.Error("a person's branch was deleted")
+		t.Error("a user's branch was deleted")
 	}
 }
 
@@ -291,11 +291,11 @@ func TestPullRequest(t *testing.T) {
 	closed := sdk.StateClosed
 	must(ann.EditPullRequest(owner, name, 1, sdk.EditPullRequestOption{State: &closed}))
 	if l := list(); len(l) != 1 || l[0].State != forge.Closed || l[0].Head != "kalypso/dev" {
-		t.Errorf("closed by a person: %+v", l)
+		t.Errorf("closed by a user: %+v", l)
 	}
 	must(ann.CreatePullRequest(owner, name, sdk.CreatePullRequestOption{Head: "kalypso/dev", Base: "dev", Title: "theirs"}))
 	if l := list(); len(l) != 2 || l[0].Own || l[0].Author != person || !l[1].Own {
-		t.Errorf("with a person's: %+v", l)
+		t.Errorf("with a user's: %+v", l)
 	}
 	must(ann.EditPullRequest(owner, name, 2, sdk.EditPullRequestOption{State: &closed}))
 

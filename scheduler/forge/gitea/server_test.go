@@ -63,7 +63,7 @@ func (s *server) create(name string, private bool) string {
 
 func (s *server) cloneURL(repo string) string { return s.url + "/" + repo + ".git" }
 
-// person makes a user who may write to the organisation's repositories.
+// user makes a user who may write to the organisation's repositories.
 func (s *server) person(name string) (user string, client *sdk.Client) {
 	s.Helper()
 	user = name + strings.TrimPrefix(s.org, "t")
@@ -82,7 +82,7 @@ func (s *server) person(name string) (user string, client *sdk.Client) {
 	return user, client
 }
 
-// work is a clone that a person works in.
+// work is a clone that a user works in.
 type work struct {
 	*testing.T
 	dir string

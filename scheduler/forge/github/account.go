@@ -46,7 +46,7 @@ func newAccount(o Options, api *url.URL, transport http.RoundTripper) (account, 
 	return personal{func() string { return o.Token }}, nil
 }
 
-// personal is an account with a token of its own. The token is behind a
+// useral is an account with a token of its own. The token is behind a
 // function, so that nothing that prints a Forge prints it.
 type personal struct{ secret func() string }
 

@@ -52,13 +52,13 @@ func ofAPI(c githubfake.Call) bool { return c.API }
 // story is a GitOps repository in which a pull request and an issue are opened,
 // and later the one is updated and the other closed.
 type story struct {
-	*world
+	*fixture
 	plans [2]*plan.Plan
 }
 
 func newStory(t *testing.T) *story {
 	t.Helper()
-	s := &story{world: newWorld(t)}
+	s := &story{fixture: newFixture(t)}
 	head := s.Push("acme/gitops", "dev", map[string]string{"README.md": "x"})
 	for i, content := range []string{"1", "2"} {
 		p := &plan.Plan{
@@ -221,7 +221,7 @@ func useful(t *testing.T, token string, err error) {
 	var refused *github.Error
 	var limit *github.LimitError
 	switch {
-	case errors.Is(err, forge.ErrMoved): // nothing for a person: the scheduler plans again
+	case errors.Is(err, forge.ErrMoved): // nothing for a user: the scheduler plans again
 	case errors.As(err, &refused) && refused.Hint == "":
 		t.Errorf("this does not say what to do: %v", err)
 	case errors.As(err, &refused), errors.As(err, &limit):
@@ -239,7 +239,7 @@ func secret(t *testing.T, token string, err error) {
 
 // TestLimitsAreObeyed waits for real.
 func TestLimitsAreObeyed(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	w.Push("acme/gitops", "dev", map[string]string{"a": "b"})
 	var told []github.Wait
 	f := w.connect(t, github.Options{User: w.bot.Login, Waiting: func(wait github.Wait) { told = append(told, wait) }})
@@ -274,7 +274,7 @@ func TestLimitsAreObeyed(t *testing.T) {
 
 // TestGivingUp ends a call with its context, whatever it waits for.
 func TestGivingUp(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	w.Push("acme/gitops", "dev", map[string]string{"a": "b"})
 	f := w.connect(t, github.Options{User: w.bot.Login})
 	w.Fail(githubfake.Fault{Answer: githubfake.Slow(10 * time.Second)})

@@ -22,7 +22,7 @@ import (
 )
 
 func TestApp(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	w.Push("acme/gitops", "dev", map[string]string{"a": "b"})
 	key := filepath.Join(t.TempDir(), "key.pem")
 	if err := os.WriteFile(key, w.App("kalypso", 7, 99), 0o600); err != nil {
@@ -153,7 +153,7 @@ func TestTokenStaysHome(t *testing.T) {
 // TestNoDrafts wants a draft where there are none. That its title says so would
 // keep nobody from merging it.
 func TestNoDrafts(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	w.Server.Repo("acme/gitops", githubfake.NoDrafts)
 	base := w.Push("acme/gitops", "dev", map[string]string{"a": "b"})
 	if _, err := w.forge.Commit(t.Context(), "acme/gitops", forge.CommitRequest{
@@ -209,7 +209,7 @@ func notDone(w http.ResponseWriter, q *http.Request, run func() githubfake.Outco
 func TestGraphQLErrors(t *testing.T) {
 	for _, test := range graphErrors {
 		t.Run(test.name, func(t *testing.T) {
-			w := newWorld(t)
+			w := newFixture(t)
 			base := w.Push("acme/gitops", "dev", map[string]string{"a": "b"})
 			if _, err := w.forge.Commit(t.Context(), "acme/gitops", forge.CommitRequest{
 				Branch: "kalypso/dev", Parent: base, Message: "m", Changes: []forge.Change{{Path: "x", Content: []byte("x")}},
@@ -246,10 +246,10 @@ func TestGraphQLErrors(t *testing.T) {
 	}
 }
 
-// TestMergedMeanwhile gives a new text to a pull request that a person has
+// TestMergedMeanwhile gives a new text to a pull request that a user has
 // merged since it was seen.
 func TestMergedMeanwhile(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	head := w.Push("acme/gitops", "dev", map[string]string{"a": "b"})
 	_, err := w.forge.Commit(t.Context(), "acme/gitops", forge.CommitRequest{
 		Branch: "kalypso/dev", Parent: head, Message: "m", When: time.Unix(1, 0), Changes: []forge.Change{{Path: "b", Content: []byte("c")}},
@@ -270,9 +270,9 @@ func TestMergedMeanwhile(t *testing.T) {
 }
 
 // TestIssuesAskForNewsOnly lists hundreds of issues by one request that costs
-// nothing, and sees what people do.
+// nothing, and sees what users do.
 func TestIssuesAskForNewsOnly(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	w.Push("acme/gitops", "dev", map[string]string{"a": "b"})
 	for n := range 250 {
 		w.Server.OpenIssue(w.bot, "acme/gitops", fmt.Sprint(n+1), "")
@@ -310,7 +310,7 @@ func TestIssuesAskForNewsOnly(t *testing.T) {
 
 // TestManyPullRequests finds the open one behind pages of closed ones.
 func TestManyPullRequests(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	w.Push("acme/gitops", "dev", map[string]string{"a": "b"})
 	w.Push("acme/gitops", "kalypso/dev", map[string]string{"c": "d"})
 	for range 70 {
@@ -325,7 +325,7 @@ func TestManyPullRequests(t *testing.T) {
 }
 
 func TestManyComments(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	w.Push("acme/gitops", "dev", map[string]string{"a": "b"})
 	n := w.Server.OpenIssue(w.bot, "acme/gitops", "t", "")
 	for i := range 350 {
@@ -350,7 +350,7 @@ func TestManyComments(t *testing.T) {
 
 // TestAccess words what GitHub refuses so that one knows what to do.
 func TestAccess(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	base := w.Push("acme/gitops", "dev", map[string]string{"a": "b"})
 	w.Server.Repo("acme/old", githubfake.Archived)
 	w.Server.Repo("acme/quiet", githubfake.NoIssues)

@@ -18,7 +18,7 @@ import (
 // massDeletion is a GitOps repository with ten assignments, of which a plan
 // removes eight.
 type massDeletion struct {
-	*world
+	*fixture
 	harmless, deletion *plan.Plan
 }
 
@@ -26,7 +26,7 @@ const gitOps = "acme/gitops"
 
 func newMassDeletion(t *testing.T, options ...func(*githubfake.Server)) *massDeletion {
 	t.Helper()
-	m := &massDeletion{world: newWorld(t)}
+	m := &massDeletion{fixture: newFixture(t)}
 	for _, o := range options {
 		o(m.Server)
 	}
@@ -47,7 +47,7 @@ func newMassDeletion(t *testing.T, options ...func(*githubfake.Server)) *massDel
 	return m
 }
 
-// exposed tells whether somebody could merge the deletion.
+// exposed reports whether somebody could merge the deletion.
 func (m *massDeletion) exposed() bool {
 	return slices.ContainsFunc(m.Pulls(gitOps), func(p githubfake.Pull) bool {
 		return p.State == "open" && !p.Draft && len(m.Files(gitOps, p.Head)) < 5
@@ -188,7 +188,7 @@ func TestHeldWithoutGraphQL(t *testing.T) {
 	}
 }
 
-// TestMadeReady has a person make ready what is held, while the GraphQL API is
+// TestMadeReady has a user make ready what is held, while the GraphQL API is
 // closed.
 func TestMadeReady(t *testing.T) {
 	for _, g := range graphErrors {

@@ -71,9 +71,9 @@ func runOnce(t testing.TB, f forge.Forge, control string, within time.Duration) 
 	}
 }
 
-// stage is a world in which a story is played.
+// stage is a forge on which a story is played.
 type stage struct {
-	forgecontract.World
+	forgecontract.Harness
 	prefix string // of clone URLs
 	files  func(repo, branch string) map[string]string
 }
@@ -81,8 +81,8 @@ type stage struct {
 func stages(t *testing.T) map[string]stage {
 	list := map[string]stage{}
 	fake := forgefake.New()
-	list["in memory"] = stage{fakeWorld{fake}, strings.TrimSuffix(forgefake.URL("kalypso/"), ".git"), fake.Files}
-	w := newWorld(t)
+	list["in memory"] = stage{fakeHarness{fake}, strings.TrimSuffix(forgefake.URL("kalypso/"), ".git"), fake.Files}
+	w := newFixture(t)
 	for _, repo := range []string{"kalypso-control-plane", "kalypso-app-src", "kalypso-gitops"} {
 		w.Server.Repo("kalypso/" + repo)
 	}
@@ -213,7 +213,7 @@ func TestHelloWorld(t *testing.T) {
 // TestCommitIsReproducible makes one commit twice: it is the same, to the last
 // byte.
 func TestCommitIsReproducible(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	base := w.Push("acme/gitops", "dev", map[string]string{"a/x.yaml": "1", "a/y.yaml": "2", "z": "3"})
 	request := forge.CommitRequest{
 		Branch: "kalypso/dev", Parent: base, Message: "Kalypso: dev\n\nmore\n", When: time.Date(2024, 1, 2, 3, 4, 5, 0, time.UTC),
@@ -235,7 +235,7 @@ func TestCommitIsReproducible(t *testing.T) {
 
 // fleet writes a platform of so many cluster types, each of which gets all of
 // so many deployment targets.
-func fleet(w *world, clusterTypes, targets int) {
+func fleet(w *fixture, clusterTypes, targets int) {
 	const api = "apiVersion: scheduler.kalypso.io/v1alpha1\n"
 	folder := func(repo, branch string) string {
 		return fmt.Sprintf("repo: %q, branch: %s, path: .", w.URL+"/acme/"+repo, branch)
@@ -294,7 +294,7 @@ func BenchmarkCalls(b *testing.B) {
 // requests that count. It returns the most that a change took, with those that
 // do not count.
 func countCalls(tb testing.TB, clusterTypes, targets, most int) (worst int) {
-	w := newWorld(tb)
+	w := newFixture(tb)
 	fleet(w, clusterTypes, targets)
 	control := w.URL + "/acme/platform"
 	step := func(what string, f *github.Forge, most int) {

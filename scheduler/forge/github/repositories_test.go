@@ -22,7 +22,7 @@ import (
 )
 
 func TestOrganisation(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	w.Plan("acme", "enterprise")
 	ctx, f := t.Context(), w.forge
 	o, err := f.Organisation(ctx, "acme")
@@ -88,7 +88,7 @@ func TestOrganisation(t *testing.T) {
 }
 
 func TestHooks(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	w.Server.Repo("acme/app")
 	ctx, f, repo := t.Context(), w.forge, "acme/app"
 	h := github.Hook{URL: "https://x.example/webhook", Events: github.HookEvents(), Active: true}
@@ -120,7 +120,7 @@ func TestHooks(t *testing.T) {
 }
 
 func TestHasVariable(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	w.Server.Repo("acme/app")
 	ctx, f, repo := t.Context(), w.forge, "acme/app"
 	has := func() string {
@@ -154,7 +154,7 @@ func TestHasVariable(t *testing.T) {
 
 // TestBranches is about a first push, and about those that are there.
 func TestBranches(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	w.FirstBranch("acme", "trunk")
 	ctx, f, repo := t.Context(), w.forge, "acme/app"
 	if _, err := f.Branches(ctx, repo); !errors.Is(err, forge.ErrNotFound) {

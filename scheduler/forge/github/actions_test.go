@@ -13,7 +13,7 @@ import (
 )
 
 func TestRepositories(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	ctx, f := t.Context(), w.forge
 	made, err := f.CreateEmpty(ctx, "acme/new", "made by kalypso init", github.Private)
 	if !errors.Is(err, forge.ErrNotFound) {
@@ -53,7 +53,7 @@ func TestRepositories(t *testing.T) {
 }
 
 func TestActions(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	ctx, f, repo := t.Context(), w.forge, "acme/app"
 	w.Push(repo, "main", map[string]string{
 		".github/workflows/cd.yaml": "on: {workflow_dispatch: {inputs: {environment: {}}}}\n",
@@ -100,7 +100,7 @@ func TestActions(t *testing.T) {
 }
 
 func TestMergeAndLabel(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	ctx, f, repo := t.Context(), w.forge, "acme/gitops"
 	base := w.Push(repo, "dev", map[string]string{"a": "b"})
 	head, err := f.Commit(ctx, repo, forge.CommitRequest{Branch: "kalypso/dev", Parent: base, Message: "m", Changes: []forge.Change{{Path: "x", Content: []byte("x")}}})

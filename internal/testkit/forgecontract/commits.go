@@ -108,7 +108,7 @@ func (s *suite) commit() {
 		s.Errorf("head %s, want %s", head, second)
 	}
 	for name, bad := range map[string]forge.CommitRequest{
-		"a person's branch": {Branch: "dev", Parent: base, Changes: request.Changes},
+		"a user's branch": {Branch: "dev", Parent: base, Changes: request.Changes},
 		"not on top":        {Branch: "dev", Parent: base, Expect: id, FastForward: true, Changes: request.Changes},
 		"outside":           {Branch: "kalypso/dev", Parent: base, Changes: []forge.Change{{Path: "../x", Content: []byte("x")}}},
 		"nothing":           {Branch: "kalypso/dev", Parent: base, Changes: []forge.Change{{Path: "drone.txt", Content: []byte("3")}}},
@@ -136,6 +136,6 @@ func (s *suite) commit() {
 		s.Errorf("head of a deleted branch: %v", err)
 	}
 	if err := s.f.DeleteBranch(s.ctx, repo, "dev"); err == nil {
-		s.Error("a person's branch was deleted")
+		s.Error("a user's branch was deleted")
 	}
 }
