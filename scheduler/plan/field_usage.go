@@ -40,21 +40,20 @@ var dataFields = map[string]dataField{
 
 func (f dataField) isMap() bool { return f >= fieldLabels }
 
-// place is a value in a template's data: a field, or a key of a field that is
+// fieldRef is a value in a template's data: a field, or a key of a field that is
 // a map.
 type fieldRef struct {
 	field dataField
 	key   string
 }
 
-// form is what a template does with its data. Most templates do nothing with
-// most values but print them, and then the result for another value is the
-// same text with that value in its place.
+// fieldUsage is what a template does with its data. Most templates only print
+// most values, and then another value gives the same text with that value in it.
 type fieldUsage struct {
 	known   bool             // else anything may happen
 	used    [fieldCount]bool // more is done with the field than printing it
 	printed []fieldRef       // what is only printed, once each; of no used field
-	prefix  string           // see placeholderPrefix
+	prefix  string           // of placeholders
 }
 
 // fieldUsageOf reads what a template's manifests do.
@@ -135,19 +134,14 @@ func printing(pipe *parse.PipeNode, dotIsData bool) ([]fieldRef, bool) {
 	}
 	var refs []fieldRef
 	for _, arg := range args {
-		if inner, ok := arg.(*parse.PipeNode); ok {
-			more, ok := printing(inner, dotIsData)
-			if !ok {
-				return nil, false
-			}
-			refs = append(refs, more...)
-			continue
+		more, ok := fieldRefOf(arg, dotIsData)
+		if inner, isPipe := arg.(*parse.PipeNode); isPipe {
+			more, ok = printing(inner, dotIsData)
 		}
-		p, ok := fieldRefOf(arg, dotIsData)
 		if !ok {
 			return nil, false
 		}
-		refs = append(refs, p)
+		refs = append(refs, more...)
 	}
 	return refs, true
 }
@@ -161,8 +155,8 @@ func printsTexts(node parse.Node, args int) bool {
 	return ok && args > 0 && strings.Count(format.Text, "%s") == args && strings.Count(format.Text, "%") == args
 }
 
-// fieldRefOf returns which value of the data a node is.
-func fieldRefOf(node parse.Node, dotIsData bool) (fieldRef, bool) {
+// fieldRefOf returns the one value of the data that a node is.
+func fieldRefOf(node parse.Node, dotIsData bool) ([]fieldRef, bool) {
 	var names []string
 	switch n := node.(type) {
 	case *parse.FieldNode:
@@ -175,16 +169,16 @@ func fieldRefOf(node parse.Node, dotIsData bool) (fieldRef, bool) {
 		}
 	}
 	if len(names) == 0 {
-		return fieldRef{}, false
+		return nil, false
 	}
 	field, known := dataFields[names[0]]
 	switch {
 	case known && len(names) == 1 && !field.isMap():
-		return fieldRef{field: field}, true
+		return []fieldRef{{field: field}}, true
 	case known && len(names) == 2 && field.isMap():
-		return fieldRef{field, names[1]}, true
+		return []fieldRef{{field, names[1]}}, true
 	}
-	return fieldRef{}, false
+	return nil, false
 }
 
 // pipe reads a pipeline. Its functions are pure, so that nothing counts but

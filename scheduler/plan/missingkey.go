@@ -87,22 +87,23 @@ func isOpen(parent []any) bool {
 	return open
 }
 
-// missingKeyRewriter rewrites one template.
+// missingKeyRewriter puts guards into a template.
 type missingKeyRewriter struct {
 	lines lineIndex
 }
 
-// rewriteMissingKeys puts guards and meters into all parts of a template.
+// rewriteMissingKeys puts guards into all parts of a template, and payments for
+// what they do.
 func rewriteMissingKeys(t *template.Template, text string) {
-	missingKeyRewriter := &missingKeyRewriter{lines: indexLines(text)}
+	rewriter := &missingKeyRewriter{lines: indexLines(text)}
 	for _, root := range roots(t) {
-		missingKeyRewriter.list(root)
+		rewriter.list(root)
 		chargeList(root)
 		chargeRun(root)
 	}
 }
 
-// roots returns what a template and all that it defines consist of.
+// roots returns the nodes of a template and of all templates that it defines, by name.
 func roots(t *template.Template) map[string]*parse.ListNode {
 	all := map[string]*parse.ListNode{}
 	for _, part := range t.Templates() {
@@ -124,6 +125,19 @@ func branchOf(node parse.Node) *parse.BranchNode {
 		return &n.BranchNode
 	}
 	return nil
+}
+
+func newCommand(pos parse.Pos, function string, args ...parse.Node) *parse.CommandNode {
+	name := parse.NewIdentifier(function).SetPos(pos)
+	return &parse.CommandNode{NodeType: parse.NodeCommand, Pos: pos, Args: append([]parse.Node{name}, args...)}
+}
+
+func newPipe(command *parse.CommandNode) *parse.PipeNode {
+	return &parse.PipeNode{NodeType: parse.NodePipe, Pos: command.Pos, Cmds: []*parse.CommandNode{command}}
+}
+
+func numberNode(pos parse.Pos, n int) parse.Node {
+	return &parse.NumberNode{NodeType: parse.NodeNumber, Pos: pos, IsInt: true, Int64: int64(n), Text: strconv.Itoa(n)}
 }
 
 func (t *missingKeyRewriter) list(list *parse.ListNode) {
@@ -263,7 +277,7 @@ func (t *missingKeyRewriter) argument(node parse.Node, want demand) parse.Node {
 	if parent := parentOf(node); parent != nil {
 		command.Args = append(command.Args, parent)
 	}
-	return &parse.PipeNode{NodeType: parse.NodePipe, Pos: node.Position(), Cmds: []*parse.CommandNode{command}}
+	return newPipe(command)
 }
 
 // parentOf returns what a field or variable is a field of, or nil.
@@ -295,15 +309,7 @@ func (t *missingKeyRewriter) guardCommand(want demand, pos parse.Pos, key string
 	str := func(s string) parse.Node {
 		return &parse.StringNode{NodeType: parse.NodeString, Pos: pos, Quoted: strconv.Quote(s), Text: s}
 	}
-	return &parse.CommandNode{
-		NodeType: parse.NodeCommand,
-		Pos:      pos,
-		Args: []parse.Node{
-			parse.NewIdentifier(name).SetPos(pos),
-			str(strconv.Itoa(t.lines.at(int(pos)))),
-			str(shorten(key)),
-		},
-	}
+	return newCommand(pos, name, str(strconv.Itoa(t.lines.at(int(pos)))), str(shorten(key)))
 }
 
 // maxShown is how much of a template an error shows.
@@ -316,12 +322,7 @@ func shorten(s string) string {
 	return strings.ToValidUTF8(s[:maxShown], "") + "..."
 }
 
-// lineAt returns the line, from 1, of an offset in a text.
-func lineAt(text string, offset int) int {
-	return 1 + strings.Count(text[:min(max(offset, 0), len(text))], "\n")
-}
-
-// lineIndex is where the lines of a text end, for those who ask often.
+// lineIndex is where the lines of a text end.
 type lineIndex []int
 
 func indexLines(text string) lineIndex {
@@ -334,7 +335,7 @@ func indexLines(text string) lineIndex {
 	return ends
 }
 
-// at is [lineAt].
+// at returns the line, from 1, of an offset.
 func (l lineIndex) at(offset int) int {
 	n, _ := slices.BinarySearch(l, offset)
 	return n + 1

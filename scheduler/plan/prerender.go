@@ -17,24 +17,22 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// skeleton is the result of rendering a template with placeholders in the place of
-// values that the template only prints. To fill the placeholders is a hundred times
-// faster than to render, parse and check again, and gives the same bytes: the
-// skeleton has been checked, and only values that cannot change what YAML makes
-// of the text around them go into placeholders.
+// prerendered is the result of rendering a template with placeholders for the
+// values that it only prints. Filling them is a hundred times faster than to
+// render, parse and check again, and gives the same bytes: the checks were made
+// once, and only values that cannot change what YAML makes of the text around
+// them are filled in.
 type prerendered struct {
 	pieces       []string       // the text between the placeholders, one more than placeholders
-	placeholders []int          // which of the form's refs each blank is
-	namespaces   []*prerendered // names of namespaces, which are to be checked
+	placeholders []int          // for each, the index in fieldUsage.printed
+	namespaces   []*prerendered // names of namespaces, whose validity depends on the values
 }
 
-// maxPlaceholderValue is how long a value in a blank may be.
+// maxPlaceholderValue bounds a value for a placeholder, in bytes.
 const maxPlaceholderValue = 256
 
 // plainValue says whether a text can replace any other such text within a YAML
-// scalar, or a word of a shell, and nothing changes but that: no character of it
-// means anything to YAML or a shell where it stands, in any style of scalar, and
-// its first and last characters belong to the scalar whatever surrounds them.
+// scalar of any style, or within a word of a shell, without changing more than that.
 func plainValue(s string) bool {
 	last := len(s) - 1
 	if last < 0 || last >= maxPlaceholderValue || inScalar[s[last]] != always {
@@ -70,22 +68,28 @@ var inScalar = func() (t [256]byte) {
 	return t
 }()
 
-// fill puts values into the placeholders. It returns false when the result needs a
-// check that the skeleton cannot answer for.
+// fill puts values into the placeholders. It returns false when the result would
+// fail a check.
 func (s *prerendered) fill(values []string) ([]byte, bool) {
 	for _, n := range s.namespaces {
 		if !n.isLabel(values) {
 			return nil, false
 		}
 	}
-	size := s.length(values)
+	size := 0
+	for _, piece := range s.pieces {
+		size += len(piece)
+	}
+	for _, n := range s.placeholders {
+		size += len(values[n])
+	}
 	if size > maxOutput {
 		return nil, false
 	}
 	out := make([]byte, 0, size)
-	for i, blank := range s.placeholders {
+	for i, n := range s.placeholders {
 		out = append(out, s.pieces[i]...)
-		out = append(out, values[blank]...)
+		out = append(out, values[n]...)
 	}
 	return append(out, s.pieces[len(s.placeholders)]...), true
 }
@@ -113,22 +117,8 @@ func (s *prerendered) isLabel(values []string) bool {
 	return last != '-' && n <= validation.DNS1123LabelMaxLength
 }
 
-func (s *prerendered) length(values []string) int {
-	n := 0
-	for _, piece := range s.pieces {
-		n += len(piece)
-	}
-	for _, blank := range s.placeholders {
-		n += len(values[blank])
-	}
-	return n
-}
-
-// A blank is a text of its own while a skeleton is made: a mark that nothing
-// else can hold by chance, for it is made from a digest of the template; the
-// blank's number; and a letter.
-
-// placeholderPrefix returns the mark for a template's placeholders.
+// placeholderPrefix begins a template's placeholders. It holds a digest of the
+// template, so that no other text holds it by chance.
 func placeholderPrefix(spec v1alpha1.TemplateSpec) string {
 	h := sha256.New()
 	for _, m := range spec.Manifests {
@@ -139,8 +129,7 @@ func placeholderPrefix(spec v1alpha1.TemplateSpec) string {
 
 func (f *fieldUsage) placeholder(n int) string { return f.prefix + strconv.Itoa(100+n) + "x" }
 
-// maxPlaceholders is how many placeholders a template may have.
-const maxPlaceholders = 900
+const maxPlaceholders = 900 // of a template; each has three digits
 
 // cut divides a text at its placeholders.
 func cut(text, prefix string) (*prerendered, bool) {
@@ -163,9 +152,8 @@ func cut(text, prefix string) (*prerendered, bool) {
 	}
 }
 
-// inspect makes sure that the manifests are YAML whatever is in their placeholders:
-// each blank lies in a scalar that is a value, or in a comment. It notes the
-// names of namespaces.
+// inspect makes sure that the manifests are YAML whatever the placeholders stand
+// for: each lies in a scalar that is a value, or in a comment.
 func (s *prerendered) inspect(manifests []string, renditions []rendition, prefix string) bool {
 	for _, piece := range s.pieces[:len(s.placeholders)] {
 		if strings.HasSuffix(piece, `\`) {
@@ -174,72 +162,43 @@ func (s *prerendered) inspect(manifests []string, renditions []rendition, prefix
 	}
 	found := 0
 	for i, text := range manifests {
-		n, ok := s.inspectManifest(text, renditions[i], prefix)
-		if !ok {
+		documents, _, err := parseYAML(text)
+		if err != nil || !renditions[i].isPlaceholder(prefix) && renditions[i].checkStructure(documents) != nil {
 			return false
 		}
-		found += n
+		for _, document := range documents {
+			root := document.Content[0]
+			n, ok := countPlaceholders(document, prefix)
+			if !ok || !identified(root, prefix) {
+				return false
+			}
+			found += n
+			name, ok := cut(yamlpos.Text(root, "metadata", "name"), prefix)
+			if !ok {
+				return false
+			}
+			if yamlpos.Text(root, "kind") == "Namespace" {
+				s.namespaces = append(s.namespaces, name)
+			}
+		}
 	}
 	return found == len(s.placeholders)
 }
 
-// inspectManifest returns how many placeholders a manifest has.
-func (s *prerendered) inspectManifest(text string, made rendition, prefix string) (int, bool) {
-	documents, _, err := parseYAML(text)
-	// A blank is a word already: how it stands in its document is checked below.
-	if err != nil || !made.isPlaceholder(prefix) && made.checkStructure(documents) != nil {
-		return 0, false
-	}
-	found := 0
-	for _, document := range documents {
-		n, ok := countPlaceholders(document, prefix)
-		if !ok {
-			return 0, false
-		}
-		found += n
-		for _, root := range document.Content {
-			if !s.inspectObject(root, prefix) {
-				return 0, false
-			}
-		}
-	}
-	return found, true
-}
-
-// inspectObject notes the name of a namespace. Whether it is one must be
-// certain.
-func (s *prerendered) inspectObject(root *yaml.Node, prefix string) bool {
-	if !identified(root, prefix) {
-		return false
-	}
-	kind := yamlpos.Text(root, "kind")
-	name, ok := cut(yamlpos.Text(root, "metadata", "name"), prefix)
-	if ok && kind == "Namespace" {
-		s.namespaces = append(s.namespaces, name)
-	}
-	return ok
-}
-
-// identified says whether no blank is in what Kubernetes tells the kind of an
-// object by, as [sameIdentity] does of two results.
+// identified says whether no placeholder is in what tells the kind of an object,
+// see [sameIdentity].
 func identified(node *yaml.Node, prefix string) bool {
-	if node.Kind != yaml.MappingNode {
-		return true
-	}
-	for i := 0; i+1 < len(node.Content); i += 2 {
-		name, value := node.Content[i].Value, node.Content[i+1]
-		if identifiesKind(name) && strings.Contains(value.Value, prefix) {
-			return false
-		}
-		if name == "items" && slices.ContainsFunc(value.Content, func(item *yaml.Node) bool { return !identified(item, prefix) }) {
+	for key, value := range yamlpos.Fields(node) {
+		if identifiesKind(key.Value) && strings.Contains(value.Value, prefix) ||
+			key.Value == "items" && slices.ContainsFunc(value.Content, func(item *yaml.Node) bool { return !identified(item, prefix) }) {
 			return false
 		}
 	}
 	return true
 }
 
-// countPlaceholders counts the placeholders in the values and comments of a node. It
-// returns false when a blank is anywhere else.
+// countPlaceholders counts the placeholders in the values and comments of a node,
+// and returns false when there is one anywhere else.
 func countPlaceholders(node *yaml.Node, prefix string) (int, bool) {
 	count := func(text string) int { return strings.Count(text, prefix) }
 	n := count(node.HeadComment) + count(node.LineComment) + count(node.FootComment)
@@ -264,17 +223,16 @@ func countPlaceholders(node *yaml.Node, prefix string) (int, bool) {
 	return n, true
 }
 
-// maxPrerendered bounds how many skeletons are kept; beyond it all are made
-// anew. A fleet's templates need some for each.
+// maxPrerendered bounds the cache, which is emptied beyond it.
 const maxPrerendered = 20000
 
-// skeletons are those of all templates, by what they depend on.
+// prerenderCache holds what has been prerendered, by all that it depends on.
 type prerenderCache struct {
 	mu    sync.Mutex
 	byKey map[string]*prerendered
 }
 
-// unusable is known to be none.
+// unusable stands for templates and data that cannot be prerendered.
 var unusable = &prerendered{}
 
 func (s *prerenderCache) get(key []byte) *prerendered {
@@ -300,26 +258,24 @@ type worker struct {
 	values   []string
 }
 
-// assignmentData is the data of an assignment, with what identifies its maps.
+// assignmentData is the data of an assignment, with identifiers of its maps.
 type assignmentData struct {
 	renderData
 	target        int64 // of Labels and Manifests
 	configuration int64 // of ConfigData
 	config        []ConfigValue
-	source        *target // that says it; nil when nobody knows
+	source        *target // nil when it is not known
 }
 
-// explain says in an error where the values that it is about come from.
+// explain adds to an error where the values that it is about come from.
 func (d *assignmentData) explain(err error) error {
-	var unsafe *structureError
-	if errors.As(err, &unsafe) && d.source != nil {
+	if unsafe, ok := errors.AsType[*structureError](err); ok && d.source != nil {
 		unsafe.place = d.source.positionOf(unsafe.text)
 	}
 	return trace(err, d.config)
 }
 
-// file renders a template, in the quickest way that gives what rendering it
-// gives.
+// file renders a template, from what is prerendered where that gives the same.
 func (w *worker) file(t *knownTemplate, data *assignmentData) ([]byte, []Problem) {
 	if w.find(t, data) {
 		s := w.cache.get(w.key)
@@ -337,8 +293,8 @@ func (w *worker) file(t *knownTemplate, data *assignmentData) ([]byte, []Problem
 	return []byte(text), problems
 }
 
-// find puts together the key of a template's skeleton and the values for its
-// placeholders. It returns false when there can be none.
+// find puts together a template's key in the cache and the values for its
+// placeholders. It returns false when it cannot be prerendered.
 func (w *worker) find(t *knownTemplate, data *assignmentData) bool {
 	if !t.usage.known || len(t.usage.printed) > maxPlaceholders || len(data.Namespace) > maxNamespace {
 		return false
@@ -384,7 +340,7 @@ func (w *worker) find(t *knownTemplate, data *assignmentData) bool {
 	return true
 }
 
-// make makes a template's skeleton for data like this.
+// make prerenders a template for data like this.
 func (w *worker) make(t *knownTemplate, data *assignmentData) *prerendered {
 	var refs []fieldRef
 	var texts []string
@@ -397,12 +353,12 @@ func (w *worker) make(t *knownTemplate, data *assignmentData) *prerendered {
 	if data.mentions(t.usage.prefix) {
 		return unusable
 	}
-	blank := data.with(refs, texts)
+	placeholders := data.with(refs, texts)
 	var manifests []string
 	var renditions []rendition
 	again := false
 	text, problems := assemble(t.Template, func(manifest string) (string, error) {
-		made, err := w.renderer.once(manifest, blank)
+		made, err := w.renderer.once(manifest, placeholders)
 		if err != nil {
 			return "", err
 		}

@@ -11,18 +11,17 @@ import (
 )
 
 // A text that a template prints without quotes can end the value that it stands
-// for and begin another, or another document. So the result is compared with
-// what it is when each text of the workload is a plain word: its documents must
-// have the same nodes, and what Kubernetes tells objects by must be the platform's.
-// Templates may well decide by what a workload says which documents to make, and
-// may write out its labels: both results come from one execution.
+// for and begin another, or another document. So a result is compared with what it
+// is when each text of the workload is a plain word: the documents must have the
+// same nodes, and objects must have the kinds that the platform gave them. Templates
+// may decide by what a workload provides which documents to make: both results come
+// from one execution.
 
 // structureError reports a workload's text that is more than a text in a result.
 type structureError struct {
-	line int    // of the template, from 1; 0 when unknown
-	text string // that a template has printed
-
-	place model.Position // of what the workload says, when it is known
+	line  int            // of the template, from 1; 0 when unknown
+	text  string         // that the template has printed
+	place model.Position // of the text in the workload, when it is known
 }
 
 func (e *structureError) Error() string {
@@ -83,15 +82,14 @@ func (r rendition) checkStructure(documents []*yaml.Node) error {
 	})
 }
 
-// How many texts are tried to find the one to blame, and how many bytes are read
-// for that.
+// Limits of the search for the offending text.
 const (
 	maxSuspects     = 100
 	maxSuspectBytes = 4 * maxOutput
 )
 
-// offendingText reports the text that makes a result one that is not as in words, though
-// it is the only text there. It is the first where none does that alone.
+// offendingText reports the first text because of which alone a result differs from
+// that in words, and the first of all where none does that alone.
 func (r rendition) offendingText(asInWords func(string) bool) error {
 	offending := r.printed[0]
 	for n, p := range r.printed[:min(len(r.printed), maxSuspects, 1+maxSuspectBytes/(1+len(r.marked)))] {
@@ -117,8 +115,8 @@ func sameShape(a, b *yaml.Node) bool {
 	return a.Kind == b.Kind && slices.EqualFunc(a.Content, b.Content, sameShape)
 }
 
-// sameIdentity compares what Kubernetes tells the kind of an object by, and of
-// those in a list of objects. The objects have the same shape.
+// sameIdentity compares what tells the kinds of two objects, and of the objects in
+// two lists. Both have the same shape.
 func sameIdentity(a, b *yaml.Node) bool {
 	if a.Kind != yaml.MappingNode {
 		return true
@@ -127,30 +125,24 @@ func sameIdentity(a, b *yaml.Node) bool {
 		name, other := a.Content[i].Value, b.Content[i].Value
 		value, otherValue := a.Content[i+1], b.Content[i+1]
 		switch {
-		case name != other && (identifiesKind(name) || identifiesKind(other)):
-			return false
-		case name == "items":
-			if !slices.EqualFunc(value.Content, otherValue.Content, sameIdentity) {
-				return false
-			}
-		case identifiesKind(name) && value.Value != otherValue.Value:
+		case name != other && (identifiesKind(name) || identifiesKind(other)),
+			name == "items" && !slices.EqualFunc(value.Content, otherValue.Content, sameIdentity),
+			name != "items" && identifiesKind(name) && value.Value != otherValue.Value:
 			return false
 		}
 	}
 	return true
 }
 
-// identifiesKind says whether a field of an object tells its kind, or those of others
-// in it, or holds fields for it.
+// identifiesKind says whether a field tells an object's kind, or holds objects or
+// fields that do.
 func identifiesKind(name string) bool {
 	return slices.Contains([]string{"apiVersion", "kind", "items", "<<"}, name)
 }
 
-// What a template makes for a shell is read by whoever the platform made it for,
-// as commands or as a file of variables. A workload's text must not end the word
-// or the quotes that it stands in. So the result is compared with what it is in
-// words: everything that means something to a shell where it stands must be the
-// template's.
+// The output of a template for a shell is read as commands or as a file of
+// variables. A workload's text must not end the word or the quotes that it stands
+// in: all that means something to a shell must be the same in words.
 
 // checkShell finds a workload's text that means something to a shell.
 func (r rendition) checkShell() error {

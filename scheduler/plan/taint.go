@@ -12,21 +12,21 @@ import (
 )
 
 // A result is read twice more after a template has made it: as a template, for
-// the actions that configuration values hold, and as YAML. Neither may see what a
-// workload says as anything but text. So the parsed template is rewritten: what
-// an action prints that can depend on a workload's labels, manifests or names is
-// kept aside, and only a token for it goes into the result. The tokens are
-// replaced at the end, once by what was printed and once by plain words, which
-// must make the same structure (see structure.go).
+// the actions that configuration values hold, and as YAML. Neither may read as more
+// than text what a workload provides. So the parsed template is rewritten: what an
+// action prints that can depend on a workload's labels, manifests or names is kept
+// aside, and a token goes into the result instead. The tokens are replaced at the
+// end, once by what was printed and once by plain words, and both results must have
+// the same structure (see structure.go).
 
-// taintLevel is whose a value is.
+// taintLevel says how far a workload decides a value.
 type taintLevel uint8
 
 const (
-	unseen   taintLevel = iota // it has not been seen yet
-	trusted                    // templates, ConfigMaps, names of the environment and of cluster types
-	rootData                   // all that templates see: its fields decide
-	tainted                    // or partly, or unknown
+	unseen   taintLevel = iota // not analysed yet
+	trusted                    // of templates, ConfigMaps, names of the environment and of cluster types
+	rootData                   // all that templates get: the level depends on the field
+	tainted                    // of a workload, at least in part or possibly
 )
 
 func joinTaint(a, b taintLevel) taintLevel {
@@ -39,7 +39,7 @@ func joinTaint(a, b taintLevel) taintLevel {
 	return tainted
 }
 
-// platformFields are the template's data that no workload has a say in.
+// platformFields are the template's data that no workload decides.
 var platformFields = []string{"Environment", "ClusterType", "ConfigData"}
 
 // choosing are functions that return a part of their first argument, whichever
@@ -50,8 +50,8 @@ var choosing = []string{"index", "get", strictIndex, strictGet}
 // see.
 var changing = []string{"set", "merge", "mergeOverwrite", "mustMerge", "mustMergeOverwrite"}
 
-// taint finds whose the values in a template are. What its passes over the
-// template find only grows, so they end.
+// taintAnalysis finds the levels of the values in a template. Levels only grow from
+// pass to pass, so the passes end.
 type taintAnalysis struct {
 	dots    map[string]taintLevel // of the parts of the template, by name
 	vars    map[string]taintLevel // of all variables of a name in a part, by "part $name"
@@ -121,7 +121,7 @@ func (a *taintAnalysis) grow(all map[string]taintLevel, name string, of taintLev
 	}
 }
 
-// pipe returns whose a pipeline's value is, and notes that for the variables
+// pipe returns the level of a pipeline's value, and keeps it for the variables
 // that it sets.
 func (a *taintAnalysis) pipe(pipe *parse.PipeNode, dot taintLevel) taintLevel {
 	of := unseen
@@ -134,8 +134,8 @@ func (a *taintAnalysis) pipe(pipe *parse.PipeNode, dot taintLevel) taintLevel {
 	return of
 }
 
-// command returns whose the value of a command is that is given another through
-// the pipe.
+// command returns the level of a command's value, given that of the value that
+// comes through the pipe.
 func (a *taintAnalysis) command(command *parse.CommandNode, dot, piped taintLevel, isPiped bool) taintLevel {
 	function, calls := command.Args[0].(*parse.IdentifierNode)
 	if !calls && len(command.Args) == 1 && !isPiped {
@@ -183,7 +183,7 @@ func (a *taintAnalysis) node(node parse.Node, dot taintLevel) taintLevel {
 	return trusted
 }
 
-// field returns whose a field of a value is.
+// field returns the level of a field of a value.
 func field(of taintLevel, names []string) taintLevel {
 	if len(names) == 0 || of != rootData {
 		return of
@@ -195,15 +195,14 @@ func field(of taintLevel, names []string) taintLevel {
 }
 
 // textName is the function that a rewritten template calls for what it prints,
-// and wordName the one that puts words in the place of texts.
+// and wordName the one that replaces texts by words.
 const (
 	textName = "kalypsoText"
 	wordName = "kalypsoWord"
 )
 
-// setAside rewrites all actions of a template that print something that a
-// workload may have a say in. The text is the template's, which has line numbers
-// when people have written it.
+// setAside rewrites all actions of a template that print something tainted. The
+// template's text has meaningful lines when it is as written, and not a result.
 func setAside(t *template.Template, text string, written bool) {
 	a, lines := analyzeTaint(t), indexLines(text)
 	a.each(t, func(n *parse.ActionNode, of, dot taintLevel) {
@@ -215,7 +214,7 @@ func setAside(t *template.Template, text string, written bool) {
 		if written {
 			line = lines.at(int(n.Pos))
 		}
-		call := &parse.CommandNode{NodeType: parse.NodeCommand, Pos: n.Pos, Args: []parse.Node{parse.NewIdentifier(textName).SetPos(n.Pos), number(n, line)}}
+		call := newCommand(n.Pos, textName, numberNode(n.Pos, line))
 		if worded != nil {
 			call.Args = append(call.Args, worded)
 		}
@@ -231,8 +230,8 @@ var building = []string{
 	"list", "tuple", "dict", "append", "prepend", "concat", "printf",
 }
 
-// inWords returns a pipeline that gives what this one gives, with words in place
-// of the workload's texts, or nil when that is a single word.
+// inWords returns a pipeline that gives what this one gives, with words for the
+// workload's texts, or nil when that is a single word.
 func (a *taintAnalysis) inWords(pipe *parse.PipeNode, dot taintLevel) parse.Node {
 	last := pipe.Cmds[len(pipe.Cmds)-1]
 	if function, ok := last.Args[0].(*parse.IdentifierNode); !ok || !builds(function.Ident, last) {
@@ -255,8 +254,8 @@ func builds(function string, call *parse.CommandNode) bool {
 	return ok && !strings.Contains(verbs.Replace(format.Text), "%")
 }
 
-// worded rewrites a pipeline or an argument so that every value in it that a
-// workload may have a say in comes in words.
+// worded rewrites a pipeline or an argument so that words replace every tainted
+// value in it.
 func (a *taintAnalysis) worded(node parse.Node, dot taintLevel) parse.Node {
 	if a.node(node, dot) == trusted && !a.all {
 		return node
@@ -266,7 +265,7 @@ func (a *taintAnalysis) worded(node parse.Node, dot taintLevel) parse.Node {
 		last := n.Cmds[len(n.Cmds)-1]
 		function, calls := last.Args[0].(*parse.IdentifierNode)
 		if !calls || !builds(function.Ident, last) {
-			return call(n, wordName)
+			return newPipe(newCommand(n.Position(), wordName, n))
 		}
 		if before := n.Cmds[:len(n.Cmds)-1]; len(before) > 0 {
 			inner := &parse.PipeNode{NodeType: parse.NodePipe, Pos: n.Pos, Line: n.Line, Cmds: slices.Clone(before)}
@@ -278,7 +277,7 @@ func (a *taintAnalysis) worded(node parse.Node, dot taintLevel) parse.Node {
 		}
 		return n
 	case *parse.FieldNode, *parse.VariableNode, *parse.DotNode, *parse.ChainNode:
-		return call(n, wordName)
+		return newPipe(newCommand(n.Position(), wordName, n))
 	}
 	return node
 }
@@ -397,8 +396,8 @@ func (r rendition) fill(limit int, with func(n int) string) (string, error) {
 	return out.String(), nil
 }
 
-// isBlank says whether every printed text begins with the mark of a skeleton's
-// blanks and is a single word, as what comes in its place is.
+// isPlaceholder says whether every printed text is a placeholder, and a single word
+// like what is filled in for it.
 func (r rendition) isPlaceholder(prefix string) bool {
 	return !slices.ContainsFunc(r.printed, func(p printedText) bool {
 		return !strings.HasPrefix(p.text, prefix) || !isAlphanumeric(p.text) || !isAlphanumeric(p.worded)
@@ -416,8 +415,8 @@ func (r rendition) text() (string, error) {
 	return r.fill(maxOutput, func(n int) string { return r.printed[n].text })
 }
 
-// worded is the result with words in place of all that a workload says, but for
-// one of the printed texts; none when that is negative.
+// worded is the result with words for all printed texts but one, or for all when
+// that is negative.
 func (r rendition) worded(but int) (string, error) {
 	return r.fill(16*maxOutput, func(n int) string { // words can be longer
 		if n == but {

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
-	"strconv"
 	"strings"
 	"text/template/parse"
 )
@@ -37,7 +36,7 @@ func checkSize(text string) error {
 		at += open + len("{{")
 		end, message := s.action(text[at:])
 		if message != "" {
-			return &renderError{line: lineAt(text, at), message: message, hint: "divide it into several manifests, or make it simpler"}
+			return &renderError{line: indexLines(text).at(at), message: message, hint: "divide it into several manifests, or make it simpler"}
 		}
 		at += end
 	}
@@ -147,14 +146,11 @@ func isWord(c byte) bool {
 	return c == '_' || c == '$' || '0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || c >= 0x80
 }
 
-// A template needs few words to make more than a machine can hold: a loop that
-// doubles a text, a map that is put into itself, a loop within a loop. So that
-// no template takes the scheduler with it, each rendering has a budget, and the
-// rewritten template pays from it for every run through a loop, for every
-// template it calls and for all that its functions make. What one call alone
-// could make out of proportion its function refuses: see functions.go.
-
-// stepName is the function that a rewritten template pays with.
+// A short template can make more than a machine can hold: a loop that doubles a
+// text, a map that is put into itself, loops in loops. So each rendering has a
+// budget, and the rewritten template calls stepName to pay for every run through a
+// loop and for all that its functions make. What a single call could make too much
+// of, its function refuses, see functions.go.
 const stepName = "kalypsoStep"
 
 const (
@@ -236,7 +232,7 @@ func chargeList(list *parse.ListNode) {
 // chargeRun makes every run through a list of nodes pay. It prints nothing.
 func chargeRun(list *parse.ListNode) {
 	nothing := &parse.StringNode{NodeType: parse.NodeString, Pos: list.Pos, Quoted: `""`}
-	pipe := call(nothing, stepName, number(nothing, stepSize/nodeSize))
+	pipe := newPipe(newCommand(list.Pos, stepName, numberNode(list.Pos, stepSize/nodeSize), nothing))
 	action := &parse.ActionNode{NodeType: parse.NodeAction, Pos: list.Pos, Pipe: pipe}
 	list.Nodes = slices.Insert(list.Nodes, 0, parse.Node(action))
 }
@@ -262,7 +258,7 @@ func chargePipe(pipe *parse.PipeNode) {
 			commands = append(commands, command)
 			continue
 		}
-		weight := weights[function.Ident]
+		pos, weight := command.Pos, weights[function.Ident]
 		if weight == 0 && len(command.Args) > freeArgs {
 			weight = 1
 		}
@@ -270,47 +266,19 @@ func chargePipe(pipe *parse.PipeNode) {
 			for j, arg := range command.Args[1:] {
 				// A number stays bare, for its type is that of the parameter.
 				if arg.Type() != parse.NodeNumber {
-					command.Args[j+1] = call(arg, stepName, number(arg, weight))
+					command.Args[j+1] = newPipe(newCommand(pos, stepName, numberNode(pos, weight), arg))
 				}
 			}
 			if strings.Contains(function.Ident, "egex") && len(command.Args) > 1 {
-				command.Args[1] = call(command.Args[1], patternName)
+				command.Args[1] = newPipe(newCommand(pos, patternName, command.Args[1]))
 			}
 			if i > 0 {
-				commands = append(commands, charge(command.Pos, weight))
+				commands = append(commands, newCommand(pos, stepName, numberNode(pos, weight)))
 			}
 		}
-		commands = append(commands, command, charge(command.Pos, max(1, weight)))
+		commands = append(commands, command, newCommand(pos, stepName, numberNode(pos, max(1, weight))))
 	}
 	pipe.Cmds = commands
-}
-
-// call puts a call of a function around a node, its last argument.
-func call(node parse.Node, function string, args ...parse.Node) *parse.PipeNode {
-	name := parse.NewIdentifier(function).SetPos(node.Position())
-	command := &parse.CommandNode{
-		NodeType: parse.NodeCommand,
-		Pos:      node.Position(),
-		Args:     append(append([]parse.Node{name}, args...), node),
-	}
-	return &parse.PipeNode{NodeType: parse.NodePipe, Pos: node.Position(), Cmds: []*parse.CommandNode{command}}
-}
-
-// charge is a payment for what comes through the pipe.
-func charge(pos parse.Pos, weight int) *parse.CommandNode {
-	name := parse.NewIdentifier(stepName).SetPos(pos)
-	return &parse.CommandNode{
-		NodeType: parse.NodeCommand,
-		Pos:      pos,
-		Args:     []parse.Node{name, number(name, weight)},
-	}
-}
-
-func number(at parse.Node, n int) parse.Node {
-	return &parse.NumberNode{
-		NodeType: parse.NodeNumber, Pos: at.Position(),
-		IsInt: true, Int64: int64(n), Text: strconv.Itoa(n),
-	}
 }
 
 // sizeOfValue measures a value in bytes. It stops beyond the limit, and so with a
