@@ -58,41 +58,52 @@ func (c *collection) add(doc document) {
 	}
 }
 
-// keep appends a document's object to list. One with errors stays without its
-// spec, unless they are in its name or labels: [unique] decides whether that is
-// of use. A ConfigMap or ConfigSchema of that kind is not lost, because its
-// labels tell whom it concerns; where they cannot be read it may concern all.
+// keep appends a document's object to list, decoding it only the first time.
 func keep[Spec any](doc document, f *findings, list *[]Object[Spec], checks ...func(Object[Spec]) []Diagnostic) {
-	o := recall(doc, func() (o outcome[Spec]) {
-		o.object, o.usable = read[Spec](doc, &o.findings)
-		for _, check := range checks {
-			if !o.usable {
-				break
-			}
-			for _, d := range check(o.object) {
-				o.findings.add(doc.kind, d)
-				o.usable = o.usable && d.Severity != Error
-			}
-		}
-		if !o.usable && readable(doc) {
-			var unknown Spec
-			o.object.Spec, o.usable = unknown, true
-			o.object.Unreadable = errorsOf(o.findings.diagnostics)
-			o.findings.configIncomplete, o.findings.schemasIncomplete = false, false
-		}
-		return o
-	})
-	o.keep(f, list)
+	d, known := (*doc.decoded).(*decoded[Spec])
+	if !known {
+		d = decode(doc, checks)
+		*doc.decoded = d
+	}
+	f.join(d.findings)
+	if !d.usable {
+		return
+	}
+	if len(*list) == cap(*list) {
+		*list = slices.Grow(*list, max(8, len(*list))) // append copies a long list more often
+	}
+	*list = append(*list, d.object)
 }
 
-func errorsOf(diagnostics []Diagnostic) []Diagnostic {
-	var errors []Diagnostic
-	for _, d := range diagnostics {
-		if d.Severity == Error {
-			errors = append(errors, d)
+// decoded is the result of decoding a document.
+type decoded[Spec any] struct {
+	object   Object[Spec]
+	usable   bool
+	findings findings
+}
+
+// decode decodes and checks a document. An object with errors stays without its
+// spec, unless they are in its name or labels: [unique] decides whether that is
+// of use. A ConfigMap or ConfigSchema of that kind is not lost, because its labels
+// say what it concerns; where they cannot be read it may concern everything.
+func decode[Spec any](doc document, checks []func(Object[Spec]) []Diagnostic) *decoded[Spec] {
+	d := new(decoded[Spec])
+	d.object, d.usable = read[Spec](doc, &d.findings)
+	for _, check := range checks {
+		if !d.usable {
+			break
+		}
+		for _, found := range check(d.object) {
+			d.findings.add(doc.kind, found)
+			d.usable = d.usable && found.Severity != Error
 		}
 	}
-	return errors
+	if !d.usable && readable(doc) {
+		d.object.Spec, d.usable = *new(Spec), true
+		d.object.Unreadable = slices.DeleteFunc(slices.Clone(d.findings.diagnostics), func(d Diagnostic) bool { return d.Severity != Error })
+		d.findings.configIncomplete, d.findings.schemasIncomplete = false, false
+	}
+	return d
 }
 
 // sorted orders objects by name.

@@ -259,7 +259,7 @@ func (d *decoder) unknownField(key *yaml.Node, t reflect.Type, known []structFie
 		names[i] = k.name
 	}
 	severity := Warning
-	if slices.Contains(strictTypes, t) || strings.HasPrefix(key.Value, "labels") || slip(key.Value, "labels") {
+	if slices.Contains(strictTypes, t) || strings.HasPrefix(key.Value, "labels") || misspelt(key.Value, "labels") {
 		severity = Error // without its labels, what selected an object does not select it any more
 	}
 	if path == "" || path == "metadata" {

@@ -67,7 +67,7 @@ func LoadEnvironment(ctx context.Context, r Reader, name string, controlPlane Re
 // whatever an ignore file says.
 func LoadEnvironments(tree *Tree, path string) ([]EnvironmentObject, []Diagnostic) {
 	var c collection
-	for _, doc := range newMemory(nil).documents(tree, path, &c.findings, nil) {
+	for _, doc := range newParseCache(nil).documents(tree, path, &c.findings, nil) {
 		if doc.kind == v1alpha1.KindEnvironment {
 			c.add(doc)
 		}
@@ -83,7 +83,7 @@ func LoadEnvironments(tree *Tree, path string) ([]EnvironmentObject, []Diagnosti
 // Control planes name their .environments/ there, because Flux applies it by an
 // inclusion of its own and everything else by the ignore file.
 func (c *collection) addIgnoredEnvironments(tree *Tree, path string) {
-	for _, p := range parsedFiles(tree, ignoredEnvironments(tree, path), nil, maxOwnMarks) {
+	for _, p := range parsedFiles(tree, ignoredEnvironments(tree, path), nil, maxOwnIndicators) {
 		c.findings.join(p.findings)
 		for _, doc := range p.documents {
 			if doc.kind == v1alpha1.KindEnvironment {
@@ -98,7 +98,7 @@ func (c *collection) addIgnoredEnvironments(tree *Tree, path string) {
 // It is the zero Reference where that cannot be known.
 func LoadGitOps(tree *Tree, path string) Reference {
 	var c collection
-	for _, doc := range newMemory(nil).documents(tree, path, &c.findings, nil) {
+	for _, doc := range newParseCache(nil).documents(tree, path, &c.findings, nil) {
 		if doc.kind == v1alpha1.KindGitOpsRepo {
 			c.add(doc)
 		}
@@ -114,7 +114,7 @@ type loader struct {
 	reads      *reads
 	env        *Environment
 	all        collection
-	now        *memory
+	cache      *parseCache
 	folders    []readFolder
 	substitute substitution
 }
@@ -186,7 +186,7 @@ func (l *loader) loadBases(ctx context.Context) error {
 	for i, base := range l.all.bases {
 		ref := reference(base.Spec.RepositoryFolder)
 		ref.Commit = base.Spec.Commit
-		ref, err := l.instead(ctx, v1alpha1.KindBaseRepo, base.Name, ref)
+		ref, err := l.substituted(ctx, v1alpha1.KindBaseRepo, base.Name, ref)
 		if err != nil {
 			return err
 		}
@@ -252,7 +252,7 @@ func (l *loader) keepObjects() {
 // read reads a reference and remembers it as a source. It returns nil without
 // an error when it does not exist.
 func (l *loader) read(ctx context.Context, ref Reference) (*Tree, error) {
-	tree, err := l.reads.one(ctx, ref)
+	tree, err := l.reads.read(ctx, ref)
 	if limit, ok := errors.AsType[*LimitError](err); ok { // a push may make it smaller
 		source := ref
 		source.Commit = cmp.Or(ref.Commit, limit.Commit)
@@ -279,9 +279,9 @@ func (l *loader) read(ctx context.Context, ref Reference) (*Tree, error) {
 // environment to plan; it is for whoever checks a change that no environment
 // has taken yet.
 func LoadFiles(tree *Tree, folder string) *Environment {
-	l := &loader{env: new(Environment), now: newMemory(nil)}
+	l := &loader{env: new(Environment), cache: newParseCache(nil)}
 	c := &l.all
-	for _, doc := range l.now.documents(tree, folder, &c.findings, &c.findings) {
+	for _, doc := range l.cache.documents(tree, folder, &c.findings, &c.findings) {
 		c.add(doc)
 	}
 	c.addIgnoredEnvironments(tree, folder)
@@ -311,8 +311,8 @@ func Substitute(f func(ctx context.Context, kind, name string, ref Reference) (R
 	return func(l *loader) { l.substitute = f }
 }
 
-// instead returns what is read for a reference of an object.
-func (l *loader) instead(ctx context.Context, kind, name string, ref Reference) (Reference, error) {
+// substituted returns what is read for a reference of an object.
+func (l *loader) substituted(ctx context.Context, kind, name string, ref Reference) (Reference, error) {
 	if l.substitute == nil {
 		return ref, nil
 	}

@@ -57,9 +57,9 @@ func (f *findings) join(others findings) {
 	f.blank = append(f.blank, others.blank...)
 }
 
-// beyond reports a file that is too large to be parsed. What cannot hold any of
+// oversized reports a file that is too large to be parsed. What cannot hold any of
 // the platform model is passed over: many a repository has data in YAML.
-func (f *findings) beyond(position Position, content []byte, limit *LimitError) {
+func (f *findings) oversized(position Position, content []byte, limit *LimitError) {
 	config := content == nil || bytes.Contains(content, []byte(platformConfigLabel))
 	if !config && !bytes.Contains(content, []byte(v1alpha1.Group)) {
 		return
@@ -68,19 +68,19 @@ func (f *findings) beyond(position Position, content []byte, limit *LimitError) 
 		"the file is too large: %s", limit))
 }
 
-// nothing notes a file or an object that holds nothing. It may be meant so, and
+// addBlank notes a file or an object that holds nothing. It may be meant so, and
 // it may be all that is left of what there was: until something is to be
 // removed, nobody can tell.
-func (f *findings) nothing(position Position, message string) {
+func (f *findings) addBlank(position Position, message string) {
 	f.blank = append(f.blank, warningAt(position, "remove it when what it held is to go; until then nothing is removed that it may have held",
 		"%s", message))
 	f.incomplete, f.configIncomplete = true, true
 }
 
-// noObject warns of a file without any object, besides.
-func (f *findings) noObject(position Position) {
+// addBlankFile warns of a file without any object, besides.
+func (f *findings) addBlankFile(position Position) {
 	position.Line = 1
-	f.nothing(position, "the file holds no object")
+	f.addBlank(position, "the file holds no object")
 	f.diagnostics = append(f.diagnostics, f.blank[len(f.blank)-1])
 }
 

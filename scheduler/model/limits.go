@@ -56,24 +56,23 @@ const (
 
 // Limits of what is parsed.
 const (
-	// maxMarks bounds the marks in a YAML file that can begin a node, of which
-	// each takes nodeBytes. A ConfigMap of 1 MB that is all JSON has about
-	// 200,000.
-	maxMarks  = 400_000
-	nodeBytes = 192
-	// maxOwnMarks bounds the same of all files together that an environment
+	// maxIndicators bounds the characters of a YAML file that can begin a node, which
+	// takes nodeBytes. A ConfigMap of 1 MB that is all JSON has about 200,000.
+	maxIndicators = 400_000
+	nodeBytes     = 192
+	// maxOwnIndicators bounds the same of all files together that an environment
 	// reads of its branch and its bases, and of those of a branch that is read by
-	// itself. That is about 25,000 registrations. The largest files give way.
-	maxOwnMarks = 750_000
+	// itself. That is about 25,000 registrations. The largest files are left out.
+	maxOwnIndicators = 750_000
 	// maxWorkloads bounds what the environments of a process keep of all
 	// repositories of their workloads, in bytes of memory. That is about 20,000
-	// workloads. The largest repositories of an environment give way, see Pool.
+	// workloads. The largest repositories of an environment are left out, see Pool.
 	maxWorkloads = 256 << 20
 )
 
-// marks counts what can begin a node in YAML, so that it can be told before it
-// is parsed that there are too many.
-func marks(content []byte) int {
+// indicators counts the characters that can begin a node in YAML: an upper bound of
+// its nodes before it is parsed.
+func indicators(content []byte) int {
 	n := 0
 	for _, mark := range []string{"\n", "\r", ",", ":", "-", "?", "[", "{"} {
 		n += bytes.Count(content, []byte(mark))

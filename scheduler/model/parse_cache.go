@@ -9,26 +9,26 @@ import (
 	"sync"
 )
 
-// Loader loads an environment again and again. It remembers what it parsed for
-// the last time: a file that has not changed gives the same objects again, as
-// [Object.Same] tells, whatever commit it is in. The zero Loader is ready; it
-// may be used by several goroutines, which then wait for each other.
+// Loader loads an environment again and again, with a cache of what it parsed for
+// the last time: an unchanged file gives the same objects, see [Object.Same],
+// whatever commit it is in. The zero Loader is ready; several goroutines may use
+// it, one after the other.
 type Loader struct {
 	mu   sync.Mutex
-	last *memory
-	pool *Pool // nil for one that has all for itself
+	last *parseCache
+	pool *Pool // nil for a Loader that shares with no other
 	kept int   // bytes of workloads' repositories in last
 }
 
-// Load is [LoadEnvironment] with a memory.
+// Load is [LoadEnvironment] with the cache.
 func (l *Loader) Load(ctx context.Context, r Reader, name string, controlPlane Reference, options ...Option) (*Environment, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	now := newMemory(l.last)
+	now := newParseCache(l.last)
 	loading := &loader{
 		reads: newReads(r, func(bytes int) int { return l.pool.take(l, bytes) }),
 		env:   &Environment{Name: name, ControlPlane: controlPlane},
-		now:   now,
+		cache: now,
 	}
 	for _, option := range options {
 		option(loading)
@@ -39,54 +39,54 @@ func (l *Loader) Load(ctx context.Context, r Reader, name string, controlPlane R
 	}
 	l.kept = loading.reads.shares.total
 	l.pool.settle(l, l.kept)
-	l.last = &memory{folders: now.folders}
+	l.last = &parseCache{folders: now.folders}
 	return loading.env, nil
 }
 
-// memory is what one load has parsed, and what the load before it had.
-type memory struct {
+// parseCache is what one load has parsed, and what the load before it had.
+type parseCache struct {
 	last    map[folderKey]folder
 	folders map[folderKey]folder
-	left    int // marks that there may still be in files
+	left    int // indicators that further files may have
 }
 
 type folderKey struct{ repo, branch, path string }
 
 // folder is a folder of a tree and all files in it that may hold documents.
 type folder struct {
-	commit string
-	size   int               // of the tree, in files
-	tree   map[string][]byte // only where there is no commit: a tree may be large
-	files  []*parsed         // sorted by path
-	marks  int               // in those of the files that may hold objects, without those left out
-	left   int               // marks that there might be
-	cut    bool              // files were left out because there were more
+	commit     string
+	size       int               // of the tree, in files
+	tree       map[string][]byte // only where there is no commit: a tree may be large
+	files      []*parsedFile     // sorted by path
+	indicators int               // in those files that may hold objects and are not left out
+	left       int               // indicators that it was allowed
+	cut        bool              // files were left out because of that limit
 }
 
-// parsed is a file's content and what it parses to.
-type parsed struct {
-	path      string
-	content   []byte
-	chart     bool // it is part of a Helm chart
-	marks     int  // 0 in a file that cannot hold objects, of which no nodes are kept
-	read      bool
-	cut       bool // it was left out because all files together have too many marks
-	documents []document
-	findings  findings
-	configs   findings // about what may be a ConfigMap
+// parsedFile is a file's content and what it parses to.
+type parsedFile struct {
+	path       string
+	content    []byte
+	chart      bool // it is part of a Helm chart
+	indicators int  // 0 in a file that cannot hold objects, of which no nodes are kept
+	read       bool
+	cut        bool // it was left out because all files together have too many indicators
+	documents  []document
+	findings   findings
+	configs    findings // about what may be a ConfigMap
 }
 
-func newMemory(last *memory) *memory {
+func newParseCache(last *parseCache) *parseCache {
 	if last == nil {
-		last = &memory{}
+		last = &parseCache{}
 	}
-	return &memory{last: last.folders, folders: make(map[folderKey]folder, len(last.folders)), left: maxOwnMarks}
+	return &parseCache{last: last.folders, folders: make(map[folderKey]folder, len(last.folders)), left: maxOwnIndicators}
 }
 
 // documents returns the documents of the files at or below a folder, in order
-// of path and line. Whatever is wrong goes to findings; what is wrong with
-// ConfigMaps goes to configs, which is nil for those who do not read them.
-func (m *memory) documents(tree *Tree, path string, findings, configs *findings) []document {
+// of path and line. What is wrong goes to findings, and what is wrong with
+// ConfigMaps to configs, which is nil for callers that do not read them.
+func (m *parseCache) documents(tree *Tree, path string, findings, configs *findings) []document {
 	key := folderKey{tree.Repo, tree.Branch, path}
 	old := m.last[key]
 	f := folder{commit: tree.Commit, size: len(tree.Files), left: m.left}
@@ -100,12 +100,12 @@ func (m *memory) documents(tree *Tree, path string, findings, configs *findings)
 		for _, p := range f.files {
 			f.cut = f.cut || p.cut
 			if !p.cut {
-				f.marks += p.marks
+				f.indicators += p.indicators
 			}
 		}
 	}
 	m.folders[key] = f
-	m.left -= f.marks
+	m.left -= f.indicators
 	if len(f.files) == 1 {
 		findings.join(f.files[0].findings)
 		configs.join(f.files[0].configs)
@@ -126,11 +126,11 @@ func (m *memory) documents(tree *Tree, path string, findings, configs *findings)
 
 // parsedFiles reads files, whose names are sorted. Those whose content is known
 // are taken from what was there before. Of files that may hold objects and have
-// more marks than are left, the largest are left out.
-func parsedFiles(tree *Tree, names []string, before []*parsed, left int) []*parsed {
-	files := make([]*parsed, len(names))
+// more indicators than are left, the largest are left out.
+func parsedFiles(tree *Tree, names []string, before []*parsedFile, left int) []*parsedFile {
+	files := make([]*parsedFile, len(names))
 	charts := chartFolders(names)
-	marked := 0
+	total := 0
 	for i, name := range names {
 		for len(before) > 0 && before[0].path < name {
 			before = before[1:]
@@ -140,26 +140,26 @@ func parsedFiles(tree *Tree, names []string, before []*parsed, left int) []*pars
 			bytes.Equal(before[0].content, content) && (before[0].content == nil) == (content == nil) {
 			files[i] = before[0]
 		} else {
-			files[i] = &parsed{path: name, content: content, chart: chart}
-			if mayHoldObjects(content) && unparsed(content) == nil {
-				files[i].marks = marks(content)
+			files[i] = &parsedFile{path: name, content: content, chart: chart}
+			if mayHoldObjects(content) && parseLimit(content) == nil {
+				files[i].indicators = indicators(content)
 			}
 		}
-		marked += files[i].marks
+		total += files[i].indicators
 	}
-	var cut map[*parsed]bool
-	if marked > left {
-		cut = largest(files, marked-left)
+	var cut map[*parsedFile]bool
+	if total > left {
+		cut = largest(files, total-left)
 	}
 	for i, p := range files {
 		if p.read && p.cut == cut[p] {
 			continue
 		}
-		p = &parsed{path: p.path, content: p.content, chart: p.chart, marks: p.marks, read: true, cut: cut[p]}
+		p = &parsedFile{path: p.path, content: p.content, chart: p.chart, indicators: p.indicators, read: true, cut: cut[p]}
 		files[i] = p
 		at := Position{Repo: tree.Repo, Branch: tree.Branch, File: p.path}
 		if p.cut {
-			p.findings.beyond(at, p.content, &LimitError{What: "fields, list elements and lines in all files together, of which it is one of the largest", Max: maxOwnMarks})
+			p.findings.oversized(at, p.content, &LimitError{What: "fields, list elements and lines in all files together, of which it is one of the largest", Max: maxOwnIndicators})
 			continue
 		}
 		p.documents = documentsOf(at, p.content, p.chart, &p.findings, &p.configs)
@@ -167,15 +167,15 @@ func parsedFiles(tree *Tree, names []string, before []*parsed, left int) []*pars
 	return files
 }
 
-// largest returns the files with most marks that have so many together. Of
+// largest returns the files with most indicators that have so many together. Of
 // equal ones they are the last by name.
-func largest(files []*parsed, marks int) map[*parsed]bool {
+func largest(files []*parsedFile, indicators int) map[*parsedFile]bool {
 	bySize := slices.Clone(files)
-	slices.SortStableFunc(bySize, func(a, b *parsed) int { return a.marks - b.marks })
-	found := map[*parsed]bool{}
-	for i := len(bySize) - 1; i >= 0 && marks > 0; i-- {
+	slices.SortStableFunc(bySize, func(a, b *parsedFile) int { return a.indicators - b.indicators })
+	found := map[*parsedFile]bool{}
+	for i := len(bySize) - 1; i >= 0 && indicators > 0; i-- {
 		found[bySize[i]] = true
-		marks -= bySize[i].marks
+		indicators -= bySize[i].indicators
 	}
 	return found
 }
@@ -183,43 +183,13 @@ func largest(files []*parsed, marks int) map[*parsed]bool {
 // same says whether two folders are of one commit, or even hold the same files
 // in memory, and nothing is left out of either that is not of the other.
 func (f folder) same(other folder) bool {
-	if other.left != f.left && (other.cut || other.marks > f.left) {
+	if other.left != f.left && (other.cut || other.indicators > f.left) {
 		return false
 	}
 	if f.commit != "" || other.commit != "" {
 		return f.commit == other.commit && f.size == other.size
 	}
 	return f.tree != nil && reflect.ValueOf(f.tree).Pointer() == reflect.ValueOf(other.tree).Pointer()
-}
-
-// outcome is what became of a document.
-type outcome[Spec any] struct {
-	object   Object[Spec]
-	usable   bool
-	findings findings
-}
-
-// recall returns what became of a document, which it finds out only once.
-func recall[Spec any](doc document, find func() outcome[Spec]) *outcome[Spec] {
-	known, found := (*doc.outcome).(*outcome[Spec])
-	if !found {
-		o := find()
-		known = &o
-		*doc.outcome = known
-	}
-	return known
-}
-
-// keep adds the outcome to what is known of all documents.
-func (o *outcome[Spec]) keep(f *findings, list *[]Object[Spec]) {
-	f.join(o.findings)
-	if o.usable {
-		if len(*list) == cap(*list) {
-			// append grows a long list by little, and copies a fleet's often
-			*list = slices.Grow(*list, max(8, len(*list)))
-		}
-		*list = append(*list, o.object)
-	}
 }
 
 // readFolder is a folder of a tree whose documents have been read.
@@ -232,7 +202,7 @@ type readFolder struct {
 // were read before with the same content: a base may lie in a folder of the
 // environment's own, and what is there is there once.
 func (l *loader) documents(tree *Tree, folder string) []document {
-	all := l.now.documents(tree, folder, &l.all.findings, &l.all.findings)
+	all := l.cache.documents(tree, folder, &l.all.findings, &l.all.findings)
 	before := slices.DeleteFunc(slices.Clone(l.folders), func(f readFolder) bool {
 		return f.tree.Repo != tree.Repo || f.tree.Branch != tree.Branch
 	})

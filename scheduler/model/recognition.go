@@ -12,7 +12,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// platformConfigLabel marks the ConfigMaps that belong to the platform model
+// platformConfigLabel indicators the ConfigMaps that belong to the platform model
 // when its value is "true".
 const platformConfigLabel = "platform-config"
 
@@ -24,7 +24,7 @@ type document struct {
 	kind     string
 	node     *yaml.Node // a mapping
 	position Position
-	outcome  *any // of decoding it, an *outcome[Spec] once it has been
+	decoded  *any // a *decoded[Spec] once it has been decoded
 }
 
 // documentsOf returns the documents of a file. Whatever is wrong goes to
@@ -32,8 +32,8 @@ type document struct {
 // reader reads: that goes to configs. In a Helm chart only what is written like
 // the platform model's is taken for it.
 func documentsOf(position Position, content []byte, chart bool, findings, configs *findings) []document {
-	if beyond := unparsed(content); beyond != nil {
-		findings.beyond(position, content, beyond)
+	if beyond := parseLimit(content); beyond != nil {
+		findings.oversized(position, content, beyond)
 		return nil
 	}
 	if message, hint := unreadableContent(content); message != "" && !chart {
@@ -47,7 +47,7 @@ func documentsOf(position Position, content []byte, chart bool, findings, config
 		return nil
 	}
 	if len(nodes) == 0 && !chart {
-		findings.noObject(position)
+		findings.addBlankFile(position)
 		return nil
 	}
 	r := &recognition{chart: chart, findings: findings, configs: configs}
@@ -57,13 +57,13 @@ func documentsOf(position Position, content []byte, chart bool, findings, config
 	return r.documents
 }
 
-// unparsed says why a file is not even parsed, nil when it is.
-func unparsed(content []byte) *LimitError {
+// parseLimit says why a file is not even parsed, nil when it is.
+func parseLimit(content []byte) *LimitError {
 	switch {
 	case content == nil:
 		return &LimitError{What: "bytes in it", Max: MaxFile}
-	case marks(content) > maxMarks:
-		return &LimitError{What: "fields, list elements and lines in it", Max: maxMarks}
+	case indicators(content) > maxIndicators:
+		return &LimitError{What: "fields, list elements and lines in it", Max: maxIndicators}
 	}
 	return nil
 }
@@ -119,9 +119,9 @@ func (r *recognition) add(node *yaml.Node, position Position) {
 		return
 	}
 	if field := emptyField(node, kind); field != "" && !r.chart {
-		r.of(kind).nothing(position, kind+" without "+field)
+		r.findingsFor(kind).addBlank(position, kind+" without "+field)
 	}
-	doc.outcome = new(any)
+	doc.decoded = new(any)
 	r.documents = append(r.documents, doc)
 }
 
@@ -129,7 +129,7 @@ func (r *recognition) add(node *yaml.Node, position Position) {
 func (r *recognition) items(list *yaml.Node, position Position) {
 	items := yamlpos.Value(list, "items")
 	if yamlpos.IsNull(items) {
-		r.findings.nothing(position, "List without items")
+		r.findings.addBlank(position, "List without items")
 		return
 	}
 	if items.Kind != yaml.SequenceNode {
@@ -153,8 +153,8 @@ func (r *recognition) items(list *yaml.Node, position Position) {
 	}
 }
 
-// of returns where findings about a kind go.
-func (r *recognition) of(kind string) *findings {
+// findingsFor returns where findings about a kind go.
+func (r *recognition) findingsFor(kind string) *findings {
 	if kind == kindConfigMap {
 		return r.configs
 	}
@@ -173,12 +173,12 @@ func (r *recognition) classify(node *yaml.Node, apiVersion, kind string, positio
 		}
 		return document{}, false
 	case version != v1alpha1.Version:
-		r.findings.add(meantKind(kind), errorAt(positionAt(node, position, []string{"apiVersion"}), "write "+v1alpha1.APIVersion,
+		r.findings.add(intendedKind(kind), errorAt(positionAt(node, position, []string{"apiVersion"}), "write "+v1alpha1.APIVersion,
 			"apiVersion %s is not known", apiVersion))
 		return document{}, false
 	case !isKind(kind):
 		d := unknownKind(kind, positionAt(node, position, []string{"kind"}))
-		if near := meantKind(kind); near != "" {
+		if near := intendedKind(kind); near != "" {
 			kind = near
 		} else if near := Nearest(kind, v1alpha1.Kinds()); near != "" {
 			kind = near
@@ -193,11 +193,11 @@ func (r *recognition) classify(node *yaml.Node, apiVersion, kind string, positio
 // to be.
 func (r *recognition) foreign(node *yaml.Node, apiVersion, kind string, position Position) {
 	if m := nearMiss(node, apiVersion, kind); m != nil {
-		r.of(m.kind).add(m.kind, m.diagnostic(node, position))
+		r.findingsFor(m.kind).add(m.kind, m.diagnostic(node, position))
 		return
 	}
 	if apiVersion == "v1" && kind == kindConfigMap && emptyField(node, kind) != "" {
-		r.configs.nothing(position, "ConfigMap without data")
+		r.configs.addBlank(position, "ConfigMap without data")
 	}
 }
 
@@ -226,8 +226,8 @@ func unknownKind(kind string, position Position) Diagnostic {
 	return d
 }
 
-// maxSlip is how many letters a misspelt name may differ in.
-const maxSlip = 2
+// maxMisspelt is how many letters a misspelt name may differ in.
+const maxMisspelt = 2
 
 // kindList is the kind of v1 that holds other objects.
 const kindList = "List"
@@ -306,8 +306,8 @@ func nearMiss(node *yaml.Node, apiVersion, kind string) *miss {
 	switch {
 	case strings.HasPrefix(apiVersion, encryptedValue) || strings.HasPrefix(kind, encryptedValue):
 		return &miss{message: "the document is encrypted by sops", hint: "leave at least apiVersion, kind and metadata unencrypted, or name the file in " + ignoreFile}
-	case slip(group, v1alpha1.Group) || slip(apiVersion, v1alpha1.APIVersion):
-		return wrongVersion(meantKind(kind), v1alpha1.APIVersion)
+	case misspelt(group, v1alpha1.Group) || misspelt(apiVersion, v1alpha1.APIVersion):
+		return wrongVersion(intendedKind(kind), v1alpha1.APIVersion)
 	case apiVersion == "v1" && kind == kindConfigMap:
 		return unmarked(node)
 	case grouped && (strings.Contains(group, ".") || !likeKind(kind, kindConfigMap)):
@@ -324,10 +324,10 @@ func nearMiss(node *yaml.Node, apiVersion, kind string) *miss {
 		return &miss{kind: kindConfigMap, field: []string{"kind"}, message: fmt.Sprintf("kind %q is not known", kind), hint: "did you mean ConfigMap?"}
 	case isList(kind) && apiVersion != "v1" && yamlpos.Has(node, "items"):
 		return wrongVersion("", "v1")
-	case apiVersion == "v1" && kind != kindList && (strings.EqualFold(kind, kindList) || cut(kind, kindList) || yamlpos.Has(node, "items") && slip(kind, kindList)):
+	case apiVersion == "v1" && kind != kindList && (strings.EqualFold(kind, kindList) || truncated(kind, kindList) || yamlpos.Has(node, "items") && misspelt(kind, kindList)):
 		return &miss{field: []string{"kind"}, message: fmt.Sprintf("kind %q is not known", kind), hint: "did you mean List?"}
-	case meantKind(kind) != "" && (yamlpos.Has(node, "metadata") || yamlpos.Has(node, "spec") || len(node.Content) <= 4):
-		return wrongVersion(meantKind(kind), v1alpha1.APIVersion)
+	case intendedKind(kind) != "" && (yamlpos.Has(node, "metadata") || yamlpos.Has(node, "spec") || len(node.Content) <= 4):
+		return wrongVersion(intendedKind(kind), v1alpha1.APIVersion)
 	}
 	return nil
 }
@@ -335,13 +335,13 @@ func nearMiss(node *yaml.Node, apiVersion, kind string) *miss {
 // withoutKind says whether a document that has no kind was meant to have one.
 func withoutKind(node *yaml.Node, apiVersion string) *miss {
 	object := yamlpos.Has(node, "metadata") && (yamlpos.Has(node, "spec") || yamlpos.Has(node, "data"))
-	marked := yamlpos.Text(node, "metadata", "labels", platformConfigLabel) != ""
+	total := yamlpos.Text(node, "metadata", "labels", platformConfigLabel) != ""
 	alone := yamlpos.Has(node, "apiVersion") && len(node.Content) == 2
-	if !object && !marked && !alone && apiVersion != "v1" {
+	if !object && !total && !alone && apiVersion != "v1" {
 		return nil
 	}
 	m := &miss{field: []string{"apiVersion"}, message: "kind is missing", hint: "write the kind of the object; is the file cut off?"}
-	if marked {
+	if total {
 		m.kind = kindConfigMap
 	}
 	return m
@@ -366,7 +366,7 @@ func unmarked(node *yaml.Node) *miss {
 		for i := 0; i+1 < len(object.Content); i += 2 {
 			key := object.Content[i].Value
 			atPlace := key == "labels" && path != nil
-			if slip(key, "labels") || strings.HasPrefix(key, "labels") && !atPlace || strings.Contains(key, platformConfigLabel) || slip(key, platformConfigLabel) {
+			if misspelt(key, "labels") || strings.HasPrefix(key, "labels") && !atPlace || strings.Contains(key, platformConfigLabel) || misspelt(key, platformConfigLabel) {
 				return &miss{kind: kindConfigMap, field: append(path, key), message: "unknown field " + strings.Join(append(path, key), "."), hint: hint}
 			}
 		}
@@ -385,9 +385,9 @@ func unmarked(node *yaml.Node) *miss {
 			text = ""
 		}
 		switch {
-		case key == platformConfigLabel && (value.Kind != yaml.ScalarNode || text == "" || strings.EqualFold(text, "true") || slip(text, "true") || cut(text, "true") || strings.HasPrefix(text, encryptedValue)):
+		case key == platformConfigLabel && (value.Kind != yaml.ScalarNode || text == "" || strings.EqualFold(text, "true") || misspelt(text, "true") || truncated(text, "true") || strings.HasPrefix(text, encryptedValue)):
 			return &miss{kind: kindConfigMap, field: []string{"metadata", "labels", key}, message: fmt.Sprintf("label %s is %q", key, text), hint: hint}
-		case slip(key, platformConfigLabel):
+		case misspelt(key, platformConfigLabel):
 			return &miss{kind: kindConfigMap, field: []string{"metadata", "labels", key}, message: fmt.Sprintf("label %s is not known", key), hint: "did you mean " + platformConfigLabel + "?"}
 		}
 	}
@@ -420,9 +420,9 @@ func saysNoLabels(node *yaml.Node) bool {
 	return node != nil && node.Kind == yaml.MappingNode && yamlpos.Has(node, "labels") && yamlpos.IsNull(yamlpos.Value(node, "labels"))
 }
 
-// meantKind returns the kind of the platform model that a kind is, or is most
+// intendedKind returns the kind of the platform model that a kind is, or is most
 // likely a misspelling of, "" for none.
-func meantKind(kind string) string {
+func intendedKind(kind string) string {
 	for _, known := range append(v1alpha1.Kinds(), kindConfigMap) {
 		if likeKind(kind, known) {
 			return known
@@ -433,7 +433,7 @@ func meantKind(kind string) string {
 
 // likeKind says whether a kind is known, or that with a slip, or cut off.
 func likeKind(kind, known string) bool {
-	return kind == known || slip(kind, known) || cut(kind, known)
+	return kind == known || misspelt(kind, known) || truncated(kind, known)
 }
 
 // isList says whether a kind is that of a list of objects that concern the
@@ -443,16 +443,16 @@ func isList(kind string) bool {
 	return ok && (of == "" || of == kindConfigMap || isKind(of))
 }
 
-// slip says whether text is not name, and differs from it in a few letters or
+// misspelt says whether text is not name, and differs from it in a few letters or
 // in upper and lower case.
-func slip(text, name string) bool {
-	if text == name || len(text) < len(name)-maxSlip || len(text) > len(name)+maxSlip {
+func misspelt(text, name string) bool {
+	if text == name || len(text) < len(name)-maxMisspelt || len(text) > len(name)+maxMisspelt {
 		return false
 	}
-	return distance(strings.ToLower(text), strings.ToLower(name)) <= maxSlip
+	return distance(strings.ToLower(text), strings.ToLower(name)) <= maxMisspelt
 }
 
-// cut says whether text is name without its end.
-func cut(text, name string) bool {
+// truncated says whether text is name without its end.
+func truncated(text, name string) bool {
 	return text != "" && len(text) < len(name) && strings.HasPrefix(name, text)
 }

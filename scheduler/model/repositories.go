@@ -46,9 +46,9 @@ func key(ref Reference) Reference {
 	return ref
 }
 
-// one returns the tree that ref names, nil when it does not exist. Of one that
+// read returns the tree that ref names, nil when it does not exist. Of one that
 // is beyond a limit the error wraps a [LimitError].
-func (r *reads) one(ctx context.Context, ref Reference) (*Tree, error) {
+func (r *reads) read(ctx context.Context, ref Reference) (*Tree, error) {
 	r.mu.Lock()
 	known, found := r.known[key(ref)]
 	r.mu.Unlock()
@@ -89,9 +89,9 @@ func (e *readError) Error() string { return fmt.Sprintf("reading %s: %v", e.ref,
 
 func (e *readError) Unwrap() error { return e.err }
 
-// ahead reads many references in parallel, and keeps of them what is in their
+// prefetch reads many references in parallel, and keeps of them what is in their
 // folders. It returns the first error that is not about a limit.
-func (r *reads) ahead(ctx context.Context, refs []Reference) error {
+func (r *reads) prefetch(ctx context.Context, refs []Reference) error {
 	group, ctx := errgroup.WithContext(ctx)
 	once := make([][]Reference, 0, len(refs)) // by repository, of which nearly all have one folder
 	index := make(map[Reference]int, len(refs))
@@ -111,7 +111,7 @@ func (r *reads) ahead(ctx context.Context, refs []Reference) error {
 				if i >= len(once) || ctx.Err() != nil {
 					return ctx.Err()
 				}
-				tree, err := r.one(ctx, once[i][0])
+				tree, err := r.read(ctx, once[i][0])
 				if _, beyond := errors.AsType[*LimitError](err); err != nil && !beyond {
 					return err
 				}
@@ -182,7 +182,7 @@ func narrowed(tree *Tree, folders []Reference) (*Tree, int) {
 		}
 		size += len(file) + len(content)
 		if mayHoldObjects(content) {
-			size += marks(content) * nodeBytes
+			size += indicators(content) * nodeBytes
 		}
 	}
 	if all <= wholeTree {

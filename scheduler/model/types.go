@@ -2,7 +2,7 @@
 // become typed objects, each with the place it was read from, and everything
 // that is wrong with them becomes a diagnostic that names file and line.
 //
-// [LoadEnvironment] is the door. It reads through a [Reader] and decides by
+// [LoadEnvironment] is where to begin. It reads through a [Reader] and decides by
 // content only: never by a file's name or folder, and never by the order in
 // which files come, so that the same trees always give the same model.
 //
@@ -23,9 +23,9 @@ import (
 )
 
 // ErrNotFound is what a Reader's error wraps when the repository, the branch
-// or the commit does not exist. It is the one read error that is somebody's
-// input and not a failure: it becomes a diagnostic at the reference. Every
-// other read error stops the plan.
+// or the commit does not exist. It is a mistake in the input and no failure: it
+// becomes a diagnostic at the reference. Every other read error, except for a
+// [LimitError], ends the loading.
 var ErrNotFound = errors.New("not found")
 
 // Reference points to a folder of a git repository.
@@ -55,8 +55,8 @@ type Reader interface {
 	Read(ctx context.Context, ref Reference) (*Tree, error)
 }
 
-// Position is where something stands in a repository, for people. What is not
-// known of it is "" or 0, and missing from JSON.
+// Position is where something stands in a repository. What is not known of it is
+// "" or 0, and missing from JSON.
 type Position struct {
 	Repo   string `json:"repo,omitempty"` // clone URL
 	Branch string `json:"branch,omitempty"`

@@ -27,15 +27,15 @@ func (l *loader) loadWorkloads(ctx context.Context) error {
 	refs := make([]Reference, len(l.env.Registrations))
 	for i, registration := range l.env.Registrations {
 		var err error
-		refs[i], err = l.instead(ctx, v1alpha1.KindWorkloadRegistration, registration.Name, reference(registration.Spec.Workload))
+		refs[i], err = l.substituted(ctx, v1alpha1.KindWorkloadRegistration, registration.Name, reference(registration.Spec.Workload))
 		if err != nil {
 			return err
 		}
 	}
-	if err := l.reads.ahead(ctx, refs); err != nil {
+	if err := l.reads.prefetch(ctx, refs); err != nil {
 		return l.registeredAt(err, refs)
 	}
-	l.now.left = math.MaxInt // what there may be of these, reads.share has seen to
+	l.cache.left = math.MaxInt // what there may be of these, reads.share has seen to
 	all := make([]Workload, 0, len(refs))
 	l.env.Sources = slices.Grow(l.env.Sources, len(refs))
 	for i, registration := range l.env.Registrations {
@@ -98,7 +98,7 @@ func (l *loader) registered(tree *Tree, folder string, registration WorkloadRegi
 	f := &l.all.findings
 	before, config, schemas := len(f.diagnostics), f.configIncomplete, f.schemasIncomplete
 	found := make([]Object[v1alpha1.WorkloadSpec], 0, 1) // nearly always
-	for _, doc := range l.now.documents(tree, folder, f, nil) {
+	for _, doc := range l.cache.documents(tree, folder, f, nil) {
 		if doc.kind == v1alpha1.KindWorkload {
 			keep(doc, f, &found, checkLimits, checkTargets)
 		}
@@ -115,7 +115,7 @@ func (l *loader) registered(tree *Tree, folder string, registration WorkloadRegi
 // the repository there is one.
 func (l *loader) noWorkload(tree *Tree, folder string, registration WorkloadRegistration) Diagnostic {
 	hint := "put a Workload there, or correct the path"
-	for _, doc := range l.now.documents(tree, "", &findings{}, nil) {
+	for _, doc := range l.cache.documents(tree, "", &findings{}, nil) {
 		if doc.kind == v1alpha1.KindWorkload {
 			hint = fmt.Sprintf("there is one in %s", doc.position.File)
 			break

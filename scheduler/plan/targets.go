@@ -22,27 +22,26 @@ type target struct {
 	manifests  map[string]string
 	schemas    []schema
 	duplicates []model.Position // other targets with the same name
-	badTexts   []Problem        // with what the workload says of it
+	badTexts   []Problem        // in the workload's labels and manifests
 
-	object model.Object[v1alpha1.WorkloadSpec] // that says it
+	object model.Object[v1alpha1.WorkloadSpec] // the workload
 	index  int                                 // of the target in there
 
-	// What a planner notes about the target, and for which of its tables.
+	// Caches of a planner, each with what it was computed from.
 	asked     *policies
-	selecting []int32 // the numbers of the policies that select it
+	selecting []int32 // the numbers of the policies that select the target
 	indexedBy *labelIndex
 	offered   *labelSet
 }
 
-// targetSet is all deployment targets of an environment, and what each workload
-// has given.
+// targetSet is all deployment targets of an environment.
 type targetSet struct {
 	sorted     []*target
 	duplicates bool              // some share a name
 	workloads  []workloadTargets // sorted by the workload's name
 }
 
-// given is what a workload gives an environment.
+// workloadTargets are a workload's targets for an environment.
 type workloadTargets struct {
 	workload *model.Workload
 	targets  []*target // never nil once they are known
@@ -170,18 +169,13 @@ func targetsFrom(workload *model.Workload, environment string) []*target {
 			object:    workload.Object,
 			index:     i,
 		}
-		t.badTexts = textProblems(t, workload, path)
+		t.badTexts = textProblems(t, workload)
 		for n, text := range spec.ConfigSchemas {
-			t.schemas = append(t.schemas, schema{
-				text:     text,
-				position: workload.At(append(slices.Clone(path), "configSchemas", strconv.Itoa(n))...),
-			})
+			at := workload.At(append(slices.Clone(path), "configSchemas", strconv.Itoa(n))...)
+			t.schemas = append(t.schemas, schema{text: text, position: at})
 		}
 		for n, text := range workload.Spec.ConfigSchemas {
-			t.schemas = append(t.schemas, schema{
-				text:     text,
-				position: workload.At("spec", "configSchemas", strconv.Itoa(n)),
-			})
+			t.schemas = append(t.schemas, schema{text: text, position: workload.At("spec", "configSchemas", strconv.Itoa(n))})
 		}
 		targets = append(targets, t)
 	}
@@ -221,17 +215,13 @@ func markDuplicates(sorted []*target) (found bool) {
 // nameProblems finds what is wrong with the names that an assignment's objects
 // get. Kubernetes takes 63 characters in most places.
 func nameProblems(p pair) []Problem {
-	var problems []Problem
-	report := func(position model.Position, message, hint string) {
-		problems = append(problems, newProblem(model.Error, InvalidName, position, hint, "%s", message))
-	}
 	const limit = validation.DNS1123LabelMaxLength
-	if len(p.clusterType.Name) > limit {
-		report(p.clusterType.At("metadata", "name"),
-			fmt.Sprintf("the name of cluster type %s has %d characters, %d is the limit", p.clusterType.Name, len(p.clusterType.Name), limit), "shorten it")
+	var problems []Problem
+	if name := p.clusterType.Name; len(name) > limit {
+		problems = append(problems, newProblem(model.Error, InvalidName, p.clusterType.At("metadata", "name"), "shorten it",
+			"the name of cluster type %s has %d characters, %d is the limit", name, len(name), limit))
 	}
-	problems = append(problems, targetProblems(p.target)...)
-	return problems
+	return append(problems, targetProblems(p.target)...)
 }
 
 // targetProblems finds what is wrong with a target wherever it is assigned.
@@ -311,11 +301,10 @@ func usesNamespace(templates []model.Template) bool {
 	return false
 }
 
-// What an application's team writes ends in files that clusters obey, so it must
-// not be able to say more there than the platform's templates let it say. Labels,
-// manifests and names are single lines (here), no template reads them as a
-// template (see taint.go), and no document's structure depends on them (see
-// structure.go).
+// What an application's team writes ends in files that clusters obey, so templates
+// must limit what it can say there. Labels, manifests and names are single lines
+// (here), none is read as a template (see taint.go), and no document's structure
+// depends on one (see structure.go).
 
 // unwritable returns the first character of a text that must not stand in
 // generated files: control characters, among which are all that end a line or
@@ -342,8 +331,25 @@ func unwritableRune(s string) rune {
 	return -1
 }
 
+// textMap is a part of a workload that holds texts.
+type textMap struct {
+	what   string
+	values map[string]string
+	path   []string
+}
+
+// texts returns what a workload says about a target.
+func (t *target) texts() []textMap {
+	path := []string{"spec", "deploymentTargets", strconv.Itoa(t.index)}
+	return []textMap{
+		{"label", t.object.Labels, []string{"metadata", "labels"}},
+		{"label", t.object.Spec.DeploymentTargets[t.index].Labels, append(slices.Clone(path), "labels")},
+		{"manifests field", t.manifests, append(slices.Clone(path), "manifests")},
+	}
+}
+
 // textProblems finds what a target's labels and manifests must not hold.
-func textProblems(t *target, workload *model.Workload, path []string) []Problem {
+func textProblems(t *target, workload *model.Workload) []Problem {
 	if !anyUnwritable(t.Labels) && !anyUnwritable(t.manifests) && !anyUnwritable(workload.Spec.DeploymentTargets[t.index].Labels) {
 		return nil
 	}
@@ -354,17 +360,9 @@ func textProblems(t *target, workload *model.Workload, path []string) []Problem 
 				"deployment target %s: %s holds the character %U", t.Name, what, r))
 		}
 	}
-	for _, texts := range []struct {
-		what   string
-		values map[string]string
-		path   []string
-	}{
-		{"label", workload.Labels, []string{"metadata", "labels"}},
-		{"label", workload.Spec.DeploymentTargets[t.index].Labels, append(slices.Clone(path), "labels")},
-		{"manifests field", t.manifests, append(slices.Clone(path), "manifests")},
-	} {
+	for _, texts := range t.texts() {
 		for _, key := range slices.Sorted(maps.Keys(texts.values)) {
-			at := func() model.Position { return workload.At(append(slices.Clone(texts.path), key)...) }
+			at := func() model.Position { return workload.At(append(texts.path, key)...) }
 			check(fmt.Sprintf("%s %q", texts.what, key), key+texts.values[key], at)
 		}
 	}
@@ -381,19 +379,11 @@ func anyUnwritable(texts map[string]string) bool {
 	return false
 }
 
-// positionOf returns where a workload says a text, or the target's place where that
-// cannot be told because a template has changed the text.
+// positionOf returns where a workload says a text, or the target's position where
+// that cannot be told because a template has changed the text.
 func (t *target) positionOf(text string) model.Position {
 	holds := func(s string) bool { return strings.Contains(s, text) || len(s) > 3 && strings.Contains(text, s) }
-	path := []string{"spec", "deploymentTargets", fmt.Sprint(t.index)}
-	for _, texts := range []struct {
-		values map[string]string
-		path   []string
-	}{
-		{t.manifests, append(slices.Clone(path), "manifests")},
-		{t.object.Spec.DeploymentTargets[t.index].Labels, append(slices.Clone(path), "labels")},
-		{t.object.Labels, []string{"metadata", "labels"}},
-	} {
+	for _, texts := range slices.Backward(t.texts()) {
 		for _, key := range slices.Sorted(maps.Keys(texts.values)) {
 			if holds(texts.values[key]) || holds(key) {
 				return t.object.At(append(texts.path, key)...)
