@@ -11,11 +11,10 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// maxFiles is how many files an assignment has.
-const maxFiles = 3
-
-// maxNamespace is how long a namespace's name may be.
-const maxNamespace = 63
+const (
+	maxFiles     = 3  // of an assignment
+	maxNamespace = 63 // characters of a namespace's name
+)
 
 // result is what one assignment needs on the branch, or why it cannot have it.
 type result struct {
@@ -33,9 +32,7 @@ type file struct {
 }
 
 // failed says whether the assignment must stay as it is.
-func (r *result) failed() bool {
-	return len(r.problems) > 0
-}
+func (r *result) failed() bool { return len(r.problems) > 0 }
 
 // compute works out one assignment. All it depends on is what [state.row]
 // compares, so that nothing else makes it necessary again. When ctx ends the
@@ -49,7 +46,7 @@ func (s *state) compute(ctx context.Context, w *worker, j job) {
 	r.problems = append(r.problems, nameProblems(c.pair)...)
 	r.problems = append(r.problems, j.row.unknown...)
 	if len(conf.unreadable) > 0 {
-		// Whatever else is wrong may be so for want of what cannot be read.
+		// What is missing for anything else may be in what cannot be read.
 		r.problems = append(r.problems, conf.unreadable...)
 	} else {
 		check := func(text string) ([]finding, error) { return conf.check(text, &s.configurations.compiled) }
@@ -123,7 +120,7 @@ type composed struct {
 	checked map[string]verdict // by schema text
 }
 
-// verdict is what check found.
+// verdict is the result of checking with a schema.
 type verdict struct {
 	findings []finding
 	err      error
@@ -151,8 +148,8 @@ type compiledSchemas struct {
 	byText map[string]*compiledSchema
 }
 
-// compiledSchema is a schema with the meter that it charges, which is why one
-// configuration at a time is checked with it.
+// compiledSchema is a schema with the budget that it charges, so that it checks one
+// configuration at a time.
 type compiledSchema struct {
 	mu     sync.Mutex
 	budget validationBudget

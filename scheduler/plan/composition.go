@@ -225,10 +225,9 @@ func clone(value any) any {
 	return value
 }
 
-// Maps and lists merge, so most of what a later source says about such a value
-// adds to the earlier ones. What it takes away lies deeper: a scalar inside the
-// value, or a map where now is a text. Those are overrides as well, and people
-// look for them where they no longer see the whole of what was replaced.
+// Maps and lists merge, so a later source mostly adds to the earlier ones. What it
+// replaces lies deeper: a scalar inside the value, or a map that is now a text.
+// Those are overrides as well.
 
 // step leads from a map or list to one of its elements: by its key, or by what
 // a list's element calls itself.

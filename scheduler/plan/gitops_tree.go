@@ -22,16 +22,19 @@ const (
 // branch is the present content of the GitOps branch, as far as the scheduler
 // may write it, and what else decides how it is written.
 type branch struct {
-	tree     *model.Tree
+	conditions
+	tree    *model.Tree
+	root    string // the GitOpsRepo's path
+	files   map[string][]byte
+	folders map[string]*folder // by cluster type
+}
+
+// conditions are what an environment says about its branch.
+type conditions struct {
 	gitOps   model.Reference
 	position model.Position // of findings about the environment as a whole
-	root     string         // the GitOpsRepo's path
-	files    map[string][]byte
-	folders  map[string]*folder // by cluster type
 
-	incomplete        bool // the environment is
-	configIncomplete  bool // its ConfigMaps are
-	schemasIncomplete bool // its ConfigSchemas are
+	incomplete, configIncomplete, schemasIncomplete bool
 }
 
 // folder is a first-level folder that may be a cluster type's.
@@ -43,26 +46,25 @@ type folder struct {
 
 // next reads the branch. It is the one before when nothing is different.
 //
-// The scheduler owns nothing else there: in the root, in folders that begin
-// with a dot, in folders without the scheduler's README, and beside the three
-// files of an assignment people may keep what they like.
+// All else there belongs to users: in the root, in folders that begin with a dot,
+// in folders without the scheduler's README, and beside an assignment's three files.
 func (b *branch) next(env *model.Environment, tree *model.Tree) *branch {
 	n := &branch{
-		tree:              tree,
-		gitOps:            env.GitOps,
-		position:          model.Position{Repo: env.ControlPlane.Repo, Branch: env.ControlPlane.Branch},
-		root:              strings.TrimPrefix(path.Clean("/"+env.GitOps.Path), "/"),
-		incomplete:        env.Incomplete,
-		configIncomplete:  env.ConfigIncomplete,
-		schemasIncomplete: env.SchemasIncomplete,
+		tree: tree,
+		root: strings.TrimPrefix(path.Clean("/"+env.GitOps.Path), "/"),
+		conditions: conditions{
+			gitOps:            env.GitOps,
+			position:          model.Position{Repo: env.ControlPlane.Repo, Branch: env.ControlPlane.Branch},
+			incomplete:        env.Incomplete,
+			configIncomplete:  env.ConfigIncomplete,
+			schemasIncomplete: env.SchemasIncomplete,
+		},
 	}
-	sameTree := b != nil && b.root == n.root && (b.tree == tree || tree != nil && b.tree != nil && sameContent(b.tree, tree))
-	if sameTree {
-		n.tree, n.files, n.folders = b.tree, b.files, b.folders
-		if b.gitOps == n.gitOps && b.position == n.position && b.incomplete == n.incomplete &&
-			b.configIncomplete == n.configIncomplete && b.schemasIncomplete == n.schemasIncomplete {
+	if b != nil && b.root == n.root && (b.tree == tree || tree != nil && b.tree != nil && sameContent(b.tree, tree)) {
+		if b.conditions == n.conditions {
 			return b
 		}
+		n.tree, n.files, n.folders = b.tree, b.files, b.folders
 		return n
 	}
 	n.folders = map[string]*folder{}
@@ -74,18 +76,16 @@ func (b *branch) next(env *model.Environment, tree *model.Tree) *branch {
 	}
 	for _, f := range n.folders {
 		for _, files := range f.targets {
-			slices.SortFunc(files, compareFiles)
+			slices.SortFunc(files, func(a, b file) int { return strings.Compare(a.name, b.name) })
 		}
 	}
 	return n
 }
 
-// sameContent says whether two trees are of one commit, or share their files.
+// sameContent says whether two trees are of one commit.
 func sameContent(a, b *model.Tree) bool {
 	return a.Commit != "" && a.Commit == b.Commit && a.Repo == b.Repo && len(a.Files) == len(b.Files)
 }
-
-func compareFiles(a, b file) int { return strings.Compare(a.name, b.name) }
 
 func (b *branch) add(name string, content []byte) {
 	folderName, rest, ok := b.split(name)
@@ -123,19 +123,13 @@ func isGenerated(rest string) bool {
 		return true
 	}
 	folder, name, ok := strings.Cut(rest, "/")
-	if !ok || folder == "" {
-		return false
-	}
-	stem, ok := strings.CutSuffix(name, ".yaml")
-	if !ok {
-		if stem, ok = strings.CutSuffix(name, ".sh"); !ok {
-			return false
-		}
-	}
-	return stem == namespaceFile || stem == configFile || stem == reconcilerFile
+	extension := path.Ext(name)
+	stem := strings.TrimSuffix(name, extension)
+	return ok && folder != "" && (extension == ".yaml" || extension == ".sh") &&
+		(stem == namespaceFile || stem == configFile || stem == reconcilerFile)
 }
 
-// readme is what tells people, and the scheduler, whose folder it is.
+// readme marks a folder as the scheduler's.
 func readme(clusterType string) []byte {
 	return fmt.Appendf(nil, "# %s\n\n%s `%s`.\n\nKalypso generates their manifests. What is changed in them by hand, the next pull request changes back.\n",
 		clusterType, readmeSentence, clusterType)
@@ -188,20 +182,18 @@ func (r *row) write(b *branch) {
 		_, found := r.cell(target)
 		return found
 	}
-	r.leftovers(b, present, planned)
-	if foreignTargets := present.foreignTargets(planned); len(foreignTargets) > 0 {
+	if foreign := r.leftovers(b, present, planned); len(foreign) > 0 {
 		r.problems = append(r.problems, newProblem(model.Warning, Held, b.position, fmt.Sprintf("remove what is left over by hand, or remove %s: it is written anew, and then the rest goes", readmeName),
-			"%s stays: %s%s does not say that the folder is the scheduler's", strings.Join(foreignTargets, ", "), r.path, readmeName))
+			"%s stays: %s%s does not say that the folder is the scheduler's", strings.Join(foreign, ", "), r.path, readmeName))
 	}
 	slices.SortFunc(r.changes, compareChanges)
 }
 
 func compareChanges(a, b Change) int { return strings.Compare(a.Path, b.Path) }
 
-// assignment adds one assignment. The files of one that failed stay as they
-// are. So do those of one that would lose configuration while some of it cannot
-// be read, and of one that would change while nobody can say whether its
-// configuration is valid; both are worth a warning. The assignment's paths are
+// assignment adds one assignment. Its files stay as they are when it failed, and,
+// with a warning, when it would lose configuration while some of it cannot be read,
+// or would change while its configuration cannot be validated. Its paths are
 // appended to those of the row.
 func (r *row) assignment(c *cell, b *branch, f *folder, paths []string) []string {
 	there, wanted := f.targets[c.target.Name], c.result.files
@@ -257,10 +249,10 @@ func findFile(files []file, name string) ([]byte, bool) {
 	return nil, false
 }
 
-// gone deals with a file of the scheduler's that is not wanted any more: it
-// goes, but not while the model is incomplete, because then what it stands for
-// may only be out of sight. What stands beside wanted files is in sight.
-func (o *output) gone(b *branch, f *folder, target string, old file, inSight bool) {
+// gone removes a file of the scheduler's that is not wanted any more, unless the
+// model is incomplete: what it was made from may still exist. That of an assignment
+// that has other files is known to exist.
+func (o *output) gone(b *branch, f *folder, target string, old file, exists bool) {
 	if !f.ours {
 		return
 	}
@@ -268,7 +260,7 @@ func (o *output) gone(b *branch, f *folder, target string, old file, inSight boo
 	if target != "" {
 		where, name = o.path+target+"/"+old.name, o.name+"/"+target
 	}
-	if b.incomplete && !inSight {
+	if b.incomplete && !exists {
 		o.kept = append(o.kept, name)
 		o.others = append(o.others, Change{Path: where, Content: old.content})
 		return
@@ -276,29 +268,22 @@ func (o *output) gone(b *branch, f *folder, target string, old file, inSight boo
 	o.changes = append(o.changes, Change{Path: where, Action: Remove})
 }
 
-// leftovers deals with targets on the branch that are not planned.
-func (o *output) leftovers(b *branch, f *folder, planned func(target string) bool) {
+// leftovers removes targets on the branch that are not planned, and returns those
+// that it must not remove because the folder may be a user's.
+func (o *output) leftovers(b *branch, f *folder, planned func(target string) bool) (foreign []string) {
 	for target, files := range f.targets {
 		if planned(target) {
 			continue
+		}
+		if !f.ours {
+			foreign = append(foreign, target)
 		}
 		for _, old := range files {
 			o.gone(b, f, target, old, false)
 		}
 	}
-}
-
-// foreignTargets are targets that nobody has planned in a folder that may be
-// people's.
-func (f *folder) foreignTargets(planned func(target string) bool) []string {
-	var foreignTargets []string
-	for target := range f.targets {
-		if !f.ours && !planned(target) {
-			foreignTargets = append(foreignTargets, target)
-		}
-	}
-	slices.Sort(foreignTargets)
-	return foreignTargets
+	slices.Sort(foreign)
+	return foreign
 }
 
 // unplanned is the output of a folder whose cluster type is not there.

@@ -182,8 +182,8 @@ func (v *labelIndex) set(labels map[string]string, names ...label) *labelSet {
 	return s
 }
 
-// changes are the labels of all ConfigMaps and schemas that came, went or
-// changed between two plans. Whatever they match has to be worked out again.
+// changes are the labels of all ConfigMaps and schemas that were added, removed or
+// changed between two plans. What they match is computed again.
 type changes struct {
 	all    bool // everything has
 	labels []map[string]string
@@ -224,13 +224,13 @@ func compareObjects[Spec any](c *changes, before, now []model.Object[Spec]) {
 	}
 }
 
-// on returns what tells whether the assignment of a target on a cluster type
-// is affected.
+// on returns a function that says whether the assignment of a target on a cluster
+// type is affected.
 func (c *changes) on(clusterType *model.ClusterType) func(*target) bool {
 	if c.all {
 		return func(*target) bool { return true }
 	}
-	// what the cluster type leaves for the target to match
+	// labels that the cluster type does not match, so that the target must
 	var left [][]label
 	alone := pair{clusterType: clusterType, target: new(target)}
 	for _, labels := range c.labels {

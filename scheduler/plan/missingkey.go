@@ -11,11 +11,11 @@ import (
 	"text/template/parse"
 )
 
-// text/template knows two ways with a key that a map does not have: print
-// "<no value>", or fail even where a template only asks whether the key is
-// there. Neither will do for manifests. So the parsed template is rewritten:
-// every place that uses a value gets a guard that fails on a missing one, and
-// the places that may ask (conditions, and functions such as default) do not.
+// For a key that a map does not have text/template prints "<no value>", or fails
+// even where a template only asks whether the key is there. So the parsed template
+// is rewritten: a guard around every value that is used fails on a missing one, and
+// there is none where a template may ask (in conditions, and for functions such as
+// default).
 
 // guardName is the function that a rewritten template calls for a value that it
 // uses, and quotedName for one that it quotes.
@@ -37,12 +37,12 @@ var passing = []string{"and", "or", "default", "coalesce", "ternary"}
 // with around them asks whether it is there.
 var emptying = []string{"index", "get", "quote", "squote"}
 
-// demand says what becomes of a value.
+// demand is what a template needs of a value.
 type demand int
 
 const (
 	asked  demand = iota // whether it is there, or what it is
-	passed               // it goes to a place of its own, a variable or the dot, and is guarded when used from there
+	passed               // nothing yet: it goes to a variable or the dot, and is guarded when used from there
 	used                 // it must be there
 	quoted               // likewise, by a function that makes nothing of nothing, not even quotes
 )
@@ -57,9 +57,9 @@ func (e *missingError) Error() string {
 	return fmt.Sprintf("%s has no value", e.key)
 }
 
-// guard returns a value that is there. Labels and manifests may have any key, so
-// that one which is not there is no mistake: it is empty. Parent is what the key
-// was looked for in, where that is known.
+// guard returns a value, or an error where it is missing. Labels and manifests may
+// have any key, so a missing one is empty. Parent is the map that has no such key,
+// where that is known.
 func guard(line, key string, value any, parent ...any) (any, error) {
 	switch {
 	case value != nil:
@@ -341,10 +341,9 @@ func (l lineIndex) at(offset int) int {
 	return n + 1
 }
 
-// The functions index and get return the zero value for a key that a map does
-// not have, and nothing tells it from a value. Where their result is used a
-// rewritten template calls these instead, which return nil for such a key of
-// the configuration.
+// The functions index and get return the zero value for a key that a map does not
+// have. Where their result is used a rewritten template calls these instead, which
+// return nil for such a key of the configuration.
 const (
 	strictIndex = "kalypsoIndex"
 	strictGet   = "kalypsoGet"

@@ -13,11 +13,11 @@ import (
 	"github.com/kalypso-dev/kalypso/scheduler/model"
 )
 
-// Planner plans one environment again and again, and works out only what has
+// Planner plans one environment again and again, and computes only what has
 // changed since the plan before, by [model.Object.Same]: environments must come
 // from one [model.Loader], and must not be changed by hand. Its plans are
-// those of [New]. The zero Planner is ready; it may be used by several
-// goroutines, which then wait for each other.
+// those of [New]. The zero Planner is ready; several goroutines may use it, one
+// after the other.
 type Planner struct {
 	mu   sync.Mutex
 	last state
@@ -25,7 +25,7 @@ type Planner struct {
 	prerendered prerenderCache
 	lastID      int64
 
-	computed int // assignments worked out for the last plan
+	computed int // assignments for the last plan
 }
 
 // state is what a plan was made from, step by step.
@@ -40,7 +40,8 @@ type state struct {
 	rows           map[string]*row // by cluster type
 }
 
-// New is [New] with a memory. What was worked out before ctx ended is forgotten.
+// New is [New] with what the plan before computed. What was computed before ctx
+// ended is dropped.
 func (p *Planner) New(ctx context.Context, env *model.Environment, gitops *model.Tree) (*Plan, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -94,7 +95,7 @@ type cell struct {
 	result *result
 }
 
-// job is a cell that is to be worked out.
+// job is a cell that is to be computed.
 type job struct {
 	row  *row
 	cell int
@@ -345,7 +346,7 @@ func inParallelWith(n int, worker func() func(i int)) {
 	var mistake atomic.Pointer[any]
 	for range min(runtime.GOMAXPROCS(0), (n+chunk-1)/chunk) - 1 {
 		all.Go(func() {
-			// a panic belongs to whoever asked for the work
+			// a panic belongs to the caller
 			defer func() {
 				if v := recover(); v != nil {
 					mistake.Store(&v)

@@ -39,7 +39,7 @@ type renderError struct {
 	line    int // from 1; 0 when unknown
 	message string
 	hint    string
-	at      string         // the part of the template, where text/template tells it
+	at      string         // the part of the template, where text/template has it
 	key     string         // of the configuration value that failed, "" when it was the template
 	place   model.Position // of that value, when it is known
 }
@@ -164,8 +164,8 @@ func (d renderData) copy() renderData {
 	return d
 }
 
-// templateName is the name of every template while it is rendered, chosen so
-// that it can be told from the rest of an error's text.
+// templateName is the name of every template while it is rendered, so that errors
+// can be taken apart.
 const templateName = "manifest"
 
 var (
@@ -220,10 +220,9 @@ func (b *limitedBuffer) Write(p []byte) (int, error) {
 	return b.Buffer.Write(p)
 }
 
-// nestedError makes an error in a later round one that can be understood: its
-// line is one of the result before, which nobody has seen. The action that
-// failed came out of a configuration value, which is named where it can be
-// told.
+// nestedError explains an error in a later round, whose line is one of the result
+// before. The action that failed is of a configuration value, which is named where
+// it can be found.
 func nestedError(err error, round int, text string, data renderData) error {
 	var e *renderError
 	if !errors.As(err, &e) {
@@ -311,8 +310,7 @@ func trace(err error, config []ConfigValue) error {
 	return err
 }
 
-// text/template names the types of Go in its errors, which say nothing to
-// those who write templates.
+// text/template names Go's types in its errors, which template authors do not know.
 
 var (
 	noField    = regexp.MustCompile(`^can't evaluate field (\S+) in type (.+)$`)
@@ -345,9 +343,8 @@ func explainFields(e *renderError, data renderData) *renderError {
 	return e
 }
 
-// kindOf says what a value is that was taken for a map. The type is often that
-// of any value; then the data tells, where the value is one of the
-// configuration.
+// kindOf says what a value is that was taken for a map, for a value of the
+// configuration by the value itself: its type is often that of any value.
 func kindOf(parent, kind string, data renderData) string {
 	path, isConfig := strings.CutPrefix(strings.TrimPrefix(parent, "$"), ".ConfigData.")
 	if value, found := find(data.ConfigData, strings.Split(path, ".")); isConfig && found {
@@ -366,10 +363,9 @@ func kindOf(parent, kind string, data renderData) string {
 	return "not a map"
 }
 
-// A YAML error names a line of the result, and what a person can correct is a
-// line of the template. To go from one to the other the template is rendered
-// once more with marks in it: before each piece stands the line it comes from,
-// and whether its newlines are the template's own.
+// A YAML error has a line of the result, and a user corrects the template. To find
+// its line the template is rendered once more with marks: before each piece stands
+// its line, and whether its newlines are the template's own.
 
 // markByte encloses marks. YAML cannot hold it.
 const markByte = "\x00"

@@ -47,7 +47,7 @@ func validate(ctx context.Context, schemas []schema, config []ConfigValue, check
 	return problems
 }
 
-// What is said about one schema is for people, however much is wrong.
+// Limits of what is reported about one schema.
 const (
 	maxFindings    = 100
 	maxFindingText = 1000 // bytes
@@ -64,8 +64,8 @@ func (noLoading) Load(string) (any, error) {
 	return nil, errors.New("references to other documents are not followed")
 }
 
-// compile reads a schema. The meter will count what validating with it takes. A
-// mistake of the library's concerns the one schema that it meets.
+// compile reads a schema, and makes validating with it charge the budget. A panic of
+// the library is an error of the schema.
 func compile(text string, b *validationBudget) (s *jsonschema.Schema, err error) {
 	defer recovered(&err)
 	if len(text) > maxSchemaText {
@@ -100,7 +100,7 @@ func compile(text string, b *validationBudget) (s *jsonschema.Schema, err error)
 	return compiled, nil
 }
 
-// recovered makes an error of a panic: of the meter's, or of a mistake in the
+// recovered makes an error of a panic: of the budget's, or of a mistake in the
 // library.
 func recovered(err *error) {
 	switch v := recover(); v {
@@ -169,7 +169,7 @@ type finding struct {
 	path []string // to the value that is wrong, key by key; none when it is the whole that lacks something
 }
 
-// leaves words the errors that have no further causes, sorted, each once.
+// leaves returns the errors that have no further causes, sorted, each once.
 func leaves(e *jsonschema.ValidationError) []finding {
 	findings := appendLeaves(nil, e)
 	slices.SortStableFunc(findings, func(a, b finding) int { return strings.Compare(a.text, b.text) })
@@ -237,7 +237,8 @@ func cutShort(text string, n int) string {
 	return text[:n] + "…"
 }
 
-// problem says where to mend what was found in a composed configuration.
+// problem returns a finding at the value that is wrong, or at the schema that asks
+// for a missing one.
 func (f finding) problem(s schema, config []ConfigValue) Problem {
 	p := Problem{
 		Reason:   InvalidConfig,
@@ -317,4 +318,72 @@ func origin(key string, givers []ConfigSource) string {
 		return fmt.Sprintf("%s is merged from the ConfigMaps %s; correct it there", key, strings.Join(names, ", "))
 	}
 	return fmt.Sprintf("%s comes from ConfigMap %s; correct it there", key, names[0])
+}
+
+// reachable returns all parts of a schema, itself among them.
+func reachable(s *jsonschema.Schema) map[*jsonschema.Schema]bool {
+	found := map[*jsonschema.Schema]bool{s: true}
+	for todo := []*jsonschema.Schema{s}; len(todo) > 0; {
+		last := todo[len(todo)-1]
+		todo = todo[:len(todo)-1]
+		for _, part := range parts(last) {
+			if !found[part] {
+				found[part] = true
+				todo = append(todo, part)
+			}
+		}
+	}
+	return found
+}
+
+// parts returns the schemas that a schema is made of.
+func parts(s *jsonschema.Schema) []*jsonschema.Schema {
+	return append(sameValueParts(s), elementParts(s)...)
+}
+
+// sameValueParts returns those parts of a schema that are for the value that it
+// is for itself.
+func sameValueParts(s *jsonschema.Schema) []*jsonschema.Schema {
+	all := []*jsonschema.Schema{s.Ref, s.RecursiveRef, s.Not, s.If, s.Then, s.Else}
+	if s.DynamicRef != nil {
+		all = append(all, s.DynamicRef.Ref)
+	}
+	for _, list := range [][]*jsonschema.Schema{s.AllOf, s.AnyOf, s.OneOf} {
+		all = append(all, list...)
+	}
+	for _, part := range s.DependentSchemas {
+		all = append(all, part)
+	}
+	for _, part := range s.Dependencies {
+		if part, ok := part.(*jsonschema.Schema); ok {
+			all = append(all, part)
+		}
+	}
+	return withoutNil(all)
+}
+
+// elementParts returns those parts of a schema that are for the elements of its
+// value, for their names or for its content.
+func elementParts(s *jsonschema.Schema) []*jsonschema.Schema {
+	all := []*jsonschema.Schema{s.PropertyNames, s.UnevaluatedProperties, s.Contains, s.Items2020, s.UnevaluatedItems, s.ContentSchema}
+	all = append(all, s.PrefixItems...)
+	for _, part := range s.Properties {
+		all = append(all, part)
+	}
+	for _, part := range s.PatternProperties {
+		all = append(all, part)
+	}
+	for _, part := range []any{s.AdditionalProperties, s.Items, s.AdditionalItems} {
+		switch part := part.(type) {
+		case *jsonschema.Schema:
+			all = append(all, part)
+		case []*jsonschema.Schema:
+			all = append(all, part...)
+		}
+	}
+	return withoutNil(all)
+}
+
+func withoutNil(all []*jsonschema.Schema) []*jsonschema.Schema {
+	return slices.DeleteFunc(all, func(s *jsonschema.Schema) bool { return s == nil })
 }

@@ -7,18 +7,16 @@ import (
 	"math/big"
 	"regexp"
 	"regexp/syntax"
-	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// Application teams write schemas, and reading one takes time and memory that
-// its length says little of: the library looks for each part among all the
-// others, numbers are exact however large, and a short schema whose parts refer
-// to each other twice and twice again takes years to validate. Real schemas are
-// far below these limits. How long validating may take is the [validationBudget]'s.
+// Application teams write schemas, and a short one can take much time and memory:
+// the library looks for each part among all the others, numbers are exact however
+// large, and parts that refer to each other several times multiply. Real schemas are
+// far below these limits. The time of a validation is bounded by [validationBudget].
 const (
 	maxSchemaText   = 256 << 10 // bytes
 	maxSchemaDepth  = 100       // JSON values in each other, of which a subschema takes two
@@ -36,8 +34,7 @@ const (
 	maxExponent     = 400
 )
 
-// boundedNumber says whether a number in JSON's notation can be calculated with
-// in no time.
+// boundedNumber says whether it takes little to calculate with a number in JSON.
 func boundedNumber(text string) bool {
 	if len(text) > maxNumberLength {
 		return false
@@ -50,7 +47,7 @@ func boundedNumber(text string) bool {
 	return err == nil && -maxExponent <= exponent && exponent <= maxExponent
 }
 
-// counts are the keywords whose values the library cuts off to an int.
+// counts are the keywords whose values the library truncates to an int.
 var counts = map[string]bool{
 	"minLength": true, "maxLength": true, "minItems": true, "maxItems": true, "minContains": true, "maxContains": true,
 	"minProperties": true, "maxProperties": true,
@@ -59,10 +56,10 @@ var counts = map[string]bool{
 // plain are the keywords whose values are no schemas.
 var plain = map[string]bool{"const": true, "enum": true, "default": true, "examples": true}
 
-// extent is how much of a schema has been looked at before it is compiled.
+// extent is the size of a schema's JSON as far as it has been read.
 type extent struct{ values, parts, paths int }
 
-// add looks at a value of a schema's JSON, which stands at a path.
+// add counts a value at a path of a schema's JSON. Data is no schema.
 func (e *extent) add(value any, path []string, isData bool) error {
 	e.values++
 	isPart := func() {
@@ -113,8 +110,8 @@ func (e *extent) add(value any, path []string, isData bool) error {
 	return nil
 }
 
-// inspect looks at a compiled schema with its references. Those that are
-// resolved while validating, by what has led there, cannot be looked at.
+// inspect checks the size of a compiled schema with its references. References that
+// are resolved only while validating are refused: their size is not known.
 func inspect(s *jsonschema.Schema) error {
 	if weigh(s, map[*jsonschema.Schema]int{}) > maxSchemaSize {
 		return fmt.Errorf("it is too large: written out, without references, it has more than %d parts", maxSchemaSize)
@@ -138,8 +135,8 @@ var errEndless = errors.New("it refers to itself without end")
 // endlessChain is the length of a chain that leads back to itself.
 const endlessChain = 1 << 30
 
-// chain returns how many parts there are on the longest way from a part to
-// others that are for the same value.
+// chain returns the length of the longest path from a part to others for the same
+// value.
 func chain(s *jsonschema.Schema, known map[*jsonschema.Schema]int) int {
 	if n, ok := known[s]; ok {
 		return n
@@ -153,26 +150,9 @@ func chain(s *jsonschema.Schema, known map[*jsonschema.Schema]int) int {
 	return n
 }
 
-// reachable returns all parts of a schema, itself among them.
-func reachable(s *jsonschema.Schema) map[*jsonschema.Schema]bool {
-	found := map[*jsonschema.Schema]bool{s: true}
-	for todo := []*jsonschema.Schema{s}; len(todo) > 0; {
-		last := todo[len(todo)-1]
-		todo = todo[:len(todo)-1]
-		for _, part := range parts(last) {
-			if !found[part] {
-				found[part] = true
-				todo = append(todo, part)
-			}
-		}
-	}
-	return found
-}
-
-// weigh counts the parts of a schema, those that are referred to as often as
-// they are. A reference back to a part that is being counted adds nothing: how
-// often validation follows it depends on the data. Beyond the limit the count
-// need not be exact.
+// weigh counts the parts of a schema with all references written out. A reference
+// back to a part that is being counted adds nothing: how often validation follows it
+// depends on the data. Beyond the limit the count need not be exact.
 func weigh(s *jsonschema.Schema, known map[*jsonschema.Schema]int) int {
 	if n, ok := known[s]; ok {
 		return n
@@ -186,58 +166,6 @@ func weigh(s *jsonschema.Schema, known map[*jsonschema.Schema]int) int {
 	}
 	known[s] = n
 	return n
-}
-
-// parts returns the schemas that a schema is made of.
-func parts(s *jsonschema.Schema) []*jsonschema.Schema {
-	return append(sameValueParts(s), elementParts(s)...)
-}
-
-// sameValueParts returns those parts of a schema that are for the value that it
-// is for itself.
-func sameValueParts(s *jsonschema.Schema) []*jsonschema.Schema {
-	all := []*jsonschema.Schema{s.Ref, s.RecursiveRef, s.Not, s.If, s.Then, s.Else}
-	if s.DynamicRef != nil {
-		all = append(all, s.DynamicRef.Ref)
-	}
-	for _, list := range [][]*jsonschema.Schema{s.AllOf, s.AnyOf, s.OneOf} {
-		all = append(all, list...)
-	}
-	for _, part := range s.DependentSchemas {
-		all = append(all, part)
-	}
-	for _, part := range s.Dependencies {
-		if part, ok := part.(*jsonschema.Schema); ok {
-			all = append(all, part)
-		}
-	}
-	return withoutNil(all)
-}
-
-// elementParts returns those parts of a schema that are for the elements of its
-// value, for their names or for its content.
-func elementParts(s *jsonschema.Schema) []*jsonschema.Schema {
-	all := []*jsonschema.Schema{s.PropertyNames, s.UnevaluatedProperties, s.Contains, s.Items2020, s.UnevaluatedItems, s.ContentSchema}
-	all = append(all, s.PrefixItems...)
-	for _, part := range s.Properties {
-		all = append(all, part)
-	}
-	for _, part := range s.PatternProperties {
-		all = append(all, part)
-	}
-	for _, part := range []any{s.AdditionalProperties, s.Items, s.AdditionalItems} {
-		switch part := part.(type) {
-		case *jsonschema.Schema:
-			all = append(all, part)
-		case []*jsonschema.Schema:
-			all = append(all, part...)
-		}
-	}
-	return withoutNil(all)
-}
-
-func withoutNil(all []*jsonschema.Schema) []*jsonschema.Schema {
-	return slices.DeleteFunc(all, func(s *jsonschema.Schema) bool { return s == nil })
 }
 
 // maxSchemaPattern bounds each regular expression of a schema, in characters
@@ -313,16 +241,15 @@ func sizeOf(re jsonschema.Regexp) int {
 // configuration that has them all takes a third of it.
 const maxValidation = 500_000
 
-// errExhausted is what a meter panics with: the library has no other way out of
-// a validation.
+// errExhausted is what ends a validation, by a panic: the library offers nothing else.
 var errExhausted = errors.New("it is too expensive: validating the configuration takes too many steps")
 
-// meter counts the work of one validation. The library knows no context and no
-// limit, but asks each part of a schema for its format, and [validationBudget.instrument]
-// answers there. A nil meter counts nothing.
+// validationBudget bounds the work of one validation. The library knows no context
+// and no limit, but it calls each part's format, and there [validationBudget.instrument]
+// charges the budget. A nil budget has no limit.
 type validationBudget struct {
 	left  int
-	visit int // what it takes to visit a part, which copies the path to the value
+	visit int // cost of visiting a part, which copies the path to the value
 }
 
 func (b *validationBudget) charge(n int) {
@@ -352,8 +279,8 @@ const (
 	regexCost   = 100 // the same where it is a regular expression
 )
 
-// instrument makes a schema's parts charge the meter. What a part does before it
-// looks at its format is charged by the part that leads there.
+// instrument makes a schema's parts charge the budget. What a part does before its
+// format is called is charged by the part that leads there.
 func (b *validationBudget) instrument(schema *jsonschema.Schema) {
 	for s := range reachable(schema) {
 		c := costsOf(s)
@@ -441,8 +368,8 @@ func costsOf(s *jsonschema.Schema) costs {
 
 func bits(n *big.Rat) int { return n.Num().BitLen() + n.Denom().BitLen() }
 
-// opening is what a part does before it looks at its format: it compares the
-// value with those that it allows.
+// opening is the cost of a part before its format is called: it compares the value
+// with those that it allows.
 func opening(s *jsonschema.Schema) int {
 	n := openingCost
 	if s.Enum != nil {
@@ -454,7 +381,7 @@ func opening(s *jsonschema.Schema) int {
 	return n
 }
 
-// of returns what a part costs with a value, without its parts.
+// of returns the cost of a part for a value, without its own parts.
 func (c *costs) of(value any) int {
 	n := c.always
 	switch v := value.(type) {
@@ -476,13 +403,12 @@ func (c *costs) of(value any) int {
 	return n
 }
 
-// textCost is what it takes to match a text with an expression of a size, which
-// may be 0.
+// textCost is the cost of matching a text with an expression of a size, 0 for none.
 func textCost(text string, pattern int) int {
 	return len(text)/16 + pattern*(len(text)+1)
 }
 
-// valueCost is what it takes to compare a value with another.
+// valueCost is the cost of comparing a value with another.
 func valueCost(value any) int {
 	n := elementCost
 	switch v := value.(type) {

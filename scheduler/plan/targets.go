@@ -50,8 +50,8 @@ type workloadTargets struct {
 // next returns the environment's deployment targets, sorted by name. Those of
 // a workload that has not changed are the same as before.
 //
-// The name joins two names by "-", so two targets may share one. Then nobody
-// can say whose files lie in the folder of that name: all of them are marked.
+// The name joins two names by "-", so two targets may share one, and the owner of
+// a folder of that name is unknown: all of them are marked.
 func (s *targetSet) next(env *model.Environment, id func() int64) *targetSet {
 	n := &targetSet{workloads: make([]workloadTargets, len(env.Workloads))}
 	for i := range n.workloads {
@@ -84,9 +84,9 @@ func (s *targetSet) next(env *model.Environment, id func() int64) *targetSet {
 	return n
 }
 
-// keep gives the workloads of the next set that have not changed the targets
-// that they have in this one, and returns the targets that nobody took. Both
-// sets are in order, so that no name is looked up: a fleet has many.
+// keep gives the unchanged workloads of the next set the targets that they have in
+// this one, and returns the other targets of this one. Both sets are in order, so
+// that no name is looked up: a fleet has many.
 func (s *targetSet) keep(n *targetSet) (gone []*target) {
 	if s == nil {
 		return nil
@@ -244,9 +244,8 @@ func targetProblems(t *target) []Problem {
 }
 
 // namespaceCollisions warns of assignments whose .Namespace is the same: cluster type
-// a-b with target c, and a with b-c. That is no error as long as no cluster is
-// of both types, which only people know, and none at all when no template uses
-// the value. Each is compared with the first of its name.
+// a-b with target c, and a with b-c. That is an error only on a cluster of both
+// types, and if a template uses the value. Each is compared with the first of its name.
 func namespaceCollisions(s *state) []Problem {
 	if !s.templates.useNamespace {
 		return nil
@@ -271,7 +270,7 @@ func namespaceCollisions(s *state) []Problem {
 	return problems
 }
 
-// earlierCollision says whether an assignment on a cluster type has a duplicate on one
+// earlierCollision says whether an assignment collides with one on a cluster type
 // with a shorter name.
 func (s *state) earlierCollision(name string, c *cell) bool {
 	for i := range name {

@@ -211,9 +211,8 @@ func (r *renderer) manifest(text string, data renderData, isYAML bool) (string, 
 	return out, checkNamespace(documents, out, data)
 }
 
-// checkNamespace finds namespaces whose names Kubernetes refuses. They are
-// joined from several names, so nobody sees their length before, and those may
-// hold dots.
+// checkNamespace finds namespaces whose names Kubernetes refuses: they are joined
+// from several names, which may hold dots.
 func checkNamespace(documents []any, text string, data renderData) error {
 	const limit = validation.DNS1123LabelMaxLength
 	name := ""

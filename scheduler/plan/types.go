@@ -8,7 +8,7 @@
 //
 // Two rules keep a mistake from becoming an outage. An assignment with a
 // problem keeps its files as they are. And while anything of the environment
-// cannot be read, nothing is removed: what looks gone may only be out of sight.
+// cannot be read, nothing is removed: what looks gone may still exist.
 package plan
 
 import (
@@ -91,8 +91,7 @@ type ConfigSource struct {
 // set when it concerns one assignment; then that assignment's files stay on
 // the branch as they are, and the forge gets an issue about the pair.
 //
-// Several problems may concern one assignment; Reason tells a broken schema's
-// findings from the rest.
+// Several problems may concern one assignment.
 type Problem struct {
 	ClusterType string         `json:"clusterType,omitempty"`
 	Target      string         `json:"target,omitempty"`
@@ -121,7 +120,7 @@ type Change struct {
 	Content []byte // nil when removed
 }
 
-// Reason says what kind of thing went wrong, for those who word it for people.
+// Reason is the kind of a problem, by which reports differ.
 type Reason string
 
 // The reasons of problems.
@@ -178,8 +177,8 @@ func modelProblems(diagnostics []model.Diagnostic) []Problem {
 	return problems
 }
 
-// environmentProblems are the environment's diagnostics. What holds nothing is
-// an error as soon as something is held back that may have come from it.
+// environmentProblems are the environment's diagnostics. A file or an object that
+// holds nothing is an error as soon as something is held back that may have come from it.
 func environmentProblems(env *model.Environment, held bool) []Problem {
 	if !held || len(env.Blank) == 0 {
 		return modelProblems(env.Diagnostics)
@@ -192,8 +191,7 @@ func environmentProblems(env *model.Environment, held bool) []Problem {
 	return problems
 }
 
-// unassignedProblems warns of what will go wrong as soon as a policy selects
-// it.
+// unassignedProblems warns of what will fail as soon as a policy selects it.
 func unassignedProblems(s *state) []Problem {
 	admits := make([]bool, len(s.policies.rules))
 	var problems []Problem
@@ -226,10 +224,8 @@ func unassignedProblems(s *state) []Problem {
 	return problems
 }
 
-// unvalidated warns that an assignment stays as it is because a ConfigSchema
-// could not be read, and with it, whom it concerns: nobody can say that the
-// assignment's configuration is valid. It is a warning and no error of the
-// assignment's, which would make an issue of each.
+// unvalidated warns that an assignment stays as it is because a ConfigSchema could
+// not be read, which may concern it. As an error it would make an issue of each.
 func unvalidated(place model.Position, p pair) Problem {
 	return newProblem(model.Warning, Held, place, "correct the errors of the environment first",
 		"%s/%s stays as it is: a ConfigSchema could not be read, so that its configuration cannot be validated", p.clusterType.Name, p.target.Name)

@@ -128,7 +128,7 @@ func writeYAML(value any, indent int) (string, error) {
 	return out.String(), nil
 }
 
-// valueText is a value for people: a string as it is, all else as YAML.
+// valueText is a value as a text: a string as it is, all else as YAML.
 func valueText(value any) string {
 	if s, ok := value.(string); ok {
 		return s
