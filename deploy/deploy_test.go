@@ -15,6 +15,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	"sigs.k8s.io/yaml"
 
 	"github.com/kalypso-dev/kalypso/scheduler/ci"
@@ -48,11 +49,13 @@ func manifest[T any](t *testing.T, file, kind string) T {
 func TestKubernetes(t *testing.T) {
 	account := manifest[corev1.ServiceAccount](t, "serviceaccount.yaml", "ServiceAccount")
 	configMap := manifest[corev1.ConfigMap](t, "configmap.yaml", "ConfigMap")
+	role := manifest[rbacv1.Role](t, "role.yaml", "Role")
+	binding := manifest[rbacv1.RoleBinding](t, "rolebinding.yaml", "RoleBinding")
 	service := manifest[corev1.Service](t, "service.yaml", "Service")
 	deployment := manifest[appsv1.Deployment](t, "deployment.yaml", "Deployment")
 	pod := deployment.Spec.Template
 	c := pod.Spec.Containers[0]
-	if all, _ := filepath.Glob("kubernetes/*"); len(all) != 4 {
+	if all, _ := filepath.Glob("kubernetes/*"); len(all) != 6 {
 		t.Errorf("there are files that nothing here looks at: %v", all)
 	}
 
@@ -62,10 +65,16 @@ func TestKubernetes(t *testing.T) {
 	}
 	for _, selector := range []map[string]string{deployment.Spec.Selector.MatchLabels, service.Spec.Selector} {
 		for key, value := range selector {
-			if pod.Labels[key] != value {
+			if leader := key == controller.LeaderLabel && value == "true"; pod.Labels[key] != value && !leader {
 				t.Errorf("label %s: %q, %q is selected", key, pod.Labels[key], value)
 			}
 		}
+	}
+	if service.Spec.Selector[controller.LeaderLabel] != "true" || !*pod.Spec.AutomountServiceAccountToken ||
+		!slices.ContainsFunc(c.Env, func(e corev1.EnvVar) bool {
+			return e.Name == "POD_NAME" && e.ValueFrom.FieldRef.FieldPath == "metadata.name"
+		}) {
+		t.Error("webhooks do not find the leader")
 	}
 
 	t.Log("the configuration, and every file that it names")
@@ -75,10 +84,24 @@ func TestKubernetes(t *testing.T) {
 		t.Fatal(err)
 	}
 	election := config.LeaderElection
-	if election == nil || !slices.ContainsFunc(c.Env, func(e corev1.EnvVar) bool {
-		return e.Name == election.AdvertiseEnv && e.Value == "http://$(POD_IP):8765"
-	}) {
-		t.Errorf("more than one works at a time, or does not know the other: %+v", election)
+	if election == nil || *deployment.Spec.Replicas != 2 {
+		t.Fatalf("%d replicas, election %+v", *deployment.Spec.Replicas, election)
+	}
+	rights := map[string]bool{}
+	for _, rule := range role.Rules {
+		for _, verb := range rule.Verbs {
+			if len(rule.ResourceNames) == 0 || slices.Contains(rule.ResourceNames, election.Lease) {
+				rights[verb+" "+rule.Resources[0]+"."+rule.APIGroups[0]] = true
+			}
+		}
+	}
+	for _, right := range []string{"get leases.coordination.k8s.io", "create leases.coordination.k8s.io", "update leases.coordination.k8s.io", "patch pods."} {
+		if !rights[right] {
+			t.Errorf("the account may not %s", right)
+		}
+	}
+	if len(rights) != 4 || binding.RoleRef.Name != role.Name || binding.Subjects[0].Name != account.Name {
+		t.Errorf("rights %v, bound %+v", rights, binding)
 	}
 	there := map[string]bool{}
 	for _, m := range c.VolumeMounts {

@@ -108,7 +108,7 @@ func schedulerOnGitea(t *testing.T, m *machine) {
 	ctx, cancel := context.WithTimeout(t.Context(), tutorialLimit)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "go", "test", "-count=1", "-v", "-run", "Gitea|TestContract$|TestRead|TestRights|TestCommit|TestPullRequest$|TestIssues$|TestStatuses",
-		"../scheduler/forge/gitea", "../scheduler/publish", "../scheduler/controller", "../scheduler/lease")
+		"../scheduler/forge/gitea", "../scheduler/publish", "../scheduler/controller")
 	cmd.Env = append(os.Environ(), "KALYPSO_TEST_GITEA_URL="+c.URL, "KALYPSO_TEST_GITEA_TOKEN="+c.Token)
 	out, err := cmd.CombinedOutput()
 	if err != nil {

@@ -52,14 +52,18 @@ It listens for
   GET  /status   as JSON; the secret is wanted as a bearer token
   GET  /metrics  Prometheus
   GET  /healthz  the process lives
-  GET  /readyz   every environment has been planned once, and the forge answers
+  GET  /readyz   every environment has been planned once, and the forge answers;
+                 or another replica works
 Only /webhook needs to be reached from outside.
 
-Two schedulers for one control plane do each other's work twice, unless their
-configurations have
+Two schedulers for one control plane do each other's work twice. Run one: while
+it serves a configuration file, a second process that is to serve the same file
+ends with an error. In Kubernetes several replicas can have
 
 ` + electionConfig + `
-Then one works, and the other takes over when it ends or is silent for a minute.`,
+Then one of them works, and another takes over within seconds when it ends, or
+when it has not renewed its Lease for the length. The pod's account needs the
+rights in deploy/kubernetes.`,
 		Example: `  kalypso scheduler run --config scheduler.yaml
   kalypso scheduler run --control-plane https://github.com/acme/control-plane --token-env GITHUB_TOKEN --webhook-secret-file secret`,
 		Args: onlyArgs(),
@@ -102,10 +106,9 @@ const (
       repo: https://git.example.com/acme/control-plane
     webhookSecretFile: secret
 `
-	electionConfig = `    leaderElection:
-      advertiseEnv: KALYPSO_URL # may be left out: a variable with the URL at which
-                                # the others reach this one, to pass webhooks on
-      length: 1m
+	electionConfig = `    leaderElection:             # what is below it can be left out
+      length: 20s
+      lease: kalypso-scheduler  # schedulers for other control planes need another
 `
 	severalConfig = `    controlPlanes:
     - repo: https://github.com/acme/retail

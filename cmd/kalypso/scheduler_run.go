@@ -25,8 +25,8 @@ func (f *runFlags) register(set *pflag.FlagSet) {
 	set.StringVar(&f.listen, "listen", controller.DefaultListen, "where to listen")
 	set.StringVar(&f.secretFile, "webhook-secret-file", "", "the file with the secret of the webhooks, which also opens /status")
 	set.DurationVar(&f.poll, "poll", controller.DefaultPoll, "how often to look for what a lost webhook would have told")
-	set.BoolVar(&f.elect, "leader-election", false, "stand by while another scheduler works for the control plane")
-	set.StringVar(&f.advertiseEnv, "advertise-env", "", "the variable with the URL at which others pass webhooks on to this scheduler")
+	set.BoolVar(&f.elect, "leader-election", false, "in Kubernetes: stand by while another replica works for the control plane")
+	set.StringVar(&f.advertiseEnv, "advertise-env", "", "deprecated, without effect: a Service sends webhooks to the replica that works")
 }
 
 // config makes the configuration that file, flags and variables describe.

@@ -13,7 +13,7 @@ import (
 // unnoticed: every call is a request or two, and they are most of the time
 // from a push to its pull request.
 func TestCallsPerRun(t *testing.T) {
-	f := newWorld("dev")
+	f := newPlatform("dev")
 	promoting := func(o *Options) { o.PromoteTo = "dev" }
 	bubble(t, f, promoting, func(r *running) {
 		calls := func(what string, want ...string) {

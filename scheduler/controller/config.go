@@ -20,8 +20,8 @@ const DefaultListen = "127.0.0.1:8765"
 // Config is the configuration file of a scheduler, in YAML or JSON.
 type Config struct {
 	Forge ForgeConfig `yaml:"forge"`
-	// ControlPlane is the one that is followed. ControlPlanes are several on
-	// the same forge, instead of it.
+	// ControlPlane is the only one. ControlPlanes are several on the same forge,
+	// instead of it.
 	ControlPlane  ControlPlaneConfig   `yaml:"controlPlane"`
 	ControlPlanes []ControlPlaneConfig `yaml:"controlPlanes"`
 	// PromoteTo names the environment that gets the commits of the control
@@ -38,38 +38,27 @@ type Config struct {
 	// Metrics tells whether /metrics is served, to everybody who reaches it; it is
 	// when nothing is said.
 	Metrics *bool `yaml:"metrics"`
-	// LeaderElection is for several schedulers with this configuration, of which
-	// one works and the others stand by.
+	// LeaderElection is for several replicas in Kubernetes, of which one works and
+	// the others stand by.
 	LeaderElection *LeaderElectionConfig `yaml:"leaderElection"`
+
+	// File is where the configuration was read from, which LoadConfig sets. While
+	// it is served, no other process can serve it.
+	File string `yaml:"-"`
 }
 
-// LeaderElectionConfig says how one of several schedulers is chosen. All of it
-// may be left out.
+// LeaderElectionConfig says how one of several replicas is chosen. All of it may
+// be left out.
 type LeaderElectionConfig struct {
 	// Length is how long a scheduler may be silent before another takes over;
-	// lease.DefaultLength when zero.
+	// DefaultElectionLength when zero.
 	Length time.Duration `yaml:"length"`
-	// AdvertiseEnv names the environment variable with the URL at which others
-	// reach this scheduler.
+	// Lease is the name of the Lease in the pod's namespace; DefaultLease when
+	// empty. Schedulers for other control planes need another one.
+	Lease string `yaml:"lease"`
+	// AdvertiseEnv is accepted and has no effect: schedulers pass no webhooks on to
+	// each other any more.
 	AdvertiseEnv string `yaml:"advertiseEnv"`
-}
-
-// election is what a configuration says of this process, nil if nothing.
-func (c Config) election() (*LeaderElection, error) {
-	if c.LeaderElection == nil {
-		return nil, nil
-	}
-	e := &LeaderElection{Holder: newHolder(), Length: c.LeaderElection.Length}
-	if name := c.LeaderElection.AdvertiseEnv; name != "" {
-		e.URL = strings.TrimSpace(os.Getenv(name))
-		if e.URL == "" {
-			return nil, fmt.Errorf("leader election: the environment variable %s is empty: set it to this scheduler's URL, as others reach it", name)
-		}
-		if mistake := addressMistake(e.URL); mistake != "" {
-			return nil, fmt.Errorf("leader election: the environment variable %s %s", name, mistake)
-		}
-	}
-	return e, nil
 }
 
 // The types of forges.
@@ -78,8 +67,8 @@ const (
 	GitHub = "github"
 )
 
-// ForgeConfig says which forge holds the repositories, and as whom to talk to
-// it. The token is in a file or in an environment variable, never here.
+// ForgeConfig says which forge has the repositories, and with which account to
+// use it. The token is in a file or in an environment variable, never here.
 type ForgeConfig struct {
 	Type      string     `yaml:"type"` // Gitea or GitHub
 	URL       string     `yaml:"url"`  // of the pages; GitHub's is https://github.com when empty
@@ -105,12 +94,12 @@ type ControlPlaneConfig struct {
 	PromoteTo string `yaml:"promoteTo"` // as in Config
 }
 
-// LoadConfig reads the configuration file of a scheduler that is to be served.
-// Files that it names are relative to its own folder.
+// LoadConfig reads the configuration file for Serve. Files that it names are
+// relative to its own folder.
 func LoadConfig(file string) (Config, error) { return load(file, ParseConfig) }
 
-// LoadOnceConfig is LoadConfig for RunOnce, which nobody calls: the secret of
-// webhooks may be missing.
+// LoadOnceConfig reads one for RunOnce, to which no webhooks come: their secret
+// may be missing.
 func LoadOnceConfig(file string) (Config, error) {
 	return load(file, func(file string, data []byte) (Config, error) { return parse(file, data, false) })
 }
@@ -124,6 +113,7 @@ func load(file string, parse func(string, []byte) (Config, error)) (Config, erro
 	if err != nil {
 		return Config{}, err
 	}
+	c.File = file
 	names := []*string{&c.Forge.TokenFile, &c.WebhookSecretFile}
 	if c.Forge.App != nil {
 		names = append(names, &c.Forge.App.KeyFile)
@@ -136,8 +126,7 @@ func load(file string, parse func(string, []byte) (Config, error)) (Config, erro
 	return c, nil
 }
 
-// ParseConfig parses the configuration of a scheduler that is to be served.
-// Errors begin with file and line; an unknown field is one.
+// ParseConfig parses the configuration file for Serve. Errors begin with file and line; an unknown field is one.
 func ParseConfig(file string, data []byte) (Config, error) { return parse(file, data, true) }
 
 func parse(file string, data []byte, served bool) (Config, error) {

@@ -41,6 +41,7 @@ func TestLoadConfig(t *testing.T) {
 		PromoteTo:         "dev",
 		WebhookSecretFile: "/run/secret",
 		Poll:              10 * time.Second,
+		File:              file,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -62,7 +63,7 @@ func TestParseConfigErrors(t *testing.T) {
 	for name, test := range map[string]struct{ old, new, want string }{
 		"unknown field":    {"  url:", "  ulr:", `c.yaml:4: unknown field "ulr"`},
 		"wrong type":       {"poll: 10s", "poll: soon", "c.yaml:10: cannot unmarshal"},
-		"not YAML":         {"promoteTo: dev", "promoteTo: [", "c.yaml:7: did not find expected"},
+		"not YAML":         {"promoteTo: dev", "promoteTo: [", "c.yaml:8: did not find expected"},
 		"unknown forge":    {"gitea\n", "gitlab\n", `c.yaml:3: forge.type "gitlab" is not known`},
 		"no control plane": {"  repo: http", "  path: http", "c.yaml:6: controlPlane.repo is missing"},
 		"two tokens":       {"tokenFile: token", "tokenFile: token\n  tokenEnv: T", "c.yaml:5: forge needs either tokenFile or tokenEnv"},
@@ -76,7 +77,7 @@ func TestParseConfigErrors(t *testing.T) {
 		"whose promoteTo":  {"controlPlane:\n  repo:", "controlPlanes:\n- repo:", "c.yaml:8: each of several control planes has its own promoteTo"},
 		"twice the same": {"controlPlane:\n  repo: http://127.0.0.1:3000/acme/control-plane.git\npromoteTo: dev", "controlPlanes:\n- repo: http://x/a/b.git\n- {repo: http://x/a/b, branch: main}",
 			"c.yaml:8: this control plane is given twice"},
-		"no secret":          {"webhookSecretFile: /run/secret\n", "", "c.yaml:1: either webhookSecret or webhookSecretFile"},
+		"no secret":          {"webhookSecretFile: /run/secret\n", "", "c.yaml:2: either webhookSecret or webhookSecretFile"},
 		"poll is too short":  {"10s", "1ms", "c.yaml:10: poll 1ms is too short"},
 		"lease is too short": {"poll: 10s", "leaderElection:\n  length: 1s", "c.yaml:11: leaderElection.length 1s is too short: 15s is the least"},
 		"listen":             {"poll: 10s", "listen: here", `c.yaml:10: listen "here" is not of the form host:port`},
@@ -136,16 +137,16 @@ func TestGitHubConfig(t *testing.T) {
 		t.Errorf("key in %s", c.Forge.App.KeyFile)
 	}
 	log := slog.New(slog.DiscardHandler)
-	if _, err := c.server(log); err == nil || !strings.Contains(err.Error(), "private key of App 7: open "+dir) {
+	if _, err := c.server(nil, log); err == nil || !strings.Contains(err.Error(), "private key of App 7: open "+dir) {
 		t.Errorf("without the key: %v", err)
 	}
 	c.Forge.App, c.Forge.TokenEnv = nil, "FORGE_TOKEN"
 	t.Setenv("FORGE_TOKEN", "  ")
-	if _, err := c.server(log); err == nil || !strings.Contains(err.Error(), "environment variable FORGE_TOKEN is empty") {
+	if _, err := c.server(nil, log); err == nil || !strings.Contains(err.Error(), "environment variable FORGE_TOKEN is empty") {
 		t.Errorf("without a token: %v", err)
 	}
 	t.Setenv("FORGE_TOKEN", "t")
-	d, err := c.server(log)
+	d, err := c.server(nil, log)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,25 +1,25 @@
-// Package controller is the scheduler's loop: repository events in, plans published.
+// Package controller is the scheduler's loop: events of repositories in, plans
+// published.
 //
 // A Controller reads the Environment objects of the control plane's default
-// branch and follows each environment on its own. A run of an environment is
+// branch and reconciles each environment on its own. A run of an environment is
 //
 //	promote (the first environment only) -> load the model -> plan -> publish
 //
-// and happens when a webhook tells of a push to something that the last run
-// has read, when a slow poll finds a head that the last run has not seen, and
-// again after an error. Events that come during a run make one more run, not
-// one each.
+// and happens when a webhook reports a push to something that the last run has
+// read, when a slow poll finds a head that the last run has not seen, after an
+// error, and once in a while. The reasons meet in a work queue: events that come
+// during a run make one more run, not one each.
 //
-// A Controller follows one control plane. A Server is what clients see of one or
-// several Controllers on one forge: webhooks come in, and it tells how they are.
-// Serve makes all of it of a configuration file, and RunOnce does one round of it
-// and ends.
+// A Controller has one control plane. A Server answers HTTP for one or several
+// Controllers on one forge: it takes webhooks, and reports status and metrics.
+// An Election chooses one of several processes. Serve makes all of it from a
+// configuration file; RunOnce runs every environment once and ends.
 package controller
 
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"net/url"
 	"path"
@@ -27,8 +27,9 @@ import (
 	"sync"
 	"time"
 
+	"k8s.io/client-go/util/workqueue"
+
 	"github.com/kalypso-dev/kalypso/scheduler/forge"
-	"github.com/kalypso-dev/kalypso/scheduler/lease"
 	"github.com/kalypso-dev/kalypso/scheduler/model"
 )
 
@@ -36,13 +37,18 @@ const (
 	// DefaultPoll is how often heads are compared when Options does not say.
 	DefaultPoll = 30 * time.Second
 	// resyncPolls is after how many polls an environment is run although no
-	// head has changed: a person's word on a pull request moves no head.
+	// head has changed: a comment on a pull request moves no head.
 	resyncPolls = 20
 	// runTimeout bounds one run of an environment.
 	runTimeout = 10 * time.Minute
+
+	// A run that has failed is repeated after firstRetry, then after twice as
+	// long, up to lastRetry.
+	firstRetry = time.Second
+	lastRetry  = time.Minute
 )
 
-// Options say what to watch.
+// Options configure a Controller.
 type Options struct {
 	Forge        forge.Forge
 	ControlPlane model.Reference // where the Environment objects are: repository, branch (main) and folder
@@ -52,24 +58,19 @@ type Options struct {
 	Metrics      *Metrics        // its own when nil
 	// Pool is what the environments of several Controllers share; its own when nil.
 	Pool *model.Pool
-	// Leader is for schedulers of which one works at a time; nil for one that is
-	// alone.
-	Leader *LeaderElection
+	// Election is what the Controller reports of a leader election; nil without one.
+	Election *Election
 }
 
-// Controller follows the environments of one control plane.
+// Controller reconciles the environments of one control plane.
 type Controller struct {
 	options Options
 	name    string // for metrics and probes
 	log     *slog.Logger
-	wake    signal       // the control plane's default branch has news
-	lease   *lease.Lease // nil for one that is alone
-
-	neighbours []*environment // of the only one that is run
 
 	mu           sync.Mutex
+	queue        workqueue.TypedRateLimitingInterface[task] // nil when it does not run
 	environments map[string]*environment
-	ended        map[string]<-chan struct{} // of environments that were given up
 	control      ControlPlaneStatus
 	severities   severities // of the control plane's problems
 	known        problems
@@ -77,8 +78,17 @@ type Controller struct {
 	settled      bool      // every environment that there was at first has had a run
 }
 
-// New returns a Controller. It does nothing before Run, but a Server can have it:
-// what it is told is not lost.
+// task is a key of the work queue: the name of an environment that is to be
+// run, or one of those below, which no environment can be called.
+type task string
+
+const (
+	discovery task = "/discovery" // of the environments
+	polling   task = "/poll"
+)
+
+// New returns a Controller. It does nothing before Run, which looks at everything,
+// so that no event before it is lost.
 func New(options Options) (*Controller, error) {
 	if options.Forge == nil {
 		return nil, errors.New("controller: no forge")
@@ -101,28 +111,20 @@ func New(options Options) (*Controller, error) {
 	if options.Pool == nil {
 		options.Pool = new(model.Pool)
 	}
-	w := &Controller{
+	c := &Controller{
 		options:      options,
 		name:         nameOf(options.Forge, options.ControlPlane),
 		log:          options.Log,
-		wake:         newSignal(),
 		environments: map[string]*environment{},
-		ended:        map[string]<-chan struct{}{},
 		control: ControlPlaneStatus{
 			Repo: redacted(options.ControlPlane.Repo), Branch: options.ControlPlane.Branch, Path: options.ControlPlane.Path,
 		},
 	}
-	if options.Leader != nil {
-		var err error
-		if w.lease, err = w.newLease(options.Leader); err != nil {
-			return nil, fmt.Errorf("controller: %w", err)
-		}
-	}
-	options.Metrics.follow(w)
-	return w, nil
+	options.Metrics.follow(c)
+	return c, nil
 }
 
-// nameOf is what a control plane is called, as in acme/control-plane@main.
+// nameOf is a control plane's name, as in acme/control-plane@main.
 func nameOf(f forge.Forge, at model.Reference) string {
 	name, ok := f.Repo(at.Repo)
 	if !ok {
@@ -135,32 +137,6 @@ func nameOf(f forge.Forge, at model.Reference) string {
 	return name
 }
 
-// lead follows the environments until ctx ends.
-func (c *Controller) lead(ctx context.Context) error {
-	var running sync.WaitGroup
-	defer running.Wait()
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-
-	running.Go(func() { c.polls(ctx) })
-	for failures := 0; ; {
-		var retry <-chan time.Time
-		if err := c.discover(ctx, &running); err != nil {
-			failures++
-			retry = time.After(backoff(failures))
-		} else {
-			failures = 0
-		}
-		select {
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		case <-c.wake:
-			failures = 0
-		case <-retry:
-		}
-	}
-}
-
 // redacted is a clone URL without a password.
 func redacted(cloneURL string) string {
 	u, err := url.Parse(cloneURL)
@@ -170,24 +146,113 @@ func redacted(cloneURL string) string {
 	return u.Redacted()
 }
 
-// signal holds at most one piece of news: whoever hears it looks at
-// everything.
-type signal chan struct{}
-
-func newSignal() signal { return make(signal, 1) }
-
-func (s signal) set() {
-	select {
-	case s <- struct{}{}:
-	default:
+// Run reconciles the environments until ctx ends. It returns when every run has
+// ended, with the reason that ctx ended for. It can be called again.
+func (c *Controller) Run(ctx context.Context) error {
+	queue := workqueue.NewTypedRateLimitingQueue(workqueue.NewTypedItemExponentialFailureRateLimiter[task](firstRetry, lastRetry))
+	c.start(queue)
+	defer c.stop()
+	var running sync.WaitGroup
+	defer running.Wait()
+	defer context.AfterFunc(ctx, queue.ShutDown)()
+	queue.Add(discovery)
+	queue.AddAfter(polling, c.options.Poll)
+	for {
+		t, down := queue.Get()
+		if down {
+			return context.Cause(ctx)
+		}
+		running.Go(func() {
+			defer queue.Done(t) // until then the queue hands t out to nobody else
+			c.process(ctx, queue, t)
+		})
 	}
 }
 
-// backoff is how long to wait after so many failures in a row.
-func backoff(failures int) time.Duration {
-	const longest = time.Minute
-	if failures > 6 {
-		return longest
+// start forgets what another process may have changed since the last Run.
+func (c *Controller) start(queue workqueue.TypedRateLimitingInterface[task]) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.queue, c.environments, c.settled = queue, map[string]*environment{}, false
+	c.severities, c.known = nil, problems{}
+}
+
+func (c *Controller) stop() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.queue = nil
+	for _, e := range c.environments {
+		c.options.Pool.Leave(&e.loader)
 	}
-	return min(time.Second<<(failures-1), longest)
+	if c.options.Election != nil {
+		c.environments, c.severities = map[string]*environment{}, nil // it is for the leader to report them
+	}
+}
+
+// process does a task, and adds it again for when it is to be repeated.
+func (c *Controller) process(ctx context.Context, queue workqueue.TypedRateLimitingInterface[task], t task) {
+	if ctx.Err() != nil {
+		return
+	}
+	var err error
+	var again time.Duration // never when zero
+	switch t {
+	case polling:
+		c.poll(ctx)
+		again = c.options.Poll
+	case discovery:
+		err = c.discover(ctx)
+	default:
+		if e := c.followed(string(t)); e != nil {
+			err, again = c.run(ctx, e), resyncPolls*c.options.Poll
+		}
+	}
+	if err != nil {
+		queue.AddRateLimited(t)
+		return
+	}
+	queue.Forget(t)
+	if again > 0 {
+		queue.AddAfter(t, again)
+	}
+}
+
+// wake has a task done now, and makes the retries of one that has failed begin
+// anew.
+func (c *Controller) wake(t task) {
+	c.mu.Lock()
+	queue := c.queue
+	c.mu.Unlock()
+	if queue != nil {
+		queue.Forget(t)
+		queue.Add(t)
+	}
+}
+
+// all returns the environments that the control plane has.
+func (c *Controller) all() []*environment {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	list := make([]*environment, 0, len(c.environments))
+	for _, e := range c.environments {
+		if !e.removed {
+			list = append(list, e)
+		}
+	}
+	return list
+}
+
+// followed returns an environment by its name, nil when the control plane has
+// none. One that was removed is forgotten here, where no run of it goes on.
+func (c *Controller) followed(name string) *environment {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	e := c.environments[name]
+	if e == nil || !e.removed {
+		return e
+	}
+	delete(c.environments, name)
+	c.options.Pool.Leave(&e.loader)
+	c.options.Metrics.forget(c.name, name)
+	return nil
 }

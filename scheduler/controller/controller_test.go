@@ -17,7 +17,7 @@ import (
 )
 
 func TestPublishesAndStaysQuiet(t *testing.T) {
-	f := newWorld("dev")
+	f := newPlatform("dev")
 	bubble(t, f, nil, func(r *running) {
 		s := r.status("dev")
 		if s.State != Synced || s.Targets != 1 || s.Assignments != 1 || s.PullRequest == nil || s.PullRequest.Number != 1 || s.Runs != 1 {
@@ -69,7 +69,7 @@ func TestEventsWakeWhatTheyConcern(t *testing.T) {
 		{"star", gitOps, "dev", 0, 0},
 	} {
 		t.Run(fmt.Sprint(test.kind, " ", test.repo, " ", test.branch), func(t *testing.T) {
-			bubble(t, newWorld("dev", "stage"), nil, func(r *running) {
+			bubble(t, newPlatform("dev", "stage"), nil, func(r *running) {
 				r.tell(test.kind, test.repo, test.branch)
 				if got := [2]int{r.status("dev").Runs - 1, r.status("stage").Runs - 1}; got != [2]int{test.dev, test.stage} {
 					t.Errorf("runs %v, want %d and %d", got, test.dev, test.stage)
@@ -82,7 +82,7 @@ func TestEventsWakeWhatTheyConcern(t *testing.T) {
 // TestWorkloadOnABranchLikeOurs keeps a workload on a branch that is named as
 // the scheduler's is elsewhere.
 func TestWorkloadOnABranchLikeOurs(t *testing.T) {
-	f := newWorld("dev")
+	f := newPlatform("dev")
 	f.Push(app, "kalypso/dev", map[string]string{"workload.yaml": workload("dev")})
 	f.Push(platform, "main", map[string]string{"registrations/web.yaml": object("WorkloadRegistration", "web", "", "{workload: {"+folder(app, "kalypso/dev")+"}, workspace: team}")})
 	bubble(t, f, nil, func(r *running) {
@@ -96,7 +96,7 @@ func TestWorkloadOnABranchLikeOurs(t *testing.T) {
 // TestFault11WebhookWithinASecond has no poll that could help: the webhook
 // alone brings the change to the pull request, and no time passes meanwhile.
 func TestFault11WebhookWithinASecond(t *testing.T) {
-	f := newWorld("dev")
+	f := newPlatform("dev")
 	bubble(t, f, func(o *Options) { o.Poll = 1000 * time.Hour }, func(r *running) {
 		before := time.Now()
 		r.push(platform, "dev", map[string]string{"config.yaml": config("west")})
@@ -117,7 +117,7 @@ func TestFault11WebhookWithinASecond(t *testing.T) {
 }
 
 func TestPollFindsLostEvents(t *testing.T) {
-	f := newWorld("dev")
+	f := newPlatform("dev")
 	bubble(t, f, nil, func(r *running) {
 		r.push(app, "main", map[string]string{"workload.yaml": workload("dev", "dev")})
 		r.pass(DefaultPoll + time.Second)
@@ -128,7 +128,7 @@ func TestPollFindsLostEvents(t *testing.T) {
 }
 
 func TestEventsDuringARunMakeOneMore(t *testing.T) {
-	f := newWorld("dev", "stage")
+	f := newPlatform("dev", "stage")
 	bubble(t, f, nil, func(r *running) {
 		hold, entered := make(chan struct{}), 0
 		f.OnCall(func(c forgefake.Call) {
@@ -157,7 +157,7 @@ func TestEventsDuringARunMakeOneMore(t *testing.T) {
 }
 
 func TestErrorsAreRetriedWithBackoff(t *testing.T) {
-	f := newWorld("dev")
+	f := newPlatform("dev")
 	var broken atomic.Bool
 	broken.Store(true)
 	f.OnCall(func(c forgefake.Call) {
@@ -178,12 +178,17 @@ func TestErrorsAreRetriedWithBackoff(t *testing.T) {
 		at(time.Second, 2)
 		at(2*time.Second, 3)
 		at(4*time.Second, 4)
+		at(8*time.Second, 5)
+		at(16*time.Second, 6)
+		at(32*time.Second, 7)
+		at(time.Minute, 8)
+		at(time.Minute, 9)
 		if since := r.status("dev").ErrorSince; !since.Equal(start) {
 			t.Errorf("error since %s, want %s", since, start)
 		}
 		r.tell("push", platform, "dev") // an event starts the backoff anew
-		at(0, 5)
-		at(1100*time.Millisecond, 6)
+		at(0, 10)
+		at(1100*time.Millisecond, 11)
 		broken.Store(false)
 		r.pass(time.Minute)
 		if s := r.status("dev"); s.State != Synced || s.Error != "" || s.ErrorSince != nil {
@@ -195,20 +200,8 @@ func TestErrorsAreRetriedWithBackoff(t *testing.T) {
 	})
 }
 
-func TestBackoff(t *testing.T) {
-	want := []time.Duration{1, 2, 4, 8, 16, 32, 60, 60, 60}
-	for i, seconds := range want {
-		if got := backoff(i + 1); got != seconds*time.Second {
-			t.Errorf("backoff(%d) = %s", i+1, got)
-		}
-	}
-	if got := backoff(1000); got != time.Minute {
-		t.Errorf("backoff(1000) = %s", got)
-	}
-}
-
 func TestProblemsAreLoggedOnce(t *testing.T) {
-	f := newWorld("dev")
+	f := newPlatform("dev")
 	bubble(t, f, nil, func(r *running) {
 		r.push(platform, "dev", map[string]string{"broken.yaml": "a: [\n"})
 		r.tell("push", platform, "dev")
@@ -232,7 +225,7 @@ func TestProblemsAreLoggedOnce(t *testing.T) {
 }
 
 func TestEnvironmentsComeAndGo(t *testing.T) {
-	f := newWorld("dev", "stage")
+	f := newPlatform("dev", "stage")
 	f.Push(platform, "main", map[string]string{".environments/stage.yaml": ""})
 	bubble(t, f, nil, func(r *running) {
 		if s := r.status("stage"); s.Name != "" {
@@ -293,7 +286,7 @@ func TestControlPlaneAppearsLater(t *testing.T) {
 }
 
 func TestPromotesTheFirstEnvironment(t *testing.T) {
-	f := newWorld("dev", "stage")
+	f := newPlatform("dev", "stage")
 	promote := func(o *Options) { o.PromoteTo = "dev" }
 	bubble(t, f, promote, func(r *running) {
 		head := f.Branch(platform, "main")
@@ -321,7 +314,7 @@ func TestPromotesTheFirstEnvironment(t *testing.T) {
 // TestEventsDuringTheFirstRun pushes to a repository that the run has read
 // already, when no run has ended yet.
 func TestEventsDuringTheFirstRun(t *testing.T) {
-	f := newWorld("dev")
+	f := newPlatform("dev")
 	synctest.Test(t, func(t *testing.T) {
 		hold := make(chan struct{})
 		f.OnCall(func(c forgefake.Call) {

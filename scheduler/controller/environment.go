@@ -15,21 +15,19 @@ import (
 	"github.com/kalypso-dev/kalypso/scheduler/publish"
 )
 
-// environment is one environment that is followed.
+// environment is one environment that is reconciled.
 type environment struct {
 	name    string
-	wake    signal
-	stop    context.CancelFunc
-	ended   chan struct{} // closed when it is followed no more
+	removed bool // from the control plane; the Controller's lock is for it
 	loader  model.Loader
 	planner plan.Planner // plans only what has changed since the last run
 
 	mu     sync.Mutex
-	ref    model.Reference // its branch and folder in the control plane
-	gitOps model.Reference // where it is published to, zero before that is known
-	rivals []*environment  // that the last run has met there
-	seen   sightings       // what the last runs have read
-	reader *witness        // of the run that goes on, nil between runs
+	ref    model.Reference  // its branch and folder in the control plane
+	gitOps model.Reference  // where it is published to, zero before that is known
+	seen   readSet          // what the last runs have read
+	reader *recordingReader // of the run that goes on, nil between runs
+	cancel context.CancelFunc
 	status EnvironmentStatus
 	known  problems
 
@@ -39,52 +37,47 @@ type environment struct {
 
 func newEnvironment(name string, ref model.Reference) *environment {
 	return &environment{
-		name: name, wake: newSignal(), ended: make(chan struct{}), ref: ref,
+		name: name, ref: ref,
 		status: EnvironmentStatus{Name: name, State: Planning, Problems: []string{}},
 	}
 }
 
-// move gives an environment another branch or folder, and news when that is a
-// change.
-func (e *environment) move(ref model.Reference) {
+func (e *environment) reference() model.Reference {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.ref != ref {
-		e.ref = ref
-		e.wake.set()
-	}
+	return e.ref
 }
 
-// publishTo notes where an environment is published to, for the events from
-// there.
-func (e *environment) publishTo(ref model.Reference) {
+// move gives an environment a branch and folder, and tells whether they are
+// others than before.
+func (e *environment) move(ref model.Reference) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.gitOps = ref
+	changed := e.ref != ref
+	e.ref = ref
+	return changed
 }
 
-// follow runs an environment now and whenever there is reason to.
-func (c *Controller) follow(ctx context.Context, e *environment) {
-	for failures := 0; ; {
-		var retry <-chan time.Time
-		err := c.run(ctx, e)
-		switch {
-		case ctx.Err() != nil:
-			return
-		case err != nil:
-			failures++
-			retry = time.After(backoff(failures))
-		default:
-			failures = 0
-		}
-		select {
-		case <-ctx.Done():
-			return
-		case <-e.wake:
-			failures = 0
-		case <-retry:
-		case <-time.After(resyncPolls * c.options.Poll):
-		}
+func (e *environment) publishesTo() model.Reference {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.gitOps
+}
+
+// setGitOps returns what was set before.
+func (e *environment) setGitOps(ref model.Reference) (before model.Reference) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	before, e.gitOps = e.gitOps, ref
+	return before
+}
+
+// cancelRun ends the run that goes on at its next call.
+func (e *environment) cancelRun() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.cancel != nil {
+		e.cancel()
 	}
 }
 
@@ -93,6 +86,7 @@ type outcome struct {
 	plan      *plan.Plan
 	promoted  promote.Result
 	published publish.Result
+	conflict  bool   // with another environment
 	commit    string // of the environment's branch
 	took      Durations
 }
@@ -101,8 +95,8 @@ type outcome struct {
 func (c *Controller) run(ctx context.Context, e *environment) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, runTimeout, fmt.Errorf("environment %s did not finish within %s", e.name, runTimeout))
 	defer cancel()
-	reader := &witness{Forge: c.options.Forge}
-	ref := e.begin(reader)
+	reader := &recordingReader{Forge: c.options.Forge}
+	ref := e.begin(reader, cancel)
 	start := time.Now()
 	var o outcome
 	err := c.guarded(ctx, e, ref, reader, &o)
@@ -110,10 +104,10 @@ func (c *Controller) run(ctx context.Context, e *environment) error {
 	if errors.Is(err, context.Canceled) && ctx.Err() != nil {
 		return err // stopped: nothing is known of the environment
 	}
-	o.commit = reader.sightings().commit(ref)
+	o.commit = reader.read().commit(ref)
 	c.options.Metrics.run(c.name, e.name, o, err)
 	if err == nil {
-		c.heard()
+		c.answered()
 	}
 	c.logRun(e.name, o, err, e.end(o, err))
 	return err
@@ -121,7 +115,7 @@ func (c *Controller) run(ctx context.Context, e *environment) error {
 
 // guarded does a run's work, and makes an error of a panic: what is wrong with
 // the scheduler where it meets one environment must not stop the others.
-func (c *Controller) guarded(ctx context.Context, e *environment, ref model.Reference, reader *witness, o *outcome) (err error) {
+func (c *Controller) guarded(ctx context.Context, e *environment, ref model.Reference, reader *recordingReader, o *outcome) (err error) {
 	defer func() {
 		if v := recover(); v != nil {
 			err = fmt.Errorf("environment %s: this is a mistake in the scheduler: %v", e.name, v)
@@ -133,7 +127,7 @@ func (c *Controller) guarded(ctx context.Context, e *environment, ref model.Refe
 
 // steps does a run's work. A promotion that fails does not keep the
 // environment from what it pins.
-func (c *Controller) steps(ctx context.Context, e *environment, ref model.Reference, reader *witness, o *outcome) error {
+func (c *Controller) steps(ctx context.Context, e *environment, ref model.Reference, reader *recordingReader, o *outcome) error {
 	var failed error
 	name := e.name
 	clock := time.Now()
@@ -147,12 +141,12 @@ func (c *Controller) steps(ctx context.Context, e *environment, ref model.Refere
 	if err != nil {
 		return errors.Join(failed, err)
 	}
-	for _, other := range c.followed() {
+	for _, other := range c.all() {
 		if c.options.Pool.Exceeds(&other.loader) {
-			other.wake.set()
+			c.wake(task(other.name))
 		}
 	}
-	e.publishTo(env.GitOps)
+	c.publishTo(e, env.GitOps)
 	var gitOps *model.Tree
 	if env.GitOps.Repo != "" {
 		gitOps, err = reader.Read(ctx, env.GitOps)
@@ -173,10 +167,9 @@ func (c *Controller) steps(ctx context.Context, e *environment, ref model.Refere
 	}
 
 	clock = time.Now()
-	if rivals := c.rivals(e); len(rivals) > 0 {
-		return errors.Join(failed, c.refuse(ctx, e, rivals, o, gitOps))
+	if others := c.conflicts(e); len(others) > 0 {
+		return errors.Join(failed, c.reject(ctx, e, others[0], o, gitOps))
 	}
-	c.admit(e)
 	o.published, err = publish.Apply(ctx, c.options.Forge, o.plan, publish.Options{Base: gitOps, Owner: c.name})
 	o.took.Publish = since(clock)
 	return errors.Join(failed, err)

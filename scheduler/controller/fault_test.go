@@ -21,7 +21,7 @@ var errDown = errors.New("the forge is down")
 
 // deployed is a world whose environments have been published and merged.
 func deployed(t *testing.T, environments ...string) *forgefake.Forge {
-	f := newWorld(environments...)
+	f := newPlatform(environments...)
 	bubble(t, f, nil, func(*running) {})
 	for _, pr := range f.AllPullRequests(gitOps) {
 		f.Merge(gitOps, pr.Number)
@@ -226,7 +226,7 @@ func TestOneEnvironmentsFailureStopsNoOther(t *testing.T) {
 		}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			f := newWorld("dev", "stage")
+			f := newPlatform("dev", "stage")
 			synctest.Test(t, func(t *testing.T) {
 				never = make(chan struct{})
 				r, stop := start(t, f, nil)
@@ -271,7 +271,7 @@ func TestOneEnvironmentsFailureStopsNoOther(t *testing.T) {
 // TestControlPlaneIsUnreadable keeps following what was followed, says so once,
 // and tries again.
 func TestControlPlaneIsUnreadable(t *testing.T) {
-	f := newWorld("dev", "stage")
+	f := newPlatform("dev", "stage")
 	bubble(t, f, nil, func(r *running) {
 		since := time.Now()
 		f.Down(func(c forgefake.Call) error {

@@ -44,7 +44,7 @@ func TestGitea(t *testing.T) {
 	}
 
 	// The world of the tests without a server, copied to this one.
-	world := newWorld("dev", "stage")
+	world := newPlatform("dev", "stage")
 	repos := map[string][]string{platform: {"dev", "stage", "main"}, app: {"main"}, gitOps: {"dev", "stage"}}
 	name := func(repo string) string { return strings.TrimPrefix(repo, "acme/") }
 	push := func(repo, branch string, files map[string]string) {

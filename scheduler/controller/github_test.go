@@ -22,7 +22,7 @@ import (
 // App, and takes one change from the push to the merge by webhooks alone.
 func TestServeOnGitHub(t *testing.T) {
 	s := githubfake.Start(t)
-	world := newWorld("dev", "stage")
+	world := newPlatform("dev", "stage")
 	here := func(files map[string]string) map[string]string {
 		moved := map[string]string{}
 		for name, content := range files {

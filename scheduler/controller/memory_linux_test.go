@@ -87,7 +87,7 @@ func TestMemoryOfTheProcess(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			environments := []string{"dev", "test", "stage", "prod"}
 			s := githubfake.Start(t)
-			files := newWorld(environments...)
+			files := newPlatform(environments...)
 			hostile := map[string]http.Handler{}
 			for name, make := range world.repositories {
 				p := new(gitpack.Packer)

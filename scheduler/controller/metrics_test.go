@@ -41,7 +41,7 @@ func lines(body, text string) string {
 }
 
 func TestMetrics(t *testing.T) {
-	f := newWorld("dev", "stage")
+	f := newPlatform("dev", "stage")
 	bubble(t, f, func(o *Options) { o.Poll = time.Hour }, func(r *running) {
 		want := func(text, lines string) {
 			t.Helper()
@@ -99,7 +99,7 @@ func TestBudget(t *testing.T) {
 		ControlPlane:  ControlPlaneConfig{Repo: s.URL + "/acme/platform"},
 		WebhookSecret: secretly,
 	}
-	d, err := c.server(slog.New(slog.DiscardHandler))
+	d, err := c.server(nil, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -127,7 +127,7 @@ func TestMetricsAreTurnedOff(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		d, err := c.server(slog.New(slog.DiscardHandler))
+		d, err := c.server(nil, slog.New(slog.DiscardHandler))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -9,7 +9,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"sync"
 
 	"golang.org/x/sync/errgroup"
 
@@ -17,11 +16,13 @@ import (
 	"github.com/kalypso-dev/kalypso/scheduler/publish"
 )
 
-// parallelRuns bounds how many environments RunOnce runs at a time.
+// parallelRuns bounds how many environments RunOnce runs, and discovery reads, at
+// a time.
 const parallelRuns = 4
 
-// RunReport is what one round of a control plane has found and done. Its JSON is
-// for scripts: fields are added, not changed, and lists are never null.
+// RunReport is what running the environments of a control plane once has found
+// and done. Its JSON is for scripts: fields are added, not changed, and lists are
+// never null.
 type RunReport struct {
 	ControlPlane ControlPlaneStatus `json:"controlPlane"`
 	Environments []RunResult        `json:"environments"` // sorted by name
@@ -37,13 +38,13 @@ type RunResult struct {
 	Errors   int            `json:"errors"`   // of the problems, those that leave something out
 }
 
-// Changed tells whether a round has changed anything on the forge.
+// Changed tells whether anything has changed on the forge.
 func (r RunReport) Changed() bool {
 	return slices.ContainsFunc(r.Environments, func(e RunResult) bool { return e.Writes > 0 || e.Promotes })
 }
 
-// HasErrors tells whether a round has problems that leave something out, or
-// runs that failed.
+// HasErrors tells whether there are problems that leave something out, or runs
+// that failed.
 func (r RunReport) HasErrors() bool {
 	return r.ControlPlane.Error != "" || r.Errors > 0 ||
 		slices.ContainsFunc(r.Environments, func(e RunResult) bool { return e.State != Synced || e.Errors > 0 })
@@ -64,86 +65,74 @@ func (e *UnknownEnvironmentError) Error() string {
 
 // RunOnce runs every environment of every control plane once, or only the one of a
 // name, and returns what came of it. It needs no webhook secret. The error joins
-// those of all runs; the rounds tell of the others all the same. The log hears
-// what the forge waits for, and no more: the rest is in the rounds.
+// those of all runs; the reports have the others all the same. The log gets what
+// the forge waits for, and no more: the rest is in the reports.
 func RunOnce(ctx context.Context, config Config, only string, log *slog.Logger) ([]RunReport, error) {
-	config.LeaderElection = nil // one round is over before another's turn would come
-	controllers, err := config.controllers(NewMetrics(), slog.New(slog.DiscardHandler), log)
+	controllers, err := config.controllers(NewMetrics(), nil, slog.New(slog.DiscardHandler), log)
 	if err != nil {
 		return nil, err
 	}
-	rounds := make([]RunReport, 0, len(controllers))
+	reports := make([]RunReport, 0, len(controllers))
 	var all []error
 	unknown := &UnknownEnvironmentError{Name: only}
-	for _, w := range controllers {
-		round, err := w.RunOnce(ctx, only)
+	for _, c := range controllers {
+		report, err := c.RunOnce(ctx, only)
 		var absent *UnknownEnvironmentError
 		if errors.As(err, &absent) {
 			unknown.Known = append(unknown.Known, absent.Known...)
 			continue
 		}
-		rounds = append(rounds, round)
+		reports = append(reports, report)
 		all = append(all, err)
 	}
-	if len(rounds) == 0 {
+	if len(reports) == 0 {
 		slices.Sort(unknown.Known)
 		unknown.Known = slices.Compact(unknown.Known)
 		return nil, unknown
 	}
-	return rounds, errors.Join(all...)
+	return reports, errors.Join(all...)
 }
 
-// RunOnce is one round of a Controller that is not running, see the function RunOnce.
+// RunOnce runs a Controller that is not running, see the function RunOnce.
 func (c *Controller) RunOnce(ctx context.Context, only string) (RunReport, error) {
+	c.start(nil)
 	refs, _, err := c.listed(ctx)
 	if err != nil {
-		return c.result(), err
+		return c.report(nil), err
 	}
 	names := slices.Sorted(maps.Keys(refs))
-	if only != "" {
-		if _, ok := refs[only]; !ok {
-			return RunReport{}, &UnknownEnvironmentError{only, names}
-		}
-		names = []string{only}
-		c.lookAround(ctx, refs, only)
+	if only != "" && !slices.Contains(names, only) {
+		return RunReport{}, &UnknownEnvironmentError{only, names}
 	}
-	var mu sync.Mutex
+	all, _ := c.update(refs, false)
+	c.locate(ctx, all)
+	chosen := slices.DeleteFunc(all, func(e *environment) bool { return only != "" && e.name != only })
+	slices.SortFunc(chosen, func(a, b *environment) int { return cmp.Compare(a.name, b.name) })
+	failures := make([]error, len(chosen))
 	var group errgroup.Group
 	group.SetLimit(parallelRuns)
-	failures := map[string]error{}
-	for _, name := range names {
-		e := newEnvironment(name, refs[name])
-		c.options.Pool.Join(&e.loader)
-		c.mu.Lock()
-		c.environments[name] = e
-		c.mu.Unlock()
+	for i, e := range chosen {
 		group.Go(func() error {
-			if err := c.run(ctx, e); err != nil {
-				mu.Lock()
-				defer mu.Unlock()
-				failures[name] = err
-			}
+			failures[i] = c.run(ctx, e)
 			return nil
 		})
 	}
 	_ = group.Wait() // the functions return no errors
-	for _, e := range c.unaware() {
-		failures[e.name] = c.run(ctx, e)
+	for i, e := range chosen {
+		if !e.last.conflict && len(c.conflicts(e)) > 0 { // where the other one publishes to was not known in time
+			failures[i] = c.run(ctx, e)
+		}
 	}
-	var all []error
-	for _, name := range slices.Sorted(maps.Keys(failures)) {
-		all = append(all, failures[name])
-	}
-	return c.result(), errors.Join(all...)
+	return c.report(chosen), errors.Join(failures...)
 }
 
-// result is what the round of a Controller that ran once has found and done.
-func (c *Controller) result() RunReport {
+// report is what a Controller that ran once has found and done.
+func (c *Controller) report(environments []*environment) RunReport {
 	r := RunReport{ControlPlane: c.Status().ControlPlane, Environments: []RunResult{}}
 	c.mu.Lock()
 	r.Errors = c.severities[model.Error]
 	c.mu.Unlock()
-	for _, e := range c.followed() {
+	for _, e := range environments {
 		e.mu.Lock()
 		o := e.last
 		r.Environments = append(r.Environments, RunResult{
@@ -151,6 +140,5 @@ func (c *Controller) result() RunReport {
 		})
 		e.mu.Unlock()
 	}
-	slices.SortFunc(r.Environments, func(a, b RunResult) int { return cmp.Compare(a.Name, b.Name) })
 	return r
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"maps"
 	"sync"
-	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -16,55 +15,42 @@ import (
 // parallelHeads bounds how many heads are asked for at a time.
 const parallelHeads = 4
 
-// polls polls until ctx ends. It does so beside the loop, which a server that
-// does not answer must not hold up.
-func (c *Controller) polls(ctx context.Context) {
-	ticker := time.NewTicker(c.options.Poll)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-ticker.C:
-			c.poll(ctx)
-		}
-	}
-}
-
-// poll compares the heads of all that was read with what was read, and gives
-// news to those who have missed some.
+// poll compares the heads of all that was read with what was read, and wakes
+// the environments that have missed something.
 func (c *Controller) poll(ctx context.Context) {
 	control := c.options.ControlPlane
 	control.Path = ""
-	asked := sightings{control: ""}
-	for _, e := range c.followed() {
+	asked := readSet{control: ""}
+	for _, e := range c.all() {
 		e.mu.Lock()
 		maps.Copy(asked, e.seen)
 		e.mu.Unlock()
 	}
 	heads := c.heads(ctx, asked)
-	for _, e := range c.followed() {
+	for _, e := range c.all() {
 		e.mu.Lock()
-		for ref, seen := range e.seen {
+		seen := e.seen
+		e.mu.Unlock()
+		for ref, seen := range seen {
 			if head, ok := heads[ref]; ok && head != seen && seen != unknown {
 				c.log.Debug("a poll found news", "environment", e.name, "repo", ref.Repo, "branch", ref.Branch)
-				e.wake.set()
+				c.wake(task(e.name))
 				break
 			}
 		}
-		e.mu.Unlock()
 	}
 	c.mu.Lock()
-	defer c.mu.Unlock()
-	if head, ok := heads[control]; ok && head != c.control.Commit {
-		c.wake.set()
+	commit := c.control.Commit
+	c.mu.Unlock()
+	if head, ok := heads[control]; ok && head != commit {
+		c.wake(discovery)
 	}
 }
 
 // heads asks for the heads of references, each once. One that could not be
 // asked for is left out: nothing is known about it.
-func (c *Controller) heads(ctx context.Context, asked sightings) sightings {
-	found := sightings{}
+func (c *Controller) heads(ctx context.Context, asked readSet) readSet {
+	found := readSet{}
 	var mu sync.Mutex
 	var group errgroup.Group
 	group.SetLimit(parallelHeads)
@@ -78,7 +64,7 @@ func (c *Controller) heads(ctx context.Context, asked sightings) sightings {
 				}
 				return nil
 			}
-			c.heard()
+			c.answered()
 			mu.Lock()
 			defer mu.Unlock()
 			found[ref] = head
@@ -105,15 +91,4 @@ func (c *Controller) head(ctx context.Context, ref model.Reference) (string, err
 		return "", err
 	}
 	return tree.Commit, nil
-}
-
-// followed returns the environments that are followed now.
-func (c *Controller) followed() []*environment {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	list := make([]*environment, 0, len(c.environments))
-	for _, e := range c.environments {
-		list = append(list, e)
-	}
-	return list
 }

@@ -23,7 +23,7 @@ func (r *running) wantReady(code int, says string) {
 // TestReady: ready is who has planned every environment once and can reach the
 // forge.
 func TestReady(t *testing.T) {
-	f := newWorld("dev", "stage")
+	f := newPlatform("dev", "stage")
 	synctest.Test(t, func(t *testing.T) {
 		hold, release := make(chan struct{}), make(chan struct{})
 		f.OnCall(func(c forgefake.Call) {
@@ -70,7 +70,7 @@ func TestReady(t *testing.T) {
 
 // TestDeliveries: a webhook that is delivered twice makes one run.
 func TestDeliveries(t *testing.T) {
-	bubble(t, newWorld("dev"), func(o *Options) { o.Poll = time.Hour }, func(r *running) {
+	bubble(t, newPlatform("dev"), func(o *Options) { o.Poll = time.Hour }, func(r *running) {
 		before := r.status("dev").Runs
 		for _, id := range []string{"a", "a", "b", "a", ""} {
 			body := webhook(t, "push", platform, "dev")
@@ -87,13 +87,13 @@ func TestDeliveries(t *testing.T) {
 			t.Errorf("%d runs, want 3", got)
 		}
 	})
-	var d deliveries
+	s := NewServer(ServerOptions{})
 	for i := range 3 * rememberedDeliveries {
-		if id := fmt.Sprint(i); !d.first(id) || d.first(id) {
+		if id := fmt.Sprint(i); s.repeated(id) || !s.repeated(id) {
 			t.Fatalf("delivery %d", i)
 		}
 	}
-	if len(d.known) != rememberedDeliveries || len(d.order) != rememberedDeliveries || !d.first("0") {
-		t.Errorf("%d are remembered", len(d.known))
+	if n := s.deliveries.Len(); n != rememberedDeliveries || s.repeated("0") {
+		t.Errorf("%d are remembered", n)
 	}
 }

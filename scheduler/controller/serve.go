@@ -9,9 +9,16 @@ import (
 	"net/http"
 	"os"
 	"runtime/debug"
+	"syscall"
 	"time"
 
 	"golang.org/x/sync/errgroup"
+	"k8s.io/client-go/rest"
+
+	"github.com/kalypso-dev/kalypso/scheduler/forge"
+	"github.com/kalypso-dev/kalypso/scheduler/forge/gitea"
+	"github.com/kalypso-dev/kalypso/scheduler/forge/github"
+	"github.com/kalypso-dev/kalypso/scheduler/model"
 )
 
 const (
@@ -27,12 +34,21 @@ const (
 const memoryLimit = (512 + 128) << 20
 
 // Serve runs a scheduler until ctx ends: a Controller for each control plane, and
-// a server with their Server. It returns nil when it stopped because ctx ended.
+// a Server for all of them. It returns nil when it stopped because ctx ended.
 func Serve(ctx context.Context, config Config, log *slog.Logger) error {
 	if os.Getenv("GOMEMLIMIT") == "" {
 		debug.SetMemoryLimit(memoryLimit)
 	}
-	d, err := config.server(log)
+	unlock, err := config.lock(log)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	election, err := config.election(log)
+	if err != nil {
+		return err
+	}
+	s, err := config.server(election, log)
 	if err != nil {
 		return err
 	}
@@ -42,7 +58,7 @@ func Serve(ctx context.Context, config Config, log *slog.Logger) error {
 	}
 	log.Info("scheduler listens", "address", listener.Addr().String())
 	server := &http.Server{
-		Handler: d.Handler(), ReadTimeout: 30 * time.Second, ReadHeaderTimeout: 5 * time.Second, WriteTimeout: time.Minute,
+		Handler: s.Handler(), ReadTimeout: 30 * time.Second, ReadHeaderTimeout: 5 * time.Second, WriteTimeout: time.Minute,
 		MaxHeaderBytes: 64 << 10,
 	}
 	group, running := errgroup.WithContext(ctx)
@@ -52,9 +68,12 @@ func Serve(ctx context.Context, config Config, log *slog.Logger) error {
 		}
 		return nil
 	})
-	for _, w := range d.controllers {
-		group.Go(func() error { return w.Run(running) })
-	}
+	group.Go(func() error {
+		if election == nil {
+			return s.run(running)
+		}
+		return election.Run(running, s.run)
+	})
 	group.Go(func() error {
 		<-running.Done()
 		deadline, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownTime)
@@ -69,6 +88,53 @@ func Serve(ctx context.Context, config Config, log *slog.Logger) error {
 		return nil
 	}
 	return err
+}
+
+// run runs the Controllers until ctx ends.
+func (s *Server) run(ctx context.Context) error {
+	group, ctx := errgroup.WithContext(ctx)
+	for _, c := range s.controllers {
+		group.Go(func() error { return c.Run(ctx) })
+	}
+	return group.Wait()
+}
+
+// lock keeps a second process from serving the same configuration, which is all
+// that a scheduler has on a machine: what it has done is on the forge. The system
+// gives the lock back when the process ends, however it ends.
+func (c Config) lock(log *slog.Logger) (unlock func(), err error) {
+	if c.File == "" {
+		return func() {}, nil
+	}
+	f, err := os.Open(c.File)
+	if err != nil {
+		return nil, fmt.Errorf("scheduler configuration: %w", err)
+	}
+	switch err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); {
+	case errors.Is(err, syscall.EWOULDBLOCK):
+		f.Close()
+		return nil, fmt.Errorf("scheduler: another process serves %s: stop it first", c.File)
+	case err != nil: // some network file systems have no locks for files that are read
+		log.Warn("the configuration file cannot be locked", "file", c.File, "error", err)
+	}
+	return func() { f.Close() }, nil
+}
+
+// election returns the election that is asked for, nil for a scheduler that works
+// alone, as each does outside of Kubernetes.
+func (c Config) election(log *slog.Logger) (*Election, error) {
+	if c.LeaderElection == nil {
+		return nil, nil
+	}
+	if c.LeaderElection.AdvertiseEnv != "" {
+		log.Warn("leaderElection.advertiseEnv (--advertise-env) has no effect any more and can be removed: a Service sends webhooks to the scheduler that leads")
+	}
+	e, err := NewElection(*c.LeaderElection, log)
+	if errors.Is(err, rest.ErrNotInCluster) {
+		log.Warn("leaderElection (--leader-election) has an effect in Kubernetes only: this scheduler works alone, run no second one for its control plane")
+		return nil, nil
+	}
+	return e, err
 }
 
 // awaited returns what wait returns, or why ctx has ended where wait takes too
@@ -88,4 +154,79 @@ func awaited(ctx context.Context, wait func() error, log *slog.Logger) error {
 		log.Warn("stopping without what has not ended", "after", stopTime)
 		return context.Cause(ctx)
 	}
+}
+
+// connect makes the forge that a configuration describes. It makes no request.
+func (f ForgeConfig) connect(log *slog.Logger, waiting func(github.Wait)) (forge.Forge, error) {
+	var token string
+	if f.App == nil {
+		var err error
+		if token, err = secret("token of the forge", f.TokenFile, f.TokenEnv); err != nil {
+			return nil, err
+		}
+	}
+	switch f.Type {
+	case Gitea:
+		return gitea.New(gitea.Options{URL: f.URL, Token: token, User: f.User})
+	case GitHub:
+		options := github.Options{URL: f.URL, API: f.API, Token: token, User: f.User, Log: log, Waiting: waiting}
+		if f.App != nil {
+			options.App = &github.App{ID: f.App.ID, Installation: f.App.Installation, KeyFile: f.App.KeyFile}
+		}
+		return github.New(options)
+	}
+	return nil, fmt.Errorf("forge %q is not known", f.Type)
+}
+
+// controllers makes a Controller for each control plane of a configuration.
+// forgeLog gets what the forge waits for.
+func (c Config) controllers(metrics *Metrics, election *Election, log, forgeLog *slog.Logger) ([]*Controller, error) {
+	f, err := c.Forge.connect(forgeLog, func(github.Wait) { metrics.waits.Inc() })
+	if err != nil {
+		return nil, err
+	}
+	var all []*Controller
+	pool := new(model.Pool)
+	for _, p := range c.planes() {
+		own := log
+		if len(c.ControlPlanes) > 0 {
+			own = log.With("controlPlane", redacted(p.Repo))
+		}
+		w, err := New(Options{
+			Forge:        f,
+			ControlPlane: model.Reference{Repo: p.Repo, Branch: p.Branch, Path: p.Path},
+			PromoteTo:    p.PromoteTo,
+			Poll:         c.Poll,
+			Log:          own,
+			Metrics:      metrics,
+			Pool:         pool,
+			Election:     election,
+		})
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, w)
+	}
+	return all, nil
+}
+
+// server makes the Server that a configuration describes, with its Controllers.
+func (c Config) server(election *Election, log *slog.Logger) (*Server, error) {
+	webhookSecret := c.WebhookSecret
+	if webhookSecret == "" {
+		var err error
+		if webhookSecret, err = secret("webhook secret", c.WebhookSecretFile, ""); err != nil {
+			return nil, err
+		}
+	}
+	metrics := NewMetrics()
+	metrics.Process()
+	controllers, err := c.controllers(metrics, election, log, log)
+	if err != nil {
+		return nil, err
+	}
+	if c.Metrics != nil && !*c.Metrics {
+		metrics = nil
+	}
+	return NewServer(ServerOptions{Controllers: controllers, WebhookSecret: webhookSecret, Metrics: metrics, Log: log}), nil
 }

@@ -3,22 +3,37 @@ package controller
 import (
 	"crypto/subtle"
 	"encoding/json"
+	"fmt"
 	"log/slog"
 	"net/http"
+	"slices"
 	"strings"
+	"time"
+
+	lru "github.com/hashicorp/golang-lru/v2"
 )
 
-// Server is what clients see of one or several Controllers.
+// silence is how long the forge may not have answered beyond three polls.
+const silence = 30 * time.Second
+
+// rememberedDeliveries is how many of the last webhooks are recognised when
+// they are delivered again.
+const rememberedDeliveries = 4096
+
+// Server answers HTTP requests for one or several Controllers.
 type Server struct {
 	controllers []*Controller
 	secret      string
 	metrics     *Metrics
 	log         *slog.Logger
-	deliveries  deliveries
-	client      http.Client // to the scheduler that leads
+	// deliveries are the IDs of the last webhooks, so that one that a forge, or a
+	// proxy on the way, delivers twice makes one run. It saves work and protects
+	// nothing: forges do not sign the ID. A replay does no harm, since an event only
+	// says where to look, and nothing of it is believed.
+	deliveries *lru.Cache[string, struct{}]
 }
 
-// ServerOptions say what is behind a Server, and who may come in.
+// ServerOptions configure a Server.
 type ServerOptions struct {
 	Controllers   []*Controller
 	WebhookSecret string       // signs webhooks and opens the status; empty refuses both
@@ -31,7 +46,8 @@ func NewServer(o ServerOptions) *Server {
 	if o.Log == nil {
 		o.Log = slog.Default()
 	}
-	return &Server{controllers: o.Controllers, secret: o.WebhookSecret, metrics: o.Metrics, log: o.Log}
+	deliveries, _ := lru.New[string, struct{}](rememberedDeliveries) // fails for a size below 1
+	return &Server{controllers: o.Controllers, secret: o.WebhookSecret, metrics: o.Metrics, log: o.Log, deliveries: deliveries}
 }
 
 // Handler serves
@@ -40,7 +56,7 @@ func NewServer(o ServerOptions) *Server {
 //	GET  /status   for those who have the secret
 //	GET  /metrics  for Prometheus
 //	GET  /healthz  says that the process lives
-//	GET  /readyz   says that the first round is done, or another leads, and the forge answers
+//	GET  /readyz   says that every environment has been run once, or another scheduler leads, and the forge answers
 func (s *Server) Handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("/webhook", s.Webhook())
@@ -64,8 +80,8 @@ func (s *Server) status() any {
 		return s.controllers[0].Status()
 	}
 	all := Statuses{ControlPlanes: []Status{}}
-	for _, w := range s.controllers {
-		all.ControlPlanes = append(all.ControlPlanes, w.Status())
+	for _, c := range s.controllers {
+		all.ControlPlanes = append(all.ControlPlanes, c.Status())
 	}
 	return all
 }
@@ -87,4 +103,73 @@ func (s *Server) StatusHandler() http.Handler {
 			s.log.Debug("the status could not be sent", "error", err)
 		}
 	})
+}
+
+// answered notes that the forge has answered.
+func (c *Controller) answered() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.reached = time.Now()
+}
+
+// unready says why a Controller is not to be relied on, "" when it is: each
+// environment has had a run, well or not, and the forge has answered lately.
+// One that stands by is ready when it could take over.
+// What is wrong with a single environment is no reason: a restart would not
+// help it, and the others would suffer.
+func (c *Controller) unready() string {
+	if lease, ok := c.standsBy(); ok {
+		if lease.Error != "" {
+			return c.name + ": the lease cannot be read"
+		}
+		return ""
+	}
+	c.mu.Lock()
+	reached, settled, read := c.reached, c.settled, c.control.Commit != ""
+	c.mu.Unlock()
+	limit := 3*c.options.Poll + silence
+	switch {
+	case !read:
+		return c.name + ": the control plane has not been read yet"
+	case time.Since(reached) > limit:
+		return fmt.Sprintf("%s: the forge has not answered for more than %s", c.name, limit)
+	case settled:
+		return ""
+	}
+	if waiting := c.unplanned(); len(waiting) > 0 {
+		return fmt.Sprintf("%s: not planned yet: %s", c.name, strings.Join(waiting, ", "))
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.settled = true
+	return ""
+}
+
+// unplanned lists the environments that have had no run yet, sorted.
+func (c *Controller) unplanned() []string {
+	var names []string
+	for _, e := range c.all() {
+		e.mu.Lock()
+		if e.status.Runs == 0 {
+			names = append(names, e.name)
+		}
+		e.mu.Unlock()
+	}
+	slices.Sort(names)
+	return names
+}
+
+// ready answers probes. It reports names and no errors: anybody may ask.
+func (s *Server) ready(rw http.ResponseWriter, _ *http.Request) {
+	var reasons []string
+	for _, c := range s.controllers {
+		if why := c.unready(); why != "" {
+			reasons = append(reasons, why)
+		}
+	}
+	if len(reasons) == 0 {
+		_, _ = rw.Write([]byte("ok\n"))
+		return
+	}
+	http.Error(rw, strings.Join(reasons, "\n"), http.StatusServiceUnavailable)
 }

@@ -38,7 +38,7 @@ func planes(t *testing.T, f *forgefake.Forge, test func(d *Server, first, second
 
 // newPlanes has two control planes that share a workload and a base.
 func newPlanes() *forgefake.Forge {
-	f := newWorld("dev")
+	f := newPlatform("dev")
 	other := map[string]string{}
 	for name, content := range f.Files(platform, "dev") {
 		other[name] = strings.NewReplacer("dev", "blue", gitOps, "acme/other-gitops").Replace(content)

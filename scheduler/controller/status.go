@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/kalypso-dev/kalypso/scheduler/forge"
-	"github.com/kalypso-dev/kalypso/scheduler/lease"
 	"github.com/kalypso-dev/kalypso/scheduler/model"
 	"github.com/kalypso-dev/kalypso/scheduler/plan"
 	"github.com/kalypso-dev/kalypso/scheduler/publish"
@@ -31,8 +30,8 @@ type ControlPlaneStatus struct {
 	Error      string     `json:"error,omitempty"`
 	ErrorSince *time.Time `json:"errorSince,omitempty"`
 	Problems   []string   `json:"problems,omitempty"`
-	// Lease is there with a leader election: who works.
-	Lease *lease.State `json:"lease,omitempty"`
+	// Lease is there with a leader election.
+	Lease *LeaseStatus `json:"lease,omitempty"`
 }
 
 // State is how an environment is doing.
@@ -105,7 +104,7 @@ func since(start time.Time) Milliseconds { return Milliseconds(time.Since(start)
 // Status returns a snapshot.
 func (c *Controller) Status() Status {
 	s := Status{Environments: []EnvironmentStatus{}}
-	for _, e := range c.followed() {
+	for _, e := range c.all() {
 		e.mu.Lock()
 		s.Environments = append(s.Environments, e.status)
 		e.mu.Unlock()
@@ -114,17 +113,17 @@ func (c *Controller) Status() Status {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	s.ControlPlane = c.control
-	if c.lease != nil {
-		s.ControlPlane.Lease = new(c.lease.State())
+	if c.options.Election != nil {
+		s.ControlPlane.Lease = new(c.options.Election.Status())
 	}
 	return s
 }
 
 // begin marks that a run goes on, and returns what it is to run.
-func (e *environment) begin(reader *witness) model.Reference {
+func (e *environment) begin(reader *recordingReader, cancel context.CancelFunc) model.Reference {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.reader = reader
+	e.reader, e.cancel = reader, cancel
 	e.status.State = Planning
 	return e.ref
 }
@@ -163,7 +162,7 @@ func (e *environment) end(o outcome, err error) (n news) {
 		s.State, s.Error, s.ErrorSince = Synced, "", nil
 		s.PullRequest, s.Issues = pullRequestStatus(o.published), issueURLs(o.published.Issues)
 	}
-	seen := e.reader.sightings()
+	seen := e.reader.read()
 	e.reader = nil
 	if o.plan == nil {
 		// What this run did not get to read still concerns the environment.
@@ -268,4 +267,73 @@ func (c *Controller) controlRead(commit string, diagnostics, others []model.Diag
 		c.log.Info("control plane can be read again", "commit", commit)
 	}
 	logProblems(c.log, appeared, gone)
+}
+
+// logRun writes one line about a run, and one about each problem that appeared
+// or went with it. A run that changed nothing, or failed as the one before, is
+// worth no more than a debug line.
+func (c *Controller) logRun(name string, o outcome, err error, n news) {
+	log := c.log.With("environment", name)
+	attrs := []slog.Attr{slog.Group("took", slog.Duration("total", o.took.Total.Duration()),
+		slog.Duration("promote", o.took.Promote.Duration()), slog.Duration("load", o.took.Load.Duration()),
+		slog.Duration("plan", o.took.Plan.Duration()), slog.Duration("publish", o.took.Publish.Duration()))}
+	level := slog.LevelDebug
+	if o.plan != nil {
+		attrs = append(attrs, slog.Int("targets", len(o.plan.Targets)), slog.Int("assignments", len(o.plan.Assignments)),
+			slog.Int("problems", len(o.plan.Problems)), slog.String("action", string(o.published.Action)))
+	}
+	if pr := o.published.PullRequest; pr != nil {
+		attrs = append(attrs, slog.String("pullRequest", pr.URL))
+	}
+	if o.promoted.Promoted {
+		attrs = append(attrs, slog.String("promoted", o.promoted.Commit))
+	}
+	if o.published.Writes > 0 || o.promoted.Promoted || len(n.appeared)+len(n.gone) > 0 || n.recovered {
+		level = slog.LevelInfo
+	}
+	if err != nil {
+		if n.failed {
+			level = slog.LevelError
+		}
+		attrs = append(attrs, slog.Any("error", err))
+	}
+	log.LogAttrs(context.Background(), level, "environment run", attrs...)
+	logProblems(log, n.appeared, n.gone)
+}
+
+// problems are those that were there after the last run, as people read them,
+// sorted.
+type problems []string
+
+// severities counts problems.
+type severities map[model.Severity]int
+
+// change returns what has appeared and what is gone in next, which must be
+// sorted.
+func (p problems) change(next problems) (appeared, gone []string) {
+	for _, line := range next {
+		if _, ok := slices.BinarySearch(p, line); !ok {
+			appeared = append(appeared, line)
+		}
+	}
+	for _, line := range p {
+		if _, ok := slices.BinarySearch(next, line); !ok {
+			gone = append(gone, line)
+		}
+	}
+	return appeared, gone
+}
+
+func logProblems(log *slog.Logger, appeared, gone []string) {
+	for _, line := range appeared {
+		log.Warn("problem: " + line)
+	}
+	for _, line := range gone {
+		log.Info("problem is gone: " + line)
+	}
+}
+
+func sorted(lines []string) problems {
+	slices.Sort(lines)
+	return slices.Compact(lines)
 }

@@ -30,7 +30,7 @@ func TestStoppedAnywhere(t *testing.T) {
 	}
 	promoting := func(o *Options) { o.PromoteTo = "dev" }
 	undisturbed := func() ([]string, int) {
-		f, calls := newWorld("dev", "stage"), 0
+		f, calls := newPlatform("dev", "stage"), 0
 		bubble(t, f, promoting, func(r *running) {
 			change(f)
 			f.Calls()
@@ -45,7 +45,7 @@ func TestStoppedAnywhere(t *testing.T) {
 		t.Fatalf("%d calls", calls)
 	}
 	for n := range calls {
-		f := newWorld("dev", "stage")
+		f := newPlatform("dev", "stage")
 		synctest.Test(t, func(t *testing.T) {
 			r, stop := start(t, f, promoting)
 			synctest.Wait()
@@ -101,7 +101,7 @@ func seen(f *forgefake.Forge) (lines []string) {
 
 // TestToldBeforeRun posts a webhook to a Controller that does not run yet.
 func TestToldBeforeRun(t *testing.T) {
-	f := newWorld("dev")
+	f := newPlatform("dev")
 	synctest.Test(t, func(t *testing.T) {
 		w, err := New(Options{
 			Forge: f, ControlPlane: model.Reference{Repo: forgefake.URL(platform)}, Log: slog.New(slog.DiscardHandler),
@@ -128,7 +128,7 @@ func TestToldBeforeRun(t *testing.T) {
 // TestWebhookBurst posts many webhooks at once, more than there is anything to
 // do for.
 func TestWebhookBurst(t *testing.T) {
-	f := newWorld("dev", "stage")
+	f := newPlatform("dev", "stage")
 	bubble(t, f, nil, func(r *running) {
 		r.push(platform, "dev", map[string]string{"config.yaml": config("west")})
 		f.OnCall(func(c forgefake.Call) { time.Sleep(10 * time.Millisecond) })
@@ -155,7 +155,7 @@ func TestWebhookBurst(t *testing.T) {
 // TestReplayedWebhook posts a webhook again that was signed long ago. It says
 // where to look and no more, so that it costs a look and changes nothing.
 func TestReplayedWebhook(t *testing.T) {
-	f := newWorld("dev")
+	f := newPlatform("dev")
 	bubble(t, f, nil, func(r *running) {
 		r.push(platform, "dev", map[string]string{"config.yaml": config("west")})
 		body := webhook(t, "push", platform, "dev")
@@ -182,7 +182,7 @@ func TestReplayedWebhook(t *testing.T) {
 // TestGivenUpAndTakenUp removes an environment from the control plane and puts
 // it back while its last run hangs: there is never more than one run of it.
 func TestGivenUpAndTakenUp(t *testing.T) {
-	f := newWorld("dev")
+	f := newPlatform("dev")
 	bubble(t, f, nil, func(r *running) {
 		hold := make(chan struct{})
 		var mu sync.Mutex
@@ -232,7 +232,7 @@ func (f *stoppingForge) Read(ctx context.Context, ref model.Reference) (*model.T
 // TestStoppedWhilePlanning stops a run between its last look at the forge and
 // its plan. Nothing is planned or published.
 func TestStoppedWhilePlanning(t *testing.T) {
-	f := newWorld("dev")
+	f := newPlatform("dev")
 	synctest.Test(t, func(t *testing.T) {
 		w, err := New(Options{
 			Forge: f, ControlPlane: model.Reference{Repo: forgefake.URL(platform)}, Log: slog.New(slog.DiscardHandler),
@@ -244,7 +244,7 @@ func TestStoppedWhilePlanning(t *testing.T) {
 		defer cancel()
 		e := newEnvironment("dev", model.Reference{Repo: forgefake.URL(platform), Branch: "dev"})
 		var o outcome
-		err = w.steps(ctx, e, e.ref, &witness{Forge: &stoppingForge{f, forgefake.URL(gitOps), cancel}}, &o)
+		err = w.steps(ctx, e, e.ref, &recordingReader{Forge: &stoppingForge{f, forgefake.URL(gitOps), cancel}}, &o)
 		if !errors.Is(err, context.Canceled) || o.plan != nil || len(f.Writes()) > 0 {
 			t.Errorf("error %v, a plan: %t, writes %v", err, o.plan != nil, f.Writes())
 		}

@@ -59,8 +59,8 @@ func config(region string) string {
 	return "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c, labels: {platform-config: \"true\"}}\ndata: {region: " + region + "}\n"
 }
 
-// newWorld is a platform with environments and one workload in each.
-func newWorld(environments ...string) *forgefake.Forge {
+// newPlatform is a platform with environments and one workload in each.
+func newPlatform(environments ...string) *forgefake.Forge {
 	f := forgefake.New()
 	shared := map[string]string{
 		"templates/t.yaml": template("reconciler", "name: {{ .DeploymentTargetName }}") +
@@ -126,8 +126,9 @@ func bubble(t *testing.T, f *forgefake.Forge, change func(*Options), test func(*
 	})
 }
 
-// start starts a Controller in a bubble. stop returns when it has ended.
-func start(t *testing.T, f *forgefake.Forge, change func(*Options)) (r *running, stop func()) {
+// newRunning makes a Controller that is to be run.
+func newRunning(t *testing.T, f *forgefake.Forge, change func(*Options)) *running {
+	t.Helper()
 	log := &safeBuffer{}
 	options := Options{
 		Forge: f, ControlPlane: model.Reference{Repo: forgefake.URL(platform)},
@@ -140,10 +141,16 @@ func start(t *testing.T, f *forgefake.Forge, change func(*Options)) (r *running,
 	if err != nil {
 		t.Fatal(err)
 	}
+	return &running{t, w, serverOf(w), f, log}
+}
+
+// start starts a Controller in a bubble. stop returns when it has ended.
+func start(t *testing.T, f *forgefake.Forge, change func(*Options)) (r *running, stop func()) {
+	r = newRunning(t, f, change)
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
-	go func() { ended <- w.Run(ctx) }()
-	return &running{t, w, serverOf(w), f, log}, func() {
+	go func() { ended <- r.Controller.Run(ctx) }()
+	return r, func() {
 		t.Helper()
 		cancel()
 		if err := <-ended; !errors.Is(err, context.Canceled) {

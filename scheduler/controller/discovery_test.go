@@ -10,7 +10,7 @@ import (
 	"github.com/kalypso-dev/kalypso/scheduler/model"
 )
 
-const rivalry = "environments dev and qa both publish to branch dev"
+const conflict = "environments dev and qa both publish to branch dev"
 
 // gitOpsFile is the file of an environment's branch that names its GitOps
 // branch.
@@ -32,7 +32,7 @@ func openPulls(f *forgefake.Forge) string {
 // TestOneBranchForTwo: an environment made from another one, whose GitOpsRepo was
 // forgotten, removes nothing of the other's.
 func TestOneBranchForTwo(t *testing.T) {
-	f := newWorld("dev", "qa")
+	f := newPlatform("dev", "qa")
 	bubble(t, f, nil, func(r *running) {
 		push := func(repo, branch string, files map[string]string) {
 			r.push(repo, branch, files)
@@ -56,7 +56,7 @@ func TestOneBranchForTwo(t *testing.T) {
 		if s := r.status("dev"); s.PullRequest != nil {
 			t.Errorf("it shows a pull request that is closed: %+v", s.PullRequest)
 		}
-		if comments := f.Comments(gitOps, 3); len(comments) != 1 || !strings.Contains(comments[0].Body, rivalry) {
+		if comments := f.Comments(gitOps, 3); len(comments) != 1 || !strings.Contains(comments[0].Body, conflict) {
 			t.Errorf("comments %q", comments)
 		}
 		runs := r.status("dev").Runs + r.status("qa").Runs
@@ -74,35 +74,35 @@ func TestOneBranchForTwo(t *testing.T) {
 	})
 }
 
-// TestOneBranchForTwoOnce is the same for one round, in which none can know of
-// the other before it publishes.
+// TestOneBranchForTwoOnce is the same where every environment is run once: neither
+// is published, not even for a moment.
 func TestOneBranchForTwoOnce(t *testing.T) {
-	f := newWorld("dev", "qa")
+	f := newPlatform("dev", "qa")
 	f.Push(platform, "qa", gitOpsFile("dev"))
 	w, err := New(Options{Forge: f, ControlPlane: model.Reference{Repo: forgefake.URL(platform)}, Log: slog.New(slog.DiscardHandler), Metrics: NewMetrics()})
 	if err != nil {
 		t.Fatal(err)
 	}
-	round, err := w.RunOnce(t.Context(), "")
-	if err == nil || !strings.Contains(err.Error(), rivalry) || !round.HasErrors() {
-		t.Errorf("error %v, round %+v", err, round)
+	report, err := w.RunOnce(t.Context(), "")
+	if err == nil || !strings.Contains(err.Error(), conflict) || !report.HasErrors() {
+		t.Errorf("error %v, report %+v", err, report)
 	}
-	if got := openPulls(f); got != "" {
-		t.Errorf("published all the same: %s", got)
+	if all := f.AllPullRequests(gitOps); len(all) != 0 {
+		t.Errorf("published all the same: %+v", all)
 	}
 }
 
 // TestOneBranchForTwoWhereOneIsRun is the same where one is all that is asked for.
 func TestOneBranchForTwoWhereOneIsRun(t *testing.T) {
-	f := newWorld("dev", "qa")
+	f := newPlatform("dev", "qa")
 	w, err := New(Options{Forge: f, ControlPlane: model.Reference{Repo: forgefake.URL(platform)}, Log: slog.New(slog.DiscardHandler), Metrics: NewMetrics()})
 	if err != nil {
 		t.Fatal(err)
 	}
 	f.Push(platform, "qa", gitOpsFile("dev"))
-	round, err := w.RunOnce(t.Context(), "qa")
-	if err == nil || !strings.Contains(err.Error(), "environments qa and dev both publish to branch dev") || len(round.Environments) != 1 {
-		t.Errorf("error %v, round %+v", err, round)
+	report, err := w.RunOnce(t.Context(), "qa")
+	if err == nil || !strings.Contains(err.Error(), "environments qa and dev both publish to branch dev") || len(report.Environments) != 1 {
+		t.Errorf("error %v, report %+v", err, report)
 	}
 	if got := openPulls(f); got != "" {
 		t.Errorf("published all the same: %s", got)
@@ -116,9 +116,9 @@ func TestOneBranchForTwoWhereOneIsRun(t *testing.T) {
 	}
 }
 
-// TestNeighbourThatCannotBeRead is not what was asked for, and stops nothing.
-func TestNeighbourThatCannotBeRead(t *testing.T) {
-	f := newWorld("dev", "qa")
+// TestOtherEnvironmentThatCannotBeRead is not what was asked for, and stops nothing.
+func TestOtherEnvironmentThatCannotBeRead(t *testing.T) {
+	f := newPlatform("dev", "qa")
 	w, err := New(Options{Forge: f, ControlPlane: model.Reference{Repo: forgefake.URL(platform)}, Log: slog.New(slog.DiscardHandler), Metrics: NewMetrics()})
 	if err != nil {
 		t.Fatal(err)
