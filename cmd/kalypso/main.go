@@ -5,8 +5,13 @@ package main
 import (
 	"context"
 	"os"
+
+	"github.com/kalypso-dev/kalypso/internal/cli"
 )
 
+// version is set by the linker.
+var version = "devel"
+
 func main() {
-	os.Exit(run(context.Background(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+	os.Exit(cli.Run(context.Background(), version, os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 }

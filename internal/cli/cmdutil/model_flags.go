@@ -1,0 +1,137 @@
+package cmdutil
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/kalypso-dev/kalypso/internal/usage"
+	"github.com/kalypso-dev/kalypso/scheduler/model"
+	"github.com/kalypso-dev/kalypso/scheduler/source"
+	"github.com/spf13/cobra"
+)
+
+// ModelHelp says, in the help of every command with ModelFlags, where things
+// are read from.
+const ModelHelp = `
+The platform model is read from the control plane that --control-plane names,
+a folder or a git URL; without it, from that of the running sandbox.
+
+In a folder that is a git repository the branch that is checked out is what the
+working tree holds, changes that are not committed included; other branches are
+read from git. A feature branch is no environment's branch: -e dev --branch HEAD
+shows what is checked out as if it were dev. What the model names by URL is read
+from the folder where the URL is one of its remotes, else from the server. The
+folders of --base and --workload are taken as they are, whatever is checked out.
+
+Servers get credentials from the environment: KALYPSO_GIT_TOKEN (and
+KALYPSO_GIT_USER) goes to the servers that flags and the folder's remotes name,
+GITHUB_TOKEN to github.com alone. Whatever else the model names is read without.
+A server that wants others makes the exit code 4.` + "\nAll exit codes: `kalypso help exit-codes`"
+
+// ModelFlags are the flags of all commands that read a platform model.
+type ModelFlags struct {
+	ControlPlane string
+	branch       string
+	Base         string
+	workloads    []string
+	gitOps       string
+	Environment  string
+}
+
+// Register adds the flags to a command, which looks at otherwise when no
+// environment is named.
+func (f *ModelFlags) Register(cmd *cobra.Command, otherwise string) {
+	flags := cmd.Flags()
+	flags.StringVar(&f.ControlPlane, "control-plane", "", "`DIR_OR_URL` of the control plane (default the running sandbox's)")
+	flags.StringVar(&f.branch, "branch", "", "`BRANCH` of the control plane with the Environment objects (default its default branch)")
+	flags.StringVar(&f.Base, "base", "", "read `DIR_OR_URL` in place of the repository of the BaseRepo named main")
+	flags.StringArrayVar(&f.workloads, "workload", nil, "read `NAME=DIR_OR_URL` in place of the repository of a workload's registration; may be repeated")
+	flags.StringVar(&f.gitOps, "gitops", "", "read `DIR_OR_URL` in place of the GitOps repository")
+	flags.StringVarP(&f.Environment, "environment", "e", "", "the `ENVIRONMENT` to look at (default "+otherwise+")")
+}
+
+// Open opens what the flags name, or the running sandbox without --control-plane.
+func (f *ModelFlags) Open(ctx context.Context, a *App) (*source.World, error) {
+	workloads, err := f.overrides()
+	if err != nil {
+		return nil, err
+	}
+	o := source.Options{
+		ControlPlane: f.ControlPlane,
+		Branch:       f.branch,
+		Base:         f.Base,
+		Workloads:    workloads,
+		GitOps:       f.gitOps,
+		Note:         func(note string) { a.Messagef("note: %s", note) },
+	}
+	c := &gitCredentials{env: os.Getenv, sandbox: a.sandboxCredentials()}
+	if o.ControlPlane == "" {
+		if o.ControlPlane, err = a.sandboxControlPlane(ctx, c.sandbox); err != nil {
+			return nil, err
+		}
+	}
+	c.trust(o.ControlPlane, o.Base, o.GitOps)
+	c.trust(slices.Collect(maps.Values(workloads))...)
+	o.Credentials = c.get
+	w, err := source.Open(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	c.trust(w.Remotes()...)
+	return w, nil
+}
+
+// overrides reads the --workload flags.
+func (f *ModelFlags) overrides() (map[string]string, error) {
+	workloads := map[string]string{}
+	for _, w := range f.workloads {
+		name, place, ok := strings.Cut(w, "=")
+		if !ok || name == "" || place == "" {
+			return nil, usage.Errorf("--workload %s: write NAME=DIR_OR_URL, with the name of a WorkloadRegistration", w)
+		}
+		if _, twice := workloads[name]; twice {
+			return nil, usage.Errorf("--workload names %s twice", name)
+		}
+		workloads[name] = place
+	}
+	return workloads, nil
+}
+
+// One returns the environment that --environment names, or the only one there
+// is. Several are a usage error that names them.
+func (f *ModelFlags) One(ctx context.Context, w *source.World) (string, error) {
+	names, err := f.Several(ctx, w)
+	if err != nil {
+		return "", err
+	}
+	if len(names) > 1 {
+		return "", usage.Errorf("there are several environments: choose one of %s with --environment", strings.Join(names, ", "))
+	}
+	return names[0], nil
+}
+
+// Several returns the environment that --environment names, or all. None at
+// all is an error: it would look like an environment without problems.
+func (f *ModelFlags) Several(ctx context.Context, w *source.World) ([]string, error) {
+	if f.Environment != "" {
+		return []string{f.Environment}, nil
+	}
+	names, diagnostics, err := w.Environments(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if len(names) > 0 {
+		return names, nil
+	}
+	for _, d := range diagnostics {
+		if d.Severity == model.Error {
+			return nil, &source.Error{Message: fmt.Sprintf("%s has no Environment objects, as far as it can be read: %s: %s", w, d.Position, d.Message), Hint: d.Hint}
+		}
+	}
+	return nil, usage.Errorf("%s has no Environment objects: "+
+		"name the branch that has them with --branch, or with --environment the environment that it is", w)
+}

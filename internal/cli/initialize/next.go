@@ -1,0 +1,140 @@
+package initialize
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/kalypso-dev/kalypso/internal/cli/cmdutil"
+	"github.com/kalypso-dev/kalypso/setup"
+)
+
+// schedulerConfig is the configuration of a scheduler that follows the
+// workshop, as the account that makes it.
+func (f *flags) schedulerConfig(o setup.Options) ([]byte, error) {
+	c := setup.Config{
+		URL: f.url, API: f.api, TokenEnv: f.tokenEnv, TokenFile: f.tokenFile,
+		ControlPlane:     o.Forge.OrganisationURL(f.org) + "/" + o.Workshop.ControlPlane(),
+		Secret:           f.webhookFile,
+		SecretEnv:        f.webhookEnv,
+		FirstEnvironment: o.Workshop.Environments[0],
+	}
+	if f.app.ID != 0 {
+		app := f.app
+		c.App = &app
+	}
+	// the scheduler takes paths relative to its configuration
+	for _, name := range []*string{&c.TokenFile, &c.Secret, c.App.File()} {
+		if name == nil || *name == "" {
+			continue
+		}
+		path, err := filepath.Abs(*name)
+		if err != nil {
+			return nil, err
+		}
+		*name = path
+	}
+	return c.YAML()
+}
+
+var errOtherFile = errors.New("it is there already and says something else: move it away, or name another file")
+
+// keepsOther is an error when the file is there and holds something else.
+func keepsOther(file string, data []byte) error {
+	if file == "" {
+		return nil
+	}
+	old, err := os.ReadFile(file)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		_, err = os.Stat(filepath.Dir(file))
+	case err == nil && !bytes.Equal(old, data):
+		err = errOtherFile
+	}
+	if err != nil {
+		return fmt.Errorf("--config %s: %w", file, err)
+	}
+	return nil
+}
+
+// sayNext says what a person does next, and writes the configuration or prints
+// it.
+func sayNext(a *cmdutil.App, f *flags, config []byte) error {
+	file := f.config
+	if file == "" {
+		file = "scheduler.yaml"
+		a.Messagef("\nThe configuration of a scheduler, for a file such as %s:\n", file)
+		if _, err := a.Out.Write(config); err != nil {
+			return err
+		}
+	} else {
+		if err := writeNew(file, config); err != nil {
+			return fmt.Errorf("--config %s: %w", file, err)
+		}
+		a.Messagef("  Scheduler   its configuration is in %s", file)
+	}
+	a.Messagef("")
+	a.Messagef("  Next        kalypso scheduler once --config %s", file)
+	if f.webhookFile == "" {
+		a.Messagef("              %s", f.secretAdvice(filepath.Join(filepath.Dir(file), setup.SecretFile)))
+	}
+	a.Messagef("  For good    kalypso scheduler run --config %s", file)
+	a.Messagef("  Workflows   need kalypso on their runners: docs/platform-engineers.md says how")
+	a.Messagef("  Clean up    kalypso init --org %s --cleanup", f.org)
+	return nil
+}
+
+func (f *flags) secretAdvice(file string) string {
+	if f.webhookEnv != "" {
+		return fmt.Sprintf("for `run`: write what %s holds to %s", f.webhookEnv, file)
+	}
+	return "for `run`: openssl rand -hex 32 >" + file
+}
+
+// writeNew writes a file that is not there, or is there as it should be.
+func writeNew(file string, data []byte) error {
+	out, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	if errors.Is(err, fs.ErrExist) {
+		old, err := os.ReadFile(file)
+		if err == nil && !bytes.Equal(old, data) {
+			err = errOtherFile
+		}
+		return err
+	}
+	if err != nil {
+		return err
+	}
+	_, err = out.Write(data)
+	return errors.Join(err, out.Close())
+}
+
+// showSteps prints what would be done.
+func showSteps(a *cmdutil.App, steps []setup.Step) {
+	repository := ""
+	for _, s := range steps {
+		if s.Repository != repository {
+			repository = s.Repository
+			fmt.Fprintln(a.Out, repository)
+		}
+		fmt.Fprintf(a.Out, "  %s\n", s.What)
+	}
+}
+
+// missingSecrets says which secrets were not given, and how to give them.
+func missingSecrets(a *cmdutil.App, missing []setup.Secret) {
+	at := map[string][]string{}
+	var names []string
+	for _, m := range missing {
+		if at[m.Name] == nil {
+			names = append(names, m.Name)
+		}
+		at[m.Name] = append(at[m.Name], m.Repository)
+	}
+	for _, name := range names {
+		a.Messagef("  Not given   the secret %s of %s: --secret-env %[1]s=VARIABLE or --secret-file %[1]s=FILE sets it", name, strings.Join(at[name], ", "))
+	}
+}

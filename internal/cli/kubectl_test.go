@@ -1,0 +1,46 @@
+package cli
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/kalypso-dev/kalypso/internal/cli/cmdutil"
+)
+
+// TestKubectlOfASandboxThatIsDown: kubectl itself is not packed into a test, so
+// that coming as far as it is an error, too.
+func TestKubectlOfASandboxThatIsDown(t *testing.T) {
+	logHome(t)
+	home := os.Getenv("KALYPSO_HOME")
+	worldWrite(t, filepath.Join(home, "kubeconfig"), []byte("{}"))
+	for line, asks := range map[string]bool{
+		"get ns": true, "--context drone get ns": true, "-n config get pods": true, "version": true,
+		"exec web -- sh --help": true, "logs --context=drone web": true,
+		"": false, "version --client": false, "help": false, "--help": false, "get --help": false, "completion bash": false,
+		"--context drone config view": false, "--context drone": false, "__complete get": false, "--kubeconfig=mine get ns": false,
+	} {
+		code, out, talk := call(t, append([]string{"kubectl"}, strings.Fields(line)...)...)
+		says := "run kubectl: "
+		if asks {
+			says = "kalypso: the sandbox is down: `kalypso up` brings it back\n"
+		}
+		if code != cmdutil.ExitFailure || out != "" || !strings.Contains(talk, says) {
+			t.Errorf("%s: exit code %d, %q, says %q", line, code, out, talk)
+		}
+	}
+	// clusters of the person's own are not down
+	worldWrite(t, filepath.Join(home, "sandbox.json"), []byte(strings.Replace(stateFile, "{", `{"existing": {"drone": {}}, `, 1)))
+	if _, _, talk := call(t, "kubectl", "get", "ns"); !strings.Contains(talk, "run kubectl: ") {
+		t.Errorf("says %q", talk)
+	}
+}
+
+func TestKubectlOfASandboxThatRuns(t *testing.T) {
+	d := runningSandbox(t)
+	worldWrite(t, filepath.Join(d.home, "kubeconfig"), []byte("{}"))
+	if _, _, talk := call(t, "kubectl", "get", "ns"); !strings.Contains(talk, "run kubectl: ") {
+		t.Errorf("says %q", talk)
+	}
+}

@@ -1,0 +1,56 @@
+package cli
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/kalypso-dev/kalypso/internal/cli/cmdutil"
+)
+
+func TestReset(t *testing.T) {
+	for _, c := range []struct {
+		name, events string
+		args         []string
+		code         int
+		says         string
+	}{
+		{"done", readyEvents, []string{"reset", "--yes"}, cmdutil.ExitOK, "Back at the beginning, and ready ("},
+		{"not asked", readyEvents, []string{"reset"}, cmdutil.ExitUsage, "will be lost.\nThere is no terminal to ask at: add --yes"},
+		{"fails", failEvents, []string{"reset", "-y"}, cmdutil.ExitFailure, "`kalypso doctor` looks for causes"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			oneDaemon(t, c.events, answer("{}"))
+			code, out, talk := call(t, c.args...)
+			if code != c.code || out != "" || strings.Count(talk, c.says) != 1 {
+				t.Errorf("exit code %d, want %d; %q, says %q, want %q", code, c.code, out, talk, c.says)
+			}
+		})
+	}
+}
+
+func TestResetOfASandboxThatIsDown(t *testing.T) {
+	for _, args := range [][]string{{"reset"}, {"reset", "--yes"}} {
+		if code, _, talk := call(t, args...); code != cmdutil.ExitFailure || !strings.Contains(talk, "there is no sandbox yet: run `kalypso up`") {
+			t.Errorf("%v: exit code %d, says %q", args, code, talk)
+		}
+	}
+	logHome(t)
+	data := filepath.Join(os.Getenv("KALYPSO_HOME"), "gitea", "db")
+	worldWrite(t, data, []byte("used"))
+	if code, _, talk := call(t, "reset", "--yes"); code != cmdutil.ExitOK || !strings.Contains(talk, "The sandbox is down: `kalypso up` brings it.") {
+		t.Errorf("exit code %d, says %q", code, talk)
+	}
+	if _, err := os.Stat(data); err == nil {
+		t.Error("the data is still there")
+	}
+}
+
+func TestInterruptedResetGoesOn(t *testing.T) {
+	oneDaemon(t, lateEvents, answer("{}"))
+	_, talk, interrupt := background(t, "reset", "--yes")
+	if code := interrupt(); code != cmdutil.ExitInterrupted || !strings.Contains(talk.String(), "`kalypso status` tells") {
+		t.Errorf("exit code %d, says %q", code, talk)
+	}
+}

@@ -1,0 +1,134 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/kalypso-dev/kalypso/internal/cli/az"
+	"github.com/kalypso-dev/kalypso/internal/cli/ci"
+	"github.com/kalypso-dev/kalypso/internal/cli/cluster"
+	"github.com/kalypso-dev/kalypso/internal/cli/cmdutil"
+	"github.com/kalypso-dev/kalypso/internal/cli/credentials"
+	"github.com/kalypso-dev/kalypso/internal/cli/doctor"
+	"github.com/kalypso-dev/kalypso/internal/cli/explain"
+	"github.com/kalypso-dev/kalypso/internal/cli/get"
+	"github.com/kalypso-dev/kalypso/internal/cli/initialize"
+	"github.com/kalypso-dev/kalypso/internal/cli/kubectl"
+	"github.com/kalypso-dev/kalypso/internal/cli/logs"
+	"github.com/kalypso-dev/kalypso/internal/cli/open"
+	"github.com/kalypso-dev/kalypso/internal/cli/plan"
+	"github.com/kalypso-dev/kalypso/internal/cli/reset"
+	"github.com/kalypso-dev/kalypso/internal/cli/runner"
+	"github.com/kalypso-dev/kalypso/internal/cli/scenario"
+	"github.com/kalypso-dev/kalypso/internal/cli/scheduler"
+	"github.com/kalypso-dev/kalypso/internal/cli/snapshot"
+	"github.com/kalypso-dev/kalypso/internal/cli/status"
+	"github.com/kalypso-dev/kalypso/internal/cli/up"
+	"github.com/kalypso-dev/kalypso/internal/cli/validate"
+	"github.com/kalypso-dev/kalypso/internal/cli/version"
+	"github.com/kalypso-dev/kalypso/internal/usage"
+	"github.com/spf13/cobra"
+)
+
+// Run is the whole program; it returns the exit code.
+func Run(ctx context.Context, version string, args []string, in io.Reader, out, err io.Writer) int {
+	ctx, stop := signal.NotifyContext(ctx, interrupts(args)...)
+	defer stop()
+	a := &cmdutil.App{In: in, Out: out, Err: err, Version: version}
+	cmd := newRoot(a)
+	cmd.SetArgs(args)
+	cmd.SetIn(in)
+	cmd.SetOut(out)
+	cmd.SetErr(err)
+	failure := cmd.ExecuteContext(ctx)
+	if failure == nil {
+		return cmdutil.ExitOK
+	}
+	var silent *cmdutil.SilentError
+	if !errors.As(failure, &silent) {
+		a.Messagef("kalypso: %v", failure)
+		if h := cmdutil.Hint(failure); h != "" {
+			a.Messagef("  %s", h)
+		}
+	}
+	if ctx.Err() != nil {
+		return cmdutil.ExitInterrupted
+	}
+	return cmdutil.ExitCode(failure)
+}
+
+// interrupts are the signals that end a command in order. A terminal that is
+// closed sends a hangup, which must not leave behind what a command cleans up;
+// but where it is ignored, as nohup does, it stays so. The daemon has no terminal.
+func interrupts(args []string) []os.Signal {
+	signals := []os.Signal{os.Interrupt, syscall.SIGTERM}
+	if !signal.Ignored(syscall.SIGHUP) && (len(args) == 0 || args[0] != "daemon") {
+		signals = append(signals, syscall.SIGHUP)
+	}
+	return signals
+}
+
+func newRoot(a *cmdutil.App) *cobra.Command {
+	root := &cobra.Command{
+		Use:   "kalypso",
+		Short: "The Kalypso workload orchestration pattern on one machine",
+		Long: `kalypso brings up clusters, a git forge with a workshop's repositories, Flux
+and the Kalypso scheduler on this machine, and runs the tutorials on them.
+
+Begin with:  kalypso up
+Then:        kalypso scenario list
+
+Platform repositories of your own need no sandbox. In a clone of a control plane:
+
+    kalypso validate .
+    kalypso plan --control-plane .`,
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		Args:          cmdutil.SubcommandArgs,
+		RunE:          func(c *cobra.Command, _ []string) error { return c.Help() },
+	}
+	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
+		return usage.Errorf("%s\nSee `%s --help`.", flagMistake(err), c.CommandPath())
+	})
+	root.AddGroup(
+		&cobra.Group{ID: "sandbox", Title: "The sandbox:"},
+		&cobra.Group{ID: "learn", Title: "Tutorials and tests:"},
+		&cobra.Group{ID: "scheduler", Title: "The scheduler, in the sandbox or on your own repositories:"},
+	)
+	add := func(group string, commands ...*cobra.Command) {
+		for _, c := range commands {
+			c.GroupID = group
+			root.AddCommand(c)
+		}
+	}
+	add("sandbox", up.NewCommand(a), status.NewCommand(a), up.NewDownCommand(a), credentials.NewCommand(a), kubectl.NewCommand(a), kubectl.NewKubeconfigCommand(a), logs.NewCommand(a))
+	add("sandbox", doctor.NewCommand(a), open.NewCommand(a), cluster.NewRestartCommand(a), cluster.NewStopCommand(a), cluster.NewStartCommand(a), reset.NewCommand(a), snapshot.NewCommand(a), az.NewCommand(a))
+	add("learn", scenario.NewCommand(a))
+	add("scheduler", validate.NewCommand(a), plan.NewCommand(a), explain.NewCommand(a), get.NewCommand(a), scheduler.NewCommand(a), ci.NewCommand(a), initialize.NewCommand(a))
+	root.AddCommand(version.NewCommand(a), version.NewLicensesCommand(a), up.NewDaemonCommand(a), runner.NewCommand(a), exitCodesTopic())
+	strictHelp(root)
+	return root
+}
+
+func exitCodesTopic() *cobra.Command {
+	return &cobra.Command{
+		Use:   "exit-codes",
+		Short: "What the exit codes mean",
+		Long: `kalypso exits with
+
+    0  done
+    1  something failed
+    2  it was called wrongly
+    3  the plan has changes (where a command promises to tell); for az, there is
+       no such resource, as the Azure CLI has it
+    4  a forge or a cloud refused the credentials
+    5  this machine lacks something: see the message
+    6  a scenario's check failed
+    7  something waited for did not come in time
+  130  interrupted`,
+	}
+}

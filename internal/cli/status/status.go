@@ -1,0 +1,176 @@
+package status
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/kalypso-dev/kalypso/internal/cli/cmdutil"
+	"github.com/kalypso-dev/kalypso/sandbox"
+	"github.com/kalypso-dev/kalypso/sandbox/supervisor"
+	"github.com/kalypso-dev/kalypso/scheduler/controller"
+	"github.com/spf13/cobra"
+)
+
+func NewCommand(a *cmdutil.App) *cobra.Command {
+	var watching bool
+	c := cmdutil.ReadCommand(a, &cobra.Command{
+		Use:   "status",
+		Short: "What runs, what is planned, and what is wrong",
+		Long: `Tell how the sandbox is: its components with their processes, memory and
+addresses, and the scheduler's account of every environment.
+
+With --watch it goes on telling until ctrl-c: on a terminal in place, elsewhere
+a new block, or with -o json a line, for each change.`,
+		Example: `  kalypso status
+  kalypso status --watch
+  kalypso status -o json`,
+		Args: cmdutil.ExactArgs(),
+	}, func(c *cobra.Command, _ []string) (*sandbox.Status, error) {
+		home, err := a.Home()
+		if err != nil {
+			return nil, err
+		}
+		return sandbox.GetStatus(c.Context(), home)
+	}, func(s *sandbox.Status) error { return printStatus(a.Out, cmdutil.NewStyle(a.Out), s, time.Now()) })
+	once := c.RunE
+	c.RunE = func(c *cobra.Command, args []string) error {
+		if !watching {
+			return once(c, args)
+		}
+		asJSON, err := cmdutil.Output(c.Flag("output").Value.String()).JSON()
+		if err != nil {
+			return err
+		}
+		return watchStatus(a, c.Context(), asJSON)
+	}
+	c.Flags().BoolVarP(&watching, "watch", "w", false, "go on telling what changes")
+	return c
+}
+
+func printStatus(out io.Writer, st cmdutil.Style, s *sandbox.Status, now time.Time) error {
+	if !s.Running {
+		_, err := fmt.Fprintf(out, "Sandbox %s (workshop %s) is down. `kalypso up` brings it back.\n", s.Home, s.Workshop)
+		return err
+	}
+	state := "ready"
+	if !s.Ready {
+		state = "not ready"
+	}
+	fmt.Fprintf(out, "Sandbox %s, workshop %s: %s, up for %s\n\n", s.Home, s.Workshop, state, short(now.Sub(s.Since)))
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "COMPONENT\tSTATE\tSINCE\tPID\tMEMORY\tRESTARTS\tURL")
+	for _, c := range s.Components {
+		pid, memory, restarts, url := "-", "-", "-", "-"
+		if c.PID != 0 {
+			pid = fmt.Sprint(c.PID)
+		}
+		if c.MemoryBytes != 0 {
+			memory = fmt.Sprintf("%d MiB", c.MemoryBytes>>20)
+		}
+		if c.Restarts > 0 {
+			restarts = fmt.Sprint(c.Restarts)
+		}
+		if c.URL != "" {
+			url = c.URL
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s ago\t%s\t%s\t%s\t%s\n", c.Name, c.State, short(now.Sub(c.Since)), pid, memory, restarts, url)
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	printReasons(out, st, s)
+	for _, c := range s.Existing {
+		fmt.Fprintf(out, "\nCluster %s is yours: context %s of %s; %s.\n  Pods of the sample applications do not start there: %s.\n",
+			c.Name, c.Context, strings.Join(c.Files, " and "), ReconcilerOf(s, c), c.Pods)
+	}
+	return printScheduler(out, st, s)
+}
+
+// printReasons tells why components are not ready, and why those that are have
+// been started again.
+func printReasons(out io.Writer, st cmdutil.Style, s *sandbox.Status) {
+	for _, c := range s.Components {
+		switch {
+		case c.State == supervisor.Ready && c.LastFailure != "":
+			fmt.Fprintf(out, "\n%s: started again %s; the last time because: %s\n", st.Warn(c.Name), cmdutil.Count(c.Restarts, "time"), c.LastFailure)
+		case c.State != supervisor.Ready && c.Reason != "":
+			fmt.Fprintf(out, "\n%s: %s\n", st.Bad(c.Name), c.Reason)
+			for _, line := range c.LogTail {
+				fmt.Fprintf(out, "  | %s\n", line)
+			}
+		}
+	}
+}
+
+func printScheduler(out io.Writer, st cmdutil.Style, s *sandbox.Status) error {
+	fmt.Fprintf(out, "\nForge  %s/%s\n", s.ForgeURL, sandbox.Organisation)
+	if s.Scheduler == nil {
+		fmt.Fprintln(out, "The scheduler does not answer.")
+		return nil
+	}
+	var w controller.Status
+	if err := json.Unmarshal(s.Scheduler, &w); err != nil {
+		return fmt.Errorf("the scheduler's status: %w", err)
+	}
+	if w.ControlPlane.Error != "" {
+		fmt.Fprintf(out, "%s\n", st.Bad("Control plane: "+w.ControlPlane.Error))
+	}
+	for _, e := range w.Environments {
+		fmt.Fprintf(out, "\nEnvironment %s: %s, %s, %s\n", st.Bold(e.Name), e.State, cmdutil.Count(e.Targets, "deployment target"), cmdutil.Count(e.Assignments, "assignment"))
+		if e.PullRequest != nil {
+			note := ""
+			if e.PullRequest.Held {
+				note = "; held: it would remove most of what is assigned"
+			}
+			fmt.Fprintf(out, "  pull request  %s  (%s%s)\n", e.PullRequest.URL, e.PullRequest.State, note)
+		}
+		if e.Error != "" {
+			fmt.Fprintf(out, "  %s\n", st.Bad(e.Error))
+		}
+		for _, p := range e.Problems {
+			fmt.Fprintf(out, "  %s\n", st.Warn(p))
+		}
+		for _, url := range e.Issues {
+			fmt.Fprintf(out, "  issue  %s\n", url)
+		}
+	}
+	for _, p := range w.ControlPlane.Problems {
+		fmt.Fprintf(out, "  %s\n", st.Warn(p))
+	}
+	return nil
+}
+
+// short rounds a duration to what a person wants to know.
+func short(d time.Duration) string {
+	switch {
+	case d < time.Minute:
+		return d.Round(time.Second).String()
+	case d < time.Hour:
+		d = d.Round(time.Second)
+	default:
+		d = d.Round(time.Minute)
+	}
+	text, whole := strings.CutSuffix(d.String(), "m0s")
+	if whole {
+		text += "m"
+	}
+	return text
+}
+
+// ReconcilerOf says what makes a cluster follow git, and where it runs.
+func ReconcilerOf(s *sandbox.Status, c sandbox.ExistingCluster) string {
+	what := "Flux"
+	for _, p := range s.Components {
+		if p.Name == "argocd-"+c.Name {
+			what = "Argo CD"
+		}
+	}
+	if c.Theirs != "" {
+		return fmt.Sprintf("its own %s in namespace %s follows git", what, c.Theirs)
+	}
+	return what + " runs beside it, on this machine"
+}

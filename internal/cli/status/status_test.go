@@ -1,0 +1,123 @@
+package status
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/kalypso-dev/kalypso/internal/cli/cmdutil"
+	"github.com/kalypso-dev/kalypso/sandbox"
+	"github.com/kalypso-dev/kalypso/sandbox/supervisor"
+)
+
+func TestShort(t *testing.T) {
+	for d, want := range map[time.Duration]string{
+		0: "0s", 1400 * time.Millisecond: "1s", 50 * time.Second: "50s",
+		time.Minute: "1m", 70 * time.Second: "1m10s", 7*time.Minute + 20*time.Second: "7m20s", 20 * time.Minute: "20m",
+		time.Hour: "1h0m", 90 * time.Minute: "1h30m", 26*time.Hour + 20*time.Minute: "26h20m",
+	} {
+		if got := short(d); got != want {
+			t.Errorf("%v: %s, want %s", d, got, want)
+		}
+	}
+}
+
+func TestStatusTable(t *testing.T) {
+	now := time.Date(2025, 3, 1, 12, 0, 0, 0, time.UTC)
+	s := &sandbox.Status{
+		Running: true, Home: "/h", Workshop: "w", Since: now.Add(-time.Hour), ForgeURL: "http://localhost:2",
+		Scheduler: json.RawMessage(`{"environments":[{"name":"dev","state":"synced","targets":1,"assignments":2,"problems":[]}]}`),
+		Components: []sandbox.Component{
+			{Status: supervisor.Status{Name: "unpack", State: supervisor.Ready, Since: now.Add(-time.Hour)}},
+			{Status: supervisor.Status{Name: "gitea", State: supervisor.Ready, Since: now.Add(-5 * time.Second), PID: 77, Restarts: 2, LastFailure: "ended by itself"}, MemoryBytes: 200 << 20, URL: "http://localhost:2"},
+			{Status: supervisor.Status{Name: "etcd", State: supervisor.Failed, Since: now.Add(-time.Minute), Restarts: 4, Reason: "disk full", LastFailure: "disk full", LogTail: []string{"no space"}}},
+		},
+	}
+	var b bytes.Buffer
+	if err := printStatus(&b, cmdutil.Style{}, s, now); err != nil {
+		t.Fatal(err)
+	}
+	want := `Sandbox /h, workshop w: not ready, up for 1h0m
+
+COMPONENT  STATE   SINCE     PID  MEMORY   RESTARTS  URL
+unpack     ready   1h0m ago  -    -        -         -
+gitea      ready   5s ago    77   200 MiB  2         http://localhost:2
+etcd       failed  1m ago    -    -        4         -
+
+gitea: started again 2 times; the last time because: ended by itself
+
+etcd: disk full
+  | no space
+
+Forge  http://localhost:2/kalypso
+
+Environment dev: synced, 1 deployment target, 2 assignments
+`
+	if b.String() != want {
+		t.Errorf("got\n%s\nwant\n%s", b.String(), want)
+	}
+}
+
+// TestStatusOnATerminal draws on one with few rows.
+func TestStatusOnATerminal(t *testing.T) {
+	var b bytes.Buffer
+	rows := 6
+	s := statusScreen{w: &b, style: cmdutil.Style{Terminal: true}, now: func() time.Time { return time.Date(2025, 3, 1, 12, 0, 0, 0, time.UTC) }, rows: func() int { return rows }}
+	status := &sandbox.Status{Running: true, Home: "/h", Workshop: "w"}
+	for i := range 9 {
+		status.Components = append(status.Components, sandbox.Component{Status: supervisor.Status{Name: fmt.Sprint("c", i), State: supervisor.Ready}})
+	}
+	if err := s.show(status); err != nil {
+		t.Fatal(err)
+	}
+	first := b.String()
+	if !strings.HasPrefix(first, screenClear+screenHome) || !strings.HasSuffix(first, screenRest+wrapOn) {
+		t.Errorf("%q", first)
+	}
+	lines := strings.Split(strings.TrimSuffix(first, screenRest+wrapOn), "\n")
+	if len(lines) != rows || !strings.Contains(lines[0], "12:00:00") || !strings.Contains(lines[rows-2], "more lines") {
+		t.Errorf("%d lines on %d rows: %q", len(lines), rows, lines)
+	}
+	for _, line := range lines[:len(lines)-1] {
+		if !strings.HasSuffix(line, lineRest) {
+			t.Errorf("what was there before shows behind %q", line)
+		}
+	}
+	b.Reset()
+	rows = 0 // not known
+	if err := s.show(status); err != nil {
+		t.Fatal(err)
+	}
+	if again := b.String(); strings.Contains(again, screenClear) || !strings.HasPrefix(again, screenHome) || !strings.Contains(again, "c8") {
+		t.Errorf("the second time: %q", again)
+	}
+}
+
+func TestGivenClustersAreToldOf(t *testing.T) {
+	now := time.Date(2025, 3, 1, 12, 0, 0, 0, time.UTC)
+	s := &sandbox.Status{
+		Running: true, Home: "/h", Workshop: "w", Since: now, Existing: []sandbox.ExistingCluster{
+			{Name: "drone", Context: "edge", Files: []string{"/a", "/b"}, Pods: "its nodes cannot pull"},
+			{Name: "large", Context: "big", Files: []string{"/a"}, Theirs: "argocd", Pods: "its nodes cannot pull"},
+		},
+		Components: []sandbox.Component{
+			{Status: supervisor.Status{Name: "flux-drone", State: supervisor.Ready, Since: now}},
+			{Status: supervisor.Status{Name: "argocd-large", State: supervisor.Ready, Since: now}},
+		},
+	}
+	var b bytes.Buffer
+	if err := printStatus(&b, cmdutil.Style{}, s, now); err != nil {
+		t.Fatal(err)
+	}
+	for _, says := range []string{
+		"\nCluster drone is yours: context edge of /a and /b; Flux runs beside it, on this machine.\n  Pods of the sample applications do not start there: its nodes cannot pull.\n",
+		"\nCluster large is yours: context big of /a; its own Argo CD in namespace argocd follows git.\n",
+	} {
+		if !strings.Contains(b.String(), says) {
+			t.Errorf("does not say %q:\n%s", says, b.String())
+		}
+	}
+}

@@ -1,0 +1,42 @@
+package cli
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/kalypso-dev/kalypso/internal/cli/cmdutil"
+)
+
+func TestClusterFlag(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "config")
+	if err := os.WriteFile(file, []byte(`{apiVersion: v1, kind: Config, clusters: [{name: c, cluster: {server: "http://127.0.0.1:1"}}],
+contexts: [{name: edge, context: {cluster: c}}, {name: big, context: {cluster: c}}]}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("KUBECONFIG", file)
+	for _, c := range []struct {
+		args []string
+		code int
+		says string
+	}{
+		{[]string{"drone"}, cmdutil.ExitUsage, "write NAME=CONTEXT, such as drone=my-cluster"},
+		{[]string{"=edge"}, cmdutil.ExitUsage, "write NAME=CONTEXT"},
+		{[]string{"drone="}, cmdutil.ExitUsage, "write NAME=CONTEXT"},
+		{[]string{"drone=edge", "drone=big"}, cmdutil.ExitUsage, "drone is given twice, as edge and as big"},
+		{[]string{"dronee=edge"}, cmdutil.ExitUsage, "did you mean drone?\nChoose one of drone, large"},
+		{[]string{"drone=edg"}, cmdutil.ExitUsage, "did you mean edge?\nChoose one of big, edge, of " + file},
+		{[]string{"drone=edge", "large=edge"}, cmdutil.ExitUsage, "the context edge cannot be both drone and large"},
+		{[]string{"drone=edge"}, cmdutil.ExitPreflight, "http://127.0.0.1:1, of context edge of " + file + ", does not answer"},
+	} {
+		args := []string{"up"}
+		for _, a := range c.args {
+			args = append(args, "--cluster", a)
+		}
+		code, _, talk := call(t, args...)
+		if code != c.code || !strings.Contains(talk, c.says) {
+			t.Errorf("%q: exit code %d, says %q", c.args, code, talk)
+		}
+	}
+}

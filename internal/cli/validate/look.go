@@ -1,0 +1,89 @@
+package validate
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+
+	"github.com/kalypso-dev/kalypso/internal/cli/cmdutil"
+	"github.com/kalypso-dev/kalypso/scheduler/model"
+	"github.com/kalypso-dev/kalypso/scheduler/validate"
+	"github.com/kalypso-dev/kalypso/scheduler/validate/report"
+)
+
+func (v *validation) look() report.Look {
+	st := cmdutil.NewStyle(v.app.Out)
+	return report.Look{
+		Path:  v.path,
+		Faint: st.Faint,
+		Paint: func(severity model.Severity, text string) string {
+			switch severity {
+			case validate.Error:
+				return st.Bad(text)
+			case validate.Warning:
+				return st.Warn(text)
+			}
+			return text
+		},
+	}
+}
+
+// path returns where an editor finds a file: on this machine, relative to the
+// working folder, when it has there the content that was validated. Of branches
+// that are not checked out it has not, and then it is the path in the
+// repository.
+func (v *validation) path(at model.Position) string {
+	folders := []string{".", v.world.ControlPlane, v.world.Base, at.Repo}
+	content, known := v.content(at)
+	if !known {
+		folders = v.workloadFolders(at)
+	}
+	for _, dir := range folders {
+		file := filepath.Join(dir, filepath.FromSlash(at.File))
+		present, err := os.ReadFile(file)
+		if err == nil && (!known || bytes.Equal(present, content)) {
+			return relative(file)
+		}
+	}
+	return at.File
+}
+
+// content returns a file as it was validated, or false for a workload's, which
+// nobody has kept.
+func (v *validation) content(at model.Position) ([]byte, bool) {
+	for _, s := range v.subjects {
+		for _, tree := range s.Trees {
+			if tree.Reference.Repo == at.Repo && tree.Reference.Branch == at.Branch {
+				content, known := tree.Tree.Files[at.File]
+				return content, known
+			}
+		}
+	}
+	return nil, false
+}
+
+// workloadFolders returns the folder that a workload was read from, if it is
+// one: --workload takes it as it is.
+func (v *validation) workloadFolders(at model.Position) []string {
+	if filepath.IsAbs(at.Repo) {
+		return []string{at.Repo}
+	}
+	return nil
+}
+
+// relative returns a path as people write it: from the working folder when it
+// lies there.
+func relative(file string) string {
+	dir, err := os.Getwd()
+	if err != nil {
+		return file
+	}
+	absolute, err := filepath.Abs(file)
+	if err != nil {
+		return file
+	}
+	if short, err := filepath.Rel(dir, absolute); err == nil && filepath.IsLocal(short) {
+		return short
+	}
+	return absolute
+}

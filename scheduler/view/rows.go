@@ -1,0 +1,179 @@
+package view
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/kalypso-dev/kalypso/scheduler/model"
+	"github.com/kalypso-dev/kalypso/scheduler/plan"
+	"github.com/kalypso-dev/kalypso/scheduler/v1alpha1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// objectRow makes the row of an object of the model.
+func objectRow[Spec any](environment string, o model.Object[Spec], cells ...string) row {
+	return row{
+		environment: environment, name: o.Name, cells: cells, labels: o.Labels, position: o.Position,
+		document: ObjectDocument{
+			Environment: environment, Name: o.Name, Labels: o.Labels, Annotations: o.Annotations,
+			Position: o.Position, Spec: o.Spec,
+		},
+	}
+}
+
+func EnvironmentRow(o model.EnvironmentObject) row {
+	c := o.Spec.ControlPlane
+	return objectRow("", o, c.Repo, c.Branch, folderText(c.Path))
+}
+
+func clusterTypeRows(p Plan) []row {
+	targets := map[string]int{}
+	for _, a := range p.Assignments {
+		targets[a.ClusterType]++
+	}
+	var rows []row
+	for _, o := range p.Model.ClusterTypes {
+		rows = append(rows, objectRow(p.Model.Name, o, o.Spec.Reconciler, o.Spec.NamespaceService, cmp.Or(o.Spec.ConfigType, v1alpha1.DefaultConfigType), fmt.Sprint(targets[o.Name])))
+	}
+	return rows
+}
+
+func workloadRows(env *model.Environment) []row {
+	var rows []row
+	for _, o := range env.Workloads {
+		var targets []string
+		for _, t := range o.Spec.DeploymentTargets {
+			if t.Environment == env.Name {
+				targets = append(targets, t.Name)
+			}
+		}
+		r := objectRow(env.Name, o.Object, o.Registration.Spec.Workspace, orNone(strings.Join(targets, ",")))
+		document := r.document.(ObjectDocument)
+		document.Workspace, document.Registration = o.Registration.Spec.Workspace, o.Registration.Name
+		r.document = document
+		rows = append(rows, r)
+	}
+	return rows
+}
+
+func registrationRows(env *model.Environment) []row {
+	var rows []row
+	for _, o := range env.Registrations {
+		w := o.Spec.Workload
+		rows = append(rows, objectRow(env.Name, o, o.Spec.Workspace, w.Repo, w.Branch, folderText(w.Path)))
+	}
+	return rows
+}
+
+func targetRows(p Plan) []row {
+	on := map[string][]string{}
+	for _, a := range p.Assignments {
+		on[a.Target] = append(on[a.Target], a.ClusterType)
+	}
+	var rows []row
+	documents := targetsOf(p)
+	for i, t := range p.Targets {
+		rows = append(rows, row{
+			environment: p.Model.Name, name: t.Name, labels: t.Labels, position: t.Position, document: documents[i],
+			cells: []string{t.Workload, t.Workspace, orNone(strings.Join(on[t.Name], ","))},
+		})
+	}
+	return rows
+}
+
+func policyRows(p Plan) []row {
+	assignments := map[string]int{}
+	for _, a := range p.Assignments {
+		for _, policy := range a.Policies {
+			assignments[policy]++
+		}
+	}
+	var rows []row
+	for _, o := range p.Model.Policies {
+		targets, clusterTypes := o.Spec.DeploymentTargetSelector, o.Spec.ClusterTypeSelector
+		rows = append(rows, objectRow(p.Model.Name, o, orAll(targets.Workspace), selectorText(targets.LabelSelector),
+			selectorText(clusterTypes.LabelSelector), fmt.Sprint(assignments[o.Name])))
+	}
+	return rows
+}
+
+func assignmentRows(p Plan) []row {
+	problems := map[string]int{}
+	for _, problem := range p.Problems {
+		problems[problem.ClusterType+"/"+problem.Target]++
+	}
+	var rows []row
+	documents := assignmentsOf(p)
+	for i, a := range p.Assignments {
+		target := p.Targets[slices.IndexFunc(p.Targets, func(t plan.Target) bool { return t.Name == a.Target })]
+		name := a.ClusterType + "/" + a.Target
+		rows = append(rows, row{
+			environment: p.Model.Name, name: name, labels: target.Labels, position: target.Position, document: documents[i],
+			cells: []string{a.ClusterType, a.Target, strings.Join(a.Policies, ","), Count(len(a.Config), "key"), fmt.Sprint(problems[name])},
+		})
+	}
+	return rows
+}
+
+func configRows(env *model.Environment) []row {
+	var rows []row
+	for _, o := range env.Configs {
+		keys := slices.Sorted(maps.Keys(o.Spec.Data))
+		rows = append(rows, objectRow(env.Name, o, appliesTo(o.Labels), orNone(strings.Join(keys, ","))))
+	}
+	return rows
+}
+
+func schemaRows(env *model.Environment) []row {
+	var rows []row
+	for _, o := range env.ConfigSchemas {
+		rows = append(rows, objectRow(env.Name, o, appliesTo(o.Labels)))
+	}
+	return rows
+}
+
+func templateRows(env *model.Environment) []row {
+	var rows []row
+	for _, o := range env.Templates {
+		content := string(o.Spec.ContentType)
+		if content == "" {
+			content = "yaml"
+		}
+		rows = append(rows, objectRow(env.Name, o, string(o.Spec.Type), content))
+	}
+	return rows
+}
+
+// appliesTo is which assignments an object with these labels is for.
+func appliesTo(labels map[string]string) string {
+	labels = maps.Clone(labels)
+	maps.DeleteFunc(labels, func(key, _ string) bool { return plan.IgnoredLabel(key) })
+	if len(labels) == 0 {
+		return orAll("")
+	}
+	return labelText(labels)
+}
+
+func selectorText(s metav1.LabelSelector) string {
+	if len(s.MatchLabels)+len(s.MatchExpressions) == 0 {
+		return orAll("")
+	}
+	return metav1.FormatLabelSelector(&s)
+}
+
+func orAll(s string) string {
+	if s == "" {
+		return "<all>"
+	}
+	return s
+}
+
+func folderText(folder string) string {
+	if folder == "" {
+		return "."
+	}
+	return folder
+}
