@@ -1,9 +1,6 @@
 package v1alpha1
 
 import (
-	"reflect"
-	"slices"
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -40,30 +37,6 @@ func TestManifest(t *testing.T) {
 		var got []Manifest
 		if err := yaml.Unmarshal([]byte(document), &got); err == nil {
 			t.Errorf("%q is taken as %+v", document, got)
-		}
-	}
-}
-
-func TestListsAreSorted(t *testing.T) {
-	for _, list := range [][]string{Kinds(), IgnoredMetadata()} {
-		if !slices.IsSorted(list) {
-			t.Errorf("not sorted: %v", list)
-		}
-	}
-}
-
-// TestFieldNames proves that every field says how documents spell it.
-func TestFieldNames(t *testing.T) {
-	for _, spec := range []any{
-		Metadata{}, EnvironmentSpec{}, BaseRepoSpec{}, GitOpsRepoSpec{}, ClusterTypeSpec{}, SchedulingPolicySpec{},
-		DeploymentTargetSelector{}, ClusterTypeSelector{}, ConfigSchemaSpec{}, TemplateSpec{}, Manifest{},
-		WorkloadRegistrationSpec{}, WorkloadSpec{}, DeploymentTarget{}, RepositoryFolder{},
-	} {
-		for field := range reflect.TypeOf(spec).Fields() {
-			name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
-			if want := strings.ToLower(field.Name[:1]) + field.Name[1:]; name != want && !field.Anonymous {
-				t.Errorf("%T.%s is spelled %q", spec, field.Name, name)
-			}
 		}
 	}
 }
