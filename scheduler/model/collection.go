@@ -124,8 +124,7 @@ func (o Object[Spec]) position() Position { return o.Position }
 func (o Object[Spec]) unreadable() bool   { return len(o.Unreadable) > 0 }
 
 // unique drops every object whose name an earlier one has, and reports both
-// places. The order of what it gets decides, so that must not depend on
-// chance. Objects that cannot be read give way to others and are dropped too,
+// positions. Objects that cannot be read are dropped too, in favour of later ones,
 // except for kinds that concern whatever their labels match. What is kept stays in
 // the array of objects, of which a fleet has a long one.
 func unique[T named](kind string, objects []T, findings *findings) []T {

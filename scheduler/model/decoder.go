@@ -124,10 +124,10 @@ func restPath(kind string) string {
 	return "spec"
 }
 
-// A decoder turns one YAML document into Go values and says, for everything
-// that does not fit, where it stands. It is strict about types, because a
-// guess about what `1.10` or `yes` means would end in somebody's cluster, and
-// lenient about unknown fields, because a newer version may know them.
+// decoder turns one YAML document into Go values and reports, for everything that
+// does not fit, its position. It is strict about types, because a guess about what
+// `1.10` or `yes` means would end in a cluster, and lenient about unknown fields,
+// because a newer version may know them.
 type decoder struct {
 	position Position // of the file
 	kind     string

@@ -30,8 +30,8 @@ type Environment struct {
 	// Diagnostics are sorted by position. Each error stands for something that
 	// was left out.
 	Diagnostics []Diagnostic
-	// Blank tells of files, which are among Diagnostics, and objects that hold
-	// nothing. That may be all that is left of what there was.
+	// Blank are about files, which are among Diagnostics, too, and objects that hold
+	// nothing. Their content may have been lost.
 	Blank []Diagnostic
 	// Sources are the repositories this environment was read from, each with
 	// the commit that was read, sorted. One that does not exist is among them,
@@ -44,11 +44,11 @@ type Environment struct {
 	// ConfigIncomplete says that a platform ConfigMap may be missing. One that
 	// is among Configs as unreadable is not.
 	ConfigIncomplete bool
-	// SchemasIncomplete says the same of ConfigSchemas: then nobody can say of
-	// any configuration that it is valid.
+	// SchemasIncomplete says the same of ConfigSchemas: then no configuration is
+	// known to be valid.
 	SchemasIncomplete bool
 	// BaseUnreadable says that a base repository that the branch names could not
-	// be read. Then what other objects refer to may only be out of sight.
+	// be read. Then what other objects refer to may still exist.
 	BaseUnreadable bool
 }
 
@@ -74,7 +74,7 @@ func LoadEnvironments(tree *Tree, path string) ([]EnvironmentObject, []Diagnosti
 	}
 	c.addIgnoredEnvironments(tree, path)
 	environments := sorted(unique(v1alpha1.KindEnvironment, c.environments, &c.findings))
-	// Whether an empty file held one nobody can tell here.
+	// An empty file need not have held one.
 	c.findings.diagnostics = slices.DeleteFunc(c.findings.diagnostics, func(d Diagnostic) bool { return slices.Contains(c.findings.blank, d) })
 	return environments, sortDiagnostics(c.findings.diagnostics)
 }
@@ -93,9 +93,9 @@ func (c *collection) addIgnoredEnvironments(tree *Tree, path string) {
 	}
 }
 
-// LoadGitOps tells where an environment publishes to: what its one GitOpsRepo at
-// or below a folder of a tree names, which is that of the environment's branch.
-// It is the zero Reference where that cannot be known.
+// LoadGitOps returns where an environment publishes to: what its one GitOpsRepo at
+// or below a folder of a tree names, which is that of the environment's branch, and
+// the zero Reference where that cannot be known.
 func LoadGitOps(tree *Tree, path string) Reference {
 	var c collection
 	for _, doc := range newParseCache(nil).documents(tree, path, &c.findings, nil) {
@@ -162,8 +162,7 @@ func (l *loader) loadBranch(ctx context.Context) error {
 	return nil
 }
 
-// chooseGitOps takes the environment's one GitOpsRepo. Which of several is
-// meant nobody can know, so then there is none.
+// chooseGitOps takes the environment's one GitOpsRepo, and none of several.
 func (l *loader) chooseGitOps(branch Position) {
 	repos := unique(v1alpha1.KindGitOpsRepo, l.all.gitOps, &l.all.findings)
 	switch len(repos) {
@@ -265,7 +264,7 @@ func (l *loader) read(ctx context.Context, ref Reference) (*Tree, error) {
 	if tree != nil {
 		source.Commit = tree.Commit
 		// A tree read by commit need not know how it was asked for, and
-		// positions are for people, who know the branch.
+		// positions have the branch, which users know.
 		named := *tree
 		named.Repo, named.Branch = ref.Repo, ref.Branch
 		tree = &named
@@ -276,8 +275,7 @@ func (l *loader) read(ctx context.Context, ref Reference) (*Tree, error) {
 
 // LoadFiles reads the objects at or below a folder of a tree, each for itself:
 // nothing that they name is looked for. What comes back has no name and is no
-// environment to plan; it is for whoever checks a change that no environment
-// has taken yet.
+// environment to plan; it is for checking a change that no environment has yet.
 func LoadFiles(tree *Tree, folder string) *Environment {
 	l := &loader{env: new(Environment), cache: newParseCache(nil)}
 	c := &l.all
@@ -299,8 +297,8 @@ type Option func(*loader)
 // substitution says what is read instead of what an object refers to.
 type substitution func(ctx context.Context, kind, name string, ref Reference) (Reference, error)
 
-// Substitute lets somebody else than the platform model decide where a
-// BaseRepo's and a WorkloadRegistration's content is read: f gets the object's
+// Substitute replaces where a BaseRepo's and a WorkloadRegistration's content is
+// read, for example by a local folder: f gets the object's
 // kind and name with what it refers to, and returns what is read instead. It
 // is called once for every such object, one after the other; an error ends
 // LoadEnvironment.

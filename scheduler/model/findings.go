@@ -21,7 +21,7 @@ func warningAt(position Position, hint, format string, args ...any) Diagnostic {
 	return d
 }
 
-// findings collects diagnostics and what their errors put in doubt.
+// findings collects diagnostics and what is uncertain because of errors.
 type findings struct {
 	diagnostics       []Diagnostic
 	incomplete        bool // an object may be missing
@@ -68,16 +68,15 @@ func (f *findings) oversized(position Position, content []byte, limit *LimitErro
 		"the file is too large: %s", limit))
 }
 
-// addBlank notes a file or an object that holds nothing. It may be meant so, and
-// it may be all that is left of what there was: until something is to be
-// removed, nobody can tell.
+// addBlank notes a file or an object that holds nothing. Its content may have been
+// lost, so nothing is removed that it may have held.
 func (f *findings) addBlank(position Position, message string) {
 	f.blank = append(f.blank, warningAt(position, "remove it when what it held is to go; until then nothing is removed that it may have held",
 		"%s", message))
 	f.incomplete, f.configIncomplete = true, true
 }
 
-// addBlankFile warns of a file without any object, besides.
+// addBlankFile does so for a file without any object, and warns of it.
 func (f *findings) addBlankFile(position Position) {
 	position.Line = 1
 	f.addBlank(position, "the file holds no object")

@@ -13,10 +13,6 @@ import (
 // in the syntax of .gitignore. Flux's source controller gives it this name.
 const ignoreFile = ".sourceignore"
 
-// isForgeFolder names the folders that a forge reads, workflows above all. They
-// are skipped wherever they lie, as .github/ is by Flux's source controller.
-func isForgeFolder(name string) bool { return name == ".gitea" || name == ".github" }
-
 // environmentsFolder is where a control plane's default branch has its
 // Environment objects.
 const environmentsFolder = ".environments"
@@ -25,7 +21,7 @@ const environmentsFolder = ".environments"
 // not ignored, sorted: those that the platform model is read from.
 func Files(tree *Tree, folder string) []string {
 	ignored := ignoreMatcher(tree)
-	return filesIn(tree, cleanFolder(folder), func(file string) bool { return !ignored(file) && !inForgeFolder(file) })
+	return filesIn(tree, cleanFolder(folder), func(file string) bool { return !ignored(file) })
 }
 
 // ignoredEnvironments returns the paths of YAML files that are ignored although
@@ -35,7 +31,7 @@ func ignoredEnvironments(tree *Tree, folder string) []string {
 	ignored := ignoreMatcher(tree)
 	return filesIn(tree, folder, func(file string) bool {
 		special := within(file, environmentsFolder) || within(file, path.Join(folder, environmentsFolder))
-		return special && ignored(file) && !inForgeFolder(file)
+		return special && ignored(file)
 	})
 }
 
@@ -43,7 +39,7 @@ func ignoredEnvironments(tree *Tree, folder string) []string {
 func filesIn(tree *Tree, folder string, wanted func(file string) bool) []string {
 	var files []string
 	for file := range tree.Files {
-		if isYAML(file) && within(file, folder) && wanted(file) {
+		if isYAML(file) && within(file, folder) && !inForgeFolder(file) && wanted(file) {
 			files = append(files, file)
 		}
 	}
@@ -53,9 +49,11 @@ func filesIn(tree *Tree, folder string, wanted func(file string) bool) []string 
 
 func isYAML(file string) bool { return path.Ext(file) == ".yaml" || path.Ext(file) == ".yml" }
 
+// inForgeFolder says whether a file is for a forge, such as a workflow. Those are
+// skipped in any folder, as .github/ is by Flux's source controller.
 func inForgeFolder(file string) bool {
-	elements := strings.Split(file, "/")
-	return slices.ContainsFunc(elements[:len(elements)-1], isForgeFolder)
+	elements := strings.Split(path.Dir(file), "/")
+	return slices.Contains(elements, ".gitea") || slices.Contains(elements, ".github")
 }
 
 // ignoreMatcher says whether an ignore file names a file. A folder's ignore file rules

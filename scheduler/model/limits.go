@@ -8,10 +8,10 @@ import (
 	"github.com/kalypso-dev/kalypso/scheduler/v1alpha1"
 )
 
-// LimitError is wrapped by the error of a Reader about a repository that is
-// larger than what a Reader takes of one. Like [ErrNotFound] it is about what
-// somebody has put there and no failure: where the repository is a workload's,
-// it becomes a diagnostic at the registration, and everything else goes on.
+// LimitError is wrapped by the error of a Reader about a repository that is larger
+// than a Reader accepts. Like [ErrNotFound] it is a mistake in the input and no
+// failure: where the repository is a workload's, it becomes a diagnostic at the
+// registration, and all else is loaded.
 type LimitError struct {
 	What string // what there is too much of, as in "bytes of file contents"
 	Max  int64  // how many of these there may be
@@ -86,8 +86,8 @@ func mayHoldObjects(content []byte) bool {
 	return bytes.Contains(content, []byte(v1alpha1.Group)) || bytes.Contains(content, []byte(platformConfigLabel)) || bytes.IndexByte(content, '\\') >= 0
 }
 
-// MayMatter says whether a file can be part of the platform model, or of what
-// is made of it: by the names alone that those have.
+// MayMatter says by its name whether a file can be part of the platform model, or
+// of what is generated from it.
 func MayMatter(file string) bool {
 	switch path.Ext(file) {
 	case ".yaml", ".yml", ".sh":

@@ -37,7 +37,7 @@ func (l *Loader) Load(ctx context.Context, r Reader, name string, controlPlane R
 		l.pool.settle(l, l.kept)
 		return nil, fmt.Errorf("loading environment %s: %w", name, err)
 	}
-	l.kept = loading.reads.shares.total
+	l.kept = loading.reads.kept
 	l.pool.settle(l, l.kept)
 	l.last = &parseCache{folders: now.folders}
 	return loading.env, nil

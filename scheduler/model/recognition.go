@@ -27,10 +27,9 @@ type document struct {
 	decoded  *any // a *decoded[Spec] once it has been decoded
 }
 
-// documentsOf returns the documents of a file. Whatever is wrong goes to
-// findings, except for what is wrong with ConfigMaps, which not every
-// reader reads: that goes to configs. In a Helm chart only what is written like
-// the platform model's is taken for it.
+// documentsOf returns the documents of a file. What is wrong goes to findings, and
+// what is wrong with ConfigMaps to configs: not every caller reads those. In a Helm
+// chart only what is written exactly like the platform model counts.
 func documentsOf(position Position, content []byte, chart bool, findings, configs *findings) []document {
 	if beyond := parseLimit(content); beyond != nil {
 		findings.oversized(position, content, beyond)
@@ -278,7 +277,7 @@ func ofChart(file string, folders []string) bool {
 	})
 }
 
-// A miss is a document that was meant as one of the platform model's and is not
+// miss is a document that was meant to be one of the platform model's and is not
 // written like one.
 type miss struct {
 	kind          string   // that was meant, "" when that cannot be known
@@ -291,9 +290,8 @@ func (m *miss) diagnostic(node *yaml.Node, position Position) Diagnostic {
 	return errorAt(positionAt(node, position, m.field), m.hint, "%s", m.message)
 }
 
-// nearMiss says what a document was meant as that is not of the platform's
-// group, nor a platform ConfigMap. It is nil for what is somebody else's: of
-// another group, or of a core kind.
+// nearMiss says which object of the platform model a document of no known group was
+// meant to be. It is nil for a document of another group or of a core kind.
 func nearMiss(node *yaml.Node, apiVersion, kind string) *miss {
 	group, _, grouped := strings.Cut(apiVersion, "/")
 	wrongVersion := func(kind, right string) *miss {

@@ -17,13 +17,15 @@ import (
 // maxParallelReads bounds how many repositories are read at a time.
 const maxParallelReads = 8
 
-// reads reads every repository at most once, so that all parts of an
-// environment see the same commit of it even while somebody pushes.
+// reads reads every repository at most once, so that all parts of an environment
+// see the same commit of it even during a push.
 type reads struct {
 	reader Reader
 	mu     sync.Mutex
 	known  map[Reference]repository
-	shares shares
+
+	kept    int // bytes of memory for workloads' repositories
+	largest int // the size from which on none is kept, 0 for any
 	// allowed returns how many bytes of workloads' repositories may be kept
 	// where so many are wanted.
 	allowed func(bytes int) int
@@ -116,7 +118,7 @@ func (r *reads) prefetch(ctx context.Context, refs []Reference) error {
 					return err
 				}
 				if tree != nil {
-					r.share(tree, once[i])
+					r.keep(tree, once[i])
 				}
 			}
 		})
@@ -124,34 +126,25 @@ func (r *reads) prefetch(ctx context.Context, refs []Reference) error {
 	return group.Wait()
 }
 
-// shares are what is kept of repositories that others than the platform's own
-// people write to.
-type shares struct {
-	total   int
-	largest int // the size from which on nothing is kept, 0 for none
-}
-
-// share keeps of a repository's tree what is in some folders, and sees to it
-// that all that are kept take no more than they may together. The largest give
-// way, whatever the order in which they come.
-func (r *reads) share(tree *Tree, folders []Reference) {
+// keep keeps of a workloads' repository what is in some folders. Where all take more
+// memory than allowed the largest are dropped, whatever the order of reading.
+func (r *reads) keep(tree *Tree, folders []Reference) {
 	ref := key(folders[0])
 	part, size := narrowed(tree, folders)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	s := &r.shares
 	r.known[ref] = repository{tree: part, bytes: size}
-	s.total += size
-	allowed := r.allowed(s.total)
-	for s.total > allowed || s.largest > 0 && size >= s.largest {
+	r.kept += size
+	allowed := r.allowed(r.kept)
+	for r.kept > allowed || r.largest > 0 && size >= r.largest {
 		gone := ref
 		for other, known := range r.known {
 			if most := r.known[gone].bytes; known.bytes > most || known.bytes == most && compareReferences(other, gone) > 0 {
 				gone = other
 			}
 		}
-		s.largest = r.known[gone].bytes
-		s.total -= s.largest
+		r.largest = r.known[gone].bytes
+		r.kept -= r.largest
 		r.known[gone] = repository{beyond: &LimitError{
 			What: "bytes of memory for the repositories of all workloads, of which it is one of the largest", Max: maxWorkloads,
 			Hint: "register a folder that holds less", Commit: r.known[gone].tree.Commit,
@@ -231,11 +224,10 @@ func missingObject(kind string, branch Position, purpose string) Diagnostic {
 }
 
 // Pool is the memory that the Loaders of a process may take together for the
-// repositories of their workloads. Each may have an equal share of it whatever
-// the others take, and more as long as they take less, but for half a share
-// that is kept free for each. So it takes a while, until those that have more
-// than their share load again, before a newcomer's share is not on top of all.
-// The zero Pool is ready; it may be used by several goroutines.
+// repositories of their workloads. Each may have an equal share of it, and more while
+// others take less, but for half a share that stays free for each. So the total is
+// exceeded until those that have more than their share load again after a Loader has
+// joined. The zero Pool is ready; several goroutines may use it.
 type Pool struct {
 	mu    sync.Mutex
 	taken map[*Loader]int // bytes

@@ -35,7 +35,7 @@ func (l *loader) loadWorkloads(ctx context.Context) error {
 	if err := l.reads.prefetch(ctx, refs); err != nil {
 		return l.registeredAt(err, refs)
 	}
-	l.cache.left = math.MaxInt // what there may be of these, reads.share has seen to
+	l.cache.left = math.MaxInt // what there may be of these, reads.keep has limited
 	all := make([]Workload, 0, len(refs))
 	l.env.Sources = slices.Grow(l.env.Sources, len(refs))
 	for i, registration := range l.env.Registrations {
