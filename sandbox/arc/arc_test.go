@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/kalypso-dev/kalypso/internal/armapi"
 	client "github.com/kalypso-dev/kalypso/scheduler/fleet/arc"
 )
 
@@ -74,16 +75,16 @@ func TestSubscription(t *testing.T) {
 
 func TestScopeAndNamespaceStay(t *testing.T) {
 	w := newWorld(t)
-	if _, err := w.arm.Put(t.Context(), drone, "platform-qa", wanted()); err != nil {
+	if _, err := w.arm.Put(t.Context(), drone, "platform-qa", wanted(), true); err != nil {
 		t.Fatal(err)
 	}
-	for _, change := range []func(*client.Properties){
-		func(p *client.Properties) { p.Scope = "namespace" },
-		func(p *client.Properties) { p.Namespace = "other" },
+	for _, change := range []func(*armapi.Properties){
+		func(p *armapi.Properties) { p.Scope = "namespace" },
+		func(p *armapi.Properties) { p.Namespace = "other" },
 	} {
 		p := wanted()
 		change(&p)
-		if _, err := w.arm.Put(t.Context(), drone, "platform-qa", p); err == nil || !strings.Contains(client.Message(err), "cannot be changed") {
+		if _, err := w.arm.Put(t.Context(), drone, "platform-qa", p, true); err == nil || !strings.Contains(client.Message(err), "cannot be changed") {
 			t.Errorf("%v", err)
 		}
 	}
@@ -112,7 +113,7 @@ func TestTokenIsChecked(t *testing.T) {
 			t.Errorf("%q: %s %+v %v", header, response.Status, body, err)
 		}
 	}
-	other, err := client.New(client.Token("other"), subscription, client.At(w.url))
+	other, err := client.Settings{Endpoint: w.url, Token: "other", Subscription: subscription}.Connect()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -133,7 +134,7 @@ func TestPutAnswersAsARMDoes(t *testing.T) {
 	}{{http.StatusCreated, "Creating"}, {http.StatusOK, "Updating"}} {
 		response, body := w.request(t, http.MethodPut, configurations+"/platform-qa"+version, string(b))
 		properties, _ := body["properties"].(map[string]any)
-		if response.StatusCode != want.status || properties["provisioningState"] != want.state || body["type"] != client.ConfigurationType {
+		if response.StatusCode != want.status || properties["provisioningState"] != want.state || body["type"] != armapi.ConfigurationType {
 			t.Fatalf("%d: %s %v", i, response.Status, body)
 		}
 		if _, shown := properties["configurationProtectedSettings"]; shown || strings.Contains(string(mustJSON(t, body)), "czNjcmV0") {
@@ -187,7 +188,7 @@ func TestShapeOfAConfiguration(t *testing.T) {
 
 func TestResourcesOfAGroup(t *testing.T) {
 	w := newWorld(t)
-	if _, err := w.arm.Put(t.Context(), drone, "platform-qa", wanted()); err != nil {
+	if _, err := w.arm.Put(t.Context(), drone, "platform-qa", wanted(), true); err != nil {
 		t.Fatal(err)
 	}
 	for _, of := range []string{group, strings.ToUpper(group), ""} {

@@ -8,11 +8,12 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/kalypso-dev/kalypso/internal/armapi"
 	client "github.com/kalypso-dev/kalypso/scheduler/fleet/arc"
 	"sigs.k8s.io/yaml"
 )
 
-var drone = client.Cluster{ResourceGroup: group, Type: client.ConnectedClusters, Name: "drone"}
+var drone = armapi.Cluster{ResourceGroup: group, Type: armapi.ConnectedClusters, Name: "drone"}
 
 const (
 	base1          = "/subscriptions/" + subscription + "/resourceGroups/" + group + "/providers/Microsoft.Kubernetes/connectedClusters/drone"
@@ -27,14 +28,14 @@ const (
 func ptr[T any](v T) *T { return &v }
 
 // wanted is what the tutorial's command asks for.
-func wanted() client.Properties {
-	return client.Properties{
+func wanted() armapi.Properties {
+	return armapi.Properties{
 		Scope: "cluster", Namespace: "flux-system", SourceKind: "GitRepository",
-		GitRepository: &client.GitRepository{
+		GitRepository: &armapi.GitRepository{
 			URL: "http://localhost:1/kalypso/kalypso-platform-gitops", SyncIntervalInSeconds: ptr(int64(10)),
-			RepositoryRef: client.RepositoryRef{Branch: ptr("qa")}, HTTPSUser: ptr("flux"),
+			RepositoryRef: armapi.RepositoryRef{Branch: ptr("qa")}, HTTPSUser: ptr("flux"),
 		},
-		Kustomizations: map[string]client.Kustomization{
+		Kustomizations: map[string]armapi.Kustomization{
 			"platform-qa": {Path: "west-us", Prune: true, SyncIntervalInSeconds: ptr(int64(10))},
 		},
 		ProtectedSettings: map[string]string{"httpsKey": base64.StdEncoding.EncodeToString([]byte("s3cret"))},
@@ -43,7 +44,7 @@ func wanted() client.Properties {
 
 func TestPutMakesWhatArcsAgentMakes(t *testing.T) {
 	w := newWorld(t)
-	made, err := w.arm.Put(t.Context(), drone, "platform-qa", wanted())
+	made, err := w.arm.Put(t.Context(), drone, "platform-qa", wanted(), true)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -92,7 +93,7 @@ spec:
 // has just started tells the same.
 func TestNothingIsLostWithTheEmulation(t *testing.T) {
 	w := newWorld(t)
-	made, err := w.arm.Put(t.Context(), drone, "platform-qa", wanted())
+	made, err := w.arm.Put(t.Context(), drone, "platform-qa", wanted(), true)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -122,7 +123,7 @@ func (w *world) reconcile(t *testing.T, fetched, applied string) {
 
 func TestComplianceIsAboutTheFetchedCommit(t *testing.T) {
 	w := newWorld(t)
-	if _, err := w.arm.Put(t.Context(), drone, "platform-qa", wanted()); err != nil {
+	if _, err := w.arm.Put(t.Context(), drone, "platform-qa", wanted(), true); err != nil {
 		t.Fatal(err)
 	}
 	state := func() string {
@@ -166,7 +167,7 @@ status: {conditions: [{type: Ready, status: "False", reason: ArtifactFailed, mes
 
 func TestPatchChangesOnlyWhatItNames(t *testing.T) {
 	w := newWorld(t)
-	if _, err := w.arm.Put(t.Context(), drone, "platform-qa", wanted()); err != nil {
+	if _, err := w.arm.Put(t.Context(), drone, "platform-qa", wanted(), true); err != nil {
 		t.Fatal(err)
 	}
 	changed, err := w.arm.Patch(t.Context(), drone, "platform-qa", map[string]any{
@@ -198,9 +199,9 @@ func TestPatchChangesOnlyWhatItNames(t *testing.T) {
 // that is shown, and a key of which nothing is.
 func TestPatchKeepsCredentialsThatNothingShows(t *testing.T) {
 	encode := func(s string) string { return base64.StdEncoding.EncodeToString([]byte(s)) }
-	for key, set := range map[string]func(*client.Properties){
-		"password": func(p *client.Properties) { p.GitRepository.HTTPSCACert = ptr(encode("CERT")) },
-		"identity": func(p *client.Properties) {
+	for key, set := range map[string]func(*armapi.Properties){
+		"password": func(p *armapi.Properties) { p.GitRepository.HTTPSCACert = ptr(encode("CERT")) },
+		"identity": func(p *armapi.Properties) {
 			p.GitRepository.URL, p.GitRepository.HTTPSUser = "ssh://git@example.com/a/b", nil
 			p.ProtectedSettings = map[string]string{"sshPrivateKey": encode("KEY")}
 		},
@@ -208,7 +209,7 @@ func TestPatchKeepsCredentialsThatNothingShows(t *testing.T) {
 		w := newWorld(t)
 		p := wanted()
 		set(&p)
-		if _, err := w.arm.Put(t.Context(), drone, "platform-qa", p); err != nil {
+		if _, err := w.arm.Put(t.Context(), drone, "platform-qa", p, true); err != nil {
 			t.Fatal(err)
 		}
 		before := w.api.objects[secretPath]["data"].(map[string]any)
@@ -227,7 +228,7 @@ func TestPatchKeepsCredentialsThatNothingShows(t *testing.T) {
 
 func TestDeleteWaitsForTheCleanup(t *testing.T) {
 	w := newWorld(t)
-	if _, err := w.arm.Put(t.Context(), drone, "platform-qa", wanted()); err != nil {
+	if _, err := w.arm.Put(t.Context(), drone, "platform-qa", wanted(), true); err != nil {
 		t.Fatal(err)
 	}
 	w.api.change(t, kustomizationPath, "metadata: {finalizers: [finalizers.fluxcd.io]}")
@@ -259,7 +260,7 @@ func TestDeleteWaitsForTheCleanup(t *testing.T) {
 
 func TestDeleteByForceDoesNotWait(t *testing.T) {
 	w := newWorld(t)
-	if _, err := w.arm.Put(t.Context(), drone, "platform-qa", wanted()); err != nil {
+	if _, err := w.arm.Put(t.Context(), drone, "platform-qa", wanted(), true); err != nil {
 		t.Fatal(err)
 	}
 	w.api.change(t, kustomizationPath, "metadata: {finalizers: [finalizers.fluxcd.io]}")
@@ -297,7 +298,7 @@ spec: {url: "http://localhost:1/kalypso/gitops", interval: 10s, ref: {branch: de
 func TestListHasWhatLooksLikeAConfiguration(t *testing.T) {
 	w := newWorld(t)
 	w.api.put(t, foreign)
-	if _, err := w.arm.Put(t.Context(), client.Cluster{ResourceGroup: group, Type: client.ManagedClusters, Name: "drone"}, "managed", wanted()); err != nil {
+	if _, err := w.arm.Put(t.Context(), armapi.Cluster{ResourceGroup: group, Type: armapi.ManagedClusters, Name: "drone"}, "managed", wanted(), true); err != nil {
 		t.Fatal(err)
 	}
 	all, err := w.arm.List(t.Context(), drone)
@@ -307,14 +308,14 @@ func TestListHasWhatLooksLikeAConfiguration(t *testing.T) {
 	if len(all) != 1 || all[0].Name != "platform-dev" || *all[0].Properties.GitRepository.HTTPSUser != "flux" || !all[0].Properties.Kustomizations["platform-dev"].Prune {
 		t.Errorf("%+v", all)
 	}
-	managed, err := w.arm.List(t.Context(), client.Cluster{ResourceGroup: strings.ToUpper(group), Type: client.ManagedClusters, Name: "DRONE"})
+	managed, err := w.arm.List(t.Context(), armapi.Cluster{ResourceGroup: strings.ToUpper(group), Type: armapi.ManagedClusters, Name: "DRONE"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if len(managed) != 1 || !strings.Contains(managed[0].ID, "/Microsoft.ContainerService/managedClusters/drone/") {
 		t.Errorf("%+v", managed)
 	}
-	if _, err := w.arm.Put(t.Context(), drone, "managed", wanted()); err == nil || !strings.Contains(client.Message(err), "(Conflict)") {
+	if _, err := w.arm.Put(t.Context(), drone, "managed", wanted(), true); err == nil || !strings.Contains(client.Message(err), "(Conflict)") {
 		t.Errorf("one name in two roles: %v", err)
 	}
 }
@@ -322,7 +323,7 @@ func TestListHasWhatLooksLikeAConfiguration(t *testing.T) {
 func TestAClusterThatIsAwayIsShownAsItWas(t *testing.T) {
 	w := newWorld(t)
 	w.api.put(t, "apiVersion: v1\nkind: Node\nmetadata: {name: n}\nstatus: {nodeInfo: {kubeletVersion: v1.35.4}, capacity: {cpu: '2'}}")
-	if _, err := w.arm.Put(t.Context(), drone, "platform-qa", wanted()); err != nil {
+	if _, err := w.arm.Put(t.Context(), drone, "platform-qa", wanted(), true); err != nil {
 		t.Fatal(err)
 	}
 	w.reconcile(t, "qa@sha1:aaaa", "qa@sha1:aaaa")
@@ -344,7 +345,7 @@ func TestAClusterThatIsAwayIsShownAsItWas(t *testing.T) {
 	if after[0].Properties.ComplianceState != "Compliant" {
 		t.Errorf("%+v", after[0].Properties)
 	}
-	for _, all := range [][]client.Configuration{before, after} {
+	for _, all := range [][]armapi.Configuration{before, after} {
 		all[0].Properties.StatusUpdatedAt = nil
 	}
 	if diff := cmp.Diff(before, after); diff != "" {
@@ -354,7 +355,7 @@ func TestAClusterThatIsAwayIsShownAsItWas(t *testing.T) {
 	if err != nil || len(clusters) != 1 || clusters[0].Properties.ConnectivityStatus != "Offline" || clusters[0].Properties.LastConnectivity == nil {
 		t.Errorf("%+v %v", clusters, err)
 	}
-	if _, err := w.arm.Put(t.Context(), drone, "platform-qa", wanted()); err == nil || !strings.Contains(client.Message(err), "(ClusterOffline)") {
+	if _, err := w.arm.Put(t.Context(), drone, "platform-qa", wanted(), true); err == nil || !strings.Contains(client.Message(err), "(ClusterOffline)") {
 		t.Errorf("written to a cluster that is away: %v", err)
 	}
 }

@@ -258,7 +258,7 @@ func (w *world) start(t *testing.T) {
 		Clusters: w.clusters, Dir: w.dir, Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
 	}))
 	t.Cleanup(server.Close)
-	arm, err := client.New(client.Token(token), subscription, client.At(server.URL))
+	arm, err := client.Settings{Endpoint: server.URL, Token: token, Subscription: subscription}.Connect()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -19,7 +19,7 @@ func TestTheScriptsQueries(t *testing.T) {
 	w := newWorld(t)
 	w.api.put(t, foreign)
 	p := wanted()
-	if _, err := w.arm.Put(t.Context(), drone, "platform-qa", p); err != nil {
+	if _, err := w.arm.Put(t.Context(), drone, "platform-qa", p, true); err != nil {
 		t.Fatal(err)
 	}
 	w.reconcile(t, "qa@sha1:bbbb", "qa@sha1:bbbb")
@@ -52,7 +52,7 @@ func TestTheScriptsQueries(t *testing.T) {
 
 func TestObserve(t *testing.T) {
 	w := newWorld(t)
-	if _, err := w.arm.Put(t.Context(), drone, "platform-qa", wanted()); err != nil {
+	if _, err := w.arm.Put(t.Context(), drone, "platform-qa", wanted(), true); err != nil {
 		t.Fatal(err)
 	}
 	source := fleet.Source{Repo: wanted().GitRepository.URL + ".git", Branch: "qa"}

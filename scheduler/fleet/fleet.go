@@ -1,14 +1,14 @@
-// Package fleet tells what runs where: which GitOps configurations follow a
+// Package fleet is about what runs where: which GitOps configurations follow a
 // branch of a repository, which commit each of them has, and whether its
 // cluster is as that commit wants it.
 //
-// Promotion stands on it. A pull request is merged on the branch that an
+// Promotion depends on it. A pull request is merged on the branch that an
 // environment's clusters follow; the gate asks an [Observer] for all that
-// follow it, and [Judge] tells whether the commit has arrived:
+// follow it, and [Judge] decides whether the commit has arrived:
 //
 //	all, err := observer.Observe(ctx, fleet.Source{Repo: url, Branch: "dev"})
 //	if err != nil {
-//		return err // not knowing is never a verdict
+//		return err // an error is never a verdict
 //	}
 //	switch v := fleet.Judge(all, mergeCommit); v.Decision {
 //	case fleet.Arrived: // promote to the next environment
@@ -31,7 +31,7 @@ import (
 	"strings"
 )
 
-// Observer looks at a fleet, or at a part of one.
+// Observer reads the state of a fleet, or of a part of one.
 type Observer interface {
 	// Observe returns all configurations that follow the branch, in an order
 	// that stays the same. A cluster that cannot be asked makes it an error,
@@ -53,7 +53,7 @@ type Configuration struct {
 	// Commit is the one that the cluster has fetched last, "" before the first.
 	Commit string
 	State  State
-	// Reason is what a person should read about a state that is not Compliant.
+	// Reason explains to the user a state that is not Compliant.
 	Reason string
 }
 
@@ -61,22 +61,22 @@ type Configuration struct {
 func (c Configuration) ID() string { return c.Cluster + "/" + c.Name }
 
 // State is whether a cluster is as its source wants it. The words are Azure's,
-// since people meet them in its portal.
+// since users know them from its portal.
 type State string
 
 const (
 	Compliant    State = "Compliant"     // all of the commit is applied and healthy
 	NonCompliant State = "Non-Compliant" // something of the commit failed
 	Pending      State = "Pending"       // the commit is not applied yet
-	Suspended    State = "Suspended"     // told not to follow the branch
+	Suspended    State = "Suspended"     // set to not follow the branch
 	Unknown      State = "Unknown"       // the cluster cannot be asked
 )
 
 // Observers is a fleet put together of several.
 type Observers []Observer
 
-// Observe asks all of them. One that cannot tell fails it, since the gate must
-// not pass on a part of the fleet.
+// Observe asks all of them. An error of one fails it, since the gate must not
+// pass on a part of the fleet.
 func (all Observers) Observe(ctx context.Context, s Source) ([]Configuration, error) {
 	var found []Configuration
 	var failed []error
@@ -88,7 +88,7 @@ func (all Observers) Observe(ctx context.Context, s Source) ([]Configuration, er
 	return found, errors.Join(failed...)
 }
 
-// SameRepository tells whether two URLs name one repository: the ending .git, a
+// SameRepository is whether two URLs name one repository: the ending .git, a
 // slash at the end and the case of scheme and host make no difference.
 func SameRepository(a, b string) bool { return canonical(a) == canonical(b) }
 

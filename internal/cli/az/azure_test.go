@@ -7,8 +7,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/kalypso-dev/kalypso/internal/armapi"
 	"github.com/kalypso-dev/kalypso/internal/cli/cmdutil"
-	"github.com/kalypso-dev/kalypso/scheduler/fleet/arc/arctest"
+	"github.com/kalypso-dev/kalypso/internal/testkit/armfake"
 	"github.com/kalypso-dev/kalypso/scheduler/httpfault"
 )
 
@@ -20,24 +21,22 @@ const (
 
 // newAzure is an Azure with one cluster, and the login of an application that
 // may do all in its subscription.
-func newAzure(t *testing.T) (s *arctest.Server, cluster string) {
+func newAzure(t *testing.T) (s *armfake.Server, cluster armapi.Cluster) {
 	t.Helper()
 	for name, value := range map[string]string{
-		"AZURE_TENANT_ID": arctest.Tenant, "AZURE_CLIENT_ID": azureApp, "AZURE_CLIENT_SECRET": azureSecret,
+		"AZURE_TENANT_ID": armfake.Tenant, "AZURE_CLIENT_ID": azureApp, "AZURE_CLIENT_SECRET": azureSecret,
 		"AZURE_CONFIG_DIR": t.TempDir(), "AZURE_SUBSCRIPTION_ID": azureSubscription, "KALYPSO_HOME": t.TempDir(),
 		"AZURE_AUTHORITY_HOST": "", "AZURE_CLIENT_CERTIFICATE_PATH": "", "AZURE_FEDERATED_TOKEN_FILE": "", "KALYPSO_ARM_CLOUD": "", "AZURE_CLOUD_NAME": "",
 	} {
 		t.Setenv(name, value)
 	}
-	s = arctest.Start(t)
+	s = armfake.Start(t, azureSubscription)
 	s.App(azureApp, azureSecret)
-	s.Subscription(azureSubscription)
-	s.Allow(azureApp, arctest.Contributor, "/subscriptions/"+azureSubscription)
 	return s, s.Cluster(azureSubscription, "fleet", "drone")
 }
 
 // azure runs one line of Azure's on an Azure.
-func azure(t *testing.T, s *arctest.Server, args ...string) (out, talk string, code int) {
+func azure(t *testing.T, s *armfake.Server, args ...string) (out, talk string, code int) {
 	t.Helper()
 	var stdout, stderr bytes.Buffer
 	a := &command{App: &cmdutil.App{In: strings.NewReader(""), Out: &stdout, Err: &stderr}, env: os.Getenv, transport: s.Transport()}
@@ -93,17 +92,17 @@ func TestAzOnAzure(t *testing.T) {
 func TestAzOnAzureMistakes(t *testing.T) {
 	list := []string{"connectedk8s", "list", "--cloud", "AzurePublic"}
 	for name, test := range map[string]struct {
-		change func(*arctest.Server)
+		change func(*armfake.Server)
 		args   []string
 		code   int
 		says   []string
 	}{
 		"unknown cloud":      {nil, []string{"connectedk8s", "list", "--cloud", "AzureMoon"}, cmdutil.ExitUsage, []string{"AzureGovernment"}},
-		"no subscription":    {func(*arctest.Server) { t.Setenv("AZURE_SUBSCRIPTION_ID", "") }, list, cmdutil.ExitUsage, []string{"AZURE_SUBSCRIPTION_ID"}},
-		"wrong secret":       {func(s *arctest.Server) { s.App(azureApp, "other") }, list, cmdutil.ExitAuthentication, []string{"AADSTS7000215", "make a new secret"}},
+		"no subscription":    {func(*armfake.Server) { t.Setenv("AZURE_SUBSCRIPTION_ID", "") }, list, cmdutil.ExitUsage, []string{"AZURE_SUBSCRIPTION_ID"}},
+		"wrong secret":       {func(s *armfake.Server) { s.App(azureApp, "other") }, list, cmdutil.ExitAuthentication, []string{"AADSTS7000215", "make a new secret"}},
 		"other subscription": {nil, append(list, "--subscription", "x"), cmdutil.ExitNotFound, []string{"(SubscriptionNotFound)", "AZURE_TENANT_ID"}},
-		"throttled": {func(s *arctest.Server) {
-			s.Fail(httpfault.Fault[arctest.Call]{On: func(c arctest.Call) bool { return !c.Login }, Answer: httpfault.Text(http.StatusTooManyRequests, "application/json", `{"error": {"code": "TooManyRequests"}}`, "Retry-After", "3")})
+		"throttled": {func(s *armfake.Server) {
+			s.Fail(httpfault.Fault[armfake.Call]{On: func(c armfake.Call) bool { return !c.Login }, Answer: httpfault.Text(http.StatusTooManyRequests, "application/json", `{"error": {"code": "TooManyRequests"}}`, "Retry-After", "3")})
 		}, list, cmdutil.ExitOK, []string{"waiting 3s, until", "(TooManyRequests)"}},
 	} {
 		t.Run(name, func(t *testing.T) {

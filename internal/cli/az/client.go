@@ -32,7 +32,7 @@ func (z *call) connect() error {
 		return err
 	}
 	z.tenant = tenant
-	z.client, err = arc.New(arc.Token(token), cmp.Or(z.global.subscription, subscription), arc.At(url))
+	z.client, err = arc.Settings{Endpoint: url, Token: token, Subscription: cmp.Or(z.global.subscription, subscription)}.Connect()
 	return err
 }
 
@@ -41,7 +41,7 @@ func (z *call) connectAzure(cloud string) error {
 	// these are the sandbox's, whatever set them
 	s.Endpoint, s.Token = "", ""
 	s.Cloud, s.Subscription = cloud, cmp.Or(z.global.subscription, s.Subscription)
-	s.Waiting, s.Transport = z.ReportAzureWait, z.transport
+	s.Report, s.Transport = z.ReportAzureWait, z.transport
 	client, err := s.Connect()
 	if arc.IsSetup(err) {
 		return usage.New(err.Error())

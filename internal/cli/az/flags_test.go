@@ -5,8 +5,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/kalypso-dev/kalypso/internal/armapi"
 	"github.com/kalypso-dev/kalypso/internal/cli/cmdutil"
-	"github.com/kalypso-dev/kalypso/scheduler/fleet/arc"
 )
 
 func TestAzArgs(t *testing.T) {
@@ -33,7 +33,7 @@ func TestAzKustomization(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(&arc.Kustomization{
+	if diff := cmp.Diff(&armapi.Kustomization{
 		Name: "a", Path: "./p", Prune: true, TimeoutInSeconds: &sixty, SyncIntervalInSeconds: &ten, RetryIntervalInSeconds: &ten,
 		DependsOn: []string{"b", "c"}, Wait: &wait,
 	}, got); diff != "" {

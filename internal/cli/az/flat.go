@@ -3,7 +3,7 @@ package az
 import (
 	"strings"
 
-	"github.com/kalypso-dev/kalypso/scheduler/fleet/arc"
+	"github.com/kalypso-dev/kalypso/internal/armapi"
 )
 
 // flat is a resource as the Azure CLI prints it: its properties beside its
@@ -20,7 +20,7 @@ func flat(resource any) (map[string]any, error) {
 		m[k] = one
 	}
 	if id, _ := m["id"].(string); id != "" {
-		if c, err := arc.ParseClusterID(id); err == nil {
+		if c, err := armapi.ParseClusterID(id); err == nil {
 			m["resourceGroup"] = c.ResourceGroup
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"os"
 	"strings"
 
+	"github.com/kalypso-dev/kalypso/internal/armapi"
 	"github.com/kalypso-dev/kalypso/internal/usage"
 	"github.com/kalypso-dev/kalypso/scheduler/fleet/arc"
 	"github.com/spf13/cobra"
@@ -34,12 +35,12 @@ func (t *target) addTo(c *cobra.Command, named bool) {
 	}
 }
 
-func (t *target) of() (arc.Cluster, error) {
-	kind, err := arc.ParseClusterType(t.clusterType)
+func (t *target) of() (armapi.Cluster, error) {
+	kind, err := armapi.ParseClusterType(t.clusterType)
 	if err != nil {
-		return arc.Cluster{}, usage.New("--cluster-type: " + err.Error())
+		return armapi.Cluster{}, usage.New("--cluster-type: " + err.Error())
 	}
-	return arc.Cluster{ResourceGroup: t.resourceGroup, Type: kind, Name: t.cluster}, nil
+	return armapi.Cluster{ResourceGroup: t.resourceGroup, Type: kind, Name: t.cluster}, nil
 }
 
 func fluxShow(a *command) *cobra.Command {

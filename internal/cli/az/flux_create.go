@@ -6,10 +6,10 @@ import (
 	"os"
 	"strings"
 
+	"github.com/kalypso-dev/kalypso/internal/armapi"
 	"github.com/kalypso-dev/kalypso/internal/armemulator"
 	"github.com/kalypso-dev/kalypso/internal/usage"
 	"github.com/kalypso-dev/kalypso/sandbox"
-	"github.com/kalypso-dev/kalypso/scheduler/fleet/arc"
 	"github.com/spf13/cobra"
 )
 
@@ -91,11 +91,7 @@ func fluxCreate(a *command) *cobra.Command {
 			return nil, usage.New(err.Error())
 		}
 		z.Messagef("Creating the flux configuration '%s' in the cluster.", t.name)
-		put := z.client.Put
-		if s.noWait {
-			put = z.client.BeginPut
-		}
-		made, err := put(ctx, cluster, t.name, *p)
+		made, err := z.client.Put(ctx, cluster, t.name, *p, !s.noWait)
 		if err != nil || s.noWait {
 			return nil, err
 		}
@@ -103,7 +99,7 @@ func fluxCreate(a *command) *cobra.Command {
 	})
 }
 
-func (s *sourceFlags) properties(z *call) (*arc.Properties, error) {
+func (s *sourceFlags) properties(z *call) (*armapi.Properties, error) {
 	if err := s.check(); err != nil {
 		return nil, err
 	}
@@ -111,9 +107,9 @@ func (s *sourceFlags) properties(z *call) (*arc.Properties, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &arc.Properties{
+	p := &armapi.Properties{
 		SourceKind: "GitRepository", Suspend: s.suspend, GitRepository: g,
-		Kustomizations: map[string]arc.Kustomization{}, ProtectedSettings: s.protected(),
+		Kustomizations: map[string]armapi.Kustomization{}, ProtectedSettings: s.protected(),
 	}
 	for _, text := range s.kustomizations {
 		k, err := kustomization(strings.Split(text, separator))
@@ -127,12 +123,12 @@ func (s *sourceFlags) properties(z *call) (*arc.Properties, error) {
 	}
 	if len(p.Kustomizations) == 0 {
 		z.Messagef("Warning! No kustomizations were specified: one is made with the default name 'kustomization-1'.")
-		p.Kustomizations["kustomization-1"] = arc.Kustomization{DependsOn: []string{}}
+		p.Kustomizations["kustomization-1"] = armapi.Kustomization{DependsOn: []string{}}
 	}
 	return p, nil
 }
 
-func (s *sourceFlags) repository(z *call) (*arc.GitRepository, error) {
+func (s *sourceFlags) repository(z *call) (*armapi.GitRepository, error) {
 	interval, err := seconds("--interval", s.interval)
 	if err != nil {
 		return nil, err
@@ -145,9 +141,9 @@ func (s *sourceFlags) repository(z *call) (*arc.GitRepository, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &arc.GitRepository{
+	return &armapi.GitRepository{
 		URL: url, SyncIntervalInSeconds: interval, TimeoutInSeconds: timeout,
-		RepositoryRef: arc.RepositoryRef{Branch: text(s.branch), Tag: text(s.tag), Semver: text(s.semver), Commit: text(s.commit)},
+		RepositoryRef: armapi.RepositoryRef{Branch: text(s.branch), Tag: text(s.tag), Semver: text(s.semver), Commit: text(s.commit)},
 		HTTPSUser:     text(s.httpsUser), LocalAuthRef: text(s.localAuthRef),
 	}, nil
 }

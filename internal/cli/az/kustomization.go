@@ -4,8 +4,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/kalypso-dev/kalypso/internal/armapi"
 	"github.com/kalypso-dev/kalypso/internal/usage"
-	"github.com/kalypso-dev/kalypso/scheduler/fleet/arc"
 )
 
 // kustomizationKeys are the words of --kustomization, each with the property
@@ -19,8 +19,8 @@ var kustomizationKeys = map[string]string{
 }
 
 // kustomization reads words such as name=apps path=./apps prune=true.
-func kustomization(words []string) (*arc.Kustomization, error) {
-	k := &arc.Kustomization{DependsOn: []string{}}
+func kustomization(words []string) (*armapi.Kustomization, error) {
+	k := &armapi.Kustomization{DependsOn: []string{}}
 	for _, w := range words {
 		key, value, ok := strings.Cut(w, "=")
 		property := kustomizationKeys[key]
@@ -37,7 +37,7 @@ func kustomization(words []string) (*arc.Kustomization, error) {
 	return k, nil
 }
 
-func setProperty(k *arc.Kustomization, property, key, value string) (err error) {
+func setProperty(k *armapi.Kustomization, property, key, value string) (err error) {
 	switch property {
 	case "name":
 		k.Name = value

@@ -123,7 +123,7 @@ Output: clusters, the number of configurations that have it.`,
 			return usage.New("--cloud contradicts KALYPSO_ARM_ENDPOINT, which is set")
 		}
 		s.Arc.Cloud, s.Arc.Subscription = cmp.Or(cloud, s.Arc.Cloud), cmp.Or(subscriptions, s.Arc.Subscription)
-		s.Arc.Waiting = a.ReportAzureWait
+		s.Arc.Report = a.ReportAzureWait
 		observer, err := a.observe(s.Environment)
 		if err != nil {
 			return a.sandboxMeant(s.Arc, err)

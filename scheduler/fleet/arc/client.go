@@ -1,47 +1,39 @@
 // Package arc is a client of Azure Resource Manager for what kalypso asks of a
 // fleet of clusters: Azure Arc's connected clusters, their GitOps
 // configurations, and the Resource Graph that finds configurations across
-// subscriptions. One client serves Azure and the sandbox's emulation of it.
+// subscriptions. One client serves Azure and the sandbox's emulator.
 //
-// [Settings] finds out which, from flags and variables:
+// [Settings] say which of them, from flags and variables:
 //
 //	client, err := arc.ReadSettings(os.Getenv).Connect()
 //
-// and New makes a client of what a program knows itself:
+// The two do not mix: a fixed token is not sent to Azure, and a credential of
+// Azure is not sent over plain http.
 //
-//	client, err := arc.New(credential, "SUBSCRIPTION", nil)           // Azure
-//	client, err := arc.New(arc.Token(t), "SUBSCRIPTION", arc.At(url)) // the emulation
-//
-// The two do not mix: a [Token] is not sent to Azure, and a credential of
-// Azure's not over plain http.
-//
-// Every call of the client may be repeated without harm, and it repeats them
-// itself where an answer is missing or Azure is busy; see patience. An error
-// says what to do about it. Those of the service are an [*Error]; [IsNotFound]
-// and [IsDenied] sort out the two that callers branch on. No error is ever an
-// empty answer: not knowing a fleet is not a fleet without clusters.
+// Every call may be repeated without harm, and azcore's retry policy does so
+// where an answer is missing or Azure is busy; see retryPolicy. Errors of the
+// service are an [*Error] with a hint; [IsNotFound] and [IsDenied] sort out the
+// two that callers branch on. No error is ever an empty answer: not knowing a
+// fleet is not a fleet without clusters.
 package arc
 
 import (
-	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
-	"slices"
-	"strings"
-	"time"
+	"sync"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/arm"
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/runtime"
+	"github.com/kalypso-dev/kalypso/internal/armapi"
 )
 
 const (
 	module = "kalypso/fleet/arc"
-	// moduleVersion is what azcore's telemetry wants to be told.
+	// moduleVersion is for azcore's telemetry.
 	moduleVersion = "v0.1.0"
 
 	configurationVersion = "2025-04-01"
@@ -52,96 +44,53 @@ const (
 	subscriptionVersion  = "2022-12-01"
 )
 
-// Options say where a client works, and how. The zero value is Azure's public
-// cloud.
-type Options struct {
-	Cloud Cloud
-	// Also are further subscriptions that the fleet is in. They are observed;
-	// everything else is about the client's own.
-	Also []string
-	// Waiting hears of every wait that a person would notice; it must not block.
-	Waiting func(Wait)
-	// Transport takes the place of the network, in tests.
-	Transport policy.Transporter
-	// OperationLimit is how long a write may take until it is on its cluster,
-	// half an hour when it is zero.
-	OperationLimit time.Duration
-	// Pace is how often a write is looked at when Azure does not say, every five
-	// seconds when it is zero.
-	Pace time.Duration
-}
-
-// Client works on one subscription. It may be used by several at once.
+// Client works on one subscription, and observes clusters in several. It may be
+// used concurrently.
 type Client struct {
-	arm            *arm.Client
-	cloud          Cloud
-	account        *account
-	subscription   string
-	fleet          []string // all subscriptions that are observed
-	seen           *visibility
-	patience       *patience
-	tell           func(Wait)
-	operationLimit time.Duration
-	pace           time.Duration
+	arm          *arm.Client
+	cloud        Cloud
+	account      *account
+	subscription string
+	fleet        []string // all subscriptions that are observed
+	report       func(Wait)
+
+	mu      sync.Mutex
+	visible map[string]bool // subscriptions that the account can see, in lower case
 }
 
-// New makes a client; nil options mean Azure's public cloud.
-func New(credential azcore.TokenCredential, subscription string, o *Options) (*Client, error) {
-	if subscription == "" {
-		return nil, errors.New("no Azure subscription")
-	}
-	if o == nil {
-		o = &Options{}
-	}
-	where, err := o.Cloud.known()
+// newClient makes a client of the first of the subscriptions.
+func newClient(credential azcore.TokenCredential, cloud Cloud, subscriptions []string, report func(Wait), transport policy.Transporter) (*Client, error) {
+	where, err := cloud.known()
 	if err != nil {
 		return nil, err
 	}
 	if err := where.mayHave(credential); err != nil {
 		return nil, err
 	}
+	if report == nil {
+		report = func(Wait) {}
+	}
 	c := &Client{
-		cloud: where, account: &account{next: credential, cloud: where}, subscription: subscription, fleet: distinct(subscription, o.Also),
-		seen: &visibility{}, tell: o.Waiting, operationLimit: cmp.Or(o.OperationLimit, operationLimit), pace: cmp.Or(o.Pace, pollEvery),
+		cloud: where, account: &account{next: credential, cloud: where}, subscription: subscriptions[0], fleet: distinct(subscriptions),
+		report: report, visible: map[string]bool{},
 	}
-	if c.tell == nil {
-		c.tell = func(Wait) {}
+	// a client must not change a subscription by registering providers
+	o := &arm.ClientOptions{DisableRPRegistration: true}
+	o.Cloud = where.configuration
+	o.Transport = transport
+	retry := newRetryPolicy(where.url(), report)
+	if where.loopback() {
+		o.InsecureAllowCredentialWithHTTP = true
+		retry.options.RetryDelay = loopbackDelay
+		if transport == nil {
+			o.Transport = &http.Client{Transport: &http.Transport{}} // without the environment's proxy
+		}
 	}
-	if c.arm, err = arm.NewClient(module, moduleVersion, c.account, c.options(o.Transport)); err != nil {
+	o.PerCallPolicies = []policy.Policy{retry}
+	if c.arm, err = arm.NewClient(module, moduleVersion, c.account, o); err != nil {
 		return nil, fmt.Errorf("client of Azure Resource Manager: %w", err)
 	}
 	return c, nil
-}
-
-// options are what azcore is told: it sends, and patience decides when and how
-// often. It registers nothing on anybody's subscription.
-func (c *Client) options(transport policy.Transporter) *arm.ClientOptions {
-	o := &arm.ClientOptions{DisableRPRegistration: true}
-	o.Cloud = c.cloud.configuration
-	o.Retry.MaxRetries = -1
-	o.Transport = transport
-	c.patience = newPatience(c.cloud, c.tell)
-	if c.cloud.loopback() {
-		o.InsecureAllowCredentialWithHTTP = true
-		c.patience.first = loopbackPause
-		if transport == nil {
-			// whatever proxy the environment names, it is not between us
-			o.Transport = &http.Client{Transport: &http.Transport{}}
-		}
-	}
-	o.PerCallPolicies = []policy.Policy{c.patience}
-	return o
-}
-
-// distinct are subscriptions, each once: IDs have no case.
-func distinct(first string, others []string) []string {
-	all := []string{first}
-	for _, s := range others {
-		if !slices.ContainsFunc(all, func(known string) bool { return strings.EqualFold(known, s) }) {
-			all = append(all, s)
-		}
-	}
-	return all
 }
 
 // Subscription is the one that the client works on.
@@ -152,6 +101,12 @@ func (c *Client) Cloud() Cloud { return c.cloud }
 
 // Account is who is logged in, "" as long as nothing was asked.
 func (c *Client) Account() string { return c.account.String() }
+
+// own is a cluster in the client's subscription.
+func (c *Client) own(cluster armapi.Cluster) armapi.Cluster {
+	cluster.Subscription = c.subscription
+	return cluster
+}
 
 // request makes a request to a path of the endpoint, with a body unless that is
 // nil.
@@ -168,7 +123,7 @@ func (c *Client) request(ctx context.Context, method, path, version string, body
 	return r, err
 }
 
-// send sends a request and returns the answer if it is one of the expected.
+// send sends a request and returns the answer if it has an expected status.
 func (c *Client) send(r *policy.Request, expected ...int) (*http.Response, error) {
 	response, err := c.arm.Pipeline().Do(r)
 	if err == nil && !runtime.HasStatusCode(response, expected...) {
@@ -184,7 +139,7 @@ func (c *Client) call(r *policy.Request, out any) error {
 		return err
 	}
 	if err := runtime.UnmarshalAsJSON(response, out); err != nil {
-		return &NotJSONError{Host: r.Raw().URL.Host, Type: response.Header.Get("Content-Type"), Err: err}
+		return notJSON(response, err)
 	}
 	return nil
 }
@@ -198,8 +153,31 @@ func (c *Client) get(ctx context.Context, path, version string, out any) error {
 	return c.call(r, out)
 }
 
-// own is a cluster in the client's subscription.
-func (c *Client) own(cluster Cluster) Cluster {
-	cluster.Subscription = c.subscription
-	return cluster
+// list reads all pages of a list. Part of a list is an error.
+func list[T any](ctx context.Context, c *Client, path, version string) ([]T, error) {
+	r, err := c.request(ctx, http.MethodGet, path, version, nil)
+	if err != nil {
+		return nil, err
+	}
+	all, followed := []T{}, map[string]bool{}
+	for {
+		var page struct {
+			Value    []T     `json:"value"`
+			NextLink *string `json:"nextLink"`
+		}
+		if err := c.call(r, &page); err != nil {
+			return nil, err
+		}
+		all = append(all, page.Value...)
+		if page.NextLink == nil || *page.NextLink == "" {
+			return all, nil
+		}
+		if followed[*page.NextLink] {
+			return nil, fmt.Errorf("the pages of the list lead in a circle after %d entries", len(all))
+		}
+		followed[*page.NextLink] = true
+		if r, err = runtime.NewRequest(ctx, http.MethodGet, *page.NextLink); err != nil {
+			return nil, fmt.Errorf("link to the next page: %w", err)
+		}
+	}
 }

@@ -7,20 +7,20 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/kalypso-dev/kalypso/internal/armapi"
 	"github.com/kalypso-dev/kalypso/scheduler/fleet"
 )
 
-var drone = Cluster{Subscription: "sub", ResourceGroup: "rg", Type: ConnectedClusters, Name: "drone"}
+var drone = armapi.Cluster{Subscription: "sub", ResourceGroup: "rg", Type: armapi.ConnectedClusters, Name: "drone"}
 
 // newService is a client of a service that the handler is.
 func newService(t *testing.T, h http.HandlerFunc) (*Client, *httptest.Server) {
 	t.Helper()
 	server := httptest.NewServer(h)
 	t.Cleanup(server.Close)
-	c, err := New(Token("t0ken"), "sub", At(server.URL))
+	c, err := Settings{Endpoint: server.URL, Token: "t0ken", Subscription: "sub"}.Connect()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -48,7 +48,7 @@ func TestRequestsAreWhatARMWants(t *testing.T) {
 	if _, err := c.ListConnectedClusters(t.Context(), "a b"); err != nil {
 		t.Fatal(err)
 	}
-	if err := c.Delete(t.Context(), Cluster{ResourceGroup: "rg", Type: ManagedClusters, Name: "aks"}, "x", true, false); err != nil {
+	if err := c.Delete(t.Context(), armapi.Cluster{ResourceGroup: "rg", Type: armapi.ManagedClusters, Name: "aks"}, "x", true, false); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff([]string{
@@ -86,30 +86,6 @@ func TestListDoesNotFollowALinkToAnotherServer(t *testing.T) {
 	})
 	if _, err := c.List(t.Context(), drone); err == nil || asked.Load() {
 		t.Errorf("asked %v, %v", asked.Load(), err)
-	}
-}
-
-func TestThrottledRequestsAreRepeatedAsTheServiceSays(t *testing.T) {
-	var calls atomic.Int32
-	var first time.Time
-	c, _ := newService(t, func(w http.ResponseWriter, r *http.Request) {
-		if r.Method == http.MethodGet {
-			write(w, 200, `{"subscriptionId": "sub"}`)
-			return
-		}
-		if calls.Add(1) == 1 {
-			first = time.Now()
-			w.Header().Set("Retry-After-Ms", "200")
-			write(w, http.StatusTooManyRequests, `{"error": {"code": "RateLimiting", "message": "slow down"}}`)
-			return
-		}
-		write(w, 200, `{"totalRecords": 0, "data": []}`)
-	})
-	if _, err := c.Observe(t.Context(), fleet.Source{Repo: "r", Branch: "b"}); err != nil {
-		t.Fatal(err)
-	}
-	if waited := time.Since(first); waited < 200*time.Millisecond || calls.Load() != 2 {
-		t.Errorf("%d calls in %s", calls.Load(), waited)
 	}
 }
 
@@ -174,7 +150,7 @@ func TestPutWaitsForTheOperation(t *testing.T) {
 					write(w, 200, `{"name": "x", "properties": {"provisioningState": "Succeeded"}}`)
 				}
 			})
-			made, err := client.Put(t.Context(), drone, "x", Properties{})
+			made, err := client.Put(t.Context(), drone, "x", armapi.Properties{}, true)
 			if c.fine && (err != nil || made.Properties.ProvisioningState != "Succeeded") {
 				t.Errorf("%+v %v", made, err)
 			}
@@ -196,18 +172,6 @@ func TestErrors(t *testing.T) {
 		_, err := c.Get(t.Context(), drone, "x")
 		if err == nil || IsNotFound(err) != want[0] || IsDenied(err) != want[1] || Message(err) != "(Code) the message" {
 			t.Errorf("%d: %v", status, err)
-		}
-	}
-}
-
-func TestParseClusterID(t *testing.T) {
-	c, err := ParseClusterID(drone.ConfigurationID("x"))
-	if err != nil || c.Name != "drone" || c.Subscription != "sub" {
-		t.Errorf("%+v %v", c, err)
-	}
-	for _, wrong := range []string{"", "/subscriptions/s/resourceGroups/g", "/a/s/resourceGroups/g/providers/p/t/n"} {
-		if _, err := ParseClusterID(wrong); err == nil {
-			t.Errorf("%q is a cluster", wrong)
 		}
 	}
 }

@@ -10,8 +10,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/cloud"
 )
 
-// Cloud is one of Azure's clouds, or an endpoint of somebody else's that speaks
-// like them.
+// Cloud is one of Azure's clouds, or another endpoint with their API.
 type Cloud struct {
 	Name string
 	// CLI is what the Azure CLI calls it, "" when it is not one of Azure's.
@@ -47,23 +46,18 @@ func ParseCloud(name string) (Cloud, error) {
 	return Cloud{}, &SetupError{Message: fmt.Sprintf("there is no cloud %q: choose one of %s, or give the https:// URL of a Resource Manager", name, strings.Join(names, ", "))}
 }
 
-// Endpoint is a Resource Manager that is none of Azure's clouds'. Audience is
-// whom tokens for it are made out to, the endpoint itself when it is "", and
-// authority the login endpoint, that of AZURE_AUTHORITY_HOST or else of the
-// public cloud when it is "".
-func Endpoint(endpoint, audience, authority string) Cloud {
+// endpointCloud is a Resource Manager that is none of Azure's clouds'. Audience
+// is whom tokens for it are made out to, the endpoint itself when it is "". The
+// login endpoint is that of AZURE_AUTHORITY_HOST, or else of the public cloud.
+func endpointCloud(endpoint, audience string) Cloud {
 	endpoint = strings.TrimSuffix(endpoint, "/")
 	if audience == "" {
 		audience = endpoint
 	}
 	return Cloud{Name: endpoint, configuration: cloud.Configuration{
-		ActiveDirectoryAuthorityHost: authority,
-		Services:                     map[cloud.ServiceName]cloud.ServiceConfiguration{cloud.ResourceManager: {Endpoint: endpoint, Audience: audience}},
+		Services: map[cloud.ServiceName]cloud.ServiceConfiguration{cloud.ResourceManager: {Endpoint: endpoint, Audience: audience}},
 	}}
 }
-
-// At are the options for an endpoint that is none of Azure's.
-func At(endpoint string) *Options { return &Options{Cloud: Endpoint(endpoint, "", "")} }
 
 // known is the cloud itself, or the public one for the zero value.
 func (c Cloud) known() (Cloud, error) {
@@ -89,15 +83,15 @@ func (c Cloud) url() *url.URL {
 	return u
 }
 
-// loopback tells whether the endpoint is plain http on this machine, as the
-// emulation is.
+// loopback is whether the endpoint is plain http on this machine, as the
+// emulator is.
 func (c Cloud) loopback() bool {
 	u := c.url()
 	ip := net.ParseIP(u.Hostname())
 	return u.Scheme == "http" && (u.Hostname() == "localhost" || ip != nil && ip.IsLoopback())
 }
 
-// azure tells whether the endpoint belongs to Azure, by whatever name it was
+// azure is whether the endpoint belongs to Azure, by whatever name it was
 // given.
 func (c Cloud) azure() bool {
 	host := strings.ToLower(c.url().Hostname())
@@ -112,14 +106,14 @@ func (c Cloud) azure() bool {
 
 // mayHave refuses a credential that must not be sent here.
 func (c Cloud) mayHave(credential azcore.TokenCredential) error {
-	_, fixed := credential.(Token)
+	_, fixed := credential.(fixedToken)
 	switch {
 	case fixed && c.azure():
-		return &SetupError{Message: "a fixed token is for an emulation, and is not sent to " + c.url().Host + ": leave it out, and Azure's own credentials are used"}
+		return &SetupError{Message: "a fixed token is for an emulator, and is not sent to " + c.url().Host + ": leave it out, and Azure's own credentials are used"}
 	case fixed && c.url().Scheme == "http" && !c.loopback():
 		return &SetupError{Message: "a token goes over TLS or to this machine only, and " + c.Name + " is neither: use its https:// URL"}
 	case !fixed && c.url().Scheme != "https":
-		return &SetupError{Message: "a credential of Azure is not sent to " + c.Name + ", which is plain http: an emulation there needs a token of its own"}
+		return &SetupError{Message: "a credential of Azure is not sent to " + c.Name + ", which is plain http: an emulator there needs a token of its own"}
 	case !fixed && c.CLI == "" && !c.azure() && azureAudience(c.manager().Audience):
 		// whoever has such a token can use it at Azure itself
 		return &SetupError{Message: "a token for Azure itself is not sent to " + c.Name + ": its audience is " + c.manager().Audience}

@@ -1,19 +1,27 @@
 package arc
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net/http"
 	"strings"
+	"time"
 
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/runtime"
+	"github.com/kalypso-dev/kalypso/internal/armapi"
+)
+
+const (
+	operationLimit = 30 * time.Minute // for a write to be on its cluster
+	pollInterval   = 5 * time.Second  // where Azure does not say
 )
 
 // Get returns a configuration of a cluster.
-func (c *Client) Get(ctx context.Context, cluster Cluster, name string) (*Configuration, error) {
-	var out Configuration
+func (c *Client) Get(ctx context.Context, cluster armapi.Cluster, name string) (*armapi.Configuration, error) {
+	var out armapi.Configuration
 	if err := c.get(ctx, c.own(cluster).ConfigurationID(name), configurationVersion, &out); err != nil {
 		return nil, fmt.Errorf("configuration %s of cluster %s: %w", name, cluster.Name, err)
 	}
@@ -21,46 +29,46 @@ func (c *Client) Get(ctx context.Context, cluster Cluster, name string) (*Config
 }
 
 // List returns all configurations of a cluster.
-func (c *Client) List(ctx context.Context, cluster Cluster) ([]Configuration, error) {
-	all, err := list[Configuration](ctx, c, c.own(cluster).ConfigurationsID(), configurationVersion)
+func (c *Client) List(ctx context.Context, cluster armapi.Cluster) ([]armapi.Configuration, error) {
+	all, err := list[armapi.Configuration](ctx, c, c.own(cluster).ConfigurationsID(), configurationVersion)
 	if err != nil {
 		return nil, fmt.Errorf("configurations of cluster %s: %w", cluster.Name, err)
 	}
 	return all, nil
 }
 
-// Put makes the configuration, or replaces the one that is there, and waits
-// until it is on the cluster. What it applies may take longer; see its
+// Put creates the configuration or replaces the one that exists. With wait it
+// returns when it is on the cluster. What it applies may take longer; see its
 // ComplianceState.
-func (c *Client) Put(ctx context.Context, cluster Cluster, name string, p Properties) (*Configuration, error) {
-	return c.put(ctx, cluster, name, p, true)
-}
-
-// BeginPut is Put that does not wait.
-func (c *Client) BeginPut(ctx context.Context, cluster Cluster, name string, p Properties) (*Configuration, error) {
-	return c.put(ctx, cluster, name, p, false)
-}
-
-func (c *Client) put(ctx context.Context, cluster Cluster, name string, p Properties, wait bool) (*Configuration, error) {
-	properties, err := wanted(p)
+func (c *Client) Put(ctx context.Context, cluster armapi.Cluster, name string, p armapi.Properties, wait bool) (*armapi.Configuration, error) {
+	properties, err := settable(p)
 	if err != nil {
 		return nil, err
 	}
-	return c.write(ctx, change{http.MethodPut, cluster, name, map[string]any{"properties": properties}}, wait)
+	return c.change(ctx, change{method: http.MethodPut, cluster: c.own(cluster), name: name, properties: properties}, wait)
 }
 
-// Patch changes the named properties of a configuration and waits. They are
-// given as the service's JSON has them, since null and absent differ.
-func (c *Client) Patch(ctx context.Context, cluster Cluster, name string, properties map[string]any, wait bool) (*Configuration, error) {
-	return c.write(ctx, change{http.MethodPatch, cluster, name, map[string]any{"properties": properties}}, wait)
+// Patch changes the named properties of a configuration. They are given as the
+// service's JSON has them, since null and absent differ.
+func (c *Client) Patch(ctx context.Context, cluster armapi.Cluster, name string, properties map[string]any, wait bool) (*armapi.Configuration, error) {
+	return c.change(ctx, change{method: http.MethodPatch, cluster: c.own(cluster), name: name, properties: properties}, wait)
 }
 
-// change is a request that changes a configuration.
+// Delete takes a configuration off its cluster, with what it applied where its
+// Kustomizations prune; with wait it returns when all of it is gone. With force
+// the cluster does not clean up. One that does not exist is no error.
+func (c *Client) Delete(ctx context.Context, cluster armapi.Cluster, name string, force, wait bool) error {
+	_, err := c.change(ctx, change{method: http.MethodDelete, cluster: c.own(cluster), name: name, force: force}, wait)
+	return err
+}
+
+// change is a write to a configuration, or its deletion.
 type change struct {
-	method  string
-	cluster Cluster
-	name    string
-	body    any
+	method     string
+	cluster    armapi.Cluster
+	name       string
+	properties map[string]any
+	force      bool
 }
 
 func (w change) String() string {
@@ -71,66 +79,124 @@ func (w change) String() string {
 	return fmt.Sprintf("%s configuration %s of cluster %s", verb, w.name, w.cluster.Name)
 }
 
-// wrap says what an error is about, unless it does so itself.
-func (w change) wrap(err error) error {
-	if errors.As(err, new(*OperationError)) {
-		return err
+func (c *Client) change(ctx context.Context, w change, wait bool) (*armapi.Configuration, error) {
+	bounded, cancel := context.WithTimeout(ctx, operationLimit)
+	defer cancel()
+	began := time.Now()
+	var last *http.Response
+	out, err := c.carryOut(policy.WithCaptureResponse(bounded, &last), w, wait)
+	switch {
+	case err == nil || w.method == http.MethodDelete && noConfiguration(err):
+		return out, nil
+	case ctx.Err() != nil:
+		return nil, fmt.Errorf("%s: %w (%s)", w, context.Cause(ctx), stateOf(last))
+	case bounded.Err() != nil:
+		return nil, &OperationError{What: w.String(), After: time.Since(began), Last: stateOf(last)}
 	}
-	return fmt.Errorf("%s: %w", w, err)
+	return nil, fmt.Errorf("%s: %w", w, err)
 }
 
-func (c *Client) write(ctx context.Context, w change, wait bool) (*Configuration, error) {
-	response, err := c.begin(ctx, w, nil, http.StatusOK, http.StatusCreated, http.StatusAccepted)
+// carryOut sends a write, and with wait polls until its operation has ended
+// (learn.microsoft.com/azure/azure-resource-manager/management/async-operations).
+func (c *Client) carryOut(ctx context.Context, w change, wait bool) (*armapi.Configuration, error) {
+	response, err := c.begin(ctx, w)
+	switch {
+	case err != nil:
+		return nil, err
+	case response.StatusCode == http.StatusNoContent || !wait && w.method == http.MethodDelete:
+		return nil, nil
+	case !wait:
+		var out armapi.Configuration
+		return &out, runtime.UnmarshalAsJSON(response, &out)
+	}
+	poller, err := runtime.NewPoller[armapi.Configuration](response, c.arm.Pipeline(), nil)
 	if err != nil {
-		return nil, w.wrap(err)
+		return nil, err
 	}
-	var out Configuration
-	if !wait {
-		err = runtime.UnmarshalAsJSON(response, &out)
-	} else {
-		err = c.follow(ctx, w, response, &out)
+	if deadline, ok := ctx.Deadline(); ok {
+		c.report(Wait{"the operation is in progress, this is its deadline", deadline, w.String()})
 	}
-	if err != nil {
-		return nil, w.wrap(err)
+	for {
+		out, err := poller.PollUntilDone(ctx, &runtime.PollUntilDoneOptions{Frequency: pollInterval})
+		if err == nil {
+			return &out, nil
+		}
+		// the operation goes on, whether or not Azure answers at the moment
+		if err = c.failure(err); !isTransient(err) || sleep(ctx, pollInterval) != nil {
+			return nil, err
+		}
+		if poller.Done() { // only the written configuration could not be read
+			return c.Get(ctx, w.cluster, w.name)
+		}
 	}
-	return &out, nil
 }
 
-// Delete takes a configuration off its cluster, with what it applied where its
-// Kustomizations prune; with wait it returns when all of it is gone. Force
-// leaves the cluster alone that cannot do it any more. One that is not there is
-// no error.
-func (c *Client) Delete(ctx context.Context, cluster Cluster, name string, force, wait bool) error {
-	w := change{http.MethodDelete, cluster, name, nil}
-	var query []string
-	if force {
-		query = []string{"forceDelete", "true"}
+// begin sends a write. While Azure is busy with an earlier one, be it of another
+// client or the very same whose answer was lost, it waits and sends it again.
+func (c *Client) begin(ctx context.Context, w change) (*http.Response, error) {
+	for {
+		var body any
+		if w.properties != nil {
+			body = map[string]any{"properties": w.properties}
+		}
+		r, err := c.request(ctx, w.method, w.cluster.ConfigurationID(w.name), configurationVersion, body)
+		if err != nil {
+			return nil, err
+		}
+		if w.force {
+			r.Raw().URL.RawQuery += "&forceDelete=true"
+		}
+		response, err := c.send(r, http.StatusOK, http.StatusCreated, http.StatusAccepted, http.StatusNoContent)
+		if !hasStatus(err, http.StatusConflict) {
+			return response, err
+		}
+		found, getErr := c.Get(ctx, w.cluster, w.name)
+		if getErr != nil {
+			return nil, err
+		}
+		switch state := found.Properties.ProvisioningState; state {
+		case "", "Succeeded", "Failed", "Canceled":
+			return nil, err
+		default:
+			c.report(Wait{"an earlier write is " + state, time.Now().Add(pollInterval), w.String()})
+		}
+		if err := sleep(ctx, pollInterval); err != nil {
+			return nil, err
+		}
 	}
-	response, err := c.begin(ctx, w, query, http.StatusOK, http.StatusAccepted, http.StatusNoContent)
-	if err == nil && wait && response.StatusCode != http.StatusNoContent {
-		err = c.follow(ctx, w, response, nil)
-	}
-	if err != nil && !noConfiguration(err) {
-		return w.wrap(err)
-	}
-	return nil
 }
 
-// noConfiguration tells whether an error is that the configuration itself is not
-// there; that its cluster is not there is something else.
+// stateOf is what the last answer says of an operation.
+func stateOf(answer *http.Response) string {
+	var body struct {
+		Status     string `json:"status"`
+		Properties struct {
+			State string `json:"provisioningState"`
+		} `json:"properties"`
+	}
+	if answer == nil {
+		return "nothing is known of it"
+	}
+	if b, err := runtime.Payload(answer); err != nil || json.Unmarshal(b, &body) != nil {
+		return fmt.Sprintf("the last answer had http status %d", answer.StatusCode)
+	}
+	return "it is " + cmp.Or(body.Status, body.Properties.State, "in progress")
+}
+
+// noConfiguration is whether an error is that the configuration itself does not
+// exist; that its cluster does not is another one.
 func noConfiguration(err error) bool {
-	switch codeOf(err) {
-	case "FluxConfigurationNotFound":
-		return true
-	case "ResourceNotFound":
-		return strings.Contains(strings.ToLower(Message(err)), "/fluxconfigurations/")
+	if !IsNotFound(err) {
+		return false
 	}
-	return false
+	message := Message(err)
+	return strings.HasPrefix(message, "(FluxConfigurationNotFound)") ||
+		strings.HasPrefix(message, "(ResourceNotFound)") && strings.Contains(strings.ToLower(message), "/fluxconfigurations/")
 }
 
-// wanted leaves out what only the service tells, and what is null: not all that
+// settable leaves out what only the service sets, and what is null: not all that
 // has a default may be null, and left out it has it.
-func wanted(p Properties) (map[string]any, error) {
+func settable(p armapi.Properties) (map[string]any, error) {
 	m := map[string]any{
 		"scope": p.Scope, "namespace": p.Namespace, "sourceKind": p.SourceKind, "suspend": p.Suspend,
 		"gitRepository": p.GitRepository, "kustomizations": p.Kustomizations,

@@ -2,6 +2,9 @@ package arc
 
 import (
 	"context"
+	"encoding/base64"
+	"encoding/json"
+	"strings"
 	"sync"
 	"time"
 
@@ -11,28 +14,28 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/azidentity"
 )
 
-// Token is a credential that is a bearer token itself. It is what emulations
-// have; Azure's tokens last an hour, and come from [DefaultCredential].
-type Token string
+// fixedToken is a credential that is a bearer token itself, as emulators have;
+// Azure's tokens last an hour, and come from defaultCredential.
+type fixedToken string
 
-// GetToken returns the token, whatever it is for.
-func (t Token) GetToken(context.Context, policy.TokenRequestOptions) (azcore.AccessToken, error) {
+// GetToken returns the token, whatever the scope.
+func (t fixedToken) GetToken(context.Context, policy.TokenRequestOptions) (azcore.AccessToken, error) {
 	return azcore.AccessToken{Token: string(t), ExpiresOn: time.Now().Add(time.Hour)}, nil
 }
 
 // String keeps the token out of what is printed.
-func (t Token) String() string { return "a fixed token" }
+func (t fixedToken) String() string { return "a fixed token" }
 
 // GoString does the same for %#v.
-func (t Token) GoString() string { return t.String() }
+func (t fixedToken) GoString() string { return t.String() }
 
-// DefaultCredential is the chain of azidentity: variables, workload identity,
+// defaultCredential is the chain of azidentity: variables, workload identity,
 // managed identity, and the logins of the Azure CLI, azd and Azure PowerShell.
 // AZURE_TOKEN_CREDENTIALS names one of them. Tenant may be "": then each of them
 // has its own.
-func DefaultCredential(where Cloud, tenant string, transport policy.Transporter) (azcore.TokenCredential, error) {
+func defaultCredential(where Cloud, tenant string, transport policy.Transporter) (azcore.TokenCredential, error) {
 	o := &azidentity.DefaultAzureCredentialOptions{TenantID: tenant}
-	// azidentity wants to know the login endpoint only; without one it reads
+	// azidentity needs the login endpoint only; without one it reads
 	// AZURE_AUTHORITY_HOST
 	o.Cloud = cloud.Configuration{ActiveDirectoryAuthorityHost: where.configuration.ActiveDirectoryAuthorityHost}
 	o.Transport = transport
@@ -45,8 +48,8 @@ func DefaultCredential(where Cloud, tenant string, transport policy.Transporter)
 	return c, nil
 }
 
-// account is a credential that remembers whose the token was, to tell it when
-// that one is refused.
+// account is a credential that keeps whose the last token was, for errors about
+// it.
 type account struct {
 	next  azcore.TokenCredential
 	cloud Cloud
@@ -80,8 +83,48 @@ func (a *account) String() string {
 // GoString keeps the credential out of %#v.
 func (a *account) GoString() string { return a.String() }
 
-// fixed tells whether the credential is a token of an emulation.
+// fixed is whether the credential is the token of an emulator.
 func (a *account) fixed() bool {
-	_, is := a.next.(Token)
+	_, is := a.next.(fixedToken)
 	return is
+}
+
+// azureCLI is the application that logins of the Azure CLI belong to.
+const azureCLI = "04b07795-8ddb-461a-bbee-02f9e1bf7b46"
+
+// owner describes whose an access token is. Its claims are not secret, and only
+// shown, so that their signature is not checked. It is "" for a token without
+// such claims.
+func owner(token string) string {
+	parts := strings.Split(token, ".")
+	if len(parts) != 3 {
+		return ""
+	}
+	b, err := base64.RawURLEncoding.DecodeString(parts[1])
+	if err != nil {
+		return ""
+	}
+	var claims struct {
+		Tenant   string `json:"tid"`
+		App      string `json:"appid"`
+		User     string `json:"upn"`
+		Other    string `json:"unique_name"`
+		Identity string `json:"xms_mirid"`
+	}
+	if json.Unmarshal(b, &claims) != nil || claims.Tenant == "" {
+		return ""
+	}
+	if claims.User == "" {
+		claims.User = claims.Other
+	}
+	text := "application " + claims.App
+	switch {
+	case claims.Identity != "":
+		text = "managed identity " + claims.Identity
+	case claims.User != "" && claims.App == azureCLI:
+		text = claims.User + ", logged in with the Azure CLI"
+	case claims.User != "":
+		text = claims.User
+	}
+	return text + " (tenant " + claims.Tenant + ")"
 }

@@ -1,19 +1,23 @@
 package arc
 
 import (
+	"context"
 	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
+	"slices"
 	"strings"
+	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/runtime"
 )
 
-// Error is a request that Azure Resource Manager has turned down, or an
-// operation that has failed there.
+// Error is a request that Azure Resource Manager refused, or an operation that
+// failed there.
 type Error struct {
 	Status  int    // http status; below 300 for an operation that was begun and failed
 	Code    string // ARM's; "" when something else has answered in its place
@@ -39,50 +43,74 @@ func (e *Error) Error() string {
 // Unwrap returns azcore's error.
 func (e *Error) Unwrap() error { return e.err }
 
-// NetworkError is a request without an answer.
-type NetworkError struct {
-	Method, Host string
-	Err          error
+// NoAnswerError is a request that Azure did not answer: nothing came, or
+// something that is not JSON.
+type NoAnswerError struct {
+	Message string
+	Err     error
 }
 
-func (e *NetworkError) Error() string {
-	advice := "check the network and the proxies on the way; how Azure is doing is at azure.status.microsoft"
-	if e.certificate() {
-		advice = "a proxy may be on the way: let this machine trust its certificate (SSL_CERT_FILE)"
+func (e *NoAnswerError) Error() string { return e.Message }
+
+// Unwrap returns the cause, nil for an answer that was read.
+func (e *NoAnswerError) Unwrap() error { return e.Err }
+
+// noAnswer makes the error of a request without an answer.
+func noAnswer(q *http.Request, err error) error {
+	var denied *SignInError
+	switch {
+	case q.Context().Err() != nil:
+		return context.Cause(q.Context())
+	case errors.As(err, &denied):
+		return denied
 	}
-	return fmt.Sprintf("%s %s: no answer: %v (%s)", e.Method, e.Host, e.Err, advice)
+	hint := "check the network and the proxies on the way; how Azure is doing is at azure.status.microsoft"
+	if errors.As(err, new(*tls.CertificateVerificationError)) {
+		hint = "a proxy may be on the way: let this machine trust its certificate (SSL_CERT_FILE)"
+	}
+	err = withoutURL(err)
+	if errors.Is(err, context.DeadlineExceeded) {
+		err = fmt.Errorf("none within %s: %w", tryTimeout, err)
+	}
+	return &NoAnswerError{fmt.Sprintf("%s %s: no answer: %v (%s)", q.Method, q.URL.Host, err, hint), err}
 }
 
-// Unwrap returns what has happened.
-func (e *NetworkError) Unwrap() error { return e.Err }
-
-// certificate tells whether the server was not believed to be who it says.
-func (e *NetworkError) certificate() bool {
-	return errors.As(e.Err, new(*tls.CertificateVerificationError))
+// withoutURL is an error of package http without the URL, which may be long.
+func withoutURL(err error) error {
+	var inner *url.Error
+	if errors.As(err, &inner) {
+		return inner.Err
+	}
+	return err
 }
 
-// NotJSONError is an answer that says it is fine, and is not what was asked for.
-type NotJSONError struct {
-	Host, Type string
-	Err        error
-}
-
-func (e *NotJSONError) Error() string {
-	what := e.Type
+// notJSON makes the error of an answer with a good status that is not what was
+// asked for.
+func notJSON(answer *http.Response, err error) error {
+	what := answer.Header.Get("Content-Type")
 	if what == "" || strings.HasPrefix(what, "application/json") {
 		what = "something else"
 	}
-	return fmt.Sprintf("%s answers with %s instead of the JSON that was asked for: a proxy or a login page may be on the way, check HTTPS_PROXY and the endpoint", e.Host, what)
+	return &NoAnswerError{fmt.Sprintf("%s answers with %s instead of the JSON that was asked for: a proxy or a login page may be on the way, check HTTPS_PROXY and the endpoint", answer.Request.URL.Host, what), err}
 }
 
-// Unwrap returns why it could not be read.
-func (e *NotJSONError) Unwrap() error { return e.Err }
+// OperationError is that Azure has not finished a write in time. The write goes
+// on.
+type OperationError struct {
+	What  string
+	After time.Duration
+	Last  string // its last known state
+}
 
-// IsNotFound tells whether ARM knows no such resource. A proxy's page about
+func (e *OperationError) Error() string {
+	return fmt.Sprintf("%s: not done after %s, and Azure goes on with it: %s", e.What, e.After.Round(time.Second), e.Last)
+}
+
+// IsNotFound is whether ARM knows no such resource. A proxy's page about
 // something that it does not find is not that.
 func IsNotFound(err error) bool { return hasStatus(err, http.StatusNotFound) }
 
-// IsDenied tells whether ARM refused the credential, or there is none.
+// IsDenied is whether ARM refused the credential, or there is none.
 func IsDenied(err error) bool {
 	var s *SignInError
 	return hasStatus(err, http.StatusUnauthorized, http.StatusForbidden) || errors.As(err, &s) && s.Denied
@@ -90,19 +118,21 @@ func IsDenied(err error) bool {
 
 func hasStatus(err error, codes ...int) bool {
 	var e *Error
-	if !errors.As(err, &e) || e.Code == "" {
-		return false
-	}
-	for _, code := range codes {
-		if e.Status == code {
-			return true
-		}
-	}
-	return false
+	return errors.As(err, &e) && e.Code != "" && slices.Contains(codes, e.Status)
 }
 
-// Message is an error without what to do about it, in Azure's own words where it
-// has said something.
+// isTransient is whether an error says nothing about what was asked for, so that
+// asking again later may help.
+func isTransient(err error) bool {
+	var e *Error
+	if errors.As(err, &e) {
+		return e.Code == "" || e.Status >= http.StatusInternalServerError
+	}
+	return errors.As(err, new(*NoAnswerError)) || errors.As(err, new(*LimitError))
+}
+
+// Message is an error without its hint, in Azure's own words where it is
+// Azure's.
 func Message(err error) string {
 	var e *Error
 	var s *SignInError
@@ -115,7 +145,7 @@ func Message(err error) string {
 	return err.Error()
 }
 
-// Hint is what to do about an error of Azure's, "" when that is in its text.
+// Hint is what to do about an error of Azure's, "" when that is in its message.
 func Hint(err error) string {
 	var e *Error
 	var s *SignInError
@@ -135,17 +165,16 @@ func (c *Client) failure(err error) error {
 		return err
 	}
 	e := &Error{Status: r.StatusCode, err: r}
-	e.Code, e.Message = told(r.RawResponse)
-	if e.Code == "" {
+	if e.Code, e.Message = errorOf(r.RawResponse); e.Code == "" {
 		e.Code = r.ErrorCode
 	}
-	e.Hint = c.advice(e)
+	e.Hint = c.hint(e)
 	return e
 }
 
-// told is ARM's code and message in an answer, the innermost ones: outer ones of
-// some services say that something has gone wrong.
-func told(answer *http.Response) (code, message string) {
+// errorOf is ARM's code and message in an answer, the innermost ones: outer ones
+// of some services only say that something failed.
+func errorOf(answer *http.Response) (code, message string) {
 	type part struct {
 		Code, Message string
 		Details       []part
@@ -165,19 +194,4 @@ func told(answer *http.Response) (code, message string) {
 		code = envelope.Error.Code
 	}
 	return code, message
-}
-
-// code is ARM's code in an answer, "" when there is none.
-func code(answer *http.Response) string {
-	c, _ := told(answer)
-	return c
-}
-
-// codeOf is ARM's code of an error, "" when it is none of ARM's.
-func codeOf(err error) string {
-	var e *Error
-	if errors.As(err, &e) {
-		return e.Code
-	}
-	return ""
 }

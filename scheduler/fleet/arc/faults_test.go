@@ -10,13 +10,14 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-
+	"github.com/kalypso-dev/kalypso/internal/armapi"
+	"github.com/kalypso-dev/kalypso/internal/testkit/armfake"
 	"github.com/kalypso-dev/kalypso/scheduler/fleet"
 	"github.com/kalypso-dev/kalypso/scheduler/fleet/arc"
-	"github.com/kalypso-dev/kalypso/scheduler/fleet/arc/arctest"
 	"github.com/kalypso-dev/kalypso/scheduler/httpfault"
 )
 
@@ -27,18 +28,16 @@ func refuses(status int, code, message string, header ...string) httpfault.Answe
 	return httpfault.Text(status, "application/json", fmt.Sprintf(`{"error": {"code": %q, "message": %q}}`, code, message), header...)
 }
 
-func throttled(seconds string) httpfault.Fault[arctest.Call] {
-	return httpfault.Fault[arctest.Call]{
+func throttled(header ...string) httpfault.Fault[armfake.Call] {
+	return httpfault.Fault[armfake.Call]{
 		On:     managed,
-		Answer: refuses(http.StatusTooManyRequests, "TooManyRequests", "The request is being throttled.", "Retry-After", seconds),
+		Answer: refuses(http.StatusTooManyRequests, "TooManyRequests", "The request is being throttled.", header...),
 	}
 }
 
 const notAllowed = "The client 'x' with object id 'x' does not have authorization to perform action 'Microsoft.KubernetesConfiguration/fluxConfigurations/write' over scope '/subscriptions/aaaa/resourceGroups/fleet' or the scope is invalid."
 
-const tooLong = "an answer that takes too long"
-
-func managed(c arctest.Call) bool { return !c.Login }
+func managed(c armfake.Call) bool { return !c.Login }
 
 // faults are what can happen to a request.
 var faults = []struct {
@@ -64,28 +63,39 @@ var faults = []struct {
 	{"connection reset before", false, httpfault.Reset()},
 	{"connection reset after", true, httpfault.Reset()},
 	{"half an answer", false, httpfault.Half()},
-	{tooLong, false, httpfault.Slow(3 * time.Second)},
+	{"an answer that takes too long", false, httpfault.Slow(3 * time.Minute)},
 }
 
-// story looks at a fleet, writes a configuration and deletes another one.
+// story observes a fleet, writes a configuration and deletes another one.
 type story struct {
-	*arctest.Server
+	*armfake.Server
 	client *arc.Client
-	saw    map[string]bool // by the user
+	errs   map[string]bool // that the user got
 	again  int             // how often the user had to call again
+	waited time.Duration   // the longest wait for a limit or a server
 }
 
-func newStory(t *testing.T, limit time.Duration, waited *[]time.Duration) *story {
-	s := &story{Server: newAzure(t, 7), saw: map[string]bool{}}
-	s.Pages(3)
-	s.Follow(s.Cluster(east, "fleet", "edge-006"), "old", source.Repo, "old")
-	s.client = hasty(connect(t, s.Server), limit, waited)
+func newStory(t *testing.T) *story {
+	s := &story{Server: newAzure(t, 7), errs: map[string]bool{}}
+	s.Follow(edge006, "old", source.Repo, "old")
+	s.connect(t)
 	return s
+}
+
+var edge006 = armapi.Cluster{Subscription: east, ResourceGroup: "fleet", Type: armapi.ConnectedClusters, Name: "edge-006"}
+
+func (s *story) connect(t *testing.T) {
+	s.client = connect(t, s.Server, func(set *arc.Settings) {
+		set.Report = func(w arc.Wait) {
+			if strings.Contains(w.Request, " /") {
+				s.waited = max(s.waited, time.Until(w.Until).Round(time.Second))
+			}
+		}
+	})
 }
 
 // play goes through the story; the user calls again what has failed.
 func (s *story) play(t *testing.T, times int) (done bool) {
-	edge := arc.Cluster{ResourceGroup: "fleet", Type: arc.ConnectedClusters, Name: "edge-006"}
 	branch := "qa"
 	for _, step := range []func() error{
 		func() error {
@@ -103,40 +113,30 @@ func (s *story) play(t *testing.T, times int) (done bool) {
 			return err
 		},
 		func() error {
-			made, err := s.client.Put(t.Context(), edge, "new", arc.Properties{
+			made, err := s.client.Put(t.Context(), edge006, "new", armapi.Properties{
 				Scope: "cluster", Namespace: "flux-system", SourceKind: "GitRepository",
-				GitRepository:  &arc.GitRepository{URL: source.Repo, RepositoryRef: arc.RepositoryRef{Branch: &branch}},
-				Kustomizations: map[string]arc.Kustomization{"a": {Path: "a", Prune: true}}, ProtectedSettings: map[string]string{"httpsKey": "c2VjcmV0"},
-			})
+				GitRepository:  &armapi.GitRepository{URL: source.Repo, RepositoryRef: armapi.RepositoryRef{Branch: &branch}},
+				Kustomizations: map[string]armapi.Kustomization{"a": {Path: "a", Prune: true}}, ProtectedSettings: map[string]string{"httpsKey": "c2VjcmV0"},
+			}, true)
 			if err == nil && made.Properties.ProvisioningState != "Succeeded" {
 				t.Errorf("made %+v", made)
 			}
 			return err
 		},
-		func() error { return s.client.Delete(t.Context(), edge, "old", false, true) },
+		func() error { return s.client.Delete(t.Context(), edge006, "old", false, true) },
 	} {
 		for try := 0; ; try++ {
 			err := step()
 			if err == nil {
 				break
 			}
-			s.saw[shown(err)] = true
+			s.errs[shown(err)] = true
 			if s.again++; try >= times {
 				return false
 			}
 		}
 	}
 	return true
-}
-
-// end is what there is in the end.
-func (s *story) end() string {
-	var b strings.Builder
-	all := s.Configurations()
-	for _, id := range slices.Sorted(maps.Keys(all)) {
-		fmt.Fprintf(&b, "%s %v\n", id, all[id])
-	}
-	return b.String()
 }
 
 var (
@@ -151,83 +151,84 @@ var (
 func shown(err error) string {
 	err = fmt.Errorf("%s", broken.ReplaceAllString(err.Error(), "no answer: the connection broke ("))
 	text := ports.ReplaceAllString(times.ReplaceAllString(err.Error(), "TIME"), "HOST")
-	return strings.NewReplacer(app, "APP", arctest.Tenant, "TENANT", east, "SUBSCRIPTION").Replace(text)
+	return strings.NewReplacer(app, "APP", armfake.Tenant, "TENANT", east, "SUBSCRIPTION").Replace(text)
 }
 
 // TestFaults lets every kind of fault happen to each request of a story, one at
-// a time, and then to all of them until the user has given up. In the end there
-// is what there would be without it. What the user has seen is in
+// a time, and then to all of them until the user has given up. In the end the
+// state is what it would be without it. What the user saw is in
 // testdata/faults.md.
 func TestFaults(t *testing.T) {
 	variables(t, login...)
-	calm := newStory(t, 10*time.Second, nil)
-	if !calm.play(t, 0) {
-		t.Fatal(calm.saw)
-	}
-	want, requests := calm.end(), len(slices.DeleteFunc(calm.Calls(), func(c arctest.Call) bool { return c.Login }))
+	var want map[string]string
+	requests := 0
+	synctest.Test(t, func(t *testing.T) {
+		calm := newStory(t)
+		if !calm.play(t, 0) {
+			t.Fatal(calm.errs)
+		}
+		want, requests = calm.Dump(), len(slices.DeleteFunc(calm.Calls(), func(c armfake.Call) bool { return c.Login }))
+	})
 	var table strings.Builder
 	fmt.Fprintf(&table, "One fault at a time, for each of the %d requests of a story: a fleet of 7 clusters is observed and listed, a configuration is made and one deleted.\n\n| fault | what happened | what the user saw |\n| --- | --- | --- |\n", requests)
 	for _, f := range faults {
-		var waited []time.Duration
-		alone, saw := 0, map[string]bool{}
-		limit, step := 10*time.Second, 1
-		switch {
-		case f.name == tooLong:
-			limit, step = time.Second/2, 5
-		case strings.HasPrefix(f.name, "40"), testing.Short():
-			step = 5 // no request is repeated because of these
+		var waited time.Duration
+		alone, errs := 0, map[string]bool{}
+		for at := range requests {
+			synctest.Test(t, func(t *testing.T) {
+				s := newStory(t)
+				s.Fail(httpfault.Fault[armfake.Call]{On: managed, Skip: at, Late: f.late, Answer: f.answer})
+				if !s.play(t, 2) {
+					t.Errorf("%s at request %d: not done", f.name, at)
+				}
+				if diff := cmp.Diff(want, s.Dump()); diff != "" {
+					t.Errorf("%s at request %d of %d: in the end (-want +got):\n%s", f.name, at, requests, diff)
+				}
+				if s.again == 0 {
+					alone++
+				}
+				waited = max(waited, s.waited)
+				maps.Copy(errs, s.errs)
+			})
 		}
-		runs := 0
-		for at := step - 1; at < requests; at += step {
-			runs++
-			s := newStory(t, limit, &waited)
-			s.Fail(httpfault.Fault[arctest.Call]{On: managed, Skip: at, Late: f.late, Answer: f.answer})
-			if !s.play(t, 2) {
-				t.Errorf("%s at request %d: not done", f.name, at)
-			}
-			if diff := cmp.Diff(want, s.end()); diff != "" {
-				t.Errorf("%s at request %d of %d: in the end (-want +got):\n%s", f.name, at, requests, diff)
-			}
-			if s.again == 0 {
-				alone++
-			}
-			maps.Copy(saw, s.saw)
+		happened := fmt.Sprintf("%d of %d runs went on by themselves", alone, requests)
+		if waited > 0 {
+			happened += ", after " + waited.String() + " at most"
 		}
-		line(&table, f.name+", once", fmt.Sprintf("%d of %d runs went on by themselves%s", alone, runs, longest(waited)), saw)
-		for what, on := range map[string]func(arctest.Call) bool{"reading": managed, "writing": func(c arctest.Call) bool { return c.Method == http.MethodPut }} {
-			s := newStory(t, limit, nil)
-			end := s.Fail(httpfault.Fault[arctest.Call]{On: on, Times: -1, Answer: f.answer})
-			if s.play(t, 0) {
-				t.Errorf("%s all the time, %s: done", f.name, what)
-			}
-			if what == "reading" {
-				line(&table, f.name+", all the time", "nothing was concluded from it", s.saw)
-			}
-			end()
-			s.client = hasty(connect(t, s.Server), limit, nil)
-			if !s.play(t, 0) {
-				t.Errorf("%s, %s: not done when it was over", f.name, what)
-			}
-			if diff := cmp.Diff(want, s.end()); diff != "" {
-				t.Errorf("%s, %s, over: in the end (-want +got):\n%s", f.name, what, diff)
-			}
+		line(&table, f.name+", once", happened, errs)
+		for what, on := range map[string]func(armfake.Call) bool{"reading": managed, "writing": func(c armfake.Call) bool { return c.Method == http.MethodPut }} {
+			synctest.Test(t, func(t *testing.T) {
+				s := newStory(t)
+				end := s.Fail(httpfault.Fault[armfake.Call]{On: on, Times: -1, Answer: f.answer})
+				if s.play(t, 0) {
+					t.Errorf("%s all the time, %s: done", f.name, what)
+				}
+				if what == "reading" {
+					line(&table, f.name+", all the time", "nothing was concluded from it", s.errs)
+				}
+				end()
+				s.connect(t)
+				if !s.play(t, 0) {
+					t.Errorf("%s, %s: not done when it was over", f.name, what)
+				}
+				if diff := cmp.Diff(want, s.Dump()); diff != "" {
+					t.Errorf("%s, %s, over: in the end (-want +got):\n%s", f.name, what, diff)
+				}
+			})
 		}
 	}
 	for text := range strings.Lines(table.String()) {
 		if strings.Contains(text, secret) || strings.Contains(text, "eyJ") || strings.Contains(text, "c2VjcmV0") {
-			t.Errorf("this tells a secret: %s", text)
+			t.Errorf("a secret is shown: %s", text)
 		}
-	}
-	if testing.Short() {
-		return // the table is about more requests
 	}
 	golden(t, "testdata/faults.md", table.String())
 }
 
-func line(b *strings.Builder, fault, happened string, saw map[string]bool) {
+func line(b *strings.Builder, fault, happened string, errs map[string]bool) {
 	// one stands for those that differ only in what was asked for
 	short := map[string]bool{}
-	for text := range saw {
+	for text := range errs {
 		short[about.ReplaceAllString(text, "... ")] = true
 	}
 	texts := slices.Sorted(maps.Keys(short))
@@ -235,13 +236,6 @@ func line(b *strings.Builder, fault, happened string, saw map[string]bool) {
 		texts = []string{"nothing"}
 	}
 	fmt.Fprintf(b, "| %s | %s | %s |\n", fault, happened, strings.ReplaceAll(strings.Join(texts, "<br>"), "\n", " "))
-}
-
-func longest(waited []time.Duration) string {
-	if len(waited) == 0 || slices.Max(waited) < 3*time.Second {
-		return ""
-	}
-	return ", after " + slices.Max(waited).String() + " at most"
 }
 
 func golden(t *testing.T, file, got string) {

@@ -1,27 +1,36 @@
 package arc
 
 import (
+	"bytes"
+	"encoding/json"
 	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
 )
 
-// Settings say where a fleet is, as flags and variables have it.
+// Settings say where a fleet is, as flags and variables have it. Without any it
+// is in Azure's public cloud.
 type Settings struct {
 	// Cloud is the name of one of Azure's clouds, or the https URL of another
 	// Resource Manager: KALYPSO_ARM_CLOUD, or else AZURE_CLOUD_NAME, which the
 	// Azure CLI has, too; the public one when it is "".
 	Cloud string
-	// Endpoint and Token are an emulation's: KALYPSO_ARM_ENDPOINT and
+	// Endpoint and Token are an emulator's: KALYPSO_ARM_ENDPOINT and
 	// KALYPSO_ARM_TOKEN. They go together; neither has to do with Azure.
 	Endpoint string
 	Token    string
-	// Subscription is one, or several with commas between: KALYPSO_ARM_SUBSCRIPTION,
+	// Subscription is the client's own, and with commas between further ones that
+	// are only observed: KALYPSO_ARM_SUBSCRIPTION,
 	// or else AZURE_SUBSCRIPTION_ID, or else what the Azure CLI has as default.
 	Subscription string
-	// Tenant is that of the subscription, where the login has several:
+	// Tenant is that of the subscription, of an account with several:
 	// AZURE_TENANT_ID.
 	Tenant string
 	// Audience is whom tokens for another Resource Manager are made out to:
@@ -30,8 +39,10 @@ type Settings struct {
 	// ConfigDir is the folder of the Azure CLI: AZURE_CONFIG_DIR.
 	ConfigDir string
 
-	Waiting   func(Wait)         // see Options
-	Transport policy.Transporter // see Options
+	// Report gets every wait that a user would notice; it must not block.
+	Report func(Wait)
+	// Transport replaces the network, in tests.
+	Transport policy.Transporter
 }
 
 // ReadSettings reads the variables. Credentials are for azidentity to read.
@@ -57,14 +68,14 @@ type SetupError struct{ Message string }
 
 func (e *SetupError) Error() string { return e.Message }
 
-// Connect makes the client. It asks nothing yet.
+// Connect makes the client. It sends no request yet.
 func (s Settings) Connect() (*Client, error) {
 	where, err := s.where()
 	if err != nil {
 		return nil, err
 	}
 	subscriptions := split(s.Subscription)
-	var credential azcore.TokenCredential = Token(s.Token)
+	var credential azcore.TokenCredential = fixedToken(s.Token)
 	if s.Token == "" {
 		if where, err = where.known(); err != nil {
 			return nil, err
@@ -75,14 +86,14 @@ func (s Settings) Connect() (*Client, error) {
 		if subscriptions, err = s.complete(where, subscriptions); err != nil {
 			return nil, err
 		}
-		if credential, err = DefaultCredential(where, s.Tenant, s.Transport); err != nil {
+		if credential, err = defaultCredential(where, s.Tenant, s.Transport); err != nil {
 			return nil, err
 		}
 	}
 	if len(subscriptions) == 0 {
 		return nil, &SetupError{Message: "the clusters of which Azure subscription? Set AZURE_SUBSCRIPTION_ID to its ID, or give --subscription"}
 	}
-	return New(credential, subscriptions[0], &Options{Cloud: where, Also: subscriptions[1:], Waiting: s.Waiting, Transport: s.Transport})
+	return newClient(credential, where, subscriptions, s.Report, s.Transport)
 }
 
 // where is the cloud. A token without an endpoint is refused: whose it is, is
@@ -93,9 +104,9 @@ func (s Settings) where() (Cloud, error) {
 		return Cloud{}, &SetupError{Message: "KALYPSO_ARM_TOKEN belongs to KALYPSO_ARM_ENDPOINT, which is not set, and is never sent to Azure: leave it out.\n" +
 			"Azure's own credentials are used then: those of azure/login or `az login`, of a managed or workload identity, or of AZURE_CLIENT_ID and its like"}
 	case s.Endpoint != "":
-		return Endpoint(s.Endpoint, s.Audience, ""), nil
+		return endpointCloud(s.Endpoint, s.Audience), nil
 	case strings.Contains(s.Cloud, "://"):
-		return Endpoint(s.Cloud, s.Audience, ""), nil
+		return endpointCloud(s.Cloud, s.Audience), nil
 	}
 	return ParseCloud(s.Cloud)
 }
@@ -123,9 +134,62 @@ func (s *Settings) complete(where Cloud, subscriptions []string) ([]string, erro
 	return subscriptions, nil
 }
 
+// distinct are subscriptions, each once: IDs have no case.
+func distinct(subscriptions []string) []string {
+	var all []string
+	for _, s := range subscriptions {
+		if !slices.ContainsFunc(all, func(known string) bool { return strings.EqualFold(known, s) }) {
+			all = append(all, s)
+		}
+	}
+	return all
+}
+
 func split(text string) []string {
 	return strings.FieldsFunc(text, func(r rune) bool { return r == ',' || r == ' ' || r == '\n' || r == '\t' })
 }
 
-// IsSetup tells whether an error is a mistake in flags or variables.
+// IsSetup is whether an error is a mistake in flags or variables.
 func IsSetup(err error) bool { return errors.As(err, new(*SetupError)) }
+
+// profile is an entry of the list of subscriptions that the Azure CLI keeps
+// beside its login. The list holds no secrets.
+type profile struct {
+	ID      string `json:"id"`
+	Tenant  string `json:"tenantId"`
+	Cloud   string `json:"environmentName"`
+	Default bool   `json:"isDefault"`
+}
+
+// cliSubscription is the Azure CLI's entry of a subscription, or with "" of
+// its default one in a cloud. It is empty when the CLI knows none.
+func cliSubscription(dir, cloud, id string) (profile, error) {
+	if dir == "" {
+		home, err := os.UserHomeDir()
+		if err != nil {
+			return profile{}, nil // a machine without a home has no Azure CLI
+		}
+		dir = filepath.Join(home, ".azure")
+	}
+	file := filepath.Join(dir, "azureProfile.json")
+	b, err := os.ReadFile(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return profile{}, nil
+	}
+	if err != nil {
+		return profile{}, fmt.Errorf("default subscription of the Azure CLI: %w", err)
+	}
+	var known struct {
+		Subscriptions []profile `json:"subscriptions"`
+	}
+	// the CLI writes a byte order mark
+	if err := json.Unmarshal(bytes.TrimPrefix(b, []byte("\xef\xbb\xbf")), &known); err != nil {
+		return profile{}, &SetupError{Message: fmt.Sprintf("default subscription of the Azure CLI: %s: %v: set AZURE_SUBSCRIPTION_ID, or log in again with `az login`", file, err)}
+	}
+	for _, p := range known.Subscriptions {
+		if strings.EqualFold(p.Cloud, cloud) && (id == "" && p.Default || id != "" && strings.EqualFold(p.ID, id)) {
+			return p, nil
+		}
+	}
+	return profile{}, nil
+}

@@ -12,7 +12,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/azidentity"
 )
 
-// SignInError tells that there is no token to ask Azure with.
+// SignInError is that there is no token for Azure.
 type SignInError struct {
 	// Denied is whether credentials are missing or refused; else the login
 	// endpoint could not be asked, which may pass.
@@ -21,13 +21,16 @@ type SignInError struct {
 	Hint    string
 }
 
+// NonRetriable keeps azcore from trying again: azidentity has done so.
+func (e *SignInError) NonRetriable() {}
+
 func (e *SignInError) Error() string { return "log in to Azure: " + e.Message + ": " + e.Hint }
 
 // attempted finds the credentials that azidentity has tried in its error: each
 // has a line, further ones of it are indented more.
 var attempted = regexp.MustCompile(`(?m)^\t(\w+)(?:: |[ .(])(.*)$`)
 
-// signInError words an error of azidentity. Its own text is a page, with the
+// signInError is an error of azidentity in short. Its own text is a page, with the
 // whole answer of the login endpoint; nothing in it is secret.
 func signInError(err error, where Cloud) error {
 	tried := attempted.FindAllStringSubmatch(err.Error(), -1)
@@ -80,7 +83,7 @@ func noCredential(where Cloud) string {
 	return login + ", use azure/login in a workflow, or set AZURE_TENANT_ID, AZURE_CLIENT_ID and one of AZURE_CLIENT_SECRET, AZURE_CLIENT_CERTIFICATE_PATH and AZURE_FEDERATED_TOKEN_FILE"
 }
 
-// refused says what to do about a credential that Entra does not take
+// refused is what to do about a credential that Entra refuses
 // (learn.microsoft.com/entra/identity-platform/reference-error-codes).
 func refused(name, text string) string {
 	for code, advice := range map[string]string{
@@ -103,7 +106,7 @@ func refused(name, text string) string {
 }
 
 // entra is the description of the error in an answer of the login endpoint,
-// without what only its makers can use.
+// without IDs for its makers.
 func entra(answer *http.Response) string {
 	var body struct {
 		Description string `json:"error_description"`

@@ -21,7 +21,7 @@ import (
 	"k8s.io/client-go/dynamic"
 )
 
-// Applications is the kind that is looked at.
+// Applications is the kind that is read.
 var Applications = schema.GroupVersionResource{Group: "argoproj.io", Version: "v1alpha1", Resource: "applications"}
 
 const pageSize = 500

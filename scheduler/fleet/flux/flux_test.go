@@ -69,12 +69,12 @@ func TestStateOfKustomization(t *testing.T) {
 		want   fleet.State
 		reason string
 	}{
-		"never looked at":       {"inventory: {}", fleet.Pending, "it has not been looked at yet"},
+		"never reconciled":      {"inventory: {}", fleet.Pending, "it has not been reconciled yet"},
 		"applied":               {"conditions: [" + ready + "]\nlastAppliedRevision: " + revB, fleet.Compliant, ""},
 		"ready with the former": {"conditions: [" + ready + "]\nlastAppliedRevision: " + revA, fleet.Pending, "revision " + revB + " is not applied yet"},
 		"ready before its last change": {
 			"conditions: [" + condition("Ready", "True", "ReconciliationSucceeded", "", 1) + "]\nlastAppliedRevision: " + revB,
-			fleet.Pending, "its last change has not been looked at yet",
+			fleet.Pending, "its last change has not been reconciled yet",
 		},
 		"under way":     {"conditions: [" + condition("Ready", "Unknown", "Progressing", "Reconciliation in progress", 2) + "]", fleet.Pending, "Reconciliation in progress"},
 		"failed":        {"conditions: [" + failed + "]\nlastAttemptedRevision: " + revB, fleet.NonCompliant, "it broke"},

@@ -6,9 +6,10 @@ import (
 	"github.com/kalypso-dev/kalypso/scheduler/fleet"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// Status is how far one object is.
+// Status is whether one object complies.
 //
 // A Kustomization is Compliant only when it has applied what its source has
 // now. While a new revision is fetched and not applied yet it is Pending,
@@ -20,7 +21,7 @@ type Status struct {
 	State           fleet.State
 	Reason          string // for a state that is not Compliant
 	Conditions      []metav1.Condition
-	AppliedBy       *Ref // nil for one that no Kustomization brought
+	AppliedBy       *Ref // nil for one that no Kustomization applied
 }
 
 // Combined is the state of all together, and the reason of the object that
@@ -73,7 +74,7 @@ func kustomizationStatus(o *unstructured.Unstructured, revision string) Status {
 	return s
 }
 
-// basics judges an object by its own words.
+// basics is the state that an object has by its own conditions.
 func basics(o *unstructured.Unstructured, all []metav1.Condition) (fleet.State, string) {
 	if suspend, _, _ := unstructured.NestedBool(o.Object, "spec", "suspend"); suspend {
 		return fleet.Suspended, "it is suspended"
@@ -81,9 +82,9 @@ func basics(o *unstructured.Unstructured, all []metav1.Condition) (fleet.State, 
 	ready := find(all, "Ready")
 	switch {
 	case ready == nil:
-		return fleet.Pending, "it has not been looked at yet"
+		return fleet.Pending, "it has not been reconciled yet"
 	case ready.ObservedGeneration < o.GetGeneration():
-		return fleet.Pending, "its last change has not been looked at yet"
+		return fleet.Pending, "its last change has not been reconciled yet"
 	case ready.Status == metav1.ConditionTrue:
 		return fleet.Compliant, ""
 	case ready.Status == metav1.ConditionFalse && ready.Reason == "DependencyNotReady":
@@ -94,7 +95,7 @@ func basics(o *unstructured.Unstructured, all []metav1.Condition) (fleet.State, 
 	return fleet.Pending, ready.Message
 }
 
-// attempted tells whether a failure is about the revision. A failure before
+// attempted is whether a failure is about the revision. A failure before
 // anything was applied, such as a folder that is missing, leaves
 // lastAttemptedRevision as it was; then the condition Reconciling, which stays
 // while it is tried again, has the revision in its message.
@@ -116,4 +117,22 @@ func find(all []metav1.Condition, kind string) *metav1.Condition {
 		}
 	}
 	return nil
+}
+
+// conditions leaves out what cannot be read as one: a status without conditions
+// counts as not reconciled yet.
+func conditions(o *unstructured.Unstructured) []metav1.Condition {
+	list, _, _ := unstructured.NestedSlice(o.Object, "status", "conditions")
+	var all []metav1.Condition
+	for _, item := range list {
+		m, ok := item.(map[string]any)
+		if !ok {
+			continue
+		}
+		var c metav1.Condition
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(m, &c); err == nil {
+			all = append(all, c)
+		}
+	}
+	return all
 }

@@ -1,4 +1,4 @@
-package arctest
+package armfake
 
 import (
 	"encoding/base64"
@@ -8,61 +8,61 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"sync"
 	"time"
+
+	"github.com/kalypso-dev/kalypso/internal/armemulator"
 )
 
-// token is an access token that was handed out.
+// login has the accounts, and issues their tokens.
+type login struct {
+	mu      sync.Mutex
+	secrets map[string]string // of applications, by ID
+	tokens  map[string]*token
+}
+
+func (l *login) init() { l.secrets, l.tokens = map[string]string{}, map[string]*token{} }
+
+// token is an access token that was issued.
 type token struct {
-	app      string
 	audience string
-	tenant   string
 	expires  time.Time
 }
 
 // Managed is the application of the managed identity that the server's plain
-// endpoint is of, once it was given to App with an empty secret.
+// endpoint is of, once it was given to App.
 const Managed = "managed-identity"
 
 // App makes an application with a secret.
 func (s *Server) App(id, secret string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.secrets[id] = secret
+	s.login.mu.Lock()
+	defer s.login.mu.Unlock()
+	s.login.secrets[id] = secret
 }
 
-// Token hands out a token as the Azure CLI would get it.
+// Token issues a token as the Azure CLI would get it.
 func (s *Server) Token(app, audience string) string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.issue(app, audience, Tenant)
-}
-
-// Expire makes all tokens bad that were handed out so far.
-func (s *Server) Expire() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, t := range s.tokens {
-		t.expires = time.Time{}
-	}
+	s.login.mu.Lock()
+	defer s.login.mu.Unlock()
+	return s.login.issue(app, audience, Tenant)
 }
 
 // issue makes a token that looks like Entra's (docs: entra/identity-platform/
 // access-token-claims-reference); nobody but its maker can check its signature.
-func (s *Server) issue(app, audience, tenant string) string {
-	s.next++
-	claims := map[string]any{"aud": audience, "tid": tenant, "appid": app, "jti": s.next}
+func (s *login) issue(app, audience, tenant string) string {
+	claims := map[string]any{"aud": audience, "tid": tenant, "appid": app, "jti": len(s.tokens)}
 	if app == Managed {
 		claims["xms_mirid"] = "/subscriptions/x/resourcegroups/ci/providers/Microsoft.ManagedIdentity/userAssignedIdentities/runner"
 	}
 	text := encoded(map[string]any{"alg": "RS256", "typ": "JWT"}) + "." + encoded(claims) + ".c2lnbmVk"
-	s.tokens[text] = &token{app, strings.TrimRight(audience, "/"), tenant, time.Now().Add(time.Hour)}
+	s.tokens[text] = &token{strings.TrimRight(audience, "/"), time.Now().Add(time.Hour)}
 	return text
 }
 
 func encoded(v any) string {
 	b, err := json.Marshal(v)
 	if err != nil {
-		panic("arctest: " + err.Error())
+		panic("armfake: " + err.Error())
 	}
 	return base64.RawURLEncoding.EncodeToString(b)
 }
@@ -70,7 +70,9 @@ func encoded(v any) string {
 // login serves Entra (docs: entra/identity-platform/v2-oauth2-client-creds-grant-flow)
 // and the endpoint of managed identities (docs: entra/identity/managed-identities-
 // azure-resources/how-to-use-vm-token).
-func (s *Server) login(w http.ResponseWriter, q *http.Request) {
+func (s *login) serve(w http.ResponseWriter, q *http.Request) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	base := "https://" + q.Host
 	parts := strings.Split(strings.Trim(q.URL.Path, "/"), "/")
 	switch {
@@ -93,7 +95,7 @@ func (s *Server) login(w http.ResponseWriter, q *http.Request) {
 	}
 }
 
-func (s *Server) exchange(w http.ResponseWriter, q *http.Request, tenant string) {
+func (s *login) exchange(w http.ResponseWriter, q *http.Request, tenant string) {
 	if err := q.ParseForm(); err != nil {
 		denied(w, "invalid_request", "AADSTS900144: The request body is invalid.")
 		return
@@ -119,7 +121,7 @@ func (s *Server) exchange(w http.ResponseWriter, q *http.Request, tenant string)
 	}
 }
 
-func (s *Server) managed(w http.ResponseWriter, q *http.Request) {
+func (s *login) managed(w http.ResponseWriter, q *http.Request) {
 	_, there := s.secrets[Managed]
 	resource, err := url.QueryUnescape(q.URL.Query().Get("resource"))
 	if q.Header.Get("Metadata") != "true" || err != nil || !there {
@@ -136,4 +138,43 @@ func denied(w http.ResponseWriter, code, description string) {
 	write(w, http.StatusUnauthorized, map[string]any{
 		"error": code, "error_description": description + " Trace ID: 6d0f Correlation ID: 1f2a Timestamp: 2026-01-02 03:04:05Z",
 	})
+}
+
+func write(w http.ResponseWriter, status int, body any) {
+	w.Header().Set("Content-Type", "application/json; charset=utf-8")
+	w.WriteHeader(status)
+	_ = json.NewEncoder(w).Encode(body) // to a recorder
+}
+
+// audiences are whom tokens for a cloud are made out to, by the host of its
+// Resource Manager.
+var audiences = map[string][]string{
+	"management.azure.com":         {"https://management.core.windows.net", "https://management.azure.com"},
+	"management.usgovcloudapi.net": {"https://management.core.usgovcloudapi.net", "https://management.usgovcloudapi.net"},
+	"management.chinacloudapi.cn":  {"https://management.core.chinacloudapi.cn", "https://management.chinacloudapi.cn"},
+}
+
+// authorize refuses a request without a token for its host.
+func (s *login) authorize(q *http.Request) *armemulator.Error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	text, ok := strings.CutPrefix(q.Header.Get("Authorization"), "Bearer ")
+	if !ok {
+		return armemulator.Errorf(http.StatusUnauthorized, "AuthenticationFailed", "Authentication failed. The 'Authorization' header is missing.")
+	}
+	t := s.tokens[text]
+	wanted, cloud := audiences[strings.ToLower(q.Host)]
+	if !cloud {
+		wanted = []string{"https://" + q.Host}
+	}
+	switch {
+	case t == nil:
+		return armemulator.Errorf(http.StatusUnauthorized, "InvalidAuthenticationToken", "The access token is invalid.")
+	case t.expires.Before(time.Now()):
+		return armemulator.Errorf(http.StatusUnauthorized, "ExpiredAuthenticationToken", "The access token expiry UTC time is earlier than current UTC time.")
+	case !slices.Contains(wanted, t.audience):
+		return armemulator.Errorf(http.StatusUnauthorized, "InvalidAuthenticationTokenAudience",
+			"The access token has been obtained for wrong audience or resource '%s'. It should exactly match with one of the allowed audiences '%s'.", t.audience, strings.Join(wanted, "','"))
+	}
+	return nil
 }

@@ -25,11 +25,11 @@ type Verdict struct {
 	Reached, All int
 }
 
-// Judge tells whether the commit has reached every configuration. A branch
+// Judge decides whether the commit has reached every configuration. A branch
 // that nothing follows has nothing to wait for: the commit has arrived.
 //
 // A failure counts only on the commit itself. What fails on another one may be
-// mended by this one, so it is waited for; the deadline is the caller's. The
+// fixed by this one, so it is waited for; the deadline is the caller's. The
 // same goes for configurations that are suspended or cannot be asked, and for
 // those that have gone on to a later commit: when the branch has been merged
 // to once more, judge that commit instead.

@@ -7,15 +7,15 @@ import (
 	"strings"
 )
 
-// advice is what to do about an error of ARM's.
-func (c *Client) advice(e *Error) string {
+// hint is what to do about an error of ARM's.
+func (c *Client) hint(e *Error) string {
 	switch {
 	case e.Code == "":
 		return fmt.Sprintf("a proxy may be on the way to %s, check HTTPS_PROXY and the endpoint", c.cloud.url().Host)
 	case unregistered(e.Code):
 		return "register the provider, `az provider register --namespace " + provider(e.Message) + " --subscription " + c.subscription + "`"
 	case e.Status < http.StatusMultipleChoices:
-		return "look at the configuration's statuses with `az k8s-configuration flux show`, mend what they say, and run this again"
+		return "look at the configuration's statuses with `az k8s-configuration flux show`, correct what they report, and run this again"
 	case e.Status == http.StatusUnauthorized:
 		return c.logIn(e)
 	case e.Status == http.StatusForbidden:
@@ -24,21 +24,19 @@ func (c *Client) advice(e *Error) string {
 		return fmt.Sprintf("check the ID (AZURE_SUBSCRIPTION_ID), the cloud (%s), and that the login is one of the subscription's tenant%s: AZURE_TENANT_ID names it", c.cloud.Name, c.as())
 	case e.Status == http.StatusNotFound:
 		return "check the names of the resource group, the cluster and the configuration, the type of the cluster, and the subscription " + c.subscription
-	case e.Code == "ClusterOffline": // the emulation's
+	case e.Code == "ClusterOffline": // the emulator's
 		return "start the cluster"
 	case e.Code == "ScopeLocked":
 		return "take the lock off, or leave the cluster out"
 	case e.Status == http.StatusConflict, e.Status == http.StatusPreconditionFailed:
-		return "somebody else changes the same thing: when that is done, run this again"
-	case e.Status == http.StatusTooManyRequests:
-		return "wait some minutes, ask less often, or have fewer programs share the account"
+		return "another write to the same resource is in progress: when it is done, run this again"
 	case e.Status >= http.StatusInternalServerError:
 		return "Azure has a problem, see azure.status.microsoft; nothing is lost, run this again later"
 	}
-	return "Azure will not take this request as it is: what it says is wrong has to be mended first"
+	return "Azure does not accept this request: correct what it names, and run this again"
 }
 
-// as says who was logged in.
+// as names the account that was used.
 func (c *Client) as() string {
 	if who := c.account.String(); who != "" {
 		return ", which is now " + who
@@ -60,11 +58,11 @@ func (c *Client) logIn(e *Error) string {
 	return text
 }
 
-// authorization is how ARM tells what is not allowed
+// authorization is how ARM words what is not allowed
 // (learn.microsoft.com/azure/role-based-access-control/troubleshooting).
 var authorization = regexp.MustCompile(`perform action '([^']+)'(?:.*?over scope '([^']+)')?`)
 
-// roles says which role is missing, and where.
+// roles names the role that is missing, and its scope.
 func (c *Client) roles(e *Error) string {
 	if c.account.fixed() {
 		return "the token for " + c.cloud.Name + " may not do this"
@@ -80,7 +78,7 @@ func (c *Client) roles(e *Error) string {
 			scope = m[2]
 		}
 	} else if e.Code != "AccessDenied" && e.Code != "AuthorizationFailed" {
-		return who + " is not allowed to do this by something else than a missing role: ask who looks after the subscription " + c.subscription
+		return who + " is not allowed to do this, and not for a missing role: ask the owner of the subscription " + c.subscription
 	}
 	return fmt.Sprintf("give %s the role %s on %s, and log in again once it has it", who, roleFor(action), scope)
 }
