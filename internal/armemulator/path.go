@@ -22,84 +22,53 @@ type path struct {
 	operation      string
 }
 
-// parsePath reads a resource's path. The words of ARM may be in any case, as
-// there.
+// The paths of ARM, in any case as there.
+var (
+	graphPath    = regexp.MustCompile(`(?i)^/providers/Microsoft\.ResourceGraph/resources$`)
+	resourcePath = regexp.MustCompile(`(?i)^/subscriptions/([^/]+)(?:/resourceGroups/([^/]+))?` +
+		`(?:(/resources)|/providers/([^/]+)/([^/]+)(?:/([^/]+)(/providers/Microsoft\.KubernetesConfiguration/fluxConfigurations(?:/([^/]+)(?:/operations/([^/]+))?)?)?)?)?$`)
+)
+
+// parsePath reads the path of a request, which is escaped.
 func parsePath(escaped string) (path, error) {
-	var s []string
-	for _, part := range strings.Split(strings.Trim(escaped, "/"), "/") {
-		plain, err := url.PathUnescape(part)
-		if err != nil || plain == "" {
-			return path{}, Errorf(http.StatusBadRequest, "InvalidRequestUri", "The request URI '%s' is invalid.", escaped)
-		}
-		s = append(s, plain)
-	}
-	take := func(words ...string) bool {
-		if len(s) < len(words) {
-			return false
-		}
-		for i, w := range words {
-			if !strings.EqualFold(s[i], w) {
-				return false
-			}
-		}
-		s = s[len(words):]
-		return true
-	}
-	next := func() string {
-		if len(s) == 0 {
-			return ""
-		}
-		word := s[0]
-		s = s[1:]
-		return word
-	}
+	escaped = strings.TrimSuffix(escaped, "/")
 	unknown := Errorf(http.StatusNotFound, "InvalidResourceType", "The resource type could not be found in '%s'. The sandbox has clusters, fluxConfigurations and the resource graph.", escaped)
-
-	var p path
-	if take("providers", "Microsoft.ResourceGraph", "resources") {
-		p.graph = true
-		return p, unless(len(s) == 0, unknown)
+	if graphPath.MatchString(escaped) {
+		return path{graph: true}, nil
 	}
-	if !take("subscriptions") {
-		return path{}, unknown
-	}
-	p.cluster.Subscription = next()
-	if p.cluster.Subscription != "" && len(s) == 0 {
-		return p, nil // the subscription itself
-	}
-	if take("resourceGroups") {
-		p.cluster.ResourceGroup = next()
-	}
-	if take("resources") {
-		p.resources = true
-		return p, unless(len(s) == 0, unknown)
-	}
-	if !take("providers") || len(s) < 2 {
-		return path{}, unknown
-	}
-	p.provider = next()
-	t, err := armapi.ParseClusterType(next())
-	if err != nil || !strings.EqualFold(t.Provider(), p.provider) {
-		return path{}, unknown
-	}
-	p.cluster.Type, p.cluster.Name = t, next()
-	if p.cluster.Name != "" && p.cluster.ResourceGroup == "" {
-		return path{}, unknown
-	}
-	if p.cluster.Name != "" && take("providers", "Microsoft.KubernetesConfiguration", "fluxConfigurations") {
-		p.configurations, p.configuration = true, next()
-		if p.configuration != "" && take("operations") {
-			p.operation = next()
+	m := resourcePath.FindStringSubmatch(escaped)
+	for i := range m {
+		plain, err := url.PathUnescape(m[i])
+		if err != nil {
+			m = nil
+			break
 		}
+		m[i] = plain
 	}
-	return p, unless(len(s) == 0 && (p.cluster.Name != "" || t == armapi.ConnectedClusters), unknown)
-}
-
-func unless(fine bool, err error) error {
-	if fine {
-		return nil
+	switch {
+	case escaped == "":
+		return path{}, Errorf(http.StatusBadRequest, "InvalidRequestUri", "The request URI '/' is invalid.")
+	case m == nil:
+		return path{}, unknown
 	}
-	return err
+	p := path{
+		cluster:   armapi.Cluster{Subscription: m[1], ResourceGroup: m[2], Name: m[6]},
+		resources: m[3] != "", provider: m[4], configurations: m[7] != "", configuration: m[8], operation: m[9],
+	}
+	if p.provider == "" {
+		// a resource group itself is nothing that there is
+		if p.cluster.ResourceGroup != "" && !p.resources {
+			return path{}, unknown
+		}
+		return p, nil
+	}
+	t, err := armapi.ParseClusterType(m[5])
+	named := p.cluster.Name != ""
+	if err != nil || !strings.EqualFold(t.Provider(), p.provider) || named && p.cluster.ResourceGroup == "" || !named && t != armapi.ConnectedClusters {
+		return path{}, unknown
+	}
+	p.cluster.Type = t
+	return p, nil
 }
 
 // resolve checks that the subscription, the resource group and the cluster of a

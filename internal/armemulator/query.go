@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -61,73 +62,39 @@ type word struct {
 	quoted bool
 }
 
+var (
+	words    = regexp.MustCompile(`(?s)\s*('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|[\w.$-]+|==|=~|!=|!~|\S)`)
+	escapes  = regexp.MustCompile(`\\.`)
+	isColumn = regexp.MustCompile(`^[\w.$-]+$`)
+)
+
 // lex splits a query into words, literals and signs.
 func lex(s string) ([]word, error) {
 	var all []word
-	for i := 0; i < len(s); {
-		c := s[i]
+	for _, m := range words.FindAllStringSubmatch(s, -1) {
+		text := m[1]
 		switch {
-		case c == ' ' || c == '\t' || c == '\n' || c == '\r':
-			i++
-		case c == '\'' || c == '"':
-			text, length, err := literal(s[i:])
-			if err != nil {
-				return nil, err
-			}
-			all = append(all, word{text, true})
-			i += length
-		case isName(c):
-			from := i
-			for i < len(s) && isName(s[i]) {
-				i++
-			}
-			all = append(all, word{s[from:i], false})
+		case text[0] != '\'' && text[0] != '"':
+			all = append(all, word{text, false})
+		case len(text) == 1:
+			return nil, errors.New("a text in quotes has no end")
 		default:
-			sign := s[i : i+1]
-			for _, two := range []string{"==", "=~", "!=", "!~"} {
-				if strings.HasPrefix(s[i:], two) {
-					sign = two
-				}
-			}
-			all = append(all, word{sign, false})
-			i += len(sign)
+			all = append(all, word{escapes.ReplaceAllStringFunc(text[1:len(text)-1], unescape), true})
 		}
 	}
 	return all, nil
 }
 
-// isName is true for what names, paths and numbers are made of.
-func isName(c byte) bool {
-	return c == '_' || c == '.' || c == '-' || c == '$' || c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
-}
-
-// literal reads a quoted text at the beginning of s, and how long it is there.
-func literal(s string) (string, int, error) {
-	var b strings.Builder
-	for i := 1; i < len(s); i++ {
-		switch s[i] {
-		case s[0]:
-			return b.String(), i + 1, nil
-		case '\\':
-			i++
-			if i == len(s) {
-				break
-			}
-			switch s[i] {
-			case 'n':
-				b.WriteByte('\n')
-			case 'r':
-				b.WriteByte('\r')
-			case 't':
-				b.WriteByte('\t')
-			default:
-				b.WriteByte(s[i])
-			}
-		default:
-			b.WriteByte(s[i])
-		}
+func unescape(s string) string {
+	switch s[1] {
+	case 'n':
+		return "\n"
+	case 'r':
+		return "\r"
+	case 't':
+		return "\t"
 	}
-	return "", 0, errors.New("a text in quotes has no end")
+	return s[1:]
 }
 
 type parser struct{ words []word }
@@ -155,7 +122,7 @@ func (p *parser) take(text string) bool {
 // column reads a path such as properties.gitRepository.url or properties['a'].
 func (p *parser) column() ([]string, error) {
 	w := p.next()
-	if w.text == "" || w.quoted || !isName(w.text[0]) {
+	if w.quoted || !isColumn.MatchString(w.text) {
 		return nil, fmt.Errorf("a column is expected instead of '%s'", w.text)
 	}
 	if strings.EqualFold(w.text, "tostring") && p.take("(") {
