@@ -87,12 +87,12 @@ func (s *backend) entries(ctx context.Context, of armapi.Cluster) ([]entry, erro
 		if !isConfiguration(f) {
 			continue
 		}
-		secret, err := authSecret(ctx, client, f.Repository)
+		auth, err := authSecret(ctx, client, f.Repository)
 		if err != nil {
 			return nil, err
 		}
 		only := armOnlyOf(f.Repository)
-		c := show(f, objects.Statuses(f), secret, only, s.now())
+		c := show(f, objects.Statuses(f), auth, only, s.now())
 		of.Type = only.ClusterType
 		c.ID = of.ConfigurationID(c.Name)
 		all = append(all, entry{only, f, c})
@@ -125,26 +125,29 @@ func armOnlyOf(repository *unstructured.Unstructured) armOnly {
 }
 
 // authSecret is the data of the repository's secret, nil when there is none.
-func authSecret(ctx context.Context, client *cluster.Client, repository *unstructured.Unstructured) (map[string]string, error) {
-	name, _, _ := unstructured.NestedString(repository.Object, "spec", "secretRef", "name")
-	if name != repository.GetName()+"-auth" {
+func authSecret(ctx context.Context, client *cluster.Client, repository *unstructured.Unstructured) (secret, error) {
+	ref := specOf[repositorySpec](repository).SecretRef
+	if ref == nil || ref.Name != repository.GetName()+"-auth" {
 		return nil, nil
 	}
-	o, err := client.Dynamic.Resource(secrets).Namespace(repository.GetNamespace()).Get(ctx, name, metav1.GetOptions{})
+	o, err := client.Dynamic.Resource(secrets).Namespace(repository.GetNamespace()).Get(ctx, ref.Name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("secret %s: %w", name, err)
+		return nil, fmt.Errorf("secret %s: %w", ref.Name, err)
 	}
-	encoded, _, _ := unstructured.NestedStringMap(o.Object, "data")
-	data := map[string]string{}
-	for k, v := range encoded {
-		b, err := base64.StdEncoding.DecodeString(v)
-		if err != nil {
-			return nil, fmt.Errorf("secret %s: %s: %w", name, k, err)
-		}
-		data[k] = string(b)
+	return dataOf(o)
+}
+
+func dataOf(o *unstructured.Unstructured) (secret, error) {
+	var data secret
+	b, err := json.Marshal(o.Object["data"])
+	if err == nil {
+		err = json.Unmarshal(b, &data)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("secret %s: %w", o.GetName(), err)
 	}
 	return data, nil
 }
@@ -185,11 +188,11 @@ func (s *backend) Write(ctx context.Context, c armapi.Cluster, name string, p ar
 			}
 		}
 	}
-	secret, err := credentials(p)
+	auth, err := credentials(p)
 	if err != nil {
 		return err
 	}
-	objects, err := manifests(name, p, only, secret)
+	objects, err := manifests(name, p, only, auth)
 	if err != nil {
 		return err
 	}
@@ -216,16 +219,16 @@ func keepCredentials(ctx context.Context, client *cluster.Client, before *entry,
 	if o == nil || err != nil {
 		return err
 	}
-	data, _, _ := unstructured.NestedStringMap(o.Object, "data")
+	data, err := dataOf(o)
 	for setting, key := range map[string]string{"httpsKey": "password", "sshPrivateKey": "identity"} {
-		if _, given := to.ProtectedSettings[setting]; !given && data[key] != "" {
+		if _, given := to.ProtectedSettings[setting]; !given && len(data[key]) > 0 {
 			if to.ProtectedSettings == nil {
 				to.ProtectedSettings = map[string]string{}
 			}
-			to.ProtectedSettings[setting] = data[key]
+			to.ProtectedSettings[setting] = base64.StdEncoding.EncodeToString(data[key])
 		}
 	}
-	return nil
+	return err
 }
 
 // apply makes the namespace if there is none, and the objects.

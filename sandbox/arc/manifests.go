@@ -3,45 +3,130 @@ package arc
 import (
 	"encoding/base64"
 	"encoding/json"
+	"fmt"
 	"maps"
 	"net/http"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
 	"github.com/kalypso-dev/kalypso/internal/armapi"
 	"github.com/kalypso-dev/kalypso/internal/armemulator"
 	"github.com/kalypso-dev/kalypso/scheduler/fleet/flux"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
+
+// manifest is an object of a configuration on its cluster.
+type manifest struct {
+	APIVersion string   `json:"apiVersion"`
+	Kind       string   `json:"kind"`
+	Metadata   metadata `json:"metadata"`
+	Type       string   `json:"type,omitempty"`
+	Data       secret   `json:"data,omitempty"`
+	Spec       any      `json:"spec,omitempty"`
+}
+
+type metadata struct {
+	Name        string            `json:"name"`
+	Namespace   string            `json:"namespace"`
+	Labels      map[string]string `json:"labels"`
+	Annotations map[string]string `json:"annotations,omitempty"`
+}
+
+// secret is the data of a Secret, which is in base64 in JSON.
+type secret map[string][]byte
+
+// repositorySpec is that of a GitRepository, as far as ARM shows it.
+type repositorySpec struct {
+	URL       string            `json:"url"`
+	Interval  *seconds          `json:"interval"`
+	Timeout   *seconds          `json:"timeout"`
+	Ref       map[string]string `json:"ref"`
+	SecretRef *nameRef          `json:"secretRef,omitempty"`
+	Suspend   bool              `json:"suspend"`
+}
+
+// kustomizationSpec is that of a Kustomization, as far as ARM shows it.
+type kustomizationSpec struct {
+	SourceRef     sourceRef         `json:"sourceRef"`
+	Path          string            `json:"path"`
+	Interval      *seconds          `json:"interval"`
+	Timeout       *seconds          `json:"timeout"`
+	RetryInterval *seconds          `json:"retryInterval"`
+	Prune         bool              `json:"prune"`
+	Force         bool              `json:"force"`
+	Suspend       bool              `json:"suspend"`
+	Wait          *bool             `json:"wait,omitempty"`
+	DependsOn     []nameRef         `json:"dependsOn,omitempty"`
+	PostBuild     *armapi.PostBuild `json:"postBuild,omitempty"`
+}
+
+type nameRef struct {
+	Name string `json:"name"`
+}
+
+type sourceRef struct {
+	Kind string `json:"kind"`
+	Name string `json:"name"`
+}
+
+// seconds are a duration, a number in ARM and a text such as 10s in Kubernetes.
+type seconds int64
+
+func (s seconds) MarshalJSON() ([]byte, error) { return fmt.Appendf(nil, `"%ds"`, int64(s)), nil }
+
+func (s *seconds) UnmarshalJSON(b []byte) error {
+	d, err := time.ParseDuration(strings.Trim(string(b), `"`))
+	*s = seconds(d.Seconds())
+	return err
+}
+
+// orDefault is what the service takes for an interval or a timeout that is not
+// given.
+func orDefault(n *int64) *seconds {
+	if n == nil {
+		ten := seconds(600)
+		return &ten
+	}
+	return (*seconds)(n)
+}
+
+// specOf reads a spec into a struct. A field that cannot be read stays empty:
+// the API server has checked it already.
+func specOf[T any](o *unstructured.Unstructured) (spec T) {
+	if b, err := json.Marshal(o.Object["spec"]); err == nil {
+		_ = json.Unmarshal(b, &spec)
+	}
+	return spec
+}
 
 // manifests are the objects that Azure's agent makes of a configuration: the
 // GitRepository NAME, a Kustomization NAME-KUSTOMIZATION for each of its
 // kustomizations, and the secret NAME-auth when it has credentials
 // (learn.microsoft.com/azure/azure-arc/kubernetes/conceptual-gitops-flux2).
 // The secret is written only when there are new credentials.
-func manifests(name string, p armapi.Properties, only armOnly, credentials map[string]string) ([]byte, error) {
+func manifests(name string, p armapi.Properties, only armOnly, credentials secret) ([]byte, error) {
 	annotation, err := json.Marshal(only)
 	if err != nil {
 		return nil, err
 	}
-	var objects []map[string]any
-	if len(credentials) > 0 {
-		data := map[string]any{}
-		for k, v := range credentials {
-			data[k] = base64.StdEncoding.EncodeToString([]byte(v))
+	object := func(apiVersion, kind, objectName string, spec any) manifest {
+		return manifest{
+			APIVersion: apiVersion, Kind: kind, Spec: spec,
+			Metadata: metadata{Name: objectName, Namespace: p.Namespace, Labels: map[string]string{configurationLabel: name}},
 		}
-		objects = append(objects, object("v1", "Secret", p.Namespace, name+"-auth", name, map[string]any{"type": "Opaque", "data": data}))
 	}
-	repository := object("source.toolkit.fluxcd.io/v1", "GitRepository", p.Namespace, name, name, map[string]any{"spec": gitRepository(name, p)})
-	repository["metadata"].(map[string]any)["annotations"] = map[string]any{armAnnotation: string(annotation)}
+	var objects []manifest
+	if len(credentials) > 0 {
+		o := object("v1", "Secret", name+"-auth", nil)
+		o.Type, o.Data = "Opaque", credentials
+		objects = append(objects, o)
+	}
+	repository := object("source.toolkit.fluxcd.io/v1", "GitRepository", name, gitRepository(name, p))
+	repository.Metadata.Annotations = map[string]string{armAnnotation: string(annotation)}
 	objects = append(objects, repository)
 	for _, k := range slices.Sorted(maps.Keys(p.Kustomizations)) {
-		objects = append(objects, object("kustomize.toolkit.fluxcd.io/v1", "Kustomization", p.Namespace, name+"-"+k, name, map[string]any{
-			"spec": kustomization(name, p.Suspend, p.Kustomizations[k]),
-		}))
+		objects = append(objects, object("kustomize.toolkit.fluxcd.io/v1", "Kustomization", name+"-"+k, kustomization(name, p.Suspend, p.Kustomizations[k])))
 	}
 	var all []byte
 	for _, o := range objects {
@@ -54,80 +139,41 @@ func manifests(name string, p armapi.Properties, only armOnly, credentials map[s
 	return all, nil
 }
 
-func object(apiVersion, kind, namespace, name, configuration string, rest map[string]any) map[string]any {
-	o := map[string]any{
-		"apiVersion": apiVersion,
-		"kind":       kind,
-		"metadata": map[string]any{
-			"name": name, "namespace": namespace, "labels": map[string]any{configurationLabel: configuration},
-		},
-	}
-	maps.Copy(o, rest)
-	return o
-}
-
-// defaultSeconds is what the service takes for an interval or a timeout that is
-// not given.
-const defaultSeconds = 600
-
-func duration(n *int64) string {
-	if n == nil {
-		return strconv.Itoa(defaultSeconds) + "s"
-	}
-	return strconv.FormatInt(*n, 10) + "s"
-}
-
-func gitRepository(name string, p armapi.Properties) map[string]any {
+func gitRepository(name string, p armapi.Properties) repositorySpec {
 	g := p.GitRepository
-	ref := map[string]any{}
-	for key, v := range map[string]*string{"branch": g.RepositoryRef.Branch, "tag": g.RepositoryRef.Tag, "semver": g.RepositoryRef.Semver, "commit": g.RepositoryRef.Commit} {
-		if v != nil {
-			ref[key] = *v
+	spec := repositorySpec{URL: g.URL, Interval: orDefault(g.SyncIntervalInSeconds), Timeout: orDefault(g.TimeoutInSeconds), Ref: map[string]string{}, Suspend: p.Suspend}
+	for key, v := range refs(&g.RepositoryRef) {
+		if *v != nil {
+			spec.Ref[key] = **v
 		}
-	}
-	spec := map[string]any{
-		"url":      g.URL,
-		"interval": duration(g.SyncIntervalInSeconds),
-		"timeout":  duration(g.TimeoutInSeconds),
-		"ref":      ref,
-		"suspend":  p.Suspend,
 	}
 	switch {
 	case g.LocalAuthRef != nil:
-		spec["secretRef"] = map[string]any{"name": *g.LocalAuthRef}
+		spec.SecretRef = &nameRef{*g.LocalAuthRef}
 	case hasCredentials(p):
-		spec["secretRef"] = map[string]any{"name": name + "-auth"}
+		spec.SecretRef = &nameRef{name + "-auth"}
 	}
 	return spec
 }
 
-func kustomization(configuration string, suspend bool, k armapi.Kustomization) map[string]any {
-	spec := map[string]any{
-		"sourceRef": map[string]any{"kind": "GitRepository", "name": configuration},
-		"path":      k.Path,
-		"interval":  duration(k.SyncIntervalInSeconds),
-		"timeout":   duration(k.TimeoutInSeconds),
+// refs are the fields of a reference by their names, which are Flux's, too.
+func refs(r *armapi.RepositoryRef) map[string]**string {
+	return map[string]**string{"branch": &r.Branch, "tag": &r.Tag, "semver": &r.Semver, "commit": &r.Commit}
+}
+
+func kustomization(configuration string, suspend bool, k armapi.Kustomization) kustomizationSpec {
+	spec := kustomizationSpec{
+		SourceRef: sourceRef{"GitRepository", configuration}, Path: k.Path,
+		Interval: orDefault(k.SyncIntervalInSeconds), Timeout: orDefault(k.TimeoutInSeconds),
 		// not given, it is the interval; Flux's own default would be minutes
-		"retryInterval": duration(k.SyncIntervalInSeconds),
-		"prune":         k.Prune,
-		"force":         k.Force,
-		"suspend":       suspend,
+		RetryInterval: orDefault(k.SyncIntervalInSeconds),
+		Prune:         k.Prune, Force: k.Force, Suspend: suspend, Wait: k.Wait, PostBuild: k.PostBuild,
 	}
 	if k.RetryIntervalInSeconds != nil {
-		spec["retryInterval"] = duration(k.RetryIntervalInSeconds)
+		spec.RetryInterval = (*seconds)(k.RetryIntervalInSeconds)
 	}
-	if k.Wait != nil {
-		spec["wait"] = *k.Wait
-	}
-	var needs []any
 	for _, n := range k.DependsOn {
-		needs = append(needs, map[string]any{"name": configuration + "-" + n})
-	}
-	if needs != nil {
-		spec["dependsOn"] = needs
-	}
-	if k.PostBuild != nil {
-		spec["postBuild"] = k.PostBuild
+		spec.DependsOn = append(spec.DependsOn, nameRef{configuration + "-" + n})
 	}
 	return spec
 }
@@ -137,49 +183,39 @@ func hasCredentials(p armapi.Properties) bool {
 	return g.HTTPSUser != nil || g.HTTPSCACert != nil || g.SSHKnownHosts != nil || len(p.ProtectedSettings) > 0
 }
 
-// credentials are the data of the secret; none when the configuration brings
-// none, and then the secret that is there stays.
-func credentials(p armapi.Properties) (map[string]string, error) {
+// credentials are the data of the secret; none when the configuration has none,
+// and then the existing secret stays.
+func credentials(p armapi.Properties) (secret, error) {
 	g := p.GitRepository
-	data := map[string]string{}
-	for _, from := range []struct {
-		what, key string
-		value     *string
-	}{
-		{"httpsKey", "password", setting(p, "httpsKey")},
-		{"sshPrivateKey", "identity", setting(p, "sshPrivateKey")},
-		{"sshKnownHosts", "known_hosts", g.SSHKnownHosts},
-		{"httpsCACert", "ca.crt", g.HTTPSCACert},
-	} {
-		if from.value == nil {
+	given := map[string]*string{"sshKnownHosts": g.SSHKnownHosts, "httpsCACert": g.HTTPSCACert}
+	for setting, value := range p.ProtectedSettings {
+		given[setting] = &value
+	}
+	data := secret{}
+	for setting, key := range map[string]string{"httpsKey": "password", "sshPrivateKey": "identity", "sshKnownHosts": "known_hosts", "httpsCACert": "ca.crt"} {
+		if given[setting] == nil {
 			continue
 		}
-		b, err := base64.StdEncoding.DecodeString(strings.TrimSpace(*from.value))
+		b, err := base64.StdEncoding.DecodeString(strings.TrimSpace(*given[setting]))
 		if err != nil {
-			return nil, armemulator.Errorf(http.StatusBadRequest, "ValidationFailed", "The property '%s' is not in base64.", from.what)
+			return nil, armemulator.Errorf(http.StatusBadRequest, "ValidationFailed", "The property '%s' is not in base64.", setting)
 		}
-		data[from.key] = string(b)
+		data[key] = b
 	}
-	if g.HTTPSUser != nil && data["password"] != "" {
-		data["username"] = *g.HTTPSUser
+	if g.HTTPSUser != nil && len(data["password"]) > 0 {
+		data["username"] = []byte(*g.HTTPSUser)
 	}
-	if len(p.ProtectedSettings) == 0 && data["ca.crt"] == "" {
+	if len(p.ProtectedSettings) == 0 && len(data["ca.crt"]) == 0 {
 		return nil, nil
 	}
 	return data, nil
 }
 
-func setting(p armapi.Properties, key string) *string {
-	if v, ok := p.ProtectedSettings[key]; ok {
-		return &v
-	}
-	return nil
-}
-
 // show makes of Flux's objects what ARM shows of a configuration. Secrets stay
 // out; the user that goes with them is shown, as in Azure.
-func show(f flux.Configuration, statuses []flux.Status, secret map[string]string, only armOnly, now time.Time) armapi.Configuration {
+func show(f flux.Configuration, statuses []flux.Status, auth secret, only armOnly, now time.Time) armapi.Configuration {
 	r := f.Repository
+	spec := specOf[repositorySpec](r)
 	c := armapi.Configuration{
 		Name: r.GetName(),
 		Type: armapi.ConfigurationType,
@@ -190,8 +226,8 @@ func show(f flux.Configuration, statuses []flux.Status, secret map[string]string
 			Scope:             only.Scope,
 			Namespace:         r.GetNamespace(),
 			SourceKind:        "GitRepository",
-			Suspend:           boolean(r, "spec", "suspend"),
-			GitRepository:     showRepository(r, secret),
+			Suspend:           spec.Suspend,
+			GitRepository:     showRepository(r.GetName(), spec, auth),
 			Kustomizations:    map[string]armapi.Kustomization{},
 			ProvisioningState: "Succeeded",
 			StatusUpdatedAt:   &now,
@@ -216,79 +252,57 @@ func show(f flux.Configuration, statuses []flux.Status, secret map[string]string
 	if revision := flux.Revision(r); revision != "" {
 		c.Properties.SourceSyncedCommitID = &revision
 	}
-	if at, err := time.Parse(time.RFC3339, text(r, "status", "artifact", "lastUpdateTime")); err == nil {
+	updated, _, _ := unstructured.NestedString(r.Object, "status", "artifact", "lastUpdateTime")
+	if at, err := time.Parse(time.RFC3339, updated); err == nil {
 		c.Properties.SourceUpdatedAt = &at
 	}
 	return c
 }
 
-func showRepository(r *unstructured.Unstructured, secret map[string]string) *armapi.GitRepository {
+func showRepository(name string, spec repositorySpec, auth secret) *armapi.GitRepository {
 	g := &armapi.GitRepository{
-		URL:                   text(r, "spec", "url"),
-		TimeoutInSeconds:      seconds(r, "spec", "timeout"),
-		SyncIntervalInSeconds: seconds(r, "spec", "interval"),
-		RepositoryRef: armapi.RepositoryRef{
-			Branch: filled(text(r, "spec", "ref", "branch")),
-			Tag:    filled(text(r, "spec", "ref", "tag")),
-			Semver: filled(text(r, "spec", "ref", "semver")),
-			Commit: filled(text(r, "spec", "ref", "commit")),
-		},
-		HTTPSUser:     filled(secret["username"]),
-		SSHKnownHosts: filled(encoded(secret["known_hosts"])),
-		HTTPSCACert:   filled(encoded(secret["ca.crt"])),
+		URL:                   spec.URL,
+		TimeoutInSeconds:      (*int64)(spec.Timeout),
+		SyncIntervalInSeconds: (*int64)(spec.Interval),
+		HTTPSUser:             orNil(string(auth["username"])),
+		SSHKnownHosts:         orNil(base64.StdEncoding.EncodeToString(auth["known_hosts"])),
+		HTTPSCACert:           orNil(base64.StdEncoding.EncodeToString(auth["ca.crt"])),
 	}
-	if name := text(r, "spec", "secretRef", "name"); name != r.GetName()+"-auth" {
-		g.LocalAuthRef = filled(name)
+	for key, v := range refs(&g.RepositoryRef) {
+		*v = orNil(spec.Ref[key])
+	}
+	if spec.SecretRef != nil && spec.SecretRef.Name != name+"-auth" {
+		g.LocalAuthRef = orNil(spec.SecretRef.Name)
 	}
 	return g
 }
 
 func showKustomization(k *unstructured.Unstructured, configuration string) armapi.Kustomization {
 	own := func(name string) string { return strings.TrimPrefix(name, configuration+"-") }
+	spec := specOf[kustomizationSpec](k)
 	out := armapi.Kustomization{
 		Name:                   own(k.GetName()),
-		Path:                   text(k, "spec", "path"),
+		Path:                   spec.Path,
 		DependsOn:              []string{},
-		TimeoutInSeconds:       seconds(k, "spec", "timeout"),
-		SyncIntervalInSeconds:  seconds(k, "spec", "interval"),
-		RetryIntervalInSeconds: seconds(k, "spec", "retryInterval"),
-		Prune:                  boolean(k, "spec", "prune"),
-		Force:                  boolean(k, "spec", "force"),
+		TimeoutInSeconds:       (*int64)(spec.Timeout),
+		SyncIntervalInSeconds:  (*int64)(spec.Interval),
+		RetryIntervalInSeconds: (*int64)(spec.RetryInterval),
+		Prune:                  spec.Prune,
+		Force:                  spec.Force,
+		Wait:                   spec.Wait,
+		PostBuild:              spec.PostBuild,
 	}
-	wait := boolean(k, "spec", "wait")
-	out.Wait = &wait
+	if out.Wait == nil {
+		out.Wait = new(bool)
+	}
 	// the interval is what it is when it was not asked for; see kustomization
-	if a, b := out.RetryIntervalInSeconds, out.SyncIntervalInSeconds; a != nil && b != nil && *a == *b {
+	if a, b := spec.RetryInterval, spec.Interval; a != nil && b != nil && *a == *b {
 		out.RetryIntervalInSeconds = nil
 	}
-	needs, _, _ := unstructured.NestedSlice(k.Object, "spec", "dependsOn")
-	for _, n := range needs {
-		if m, ok := n.(map[string]any); ok {
-			name, _ := m["name"].(string)
-			out.DependsOn = append(out.DependsOn, own(name))
-		}
+	for _, n := range spec.DependsOn {
+		out.DependsOn = append(out.DependsOn, own(n.Name))
 	}
-	out.PostBuild = showPostBuild(k)
 	return out
-}
-
-func showPostBuild(k *unstructured.Unstructured) *armapi.PostBuild {
-	values, some, _ := unstructured.NestedStringMap(k.Object, "spec", "postBuild", "substitute")
-	from, more, _ := unstructured.NestedSlice(k.Object, "spec", "postBuild", "substituteFrom")
-	if !some && !more {
-		return nil
-	}
-	p := &armapi.PostBuild{Substitute: values}
-	for _, f := range from {
-		if m, ok := f.(map[string]any); ok {
-			one := armapi.SubstituteFrom{}
-			one.Kind, _ = m["kind"].(string)
-			one.Name, _ = m["name"].(string)
-			one.Optional, _ = m["optional"].(bool)
-			p.SubstituteFrom = append(p.SubstituteFrom, one)
-		}
-	}
-	return p
 }
 
 func showStatus(s flux.Status) armapi.ObjectStatus {
@@ -304,31 +318,10 @@ func showStatus(s flux.Status) armapi.ObjectStatus {
 	return out
 }
 
-func text(o *unstructured.Unstructured, path ...string) string {
-	s, _, _ := unstructured.NestedString(o.Object, path...)
-	return s
-}
-
-func boolean(o *unstructured.Unstructured, path ...string) bool {
-	b, _, _ := unstructured.NestedBool(o.Object, path...)
-	return b
-}
-
-func seconds(o *unstructured.Unstructured, path ...string) *int64 {
-	var d metav1.Duration
-	if s := text(o, path...); s == "" || d.UnmarshalJSON([]byte(`"`+s+`"`)) != nil {
-		return nil
-	}
-	n := int64(d.Seconds())
-	return &n
-}
-
-// filled is nil for the empty text, as ARM shows what is not set.
-func filled(s string) *string {
+// orNil is nil for the empty text, as ARM shows what is not set.
+func orNil(s string) *string {
 	if s == "" {
 		return nil
 	}
 	return &s
 }
-
-func encoded(s string) string { return base64.StdEncoding.EncodeToString([]byte(s)) }
