@@ -12,7 +12,7 @@ import (
 )
 
 func TestErrorsAreARMsOwn(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	const good = `{"properties": {"gitRepository": {"url": "http://x/y", "repositoryRef": {"branch": "dev"}}, "kustomizations": {"a": {"path": "p"}}}}`
 	with := func(old, new string) string { return strings.Replace(good, old, new, 1) }
 	for name, c := range map[string]struct {
@@ -61,7 +61,7 @@ func TestErrorsAreARMsOwn(t *testing.T) {
 }
 
 func TestSubscription(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	response, body := w.request(t, "GET", "/subscriptions/"+strings.ToUpper(subscription)+version, "")
 	if response.StatusCode != 200 || body["subscriptionId"] != subscription || body["state"] != "Enabled" {
 		t.Errorf("%s %v", response.Status, body)
@@ -74,7 +74,7 @@ func TestSubscription(t *testing.T) {
 }
 
 func TestScopeAndNamespaceStay(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	if _, err := w.arm.Put(t.Context(), drone, "platform-qa", wanted(), true); err != nil {
 		t.Fatal(err)
 	}
@@ -91,7 +91,7 @@ func TestScopeAndNamespaceStay(t *testing.T) {
 }
 
 func TestTokenIsChecked(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	for header, code := range map[string]string{
 		"": "AuthenticationFailed", "Bearer ": "AuthenticationFailed", "Basic " + token: "AuthenticationFailed", "Bearer other": "InvalidAuthenticationToken",
 	} {
@@ -123,7 +123,7 @@ func TestTokenIsChecked(t *testing.T) {
 }
 
 func TestPutAnswersAsARMDoes(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	b, err := json.Marshal(map[string]any{"properties": wanted()})
 	if err != nil {
 		t.Fatal(err)
@@ -162,7 +162,7 @@ func mustJSON(t *testing.T, v any) []byte {
 
 // The fields that ARM's documentation shows, also those that are null.
 func TestShapeOfAConfiguration(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	w.api.put(t, foreign)
 	_, body := w.request(t, http.MethodGet, configurations+"/platform-dev"+version, "")
 	properties := body["properties"].(map[string]any)
@@ -187,7 +187,7 @@ func TestShapeOfAConfiguration(t *testing.T) {
 }
 
 func TestResourcesOfAGroup(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	if _, err := w.arm.Put(t.Context(), drone, "platform-qa", wanted(), true); err != nil {
 		t.Fatal(err)
 	}
@@ -220,7 +220,7 @@ func TestResourcesOfAGroup(t *testing.T) {
 
 // Clusters are connected ones, whatever their configurations are kept as.
 func TestNoManagedCluster(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	for _, name := range []string{"drone", "other"} {
 		_, err := w.arm.ManagedCluster(t.Context(), group, name)
 		if !client.IsNotFound(err) || !strings.HasPrefix(client.Message(err), "(ResourceNotFound) The Resource 'Microsoft.ContainerService/managedClusters/"+name+"'") {

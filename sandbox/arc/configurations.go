@@ -28,7 +28,7 @@ var (
 )
 
 const (
-	// configurationLabel is on all objects that the emulation makes; its value
+	// configurationLabel is on all objects that the emulator makes; its value
 	// is the configuration's name.
 	configurationLabel = "arc.kalypso.dev/configuration"
 	// armAnnotation, on the GitRepository, is what ARM knows and Flux does not.

@@ -43,7 +43,7 @@ func wanted() armapi.Properties {
 }
 
 func TestPutMakesWhatArcsAgentMakes(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	made, err := w.arm.Put(t.Context(), drone, "platform-qa", wanted(), true)
 	if err != nil {
 		t.Fatal(err)
@@ -89,10 +89,10 @@ spec:
 	}
 }
 
-// What ARM shows of a configuration is all on the cluster: an emulation that
-// has just started tells the same.
-func TestNothingIsLostWithTheEmulation(t *testing.T) {
-	w := newWorld(t)
+// What ARM shows of a configuration is all on the cluster: an emulator that
+// has just started shows the same.
+func TestNothingIsLostWithTheEmulator(t *testing.T) {
+	w := newFixture(t)
 	made, err := w.arm.Put(t.Context(), drone, "platform-qa", wanted(), true)
 	if err != nil {
 		t.Fatal(err)
@@ -116,13 +116,13 @@ func TestNothingIsLostWithTheEmulation(t *testing.T) {
 const ready = `conditions: [{type: Ready, status: "True", reason: Succeeded, message: fine, observedGeneration: 0, lastTransitionTime: "2026-01-01T00:00:00Z"}]`
 
 // apply has Flux do its work on the revision.
-func (w *world) reconcile(t *testing.T, fetched, applied string) {
+func (w *fixture) reconcile(t *testing.T, fetched, applied string) {
 	w.api.change(t, repositoryPath, "status: {artifact: {revision: "+fetched+", lastUpdateTime: '2026-01-01T00:00:00Z'}, "+ready+"}")
 	w.api.change(t, kustomizationPath, "status: {lastAppliedRevision: "+applied+", "+ready+"}")
 }
 
 func TestComplianceIsAboutTheFetchedCommit(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	if _, err := w.arm.Put(t.Context(), drone, "platform-qa", wanted(), true); err != nil {
 		t.Fatal(err)
 	}
@@ -166,7 +166,7 @@ status: {conditions: [{type: Ready, status: "False", reason: ArtifactFailed, mes
 }
 
 func TestPatchChangesOnlyWhatItNames(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	if _, err := w.arm.Put(t.Context(), drone, "platform-qa", wanted(), true); err != nil {
 		t.Fatal(err)
 	}
@@ -206,7 +206,7 @@ func TestPatchKeepsCredentialsThatNothingShows(t *testing.T) {
 			p.ProtectedSettings = map[string]string{"sshPrivateKey": encode("KEY")}
 		},
 	} {
-		w := newWorld(t)
+		w := newFixture(t)
 		p := wanted()
 		set(&p)
 		if _, err := w.arm.Put(t.Context(), drone, "platform-qa", p, true); err != nil {
@@ -227,7 +227,7 @@ func TestPatchKeepsCredentialsThatNothingShows(t *testing.T) {
 }
 
 func TestDeleteWaitsForTheCleanup(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	if _, err := w.arm.Put(t.Context(), drone, "platform-qa", wanted(), true); err != nil {
 		t.Fatal(err)
 	}
@@ -244,7 +244,7 @@ func TestDeleteWaitsForTheCleanup(t *testing.T) {
 	if got := status(); got != "InProgress" {
 		t.Error(got)
 	}
-	w.start(t) // the operation goes on without the emulation that began it
+	w.start(t) // the operation goes on without the emulator that began it
 	operation = w.url + operation[strings.Index(operation, "/subscriptions"):]
 	w.api.change(t, kustomizationPath, "metadata: {finalizers: null}")
 	if got := status(); got != "Succeeded" {
@@ -259,7 +259,7 @@ func TestDeleteWaitsForTheCleanup(t *testing.T) {
 }
 
 func TestDeleteByForceDoesNotWait(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	if _, err := w.arm.Put(t.Context(), drone, "platform-qa", wanted(), true); err != nil {
 		t.Fatal(err)
 	}
@@ -296,7 +296,7 @@ spec: {url: "http://localhost:1/kalypso/gitops", interval: 10s, ref: {branch: de
 `
 
 func TestListHasWhatLooksLikeAConfiguration(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	w.api.put(t, foreign)
 	if _, err := w.arm.Put(t.Context(), armapi.Cluster{ResourceGroup: group, Type: armapi.ManagedClusters, Name: "drone"}, "managed", wanted(), true); err != nil {
 		t.Fatal(err)
@@ -320,8 +320,8 @@ func TestListHasWhatLooksLikeAConfiguration(t *testing.T) {
 	}
 }
 
-func TestAClusterThatIsAwayIsShownAsItWas(t *testing.T) {
-	w := newWorld(t)
+func TestAStoppedClusterIsShownAsItWas(t *testing.T) {
+	w := newFixture(t)
 	w.api.put(t, "apiVersion: v1\nkind: Node\nmetadata: {name: n}\nstatus: {nodeInfo: {kubeletVersion: v1.35.4}, capacity: {cpu: '2'}}")
 	if _, err := w.arm.Put(t.Context(), drone, "platform-qa", wanted(), true); err != nil {
 		t.Fatal(err)
@@ -356,13 +356,13 @@ func TestAClusterThatIsAwayIsShownAsItWas(t *testing.T) {
 		t.Errorf("%+v %v", clusters, err)
 	}
 	if _, err := w.arm.Put(t.Context(), drone, "platform-qa", wanted(), true); err == nil || !strings.Contains(client.Message(err), "(ClusterOffline)") {
-		t.Errorf("written to a cluster that is away: %v", err)
+		t.Errorf("written to a cluster that is stopped: %v", err)
 	}
 }
 
 // Not knowing a cluster is not the same as knowing that it has nothing.
 func TestAClusterThatWasNeverSeenIsAnError(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	w.clusters.clients = nil
 	w.start(t)
 	if all, err := w.arm.List(t.Context(), drone); err == nil {
@@ -370,8 +370,8 @@ func TestAClusterThatWasNeverSeenIsAnError(t *testing.T) {
 	}
 }
 
-func TestAnAPIServerThatDoesNotAnswerIsAway(t *testing.T) {
-	w := newWorld(t)
+func TestAnAPIServerThatDoesNotAnswerIsOffline(t *testing.T) {
+	w := newFixture(t)
 	w.api.put(t, foreign)
 	if _, err := w.arm.List(t.Context(), drone); err != nil {
 		t.Fatal(err)

@@ -26,7 +26,7 @@ const (
 	token        = "t0ken"
 )
 
-// fakeAPI is as much of an API server as the emulation needs: it keeps objects
+// fakeAPI is as much of an API server as the emulator needs: it keeps objects
 // by their path, and replaces what is applied. An object with a finalizer stays
 // after its deletion.
 type fakeAPI struct {
@@ -175,7 +175,7 @@ func (f *fakeAPI) put(t *testing.T, manifests string) {
 	}
 }
 
-// change merges YAML into an object, as a controller or a person would.
+// change merges YAML into an object, as a controller or a user would.
 func (f *fakeAPI) change(t *testing.T, path, text string) {
 	t.Helper()
 	var m map[string]any
@@ -211,8 +211,8 @@ func (c fakeClusters) Client(name string) (*cluster.Client, error) {
 	return c.clients[name], nil
 }
 
-// world is a fleet of one cluster, drone, with the emulation before it.
-type world struct {
+// fixture is a fleet of one cluster, drone, with an emulator of it.
+type fixture struct {
 	api      *fakeAPI
 	crash    func() // of the API server
 	clusters fakeClusters
@@ -221,9 +221,9 @@ type world struct {
 	arm      *client.Client
 }
 
-func newWorld(t *testing.T) *world {
+func newFixture(t *testing.T) *fixture {
 	t.Helper()
-	w := &world{api: &fakeAPI{objects: map[string]map[string]any{}}, dir: t.TempDir()}
+	w := &fixture{api: &fakeAPI{objects: map[string]map[string]any{}}, dir: t.TempDir()}
 	server := httptest.NewServer(w.api)
 	t.Cleanup(server.Close)
 	w.crash = func() {
@@ -250,8 +250,8 @@ users: [{name: u, user: {}}]
 	return w
 }
 
-// start makes a new emulation, as after a crash.
-func (w *world) start(t *testing.T) {
+// start makes a new emulator, as after a crash.
+func (w *fixture) start(t *testing.T) {
 	t.Helper()
 	server := httptest.NewServer(New(Options{
 		Subscription: subscription, Tenant: "tenant", ResourceGroup: group, Location: "eastus", Token: token,
@@ -266,7 +266,7 @@ func (w *world) start(t *testing.T) {
 }
 
 // request sends a raw request and returns the answer with its body.
-func (w *world) request(t *testing.T, method, path, body string) (*http.Response, map[string]any) {
+func (w *fixture) request(t *testing.T, method, path, body string) (*http.Response, map[string]any) {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), method, w.url+path, strings.NewReader(body))
 	if err != nil {

@@ -16,7 +16,7 @@ func scriptQueries(url, branch, commit, state string) (all, synced string) {
 }
 
 func TestTheScriptsQueries(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	w.api.put(t, foreign)
 	p := wanted()
 	if _, err := w.arm.Put(t.Context(), drone, "platform-qa", p, true); err != nil {
@@ -51,7 +51,7 @@ func TestTheScriptsQueries(t *testing.T) {
 }
 
 func TestObserve(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	if _, err := w.arm.Put(t.Context(), drone, "platform-qa", wanted(), true); err != nil {
 		t.Fatal(err)
 	}
@@ -82,7 +82,7 @@ func TestObserve(t *testing.T) {
 }
 
 func TestGraphPages(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	w.clusters.names = []string{"a", "b", "c"}
 	w.start(t)
 	var names []string

@@ -12,9 +12,9 @@ import (
 	"github.com/kalypso-dev/kalypso/internal/armemulator"
 )
 
-// writeLooks is how many requests about a configuration it takes until a write
+// writeRequests is how many requests about a configuration it takes until a write
 // is done.
-const writeLooks = 4
+const writeRequests = 4
 
 // fleet implements armemulator.Backend in memory.
 type fleet struct {
@@ -79,11 +79,11 @@ func (f *fleet) Break(c armapi.Cluster, name, code, message string) {
 }
 
 // Busy makes a configuration have a write in progress for some requests.
-func (f *fleet) Busy(c armapi.Cluster, name string, looks int) {
+func (f *fleet) Busy(c armapi.Cluster, name string, requests int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	one := f.configurations[keyOf(c, name)]
-	one.busy, one.Properties.ProvisioningState = looks, "Updating"
+	one.busy, one.Properties.ProvisioningState = requests, "Updating"
 }
 
 // Dump is all that is configured, with the secrets, as JSON by ID.
@@ -176,7 +176,7 @@ func (f *fleet) Write(_ context.Context, c armapi.Cluster, name string, p armapi
 		p.ProtectedSettings = before.secrets
 	}
 	one := f.put(c, name, p)
-	one.busy, one.failure, one.Properties.ProvisioningState = writeLooks, f.broken[key], "Updating"
+	one.busy, one.failure, one.Properties.ProvisioningState = writeRequests, f.broken[key], "Updating"
 	delete(f.broken, key)
 	return nil
 }
@@ -189,7 +189,7 @@ func (f *fleet) Delete(_ context.Context, c armapi.Cluster, name string, _ bool)
 	if err := occupied(one); one == nil || err != nil {
 		return false, err
 	}
-	one.busy, one.deleting, one.Properties.ProvisioningState = writeLooks, true, "Deleting"
+	one.busy, one.deleting, one.Properties.ProvisioningState = writeRequests, true, "Deleting"
 	return true, nil
 }
 

@@ -99,7 +99,7 @@ func (c *Client) Subscription() string { return c.subscription }
 // Cloud is where the client works.
 func (c *Client) Cloud() Cloud { return c.cloud }
 
-// Account is who is logged in, "" as long as nothing was asked.
+// Account is the account that was used, "" before the first request.
 func (c *Client) Account() string { return c.account.String() }
 
 // own is a cluster in the client's subscription.

@@ -115,7 +115,7 @@ func (c Cloud) mayHave(credential azcore.TokenCredential) error {
 	case !fixed && c.url().Scheme != "https":
 		return &SetupError{Message: "a credential of Azure is not sent to " + c.Name + ", which is plain http: an emulator there needs a token of its own"}
 	case !fixed && c.CLI == "" && !c.azure() && azureAudience(c.manager().Audience):
-		// whoever has such a token can use it at Azure itself
+		// its receiver could use such a token at Azure itself
 		return &SetupError{Message: "a token for Azure itself is not sent to " + c.Name + ": its audience is " + c.manager().Audience}
 	}
 	return nil

@@ -54,8 +54,8 @@ type account struct {
 	next  azcore.TokenCredential
 	cloud Cloud
 
-	mu  sync.Mutex
-	who string
+	mu    sync.Mutex
+	owner string
 }
 
 // GetToken implements azcore.TokenCredential.
@@ -69,15 +69,15 @@ func (a *account) GetToken(ctx context.Context, o policy.TokenRequestOptions) (a
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.who = owner(t.Token)
+	a.owner = ownerOf(t.Token)
 	return t, nil
 }
 
-// String is who was logged in last, "" when that is not known.
+// String is the account that was used last, "" when that is not known.
 func (a *account) String() string {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return a.who
+	return a.owner
 }
 
 // GoString keeps the credential out of %#v.
@@ -92,10 +92,10 @@ func (a *account) fixed() bool {
 // azureCLI is the application that logins of the Azure CLI belong to.
 const azureCLI = "04b07795-8ddb-461a-bbee-02f9e1bf7b46"
 
-// owner describes whose an access token is. Its claims are not secret, and only
+// ownerOf describes whose an access token is. Its claims are not secret, and only
 // shown, so that their signature is not checked. It is "" for a token without
 // such claims.
-func owner(token string) string {
+func ownerOf(token string) string {
 	parts := strings.Split(token, ".")
 	if len(parts) != 3 {
 		return ""

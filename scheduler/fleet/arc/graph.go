@@ -68,7 +68,7 @@ func (c *Client) queryAll(ctx context.Context, query string) ([]json.RawMessage,
 		case token != "":
 			followed[token] = true
 		case strings.EqualFold(page.Truncated, "true") || int64(len(all)) < page.TotalRecords:
-			return nil, fmt.Errorf("query of the resource graph: %d rows came of %d, and the rest cannot be had: a part of the fleet tells nothing about all of it; ask again, or for fewer subscriptions", len(all), page.TotalRecords)
+			return nil, fmt.Errorf("query of the resource graph: %d rows came of %d, and the rest cannot be had: a part of the fleet says nothing about all of it; ask again, or for fewer subscriptions", len(all), page.TotalRecords)
 		default:
 			return all, nil
 		}

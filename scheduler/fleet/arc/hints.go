@@ -15,7 +15,7 @@ func (c *Client) hint(e *Error) string {
 	case unregistered(e.Code):
 		return "register the provider, `az provider register --namespace " + provider(e.Message) + " --subscription " + c.subscription + "`"
 	case e.Status < http.StatusMultipleChoices:
-		return "look at the configuration's statuses with `az k8s-configuration flux show`, correct what they report, and run this again"
+		return "read the configuration's statuses with `az k8s-configuration flux show`, correct what they report, and run this again"
 	case e.Status == http.StatusUnauthorized:
 		return c.logIn(e)
 	case e.Status == http.StatusForbidden:
@@ -38,8 +38,8 @@ func (c *Client) hint(e *Error) string {
 
 // as names the account that was used.
 func (c *Client) as() string {
-	if who := c.account.String(); who != "" {
-		return ", which is now " + who
+	if account := c.account.String(); account != "" {
+		return ", which is now " + account
 	}
 	return ""
 }
@@ -52,8 +52,8 @@ func (c *Client) logIn(e *Error) string {
 	if strings.Contains(e.Code, "Tenant") {
 		text = "the login is of another tenant than the subscription: set AZURE_TENANT_ID to the subscription's and log in there"
 	}
-	if who := c.account.String(); who != "" {
-		text += "; refused was " + who
+	if account := c.account.String(); account != "" {
+		text += "; refused was " + account
 	}
 	return text
 }
@@ -67,9 +67,9 @@ func (c *Client) roles(e *Error) string {
 	if c.account.fixed() {
 		return "the token for " + c.cloud.Name + " may not do this"
 	}
-	who := c.account.String()
-	if who == "" {
-		who = "the account"
+	account := c.account.String()
+	if account == "" {
+		account = "the account"
 	}
 	action, scope := "read", "/subscriptions/"+strings.Join(c.fleet, " and /subscriptions/")
 	if m := authorization.FindStringSubmatch(e.Message); m != nil {
@@ -78,9 +78,9 @@ func (c *Client) roles(e *Error) string {
 			scope = m[2]
 		}
 	} else if e.Code != "AccessDenied" && e.Code != "AuthorizationFailed" {
-		return who + " is not allowed to do this, and not for a missing role: ask the owner of the subscription " + c.subscription
+		return account + " is not allowed to do this, and not for a missing role: ask the owner of the subscription " + c.subscription
 	}
-	return fmt.Sprintf("give %s the role %s on %s, and log in again once it has it", who, roleFor(action), scope)
+	return fmt.Sprintf("give %s the role %s on %s, and log in again once it has it", account, roleFor(action), scope)
 }
 
 // roleFor is the least of Azure's own roles that has an action.

@@ -26,7 +26,7 @@ func TestLogins(t *testing.T) {
 	for name, test := range map[string]struct {
 		variables []string
 		managed   bool
-		who       string
+		account   string
 	}{
 		"secret":            {login, false, "application " + app},
 		"workload identity": {[]string{"AZURE_TENANT_ID", armfake.Tenant, "AZURE_CLIENT_ID", app, "AZURE_FEDERATED_TOKEN_FILE", federated}, false, "application " + app},
@@ -41,7 +41,7 @@ func TestLogins(t *testing.T) {
 			variables(t, test.variables...)
 			c := connect(t, s)
 			all, err := c.Observe(t.Context(), source)
-			if err != nil || len(all) != 3 || !strings.HasPrefix(c.Account(), test.who) {
+			if err != nil || len(all) != 3 || !strings.HasPrefix(c.Account(), test.account) {
 				t.Errorf("%d clusters as %s: %v", len(all), c.Account(), err)
 			}
 		})
@@ -77,7 +77,7 @@ func TestAzureCLI(t *testing.T) {
 	if gov.Subscription() != west {
 		t.Error(gov.Subscription())
 	}
-	// and without a login there is none
+	// and without a login there is no subscription
 	_, err = arc.Settings{ConfigDir: t.TempDir()}.Connect()
 	if !arc.IsSetup(err) || !strings.Contains(err.Error(), "AZURE_SUBSCRIPTION_ID") {
 		t.Errorf("%v", err)
@@ -159,7 +159,7 @@ func TestCredentialsStayWhereTheyBelong(t *testing.T) {
 	}
 }
 
-// TestRefusedLogins tell which credential was tried, and what to do.
+// TestRefusedLogins: the error names which credential was tried, and what to do.
 func TestRefusedLogins(t *testing.T) {
 	for name, test := range map[string]struct {
 		variables []string
