@@ -15,8 +15,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// command is what Azure's commands need: where they are called, and in tests what
-// takes the place of the network.
+// command is what Azure's commands need: their streams, their environment, and
+// in tests the network.
 type command struct {
 	*cmdutil.App
 	env       func(string) string
@@ -70,8 +70,8 @@ func holder(use, short string, in ...*cobra.Command) *cobra.Command {
 	return g
 }
 
-// group makes of g a command that only holds others. It looks at the flags
-// itself: those of a command that there is none of are not what is wrong.
+// group makes of g a command that only holds others. It does not parse flags:
+// those of an unknown command are not the mistake to report.
 func group(g *cobra.Command, in ...*cobra.Command) {
 	g.AddCommand(in...)
 	g.DisableFlagParsing, g.Args, g.SuggestionsMinimumDistance = true, cobra.ArbitraryArgs, 2
@@ -121,7 +121,7 @@ func leaf(a *command, c *cobra.Command, columns []string, run run) *cobra.Comman
 	z := &call{command: a}
 	z.global.addTo(c.Flags())
 	c.Flags().SetNormalizeFunc(aliases)
-	c.DisableFlagParsing = true // see azArgs
+	c.DisableFlagParsing = true // see splitArgs
 	c.RunE = func(c *cobra.Command, args []string) error {
 		c.DisableFlagParsing = false
 		c.InitDefaultHelpFlag()
@@ -137,7 +137,7 @@ func leaf(a *command, c *cobra.Command, columns []string, run run) *cobra.Comman
 		if missing := missing(c); missing != "" {
 			return usageError(c, "the following arguments are required: "+missing)
 		}
-		printer, err := newAzPrinter(z.global, columns)
+		printer, err := newPrinter(z.global, columns)
 		if err != nil {
 			return err
 		}

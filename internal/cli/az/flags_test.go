@@ -5,11 +5,10 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/kalypso-dev/kalypso/internal/armapi"
 	"github.com/kalypso-dev/kalypso/internal/cli/cmdutil"
 )
 
-func TestAzArgs(t *testing.T) {
+func TestSplitArgs(t *testing.T) {
 	for line, want := range map[string]string{
 		"-k name=a path=b -n x":          "--kustomization=name=a+path=b -n x",
 		"-k name=a -k name=b c=d":        "--kustomization=name=a --kustomization=name=b+c=d",
@@ -26,21 +25,20 @@ func TestAzArgs(t *testing.T) {
 	}
 }
 
-func TestAzKustomization(t *testing.T) {
+func TestKustomization(t *testing.T) {
 	ten, sixty := int64(10), int64(60)
-	wait := true
-	got, err := kustomization(strings.Fields("name=a path=./p prune=True force=false timeout=1m interval=10s retryInterval=10s dependsOn=[\"b\",c] disable_health_check=false"))
-	if err != nil {
-		t.Fatal(err)
+	name, got, err := kustomization(strings.Fields("name=a path=./p prune=True force=false timeout=1m interval=10s retryInterval=10s dependsOn=[\"b\",c] disable_health_check=false"))
+	if err != nil || name != "a" {
+		t.Fatal(name, err)
 	}
-	if diff := cmp.Diff(&armapi.Kustomization{
-		Name: "a", Path: "./p", Prune: true, TimeoutInSeconds: &sixty, SyncIntervalInSeconds: &ten, RetryIntervalInSeconds: &ten,
-		DependsOn: []string{"b", "c"}, Wait: &wait,
+	if diff := cmp.Diff(map[string]any{
+		"path": "./p", "prune": true, "force": false, "timeoutInSeconds": &sixty, "syncIntervalInSeconds": &ten, "retryIntervalInSeconds": &ten,
+		"dependsOn": []string{"b", "c"}, "wait": true,
 	}, got); diff != "" {
 		t.Error(diff)
 	}
 	for _, wrong := range []string{"path=p", "name=a x=y", "name=a path", "name=a prune=maybe", "name=a interval=soon"} {
-		if k, err := kustomization(strings.Fields(wrong)); err == nil || cmdutil.ExitCode(err) != cmdutil.ExitUsage {
+		if _, k, err := kustomization(strings.Fields(wrong)); err == nil || cmdutil.ExitCode(err) != cmdutil.ExitUsage {
 			t.Errorf("%s: %+v %v", wrong, k, err)
 		}
 	}

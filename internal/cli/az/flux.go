@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/kalypso-dev/kalypso/internal/armapi"
+	"github.com/kalypso-dev/kalypso/internal/armemulator"
 	"github.com/kalypso-dev/kalypso/internal/usage"
 	"github.com/kalypso-dev/kalypso/scheduler/fleet/arc"
 	"github.com/spf13/cobra"
@@ -18,86 +19,57 @@ import (
 // fluxColumns are those that Azure shows of configurations.
 var fluxColumns = []string{"namespace", "name", "scope", "provisioningState", "complianceState", "statusUpdatedAt", "sourceUpdatedAt"}
 
-// target are the flags that name a cluster and a configuration of it.
-type target struct {
-	resourceGroup, cluster, clusterType, name string
-}
-
-func (t *target) addTo(c *cobra.Command, named bool) {
+// fluxLeaf makes a command about a cluster's configurations, or about the one of
+// a name.
+func fluxLeaf(a *command, c *cobra.Command, named bool, run func(ctx context.Context, z *call, cluster armapi.Cluster, name string) (any, error)) *cobra.Command {
+	var group, cluster, clusterType, name string
 	f := c.Flags()
-	f.StringVarP(&t.resourceGroup, "resource-group", "g", "", "resource group of the cluster")
-	f.StringVarP(&t.cluster, "cluster-name", "c", "", "name of the cluster")
-	f.StringVarP(&t.clusterType, "cluster-type", "t", "", "connectedClusters or managedClusters")
+	f.StringVarP(&group, "resource-group", "g", "", "resource group of the cluster")
+	f.StringVarP(&cluster, "cluster-name", "c", "", "name of the cluster")
+	f.StringVarP(&clusterType, "cluster-type", "t", "", "connectedClusters or managedClusters")
 	require(c, "resource-group", "cluster-name", "cluster-type")
 	if named {
-		f.StringVarP(&t.name, "name", "n", "", "name of the configuration")
+		f.StringVarP(&name, "name", "n", "", "name of the configuration")
 		require(c, "name")
 	}
-}
-
-func (t *target) of() (armapi.Cluster, error) {
-	kind, err := armapi.ParseClusterType(t.clusterType)
-	if err != nil {
-		return armapi.Cluster{}, usage.New("--cluster-type: " + err.Error())
-	}
-	return armapi.Cluster{ResourceGroup: t.resourceGroup, Type: kind, Name: t.cluster}, nil
+	return leaf(a, c, fluxColumns, func(ctx context.Context, z *call) (any, error) {
+		kind, err := armapi.ParseClusterType(clusterType)
+		if err != nil {
+			return nil, usage.New("--cluster-type: " + err.Error())
+		}
+		return run(ctx, z, armapi.Cluster{ResourceGroup: group, Type: kind, Name: cluster}, name)
+	})
 }
 
 func fluxShow(a *command) *cobra.Command {
 	c := &cobra.Command{Use: "show", Short: "Show a configuration"}
-	var t target
-	t.addTo(c, true)
-	return leaf(a, c, fluxColumns, func(ctx context.Context, z *call) (any, error) {
-		cluster, err := t.of()
-		if err != nil {
-			return nil, err
-		}
-		found, err := z.client.Get(ctx, cluster, t.name)
-		if err != nil {
-			return nil, err
-		}
-		return flat(found)
+	return fluxLeaf(a, c, true, func(ctx context.Context, z *call, cluster armapi.Cluster, name string) (any, error) {
+		return flat(z.client.Get(ctx, cluster, name))
 	})
 }
 
 func fluxList(a *command) *cobra.Command {
 	c := &cobra.Command{Use: "list", Short: "List the configurations of a cluster"}
-	var t target
-	t.addTo(c, false)
-	return leaf(a, c, fluxColumns, func(ctx context.Context, z *call) (any, error) {
-		cluster, err := t.of()
-		if err != nil {
-			return nil, err
-		}
-		all, err := z.client.List(ctx, cluster)
-		if err != nil {
-			return nil, err
-		}
-		return flatAll(all)
+	return fluxLeaf(a, c, false, func(ctx context.Context, z *call, cluster armapi.Cluster, _ string) (any, error) {
+		return flatAll(z.client.List(ctx, cluster))
 	})
 }
 
 func fluxDelete(a *command) *cobra.Command {
 	c := &cobra.Command{Use: "delete", Short: "Delete a configuration, with what it applied where it prunes"}
-	var t target
 	var yes, force, noWait bool
-	t.addTo(c, true)
 	c.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask")
 	c.Flags().BoolVar(&force, "force", false, "do not let the cluster clean up")
 	c.Flags().BoolVar(&noWait, "no-wait", false, "do not wait until it is gone")
-	return leaf(a, c, nil, func(ctx context.Context, z *call) (any, error) {
-		cluster, err := t.of()
-		if err != nil {
-			return nil, err
-		}
+	return fluxLeaf(a, c, true, func(ctx context.Context, z *call, cluster armapi.Cluster, name string) (any, error) {
 		if !yes {
-			if err := z.sure(); err != nil {
+			if err := z.confirm(); err != nil {
 				return nil, err
 			}
 		}
-		found, err := z.client.Get(ctx, cluster, t.name)
+		found, err := z.client.Get(ctx, cluster, name)
 		if arc.IsNotFound(err) && strings.Contains(arc.Message(err), "(FluxConfigurationNotFound)") {
-			z.Messagef("No flux configuration with name '%s' found on cluster '%s', so nothing to delete", t.name, t.cluster)
+			z.Messagef("No flux configuration with name '%s' found on cluster '%s', so nothing to delete", name, cluster.Name)
 			return nil, nil
 		}
 		if err != nil {
@@ -109,12 +81,12 @@ func fluxDelete(a *command) *cobra.Command {
 				break
 			}
 		}
-		return nil, z.client.Delete(ctx, cluster, t.name, force, !noWait)
+		return nil, z.client.Delete(ctx, cluster, name, force, !noWait)
 	})
 }
 
-// sure asks a person.
-func (z *call) sure() error {
+// confirm asks the user.
+func (z *call) confirm() error {
 	f, ok := z.In.(*os.File)
 	if !ok || !term.IsTerminal(int(f.Fd())) {
 		return usage.New("nobody can be asked whether to delete it: say --yes")
@@ -129,4 +101,58 @@ func (z *call) sure() error {
 		return nil
 	}
 	return fmt.Errorf("operation cancelled")
+}
+
+func fluxCreate(a *command) *cobra.Command {
+	c := &cobra.Command{Use: "create", Short: "Make a cluster follow a repository"}
+	var s sourceFlags
+	var scope, namespace string
+	s.addTo(c)
+	c.Flags().StringVarP(&scope, "scope", "s", "cluster", "cluster or namespace")
+	c.Flags().StringVar(&namespace, "namespace", "default", "namespace of the configuration's objects")
+	require(c, "url")
+	return fluxLeaf(a, c, true, func(ctx context.Context, z *call, cluster armapi.Cluster, name string) (any, error) {
+		set, err := s.properties(z, c.Flags().Changed)
+		if err != nil {
+			return nil, err
+		}
+		p := armapi.Properties{SourceKind: "GitRepository", Scope: scope, Namespace: namespace}
+		if err := convert(set, &p); err != nil {
+			return nil, err
+		}
+		if len(p.Kustomizations) == 0 {
+			z.Messagef("Warning! No kustomizations were specified: one is made with the default name 'kustomization-1'.")
+			p.Kustomizations = map[string]armapi.Kustomization{"kustomization-1": {}}
+		}
+		for name, k := range p.Kustomizations {
+			k.Name, k.DependsOn = name, append([]string{}, k.DependsOn...)
+			p.Kustomizations[name] = k
+		}
+		if err := armemulator.Check(name, p); err != nil {
+			return nil, usage.New(err.Error())
+		}
+		z.Messagef("Creating the flux configuration '%s' in the cluster.", name)
+		made, err := z.client.Put(ctx, cluster, name, p, !s.noWait)
+		if err != nil || s.noWait {
+			return nil, err
+		}
+		return flat(made, nil)
+	})
+}
+
+func fluxUpdate(a *command) *cobra.Command {
+	c := &cobra.Command{Use: "update", Short: "Change a configuration; what is not given stays"}
+	var s sourceFlags
+	s.addTo(c)
+	return fluxLeaf(a, c, true, func(ctx context.Context, z *call, cluster armapi.Cluster, name string) (any, error) {
+		set, err := s.properties(z, c.Flags().Changed)
+		if err != nil {
+			return nil, err
+		}
+		changed, err := z.client.Patch(ctx, cluster, name, set, !s.noWait)
+		if err != nil || s.noWait {
+			return nil, err
+		}
+		return flat(changed, nil)
+	})
 }

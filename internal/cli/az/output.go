@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/jmespath/go-jmespath"
+	"github.com/kalypso-dev/kalypso/internal/armapi"
 	"github.com/kalypso-dev/kalypso/internal/usage"
 	"sigs.k8s.io/yaml"
 )
@@ -23,7 +24,7 @@ type printer struct {
 
 var outputs = []string{"json", "jsonc", "table", "tsv", "yaml", "yamlc", "none"}
 
-func newAzPrinter(g global, columns []string) (*printer, error) {
+func newPrinter(g global, columns []string) (*printer, error) {
 	p := &printer{output: g.output, columns: columns}
 	if !slices.Contains(outputs, g.output) {
 		return nil, usage.Errorf("there is no output %q: choose one of %s", g.output, strings.Join(outputs, ", "))
@@ -39,8 +40,9 @@ func newAzPrinter(g global, columns []string) (*printer, error) {
 	return p, nil
 }
 
-func (p *printer) print(w io.Writer, v any) error {
-	v, err := plainJSON(v)
+func (p *printer) print(w io.Writer, result any) error {
+	var v any
+	err := convert(result, &v)
 	if err != nil {
 		return err
 	}
@@ -72,15 +74,13 @@ func (p *printer) print(w io.Writer, v any) error {
 	return e.Encode(v)
 }
 
-// plainJSON is a value as maps, lists, texts and numbers.
-func plainJSON(v any) (any, error) {
-	b, err := json.Marshal(v)
+// convert makes of a value another one with the same JSON.
+func convert(from, to any) error {
+	b, err := json.Marshal(from)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	var out any
-	err = json.Unmarshal(b, &out)
-	return out, err
+	return json.Unmarshal(b, to)
 }
 
 var queryKey = regexp.MustCompile(`[{,]\s*("[^"]*"|[A-Za-z_][A-Za-z0-9_]*)\s*:`)
@@ -93,4 +93,65 @@ func queryKeys(query string) []string {
 		keys = append(keys, strings.Trim(m[1], `"`))
 	}
 	return keys
+}
+
+// flat is a resource as the Azure CLI prints it: its properties beside its
+// name, and its resource group.
+// It passes an error on.
+func flat(resource any, err error) (map[string]any, error) {
+	var m map[string]any
+	if err == nil {
+		err = convert(resource, &m)
+	}
+	if err != nil {
+		return nil, err
+	}
+	properties, _ := m["properties"].(map[string]any)
+	delete(m, "properties")
+	for k, one := range properties {
+		m[k] = one
+	}
+	if id, _ := m["id"].(string); id != "" {
+		if c, err := armapi.ParseClusterID(id); err == nil {
+			m["resourceGroup"] = c.ResourceGroup
+		}
+	}
+	if g, ok := m["gitRepository"].(map[string]any); ok {
+		g["httpsCaCert"] = g["httpsCACert"]
+		delete(g, "httpsCACert")
+		m["azureBlob"], m["bucket"], m["configurationProtectedSettings"] = nil, nil, map[string]any{}
+	}
+	times(m)
+	return m, nil
+}
+
+func flatAll[T any](resources []T, err error) ([]map[string]any, error) {
+	all := []map[string]any{}
+	for _, r := range resources {
+		m, err := flat(r, err)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, m)
+	}
+	return all, err
+}
+
+// times writes times as the Azure CLI does.
+func times(v any) {
+	switch v := v.(type) {
+	case map[string]any:
+		for k, one := range v {
+			if s, ok := one.(string); ok && (strings.HasSuffix(k, "At") || strings.HasSuffix(k, "Time")) {
+				if rest, ok := strings.CutSuffix(s, "Z"); ok {
+					v[k] = rest + "+00:00"
+				}
+			}
+			times(one)
+		}
+	case []any:
+		for _, one := range v {
+			times(one)
+		}
+	}
 }
