@@ -20,11 +20,13 @@ package controller
 import (
 	"context"
 	"errors"
+	"iter"
 	"log/slog"
 	"net/url"
 	"path"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"k8s.io/client-go/util/workqueue"
@@ -68,8 +70,9 @@ type Controller struct {
 	name    string // for metrics and probes
 	log     *slog.Logger
 
-	mu           sync.Mutex
-	queue        workqueue.TypedRateLimitingInterface[task] // nil when it does not run
+	queue atomic.Pointer[taskQueue] // nil when it does not run
+
+	mu           sync.Mutex // for what follows, and for the environments' fields
 	environments map[string]*environment
 	control      ControlPlaneStatus
 	severities   severities // of the control plane's problems
@@ -86,6 +89,8 @@ const (
 	discovery task = "/discovery" // of the environments
 	polling   task = "/poll"
 )
+
+type taskQueue = workqueue.TypedRateLimitingInterface[task]
 
 // New returns a Controller. It does nothing before Run, which looks at everything,
 // so that no event before it is lost.
@@ -150,8 +155,9 @@ func redacted(cloneURL string) string {
 // ended, with the reason that ctx ended for. It can be called again.
 func (c *Controller) Run(ctx context.Context) error {
 	queue := workqueue.NewTypedRateLimitingQueue(workqueue.NewTypedItemExponentialFailureRateLimiter[task](firstRetry, lastRetry))
-	c.start(queue)
+	c.start()
 	defer c.stop()
+	c.queue.Store(&queue)
 	var running sync.WaitGroup
 	defer running.Wait()
 	defer context.AfterFunc(ctx, queue.ShutDown)()
@@ -170,17 +176,17 @@ func (c *Controller) Run(ctx context.Context) error {
 }
 
 // start forgets what another process may have changed since the last Run.
-func (c *Controller) start(queue workqueue.TypedRateLimitingInterface[task]) {
+func (c *Controller) start() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.queue, c.environments, c.settled = queue, map[string]*environment{}, false
+	c.environments, c.settled = map[string]*environment{}, false
 	c.severities, c.known = nil, problems{}
 }
 
 func (c *Controller) stop() {
+	c.queue.Store(nil)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.queue = nil
 	for _, e := range c.environments {
 		c.options.Pool.Leave(&e.loader)
 	}
@@ -190,7 +196,7 @@ func (c *Controller) stop() {
 }
 
 // process does a task, and adds it again for when it is to be repeated.
-func (c *Controller) process(ctx context.Context, queue workqueue.TypedRateLimitingInterface[task], t task) {
+func (c *Controller) process(ctx context.Context, queue taskQueue, t task) {
 	if ctx.Err() != nil {
 		return
 	}
@@ -220,26 +226,21 @@ func (c *Controller) process(ctx context.Context, queue workqueue.TypedRateLimit
 // wake has a task done now, and makes the retries of one that has failed begin
 // anew.
 func (c *Controller) wake(t task) {
-	c.mu.Lock()
-	queue := c.queue
-	c.mu.Unlock()
-	if queue != nil {
-		queue.Forget(t)
-		queue.Add(t)
+	if queue := c.queue.Load(); queue != nil {
+		(*queue).Forget(t)
+		(*queue).Add(t)
 	}
 }
 
-// all returns the environments that the control plane has.
-func (c *Controller) all() []*environment {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	list := make([]*environment, 0, len(c.environments))
-	for _, e := range c.environments {
-		if !e.removed {
-			list = append(list, e)
+// all are the environments that the control plane has. The lock must be held.
+func (c *Controller) all() iter.Seq[*environment] {
+	return func(yield func(*environment) bool) {
+		for _, e := range c.environments {
+			if !e.removed && !yield(e) {
+				return
+			}
 		}
 	}
-	return list
 }
 
 // followed returns an environment by its name, nil when the control plane has

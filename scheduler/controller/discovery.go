@@ -1,7 +1,6 @@
 package controller
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -30,11 +29,9 @@ func (c *Controller) discover(ctx context.Context) error {
 	changed, removed := c.update(found, understood)
 	c.locate(ctx, changed)
 	for _, e := range removed {
-		e.cancelRun()
 		c.publishTo(e, model.Reference{})
-		c.wake(task(e.name))
 	}
-	for _, e := range changed {
+	for _, e := range slices.Concat(changed, removed) {
 		c.wake(task(e.name))
 	}
 	return nil
@@ -53,8 +50,8 @@ func (c *Controller) update(found map[string]model.Reference, understood bool) (
 			c.environments[name] = e
 			c.options.Pool.Join(&e.loader)
 			c.log.Info("following environment", "environment", name, "branch", ref.Branch)
-		case e.move(ref), e.removed:
-			e.removed = false
+		case e.ref != ref, e.removed:
+			e.ref, e.removed = ref, false
 		default:
 			continue
 		}
@@ -64,6 +61,9 @@ func (c *Controller) update(found map[string]model.Reference, understood bool) (
 		if _, ok := found[name]; !ok && understood && !e.removed {
 			c.log.Info("environment is gone from the control plane", "environment", name)
 			e.removed = true
+			if e.cancel != nil {
+				e.cancel()
+			}
 			removed = append(removed, e)
 		}
 	}
@@ -83,13 +83,12 @@ func (c *Controller) listed(ctx context.Context) (found map[string]model.Referen
 		}
 		return nil, false, err
 	}
-	objects, diagnostics := model.LoadEnvironments(tree, c.options.ControlPlane.Path)
+	objects, diagnostics, files := model.LoadControlPlane(tree, c.options.ControlPlane.Path)
 	found = make(map[string]model.Reference, len(objects))
 	for _, o := range objects {
 		at := o.Spec.ControlPlane
 		found[o.Name] = model.Reference{Repo: at.Repo, Branch: at.Branch, Path: at.Path}
 	}
-	files := model.LoadFiles(tree, c.options.ControlPlane.Path)
 	understood = !slices.ContainsFunc(diagnostics, func(d model.Diagnostic) bool { return d.Severity == model.Error }) &&
 		// a file that is empty may have held an Environment
 		!slices.ContainsFunc(files.Diagnostics, func(d model.Diagnostic) bool { return slices.Contains(files.Blank, d) })
@@ -111,9 +110,8 @@ func (c *Controller) locate(ctx context.Context, environments []*environment) {
 	group.SetLimit(parallelRuns)
 	for _, e := range environments {
 		group.Go(func() error {
-			ref := e.reference()
-			if tree, err := c.options.Forge.Read(ctx, ref); err == nil {
-				c.publishTo(e, model.LoadGitOps(tree, ref.Path))
+			if tree, err := c.options.Forge.Read(ctx, e.ref); err == nil {
+				c.publishTo(e, model.LoadGitOps(tree, e.ref.Path))
 			}
 			return nil
 		})
@@ -124,25 +122,30 @@ func (c *Controller) locate(ctx context.Context, environments []*environment) {
 // publishTo notes where an environment publishes to, and wakes those whose
 // conflicts change by that.
 func (c *Controller) publishTo(e *environment, to model.Reference) {
-	before := e.setGitOps(to)
-	for _, other := range c.all() {
-		at := other.publishesTo()
-		if other != e && c.sameFolder(at, before) != c.sameFolder(at, to) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	before := e.gitOps
+	e.gitOps = to
+	for other := range c.all() {
+		if other != e && c.sameFolder(other.gitOps, before) != c.sameFolder(other.gitOps, to) {
 			c.wake(task(other.name))
 		}
 	}
 }
 
-// conflicts returns the other environments that publish to the same folder of
-// the same branch, sorted by name. It happens when an environment's branch is
-// made from another one's and its GitOpsRepo is forgotten. Each would remove what
-// the other one has, for ever.
-func (c *Controller) conflicts(e *environment) []*environment {
-	all := slices.DeleteFunc(c.all(), func(other *environment) bool {
-		return other == e || !c.sameFolder(e.publishesTo(), other.publishesTo())
-	})
-	slices.SortFunc(all, func(a, b *environment) int { return cmp.Compare(a.name, b.name) })
-	return all
+// conflict returns the name of another environment that publishes to the same
+// folder of the same branch, the first of several, "" where none does. It happens
+// when an environment's branch is made from another one's and its GitOpsRepo is
+// forgotten. Each would remove what the other one has, for ever.
+func (c *Controller) conflict(e *environment) (name string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for other := range c.all() {
+		if other != e && c.sameFolder(e.gitOps, other.gitOps) && (name == "" || other.name < name) {
+			name = other.name
+		}
+	}
+	return name
 }
 
 func (c *Controller) sameFolder(a, b model.Reference) bool {
@@ -152,10 +155,10 @@ func (c *Controller) sameFolder(a, b model.Reference) bool {
 // reject publishes nothing, and closes what was proposed before a conflict was
 // known. Which of the environments is wrong cannot be known, so none is
 // published.
-func (c *Controller) reject(ctx context.Context, e, other *environment, o *outcome, gitOps *model.Tree) error {
+func (c *Controller) reject(ctx context.Context, e *environment, other string, o *outcome, gitOps *model.Tree) error {
 	o.conflict = true
-	to := e.publishesTo()
-	reason := fmt.Sprintf("environments %s and %s both publish to branch %s of %s", e.name, other.name, to.Branch, to.Repo)
+	to := o.plan.GitOps
+	reason := fmt.Sprintf("environments %s and %s both publish to branch %s of %s", e.name, other, to.Branch, to.Repo)
 	const todo = "give each a branch or a folder of its own in its GitOpsRepo; until then neither is published"
 	var err error
 	o.published, err = publish.Withdraw(ctx, c.options.Forge, o.plan, publish.Options{Base: gitOps, Owner: c.name},

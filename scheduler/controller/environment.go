@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
-	"sync"
 	"time"
 
 	"github.com/kalypso-dev/kalypso/scheduler/forge"
@@ -15,21 +14,21 @@ import (
 	"github.com/kalypso-dev/kalypso/scheduler/publish"
 )
 
-// environment is one environment that is reconciled.
+// environment is one environment that is reconciled. The Controller's lock is
+// for what is below the planner.
 type environment struct {
 	name    string
-	removed bool // from the control plane; the Controller's lock is for it
 	loader  model.Loader
 	planner plan.Planner // plans only what has changed since the last run
 
-	mu     sync.Mutex
-	ref    model.Reference  // its branch and folder in the control plane
-	gitOps model.Reference  // where it is published to, zero before that is known
-	seen   readSet          // what the last runs have read
-	reader *recordingReader // of the run that goes on, nil between runs
-	cancel context.CancelFunc
-	status EnvironmentStatus
-	known  problems
+	removed bool               // from the control plane
+	ref     model.Reference    // its branch and folder in the control plane
+	gitOps  model.Reference    // where it is published to, zero before that is known
+	seen    readSet            // what the last runs have read
+	reader  *recordingReader   // of the run that goes on, nil between runs
+	cancel  context.CancelFunc // of the last run
+	status  EnvironmentStatus
+	known   problems
 
 	severities severities // of the problems
 	last       outcome    // of the last run, without its plan
@@ -39,45 +38,6 @@ func newEnvironment(name string, ref model.Reference) *environment {
 	return &environment{
 		name: name, ref: ref,
 		status: EnvironmentStatus{Name: name, State: Planning, Problems: []string{}},
-	}
-}
-
-func (e *environment) reference() model.Reference {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return e.ref
-}
-
-// move gives an environment a branch and folder, and tells whether they are
-// others than before.
-func (e *environment) move(ref model.Reference) bool {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	changed := e.ref != ref
-	e.ref = ref
-	return changed
-}
-
-func (e *environment) publishesTo() model.Reference {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return e.gitOps
-}
-
-// setGitOps returns what was set before.
-func (e *environment) setGitOps(ref model.Reference) (before model.Reference) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	before, e.gitOps = e.gitOps, ref
-	return before
-}
-
-// cancelRun ends the run that goes on at its next call.
-func (e *environment) cancelRun() {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.cancel != nil {
-		e.cancel()
 	}
 }
 
@@ -96,7 +56,7 @@ func (c *Controller) run(ctx context.Context, e *environment) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, runTimeout, fmt.Errorf("environment %s did not finish within %s", e.name, runTimeout))
 	defer cancel()
 	reader := &recordingReader{Forge: c.options.Forge}
-	ref := e.begin(reader, cancel)
+	ref := c.begin(e, reader, cancel)
 	start := time.Now()
 	var o outcome
 	err := c.guarded(ctx, e, ref, reader, &o)
@@ -109,7 +69,7 @@ func (c *Controller) run(ctx context.Context, e *environment) error {
 	if err == nil {
 		c.answered()
 	}
-	c.logRun(e.name, o, err, e.end(o, err))
+	c.logRun(e.name, o, err, c.end(e, o, err))
 	return err
 }
 
@@ -141,11 +101,13 @@ func (c *Controller) steps(ctx context.Context, e *environment, ref model.Refere
 	if err != nil {
 		return errors.Join(failed, err)
 	}
-	for _, other := range c.all() {
+	c.mu.Lock()
+	for other := range c.all() {
 		if c.options.Pool.Exceeds(&other.loader) {
 			c.wake(task(other.name))
 		}
 	}
+	c.mu.Unlock()
 	c.publishTo(e, env.GitOps)
 	var gitOps *model.Tree
 	if env.GitOps.Repo != "" {
@@ -167,8 +129,8 @@ func (c *Controller) steps(ctx context.Context, e *environment, ref model.Refere
 	}
 
 	clock = time.Now()
-	if others := c.conflicts(e); len(others) > 0 {
-		return errors.Join(failed, c.reject(ctx, e, others[0], o, gitOps))
+	if other := c.conflict(e); other != "" {
+		return errors.Join(failed, c.reject(ctx, e, other, o, gitOps))
 	}
 	o.published, err = publish.Apply(ctx, c.options.Forge, o.plan, publish.Options{Base: gitOps, Owner: c.name})
 	o.took.Publish = since(clock)

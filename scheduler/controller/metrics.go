@@ -3,7 +3,6 @@ package controller
 import (
 	"context"
 	"errors"
-	"maps"
 	"net/http"
 	"slices"
 	"sync"
@@ -197,9 +196,8 @@ func (c *Controller) collect(out chan<- prometheus.Metric) {
 		}
 	}
 	c.mu.Lock()
-	own, reached := maps.Clone(c.severities), c.reached
-	c.mu.Unlock()
-	count(own, "")
+	defer c.mu.Unlock()
+	count(c.severities, "")
 	if c.options.Election != nil {
 		leads := 1.
 		if _, standsBy := c.standsBy(); standsBy {
@@ -207,13 +205,11 @@ func (c *Controller) collect(out chan<- prometheus.Metric) {
 		}
 		gauge(out, leadsDesc, leads, c.name)
 	}
-	if !reached.IsZero() {
-		gauge(out, reachedDesc, float64(reached.Unix()), c.name)
+	if !c.reached.IsZero() {
+		gauge(out, reachedDesc, float64(c.reached.Unix()), c.name)
 	}
-	for _, e := range c.all() {
-		e.mu.Lock()
-		status, found := e.status, maps.Clone(e.severities)
-		e.mu.Unlock()
+	for e := range c.all() {
+		status := e.status
 		if status.LastRun == nil {
 			continue
 		}
@@ -221,7 +217,7 @@ func (c *Controller) collect(out chan<- prometheus.Metric) {
 		if status.Error != "" {
 			failing = 1
 		}
-		count(found, e.name)
+		count(e.severities, e.name)
 		gauge(out, failingDesc, failing, c.name, e.name)
 		gauge(out, lastRunDesc, float64(status.LastRun.Unix()), c.name, e.name)
 		gauge(out, assignmentsDesc, float64(status.Assignments), c.name, e.name)

@@ -95,7 +95,7 @@ func RunOnce(ctx context.Context, config Config, only string, log *slog.Logger) 
 
 // RunOnce runs a Controller that is not running, see the function RunOnce.
 func (c *Controller) RunOnce(ctx context.Context, only string) (RunReport, error) {
-	c.start(nil)
+	c.start()
 	refs, _, err := c.listed(ctx)
 	if err != nil {
 		return c.report(nil), err
@@ -119,7 +119,7 @@ func (c *Controller) RunOnce(ctx context.Context, only string) (RunReport, error
 	}
 	_ = group.Wait() // the functions return no errors
 	for i, e := range chosen {
-		if !e.last.conflict && len(c.conflicts(e)) > 0 { // where the other one publishes to was not known in time
+		if !e.last.conflict && c.conflict(e) != "" { // where the other one publishes to was not known in time
 			failures[i] = c.run(ctx, e)
 		}
 	}
@@ -130,15 +130,13 @@ func (c *Controller) RunOnce(ctx context.Context, only string) (RunReport, error
 func (c *Controller) report(environments []*environment) RunReport {
 	r := RunReport{ControlPlane: c.Status().ControlPlane, Environments: []RunResult{}}
 	c.mu.Lock()
+	defer c.mu.Unlock()
 	r.Errors = c.severities[model.Error]
-	c.mu.Unlock()
 	for _, e := range environments {
-		e.mu.Lock()
 		o := e.last
 		r.Environments = append(r.Environments, RunResult{
 			EnvironmentStatus: e.status, Action: o.published.Action, Promotes: o.promoted.Promoted, Writes: o.published.Writes, Errors: e.severities[model.Error],
 		})
-		e.mu.Unlock()
 	}
 	return r
 }

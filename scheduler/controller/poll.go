@@ -21,17 +21,16 @@ func (c *Controller) poll(ctx context.Context) {
 	control := c.options.ControlPlane
 	control.Path = ""
 	asked := readSet{control: ""}
-	for _, e := range c.all() {
-		e.mu.Lock()
+	c.mu.Lock()
+	for e := range c.all() {
 		maps.Copy(asked, e.seen)
-		e.mu.Unlock()
 	}
+	c.mu.Unlock()
 	heads := c.heads(ctx, asked)
-	for _, e := range c.all() {
-		e.mu.Lock()
-		seen := e.seen
-		e.mu.Unlock()
-		for ref, seen := range seen {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for e := range c.all() {
+		for ref, seen := range e.seen {
 			if head, ok := heads[ref]; ok && head != seen && seen != unknown {
 				c.log.Debug("a poll found news", "environment", e.name, "repo", ref.Repo, "branch", ref.Branch)
 				c.wake(task(e.name))
@@ -39,10 +38,7 @@ func (c *Controller) poll(ctx context.Context) {
 			}
 		}
 	}
-	c.mu.Lock()
-	commit := c.control.Commit
-	c.mu.Unlock()
-	if head, ok := heads[control]; ok && head != commit {
+	if head, ok := heads[control]; ok && head != c.control.Commit {
 		c.wake(discovery)
 	}
 }

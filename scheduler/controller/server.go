@@ -124,36 +124,32 @@ func (c *Controller) unready() string {
 		}
 		return ""
 	}
-	c.mu.Lock()
-	reached, settled, read := c.reached, c.settled, c.control.Commit != ""
-	c.mu.Unlock()
 	limit := 3*c.options.Poll + silence
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	switch {
-	case !read:
+	case c.control.Commit == "":
 		return c.name + ": the control plane has not been read yet"
-	case time.Since(reached) > limit:
+	case time.Since(c.reached) > limit:
 		return fmt.Sprintf("%s: the forge has not answered for more than %s", c.name, limit)
-	case settled:
+	case c.settled:
 		return ""
 	}
 	if waiting := c.unplanned(); len(waiting) > 0 {
 		return fmt.Sprintf("%s: not planned yet: %s", c.name, strings.Join(waiting, ", "))
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
 	c.settled = true
 	return ""
 }
 
-// unplanned lists the environments that have had no run yet, sorted.
+// unplanned lists the environments that have had no run yet, sorted. The lock must
+// be held.
 func (c *Controller) unplanned() []string {
 	var names []string
-	for _, e := range c.all() {
-		e.mu.Lock()
+	for e := range c.all() {
 		if e.status.Runs == 0 {
 			names = append(names, e.name)
 		}
-		e.mu.Unlock()
 	}
 	slices.Sort(names)
 	return names

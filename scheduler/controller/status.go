@@ -104,14 +104,12 @@ func since(start time.Time) Milliseconds { return Milliseconds(time.Since(start)
 // Status returns a snapshot.
 func (c *Controller) Status() Status {
 	s := Status{Environments: []EnvironmentStatus{}}
-	for _, e := range c.all() {
-		e.mu.Lock()
-		s.Environments = append(s.Environments, e.status)
-		e.mu.Unlock()
-	}
-	slices.SortFunc(s.Environments, func(a, b EnvironmentStatus) int { return strings.Compare(a.Name, b.Name) })
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	for e := range c.all() {
+		s.Environments = append(s.Environments, e.status)
+	}
+	slices.SortFunc(s.Environments, func(a, b EnvironmentStatus) int { return strings.Compare(a.Name, b.Name) })
 	s.ControlPlane = c.control
 	if c.options.Election != nil {
 		s.ControlPlane.Lease = new(c.options.Election.Status())
@@ -120,9 +118,9 @@ func (c *Controller) Status() Status {
 }
 
 // begin marks that a run goes on, and returns what it is to run.
-func (e *environment) begin(reader *recordingReader, cancel context.CancelFunc) model.Reference {
-	e.mu.Lock()
-	defer e.mu.Unlock()
+func (c *Controller) begin(e *environment, reader *recordingReader, cancel context.CancelFunc) model.Reference {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	e.reader, e.cancel = reader, cancel
 	e.status.State = Planning
 	return e.ref
@@ -138,9 +136,9 @@ type news struct {
 
 // end takes a run's outcome into the status. A run without a plan says nothing
 // about problems.
-func (e *environment) end(o outcome, err error) (n news) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
+func (c *Controller) end(e *environment, o outcome, err error) (n news) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	now := time.Now()
 	s := &e.status
 	s.Runs++

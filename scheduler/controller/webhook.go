@@ -138,8 +138,6 @@ func parseEvent(kind string, body []byte) (event, bool, error) {
 // concerns tells whether an environment has to look because of an event. same
 // compares clone URLs.
 func (e *environment) concerns(ev event, same func(a, b string) bool) bool {
-	e.mu.Lock()
-	defer e.mu.Unlock()
 	switch ev.kind {
 	case pullEvent:
 		return same(e.gitOps.Repo, ev.repo) && e.gitOps.Branch == ev.branch
@@ -179,7 +177,9 @@ func (c *Controller) deliver(ev event) int {
 		c.wake(discovery)
 		n++
 	}
-	for _, e := range c.all() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for e := range c.all() {
 		if e.concerns(ev, c.sameRepo) {
 			c.wake(task(e.name))
 			n++

@@ -66,8 +66,20 @@ func LoadEnvironment(ctx context.Context, r Reader, name string, controlPlane Re
 // by name, with what is wrong about them. Those in .environments/ count
 // whatever an ignore file says.
 func LoadEnvironments(tree *Tree, path string) ([]EnvironmentObject, []Diagnostic) {
+	return newParseCache(nil).environments(tree, path)
+}
+
+// LoadControlPlane does what LoadEnvironments and LoadFiles do, and parses the
+// files once.
+func LoadControlPlane(tree *Tree, path string) ([]EnvironmentObject, []Diagnostic, *Environment) {
+	parsed := newParseCache(nil)
+	environments, diagnostics := parsed.environments(tree, path)
+	return environments, diagnostics, newParseCache(parsed).files(tree, path)
+}
+
+func (m *parseCache) environments(tree *Tree, path string) ([]EnvironmentObject, []Diagnostic) {
 	var c collection
-	for _, doc := range newParseCache(nil).documents(tree, path, &c.findings, nil) {
+	for _, doc := range m.documents(tree, path, &c.findings, nil) {
 		if doc.kind == v1alpha1.KindEnvironment {
 			c.add(doc)
 		}
@@ -276,8 +288,10 @@ func (l *loader) read(ctx context.Context, ref Reference) (*Tree, error) {
 // LoadFiles reads the objects at or below a folder of a tree, each for itself:
 // nothing that they name is looked for. What comes back has no name and is no
 // environment to plan; it is for checking a change that no environment has yet.
-func LoadFiles(tree *Tree, folder string) *Environment {
-	l := &loader{env: new(Environment), cache: newParseCache(nil)}
+func LoadFiles(tree *Tree, folder string) *Environment { return newParseCache(nil).files(tree, folder) }
+
+func (m *parseCache) files(tree *Tree, folder string) *Environment {
+	l := &loader{env: new(Environment), cache: m}
 	c := &l.all
 	for _, doc := range l.cache.documents(tree, folder, &c.findings, &c.findings) {
 		c.add(doc)
