@@ -35,7 +35,7 @@ type Config struct {
 	WebhookSecret     string        `yaml:"webhookSecret"`
 	WebhookSecretFile string        `yaml:"webhookSecretFile"`
 	Poll              time.Duration `yaml:"poll"` // DefaultPoll when zero
-	// Metrics tells whether /metrics is served, to everybody who reaches it; it is
+	// Metrics is whether /metrics is served, to everybody who reaches it; it is
 	// when nothing is said.
 	Metrics *bool `yaml:"metrics"`
 	// LeaderElection is for several replicas in Kubernetes, of which one works and

@@ -27,7 +27,7 @@ func (c *checker) add(message string, path ...string) {
 	c.wrong = append(c.wrong, fmt.Errorf("%s:%d: %s", c.file, lineOf(c.document, path), message))
 }
 
-// validate checks what a configuration says. One that is not served needs no
+// validate checks a configuration. One that is not served needs no
 // secret for webhooks.
 func (c Config) validate(file string, document *yaml.Node, served bool) error {
 	check := &checker{file: file, document: document}

@@ -122,7 +122,7 @@ func (e *Election) change(do func(*LeaseStatus)) {
 	}
 }
 
-// standsBy tells whether another scheduler is to work, and what is known of it.
+// standsBy reports whether another scheduler is to work, and the Lease.
 func (c *Controller) standsBy() (LeaseStatus, bool) {
 	if c.options.Election == nil {
 		return LeaseStatus{}, false
@@ -170,7 +170,7 @@ func (e *Election) term(ctx context.Context, work func(context.Context) error) e
 	ended := make(chan error, 1)
 	elector, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
 		Lock: lock,
-		// Of Length, what is left over is for the one that stands by to look once more.
+		// The rest of Length is for the next request of a scheduler that stands by.
 		LeaseDuration: e.Length * 3 / 4, RenewDeadline: e.Length / 2, RetryPeriod: e.Length / 12,
 		Name: e.Lease,
 		Callbacks: leaderelection.LeaderCallbacks{
@@ -208,7 +208,7 @@ func (e *Election) term(ctx context.Context, work func(context.Context) error) e
 	return err
 }
 
-// label says on the pod whether it leads, and repeats that until it succeeds.
+// label sets LeaderLabel on the pod, and repeats that until it succeeds.
 func (e *Election) label(ctx context.Context, leads bool) {
 	if e.Pod == "" {
 		return

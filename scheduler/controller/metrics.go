@@ -119,8 +119,8 @@ func (m *Metrics) webhook(outcome string) {
 	}
 }
 
-// reason is an error in a word, for alerts to tell apart what people must do
-// something about from what passes.
+// reason is the class of an error, so that alerts can leave out what passes by
+// itself.
 func reason(err error) string {
 	var limit *github.LimitError
 	var refused *github.Error

@@ -38,12 +38,12 @@ type RunResult struct {
 	Errors   int            `json:"errors"`   // of the problems, those that leave something out
 }
 
-// Changed tells whether anything has changed on the forge.
+// Changed reports whether anything was changed on the forge.
 func (r RunReport) Changed() bool {
 	return slices.ContainsFunc(r.Environments, func(e RunResult) bool { return e.Writes > 0 || e.Promotes })
 }
 
-// HasErrors tells whether there are problems that leave something out, or runs
+// HasErrors reports whether there are problems that leave something out, or runs
 // that failed.
 func (r RunReport) HasErrors() bool {
 	return r.ControlPlane.Error != "" || r.Errors > 0 ||

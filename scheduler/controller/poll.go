@@ -32,7 +32,7 @@ func (c *Controller) poll(ctx context.Context) {
 	for e := range c.all() {
 		for ref, seen := range e.seen {
 			if head, ok := heads[ref]; ok && head != seen && seen != unknown {
-				c.log.Debug("a poll found news", "environment", e.name, "repo", ref.Repo, "branch", ref.Branch)
+				c.log.Debug("a poll found a new head", "environment", e.name, "repo", ref.Repo, "branch", ref.Branch)
 				c.wake(task(e.name))
 				break
 			}

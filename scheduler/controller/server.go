@@ -29,7 +29,7 @@ type Server struct {
 	// deliveries are the IDs of the last webhooks, so that one that a forge, or a
 	// proxy on the way, delivers twice makes one run. It saves work and protects
 	// nothing: forges do not sign the ID. A replay does no harm, since an event only
-	// says where to look, and nothing of it is believed.
+	// wakes environments, which read everything from the forge.
 	deliveries *lru.Cache[string, struct{}]
 }
 
@@ -55,8 +55,8 @@ func NewServer(o ServerOptions) *Server {
 //	POST /webhook  for the forge
 //	GET  /status   for those who have the secret
 //	GET  /metrics  for Prometheus
-//	GET  /healthz  says that the process lives
-//	GET  /readyz   says that every environment has been run once, or another scheduler leads, and the forge answers
+//	GET  /healthz  for liveness probes: the process answers
+//	GET  /readyz   for readiness probes: see unready
 func (s *Server) Handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("/webhook", s.Webhook())

@@ -55,7 +55,7 @@ type EnvironmentStatus struct {
 	ErrorSince  *time.Time         `json:"errorSince,omitempty"`
 	Targets     int                `json:"targets"`
 	Assignments int                `json:"assignments"`
-	PullRequest *PullRequestStatus `json:"pullRequest,omitempty"` // the open one, or the one a person has closed
+	PullRequest *PullRequestStatus `json:"pullRequest,omitempty"` // the open one, or the one a user has closed
 	Issues      []string           `json:"issues,omitempty"`      // URLs of the open ones
 	Problems    []string           `json:"problems"`              // each with file and line
 	Runs        int                `json:"runs"`
@@ -69,10 +69,10 @@ type PullRequestStatus struct {
 	URL    string      `json:"url"`
 	Title  string      `json:"title"`
 	State  forge.State `json:"state"`
-	Held   bool        `json:"held,omitempty"` // waits for a person to release a mass deletion
+	Held   bool        `json:"held,omitempty"` // waits for a user to release a mass deletion
 }
 
-// Durations say how long the steps of a run took.
+// Durations are how long the steps of a run took.
 type Durations struct {
 	Promote Milliseconds `json:"promoteMs"`
 	Load    Milliseconds `json:"loadMs"`
@@ -126,17 +126,17 @@ func (c *Controller) begin(e *environment, reader *recordingReader, cancel conte
 	return e.ref
 }
 
-// news is how a run's outcome differs from what was known before it.
-type news struct {
+// change is how a run's outcome differs from that of the run before.
+type change struct {
 	failed    bool // with an error that is not the last run's
 	recovered bool
 	appeared  []string // problems
 	gone      []string
 }
 
-// end takes a run's outcome into the status. A run without a plan says nothing
-// about problems.
-func (c *Controller) end(e *environment, o outcome, err error) (n news) {
+// end takes a run's outcome into the status. A run without a plan leaves the
+// problems as they were.
+func (c *Controller) end(e *environment, o outcome, err error) (n change) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	now := time.Now()
@@ -180,7 +180,7 @@ func (c *Controller) end(e *environment, o outcome, err error) (n news) {
 		e.severities[p.Severity]++
 	}
 	next := sorted(problemLines(o.plan.Problems))
-	n.appeared, n.gone = e.known.change(next)
+	n.appeared, n.gone = e.known.diff(next)
 	e.known = next
 	s.Problems = append([]string{}, next...)
 	return n
@@ -258,7 +258,7 @@ func (c *Controller) controlRead(commit string, diagnostics, others []model.Diag
 	}
 	recovered := c.control.Error != ""
 	c.control.Commit, c.control.Error, c.control.ErrorSince, c.control.Problems = commit, "", nil, next
-	appeared, gone := c.known.change(next)
+	appeared, gone := c.known.diff(next)
 	c.known = next
 	c.mu.Unlock()
 	if recovered {
@@ -270,7 +270,7 @@ func (c *Controller) controlRead(commit string, diagnostics, others []model.Diag
 // logRun writes one line about a run, and one about each problem that appeared
 // or went with it. A run that changed nothing, or failed as the one before, is
 // worth no more than a debug line.
-func (c *Controller) logRun(name string, o outcome, err error, n news) {
+func (c *Controller) logRun(name string, o outcome, err error, n change) {
 	log := c.log.With("environment", name)
 	attrs := []slog.Attr{slog.Group("took", slog.Duration("total", o.took.Total.Duration()),
 		slog.Duration("promote", o.took.Promote.Duration()), slog.Duration("load", o.took.Load.Duration()),
@@ -306,9 +306,9 @@ type problems []string
 // severities counts problems.
 type severities map[model.Severity]int
 
-// change returns what has appeared and what is gone in next, which must be
+// diff returns what has appeared and what is gone in next, which must be
 // sorted.
-func (p problems) change(next problems) (appeared, gone []string) {
+func (p problems) diff(next problems) (appeared, gone []string) {
 	for _, line := range next {
 		if _, ok := slices.BinarySearch(p, line); !ok {
 			appeared = append(appeared, line)

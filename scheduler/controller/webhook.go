@@ -77,7 +77,7 @@ func (s *Server) take(rw http.ResponseWriter, kind, delivery string, body []byte
 	rw.WriteHeader(http.StatusAccepted)
 }
 
-// repeated tells whether a delivery has come before.
+// repeated reports whether a delivery has come before.
 func (s *Server) repeated(delivery string) bool {
 	known, _ := s.deliveries.ContainsOrAdd(delivery, struct{}{})
 	return known
@@ -135,7 +135,7 @@ func parseEvent(kind string, body []byte) (event, bool, error) {
 	return event{}, false, nil
 }
 
-// concerns tells whether an environment has to look because of an event. same
+// concerns reports whether an environment has to be run because of an event. same
 // compares clone URLs.
 func (e *environment) concerns(ev event, same func(a, b string) bool) bool {
 	switch ev.kind {
@@ -164,7 +164,7 @@ func (e *environment) concerns(ev event, same func(a, b string) bool) bool {
 	return false
 }
 
-// concerns tells whether a push can change what a reference reads. A commit by
+// concerns reports whether a push can change what a reference reads. A commit by
 // its ID was not there when it was looked for; any push may bring it.
 func concerns(ref model.Reference, ev event, same func(a, b string) bool) bool {
 	return (ref.Branch == ev.branch || ref.Branch == "" || ref.Commit != "") && same(ref.Repo, ev.repo)
@@ -188,7 +188,7 @@ func (c *Controller) deliver(ev event) int {
 	return n
 }
 
-// sameRepo tells whether two clone URLs name one repository.
+// sameRepo reports whether two clone URLs name one repository.
 func (c *Controller) sameRepo(a, b string) bool {
 	x, okX := c.options.Forge.Repo(a)
 	y, okY := c.options.Forge.Repo(b)
