@@ -73,8 +73,8 @@ func (c *Controller) run(ctx context.Context, e *environment) error {
 	return err
 }
 
-// guarded does a run's work, and makes an error of a panic: what is wrong with
-// the scheduler where it meets one environment must not stop the others.
+// guarded does a run's work, and makes an error of a panic: a bug that one
+// environment triggers must not stop the others.
 func (c *Controller) guarded(ctx context.Context, e *environment, ref model.Reference, reader *recordingReader, o *outcome) (err error) {
 	defer func() {
 		if v := recover(); v != nil {

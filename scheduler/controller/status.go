@@ -9,6 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/util/sets"
+
 	"github.com/kalypso-dev/kalypso/scheduler/forge"
 	"github.com/kalypso-dev/kalypso/scheduler/model"
 	"github.com/kalypso-dev/kalypso/scheduler/plan"
@@ -208,16 +210,20 @@ func issueURLs(issues []forge.Issue) []string {
 func problemLines(list []plan.Problem) []string {
 	lines := make([]string, 0, len(list))
 	for _, p := range list {
-		line := fmt.Sprintf("%s: %s: %s", p.Position, p.Severity, p.Message)
+		message := p.Message
 		if p.Target != "" {
-			line = fmt.Sprintf("%s: %s: %s on %s: %s", p.Position, p.Severity, p.Target, p.ClusterType, p.Message)
+			message = p.Target + " on " + p.ClusterType + ": " + message
 		}
-		if p.Hint != "" {
-			line += " (" + p.Hint + ")"
-		}
-		lines = append(lines, line)
+		lines = append(lines, problemLine(p.Position, p.Severity, message, p.Hint))
 	}
 	return lines
+}
+
+func problemLine(at model.Position, severity model.Severity, message, hint string) string {
+	if hint != "" {
+		message += " (" + hint + ")"
+	}
+	return fmt.Sprintf("%s: %s: %s", at, severity, message)
 }
 
 // controlFailed notes that the control plane could not be read. What was read
@@ -243,11 +249,7 @@ func (c *Controller) controlFailed(err error) {
 func (c *Controller) controlRead(commit string, diagnostics, others []model.Diagnostic) {
 	lines := make([]string, 0, len(diagnostics)+len(others))
 	for _, d := range slices.Concat(diagnostics, others) {
-		line := fmt.Sprintf("%s: %s: %s", d.Position, d.Severity, d.Message)
-		if d.Hint != "" {
-			line += " (" + d.Hint + ")"
-		}
-		lines = append(lines, line)
+		lines = append(lines, problemLine(d.Position, d.Severity, d.Message, d.Hint))
 	}
 	next := sorted(lines)
 	c.mu.Lock()
@@ -306,20 +308,10 @@ type problems []string
 // severities counts problems.
 type severities map[model.Severity]int
 
-// diff returns what has appeared and what is gone in next, which must be
-// sorted.
+// diff returns what has appeared and what is gone in next.
 func (p problems) diff(next problems) (appeared, gone []string) {
-	for _, line := range next {
-		if _, ok := slices.BinarySearch(p, line); !ok {
-			appeared = append(appeared, line)
-		}
-	}
-	for _, line := range p {
-		if _, ok := slices.BinarySearch(next, line); !ok {
-			gone = append(gone, line)
-		}
-	}
-	return appeared, gone
+	before, after := sets.New(p...), sets.New(next...)
+	return sets.List(after.Difference(before)), sets.List(before.Difference(after))
 }
 
 func logProblems(log *slog.Logger, appeared, gone []string) {
