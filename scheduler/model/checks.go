@@ -36,12 +36,8 @@ func checkTemplate(template Template) []Diagnostic {
 		if slices.Contains(allowed, value) {
 			return
 		}
-		d := errorAt(template.At("spec", field), fmt.Sprintf("use one of %v", allowed),
-			"Template %s: %s %q is not known", template.Name, field, value)
-		if near := Nearest(value, allowed); near != "" {
-			d.Hint = fmt.Sprintf("did you mean %s?", near)
-		}
-		found = append(found, d)
+		found = append(found, errorAt(template.At("spec", field), Suggest(value, allowed, fmt.Sprintf("use one of %v", allowed)),
+			"Template %s: %s %q is not known", template.Name, field, value))
 	}
 	check("type", string(template.Spec.Type),
 		string(v1alpha1.ReconcilerTemplate), string(v1alpha1.NamespaceTemplate), string(v1alpha1.ConfigTemplate))

@@ -267,10 +267,7 @@ func (d *decoder) unknownField(key *yaml.Node, t reflect.Type, known []structFie
 		// Flux, which applies by the schema, refuses such an object as well
 		severity = Error
 	}
-	hint := "known fields are " + strings.Join(names, ", ")
-	if near := Nearest(key.Value, names); near != "" {
-		hint = fmt.Sprintf("did you mean %s?", near)
-	}
+	hint := Suggest(key.Value, names, "known fields are "+strings.Join(names, ", "))
 	d.report(severity, key, fmt.Sprintf("unknown field %s", join(path, key.Value)), hint)
 }
 

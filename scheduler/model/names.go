@@ -1,6 +1,7 @@
 package model
 
 import (
+	"fmt"
 	"io/fs"
 	"path"
 	"strings"
@@ -51,6 +52,15 @@ func Nearest(name string, candidates []string) string {
 		}
 	}
 	return best
+}
+
+// Suggest is a hint about a name that is not one of the candidates: which of them was
+// meant, and otherwise the given text.
+func Suggest(name string, candidates []string, otherwise string) string {
+	if near := Nearest(name, candidates); near != "" {
+		return fmt.Sprintf("did you mean %s?", near)
+	}
+	return otherwise
 }
 
 // distance is the Levenshtein distance in bytes.

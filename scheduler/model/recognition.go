@@ -2,6 +2,7 @@ package model
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"path"
 	"slices"
@@ -176,13 +177,8 @@ func (r *recognition) classify(node *yaml.Node, apiVersion, kind string, positio
 			"apiVersion %s is not known", apiVersion))
 		return document{}, false
 	case !isKind(kind):
-		d := unknownKind(kind, positionAt(node, position, []string{"kind"}))
-		if near := intendedKind(kind); near != "" {
-			kind = near
-		} else if near := Nearest(kind, v1alpha1.Kinds()); near != "" {
-			kind = near
-		}
-		r.findings.add(kind, d)
+		meant := cmp.Or(intendedKind(kind), Nearest(kind, v1alpha1.Kinds()), kind)
+		r.findings.add(meant, unknownKind(kind, positionAt(node, position, []string{"kind"})))
 		return document{}, false
 	}
 	return document{kind: kind, node: node, position: position}, true
@@ -200,14 +196,7 @@ func (r *recognition) foreign(node *yaml.Node, apiVersion, kind string, position
 	}
 }
 
-func isKind(kind string) bool {
-	for _, known := range v1alpha1.Kinds() {
-		if kind == known {
-			return true
-		}
-	}
-	return false
-}
+func isKind(kind string) bool { return slices.Contains(v1alpha1.Kinds(), kind) }
 
 // unknownKind is an error unless the kind is one that the original scheduler
 // keeps in its cluster as an intermediate result; those are harmless in git.
@@ -216,13 +205,8 @@ func unknownKind(kind string, position Position) Diagnostic {
 	case "Assignment", "AssignmentPackage", "DeploymentTarget":
 		return warningAt(position, "remove the document", "kind %s is computed, not read", kind)
 	}
-	d := errorAt(position, "", "kind %q is not known", kind)
-	if near := Nearest(kind, v1alpha1.Kinds()); near != "" {
-		d.Hint = fmt.Sprintf("did you mean %s?", near)
-	} else {
-		d.Hint = "known kinds are " + strings.Join(v1alpha1.Kinds(), ", ")
-	}
-	return d
+	known := v1alpha1.Kinds()
+	return errorAt(position, Suggest(kind, known, "known kinds are "+strings.Join(known, ", ")), "kind %q is not known", kind)
 }
 
 // maxMisspelt is how many letters a misspelt name may differ in.
@@ -330,16 +314,16 @@ func nearMiss(node *yaml.Node, apiVersion, kind string) *miss {
 	return nil
 }
 
-// withoutKind says whether a document that has no kind was meant to have one.
+// withoutKind is about a document without a kind that was meant to have one.
 func withoutKind(node *yaml.Node, apiVersion string) *miss {
 	object := yamlpos.Has(node, "metadata") && (yamlpos.Has(node, "spec") || yamlpos.Has(node, "data"))
-	total := yamlpos.Text(node, "metadata", "labels", platformConfigLabel) != ""
+	marked := yamlpos.Text(node, "metadata", "labels", platformConfigLabel) != ""
 	alone := yamlpos.Has(node, "apiVersion") && len(node.Content) == 2
-	if !object && !total && !alone && apiVersion != "v1" {
+	if !object && !marked && !alone && apiVersion != "v1" {
 		return nil
 	}
 	m := &miss{field: []string{"apiVersion"}, message: "kind is missing", hint: "write the kind of the object; is the file cut off?"}
-	if total {
+	if marked {
 		m.kind = kindConfigMap
 	}
 	return m
@@ -352,19 +336,18 @@ func isPlatformConfig(node *yaml.Node) bool {
 		strings.HasPrefix(yamlpos.Text(node, "metadata", "name"), AppConfigPrefix)
 }
 
-// unmarked says whether a ConfigMap without the platform's label was meant to
-// have it.
+// unmarked is about a ConfigMap without the platform's label that was meant to have
+// it.
 func unmarked(node *yaml.Node) *miss {
 	if yamlpos.Text(node, "metadata", "name") == "" && yamlpos.Text(node, "metadata", "generateName") == "" {
 		return &miss{kind: kindConfigMap, field: []string{"metadata"}, message: "metadata.name is missing", hint: "write the name and the labels; is the file cut off?"}
 	}
 	hint := "write " + platformConfigLabel + `: "true" among metadata.labels if it is the platform's configuration`
 	for _, path := range [][]string{nil, {"metadata"}} {
-		object := yamlpos.Value(node, path...)
-		for i := 0; i+1 < len(object.Content); i += 2 {
-			key := object.Content[i].Value
-			atPlace := key == "labels" && path != nil
-			if misspelt(key, "labels") || strings.HasPrefix(key, "labels") && !atPlace || strings.Contains(key, platformConfigLabel) || misspelt(key, platformConfigLabel) {
+		for node := range yamlpos.Fields(yamlpos.Value(node, path...)) {
+			key := node.Value
+			inPlace := key == "labels" && path != nil
+			if misspelt(key, "labels") || strings.HasPrefix(key, "labels") && !inPlace || strings.Contains(key, platformConfigLabel) || misspelt(key, platformConfigLabel) {
 				return &miss{kind: kindConfigMap, field: append(path, key), message: "unknown field " + strings.Join(append(path, key), "."), hint: hint}
 			}
 		}
@@ -376,8 +359,8 @@ func unmarked(node *yaml.Node) *miss {
 	if labels.Kind != yaml.MappingNode {
 		return &miss{kind: kindConfigMap, field: []string{"metadata", "labels"}, message: "metadata.labels must be an object", hint: hint}
 	}
-	for i := 0; i+1 < len(labels.Content); i += 2 {
-		key, value := labels.Content[i].Value, yamlpos.Resolve(labels.Content[i+1])
+	for name, value := range yamlpos.Fields(labels) {
+		key, value := name.Value, yamlpos.Resolve(value)
 		text := value.Value
 		if yamlpos.IsNull(value) {
 			text = ""
@@ -392,28 +375,27 @@ func unmarked(node *yaml.Node) *miss {
 	return nil
 }
 
-// emptyField returns the field that a document is without which its kind is for,
-// "" for none. Such a document may be meant so, and it looks like one whose file
-// is cut off.
+// emptyField returns the essential field that a document lacks, "" for none. The
+// document looks like one whose file is cut off.
 func emptyField(node *yaml.Node, kind string) string {
 	switch {
 	case kind == kindConfigMap && yamlpos.IsNull(yamlpos.Value(node, "data")) && yamlpos.IsNull(yamlpos.Value(node, "binaryData")):
 		return "data"
 	case kind == v1alpha1.KindWorkload && yamlpos.IsNull(yamlpos.Value(node, "spec", "deploymentTargets")):
 		return "deploymentTargets"
-	case (kind == v1alpha1.KindClusterType || kind == v1alpha1.KindWorkload) && saysNoLabels(yamlpos.Value(node, "metadata")):
+	case (kind == v1alpha1.KindClusterType || kind == v1alpha1.KindWorkload) && hasEmptyLabels(yamlpos.Value(node, "metadata")):
 		return "labels"
 	}
 	targets := yamlpos.Value(node, "spec", "deploymentTargets")
-	if kind == v1alpha1.KindWorkload && targets.Kind == yaml.SequenceNode && slices.ContainsFunc(targets.Content, saysNoLabels) {
+	if kind == v1alpha1.KindWorkload && targets.Kind == yaml.SequenceNode && slices.ContainsFunc(targets.Content, hasEmptyLabels) {
 		return "labels"
 	}
 	return ""
 }
 
-// saysNoLabels says whether a mapping has the field labels with nothing in it,
-// which is what is left where its lines have slipped to the left.
-func saysNoLabels(node *yaml.Node) bool {
+// hasEmptyLabels says whether a mapping has the field labels with nothing in it, as
+// when its lines are indented too little.
+func hasEmptyLabels(node *yaml.Node) bool {
 	node = yamlpos.Resolve(node)
 	return node != nil && node.Kind == yaml.MappingNode && yamlpos.Has(node, "labels") && yamlpos.IsNull(yamlpos.Value(node, "labels"))
 }
@@ -429,7 +411,7 @@ func intendedKind(kind string) string {
 	return ""
 }
 
-// likeKind says whether a kind is known, or that with a slip, or cut off.
+// likeKind says whether a kind is a known one, misspelt or truncated.
 func likeKind(kind, known string) bool {
 	return kind == known || misspelt(kind, known) || truncated(kind, known)
 }

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"regexp"
@@ -59,46 +60,26 @@ func (t *templates) next(env *model.Environment, id func() int64) *templates {
 	return n
 }
 
-// of returns the templates that a cluster type names. What it names and what
-// is not there, or made for something else, is a problem at the field that
-// names it.
+// of returns the templates that a cluster type names, and problems at the fields
+// that name one that does not exist or is of another type.
 func (t *templates) of(c *model.ClusterType) (uses []use, unknown, mistyped []Problem) {
 	find := func(file, field, name string, kind v1alpha1.TemplateType) {
 		found := t.byName[name]
 		if found == nil {
-			unknown = append(unknown, t.unknown(c, field, name, kind))
+			unknown = append(unknown, newProblem(model.Error, UnknownTemplate, c.At("spec", field), model.Suggest(name, t.names(kind), t.ofType(kind)),
+				"cluster type %s: %s names template %s, which does not exist", c.Name, field, name))
 			return
 		}
 		uses = append(uses, use{file + extension(found.Template), found})
-		if found.Spec.Type != kind {
-			mistyped = append(mistyped, t.wrongType(c, field, found.Template, kind))
+		if found.Spec.Type != kind { // no error, because the original scheduler does not look at the type
+			mistyped = append(mistyped, newProblem(model.Warning, UnknownTemplate, c.At("spec", field), t.ofType(kind),
+				"cluster type %s: %s names template %s, which is of type %s", c.Name, field, name, found.Spec.Type))
 		}
 	}
-	configType := c.Spec.ConfigType
-	if configType == "" {
-		configType = v1alpha1.DefaultConfigType
-	}
 	find(namespaceFile, "namespaceService", c.Spec.NamespaceService, v1alpha1.NamespaceTemplate)
-	find(configFile, "configType", configType, v1alpha1.ConfigTemplate)
+	find(configFile, "configType", cmp.Or(c.Spec.ConfigType, v1alpha1.DefaultConfigType), v1alpha1.ConfigTemplate)
 	find(reconcilerFile, "reconciler", c.Spec.Reconciler, v1alpha1.ReconcilerTemplate)
 	return uses, unknown, mistyped
-}
-
-func (t *templates) unknown(c *model.ClusterType, field, name string, kind v1alpha1.TemplateType) Problem {
-	hint := t.ofType(kind)
-	if near := model.Nearest(name, t.names(kind)); near != "" {
-		hint = fmt.Sprintf("did you mean %s?", near)
-	}
-	return newProblem(model.Error, UnknownTemplate, c.At("spec", field), hint,
-		"cluster type %s: %s names template %s, which does not exist", c.Name, field, name)
-}
-
-// wrongType warns of a template that a field of a cluster type names and that is
-// of another type than the field is for. It is no error, because the original
-// scheduler does not look at the type.
-func (t *templates) wrongType(c *model.ClusterType, field string, named model.Template, kind v1alpha1.TemplateType) Problem {
-	return newProblem(model.Warning, UnknownTemplate, c.At("spec", field), t.ofType(kind),
-		"cluster type %s: %s names template %s, which is of type %s", c.Name, field, named.Name, named.Spec.Type)
 }
 
 // ofType names the templates of a type.

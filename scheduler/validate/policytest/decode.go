@@ -63,10 +63,7 @@ func (d *decoder) known(node *yaml.Node, what string, names ...string) map[strin
 			values[f.key.Value] = f.value
 			continue
 		}
-		hint := "known fields are " + strings.Join(names, ", ")
-		if near := model.Nearest(f.key.Value, names); near != "" {
-			hint = fmt.Sprintf("did you mean %s?", near)
-		}
+		hint := model.Suggest(f.key.Value, names, "known fields are "+strings.Join(names, ", "))
 		d.errorf(f.key, hint, "unknown field %s of %s", f.key.Value, what)
 	}
 	return values
