@@ -305,7 +305,7 @@ func mentions(value any, text string) bool {
 	return false
 }
 
-// with returns the data with other texts in some refs.
+// with returns the data with other texts for some values.
 func (d renderData) with(refs []fieldRef, texts []string) renderData {
 	d.Labels, d.Manifests, d.ConfigData = maps.Clone(d.Labels), maps.Clone(d.Manifests), maps.Clone(d.ConfigData)
 	for i, p := range refs {

@@ -11,29 +11,30 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 )
 
-// policies are all scheduling policies of an environment, ready to select.
+// policies are all scheduling policies of an environment.
 type policies struct {
 	objects []model.SchedulingPolicy
 	rules   []rule
-	alone   [][]string // by policy: the list of its name alone, for most assignments have one
 }
 
-// rule is a policy whose selectors have been read. What cannot be read, the
-// model has reported; such a policy selects nothing.
+// rule is a policy's selectors. One that cannot be read, which the model reports,
+// selects nothing.
 type rule struct {
-	name        string
-	usable      bool
-	target      func(*target) bool
-	clusterType func(map[string]string) bool
+	names               []string // the policy's name alone, for most assignments have one policy
+	workspace           string   // "" for any
+	target, clusterType labels.Selector
 }
 
 func readPolicies(objects []model.SchedulingPolicy) *policies {
-	p := &policies{objects: objects, rules: make([]rule, len(objects)), alone: make([][]string, len(objects))}
+	p := &policies{objects: objects, rules: make([]rule, len(objects))}
 	for i, object := range objects {
-		target, ok1 := targetSelector(object)
-		clusterType, ok2 := selector(object.Spec.ClusterTypeSelector.LabelSelector)
-		p.rules[i] = rule{name: object.Name, usable: ok1 && ok2, target: target, clusterType: clusterType}
-		p.alone[i] = []string{object.Name}
+		targets, clusterTypes := object.Spec.DeploymentTargetSelector, object.Spec.ClusterTypeSelector
+		target, err1 := metav1.LabelSelectorAsSelector(&targets.LabelSelector)
+		clusterType, err2 := metav1.LabelSelectorAsSelector(&clusterTypes.LabelSelector)
+		if err1 != nil || err2 != nil {
+			target, clusterType = labels.Nothing(), labels.Nothing()
+		}
+		p.rules[i] = rule{names: []string{object.Name}, workspace: targets.Workspace, target: target, clusterType: clusterType}
 	}
 	return p
 }
@@ -47,7 +48,8 @@ func (p *policies) same(objects []model.SchedulingPolicy) bool {
 func (p *policies) selecting(t *target) []int32 {
 	var selecting []int32
 	for i := range p.rules {
-		if r := &p.rules[i]; r.usable && r.target(t) {
+		r := &p.rules[i]
+		if (r.workspace == "" || r.workspace == t.Workspace) && r.target.Matches(labels.Set(t.Labels)) {
 			selecting = append(selecting, int32(i))
 		}
 	}
@@ -58,28 +60,11 @@ func (p *policies) selecting(t *target) []int32 {
 func (p *policies) admitting(clusterType *model.ClusterType) []int32 {
 	var admitting []int32
 	for i := range p.rules {
-		if r := &p.rules[i]; r.usable && r.clusterType(clusterType.Labels) {
+		if p.rules[i].clusterType.Matches(labels.Set(clusterType.Labels)) {
 			admitting = append(admitting, int32(i))
 		}
 	}
 	return admitting
-}
-
-func targetSelector(policy model.SchedulingPolicy) (func(*target) bool, bool) {
-	spec := policy.Spec.DeploymentTargetSelector
-	selects, ok := selector(spec.LabelSelector)
-	return func(t *target) bool {
-		return (spec.Workspace == "" || spec.Workspace == t.Workspace) && selects(t.Labels)
-	}, ok
-}
-
-// selector reads a label selector.
-func selector(s metav1.LabelSelector) (func(map[string]string) bool, bool) {
-	parsed, err := metav1.LabelSelectorAsSelector(&s)
-	if err != nil {
-		return nil, false
-	}
-	return func(l map[string]string) bool { return parsed.Matches(labels.Set(l)) }, true
 }
 
 // pair is one assignment before anything is made for it.
@@ -97,9 +82,8 @@ type selection struct {
 	changed  []bool    // by policy: whether these are others than before
 }
 
-// selectTargets asks all policies about all targets. What was asked before of
-// the same policies and targets is not asked again. When ctx ends the selection
-// is not complete.
+// selectTargets matches all policies with all targets, except for pairs of them that
+// were matched before. When ctx ends the selection is not complete.
 func selectTargets(ctx context.Context, p *policies, targets []*target, before *selection) *selection {
 	s := &selection{policies: p, targets: targets, chosen: make([][]int32, len(p.rules)), changed: make([]bool, len(p.rules))}
 	inParallel(len(targets), func(i int) {
@@ -138,14 +122,14 @@ func (s *selection) pairs(clusterType *model.ClusterType, admitting []int32) []p
 	}
 	var pairs []pair
 	for _, c := range choices {
-		t, name := s.targets[c.target], s.policies.rules[c.policy].name
+		t, names := s.targets[c.target], s.policies.rules[c.policy].names
 		last := len(pairs) - 1
 		if last < 0 || pairs[last].target.Name != t.Name {
-			pairs = append(pairs, pair{clusterType: clusterType, target: t, policies: s.policies.alone[c.policy]})
+			pairs = append(pairs, pair{clusterType: clusterType, target: t, policies: names})
 			continue
 		}
-		if p := &pairs[last]; !slices.Contains(p.policies, name) {
-			p.policies = slices.Sorted(slices.Values(append(slices.Clone(p.policies), name)))
+		if p := &pairs[last]; !slices.Contains(p.policies, names[0]) {
+			p.policies = slices.Sorted(slices.Values(slices.Concat(p.policies, names)))
 		}
 	}
 	return pairs
@@ -216,9 +200,9 @@ func IgnoredLabel(key string) bool {
 
 // Selects says whether a policy's label selector selects an object with these
 // labels. One that cannot be read selects nothing.
-func Selects(s metav1.LabelSelector, labels map[string]string) bool {
-	selects, ok := selector(s)
-	return ok && selects(labels)
+func Selects(s metav1.LabelSelector, object map[string]string) bool {
+	parsed, err := metav1.LabelSelectorAsSelector(&s)
+	return err == nil && parsed.Matches(labels.Set(object))
 }
 
 // Fits says whether one label of a ConfigMap or ConfigSchema fits a pair. The

@@ -254,11 +254,10 @@ func FuzzSelector(f *testing.F) {
 		s := metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{
 			{Key: key, Operator: metav1.LabelSelectorOperator(operator), Values: []string{value}},
 		}}
-		selects, ok := selector(s)
-		if !ok {
+		if _, err := metav1.LabelSelectorAsSelector(&s); err != nil {
 			return
 		}
-		matched := selects(map[string]string{label: labelValue})
+		matched := Selects(s, map[string]string{label: labelValue})
 		if operator == "In" && matched != (key == label && value == labelValue) {
 			t.Errorf("%q In %q matched %v on %q=%q", key, value, matched, label, labelValue)
 		}
@@ -297,8 +296,7 @@ func FuzzSelectorMeaning(f *testing.F) {
 			MatchLabels:      labelsOf(matchLabels),
 			MatchExpressions: []metav1.LabelSelectorRequirement{expression(key1, op1, values1), expression(key2, op2, values2)},
 		}
-		selects, ok := selector(s)
-		if !ok {
+		if _, err := metav1.LabelSelectorAsSelector(&s); err != nil {
 			return
 		}
 		object := labelsOf(labels)
@@ -322,7 +320,7 @@ func FuzzSelectorMeaning(f *testing.F) {
 				t.Fatalf("operator %q can be used", e.Operator)
 			}
 		}
-		if got := selects(object); got != want {
+		if got := Selects(s, object); got != want {
 			t.Errorf("%+v selects %v: %v, want %v", s, object, got, want)
 		}
 	})

@@ -29,9 +29,11 @@ func subjects(t testing.TB) []*assignmentData {
 		add(config, func(d *renderData) { d.ConfigData["REGION"] = name; d.ClusterType = name })
 	}
 	for _, text := range prerenderedTemplates[:3] {
-		blank := known("t", "", text).usage.placeholder(0)
-		add(config, func(d *renderData) { d.DeploymentTargetName, d.Workload, d.Labels["purpose"] = blank, blank, blank })
-		add("{K: '{a: ["+blank+"]}'}", func(d *renderData) { d.Namespace = "dev-" + blank })
+		placeholder := known("t", "", text).usage.placeholder(0)
+		add(config, func(d *renderData) {
+			d.DeploymentTargetName, d.Workload, d.Labels["purpose"] = placeholder, placeholder, placeholder
+		})
+		add("{K: '{a: ["+placeholder+"]}'}", func(d *renderData) { d.Namespace = "dev-" + placeholder })
 	}
 	add("{}", func(*renderData) {})
 	add(config, func(d *renderData) { d.Labels = nil })
@@ -105,8 +107,8 @@ var prerenderedTemplates = []string{
 }
 
 // sameAsRendered renders a template for all subjects in the quick way, again
-// and again so that its skeletons get used, and compares with plain rendering.
-// It returns how many skeletons there are.
+// and again so that what is prerendered gets used, and compares with plain rendering.
+// It returns how many templates are prerendered.
 func sameAsRendered(t *testing.T, w *worker, object *knownTemplate, all []*assignmentData) int {
 	t.Helper()
 	plain := newRenderer()
@@ -151,7 +153,7 @@ func TestPrerenderedIsWhatRenderingGives(t *testing.T) {
 		}
 	}
 	if usable < len(prerenderedTemplates) {
-		t.Errorf("only %d skeletons are of use", usable)
+		t.Errorf("only %d are prerendered", usable)
 	}
 }
 
@@ -171,9 +173,9 @@ func TestPrerenderedIsUsed(t *testing.T) {
 		second.Namespace, second.Workload, second.target = "dev-other", "other", 2
 		second.Manifests = map[string]string{"repo": "https://other.example.com", "branch": "main", "path": "./q"}
 		if !w.find(known("t", "", text), &second) {
-			t.Errorf("there can be no skeleton of %q", text)
+			t.Errorf("%q cannot be prerendered", text)
 		} else if s := w.cache.get(w.key); s == nil || s == unusable {
-			t.Errorf("another assignment finds no skeleton of %q", text)
+			t.Errorf("another assignment finds nothing prerendered of %q", text)
 		}
 	}
 }
