@@ -10,15 +10,15 @@ import (
 	"slices"
 )
 
-// Progress is how far a person has come in learning: the titles of the steps
+// Progress is how far a user has come in learning: the titles of the steps
 // that are done, by workshop and scenario. It is kept in a file, and says
-// nothing about the world.
+// nothing about the sandbox.
 type Progress struct {
 	file string
 	Done map[string][]string `json:"done"` // by WORKSHOP/NAME
 }
 
-// LoadProgress reads a person's progress; a file that is not there is none.
+// LoadProgress reads a user's progress; a file that is not there is none.
 func LoadProgress(file string) (*Progress, error) {
 	p := &Progress{file: file, Done: map[string][]string{}}
 	b, err := os.ReadFile(file)
@@ -41,19 +41,19 @@ func LoadProgress(file string) (*Progress, error) {
 func (p *Progress) Of(info Info) int {
 	n := 0
 	for _, step := range info.Steps {
-		if p.has(info, step.Title) {
+		if p.Has(info, step.Title) {
 			n++
 		}
 	}
 	return n
 }
 
-func (p *Progress) has(info Info, title string) bool {
+func (p *Progress) Has(info Info, title string) bool {
 	return slices.Contains(p.Done[info.Workshop+"/"+info.Name], title)
 }
 
-func (p *Progress) add(info Info, title string) error {
-	if p.has(info, title) {
+func (p *Progress) Add(info Info, title string) error {
+	if p.Has(info, title) {
 		return nil
 	}
 	key := info.Workshop + "/" + info.Name
@@ -62,7 +62,7 @@ func (p *Progress) add(info Info, title string) error {
 }
 
 // remove forgets a step that is not done any more.
-func (p *Progress) remove(info Info, title string) error {
+func (p *Progress) Remove(info Info, title string) error {
 	key := info.Workshop + "/" + info.Name
 	p.Done[key] = slices.DeleteFunc(p.Done[key], func(t string) bool { return t == title })
 	return p.save()

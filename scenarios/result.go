@@ -57,16 +57,16 @@ type Measurement struct {
 type CheckError struct {
 	Scenario string
 	Step     string // title
-	Reason   string // the failed word's; may have several lines
+	Reason   string // the failed command's; may have several lines
 }
 
 func (e *CheckError) Error() string {
-	return fmt.Sprintf("scenario %s: %s: %s", e.Scenario, e.Step, inOneLine(e.Reason))
+	return fmt.Sprintf("scenario %s: %s: %s", e.Scenario, e.Step, OneLine(e.Reason))
 }
 
-// inOneLine is a reason where there is place for one line: what announces a
+// OneLine is a reason shortened to one line: what announces a
 // list comes with the first of it.
-func inOneLine(reason string) string {
+func OneLine(reason string) string {
 	first, rest, _ := strings.Cut(reason, "\n")
 	if !strings.HasSuffix(first, ":") {
 		return first

@@ -1,132 +1,168 @@
 package scenarios
 
 import (
-	"context"
-	"fmt"
-	"io/fs"
-	"maps"
-	"os"
-	"path/filepath"
-	"slices"
 	"strings"
-	"time"
 
-	"github.com/rogpeppe/go-internal/testscript"
 	"github.com/rogpeppe/go-internal/txtar"
 )
 
-// script is a scenario while it runs: what its words share.
-type script struct {
-	ctx      context.Context
-	deadline time.Time // zero is none
-	world    World
-	info     Info
-	forge    *forge
-	library  fs.FS
-	say      func(Event)
-	began    time.Time
-	dir      string            // where the script works; has its files
-	home     string            // folder for what programs keep
-	vars     map[string]string // that the script and its words have set
-	envNames []string          // that the script sets itself
-
-	askedStatus time.Time // when a wait has last asked how the sandbox is
-
-	patient   bool                   // words wait
-	ts        *testscript.TestScript // of the word that runs now
-	wordError error                  // of the last of our words
-
-	steps    []Step // begun so far
-	stepTime time.Time
-	measured []Measurement
-
-	written   []string             // paths, by the words write and edit
-	pushed    bool                 // the last push had something to push
-	repeated  bool                 // something had been done before this run
-	since     time.Time            // of the last commit that was pushed, found or merged
-	stepSince time.Time            // what since was when the step began
-	happened  map[string]time.Time // the last "push" and "merge" of this run
-	pull      *pull                // the current pull request
-	wanted    *pullQuery           // what was waited for last: it may come later
-	files     map[string][]string  // that a pull request changes, by its head
-
-	// what the word that runs now has done and printed
-	ran, stdout, stderr strings.Builder
-	// printed is what the last word has shown that shows a file
-	printed struct{ what, text string }
+// Info says what a scenario is about.
+type Info struct {
+	Workshop    string     `json:"workshop"`
+	Name        string     `json:"name"`
+	Title       string     `json:"title"`
+	Persona     string     `json:"persona"`     // who acts: platform team or application team
+	Follows     string     `json:"follows"`     // the sections of the tutorial
+	Explanation string     `json:"explanation"` // paragraphs, divided by empty lines
+	Steps       []StepInfo `json:"steps"`
+	// Apart is set when the scenario is not run with all others, since it ends
+	// what they build on.
+	Apart bool `json:"apart,omitempty"`
 }
 
-// newScript prepares a scenario: its folder with its files, in which the
-// forge's address is filled in. close removes the folder.
-func newScript(ctx context.Context, o Options) (*script, error) {
-	text, err := source(o.files, o.Workshop, o.Name)
-	if err != nil {
-		return nil, err
+// StepInfo is a step as it is written.
+type StepInfo struct {
+	Title       string   `json:"title"`
+	Explanation string   `json:"explanation"`
+	Hints       []string `json:"hints,omitempty"` // from a nudge to nearly the answer
+	// Reading is set when there is nothing to do in the step but to look.
+	Reading bool `json:"reading,omitempty"`
+	// Transient is set when later steps change what the check sees, and rightly
+	// so. Its JSON name is older than the command.
+	Transient bool `json:"momentary,omitempty"`
+	// RealPods names the clusters whose pods must really run for the check.
+	RealPods []string `json:"realPods,omitempty"`
+	// HoldsBefore is set when what there is to see is so before the action,
+	// too: it is about what the action does not change.
+	HoldsBefore bool `json:"holdsBefore,omitempty"`
+
+	Line     Line               `json:"-"` // "step TITLE"
+	Sections map[Section][]Line `json:"-"`
+}
+
+// Line is a line of a scenario with its number, from 1.
+type Line struct {
+	Number int
+	Text   string
+}
+
+// Section is a part of a step.
+type Section string
+
+const (
+	Setup Section = "setup" // what the engine prepares for the step
+	Solve Section = "solve" // what a user does
+	Check Section = "check" // what must hold afterwards, and did not before
+	Look  Section = "look"  // what there is to see in a step without solve
+)
+
+// Has says whether the step has something in a section.
+func (i StepInfo) Has(s Section) bool { return len(i.Sections[s]) > 0 }
+
+// Outcome is the section that says whether the step is done.
+func (i StepInfo) Outcome() Section {
+	if i.Reading {
+		return Look
 	}
-	f, err := newForge(ctx, o.World)
-	if err != nil {
-		return nil, err
-	}
-	s := &script{
-		ctx: ctx, world: o.World, info: describe(o.Workshop, o.Name, text), forge: f, library: o.files, say: o.Report, began: time.Now(),
-		happened: map[string]time.Time{}, vars: map[string]string{},
-	}
-	if s.say == nil {
-		s.say = func(Event) {}
-	}
-	for _, m := range envWord.FindAllSubmatch(text, -1) {
-		if name := string(m[1]); !slices.Contains(s.envNames, name) {
-			s.envNames = append(s.envNames, name)
+	return Check
+}
+
+// Parse reads the head and the steps of a scenario. Commands are not looked at.
+func Parse(workshop, name string, text []byte) Info {
+	info := Info{Workshop: workshop, Name: name}
+	p := parser{info: &info}
+	number := 0
+	for line := range strings.Lines(string(txtar.Parse(text).Comment)) {
+		number++
+		line = strings.TrimSuffix(line, "\n")
+		if title, ok := strings.CutPrefix(line, "step "); ok {
+			p.beginStep(strings.TrimSpace(title), line, number)
+		} else if len(info.Steps) == 0 {
+			p.head(line)
+		} else {
+			p.step(&info.Steps[len(info.Steps)-1], line, number)
 		}
 	}
-	if s.dir, err = os.MkdirTemp("", "kalypso-scenario-"); err != nil {
-		return nil, err
+	info.Explanation = paragraphs(p.explanation)
+	for i := range info.Steps {
+		step := &info.Steps[i]
+		step.Explanation = paragraphs(strings.Split(step.Explanation, "\n"))
+		step.Reading = step.Has(Look)
 	}
-	// messages have the folder's real name
-	if s.dir, err = filepath.EvalSymlinks(s.dir); err != nil {
-		return nil, err
+	return info
+}
+
+// parser holds what is known of the lines before.
+type parser struct {
+	info        *Info
+	explanation []string
+	section     Section // "" before the step's first
+	headEnded   bool
+}
+
+func (p *parser) head(line string) {
+	comment, isComment := strings.CutPrefix(line, "#")
+	comment = strings.TrimSpace(comment)
+	key, value, _ := strings.Cut(comment, ":")
+	switch {
+	case !isComment:
+		p.headEnded = true
+	case p.headEnded:
+	case p.info.Title == "":
+		p.info.Title = comment
+	case key == "Persona":
+		p.info.Persona = strings.TrimSpace(value)
+	case key == "Follows":
+		p.info.Follows = strings.TrimSpace(value)
+	default:
+		p.explanation = append(p.explanation, comment)
 	}
-	s.home = filepath.Join(s.dir, ".home")
-	if err := os.Mkdir(s.home, 0o700); err != nil {
-		s.close()
-		return nil, err
+}
+
+func (p *parser) beginStep(title, line string, number int) {
+	p.section = ""
+	p.info.Steps = append(p.info.Steps, StepInfo{
+		Title: title, Line: Line{number, line}, Sections: map[Section][]Line{},
+	})
+}
+
+// step reads a line of a step. What stands in no section is looked at, so that
+// a short script needs none.
+func (p *parser) step(step *StepInfo, line string, number int) {
+	word, rest, _ := strings.Cut(strings.TrimSpace(line), " ")
+	rest = strings.TrimSpace(rest)
+	if comment, ok := strings.CutPrefix(line, "#"); ok && p.section == "" {
+		step.Explanation += strings.TrimSpace(comment) + "\n"
+		return
 	}
-	for _, file := range txtar.Parse(text).Files {
-		if err := s.extract(file); err != nil {
-			s.close()
-			return nil, fmt.Errorf("scenario %s: %w", o.Name, err)
+	switch s := Section(word); {
+	case word == "hint":
+		step.Hints = append(step.Hints, rest)
+	case word == "transient":
+		step.Transient = true
+	case word == "needs":
+		step.RealPods = append(step.RealPods, strings.Fields(strings.TrimPrefix(rest, "real-pods"))...)
+	case rest == "" && (s == Setup || s == Solve || s == Check || s == Look):
+		p.section = s
+	case s == Look && rest == "(holds before)":
+		p.section, step.HoldsBefore = s, true
+	case word == "" || strings.HasPrefix(word, "#"):
+	default:
+		s := p.section
+		if s == "" {
+			s = Look
+		}
+		step.Sections[s] = append(step.Sections[s], Line{number, line})
+	}
+}
+
+// paragraphs joins lines that follow each other.
+func paragraphs(lines []string) string {
+	var all []string
+	for text := range strings.SplitSeq(strings.Join(lines, "\n"), "\n\n") {
+		if text = strings.Join(strings.Fields(text), " "); text != "" {
+			all = append(all, text)
 		}
 	}
-	return s, nil
-}
-
-func (s *script) extract(file txtar.File) error {
-	if !filepath.IsLocal(file.Name) {
-		return fmt.Errorf("file %s: %w", file.Name, fs.ErrInvalid)
-	}
-	path := filepath.Join(s.dir, filepath.FromSlash(file.Name))
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return err
-	}
-	return os.WriteFile(path, []byte(strings.ReplaceAll(string(file.Data), placeholder, s.world.OrgURL())), 0o600)
-}
-
-// remembered puts back, when it is called, what words remember of what they have
-// seen as it is now.
-func (s *script) remembered() (restore func()) {
-	vars, pull, wanted, since := maps.Clone(s.vars), s.pull, s.wanted, s.since
-	return func() { s.vars, s.pull, s.wanted, s.since = vars, pull, wanted, since }
-}
-
-func (s *script) close() { _ = os.RemoveAll(s.dir) }
-
-// simulated says why pods of some of the clusters do not really run, "" when
-// all do.
-func (s *script) simulated(clusters []string) string {
-	for _, c := range clusters {
-		if why := s.world.Simulated[c]; why != "" {
-			return fmt.Sprintf("pods on %s do not really run: %s", c, why)
-		}
-	}
-	return ""
+	return strings.Join(all, "\n\n")
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/kalypso-dev/kalypso/internal/cli/cmdutil"
 	"github.com/kalypso-dev/kalypso/scenarios"
+	"github.com/kalypso-dev/kalypso/scenarios/engine"
 	"github.com/spf13/cobra"
 )
 
@@ -42,19 +43,19 @@ is done, says what is not so yet, and goes on by itself. Type
 			if err != nil {
 				return err
 			}
-			world, workshop, err := worldOf(c.Context(), home)
+			access, workshop, err := accessTo(c.Context(), home)
 			if err != nil {
 				return err
 			}
-			if err := before(c.Context(), workshop, world, args); err != nil {
+			if err := before(c.Context(), workshop, access, args); err != nil {
 				return err
 			}
 			progress, err := learned(a)
 			if err != nil {
 				return err
 			}
-			done, err := scenarios.Learn(c.Context(), scenarios.Lesson{
-				Options:  scenarios.Options{Workshop: workshop, Name: args[0], World: world},
+			done, err := engine.Learn(c.Context(), engine.Lesson{
+				Options:  engine.Options{Workshop: workshop, Name: args[0], Access: access},
 				Progress: progress,
 				In:       a.In, Out: a.Out, Width: terminalWidth(a.Out), Paint: painter(a.Out),
 			})
@@ -70,7 +71,7 @@ is done, says what is not so yet, and goes on by itself. Type
 }
 
 func tellNextLesson(a *cmdutil.App, workshop, name string) error {
-	all, err := scenarios.List(workshop)
+	all, err := scenarios.Tutorials.List(workshop)
 	if err != nil {
 		return err
 	}
@@ -80,7 +81,7 @@ func tellNextLesson(a *cmdutil.App, workshop, name string) error {
 			return nil
 		}
 	}
-	a.Messagef("\nThat was the last one. `kalypso reset` brings the world back to its beginning.")
+	a.Messagef("\nThat was the last one. `kalypso reset` brings the sandbox back to its beginning.")
 	return nil
 }
 
@@ -92,17 +93,17 @@ func newScenarioCheck(a *cmdutil.App) *cobra.Command {
 		Short: "Say which steps are done, whoever has done them",
 		Long: `Look at the sandbox once, and say which steps of the scenarios are done. With
 --exit-code the exit code is 6 when one is not.`,
-	}, func(c *cobra.Command, args []string) ([]scenarios.Done, error) {
+	}, func(c *cobra.Command, args []string) ([]engine.Done, error) {
 		home, err := a.Home()
 		if err != nil {
 			return nil, err
 		}
-		world, workshop, err := worldOf(c.Context(), home)
+		access, workshop, err := accessTo(c.Context(), home)
 		if err != nil {
 			return nil, err
 		}
 		if len(args) == 0 {
-			all, err := scenarios.List(workshop)
+			all, err := scenarios.Tutorials.List(workshop)
 			if err != nil {
 				return nil, err
 			}
@@ -112,10 +113,10 @@ func newScenarioCheck(a *cmdutil.App) *cobra.Command {
 				}
 			}
 		}
-		done, err := scenarios.Check(c.Context(), scenarios.Options{Workshop: workshop, World: world}, args)
+		done, err := engine.Check(c.Context(), engine.Options{Workshop: workshop, Access: access}, args)
 		notDone = firstNotDone(done)
 		return done, asUsage(err)
-	}, func(all []scenarios.Done) error { return showDone(a, all) })
+	}, func(all []engine.Done) error { return showDone(a, all) })
 	c.Flags().BoolVar(&exit, "exit-code", false, "exit with 6 when a step is not done")
 	look := c.RunE
 	c.RunE = func(c *cobra.Command, args []string) error {
@@ -128,7 +129,7 @@ func newScenarioCheck(a *cmdutil.App) *cobra.Command {
 }
 
 // firstNotDone is a *scenarios.CheckError about the first step that is not done.
-func firstNotDone(all []scenarios.Done) error {
+func firstNotDone(all []engine.Done) error {
 	for _, d := range all {
 		for _, box := range d.Steps {
 			if !box.Done && !box.Simulated {
@@ -140,7 +141,7 @@ func firstNotDone(all []scenarios.Done) error {
 }
 
 // showDone prints the steps as a list of boxes.
-func showDone(a *cmdutil.App, all []scenarios.Done) error {
+func showDone(a *cmdutil.App, all []engine.Done) error {
 	st := cmdutil.NewStyle(a.Out)
 	for i, d := range all {
 		if i > 0 {

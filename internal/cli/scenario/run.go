@@ -9,6 +9,7 @@ import (
 	"github.com/kalypso-dev/kalypso/internal/cli/cmdutil"
 	"github.com/kalypso-dev/kalypso/internal/usage"
 	"github.com/kalypso-dev/kalypso/scenarios"
+	"github.com/kalypso-dev/kalypso/scenarios/engine"
 	"github.com/spf13/cobra"
 )
 
@@ -54,11 +55,11 @@ func runScenarios(a *cmdutil.App, ctx context.Context, o run) error {
 	if err != nil {
 		return err
 	}
-	world, workshop, err := worldOf(ctx, home)
+	access, workshop, err := accessTo(ctx, home)
 	if err != nil {
 		return err
 	}
-	all, err := scenarios.List(workshop)
+	all, err := scenarios.Tutorials.List(workshop)
 	if err != nil {
 		return err
 	}
@@ -70,7 +71,7 @@ func runScenarios(a *cmdutil.App, ctx context.Context, o run) error {
 		}
 	}
 	if !o.all {
-		if err := before(ctx, workshop, world, o.names); err != nil {
+		if err := before(ctx, workshop, access, o.names); err != nil {
 			return goOn(ctx, err)
 		}
 	}
@@ -83,9 +84,9 @@ func runScenarios(a *cmdutil.App, ctx context.Context, o run) error {
 		defer unused()
 	}
 	p := newScenarioProgress(a, asJSON)
-	results, failure := scenarios.RunAll(ctx, scenarios.Options{
-		Workshop: workshop, World: world, Report: p.event, Keep: o.keep,
-		Honest: o.honest, Dumps: home.Path(folder, "failures"),
+	results, failure := engine.RunAll(ctx, engine.Options{
+		Workshop: workshop, Access: access, Report: p.event, Keep: o.keep,
+		VerifyChecks: o.honest, Dumps: home.Path(folder, "failures"),
 	}, o.names)
 	p.end()
 	if len(results) == 0 {
@@ -162,8 +163,8 @@ func withDump(err error, results []scenarios.Result) error {
 
 // before refuses scenarios that build on others which are neither done nor run
 // before them.
-func before(ctx context.Context, workshop string, world scenarios.World, names []string) error {
-	lack, err := scenarios.Missing(ctx, scenarios.Options{Workshop: workshop, World: world}, names)
+func before(ctx context.Context, workshop string, access engine.Access, names []string) error {
+	lack, err := engine.Missing(ctx, engine.Options{Workshop: workshop, Access: access}, names)
 	if err != nil {
 		return asUsage(err)
 	}

@@ -11,17 +11,17 @@ import (
 	"github.com/kalypso-dev/kalypso/sandbox"
 	"github.com/kalypso-dev/kalypso/sandbox/components"
 	"github.com/kalypso-dev/kalypso/sandbox/supervisor"
-	"github.com/kalypso-dev/kalypso/scenarios"
+	"github.com/kalypso-dev/kalypso/scenarios/engine"
 )
 
-// worldOf is what a person has on a sandbox that is up.
-func worldOf(ctx context.Context, home sandbox.Home) (scenarios.World, string, error) {
+// accessTo is what a person has on a sandbox that is up.
+func accessTo(ctx context.Context, home sandbox.Home) (engine.Access, string, error) {
 	status, err := sandbox.GetStatus(ctx, home)
 	if err != nil {
-		return scenarios.World{}, "", err
+		return engine.Access{}, "", err
 	}
 	if !status.Running {
-		return scenarios.World{}, "", errors.New("the sandbox is not up: run `kalypso up`")
+		return engine.Access{}, "", errors.New("the sandbox is not up: run `kalypso up`")
 	}
 	if !status.Ready {
 		var missing []string
@@ -30,31 +30,31 @@ func worldOf(ctx context.Context, home sandbox.Home) (scenarios.World, string, e
 				missing = append(missing, fmt.Sprintf("%s is %s", c.Name, c.State))
 			}
 		}
-		return scenarios.World{}, "", fmt.Errorf("the sandbox is not ready (%s): run `kalypso up`", strings.Join(missing, ", "))
+		return engine.Access{}, "", fmt.Errorf("the sandbox is not ready (%s): run `kalypso up`", strings.Join(missing, ", "))
 	}
 	credentials, err := sandbox.GetCredentials(home)
 	if err != nil {
-		return scenarios.World{}, "", err
+		return engine.Access{}, "", err
 	}
 	secrets, err := secretsOf(home)
 	if err != nil {
-		return scenarios.World{}, "", err
+		return engine.Access{}, "", err
 	}
 	self, err := os.Executable()
 	if err != nil {
-		return scenarios.World{}, "", err
+		return engine.Access{}, "", err
 	}
-	return scenarios.World{
+	return engine.Access{
 		ForgeURL:     credentials.URL,
 		Organisation: sandbox.Organisation,
 		User:         credentials.User,
 		Token:        credentials.Token,
 		Kubeconfig:   home.Kubeconfig(),
-		Kubectl: scenarios.Program{
+		Kubectl: engine.Program{
 			Path: filepath.Join(components.Path(home.Components(), "kube"), "kube"),
 			Name: "kubectl",
 		},
-		Kalypso:   scenarios.Program{Path: self},
+		Kalypso:   engine.Program{Path: self},
 		Home:      string(home),
 		Simulated: simulatedClusters(status),
 		Secrets:   secrets,

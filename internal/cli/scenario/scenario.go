@@ -11,6 +11,7 @@ import (
 	"github.com/kalypso-dev/kalypso/internal/usage"
 	"github.com/kalypso-dev/kalypso/sandbox"
 	"github.com/kalypso-dev/kalypso/scenarios"
+	"github.com/kalypso-dev/kalypso/scenarios/engine"
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 )
@@ -42,7 +43,7 @@ learned. What is done in the sandbox, by whomever, is told by scenario check.`,
 		if err != nil {
 			return nil, err
 		}
-		all, err := scenarios.List(workshop)
+		all, err := scenarios.Tutorials.List(workshop)
 		if err != nil {
 			return nil, asUsage(err)
 		}
@@ -109,7 +110,7 @@ to be seen after each step, and the hints. --raw is the file that is run.`,
 				return err
 			}
 			if raw {
-				text, err := scenarios.Source(workshop, args[0])
+				text, err := scenarios.Tutorials.Source(workshop, args[0])
 				if err == nil {
 					_, err = a.Out.Write(text)
 				}
@@ -124,7 +125,7 @@ to be seen after each step, and the hints. --raw is the file that is run.`,
 }
 
 func showScenario(a *cmdutil.App, workshop, name, orgURL, how string) error {
-	page, err := scenarios.NewPage(workshop, name, orgURL)
+	page, err := engine.NewPage(scenarios.Tutorials, workshop, name, engine.PageOptions{OrgURL: orgURL})
 	if err != nil {
 		return asUsage(err)
 	}
@@ -135,7 +136,7 @@ func showScenario(a *cmdutil.App, workshop, name, orgURL, how string) error {
 		_, err = fmt.Fprint(a.Out, page.Markdown())
 	case "json":
 		var text []byte
-		if text, err = scenarios.Source(workshop, name); err == nil {
+		if text, err = scenarios.Tutorials.Source(workshop, name); err == nil {
 			err = a.PrintJSON(shownScenario{page.Info, string(text)})
 		}
 	default:

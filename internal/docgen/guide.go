@@ -1,0 +1,142 @@
+// Package docgen makes the pages in docs that come of the product itself: the
+// workshops' guides from their scenarios, and the reference of the scenarios'
+// commands. `make docs` writes them.
+package docgen
+
+import (
+	"bytes"
+	_ "embed" // for the introduction
+	"fmt"
+	"strings"
+	"text/template"
+
+	"github.com/kalypso-dev/kalypso/scenarios"
+	"github.com/kalypso-dev/kalypso/scenarios/engine"
+)
+
+//go:embed guide_intro.md.tmpl
+var guideIntro string
+
+// workshopTitles are the tutorials' names.
+var workshopTitles = map[string]struct{ Title, About, Clusters string }{
+	"hello-world": {
+		"Hello world",
+		"A platform team onboards an application, says where it runs, and takes it from dev to stage. The application team brings out a version. Flux and Argo CD deliver both.",
+		"`drone` with Flux and `large` with Argo CD",
+	},
+	"basic-inference": {
+		"Basic inference",
+		"A platform team onboards an inference application on dev and qa. The application team asks the platform for a setting, and gets it for each environment and region.",
+		"`arc-cluster` with Flux, registered with an emulated Azure Arc",
+	},
+}
+
+// guideOrg is what a guide writes for the address of the forge's organisation.
+// Its introduction says how a shell gets it.
+const guideOrg = "$FORGE"
+
+// Guide is the guide of a workshop, in Markdown: an introduction, then each
+// scenario as a chapter that a reader does by hand, in a browser and a terminal.
+// A command that has no form for a reader is an error, so that no step is lost.
+func Guide(library scenarios.Library, workshop string) (string, error) {
+	infos, err := library.List(workshop)
+	if err != nil {
+		return "", err
+	}
+	g := &guide{}
+	if err := g.intro(workshop, infos); err != nil {
+		return "", err
+	}
+	for i, info := range infos {
+		page, err := engine.NewPage(library, workshop, info.Name, engine.PageOptions{OrgURL: guideOrg, Sequential: true})
+		if err != nil {
+			return "", err
+		}
+		if err := g.chapter(i+1, info, page); err != nil {
+			return "", fmt.Errorf("guide of %s, scenario %s: %w", workshop, info.Name, err)
+		}
+	}
+	return strings.TrimRight(g.text.String(), "\n") + "\n", nil
+}
+
+type guide struct{ text strings.Builder }
+
+// part writes a paragraph, a heading, a list or a block of code.
+func (g *guide) part(format string, args ...any) {
+	if text := strings.TrimRight(fmt.Sprintf(format, args...), "\n"); text != "" {
+		g.text.WriteString(text + "\n\n")
+	}
+}
+
+// intro is what comes before the first chapter.
+func (g *guide) intro(workshop string, infos []scenarios.Info) error {
+	about, ok := workshopTitles[workshop]
+	if !ok {
+		return fmt.Errorf("the guide of %s has no introduction", workshop)
+	}
+	parsed, err := template.New("guide").Funcs(template.FuncMap{
+		"chapter": func(i int, info scenarios.Info) string { return chapterTitle(i+1, info) },
+		"anchor":  func(i int, info scenarios.Info) string { return anchor(chapterTitle(i+1, info)) },
+	}).Parse(guideIntro)
+	if err != nil {
+		return fmt.Errorf("introduction of guides: %w", err)
+	}
+	var b bytes.Buffer
+	err = parsed.Execute(&b, map[string]any{"Workshop": workshop, "About": about, "Chapters": infos, "First": infos[0].Name})
+	if err != nil {
+		return fmt.Errorf("introduction of guides: %w", err)
+	}
+	g.part("%s", strings.TrimSpace(b.String()))
+	return nil
+}
+
+func (g *guide) chapter(number int, info scenarios.Info, page *engine.Page) error {
+	g.part("## %s", chapterTitle(number, info))
+	g.part("*You are the %s. In the tutorial: %s.*", info.Persona, info.Follows)
+	g.part("%s", info.Explanation)
+	if info.Apart {
+		g.part("Do this last: it ends what the other chapters build on.")
+	}
+	g.part("`kalypso scenario learn %s` goes through this chapter with you.", info.Name)
+	for i, step := range info.Steps {
+		do, see, err := page.Step(i)
+		if err != nil {
+			return fmt.Errorf("step %q: %w", step.Title, err)
+		}
+		g.part("### %d.%d %s", number, i+1, step.Title)
+		g.part("%s", step.Explanation)
+		if len(step.RealPods) > 0 {
+			g.part("*This needs pods that really run on %s; `kalypso doctor` says whether they do.*", strings.Join(step.RealPods, " and "))
+		}
+		if len(step.Hints) > 0 {
+			g.part("<details><summary>Hints, to find it out yourself</summary>\n\n- %s\n\n</details>", strings.Join(step.Hints, "\n- "))
+		}
+		if do != "" {
+			g.part("**Do**")
+			g.part("%s", do)
+		}
+		if see != "" {
+			g.part("**See**")
+			g.part("%s", see)
+		}
+	}
+	return nil
+}
+
+func chapterTitle(number int, info scenarios.Info) string {
+	return fmt.Sprintf("%d. %s", number, info.Title)
+}
+
+// anchor is the fragment by which GitHub's pages link to a heading.
+func anchor(heading string) string {
+	var b strings.Builder
+	for _, r := range strings.ToLower(heading) {
+		switch {
+		case r == ' ':
+			b.WriteRune('-')
+		case r == '-', r == '_', r >= '0' && r <= '9', r >= 'a' && r <= 'z':
+			b.WriteRune(r)
+		}
+	}
+	return "#" + b.String()
+}

@@ -1,0 +1,164 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"code.gitea.io/sdk/gitea"
+	"github.com/kalypso-dev/kalypso/internal/retry"
+)
+
+const callLimit = 15 * time.Second
+
+// forge is the forge's API as the user calls it.
+type forge struct {
+	client *gitea.Client
+	owner  string
+}
+
+// pull is a pull request.
+type pull struct {
+	repo   string
+	number int64
+	title  string
+	body   string
+	labels []string
+	head   string // commit
+	url    string
+	open   bool
+	merged bool
+	merge  string   // commit that merged it
+	files  []string // changed, sorted
+}
+
+func newForge(ctx context.Context, w Access) (*forge, error) {
+	// the version is not asked for: that would be a request of its own
+	c, err := gitea.NewClient(w.ForgeURL, gitea.SetContext(ctx), gitea.SetToken(w.Token),
+		gitea.SetHTTPClient(&http.Client{Timeout: callLimit}), gitea.SetGiteaVersion(""))
+	if err != nil {
+		return nil, fmt.Errorf("forge %s: %w", w.ForgeURL, err)
+	}
+	return &forge{client: c, owner: w.Organisation}, nil
+}
+
+// kalypsoBranches begins the names of the branches that the scheduler and the
+// workflows make.
+const kalypsoBranches = "kalypso/"
+
+// pulls lists pull requests to a branch, the latest first, without their files:
+// those of the scheduler and the workflows, or anybody's.
+func (f *forge) pulls(repo, base string, anybody bool) ([]*pull, error) {
+	list, _, err := f.client.ListRepoPullRequests(f.owner, repo, gitea.ListPullRequestsOptions{
+		State: gitea.StateAll, Sort: "recentupdate", ListOptions: gitea.ListOptions{PageSize: 50},
+	})
+	if err != nil {
+		return nil, fmt.Errorf("pull requests of %s: %w", repo, err)
+	}
+	var pulls []*pull
+	for _, p := range list {
+		// the ref of a branch that is gone is another one, its label stays
+		if p.Base == nil || p.Head == nil || p.Base.Ref != base || !anybody && !strings.HasPrefix(p.Head.Name, kalypsoBranches) {
+			continue
+		}
+		pulls = append(pulls, newPull(repo, p))
+	}
+	return pulls, nil
+}
+
+func newPull(repo string, p *gitea.PullRequest) *pull {
+	out := &pull{
+		repo: repo, number: p.Index, title: p.Title, body: p.Body, head: p.Head.Sha, url: p.HTMLURL,
+		open: p.State == gitea.StateOpen, merged: p.HasMerged,
+	}
+	for _, l := range p.Labels {
+		out.labels = append(out.labels, l.Name)
+	}
+	if p.MergedCommitID != nil {
+		out.merge = *p.MergedCommitID
+	}
+	return out
+}
+
+func (f *forge) changedFiles(p *pull) ([]string, error) {
+	var files []string
+	for page := 1; page > 0; {
+		list, response, err := f.client.ListPullRequestFiles(f.owner, p.repo, p.number,
+			gitea.ListPullRequestFilesOptions{ListOptions: gitea.ListOptions{Page: page, PageSize: 50}})
+		if err != nil {
+			return nil, fmt.Errorf("files of %s: %w", p, err)
+		}
+		for _, c := range list {
+			files = append(files, c.Filename)
+		}
+		page = response.NextPage
+	}
+	return files, nil
+}
+
+// again asks how a pull request is now.
+func (f *forge) again(p *pull) (*pull, error) {
+	now, _, err := f.client.GetPullRequest(f.owner, p.repo, p.number)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", p, err)
+	}
+	return newPull(p.repo, now), nil
+}
+
+// committed says when a commit was made.
+func (f *forge) committed(repo, commit string) (time.Time, error) {
+	c, _, err := f.client.GetSingleCommit(f.owner, repo, commit)
+	if err != nil {
+		return time.Time{}, fmt.Errorf("commit %s of %s: %w", short(commit), repo, err)
+	}
+	return commitTime(c)
+}
+
+func commitTime(c *gitea.Commit) (time.Time, error) {
+	if c.RepoCommit == nil || c.RepoCommit.Committer == nil {
+		return time.Time{}, fmt.Errorf("the forge does not tell when commit %s was made", c.SHA)
+	}
+	return time.Parse(time.RFC3339, c.RepoCommit.Committer.Date)
+}
+
+func (f *forge) file(repo, ref, path string) ([]byte, error) {
+	b, response, err := f.client.GetFile(f.owner, repo, ref, path)
+	if response != nil && response.StatusCode == http.StatusNotFound {
+		return nil, unmet("%s has no file %s at %s", repo, path, short(ref))
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s of %s: %w", path, repo, err)
+	}
+	return b, nil
+}
+
+// merge merges what has been looked at, and nothing newer.
+func (f *forge) merge(p *pull) error {
+	ok, response, err := f.client.MergePullRequest(f.owner, p.repo, p.number, gitea.MergePullRequestOption{
+		Style: gitea.MergeStyleMerge, HeadCommitId: p.head,
+	})
+	switch {
+	case err != nil:
+		return err
+	case ok:
+		return nil
+	case response.StatusCode == http.StatusConflict:
+		return retry.Permanent(fmt.Errorf("%s cannot be merged: it conflicts with its branch, or was changed after it was looked at", p))
+	}
+	// Gitea answers so for as long as it works out whether there are conflicts
+	return fmt.Errorf("the forge answers %s", response.Status)
+}
+
+func (p *pull) String() string { return fmt.Sprintf("pull request #%d of %s", p.number, p.repo) }
+
+func (p *pull) state() string {
+	switch {
+	case p.merged:
+		return "merged"
+	case p.open:
+		return "open"
+	}
+	return "closed"
+}

@@ -1,0 +1,193 @@
+package engine
+
+import (
+	"strings"
+	"testing"
+)
+
+// repository is a clone in which a test makes a history.
+type repository struct {
+	t   *testing.T
+	dir string
+}
+
+func cloned(f *fakeWorld) *repository {
+	r := &repository{t: f.t, dir: f.t.TempDir()}
+	r.git("clone", "--quiet", f.dir(controlPlane), ".")
+	return r
+}
+
+func (r *repository) git(args ...string) string { return testGit(r.t, r.dir, args...) }
+
+// commit adds a line to a file.
+func (r *repository) commit(file, line string) string {
+	r.t.Helper()
+	writeFile(r.t, r.dir, file, line)
+	r.git("add", "--all")
+	r.git("commit", "--quiet", "--message", "change "+file)
+	return r.git("rev-parse", "HEAD")
+}
+
+func (r *repository) push() { r.git("push", "--quiet", "origin", "HEAD:main") }
+
+// byPullRequest makes two commits on a branch and merges it into main.
+func (r *repository) byPullRequest(file, content string) (merge string) {
+	r.t.Helper()
+	r.git("checkout", "--quiet", "-b", "topic")
+	r.commit(file, content)
+	r.commit("README.md", "more")
+	r.git("checkout", "--quiet", "main")
+	r.git("merge", "--quiet", "--no-ff", "--message", "Merge it", "topic")
+	return r.git("rev-parse", "HEAD")
+}
+
+const lookAtCommit = `# x
+
+step Look
+repo same-yaml kalypso-control-plane main file.yaml wanted.yaml
+exec echo =$COMMIT=
+exec false
+
+-- wanted.yaml --
+kind: A
+metadata: {name: x}
+`
+
+const wantedFile = "kind: A\nmetadata: {name: x}\n"
+
+// The commit that has brought a file is the one by which the branch has it.
+func TestBroughtBy(t *testing.T) {
+	t.Parallel()
+	for name, bring := range map[string]func(r *repository) string{
+		"a push":         func(r *repository) string { return r.commit("file.yaml", wantedFile) },
+		"a pull request": func(r *repository) string { return r.byPullRequest("file.yaml", wantedFile) },
+		"a branch's first": func(r *repository) string {
+			r.commit("file.yaml", "kind: B\n")
+			return r.commit("file.yaml", wantedFile)
+		},
+	} {
+		f := quietWorld(t)
+		r := cloned(f)
+		want := bring(r)
+		for range historyPage + 1 { // others go on, over more than a page
+			r.git("commit", "--quiet", "--allow-empty", "--message", "later")
+		}
+		r.push()
+		got, _ := runText(t, f.access(), lookAtCommit)
+		if !strings.Contains(got.Steps[0].Output, "="+want+"=") {
+			t.Errorf("%s: want %s in\n%s", name, want, got.Steps[0].Output)
+		}
+	}
+}
+
+// A promotion of a later commit takes what it contains along, and no other.
+func TestPromotes(t *testing.T) {
+	t.Parallel()
+	f := quietWorld(t)
+	r := cloned(f)
+	first := r.git("rev-parse", "HEAD")
+	merge := r.byPullRequest("file.yaml", wantedFile)
+	last := r.commit("README.md", "and more")
+	r.push()
+	head := f.seed(gitopsRepo, "kalypso/dev", map[string]string{trackingPath: merge + "\n"})
+	f.open(head).labels = []map[string]any{{"name": promotedLabel}}
+	f.seed(controlPlane, "dev", map[string]string{basePath: "spec:\n  commit: " + merge + "\n"})
+	for commit, want := range map[string]string{
+		first: "", merge: "", merge + "^2": "",
+		last: "does not contain " + short(last), noCommit: "does not contain 0000000", "": "not known yet which commit",
+	} {
+		if strings.HasSuffix(commit, "^2") {
+			commit = r.git("rev-parse", commit)
+		}
+		for _, look := range []string{"pr promotes kalypso-control-plane '" + commit + "'", "repo promotes kalypso-control-plane dev '" + commit + "'"} {
+			_, err := runText(t, f.access(), "# x\n\nstep Look\npr wait kalypso-platform-gitops dev 1s\n"+look+"\n")
+			if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Reason, want)) {
+				t.Errorf("%s: %v, want %q", look, err, want)
+			}
+		}
+		// nothing is known of no commit, not even that it is not promoted
+		_, err := runText(t, f.access(), "# x\n\nstep Look\n! repo promotes kalypso-control-plane dev '"+commit+"'\n")
+		if passes := err == nil; passes != (commit == last || commit == noCommit) {
+			t.Errorf("that dev does not promote %q: %v", commit, err)
+		}
+	}
+}
+
+// A pull request is marked as a promotion if it is one.
+func TestPromotionIsMarked(t *testing.T) {
+	t.Parallel()
+	f := quietWorld(t)
+	commit := testGit(t, f.dir(controlPlane), "rev-parse", "main")
+	look := func() string {
+		_, err := runText(t, f.access(), "# x\n\nstep Look\npr wait kalypso-platform-gitops dev 1s\npr promotes kalypso-control-plane "+commit+"\n")
+		if err == nil {
+			return ""
+		}
+		return err.Reason
+	}
+	own := f.open(f.seed(gitopsRepo, "kalypso/dev", map[string]string{trackingPath: commit + "\n"}))
+	if why := look(); !strings.Contains(why, "does not have the label promoted") {
+		t.Errorf("its own, unmarked: %s", why)
+	}
+	own.labels = []map[string]any{{"name": promotedLabel}}
+	if why := look(); why != "" {
+		t.Errorf("its own: %s", why)
+	}
+	own.closed = true
+	f.seed(gitopsRepo, "dev", map[string]string{trackingPath: commit + "\n"})
+	later := f.open(f.seed(gitopsRepo, "kalypso/dev", map[string]string{"x": "y"}))
+	if why := look(); why != "" {
+		t.Errorf("an earlier one's: %s", why)
+	}
+	later.labels = own.labels
+	if why := look(); !strings.Contains(why, "does not change "+trackingPath) {
+		t.Errorf("an earlier one's, marked: %s", why)
+	}
+}
+
+// What is told of a later commit is told of what it contains, and what is told of
+// an earlier one is not.
+func TestToldOfALaterCommit(t *testing.T) {
+	t.Parallel()
+	f := quietWorld(t)
+	r := cloned(f)
+	before := r.git("rev-parse", "HEAD")
+	commit := r.commit("file.yaml", wantedFile)
+	last := r.commit("README.md", "more")
+	r.push()
+	look := func() (status, workflow string) {
+		for i, line := range []string{"status kalypso-control-plane " + commit + " 'dev environment' success Deployed", "workflow wait kalypso-control-plane ci.yaml " + commit + " 0s"} {
+			_, err := runText(t, f.access(), "# x\n\nstep Look\n"+line+"\n")
+			why := ""
+			if err != nil {
+				why = err.Reason
+			}
+			if i == 0 {
+				status = why
+			} else {
+				workflow = why
+			}
+		}
+		return status, workflow
+	}
+	told := func(commit, state, ends string) {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		f.status = map[string][]map[string]any{commit: {{"id": 1, "context": "dev environment", "status": state, "description": "Deployed"}}}
+		f.runs = []*fakeRun{{id: 1, file: "ci.yaml", commit: commit, status: "completed", ends: ends}}
+	}
+	told(before, "success", "success")
+	if status, workflow := look(); !strings.Contains(status, "commit "+short(commit)+" has no status yet") || !strings.Contains(workflow, "has not run for commit "+short(commit)) {
+		t.Errorf("of an earlier one: %s; %s", status, workflow)
+	}
+	told(last, "failure", "failure")
+	if status, workflow := look(); !strings.Contains(status, "dev environment of commit "+short(last)+" is failure") || !strings.Contains(workflow, "has ended with failure") {
+		t.Errorf("otherwise: %s; %s", status, workflow)
+	}
+	for _, c := range []string{commit, last} {
+		told(c, "success", "success")
+		if status, workflow := look(); status+workflow != "" {
+			t.Errorf("%s; %s", status, workflow)
+		}
+	}
+}
