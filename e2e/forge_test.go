@@ -11,6 +11,7 @@ import (
 	"net/url"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -101,15 +102,17 @@ func (b visitor) post(address string, form url.Values) {
 	}
 }
 
-// schedulerOnGitea runs the tests of the scheduler that want a real Gitea, on
-// the sandbox's: what passes on a forge in memory must be what Gitea does.
+// schedulerOnGitea runs the tests of the scheduler that want a real Gitea or a
+// real cluster, on the sandbox's: what passes on a forge in memory must be what
+// Gitea does.
 func schedulerOnGitea(t *testing.T, m *machine) {
 	c := m.credentials()
 	ctx, cancel := context.WithTimeout(t.Context(), tutorialLimit)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, "go", "test", "-count=1", "-v", "-run", "Gitea|TestContract$|TestRead|TestRights|TestCommit|TestPullRequest$|TestIssues$|TestStatuses",
+	cmd := exec.CommandContext(ctx, "go", "test", "-count=1", "-v", "-run", "Gitea|TestContract$|TestRead|TestRights|TestCommit|TestPullRequest$|TestIssues$|TestStatuses|TestElectionOnKubernetes",
 		"../scheduler/forge/gitea", "../scheduler/publish", "../scheduler/controller")
-	cmd.Env = append(os.Environ(), "KALYPSO_TEST_GITEA_URL="+c.URL, "KALYPSO_TEST_GITEA_TOKEN="+c.Token)
+	cmd.Env = append(os.Environ(), "KALYPSO_TEST_GITEA_URL="+c.URL, "KALYPSO_TEST_GITEA_TOKEN="+c.Token,
+		"KALYPSO_TEST_KUBECONFIG="+filepath.Join(m.home, "kubeconfig"))
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		t.Errorf("%v\n%s", err, out)
