@@ -25,9 +25,11 @@ func TestWaitForDeploymentOnAzure(t *testing.T) {
 		code   int
 		says   string
 	}{
-		"arrived":     {nil, nil, cmdutil.ExitOK, "all 1 have commit abababab"},
-		"in a cloud":  {nil, []string{"--cloud", "AzureChina", "--subscription", azureSubscription}, cmdutil.ExitOK, "all 1 have commit abababab"},
-		"late":        {func(s *armfake.Server, c armapi.Cluster) { s.Report(c, "platform", strings.Repeat("cd", 20), "Compliant") }, []string{"--timeout", "300ms"}, cmdutil.ExitTimeout, "drone/platform is Compliant and is on cdcdcdcd"},
+		"arrived":    {nil, nil, cmdutil.ExitOK, "all 1 have commit abababab"},
+		"in a cloud": {nil, []string{"--cloud", "AzureChina", "--subscription", azureSubscription}, cmdutil.ExitOK, "all 1 have commit abababab"},
+		"late": {func(s *armfake.Server, c armapi.Cluster) {
+			s.Report(c, "platform", strings.Repeat("cd", 20), "Compliant")
+		}, []string{"--timeout", "300ms"}, cmdutil.ExitTimeout, "drone/platform is Compliant and is on cdcdcdcd"},
 		"failed":      {func(s *armfake.Server, c armapi.Cluster) { s.Report(c, "platform", commit, "Non-Compliant") }, []string{"--grace", "1ms"}, cmdutil.ExitFailure, "Non-Compliant"},
 		"not visible": {nil, []string{"--subscription", azureSubscription + ",other"}, cmdutil.ExitAuthentication, "(SubscriptionNotFound)"},
 		"refused":     {func(s *armfake.Server, _ armapi.Cluster) { s.App(azureApp, "other") }, nil, cmdutil.ExitAuthentication, "AADSTS7000215"},

@@ -21,7 +21,7 @@ type login struct {
 	tokens  map[string]*token
 }
 
-func (l *login) init() { l.secrets, l.tokens = map[string]string{}, map[string]*token{} }
+func (s *login) init() { s.secrets, s.tokens = map[string]string{}, map[string]*token{} }
 
 // token is an access token that was issued.
 type token struct {

@@ -59,11 +59,7 @@ type Client struct {
 }
 
 // newClient makes a client of the first of the subscriptions.
-func newClient(credential azcore.TokenCredential, cloud Cloud, subscriptions []string, report func(Wait), transport policy.Transporter) (*Client, error) {
-	where, err := cloud.known()
-	if err != nil {
-		return nil, err
-	}
+func newClient(credential azcore.TokenCredential, where Cloud, subscriptions []string, report func(Wait), transport policy.Transporter) (*Client, error) {
 	if err := where.mayHave(credential); err != nil {
 		return nil, err
 	}
@@ -71,14 +67,14 @@ func newClient(credential azcore.TokenCredential, cloud Cloud, subscriptions []s
 		report = func(Wait) {}
 	}
 	c := &Client{
-		cloud: where, account: &account{next: credential, cloud: where}, subscription: subscriptions[0], fleet: distinct(subscriptions),
+		cloud: where, account: &account{next: credential, cloud: where}, subscription: subscriptions[0], fleet: subscriptions,
 		report: report, visible: map[string]bool{},
 	}
 	// a client must not change a subscription by registering providers
 	o := &arm.ClientOptions{DisableRPRegistration: true}
 	o.Cloud = where.configuration
 	o.Transport = transport
-	retry := newRetryPolicy(where.url(), report)
+	retry := newRetryPolicy(where.endpoint, report)
 	if where.loopback() {
 		o.InsecureAllowCredentialWithHTTP = true
 		retry.options.RetryDelay = loopbackDelay
@@ -87,6 +83,7 @@ func newClient(credential azcore.TokenCredential, cloud Cloud, subscriptions []s
 		}
 	}
 	o.PerCallPolicies = []policy.Policy{retry}
+	var err error
 	if c.arm, err = arm.NewClient(module, moduleVersion, c.account, o); err != nil {
 		return nil, fmt.Errorf("client of Azure Resource Manager: %w", err)
 	}

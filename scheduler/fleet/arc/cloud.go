@@ -1,9 +1,11 @@
 package arc
 
 import (
+	"cmp"
 	"fmt"
 	"net"
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
@@ -16,32 +18,31 @@ type Cloud struct {
 	// CLI is what the Azure CLI calls it, "" when it is not one of Azure's.
 	CLI           string
 	configuration cloud.Configuration
+	endpoint      *url.URL // of its Resource Manager
 }
 
 // clouds are Azure's. Tools spell their names in many ways, which are all taken.
 var clouds = []struct {
-	Cloud
-	also []string
+	name, cli     string
+	configuration cloud.Configuration
+	also          []string
 }{
-	{Cloud{"AzurePublic", "AzureCloud", cloud.AzurePublic}, []string{"AzurePublicCloud", "public"}},
-	{Cloud{"AzureGovernment", "AzureUSGovernment", cloud.AzureGovernment}, []string{"AzureUSGovernmentCloud", "usgovernment"}},
-	{Cloud{"AzureChina", "AzureChinaCloud", cloud.AzureChina}, []string{"china"}},
+	{"AzurePublic", "AzureCloud", cloud.AzurePublic, []string{"AzurePublicCloud", "public", ""}},
+	{"AzureGovernment", "AzureUSGovernment", cloud.AzureGovernment, []string{"AzureUSGovernmentCloud", "usgovernment"}},
+	{"AzureChina", "AzureChinaCloud", cloud.AzureChina, []string{"china"}},
 }
 
 // ParseCloud finds one of Azure's clouds by its name, in any case; "" is the
 // public one.
 func ParseCloud(name string) (Cloud, error) {
-	if name == "" {
-		return clouds[0].Cloud, nil
-	}
 	var names []string
 	for _, c := range clouds {
-		for _, known := range append([]string{c.Name, c.CLI}, c.also...) {
+		for _, known := range append([]string{c.name, c.cli}, c.also...) {
 			if strings.EqualFold(known, name) {
-				return c.Cloud, nil
+				return newCloud(c.name, c.cli, c.configuration)
 			}
 		}
-		names = append(names, c.Name)
+		names = append(names, c.name)
 	}
 	return Cloud{}, &SetupError{Message: fmt.Sprintf("there is no cloud %q: choose one of %s, or give the https:// URL of a Resource Manager", name, strings.Join(names, ", "))}
 }
@@ -49,88 +50,71 @@ func ParseCloud(name string) (Cloud, error) {
 // endpointCloud is a Resource Manager that is none of Azure's clouds'. Audience
 // is whom tokens for it are made out to, the endpoint itself when it is "". The
 // login endpoint is that of AZURE_AUTHORITY_HOST, or else of the public cloud.
-func endpointCloud(endpoint, audience string) Cloud {
+func endpointCloud(endpoint, audience string) (Cloud, error) {
 	endpoint = strings.TrimSuffix(endpoint, "/")
-	if audience == "" {
-		audience = endpoint
-	}
-	return Cloud{Name: endpoint, configuration: cloud.Configuration{
-		Services: map[cloud.ServiceName]cloud.ServiceConfiguration{cloud.ResourceManager: {Endpoint: endpoint, Audience: audience}},
-	}}
+	return newCloud(endpoint, "", cloud.Configuration{
+		Services: map[cloud.ServiceName]cloud.ServiceConfiguration{cloud.ResourceManager: {Endpoint: endpoint, Audience: cmp.Or(audience, endpoint)}},
+	})
 }
 
-// known is the cloud itself, or the public one for the zero value.
-func (c Cloud) known() (Cloud, error) {
-	if c.Name == "" {
-		return clouds[0].Cloud, nil
-	}
-	u, err := url.Parse(c.manager().Endpoint)
+func newCloud(name, cli string, configuration cloud.Configuration) (Cloud, error) {
+	endpoint := configuration.Services[cloud.ResourceManager].Endpoint
+	u, err := url.Parse(endpoint)
 	if err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" {
-		return c, &SetupError{Message: fmt.Sprintf("%q is no URL of a Resource Manager: write it like https://management.example.com", c.manager().Endpoint)}
+		return Cloud{}, &SetupError{Message: fmt.Sprintf("%q is no URL of a Resource Manager: write it like https://management.example.com", endpoint)}
 	}
-	return c, nil
-}
-
-func (c Cloud) manager() cloud.ServiceConfiguration {
-	return c.configuration.Services[cloud.ResourceManager]
-}
-
-func (c Cloud) url() *url.URL {
-	u, err := url.Parse(c.manager().Endpoint)
-	if err != nil {
-		return &url.URL{}
-	}
-	return u
+	return Cloud{name, cli, configuration, u}, nil
 }
 
 // loopback is whether the endpoint is plain http on this machine, as the
 // emulator is.
 func (c Cloud) loopback() bool {
-	u := c.url()
-	ip := net.ParseIP(u.Hostname())
-	return u.Scheme == "http" && (u.Hostname() == "localhost" || ip != nil && ip.IsLoopback())
+	host := c.endpoint.Hostname()
+	ip := net.ParseIP(host)
+	return c.endpoint.Scheme == "http" && (host == "localhost" || ip != nil && ip.IsLoopback())
 }
 
 // azure is whether the endpoint belongs to Azure, by whatever name it was
 // given.
 func (c Cloud) azure() bool {
-	host := strings.ToLower(c.url().Hostname())
-	for _, known := range clouds {
-		theirs := known.url().Hostname()
-		if host == theirs || strings.HasSuffix(host, "."+theirs) {
-			return true
-		}
+	return slices.ContainsFunc(azureHosts(), func(host string) bool {
+		return strings.HasSuffix("."+strings.ToLower(c.endpoint.Hostname()), "."+host)
+	})
+}
+
+// azureHosts are those of Azure's Resource Managers, and of the audiences of
+// their tokens.
+func azureHosts() []string {
+	var all []string
+	for _, c := range clouds {
+		s := c.configuration.Services[cloud.ResourceManager]
+		all = append(all, hostOf(s.Endpoint), hostOf(s.Audience))
 	}
-	return false
+	return all
+}
+
+func hostOf(text string) string {
+	u, err := url.Parse(text)
+	if err != nil {
+		return ""
+	}
+	return strings.ToLower(u.Hostname())
 }
 
 // mayHave refuses a credential that must not be sent here.
 func (c Cloud) mayHave(credential azcore.TokenCredential) error {
 	_, fixed := credential.(fixedToken)
+	audience := c.configuration.Services[cloud.ResourceManager].Audience
 	switch {
 	case fixed && c.azure():
-		return &SetupError{Message: "a fixed token is for an emulator, and is not sent to " + c.url().Host + ": leave it out, and Azure's own credentials are used"}
-	case fixed && c.url().Scheme == "http" && !c.loopback():
+		return &SetupError{Message: "a fixed token is for an emulator, and is not sent to " + c.endpoint.Host + ": leave it out, and Azure's own credentials are used"}
+	case fixed && c.endpoint.Scheme == "http" && !c.loopback():
 		return &SetupError{Message: "a token goes over TLS or to this machine only, and " + c.Name + " is neither: use its https:// URL"}
-	case !fixed && c.url().Scheme != "https":
+	case !fixed && c.endpoint.Scheme != "https":
 		return &SetupError{Message: "a credential of Azure is not sent to " + c.Name + ", which is plain http: an emulator there needs a token of its own"}
-	case !fixed && c.CLI == "" && !c.azure() && azureAudience(c.manager().Audience):
+	case !fixed && !c.azure() && slices.Contains(azureHosts(), hostOf(audience)):
 		// its receiver could use such a token at Azure itself
-		return &SetupError{Message: "a token for Azure itself is not sent to " + c.Name + ": its audience is " + c.manager().Audience}
+		return &SetupError{Message: "a token for Azure itself is not sent to " + c.Name + ": its audience is " + audience}
 	}
 	return nil
-}
-
-func azureAudience(audience string) bool {
-	u, err := url.Parse(audience)
-	if err != nil {
-		return false
-	}
-	for _, known := range clouds {
-		theirs, err := url.Parse(known.manager().Audience)
-		if err == nil && (strings.EqualFold(u.Host, theirs.Host) || strings.EqualFold(u.Host, known.url().Host)) {
-			return true
-		}
-	}
-	return false
 }

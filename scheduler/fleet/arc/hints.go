@@ -11,7 +11,7 @@ import (
 func (c *Client) hint(e *Error) string {
 	switch {
 	case e.Code == "":
-		return fmt.Sprintf("a proxy may be on the way to %s, check HTTPS_PROXY and the endpoint", c.cloud.url().Host)
+		return fmt.Sprintf("a proxy may be on the way to %s, check HTTPS_PROXY and the endpoint", c.cloud.endpoint.Host)
 	case unregistered(e.Code):
 		return "register the provider, `az provider register --namespace " + provider(e.Message) + " --subscription " + c.subscription + "`"
 	case e.Status < http.StatusMultipleChoices:

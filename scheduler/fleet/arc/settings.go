@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
@@ -74,12 +75,9 @@ func (s Settings) Connect() (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	subscriptions := split(s.Subscription)
+	subscriptions := subscriptionsIn(s.Subscription)
 	var credential azcore.TokenCredential = fixedToken(s.Token)
 	if s.Token == "" {
-		if where, err = where.known(); err != nil {
-			return nil, err
-		}
 		if where.loopback() {
 			return nil, &SetupError{Message: "no token for the Resource Manager at " + where.Name + ": set KALYPSO_ARM_TOKEN"}
 		}
@@ -104,9 +102,9 @@ func (s Settings) where() (Cloud, error) {
 		return Cloud{}, &SetupError{Message: "KALYPSO_ARM_TOKEN belongs to KALYPSO_ARM_ENDPOINT, which is not set, and is never sent to Azure: leave it out.\n" +
 			"Azure's own credentials are used then: those of azure/login or `az login`, of a managed or workload identity, or of AZURE_CLIENT_ID and its like"}
 	case s.Endpoint != "":
-		return endpointCloud(s.Endpoint, s.Audience), nil
+		return endpointCloud(s.Endpoint, s.Audience)
 	case strings.Contains(s.Cloud, "://"):
-		return endpointCloud(s.Cloud, s.Audience), nil
+		return endpointCloud(s.Cloud, s.Audience)
 	}
 	return ParseCloud(s.Cloud)
 }
@@ -134,19 +132,15 @@ func (s *Settings) complete(where Cloud, subscriptions []string) ([]string, erro
 	return subscriptions, nil
 }
 
-// distinct are subscriptions, each once: IDs have no case.
-func distinct(subscriptions []string) []string {
+// subscriptionsIn are those that a text names, each once: IDs have no case.
+func subscriptionsIn(text string) []string {
 	var all []string
-	for _, s := range subscriptions {
+	for _, s := range strings.FieldsFunc(text, func(r rune) bool { return r == ',' || unicode.IsSpace(r) }) {
 		if !slices.ContainsFunc(all, func(known string) bool { return strings.EqualFold(known, s) }) {
 			all = append(all, s)
 		}
 	}
 	return all
-}
-
-func split(text string) []string {
-	return strings.FieldsFunc(text, func(r rune) bool { return r == ',' || r == ' ' || r == '\n' || r == '\t' })
 }
 
 // IsSetup is whether an error is a mistake in flags or variables.
