@@ -20,7 +20,7 @@ func TestValidate(t *testing.T) {
 	}{
 		"own branch":              {forge.CommitRequest{Branch: "kalypso/dev", Parent: "a", Changes: change("x/y.yaml", ".github/z")}, true},
 		"own branch, with lease":  {forge.CommitRequest{Branch: "kalypso/dev", Parent: "a", Expect: "b", Changes: change("x")}, true},
-		"a user's branch":       {forge.CommitRequest{Branch: "main", Parent: "a", Expect: "a", Changes: change("x")}, false},
+		"a user's branch":         {forge.CommitRequest{Branch: "main", Parent: "a", Expect: "a", Changes: change("x")}, false},
 		"the prefix alone":        {forge.CommitRequest{Branch: "kalypso/", Parent: "a", Changes: change("x")}, false},
 		"fast-forward":            {forge.CommitRequest{Branch: "dev", Parent: "a", Expect: "a", FastForward: true, Changes: change("x")}, true},
 		"fast-forward off parent": {forge.CommitRequest{Branch: "dev", Parent: "a", Expect: "b", FastForward: true, Changes: change("x")}, false},

@@ -182,12 +182,12 @@ func TestCommit(t *testing.T) {
 
 	for name, bad := range map[string]forge.CommitRequest{
 		"a user's branch": {Branch: "main", Parent: base, Changes: request.Changes},
-		"the bare prefix":   {Branch: "kalypso/", Parent: base, Changes: request.Changes},
-		"not on top":        {Branch: "main", Parent: base, Expect: commit, FastForward: true, Changes: request.Changes},
-		"outside":           {Branch: "kalypso/dev", Parent: base, Changes: []forge.Change{{Path: "../x", Content: []byte("x")}}},
-		"git's own":         {Branch: "kalypso/dev", Parent: base, Changes: []forge.Change{{Path: "a/.GIT/config", Content: []byte("x")}}},
-		"file and folder":   {Branch: "kalypso/dev", Parent: base, Changes: []forge.Change{{Path: "drone.txt/x", Content: []byte("x")}}},
-		"nothing":           {Branch: "kalypso/dev", Parent: base, Changes: []forge.Change{{Path: "drone.txt", Content: []byte("3")}}},
+		"the bare prefix": {Branch: "kalypso/", Parent: base, Changes: request.Changes},
+		"not on top":      {Branch: "main", Parent: base, Expect: commit, FastForward: true, Changes: request.Changes},
+		"outside":         {Branch: "kalypso/dev", Parent: base, Changes: []forge.Change{{Path: "../x", Content: []byte("x")}}},
+		"git's own":       {Branch: "kalypso/dev", Parent: base, Changes: []forge.Change{{Path: "a/.GIT/config", Content: []byte("x")}}},
+		"file and folder": {Branch: "kalypso/dev", Parent: base, Changes: []forge.Change{{Path: "drone.txt/x", Content: []byte("x")}}},
+		"nothing":         {Branch: "kalypso/dev", Parent: base, Changes: []forge.Change{{Path: "drone.txt", Content: []byte("3")}}},
 	} {
 		if _, err := s.forge.Commit(ctx, repo, bad); err == nil {
 			t.Errorf("%s: no error", name)

@@ -11,6 +11,7 @@ import (
 
 	sdk "code.gitea.io/sdk/gitea"
 
+	"github.com/kalypso-dev/kalypso/internal/retry"
 	"github.com/kalypso-dev/kalypso/scheduler/forge"
 )
 
@@ -18,6 +19,11 @@ import (
 // prefixes for it (docs.gitea.com/administration/config-cheat-sheet,
 // WORK_IN_PROGRESS_PREFIXES). Whether it has, only the pull request shows.
 const draftPrefix = "WIP: "
+
+const (
+	settleTime  = 5 * time.Second // Gitea's queues need 0.1 s; a busy machine more
+	settlePause = 50 * time.Millisecond
+)
 
 // PullRequests implements forge.Forge. Gitea lists the newest first.
 func (f *Forge) PullRequests(ctx context.Context, repo, head, base string) ([]forge.PullRequest, error) {
@@ -148,37 +154,16 @@ func drafted(saved, want forge.PullRequest) (forge.PullRequest, error) {
 // it does not know yet, and for a while after a repository's first push for
 // every branch.
 func (f *Forge) createPullRequest(ctx context.Context, repo string, option sdk.CreatePullRequestOption) (saved *sdk.PullRequest, err error) {
-	err = settle(ctx, fmt.Sprintf("Gitea to see branches %s and %s of %s", option.Head, option.Base, repo), func() (bool, error) {
+	what := fmt.Sprintf("waiting for Gitea to see branches %s and %s of %s", option.Head, option.Base, repo)
+	err = retry.Until(ctx, what, settleTime, func(ctx context.Context) error {
 		err := f.callRepo(ctx, repo, func(c *sdk.Client, owner, name string) (r *sdk.Response, err error) {
 			saved, r, err = c.CreatePullRequest(owner, name, option)
 			return r, err
 		})
-		return errors.Is(err, forge.ErrNotFound), err
-	})
+		if !errors.Is(err, forge.ErrNotFound) {
+			return retry.Permanent(err)
+		}
+		return err
+	}, retry.Every(settlePause))
 	return saved, err
-}
-
-const (
-	settleTime = 5 * time.Second // Gitea's queues need 0.1 s; a busy machine more
-	settlePace = 50 * time.Millisecond
-)
-
-// settle calls try until it does not return again any more. what names
-// what is waited for.
-func settle(ctx context.Context, what string, try func() (again bool, err error)) error {
-	deadline := time.Now().Add(settleTime)
-	for {
-		again, err := try()
-		if !again || err == nil {
-			return err
-		}
-		if time.Now().After(deadline) {
-			return fmt.Errorf("waited %s for %s: %w", settleTime, what, err)
-		}
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("waiting for %s: %w, last answer: %w", what, context.Cause(ctx), err)
-		case <-time.After(settlePace):
-		}
-	}
 }
