@@ -10,7 +10,7 @@ import (
 	"github.com/kalypso-dev/kalypso/internal/armapi"
 	"github.com/kalypso-dev/kalypso/internal/cli/cmdutil"
 	"github.com/kalypso-dev/kalypso/internal/testkit/armfake"
-	"github.com/kalypso-dev/kalypso/scheduler/httpfault"
+	"github.com/kalypso-dev/kalypso/internal/testkit/httpfault"
 )
 
 const (

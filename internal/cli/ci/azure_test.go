@@ -9,10 +9,10 @@ import (
 	"github.com/kalypso-dev/kalypso/internal/armapi"
 	"github.com/kalypso-dev/kalypso/internal/cli/cmdutil"
 	"github.com/kalypso-dev/kalypso/internal/testkit/armfake"
+	"github.com/kalypso-dev/kalypso/internal/testkit/httpfault"
 	"github.com/kalypso-dev/kalypso/scheduler/ci"
 	"github.com/kalypso-dev/kalypso/scheduler/ci/citest"
 	"github.com/kalypso-dev/kalypso/scheduler/fleet"
-	"github.com/kalypso-dev/kalypso/scheduler/httpfault"
 )
 
 // TestWaitForDeploymentOnAzure is the gate of promotion on a fleet that Azure

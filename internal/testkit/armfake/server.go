@@ -31,7 +31,7 @@ import (
 
 	"github.com/kalypso-dev/kalypso/internal/armapi"
 	"github.com/kalypso-dev/kalypso/internal/armemulator"
-	"github.com/kalypso-dev/kalypso/scheduler/httpfault"
+	"github.com/kalypso-dev/kalypso/internal/testkit/httpfault"
 )
 
 // Tenant is the directory of the server's accounts and subscriptions.

@@ -15,7 +15,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/kalypso-dev/kalypso/scheduler/httpfault"
+	"github.com/kalypso-dev/kalypso/internal/testkit/httpfault"
 )
 
 // bare is a repository's objects and branches.

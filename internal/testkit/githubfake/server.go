@@ -33,7 +33,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/kalypso-dev/kalypso/scheduler/httpfault"
+	"github.com/kalypso-dev/kalypso/internal/testkit/httpfault"
 )
 
 // Server is a GitHub.

@@ -10,8 +10,8 @@ import (
 
 	"github.com/kalypso-dev/kalypso/internal/armapi"
 	"github.com/kalypso-dev/kalypso/internal/testkit/armfake"
+	"github.com/kalypso-dev/kalypso/internal/testkit/httpfault"
 	"github.com/kalypso-dev/kalypso/scheduler/fleet/arc"
-	"github.com/kalypso-dev/kalypso/scheduler/httpfault"
 )
 
 var edge = armapi.Cluster{Subscription: east, ResourceGroup: "fleet", Type: armapi.ConnectedClusters, Name: "edge-000"}

@@ -16,9 +16,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/kalypso-dev/kalypso/internal/armapi"
 	"github.com/kalypso-dev/kalypso/internal/testkit/armfake"
+	"github.com/kalypso-dev/kalypso/internal/testkit/httpfault"
 	"github.com/kalypso-dev/kalypso/scheduler/fleet"
 	"github.com/kalypso-dev/kalypso/scheduler/fleet/arc"
-	"github.com/kalypso-dev/kalypso/scheduler/httpfault"
 )
 
 var update = flag.Bool("update", false, "write testdata/faults.md anew")

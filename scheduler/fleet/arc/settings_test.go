@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"github.com/kalypso-dev/kalypso/internal/testkit/armfake"
+	"github.com/kalypso-dev/kalypso/internal/testkit/httpfault"
 	"github.com/kalypso-dev/kalypso/scheduler/fleet/arc"
-	"github.com/kalypso-dev/kalypso/scheduler/httpfault"
 )
 
 // TestLogins goes through the chain of credentials, each with an Azure that
