@@ -319,7 +319,7 @@ func strangersAtTheSocket(t *testing.T, m *machine) {
 		t.Errorf("the sandbox's folder: %v, %v", info.Mode(), err)
 	}
 	asNobody(t, func() {
-		for _, file := range []string{"sandbox.json", "kubeconfig", "gitea/tokens/platform", "gitea/app.ini", "scheduler/config.yaml", "runner/config.yaml", "logs/daemon.log"} {
+		for _, file := range []string{"sandbox.json", "kubeconfig", "gitea/tokens/platform", "gitea/app.ini", "scheduler/config.yaml", "runner/config.json", "logs/daemon.log"} {
 			if _, err := os.Open(filepath.Join(m.home, file)); !errors.Is(err, fs.ErrPermission) {
 				t.Errorf("%s: %v", file, err)
 			}

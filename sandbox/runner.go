@@ -6,14 +6,13 @@ import (
 	"fmt"
 	"net/http"
 	"os"
+	"path/filepath"
 	"strings"
 	"time"
 
-	"github.com/kalypso-dev/kalypso/sandbox/actions"
 	"github.com/kalypso-dev/kalypso/sandbox/git"
 	"github.com/kalypso-dev/kalypso/sandbox/loopback"
 	"github.com/kalypso-dev/kalypso/sandbox/supervisor"
-	"sigs.k8s.io/yaml"
 )
 
 const (
@@ -27,7 +26,7 @@ const (
 // runnerUnit runs the forge's workflows, as a child so that whatever a job
 // does to it stays there. It needs the forge with its accounts.
 func (w *world) runnerUnit(needs ...string) supervisor.Unit {
-	config := w.home.Path("runner", "config.yaml")
+	config := w.home.Path("runner", "config.json")
 	p := &supervisor.Process{
 		Name:     "runner",
 		Env:      childEnvironment(w.home),
@@ -36,16 +35,12 @@ func (w *world) runnerUnit(needs ...string) supervisor.Unit {
 		Registry: w.home.Path("children"),
 	}
 	p.Prepare = func(ctx context.Context) error {
-		program, err := os.Executable()
-		if err != nil {
-			return err
-		}
-		p.Path = program
-		p.Argv = []string{"kalypso", "actions", "run", "--config", config}
+		p.Path = filepath.Join(w.staged("runner")(), "runner")
+		p.Argv = []string{"runner", "--config", config}
 		if err := w.state.portFree("runner"); err != nil {
 			return err
 		}
-		b, err := w.runnerConfig(ctx, program)
+		b, err := w.runnerConfig(ctx)
 		if err != nil {
 			return err
 		}
@@ -57,22 +52,26 @@ func (w *world) runnerUnit(needs ...string) supervisor.Unit {
 	return supervisor.Unit{Name: "runner", Title: "runner of workflows", Needs: needs, Component: p, Deadline: runnerDeadline, Log: p.Log}
 }
 
-func (w *world) runnerConfig(ctx context.Context, program string) ([]byte, error) {
+// runnerConfig is the configuration of the component, see sandbox/components/runner.
+func (w *world) runnerConfig(ctx context.Context) ([]byte, error) {
+	program, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
 	token, err := w.registrationToken(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("registration token for the runner: %w", err)
 	}
-	return yaml.Marshal(actions.Config{
-		URL:               w.state.ForgeURL(),
-		Name:              "kalypso",
-		Dir:               w.home.Path("runner"),
-		Program:           program,
-		RegistrationToken: token,
-		Poll:              actions.Duration(runnerPoll),
-		Listen:            w.state.address("runner"),
-		WebhookSecret:     w.state.WebhookSecret,
+	return json.Marshal(map[string]any{
+		"url":               w.state.ForgeURL(),
+		"dir":               w.home.Path("runner"),
+		"program":           program,
+		"registrationToken": token,
+		"poll":              runnerPoll,
+		"listen":            w.state.address("runner"),
+		"webhookSecret":     w.state.WebhookSecret,
 		// what `kalypso ci` in a workflow asks about clusters, see its help
-		Env: map[string]string{
+		"env": map[string]string{
 			"KALYPSO_FORGE":            "gitea",
 			"KALYPSO_ARM_ENDPOINT":     "http://" + w.state.address("arm"),
 			"KALYPSO_ARM_SUBSCRIPTION": w.state.guid("subscription"),
@@ -81,8 +80,22 @@ func (w *world) runnerConfig(ctx context.Context, program string) ([]byte, error
 			// the jobs' homes are thrown away
 			"GOCACHE": w.home.Path("runner", "go-build"),
 		},
-		SecretEnv: map[string]string{"KALYPSO_ARM_TOKEN": w.state.armToken()},
+		"secretEnv": map[string]string{"KALYPSO_ARM_TOKEN": w.state.armToken()},
 	})
+}
+
+// scopedVariable is the name under which the forge keeps a variable of one
+// environment: Gitea has no environments of its own, and its names have
+// upper-case letters, digits and underscores only. The runner shows the variable
+// to the jobs of that environment, under its plain name.
+func scopedVariable(environment, name string) string {
+	plain := strings.Map(func(r rune) rune {
+		if r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' {
+			return r
+		}
+		return '_'
+	}, strings.ToUpper(environment))
+	return "ENV__" + plain + "__" + strings.ToUpper(name)
 }
 
 // registrationToken is by what the forge lets a new runner in. It is asked for

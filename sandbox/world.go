@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/kalypso-dev/kalypso/fixtures"
-	"github.com/kalypso-dev/kalypso/sandbox/actions"
 	"github.com/kalypso-dev/kalypso/sandbox/cluster"
 	"github.com/kalypso-dev/kalypso/sandbox/components"
 	"github.com/kalypso-dev/kalypso/sandbox/git"
@@ -115,6 +114,7 @@ func (w *world) units() []supervisor.Unit {
 	}
 	units = append(units,
 		w.unpack("samples", last),
+		w.unpack("runner", "unpack-gitea"),
 		supervisor.Unit{
 			Name: "kubeconfig", Title: "contexts of the clusters", Needs: w.workshop.clusterNames(), Deadline: subscribeDeadline,
 			Component: supervisor.Task{Run: w.writeKubeconfig},
@@ -130,7 +130,7 @@ func (w *world) units() []supervisor.Unit {
 			}).Handler()},
 		},
 		w.schedulerUnit("repositories"),
-		w.runnerUnit("repositories", "unpack-samples"),
+		w.runnerUnit("repositories", "unpack-runner", "unpack-samples"),
 		w.armUnit(),
 	)
 	if len(w.workshop.images) > 0 {
@@ -203,7 +203,7 @@ func (w *world) fillForge(ctx context.Context) error {
 func nextVariables(w fixtures.Workshop) map[string]string {
 	all := map[string]string{}
 	for environment, next := range w.Next() {
-		all[actions.Scoped(environment, w.NextVariable)] = next
+		all[scopedVariable(environment, w.NextVariable)] = next
 	}
 	return all
 }

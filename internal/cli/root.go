@@ -22,7 +22,6 @@ import (
 	"github.com/kalypso-dev/kalypso/internal/cli/open"
 	"github.com/kalypso-dev/kalypso/internal/cli/plan"
 	"github.com/kalypso-dev/kalypso/internal/cli/reset"
-	"github.com/kalypso-dev/kalypso/internal/cli/runner"
 	"github.com/kalypso-dev/kalypso/internal/cli/scenario"
 	"github.com/kalypso-dev/kalypso/internal/cli/scheduler"
 	"github.com/kalypso-dev/kalypso/internal/cli/snapshot"
@@ -109,7 +108,7 @@ Platform repositories of your own need no sandbox. In a clone of a control plane
 	add("sandbox", doctor.NewCommand(a), open.NewCommand(a), cluster.NewRestartCommand(a), cluster.NewStopCommand(a), cluster.NewStartCommand(a), reset.NewCommand(a), snapshot.NewCommand(a), az.NewCommand(a))
 	add("learn", scenario.NewCommand(a))
 	add("scheduler", validate.NewCommand(a), plan.NewCommand(a), explain.NewCommand(a), get.NewCommand(a), scheduler.NewCommand(a), ci.NewCommand(a), initialize.NewCommand(a))
-	root.AddCommand(version.NewCommand(a), version.NewLicensesCommand(a), up.NewDaemonCommand(a), runner.NewCommand(a), exitCodesTopic())
+	root.AddCommand(version.NewCommand(a), version.NewLicensesCommand(a), up.NewDaemonCommand(a), exitCodesTopic())
 	strictHelp(root)
 	return root
 }

@@ -1,8 +1,8 @@
 // Package components carries the big programs a sandbox is made of, and puts
 // them on the disk.
 //
-// Kubernetes, Gitea and Flux are linked from modules of their own (the folders
-// kube, gitea and flux; each has its own go.mod), because their dependencies
+// Kubernetes, Gitea, its runner and Flux are linked from modules of their own (the
+// folders kube, gitea, runner and flux; each has its own go.mod), because their dependencies
 // clash with each other and with ours. The program in build makes one archive
 // of each and a manifest of them all in the folder payload. A kalypso that is
 // linked with the build tag payload has that folder inside; any other kalypso

@@ -135,7 +135,7 @@ func (b Builder) Test(ctx context.Context) error {
 	}
 	for _, r := range b.Recipes {
 		started := time.Now()
-		if err := recipe.Test(ctx, filepath.Join(b.components(), r.Name)); err != nil {
+		if err := r.Test(ctx, filepath.Join(b.components(), r.Name)); err != nil {
 			return fmt.Errorf("test %s: %w", r.Name, err)
 		}
 		b.log(r.Name, "tested in %s", time.Since(started).Round(100*time.Millisecond))
@@ -220,7 +220,7 @@ func (b Builder) build(ctx context.Context, r recipe.Recipe, c cache, key, platf
 	if err != nil {
 		return entry{}, err
 	}
-	if err := b.writeLicenses(ctx, r.Name, bench, added); err != nil {
+	if err := b.writeLicenses(ctx, r, bench, added); err != nil {
 		return entry{}, err
 	}
 	b.log(r.Name, "pack")

@@ -17,17 +17,17 @@ import (
 
 // writeLicenses writes the licences of all that is linked into a component,
 // and of what its recipe added, into the tree to be packed.
-func (b Builder) writeLicenses(ctx context.Context, name string, bench recipe.Bench, added []components.License) error {
-	modules, err := license.Modules(ctx, bench.Source, recipe.GoEnv(), ".")
+func (b Builder) writeLicenses(ctx context.Context, r recipe.Recipe, bench recipe.Bench, added []components.License) error {
+	modules, err := license.Modules(ctx, bench.Source, r.Env(), ".")
 	if err != nil {
 		return err
 	}
-	all, err := b.collect(name, modules)
+	all, err := b.collect(r.Name, modules)
 	if err != nil {
 		return err
 	}
 	for _, l := range added {
-		l.Component = name
+		l.Component = r.Name
 		all = append(all, l)
 	}
 	data, err := json.Marshal(all)

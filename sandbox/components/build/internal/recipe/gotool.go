@@ -23,9 +23,10 @@ func GoEnv() []string { return append([]string(nil), goEnv...) }
 // Test runs the tests of the module in dir, compiled as its build is: what that
 // has compiled needs not be compiled again. For the same reason it is not
 // vetted, which would look at all that the module depends on.
-func Test(ctx context.Context, dir string) error {
+func (r Recipe) Test(ctx context.Context, dir string) error {
+	r.GOOS = "" // they run here
 	args := append([]string{"go", "test", "-vet=off"}, buildFlags...)
-	return (command.Command{Dir: dir, Env: goEnv, Args: append(args, "./...")}).Run(ctx)
+	return (command.Command{Dir: dir, Env: r.Env(), Args: append(args, "./...")}).Run(ctx)
 }
 
 // Toolchain describes the Go toolchain and platform that build the module in

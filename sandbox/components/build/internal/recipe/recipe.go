@@ -25,6 +25,8 @@ type Recipe struct {
 	Name string
 	// GOOS is the system that the program is for, "" for this one.
 	GOOS string
+	// Tags are the build tags of the program.
+	Tags string
 	// Revision is raised when the code of Begin or Finish changes what comes out.
 	Revision int
 	// Lists are what Begin and Finish work from, printed.
@@ -65,7 +67,7 @@ func All() []Recipe {
 	if runtime.GOOS == "linux" {
 		all = append(all, Node())
 	}
-	return append(all, Kwok(), Gitea(), Samples(), Relay())
+	return append(all, Kwok(), Gitea(), Samples(), Runner(), Relay())
 }
 
 // linkFlags drop the symbol table and debug information.
@@ -84,7 +86,22 @@ func (r Recipe) Inputs() []string {
 	if r.GOOS != "" {
 		in = append(in, "goos="+r.GOOS)
 	}
+	if r.Tags != "" {
+		in = append(in, "tags="+r.Tags)
+	}
 	return in
+}
+
+// Env is the environment in which the go command looks at the program.
+func (r Recipe) Env() []string {
+	env := GoEnv()
+	if r.GOOS != "" {
+		env = append(env, "GOOS="+r.GOOS)
+	}
+	if r.Tags != "" {
+		env = append(env, "GOFLAGS=-tags="+r.Tags)
+	}
+	return env
 }
 
 // Make carries out the recipe and returns the licences of what is not a Go
@@ -114,12 +131,8 @@ func (r Recipe) Make(ctx context.Context, b Bench) ([]components.License, error)
 		}
 		flags = append(flags, "-overlay", overlay)
 	}
-	env := GoEnv()
-	if r.GOOS != "" {
-		env = append(env, "GOOS="+r.GOOS)
-	}
 	flags = append(flags, "-ldflags", link)
-	if err := (Compilation{Dir: b.Source, Env: env, Flags: flags, Package: ".", Out: filepath.Join(b.Out, r.Name), Log: b.Log}).Run(ctx); err != nil {
+	if err := (Compilation{Dir: b.Source, Env: r.Env(), Flags: flags, Package: ".", Out: filepath.Join(b.Out, r.Name), Log: b.Log}).Run(ctx); err != nil {
 		return nil, err
 	}
 	if r.Finish == nil {

@@ -25,6 +25,7 @@ func TestInputsTellRecipesApart(t *testing.T) {
 		"list":     {Name: "x", Lists: []string{"a=b"}},
 		"stamp":    {Name: "x", Stamp: []string{"a=b"}},
 		"system":   {Name: "x", GOOS: "linux"},
+		"tags":     {Name: "x", Tags: "a"},
 	} {
 		if slices.Equal(plain.Inputs(), other.Inputs()) {
 			t.Errorf("%s does not show", name)

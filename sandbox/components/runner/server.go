@@ -1,0 +1,102 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"slices"
+	"time"
+)
+
+const (
+	serveLimit = 10 * time.Second
+	maxWebhook = 32 << 20
+)
+
+// serve runs the runner until ctx ends, with its server beside it: the forge's
+// webhooks make work begin at once.
+func (r *runner) serve(ctx context.Context) error {
+	listener, err := net.Listen("tcp", r.config.Listen)
+	if err != nil {
+		return err
+	}
+	server := &http.Server{Handler: r.handler(), ReadTimeout: serveLimit, WriteTimeout: 3 * serveLimit, MaxHeaderBytes: 64 << 10}
+	served := make(chan error, 1)
+	go func() { served <- server.Serve(listener) }()
+	err = errors.Join(r.run(ctx), server.Close())
+	if e := <-served; !errors.Is(e, http.ErrServerClosed) {
+		err = errors.Join(err, e)
+	}
+	return err
+}
+
+// handler serves /webhook for the forge (events workflow_job and push),
+// /healthz for all, and /status with the webhook's secret as bearer token.
+func (r *runner) handler() http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
+		if r.ready() != nil { // why is in the status, which is not for all
+			http.Error(w, "not ready", http.StatusServiceUnavailable)
+			return
+		}
+		_, _ = io.WriteString(w, "ok\n")
+	})
+	mux.HandleFunc("POST /webhook", func(w http.ResponseWriter, q *http.Request) {
+		signature, err := hex.DecodeString(q.Header.Get("X-Gitea-Signature"))
+		mac := hmac.New(sha256.New, []byte(r.config.WebhookSecret))
+		if err == nil && len(signature) == mac.Size() { // nothing is read for those who cannot sign
+			_, err = io.Copy(mac, http.MaxBytesReader(w, q.Body, maxWebhook))
+		}
+		if err != nil || !hmac.Equal(signature, mac.Sum(nil)) {
+			http.Error(w, "the signature does not match", http.StatusUnauthorized)
+			return
+		}
+		r.poke()
+		w.WriteHeader(http.StatusNoContent)
+	})
+	mux.HandleFunc("GET /status", func(w http.ResponseWriter, q *http.Request) {
+		if !hmac.Equal([]byte(q.Header.Get("Authorization")), []byte("Bearer "+r.config.WebhookSecret)) {
+			http.Error(w, "the webhook's secret is needed as bearer token", http.StatusUnauthorized)
+			return
+		}
+		w.Header().Set("Content-Type", "application/json")
+		_ = json.NewEncoder(w).Encode(r.status())
+	})
+	return mux
+}
+
+// status is what a runner does now.
+type status struct {
+	Ready   bool          `json:"ready"`
+	Trouble string        `json:"trouble,omitempty"`
+	Contact time.Time     `json:"contact"` // last answer of the forge
+	Running []runningTask `json:"running"`
+}
+
+type runningTask struct {
+	ID    int64     `json:"id"`
+	Job   string    `json:"job"`
+	Began time.Time `json:"began"`
+}
+
+func (r *runner) status() status {
+	err := r.ready()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	s := status{Ready: err == nil, Contact: r.contact, Running: []runningTask{}}
+	if err != nil {
+		s.Trouble = err.Error()
+	}
+	for id, p := range r.running {
+		s.Running = append(s.Running, runningTask{id, p.label, p.began})
+	}
+	slices.SortFunc(s.Running, func(a, b runningTask) int { return cmp.Compare(a.ID, b.ID) })
+	return s
+}
