@@ -91,15 +91,15 @@ func checkAppConfig(config PlatformConfig) []Diagnostic {
 // parts of Kubernetes names, and names that stand twice in one environment.
 func checkTargets(workload Object[v1alpha1.WorkloadSpec]) []Diagnostic {
 	var found []Diagnostic
-	type place struct{ environment, name string }
-	seen := map[place]bool{}
+	type name struct{ environment, target string }
+	seen := map[name]bool{}
 	for i, target := range workload.Spec.DeploymentTargets {
 		at := workload.At("spec", "deploymentTargets", fmt.Sprint(i), "name")
 		if messages := validation.IsDNS1123Subdomain(target.Name); len(messages) > 0 {
 			found = append(found, errorAt(at, messages[0],
 				"Workload %s: deployment target %q is not a name", workload.Name, target.Name))
 		}
-		key := place{target.Environment, target.Name}
+		key := name{target.Environment, target.Name}
 		if seen[key] {
 			found = append(found, errorAt(at, "rename one of them",
 				"Workload %s: deployment target %s stands twice for environment %s", workload.Name, target.Name, target.Environment))

@@ -318,7 +318,7 @@ type substitution func(ctx context.Context, kind, name string, ref Reference) (R
 // LoadEnvironment.
 //
 // The objects themselves, and so what the environment says about them, do not
-// change. Positions name the place where things were read.
+// change. Positions are where they were read.
 func Substitute(f func(ctx context.Context, kind, name string, ref Reference) (Reference, error)) Option {
 	return func(l *loader) { l.substitute = f }
 }

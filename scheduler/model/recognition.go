@@ -269,7 +269,6 @@ type miss struct {
 	message, hint string
 }
 
-// diagnostic places a miss.
 func (m *miss) diagnostic(node *yaml.Node, position Position) Diagnostic {
 	return errorAt(positionAt(node, position, m.field), m.hint, "%s", m.message)
 }

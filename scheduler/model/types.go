@@ -1,5 +1,5 @@
 // Package model reads the platform model out of git trees: YAML documents
-// become typed objects, each with the place it was read from, and everything
+// become typed objects, each with the position it was read from, and everything
 // that is wrong with them becomes a diagnostic that names file and line.
 //
 // [LoadEnvironment] is where to begin. It reads through a [Reader] and decides by
@@ -145,7 +145,7 @@ func (o Object[Spec]) At(path ...string) Position {
 }
 
 // Same says whether two objects are the same reading of a document, so that
-// nothing can differ between them. Documents that say the same in two places,
+// nothing can differ between them. Documents with the same content in two files,
 // or in a file that was parsed twice, are not.
 func (o Object[Spec]) Same(other Object[Spec]) bool {
 	return o.node != nil && o.node == other.node && o.Position == other.Position

@@ -142,10 +142,7 @@ func merge(earlier, later any) any {
 }
 
 func mergeMaps(a, b map[any]any) map[any]any {
-	m := make(map[any]any, len(a)+len(b))
-	for key, value := range a {
-		m[key] = value
-	}
+	m := maps.Clone(a)
 	for key, value := range b {
 		if old, ok := m[key]; ok {
 			value = merge(old, value)
@@ -159,8 +156,7 @@ func mergeMaps(a, b map[any]any) map[any]any {
 // others. An element of the earlier list that has none is the counterpart of all
 // later ones without, as with the original scheduler.
 func mergeLists(a, b []any) []any {
-	list := make([]any, len(a), len(a)+len(b))
-	copy(list, a)
+	list := slices.Clone(a)
 	index := byName(a)
 	for _, element := range b {
 		name, ok := elementName(element)
@@ -229,11 +225,9 @@ func clone(value any) any {
 // replaces lies deeper: a scalar inside the value, or a map that is now a text.
 // Those are overrides as well.
 
-// step leads from a map or list to one of its elements: by its key, or by what
-// a list's element calls itself.
+// step leads from a map to an element by its key, or from a list by its name.
 type step struct {
-	key    any
-	name   any // nil for an element without one
+	key    any // nil for an element of a list without a name
 	inList bool
 }
 
@@ -271,7 +265,7 @@ func losses(earlier, later any, path ...step) []loss {
 		for _, element := range b {
 			name, ok := elementName(element)
 			if i, there := index[name]; ok && there {
-				found = append(found, losses(a[i], element, append(slices.Clip(path), step{name: name, inList: true})...)...)
+				found = append(found, losses(a[i], element, append(slices.Clip(path), step{key: name, inList: true})...)...)
 			}
 		}
 		return found
@@ -295,7 +289,7 @@ func has(value any, path []step) bool {
 		case []any:
 			i := slices.IndexFunc(v, func(element any) bool {
 				name, ok := elementName(element)
-				return s.inList && ok && name == s.name
+				return s.inList && ok && name == s.key
 			})
 			if i < 0 {
 				return false
@@ -313,10 +307,10 @@ func pathText(path []step) string {
 	var b strings.Builder
 	for _, s := range path {
 		if s.inList {
-			if s.name == nil {
-				s.name = ""
+			if s.key == nil {
+				s.key = ""
 			}
-			b.WriteString("[" + valueText(s.name) + "]")
+			b.WriteString("[" + valueText(s.key) + "]")
 			continue
 		}
 		if b.Len() > 0 {

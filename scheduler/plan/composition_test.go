@@ -376,7 +376,7 @@ func TestLosses(t *testing.T) {
 
 func TestHas(t *testing.T) {
 	value := parseValue("{a: {b: [{name: x, c: 1}, d]}, e: text}")
-	key, name := func(s string) step { return step{key: s} }, func(n any) step { return step{name: n, inList: true} }
+	key, name := func(s string) step { return step{key: s} }, func(n any) step { return step{key: n, inList: true} }
 	tests := []struct {
 		path []step
 		want bool

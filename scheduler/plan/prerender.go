@@ -270,7 +270,7 @@ type assignmentData struct {
 // explain adds to an error where the values that it is about come from.
 func (d *assignmentData) explain(err error) error {
 	if unsafe, ok := errors.AsType[*structureError](err); ok && d.source != nil {
-		unsafe.place = d.source.positionOf(unsafe.text)
+		unsafe.position = d.source.positionOf(unsafe.text)
 	}
 	return trace(err, d.config)
 }

@@ -36,12 +36,12 @@ type renderData struct {
 
 // renderError says where in a template's text rendering failed.
 type renderError struct {
-	line    int // from 1; 0 when unknown
-	message string
-	hint    string
-	at      string         // the part of the template, where text/template has it
-	key     string         // of the configuration value that failed, "" when it was the template
-	place   model.Position // of that value, when it is known
+	line     int // from 1; 0 when unknown
+	message  string
+	hint     string
+	at       string         // the part of the template, where text/template has it
+	key      string         // of the configuration value that failed, "" when it was the template
+	position model.Position // of that value, when it is known
 }
 
 func (e *renderError) Error() string {
@@ -117,9 +117,9 @@ func (r *renderer) parse(text string) *parsed {
 	return r.parsed[text]
 }
 
-// parseTemplate parses a template and makes it strict. Without a place for the
-// texts that a workload has a say in, they stay in its results, and so do marks
-// that say which line of the template each part of a result comes from.
+// parseTemplate parses a template and makes it strict. Without texts to keep
+// aside what workloads provide, it stays in the results, with marks that say which
+// line of the template each part comes from.
 func parseTemplate(text string, aside *texts, first bool) *parsed {
 	p := &parsed{steps: new(budget), texts: aside}
 	if p.err = checkSize(text); p.err != nil {
@@ -169,7 +169,7 @@ func (d renderData) copy() renderData {
 const templateName = "manifest"
 
 var (
-	templateErrorPlace = regexp.MustCompile(`^template: ` + templateName + `:(\d+)(?::\d+)?: `)
+	templateErrorLine  = regexp.MustCompile(`^template: ` + templateName + `:(\d+)(?::\d+)?: `)
 	templateErrorNoise = regexp.MustCompile(`^executing "(?:[^"\\]|\\.)*" at <(.*?)>: `)
 	unclosedPlace      = regexp.MustCompile(` started at ` + templateName + `:(\d+)$`)
 	guardNoise         = regexp.MustCompile(`(?:` + guardName + `|` + quotedName + `) "\d+" "((?:[^"\\]|\\.)*)" ?`)
@@ -183,9 +183,9 @@ func templateError(err error) *renderError {
 		return &renderError{line: missing.line, message: missing.Error(), hint: "provide the value, or ask for it with {{ if }} or default"}
 	}
 	e := &renderError{message: err.Error()}
-	if place := templateErrorPlace.FindStringSubmatch(e.message); place != nil {
-		e.line, _ = strconv.Atoi(place[1])
-		e.message = e.message[len(place[0]):]
+	if at := templateErrorLine.FindStringSubmatch(e.message); at != nil {
+		e.line, _ = strconv.Atoi(at[1])
+		e.message = e.message[len(at[0]):]
 	}
 	e.message = guardNoise.ReplaceAllString(e.message, "")
 	if at := templateErrorNoise.FindStringSubmatch(e.message); at != nil {
@@ -301,8 +301,8 @@ func trace(err error, config []ConfigValue) error {
 	if !found {
 		return err
 	}
-	e.place = v.Source.Position
-	hint := origin(v.Key, v.givers(nil))
+	e.position = v.Source.Position
+	hint := origin(v.Key, v.sourcesAt(nil))
 	if e.hint != "" {
 		hint += ": " + e.hint
 	}

@@ -252,9 +252,9 @@ func (f finding) problem(s schema, config []ConfigValue) Problem {
 		return p
 	}
 	if v, ok := valueOf(config, f.path[0]); ok {
-		givers := v.givers(f.path[1:])
-		p.Position = givers[len(givers)-1].Position
-		p.Hint = origin(v.Key, givers)
+		sources := v.sourcesAt(f.path[1:])
+		p.Position = sources[len(sources)-1].Position
+		p.Hint = origin(v.Key, sources)
 	}
 	return p
 }
@@ -268,15 +268,15 @@ func valueOf(config []ConfigValue, key string) (ConfigValue, bool) {
 	return config[i], true
 }
 
-// givers returns the sources that gave a value what it has at a path of keys:
+// sourcesAt returns the sources that gave a value what it has at a path of keys:
 // one, or for a map or a list all that it was merged from. Elements of lists
 // are not told apart.
-func (v ConfigValue) givers(path []string) []ConfigSource {
-	givers := v.Sources
+func (v ConfigValue) sourcesAt(path []string) []ConfigSource {
+	sources := v.Sources
 	depth := 0
 	for ; depth < len(path); depth++ {
 		var deeper []ConfigSource
-		for _, source := range givers {
+		for _, source := range sources {
 			if _, found := find(parseValue(source.Value), path[:depth+1]); found {
 				deeper = append(deeper, source)
 			}
@@ -284,11 +284,11 @@ func (v ConfigValue) givers(path []string) []ConfigSource {
 		if len(deeper) == 0 {
 			break
 		}
-		givers = deeper
+		sources = deeper
 	}
-	last := givers[len(givers)-1:]
+	last := sources[len(sources)-1:]
 	if value, _ := find(parseValue(last[0].Value), path[:depth]); isStructured(value) {
-		return givers
+		return sources
 	}
 	return last
 }
@@ -307,11 +307,11 @@ func find(value any, path []string) (any, bool) {
 }
 
 // origin says where a value comes from, for those who are to correct it.
-func origin(key string, givers []ConfigSource) string {
+func origin(key string, sources []ConfigSource) string {
 	var names []string
-	for _, giver := range givers {
-		if !slices.Contains(names, giver.ConfigMap) {
-			names = append(names, giver.ConfigMap)
+	for _, source := range sources {
+		if !slices.Contains(names, source.ConfigMap) {
+			names = append(names, source.ConfigMap)
 		}
 	}
 	if len(names) > 1 {

@@ -19,9 +19,9 @@ import (
 
 // structureError reports a workload's text that is more than a text in a result.
 type structureError struct {
-	line  int            // of the template, from 1; 0 when unknown
-	text  string         // that the template has printed
-	place model.Position // of the text in the workload, when it is known
+	line     int            // of the template, from 1; 0 when unknown
+	text     string         // that the template has printed
+	position model.Position // of the text in the workload, when it is known
 }
 
 func (e *structureError) Error() string {
@@ -223,8 +223,7 @@ func shellSigns(text string) string {
 	return signs.String()
 }
 
-// inShellWord says whether a byte is part of a word and nothing else, in every
-// place of a word.
+// inShellWord says whether a byte is always part of a word and nothing else.
 func inShellWord(c byte) bool {
 	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || c >= 0x80 || strings.IndexByte("_@%+=:,./-", c) >= 0
 }

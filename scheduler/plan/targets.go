@@ -213,7 +213,7 @@ func markDuplicates(sorted []*target) (found bool) {
 // names can join to the same text.
 
 // nameProblems finds what is wrong with the names that an assignment's objects
-// get. Kubernetes takes 63 characters in most places.
+// get. Kubernetes takes 63 characters for most names.
 func nameProblems(p pair) []Problem {
 	const limit = validation.DNS1123LabelMaxLength
 	var problems []Problem
@@ -233,12 +233,12 @@ func targetProblems(t *target) []Problem {
 			"the deployment target's name %s has %d characters, %d is the limit", t.Name, len(t.Name), limit))
 	}
 	if len(t.duplicates) > 0 {
-		var places []string
+		var positions []string
 		for _, duplicate := range t.duplicates {
-			places = append(places, duplicate.String())
+			positions = append(positions, duplicate.String())
 		}
 		problems = append(problems, newProblem(model.Error, InvalidName, t.Position, "rename one of the workloads or targets",
-			"the deployment target's name %s is ambiguous: it also stands for %s", t.Name, strings.Join(places, " and ")))
+			"the deployment target's name %s is ambiguous: it also stands for %s", t.Name, strings.Join(positions, " and ")))
 	}
 	return problems
 }

@@ -251,13 +251,13 @@ func templateProblem(t model.Template, manifest int, err error) Problem {
 		if first := t.Spec.Manifests[manifest].Line; first > 0 && unsafe.line > 0 {
 			problem.Position.Line, problem.Position.Column = first+unsafe.line-1, 0
 		}
-		if unsafe.place.File != "" {
-			problem.Position = unsafe.place
+		if unsafe.position.File != "" {
+			problem.Position = unsafe.position
 		}
 	case errors.As(err, &failed):
 		problem.Hint = failed.hint
-		if failed.place.File != "" {
-			problem.Position = failed.place
+		if failed.position.File != "" {
+			problem.Position = failed.position
 		}
 		if first := t.Spec.Manifests[manifest].Line; first > 0 && failed.line > 0 {
 			problem.Position.Line, problem.Position.Column = first+failed.line-1, 0

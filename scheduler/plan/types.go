@@ -226,7 +226,7 @@ func unassignedProblems(s *state) []Problem {
 
 // unvalidated warns that an assignment stays as it is because a ConfigSchema could
 // not be read, which may concern it. As an error it would make an issue of each.
-func unvalidated(place model.Position, p pair) Problem {
-	return newProblem(model.Warning, Held, place, "correct the errors of the environment first",
+func unvalidated(position model.Position, p pair) Problem {
+	return newProblem(model.Warning, Held, position, "correct the errors of the environment first",
 		"%s/%s stays as it is: a ConfigSchema could not be read, so that its configuration cannot be validated", p.clusterType.Name, p.target.Name)
 }
