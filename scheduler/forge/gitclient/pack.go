@@ -72,7 +72,7 @@ func openPack(ctx context.Context, b *budget, compressed io.ReadSeeker) (*pack, 
 	}
 	for hash, deltas := range p.waiting {
 		if i, ok := p.byHash[hash]; ok {
-			p.adopt(i, deltas)
+			p.attach(i, deltas)
 			delete(p.waiting, hash)
 		}
 	}
@@ -89,7 +89,7 @@ func (p *pack) index() error {
 	if err != nil {
 		return err
 	}
-	if err := p.effort(header.Length); err != nil {
+	if err := p.spend(header.Length); err != nil {
 		return err
 	}
 	i := int32(len(p.objects))
@@ -120,13 +120,13 @@ func (p *pack) index() error {
 	}
 	p.objects = append(p.objects, o)
 	if content != io.Discard {
-		p.known(i, hasher.Sum())
+		p.setHash(i, hasher.Sum())
 	}
 	return nil
 }
 
-// effort counts bytes that are inflated, or copied to apply a delta.
-func (p *pack) effort(bytes int64) error {
+// spend counts bytes that are inflated, or copied to apply a delta.
+func (p *pack) spend(bytes int64) error {
 	if bytes < 0 || bytes > maxInflated-p.work {
 		return &model.LimitError{What: "bytes in all its objects", Max: maxInflated, Hint: smaller}
 	}
@@ -134,16 +134,16 @@ func (p *pack) effort(bytes int64) error {
 	return p.ctx.Err()
 }
 
-// known notes an object's ID.
-func (p *pack) known(i int32, hash plumbing.Hash) {
+// setHash notes an object's ID.
+func (p *pack) setHash(i int32, hash plumbing.Hash) {
 	p.objects[i].hash = hash
 	if _, twice := p.byHash[hash]; !twice {
 		p.byHash[hash] = i
 	}
 }
 
-// adopt puts deltas below what they are based on.
-func (p *pack) adopt(base int32, deltas []int32) {
+// attach puts deltas below what they are based on.
+func (p *pack) attach(base int32, deltas []int32) {
 	for _, i := range deltas {
 		p.objects[i].next, p.objects[base].child = p.objects[base].child, i
 	}
@@ -153,7 +153,7 @@ func (p *pack) adopt(base int32, deltas []int32) {
 // has found to be true.
 func (p *pack) inflate(i int32) ([]byte, error) {
 	o := &p.objects[i]
-	if err := p.effort(o.size); err != nil {
+	if err := p.spend(o.size); err != nil {
 		return nil, err
 	}
 	if err := p.budget.take(p.ctx, o.size); err != nil {
@@ -179,7 +179,7 @@ func (p *pack) each(kind plumbing.ObjectType, visit visitor) error {
 		if p.objects[i].kind != kind {
 			continue
 		}
-		if err := p.family(int32(i), visit); err != nil {
+		if err := p.visitDeltas(int32(i), visit); err != nil {
 			return err
 		}
 	}
@@ -192,9 +192,9 @@ type link struct {
 	child   int32 // the next to resolve
 }
 
-// family visits an object and all that are deltas of it. Contents are held
+// visitDeltas visits an object and all that are deltas of it. Contents are held
 // while there are deltas left to apply to them.
-func (p *pack) family(root int32, visit visitor) error {
+func (p *pack) visitDeltas(root int32, visit visitor) error {
 	o := &p.objects[root]
 	if o.size > maxObject {
 		p.skipped = true
@@ -251,9 +251,9 @@ func (p *pack) family(root int32, visit visitor) error {
 			continue
 		}
 		hash := plumbing.ComputeHash(kind, content)
-		p.known(i, hash)
+		p.setHash(i, hash)
 		if deltas, ok := p.waiting[hash]; ok {
-			p.adopt(i, deltas)
+			p.attach(i, deltas)
 			delete(p.waiting, hash)
 		}
 		taken, err := visit(hash, int64(len(content)), func() ([]byte, error) { return content, nil })
@@ -289,14 +289,14 @@ func (p *pack) apply(i int32, base []byte) ([]byte, error) {
 		return nil, err
 	}
 	defer p.budget.give(p.objects[i].size)
-	size, err := madeSize(delta)
+	size, err := resultSize(delta)
 	if err != nil {
 		return nil, err
 	}
 	if size > maxObject {
 		return nil, nil
 	}
-	if err := p.effort(size); err != nil {
+	if err := p.spend(size); err != nil {
 		return nil, err
 	}
 	// while it grows, the buffer takes up to three times its content
@@ -314,9 +314,9 @@ func (p *pack) apply(i int32, base []byte) ([]byte, error) {
 	return content, nil
 }
 
-// madeSize is the size that a delta declares for what it makes, which applying
+// resultSize is the size that a delta declares for what it makes, which applying
 // it never exceeds: its second number, after the size of the base.
-func madeSize(delta []byte) (int64, error) {
+func resultSize(delta []byte) (int64, error) {
 	_, n := binary.Uvarint(delta)
 	if n > 0 {
 		if size, m := binary.Uvarint(delta[n:]); m > 0 && int64(size) >= 0 {

@@ -84,7 +84,7 @@ func (c *Client) openBounded(ctx context.Context, remote Remote) (*conversation,
 // up does not fail the others.
 func (c *Client) commit(ctx context.Context, remote Remote, branch string, want plumbing.Hash, conv *conversation) (*snapshot, error) {
 	if s, ok := c.snapshots.Get(key(remote, want.String())); ok {
-		return s, s.beyond
+		return s, s.tooLarge
 	}
 	shared := c.reads.DoChan(key(remote, want.String())+"\x00"+branch, func() (any, error) {
 		ctx, cancel := bounded(context.WithoutCancel(ctx))
@@ -139,7 +139,7 @@ func (c *Client) fetch(ctx context.Context, remote Remote, branch string, want p
 		var limit *model.LimitError
 		if errors.As(err, &limit) {
 			limit.Commit = want.String()
-			c.snapshots.Put(key(remote, want.String()), &snapshot{beyond: err, size: entryBytes})
+			c.snapshots.Put(key(remote, want.String()), &snapshot{tooLarge: err, size: entryBytes})
 		}
 		return nil, err
 	}

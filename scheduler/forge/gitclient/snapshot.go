@@ -21,12 +21,12 @@ const entryBytes = 200
 // snapshot is a commit as it was read: its files, and what a new commit on top
 // of it needs to know.
 type snapshot struct {
-	root    plumbing.Hash
-	files   map[string][]byte
-	entries map[string]entry       // every leaf of the tree, also links and submodules
-	trees   map[plumbing.Hash]bool // the tree objects that the server has
-	size    int64
-	beyond  error // a LimitError because of which there is nothing else here
+	root     plumbing.Hash
+	files    map[string][]byte
+	entries  map[string]entry       // every leaf of the tree, also links and submodules
+	trees    map[plumbing.Hash]bool // the tree objects that the server has
+	size     int64
+	tooLarge error // a LimitError because of which there is nothing else here
 }
 
 type entry struct {
