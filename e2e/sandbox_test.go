@@ -111,7 +111,7 @@ func upAgain(t *testing.T, m *machine) {
 
 func runScenario(t *testing.T, m *machine) {
 	report := filepath.Join(m.dir, "junit.xml")
-	out, err := m.try("scenario", "run", "onboard-app", "--honest", "--junit", report)
+	out, err := m.try("scenario", "run", "onboard-app", "--verify-checks", "--junit", report)
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out.all())
 	}
@@ -163,7 +163,7 @@ func runScenarioAgain(t *testing.T, m *machine) {
 func tutorial(t *testing.T, m *machine) {
 	var all []scenarios.Info
 	m.decode(m.run("scenario", "list", "-o", "json").stdout, &all)
-	args := []string{"scenario", "run", "--honest"}
+	args := []string{"scenario", "run", "--verify-checks"}
 	for _, s := range all {
 		if s.Name != "onboard-app" && !s.Apart {
 			args = append(args, s.Name)
@@ -388,7 +388,7 @@ func cleanUp(t *testing.T, m *machine) {
 		m.run("kubectl", "--context", "arc-cluster", "--namespace", "basic-inference-"+environment,
 			"wait", "deployment/basic-inference", "--for=condition=Available", "--timeout=60s")
 	}
-	out, err := m.tryFor(tutorialLimit, "scenario", "run", "cleanup", "--honest")
+	out, err := m.tryFor(tutorialLimit, "scenario", "run", "cleanup", "--verify-checks")
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out.all())
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/kalypso-dev/kalypso/internal/cli/cmdutil"
 	"github.com/kalypso-dev/kalypso/internal/cli/credentials"
 	"github.com/kalypso-dev/kalypso/internal/cli/doctor"
+	"github.com/kalypso-dev/kalypso/internal/cli/down"
 	"github.com/kalypso-dev/kalypso/internal/cli/explain"
 	"github.com/kalypso-dev/kalypso/internal/cli/get"
 	"github.com/kalypso-dev/kalypso/internal/cli/initialize"
@@ -72,7 +73,7 @@ func interrupts(args []string) []os.Signal {
 }
 
 func newRoot(a *cmdutil.App) *cobra.Command {
-	root := &cobra.Command{
+	root := cmdutil.Group(&cobra.Command{
 		Use:   "kalypso",
 		Short: "The Kalypso workload orchestration pattern on one machine",
 		Long: `kalypso brings up clusters, a git forge with a workshop's repositories, Flux
@@ -87,10 +88,12 @@ Platform repositories of your own need no sandbox. In a clone of a control plane
     kalypso plan --control-plane .`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
-		Args:          cmdutil.SubcommandArgs,
-		RunE:          func(c *cobra.Command, _ []string) error { return c.Help() },
-	}
+	})
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
+		var mistake *usage.Error
+		if errors.As(err, &mistake) {
+			return mistake
+		}
 		return usage.Errorf("%s\nSee `%s --help`.", flagMistake(err), c.CommandPath())
 	})
 	root.AddGroup(
@@ -104,11 +107,11 @@ Platform repositories of your own need no sandbox. In a clone of a control plane
 			root.AddCommand(c)
 		}
 	}
-	add("sandbox", up.NewCommand(a), status.NewCommand(a), up.NewDownCommand(a), credentials.NewCommand(a), kubectl.NewCommand(a), kubectl.NewKubeconfigCommand(a), logs.NewCommand(a))
-	add("sandbox", doctor.NewCommand(a), open.NewCommand(a), cluster.NewRestartCommand(a), cluster.NewStopCommand(a), cluster.NewStartCommand(a), reset.NewCommand(a), snapshot.NewCommand(a), az.NewCommand(a))
+	add("sandbox", up.NewCommand(a, up.Run), status.NewCommand(a, status.Run), down.NewCommand(a, down.Run), credentials.NewCommand(a, credentials.Run), kubectl.NewCommand(a, kubectl.Run), kubectl.NewKubeconfigCommand(a, kubectl.Kubeconfig), logs.NewCommand(a, logs.Run))
+	add("sandbox", doctor.NewCommand(a, doctor.Run), open.NewCommand(a, open.Run), cluster.NewRestartCommand(a, cluster.Restart), cluster.NewStopCommand(a, cluster.Stop), cluster.NewStartCommand(a, cluster.Start), reset.NewCommand(a, reset.Run), snapshot.NewCommand(a), az.NewCommand(a))
 	add("learn", scenario.NewCommand(a))
-	add("scheduler", validate.NewCommand(a), plan.NewCommand(a), explain.NewCommand(a), get.NewCommand(a), scheduler.NewCommand(a), ci.NewCommand(a), initialize.NewCommand(a))
-	root.AddCommand(version.NewCommand(a), version.NewLicensesCommand(a), up.NewDaemonCommand(a), exitCodesTopic())
+	add("scheduler", validate.NewCommand(a, validate.Run), plan.NewCommand(a, plan.Run), explain.NewCommand(a, explain.Run), get.NewCommand(a, get.Run), scheduler.NewCommand(a), ci.NewCommand(a), initialize.NewCommand(a, initialize.Run))
+	root.AddCommand(version.NewCommand(a, version.Run), version.NewLicensesCommand(a, version.Licenses), up.NewDaemonCommand(a, up.RunDaemon), exitCodesTopic())
 	strictHelp(root)
 	return root
 }

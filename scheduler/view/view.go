@@ -1,8 +1,14 @@
 package view
 
 import (
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
 	"github.com/kalypso-dev/kalypso/scheduler/model"
 	"github.com/kalypso-dev/kalypso/scheduler/plan"
+	"github.com/kalypso-dev/kalypso/scheduler/publish"
 )
 
 // Plans is what the command has found out.
@@ -45,4 +51,167 @@ func (p Plan) Title() string {
 		return p.Environment + " -> " + p.GitOps.String() + ", which is not there yet"
 	}
 	return p.Environment + " -> " + p.GitOps.String()
+}
+
+// group is the changes of one folder of the GitOps branch, which people review
+// together.
+type group struct {
+	clusterType string // "" for files that belong to none
+	target      string // "" for files of the cluster type itself
+	Why         string
+	Changes     []plan.Change
+}
+
+// Name is the group's heading.
+func (g group) Name() string {
+	switch {
+	case g.target != "":
+		return g.clusterType + "/" + g.target
+	case g.clusterType != "":
+		return g.clusterType
+	}
+	return g.Changes[0].Path
+}
+
+// Groups divides a plan's changes by assignment, in order of their paths.
+func (p Plan) Groups() []group {
+	var all []group
+	for _, c := range p.Changes {
+		clusterType, target := p.owner(c.Path)
+		last := len(all) - 1
+		if last >= 0 && clusterType != "" && all[last].clusterType == clusterType && all[last].target == target {
+			all[last].Changes = append(all[last].Changes, c)
+			continue
+		}
+		all = append(all, group{clusterType: clusterType, target: target, Why: p.why(clusterType, target), Changes: []plan.Change{c}})
+	}
+	return all
+}
+
+// owner says which cluster type's and deployment target's folder a path is in.
+func (p Plan) owner(file string) (clusterType, target string) {
+	below := file
+	if root := p.root(); root != "" {
+		below = strings.TrimPrefix(file, root+"/")
+	}
+	parts := strings.Split(below, "/")
+	switch {
+	case strings.HasPrefix(below, "."), len(parts) < 2:
+		return "", ""
+	case len(parts) == 2:
+		return parts[0], ""
+	}
+	return parts[0], parts[1]
+}
+
+// root is the folder of the GitOps branch that the plan is about.
+func (p Plan) root() string {
+	return strings.TrimPrefix(path.Clean("/"+p.GitOps.Path), "/")
+}
+
+// why says what has led to a group's changes.
+func (p Plan) why(clusterType, target string) string {
+	if clusterType == "" {
+		return "the commit of the base repository that is promoted to the environment"
+	}
+	known := slices.ContainsFunc(p.Model.ClusterTypes, func(c model.ClusterType) bool { return c.Name == clusterType })
+	switch {
+	case target == "" && known:
+		return "the folder of a cluster type"
+	case !known:
+		return "there is no such cluster type any more"
+	}
+	if a, ok := p.assignment(clusterType, target); ok {
+		return byPolicies(a.Policies)
+	}
+	if slices.ContainsFunc(p.Targets, func(t plan.Target) bool { return t.Name == target }) {
+		return "no policy assigns it any more"
+	}
+	return "there is no such deployment target any more"
+}
+
+func (p Plan) assignment(clusterType, target string) (plan.Assignment, bool) {
+	i := slices.IndexFunc(p.Assignments, func(a plan.Assignment) bool {
+		return a.ClusterType == clusterType && a.Target == target
+	})
+	if i < 0 {
+		return plan.Assignment{}, false
+	}
+	return p.Assignments[i], true
+}
+
+func byPolicies(names []string) string {
+	if len(names) == 1 {
+		return "assigned by policy " + names[0]
+	}
+	return "assigned by policies " + strings.Join(names, ", ")
+}
+
+// Summary counts what a plan does.
+type Summary struct {
+	Add         int `json:"add"`
+	Modify      int `json:"modify"`
+	Remove      int `json:"remove"`
+	Assignments int `json:"assignments"` // that have changes
+	Problems    int `json:"problems"`
+	// Held says that the pull request will be a draft, because the plan removes
+	// most of the assignments that are there.
+	Held bool `json:"held"`
+}
+
+func (p Plan) Summary() Summary {
+	s := Summary{Problems: len(p.Problems)}
+	_, _, s.Held = publish.Removals(p.Plan, p.Before)
+	for _, c := range p.Changes {
+		switch c.Action {
+		case plan.Add:
+			s.Add++
+		case plan.Modify:
+			s.Modify++
+		case plan.Remove:
+			s.Remove++
+		}
+	}
+	for _, g := range p.Groups() {
+		if g.target != "" {
+			s.Assignments++
+		}
+	}
+	return s
+}
+
+// String is the summary in one line, such as "3 files to add, 1 to change in 2
+// assignments; 1 problem".
+func (s Summary) String() string {
+	var parts []string
+	count := func(n int, verb string) {
+		switch {
+		case n == 0:
+		case len(parts) == 0:
+			parts = append(parts, fmt.Sprintf("%s to %s", Count(n, "file"), verb))
+		default:
+			parts = append(parts, fmt.Sprintf("%d to %s", n, verb))
+		}
+	}
+	count(s.Add, "add")
+	count(s.Modify, "change")
+	count(s.Remove, "remove")
+	line := "no changes"
+	if len(parts) > 0 {
+		line = strings.Join(parts, ", ")
+	}
+	if s.Assignments > 0 {
+		line += " in " + Count(s.Assignments, "assignment")
+	}
+	if s.Problems > 0 {
+		line += "; " + Count(s.Problems, "problem")
+	}
+	return line
+}
+
+func Count(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
 }

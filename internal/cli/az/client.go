@@ -68,7 +68,7 @@ func (z *call) failure(err error) error {
 	case z.real && arc.IsDenied(err):
 		known.Err = source.ErrCredentials
 	case arc.IsNotFound(err):
-		known.Err = cmdutil.NotFound(err)
+		known.Err = cmdutil.Classify(err, cmdutil.ErrNotFound)
 	}
 	return known
 }

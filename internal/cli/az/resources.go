@@ -67,7 +67,7 @@ func connect(a *command) *cobra.Command {
 // do.
 func (z *call) cannotConnect(ctx context.Context, group, name string) error {
 	if z.real {
-		return cmdutil.NotFound(fmt.Errorf("there is no cluster %s in %s, and kalypso connects none to Azure: `az connectedk8s connect` of the Azure CLI does", name, group))
+		return cmdutil.Classify(fmt.Errorf("there is no cluster %s in %s, and kalypso connects none to Azure: `az connectedk8s connect` of the Azure CLI does", name, group), cmdutil.ErrNotFound)
 	}
 	all, err := z.client.ListConnectedClusters(ctx, "")
 	if err != nil {
@@ -77,8 +77,8 @@ func (z *call) cannotConnect(ctx context.Context, group, name string) error {
 	for _, c := range all {
 		names = append(names, c.Name)
 	}
-	return cmdutil.NotFound(fmt.Errorf("there is no cluster %s in the resource group %s, and none is made here: the sandbox has %s in the resource group %s, connected already",
-		name, group, strings.Join(names, " and "), sandbox.ArmResourceGroup))
+	return cmdutil.Classify(fmt.Errorf("there is no cluster %s in the resource group %s, and none is made here: the sandbox has %s in the resource group %s, connected already",
+		name, group, strings.Join(names, " and "), sandbox.ArmResourceGroup), cmdutil.ErrNotFound)
 }
 
 // proxy keeps nothing running: the sandbox's clusters are within reach.

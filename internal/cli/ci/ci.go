@@ -34,7 +34,7 @@ func NewCommand(a *cmdutil.App) *cobra.Command {
 }
 
 func (a *steps) command() *cobra.Command {
-	c := &cobra.Command{
+	return cmdutil.Group(&cobra.Command{
 		Use:   "ci",
 		Short: "The steps of CI/CD workflows, on GitHub's runners and Gitea's",
 		Long: `The steps that the workflows of applications and platforms consist of. They need
@@ -71,15 +71,11 @@ and what is not the runner's business from these, where it is needed:
 Secrets come from variables only. What a step makes goes to stdout and to its
 outputs, what it says goes to stderr. A step that is run again changes nothing
 that is as it should be.`,
-		Args: cmdutil.SubcommandArgs,
-		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
-	}
-	c.AddCommand(
+	},
 		a.buildImage(), a.render(), a.descriptor(), a.createPR(),
 		a.setStatus(), a.waitForDeployment(), a.deployedVersion(), a.startWorkflow(),
 		a.promote(), a.promotedCommit(),
 	)
-	return c
 }
 
 // step is one run of a verb.

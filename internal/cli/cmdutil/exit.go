@@ -12,6 +12,7 @@ import (
 	"github.com/kalypso-dev/kalypso/scheduler/source"
 )
 
+// The exit codes, which `kalypso help exit-codes` explains.
 const (
 	ExitOK             = 0
 	ExitFailure        = 1
@@ -25,7 +26,7 @@ const (
 	ExitInterrupted    = 130
 )
 
-// SilentError is a failure that has been shown already.
+// SilentError is a failure that nothing more is printed about.
 type SilentError struct{ error }
 
 func (e *SilentError) Unwrap() error { return e.error }
@@ -33,17 +34,11 @@ func (e *SilentError) Unwrap() error { return e.error }
 // Silent marks a failure that has been shown already.
 func Silent(err error) error { return &SilentError{err} }
 
-// ErrChanges is the result of a command that was asked to tell by its exit code
-// whether there are changes.
+// ErrChanges is the result of a command with --exit-code when there are changes.
 var ErrChanges = errors.New("the plan has changes")
 
-// NotFoundError is that a cloud has no such resource. Its exit code is that of
-// the Azure CLI.
-type NotFoundError struct{ error }
-
-func (e *NotFoundError) Unwrap() error { return e.error }
-
-func NotFound(err error) error { return &NotFoundError{err} }
+// ErrNotFound marks, by [Classify], that a cloud has no such resource.
+var ErrNotFound = errors.New("not found")
 
 // ExitCode is the one place where errors become exit codes.
 func ExitCode(err error) int {
@@ -52,13 +47,12 @@ func ExitCode(err error) int {
 	var preflight *sandbox.PreflightError
 	var check *scenarios.CheckError
 	var timeout *sandbox.TimeoutError
-	var absent *NotFoundError
 	switch {
 	case errors.As(err, &mistake), errors.As(err, &sandboxMistake):
 		return ExitUsage
 	case errors.Is(err, ErrChanges):
 		return ExitChanges
-	case errors.As(err, &absent):
+	case errors.Is(err, ErrNotFound):
 		return ExitNotFound
 	case errors.Is(err, source.ErrCredentials):
 		return ExitAuthentication
@@ -73,7 +67,7 @@ func ExitCode(err error) int {
 	}
 }
 
-// classifiedError is an error that exitCode and hint know by another one.
+// classifiedError is an error that ExitCode and Hint know by another one.
 type classifiedError struct {
 	error
 	as error

@@ -2,13 +2,17 @@ package cmdutil
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
+	"net/url"
 	"os"
 	"slices"
 	"strings"
 
+	"github.com/kalypso-dev/kalypso/fixtures"
 	"github.com/kalypso-dev/kalypso/internal/usage"
+	"github.com/kalypso-dev/kalypso/sandbox"
 	"github.com/kalypso-dev/kalypso/scheduler/model"
 	"github.com/kalypso-dev/kalypso/scheduler/source"
 	"github.com/spf13/cobra"
@@ -134,4 +138,135 @@ func (f *ModelFlags) Several(ctx context.Context, w *source.World) ([]string, er
 	}
 	return nil, usage.Errorf("%s has no Environment objects: "+
 		"name the branch that has them with --branch, or with --environment the environment that it is", w)
+}
+
+// needControlPlane is said to those who have not said what to look at.
+const needControlPlane = "which control plane? Name it with --control-plane DIR_OR_URL, or run `kalypso up` to use the sandbox's"
+
+// sandboxCredentials returns those of the sandbox's forge, nil when there is no
+// sandbox. One that cannot be read only matters to those who need it, and
+// [App.sandboxControlPlane] tells them.
+func (a *App) sandboxCredentials() *sandbox.Credentials {
+	home, err := a.Home()
+	if err != nil {
+		return nil
+	}
+	c, err := sandbox.GetCredentials(home)
+	if err != nil {
+		return nil
+	}
+	return c
+}
+
+// sandboxControlPlane returns the URL of the running sandbox's control plane.
+func (a *App) sandboxControlPlane(ctx context.Context, c *sandbox.Credentials) (string, error) {
+	home, err := a.Home()
+	if err != nil {
+		return "", err
+	}
+	status, err := sandbox.GetStatus(ctx, home)
+	if errors.Is(err, sandbox.ErrNoSandbox) {
+		return "", usage.New(needControlPlane)
+	}
+	if err != nil {
+		return "", fmt.Errorf("looking for the sandbox: %w", err)
+	}
+	if !status.Running || c == nil {
+		return "", usage.New("the sandbox is down: " + needControlPlane)
+	}
+	return controlPlaneOf(status.Workshop, c.OrgURL)
+}
+
+// controlPlaneOf returns the URL of the repository of a workshop that has the
+// Environment objects.
+func controlPlaneOf(workshop, orgURL string) (string, error) {
+	w, err := fixtures.Load(workshop, orgURL)
+	if err != nil {
+		return "", err
+	}
+	for _, r := range w.Repositories {
+		if objects, _ := model.LoadEnvironments(&model.Tree{Files: r.Branches[0].Files}, ""); len(objects) > 0 {
+			return orgURL + "/" + r.Name, nil
+		}
+	}
+	return "", fmt.Errorf("workshop %s has no control plane", workshop)
+}
+
+// The environment variables with credentials for git servers.
+const (
+	gitUserVariable     = "KALYPSO_GIT_USER"
+	gitTokenVariable    = "KALYPSO_GIT_TOKEN"
+	GitHubTokenVariable = "GITHUB_TOKEN"
+)
+
+// gitCredentials decides who gets which credentials. A platform model names
+// servers, and whoever can write one could name his own: so a secret goes only
+// where the person at the keyboard has pointed to.
+type gitCredentials struct {
+	env     func(string) string
+	sandbox *sandbox.Credentials // nil without a sandbox
+	trusted map[string]bool      // origins that get KALYPSO_GIT_TOKEN
+}
+
+// trust adds the servers of URLs, and of what ssh reaches the https server.
+// Folders among them mean nothing.
+func (c *gitCredentials) trust(places ...string) {
+	if c.trusted == nil {
+		c.trusted = map[string]bool{}
+	}
+	for _, place := range places {
+		if o := origin(place); o != "" {
+			c.trusted[o] = true
+		}
+	}
+}
+
+// get returns user and password for a URL, both "" for none.
+func (c *gitCredentials) get(place string) (user, password string) {
+	o := origin(place)
+	if o == "" {
+		return "", ""
+	}
+	if c.sandbox != nil && o == origin(c.sandbox.URL) {
+		return c.sandbox.User, c.sandbox.Password
+	}
+	if token := c.env(gitTokenVariable); token != "" && c.trusted[o] {
+		if user = c.env(gitUserVariable); user == "" {
+			user = tokenUser
+		}
+		return user, token
+	}
+	if token := c.env(GitHubTokenVariable); token != "" && o == "https://github.com" {
+		return tokenUser, token
+	}
+	return "", ""
+}
+
+// tokenUser is the user of a token where servers do not look at it. GitHub
+// asks for this one.
+const tokenUser = "x-access-token"
+
+// origin is the scheme and host that a secret may go to, "" for none.
+func origin(place string) string {
+	if !strings.Contains(place, "://") {
+		host, _, ok := strings.Cut(place, ":")
+		if _, after, found := strings.Cut(host, "@"); found && ok && !strings.ContainsAny(host, `/\`) {
+			return "https://" + strings.ToLower(after)
+		}
+		return ""
+	}
+	u, err := url.Parse(place)
+	if err != nil {
+		return ""
+	}
+	scheme, host := strings.ToLower(u.Scheme), strings.ToLower(u.Host)
+	switch scheme {
+	case "ssh", "git+ssh":
+		return "https://" + strings.ToLower(u.Hostname())
+	case "http":
+		return "http://" + strings.TrimSuffix(host, ":80")
+	case "https":
+		return "https://" + strings.TrimSuffix(host, ":443")
+	}
+	return ""
 }

@@ -17,24 +17,26 @@ import (
 // Progress shows one line per component as it becomes ready, restarts or
 // fails. On a terminal a last line says what is still waited for.
 type Progress struct {
-	W       io.Writer
+	w       io.Writer
 	began   time.Time
-	Style   Style
+	style   Style
 	seen    map[string]supervisor.State
 	ran     map[string]bool // as a process
 	Changed bool            // something became ready while we looked
-	Live    bool            // the last line is ours to overwrite
-	Width   int
+	live    bool            // the last line is ours to overwrite
+	width   int
 }
 
-func NewProgress(w io.Writer, began time.Time) *Progress {
-	p := &Progress{W: w, began: began, Style: NewStyle(w), seen: map[string]supervisor.State{}, ran: map[string]bool{}}
-	if f, ok := w.(*os.File); ok && p.Style.Terminal {
-		p.Width, _, _ = term.GetSize(int(f.Fd()))
+// NewProgress begins to count the time.
+func NewProgress(w io.Writer) *Progress {
+	p := &Progress{w: w, began: time.Now(), style: NewStyle(w), seen: map[string]supervisor.State{}, ran: map[string]bool{}}
+	if f, ok := w.(*os.File); ok && p.style.Terminal {
+		p.width, _, _ = term.GetSize(int(f.Fd()))
 	}
 	return p
 }
 
+// Show prints what has changed since the last call.
 func (p *Progress) Show(all []supervisor.Status) {
 	first := len(p.seen) == 0
 	for _, s := range all {
@@ -52,27 +54,27 @@ func (p *Progress) Show(all []supervisor.Status) {
 				continue // ready before we came
 			}
 			p.Changed = true
-			p.line("%s %-24s %s", p.Style.Good("ready"), s.Name, p.Style.Faint(fmt.Sprintf("%s, %.1f s", s.Title, s.Took.Seconds())))
+			p.line("%s %-24s %s", p.style.Good("ready"), s.Name, p.style.Faint(fmt.Sprintf("%s, %.1f s", s.Title, s.Took.Seconds())))
 		case supervisor.Restarting:
-			p.line("%s %-24s %s", p.Style.Warn("again"), s.Name, s.Reason)
+			p.line("%s %-24s %s", p.style.Warn("again"), s.Name, s.Reason)
 			if n := len(s.LogTail); n > 0 {
-				p.line("      %s", p.Style.Faint("| "+s.LogTail[n-1]))
+				p.line("      %s", p.style.Faint("| "+s.LogTail[n-1]))
 			}
 		case supervisor.Failed:
-			p.line("%s %-24s %s", p.Style.Bad("fails"), s.Name, s.Reason)
+			p.line("%s %-24s %s", p.style.Bad("fails"), s.Name, s.Reason)
 		case supervisor.Stopped:
 			if !p.ran[s.Name] {
 				continue // a task that was done, not a process
 			}
-			p.line("%s %s", p.Style.Faint("ended"), s.Name)
+			p.line("%s %s", p.style.Faint("ended"), s.Name)
 		}
 	}
 	p.waiting(all)
 }
 
-// waiting rewrites the last line on a terminal.
+// waiting says on a terminal what is not ready yet.
 func (p *Progress) waiting(all []supervisor.Status) {
-	if !p.Style.Terminal {
+	if !p.style.Terminal {
 		return
 	}
 	var names []string
@@ -85,32 +87,43 @@ func (p *Progress) waiting(all []supervisor.Status) {
 			}
 		}
 	}
-	p.Clear()
 	if len(names) == 0 {
+		p.Clear()
 		return
 	}
-	text := fmt.Sprintf("      %.1f s, waiting for %s%s", time.Since(p.began).Seconds(), strings.Join(names, ", "), reason)
-	text = strings.ReplaceAll(text, "\n", " ")
-	if r := []rune(text); p.Width > 1 && len(r) >= p.Width {
-		text = string(r[:p.Width-1])
+	p.Last(fmt.Sprintf("      %.1f s, waiting for %s%s", p.Took(), strings.Join(names, ", "), reason))
+}
+
+// Last writes the last line of a terminal, over what was there; elsewhere it
+// prints nothing.
+func (p *Progress) Last(text string) {
+	if !p.style.Terminal {
+		return
 	}
-	fmt.Fprint(p.W, p.Style.Faint(text))
-	p.Live = true
+	p.Clear()
+	text, _, _ = strings.Cut(text, "\n")
+	if r := []rune(text); p.width > 1 && len(r) >= p.width {
+		text = string(r[:p.width-1])
+	}
+	fmt.Fprint(p.w, p.style.Faint(text))
+	p.live = true
 }
 
 func (p *Progress) line(format string, args ...any) {
 	p.Clear()
-	fmt.Fprintf(p.W, format+"\n", args...)
+	fmt.Fprintf(p.w, format+"\n", args...)
 }
 
+// Clear removes the last line of a terminal, so that another can be printed.
 func (p *Progress) Clear() {
-	if p.Live {
-		fmt.Fprint(p.W, "\r\x1b[K")
-		p.Live = false
+	if p.live {
+		fmt.Fprint(p.w, "\r\x1b[K")
+		p.live = false
 	}
 }
 
-func (p *Progress) End() { p.Clear() }
+// Took are the seconds since the beginning.
+func (p *Progress) Took() float64 { return time.Since(p.began).Seconds() }
 
 // PrintLogTails shows the last log lines of what has failed.
 func (a *App) PrintLogTails(failed *sandbox.FailedError) {
@@ -125,7 +138,7 @@ func (a *App) PrintLogTails(failed *sandbox.FailedError) {
 	}
 }
 
-// ReportStart says what is useful when the world has not come up again.
+// ReportStart says what to do when the sandbox has not come up again.
 func (a *App) ReportStart(ctx context.Context, err error) error {
 	var failed *sandbox.FailedError
 	switch {

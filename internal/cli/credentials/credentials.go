@@ -1,6 +1,8 @@
+// Package credentials has the command that prints the sandbox's credentials.
 package credentials
 
 import (
+	"context"
 	"fmt"
 	"text/tabwriter"
 
@@ -9,19 +11,37 @@ import (
 	"github.com/spf13/cobra"
 )
 
-func NewCommand(a *cmdutil.App) *cobra.Command {
-	return cmdutil.ReadCommand(a, &cobra.Command{
+// Options are those of `kalypso credentials`.
+type Options struct {
+	*cmdutil.App
+	Output cmdutil.Output
+}
+
+// NewCommand makes `kalypso credentials`.
+func NewCommand(a *cmdutil.App, run func(context.Context, *Options) error) *cobra.Command {
+	o := &Options{App: a}
+	c := &cobra.Command{
 		Use:   "credentials",
 		Short: "Users, passwords and tokens of the forge, of Argo CD and of the emulated Azure",
 		Args:  cmdutil.ExactArgs(),
-	}, func(*cobra.Command, []string) (*sandbox.Credentials, error) {
-		home, err := a.Home()
-		if err != nil {
-			return nil, err
-		}
-		return sandbox.GetCredentials(home)
-	}, func(c *sandbox.Credentials) error {
-		w := tabwriter.NewWriter(a.Out, 0, 0, 2, ' ', 0)
+		RunE:  func(c *cobra.Command, _ []string) error { return run(c.Context(), o) },
+	}
+	o.Output.AddTo(c, "text", "json")
+	return c
+}
+
+// Run prints the credentials.
+func Run(_ context.Context, o *Options) error {
+	home, err := o.Home()
+	if err != nil {
+		return err
+	}
+	c, err := sandbox.GetCredentials(home)
+	if err != nil {
+		return err
+	}
+	return o.Output.Print(o.App, c, func() error {
+		w := tabwriter.NewWriter(o.Out, 0, 0, 2, ' ', 0)
 		fmt.Fprintf(w, "url\t%s\nuser\t%s\npassword\t%s\ntoken\t%s\n", c.URL, c.User, c.Password, c.Token)
 		for _, argo := range c.ArgoCD {
 			fmt.Fprintf(w, "\t\nArgo CD\t%s\nuser\t%s\npassword\t%s\n", argo.URL, argo.User, argo.Password)

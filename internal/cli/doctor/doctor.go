@@ -1,6 +1,8 @@
+// Package doctor has the command that checks what a sandbox needs of the machine.
 package doctor
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"strings"
@@ -11,8 +13,15 @@ import (
 	"github.com/spf13/cobra"
 )
 
-func NewCommand(a *cmdutil.App) *cobra.Command {
-	var o cmdutil.Output
+// Options are those of `kalypso doctor`.
+type Options struct {
+	*cmdutil.App
+	Output cmdutil.Output
+}
+
+// NewCommand makes `kalypso doctor`.
+func NewCommand(a *cmdutil.App, run func(context.Context, *Options) error) *cobra.Command {
+	o := &Options{App: a}
 	c := &cobra.Command{
 		Use:   "doctor",
 		Short: "Check what a sandbox needs of this machine",
@@ -27,28 +36,21 @@ is not good, what is lost and how to mend it:
 		Example: `  kalypso doctor
   kalypso doctor -o json`,
 		Args: cmdutil.ExactArgs(),
-		RunE: func(c *cobra.Command, _ []string) error {
-			asJSON, err := o.JSON()
-			if err != nil {
-				return err
-			}
-			report, refusal := sandbox.Diagnose(c.Context(), a.Version)
-			if asJSON {
-				err = a.PrintJSON(report)
-			} else {
-				err = printReport(a.Out, cmdutil.NewStyle(a.Out), report)
-			}
-			if err != nil {
-				return err
-			}
-			if refusal != nil {
-				return cmdutil.Silent(refusal) // the report has said it
-			}
-			return nil
-		},
+		RunE: func(c *cobra.Command, _ []string) error { return run(c.Context(), o) },
 	}
-	o.AddTo(c)
+	o.Output.AddTo(c, "text", "json")
 	return c
+}
+
+// Run makes all checks and prints what they have found. A fatal finding is an
+// error.
+func Run(ctx context.Context, o *Options) error {
+	report, refusal := sandbox.Diagnose(ctx, o.Version)
+	err := o.Output.Print(o.App, report, func() error { return printReport(o.Out, cmdutil.NewStyle(o.Out), report) })
+	if err == nil && refusal != nil {
+		return cmdutil.Silent(refusal) // the report has it
+	}
+	return err
 }
 
 // printReport prints a line for each check, so that one sees what was looked

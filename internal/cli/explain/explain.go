@@ -1,9 +1,11 @@
+// Package explain has the command that says why a deployment target is where it is.
 package explain
 
 import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"strings"
 
 	"github.com/kalypso-dev/kalypso/internal/cli/cmdutil"
@@ -13,9 +15,18 @@ import (
 	"github.com/spf13/cobra"
 )
 
-func NewCommand(a *cmdutil.App) *cobra.Command {
-	var world cmdutil.ModelFlags
-	c := cmdutil.ReadCommand(a, &cobra.Command{
+// Options are those of `kalypso explain`.
+type Options struct {
+	*cmdutil.App
+	Model  cmdutil.ModelFlags
+	Query  explain.Query
+	Output cmdutil.Output
+}
+
+// NewCommand makes `kalypso explain`.
+func NewCommand(a *cmdutil.App, run func(context.Context, *Options) error) *cobra.Command {
+	o := &Options{App: a}
+	c := &cobra.Command{
 		Use:   "explain DEPLOYMENT_TARGET [CLUSTER_TYPE]",
 		Short: "Why a deployment target is where it is, and its configuration what it is",
 		Long: `Explain which cluster types a deployment target is assigned to and by which
@@ -38,54 +49,52 @@ Exits with
 		Example: `  kalypso explain basic-inference-dev -e dev
   kalypso explain functional-test drone -e dev --control-plane .
   kalypso explain functional-test drone -e dev --control-plane . -o json`,
-		Args: targetAndClusterType,
-	}, func(c *cobra.Command, args []string) (*explain.Explanation, error) {
-		q := explain.Query{Target: args[0]}
-		if len(args) > 1 {
-			q.ClusterType = args[1]
-		}
-		return run(a, c.Context(), &world, q)
-	}, func(e *explain.Explanation) error { return printExplanation(a, e) })
-	world.Register(c, "the only one")
+		Args: cmdutil.RangeArgs(1, 2),
+		RunE: func(c *cobra.Command, args []string) error {
+			o.Query.Target = args[0]
+			if len(args) > 1 {
+				o.Query.ClusterType = args[1]
+			}
+			return run(c.Context(), o)
+		},
+	}
+	o.Output.AddTo(c, "text", "json")
+	o.Model.Register(c, "the only one")
 	return c
 }
 
-// targetAndClusterType checks the arguments of explain.
-func targetAndClusterType(c *cobra.Command, args []string) error {
-	if len(args) == 1 || len(args) == 2 {
-		return nil
-	}
-	return usage.Errorf("usage: %s\nSee `%s --help`.", c.UseLine(), c.CommandPath())
-}
-
-func run(a *cmdutil.App, ctx context.Context, f *cmdutil.ModelFlags, q explain.Query) (*explain.Explanation, error) {
-	w, err := f.Open(ctx, a)
+// Run plans the environment and explains one of its deployment targets.
+func Run(ctx context.Context, o *Options) error {
+	w, err := o.Model.Open(ctx, o.App)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	name, err := f.One(ctx, w)
+	name, err := o.Model.One(ctx, w)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	env, err := w.Load(ctx, name)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	gitops, err := w.GitOps(ctx, env)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	p, err := plan.New(ctx, env, gitops)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	e, err := explain.Explain(ctx, env, p, q)
-	return e, unanswered(err)
+	e, err := explain.Explain(ctx, env, p, o.Query)
+	if err != nil {
+		return inputError(err)
+	}
+	return o.Output.Print(o.App, e, func() error { return print(o.Out, e.Text()) })
 }
 
-// unanswered shows all that an error about a question knows. A name that is
-// not there is the caller's mistake, unless something could not be read.
-func unanswered(err error) error {
+// inputError gives an error about a question all that is known. A name that is
+// not there is a usage error, unless something could not be read.
+func inputError(err error) error {
 	var input *explain.InputError
 	switch {
 	case !errors.As(err, &input):
@@ -96,14 +105,14 @@ func unanswered(err error) error {
 	return usage.New(input.Text())
 }
 
-// printExplanation prints the text, on a terminal with its headings in bold.
-func printExplanation(a *cmdutil.App, e *explain.Explanation) error {
-	st := cmdutil.NewStyle(a.Out)
-	for line := range strings.Lines(e.Text()) {
+// print prints the text, on a terminal with its headings in bold.
+func print(w io.Writer, text string) error {
+	style := cmdutil.NewStyle(w)
+	for line := range strings.Lines(text) {
 		if heading := strings.TrimSuffix(line, "\n"); heading != "" && heading[0] != ' ' {
-			line = st.Bold(heading) + "\n"
+			line = style.Bold(heading) + "\n"
 		}
-		if _, err := fmt.Fprint(a.Out, line); err != nil {
+		if _, err := fmt.Fprint(w, line); err != nil {
 			return err
 		}
 	}

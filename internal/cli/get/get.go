@@ -1,8 +1,8 @@
+// Package get has the command that lists what a platform model says.
 package get
 
 import (
 	"context"
-	"slices"
 	"strings"
 
 	"github.com/kalypso-dev/kalypso/internal/cli/cmdutil"
@@ -12,12 +12,20 @@ import (
 	"github.com/kalypso-dev/kalypso/scheduler/source"
 	"github.com/kalypso-dev/kalypso/scheduler/view"
 	"github.com/spf13/cobra"
-	"sigs.k8s.io/yaml"
 )
 
-func NewCommand(a *cmdutil.App) *cobra.Command {
-	var world cmdutil.ModelFlags
-	var output string
+// Options are those of `kalypso get`.
+type Options struct {
+	*cmdutil.App
+	Model  cmdutil.ModelFlags
+	Kind   *view.Kind
+	Name   string // "" for all
+	Output cmdutil.Output
+}
+
+// NewCommand makes `kalypso get`.
+func NewCommand(a *cmdutil.App, run func(context.Context, *Options) error) *cobra.Command {
+	o := &Options{App: a}
 	c := &cobra.Command{
 		Use:   "get KIND [NAME]",
 		Short: "List what the platform model says",
@@ -45,87 +53,91 @@ Exits with
   kalypso get targets -o json --control-plane https://git.example.com/acme/control-plane`,
 		Args:      kindAndName,
 		ValidArgs: view.KindNames(),
-		RunE: func(c *cobra.Command, args []string) error {
-			kind, err := view.FindKind(args[0])
-			if err != nil {
-				return err
-			}
-			if !slices.Contains([]string{"text", "wide", "json", "yaml"}, output) {
-				return usage.Errorf("there is no output %q: choose text, wide, json or yaml", output)
-			}
-			w, err := world.Open(c.Context(), a)
-			if err != nil {
-				return err
-			}
-			list, err := collect(a, c.Context(), &world, w, kind)
-			if err != nil {
+		RunE: func(c *cobra.Command, args []string) (err error) {
+			if o.Kind, err = view.FindKind(args[0]); err != nil {
 				return err
 			}
 			if len(args) == 2 {
-				if list, err = list.Named(args[1]); err != nil {
-					return err
-				}
+				o.Name = args[1]
 			}
-			return showListing(a, list, output)
+			return run(c.Context(), o)
 		},
 	}
-	world.Register(c, "all")
-	c.Flags().StringVarP(&output, "output", "o", "text", "text, wide, json or yaml")
+	o.Model.Register(c, "all")
+	o.Output.AddTo(c, "text", "wide", "json", "yaml")
 	return c
 }
 
-// kindAndName checks the arguments of get.
+// kindAndName checks the arguments.
 func kindAndName(c *cobra.Command, args []string) error {
-	switch len(args) {
-	case 1, 2:
-		return nil
-	case 0:
+	if len(args) == 0 {
 		return usage.Errorf("which kind? Choose one of %s\nSee `%s --help`.", strings.Join(view.KindNames(), ", "), c.CommandPath())
 	}
-	return usage.Errorf("usage: %s\nSee `%s --help`.", c.UseLine(), c.CommandPath())
+	return cmdutil.RangeArgs(1, 2)(c, args)
+}
+
+// Run lists the objects of a kind.
+func Run(ctx context.Context, o *Options) error {
+	w, err := o.Model.Open(ctx, o.App)
+	if err != nil {
+		return err
+	}
+	list, err := o.collect(ctx, w)
+	if err != nil {
+		return err
+	}
+	if o.Name != "" {
+		if list, err = list.Named(o.Name); err != nil {
+			return err
+		}
+	}
+	if len(list.Rows) == 0 {
+		o.Messagef("There are no %s%s.", o.Kind.Name, list.Where())
+	}
+	return o.Output.Print(o.App, list.Documents(), func() error { return list.Table(o.Out, o.Output.String() == "wide") })
 }
 
 // collect lists a kind in the environments that were asked for. What may be
-// missing from the list, and why, goes to people.
-func collect(a *cmdutil.App, ctx context.Context, f *cmdutil.ModelFlags, w *source.World, k *view.Kind) (*view.Listing, error) {
-	if k.Environments {
+// missing from the list, and why, is a message.
+func (o *Options) collect(ctx context.Context, w *source.World) (*view.Listing, error) {
+	if o.Kind.Environments {
 		objects, diagnostics, err := w.EnvironmentObjects(ctx)
 		if err != nil {
 			return nil, err
 		}
 		for _, d := range diagnostics {
-			a.Messagef("%s: %s: %s", d.Position, d.Severity, d.Message)
+			o.Messagef("%s: %s: %s", d.Position, d.Severity, d.Message)
 		}
-		list := &view.Listing{Kind: k}
-		for _, o := range objects {
-			if f.Environment == "" || f.Environment == o.Name {
-				list.Rows = append(list.Rows, view.EnvironmentRow(o))
+		list := &view.Listing{Kind: o.Kind}
+		for _, object := range objects {
+			if o.Model.Environment == "" || o.Model.Environment == object.Name {
+				list.Rows = append(list.Rows, view.EnvironmentRow(object))
 			}
 		}
 		return list, nil
 	}
-	names, err := f.Several(ctx, w)
+	names, err := o.Model.Several(ctx, w)
 	if err != nil {
 		return nil, err
 	}
-	list := &view.Listing{Kind: k, Environments: names}
+	list := &view.Listing{Kind: o.Kind, Environments: names}
 	for _, name := range names {
 		env, err := w.Load(ctx, name)
 		if err != nil {
 			return nil, err
 		}
 		if n := errorsOf(env); n > 0 {
-			a.Messagef("note: environment %s has %s, so something may be missing here; `kalypso plan -e %s` says what is wrong", name, view.Count(n, "error"), name)
+			o.Messagef("note: environment %s has %s, so something may be missing here; `kalypso plan -e %s` says what is wrong", name, view.Count(n, "error"), name)
 		}
-		if k.Planned == nil {
-			list.Rows = append(list.Rows, k.Rows(env)...)
+		if o.Kind.Planned == nil {
+			list.Rows = append(list.Rows, o.Kind.Rows(env)...)
 			continue
 		}
 		p, err := plan.New(ctx, env, nil)
 		if err != nil {
 			return nil, err
 		}
-		list.Rows = append(list.Rows, k.Planned(view.Plan{Plan: p, Model: env})...)
+		list.Rows = append(list.Rows, o.Kind.Planned(view.Plan{Plan: p, Model: env})...)
 	}
 	return list, nil
 }
@@ -138,23 +150,4 @@ func errorsOf(env *model.Environment) int {
 		}
 	}
 	return n
-}
-
-// showListing prints a list in one of the outputs.
-func showListing(a *cmdutil.App, l *view.Listing, output string) error {
-	if len(l.Rows) == 0 {
-		a.Messagef("There are no %s%s.", l.Kind.Name, l.Where())
-	}
-	switch output {
-	case "json":
-		return a.PrintJSON(l.Documents())
-	case "yaml":
-		b, err := yaml.Marshal(l.Documents())
-		if err != nil {
-			return err
-		}
-		_, err = a.Out.Write(b)
-		return err
-	}
-	return l.Table(a.Out, output == "wide")
 }

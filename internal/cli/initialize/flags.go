@@ -2,21 +2,27 @@ package initialize
 
 import (
 	"fmt"
+	"log/slog"
 	"net/url"
+	"os"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/kalypso-dev/kalypso/fixtures"
+	"github.com/kalypso-dev/kalypso/internal/cli/cmdutil"
 	"github.com/kalypso-dev/kalypso/sandbox"
 	"github.com/kalypso-dev/kalypso/scheduler/forge/github"
 	"github.com/kalypso-dev/kalypso/setup"
 	"github.com/spf13/pflag"
 )
 
-// flags say what is to be made, where, and as whom. Credentials are named,
+// Options say what is to be made, where, and as whom. Credentials are named,
 // never given.
-type flags struct {
+type Options struct {
+	*cmdutil.App
 	forge, org, workshop    string
+	oneWorkshop             bool // --workshop was given
 	url, api, registry      string
 	visibility              string
 	tokenEnv, tokenFile     string
@@ -28,7 +34,7 @@ type flags struct {
 	dryRun, cleanup, yes    bool
 }
 
-func (f *flags) register(set *pflag.FlagSet) {
+func (f *Options) register(set *pflag.FlagSet) {
 	set.StringVar(&f.forge, "forge", "github", "the kind of forge")
 	set.StringVar(&f.org, "org", "", "the organisation")
 	set.StringVar(&f.workshop, "workshop", sandbox.DefaultWorkshop, "the tutorial whose repositories are wanted: "+strings.Join(fixtures.Workshops(), " or "))
@@ -53,7 +59,7 @@ func (f *flags) register(set *pflag.FlagSet) {
 }
 
 // check finds mistakes that need nothing but the flags.
-func (f *flags) check(set *pflag.FlagSet) error {
+func (f *Options) check(set *pflag.FlagSet) error {
 	if f.cleanup {
 		for _, name := range []string{"visibility", "registry", "secret-env", "secret-file", "webhook", "webhook-secret-env", "webhook-secret-file", "config"} {
 			if set.Changed(name) {
@@ -88,4 +94,110 @@ func (f *flags) check(set *pflag.FlagSet) error {
 		return usageError("--webhook wants an http or https URL, without credentials")
 	}
 	return nil
+}
+
+// options makes of the flags what setup wants, and reads the credentials.
+func (f *Options) options() (setup.Options, error) {
+	o := setup.Options{Organisation: f.org, Visibility: github.Visibility(f.visibility)}
+	var err error
+	if o.Forge, err = f.connect(); err != nil {
+		return o, err
+	}
+	if o.Workshop, err = setup.Load(o.Forge, f.workshop, f.org, f.registry); err != nil {
+		return o, err
+	}
+	if o.Secrets, err = f.secrets(o.Workshop); err != nil {
+		return o, err
+	}
+	if f.webhook != "" {
+		o.Webhook = &setup.Webhook{URL: f.webhook}
+		o.Webhook.Secret, err = kept("the webhooks' secret", f.webhookEnv, f.webhookFile)
+	}
+	return o, err
+}
+
+// connect makes the forge. It makes no request.
+func (f *Options) connect() (*github.Forge, error) {
+	o := github.Options{URL: strings.TrimRight(f.url, "/"), API: f.api, Log: slog.New(slog.DiscardHandler), Waiting: f.waits}
+	if f.app.ID != 0 {
+		o.App = &github.App{ID: f.app.ID, Installation: f.app.Installation, KeyFile: f.app.KeyFile}
+		return github.New(o)
+	}
+	if f.tokenEnv == "" && f.tokenFile == "" {
+		// the variable is for one server, and must not be sent to another
+		own, server := strings.TrimRight(os.Getenv("GITHUB_SERVER_URL"), "/"), o.URL
+		if own == "" {
+			own = github.PublicURL
+		}
+		if server == "" {
+			server = github.PublicURL
+		}
+		if server != own {
+			return nil, usageError(fmt.Sprintf("%s is for %s: name the token for %s with --token-env or --token-file", cmdutil.GitHubTokenVariable, own, server))
+		}
+		if strings.TrimSpace(os.Getenv(cmdutil.GitHubTokenVariable)) == "" {
+			return nil, usageError("no token: put one into " + cmdutil.GitHubTokenVariable + ", or name it with --token-env or --token-file")
+		}
+		f.tokenEnv = cmdutil.GitHubTokenVariable
+	}
+	var err error
+	if o.Token, err = kept("the token", f.tokenEnv, f.tokenFile); err != nil {
+		return nil, err
+	}
+	return github.New(o)
+}
+
+// secrets reads the values that the flags name.
+func (f *Options) secrets(w fixtures.Workshop) (map[string]string, error) {
+	all := map[string]string{}
+	read := func(flag, given string, value func(place string) (string, error)) error {
+		name, place, ok := strings.Cut(given, "=")
+		if !ok && flag == "--secret-env" {
+			place = name // a variable of the secret's own name
+		}
+		switch {
+		case place == "":
+			return usageError(flag + " wants NAME=" + strings.ToUpper(strings.TrimPrefix(flag, "--secret-")) + ": it names where the secret is")
+		case !slices.Contains(w.Secrets, name):
+			return usageError(fmt.Sprintf("%s: the workflows of %s use no secret %q, but %s", flag, w.Name, name, strings.Join(w.Secrets, " and ")))
+		case all[name] != "":
+			return usageError(fmt.Sprintf("the secret %s is given twice", name))
+		}
+		var err error
+		all[name], err = value(place)
+		return err
+	}
+	for _, given := range f.secretEnv {
+		if err := read("--secret-env", given, func(v string) (string, error) { return kept("secret", v, "") }); err != nil {
+			return nil, err
+		}
+	}
+	for _, given := range f.secretFile {
+		if err := read("--secret-file", given, func(v string) (string, error) { return kept("secret", "", v) }); err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
+}
+
+// kept reads a credential from the file or variable that keeps it, without the
+// space around it.
+func kept(what, variable, file string) (string, error) {
+	value, from := os.Getenv(variable), "the variable "+variable
+	if file != "" {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			return "", fmt.Errorf("%s: %w", what, err)
+		}
+		value, from = string(data), "the file "+file
+	}
+	if value = strings.TrimSpace(value); value == "" {
+		return "", usageError(fmt.Sprintf("%s: %s is empty", what, from))
+	}
+	return value, nil
+}
+
+// waits tells why nothing seems to happen.
+func (f *Options) waits(w github.Wait) {
+	f.Messagef("    waiting until %s: %s", w.Until.Local().Format(time.TimeOnly), w.Reason)
 }

@@ -1,21 +1,25 @@
+// Package initialize has the command that makes a workshop in an organisation on
+// GitHub.
 package initialize
 
 import (
 	"context"
 	"errors"
-	"os"
+	"fmt"
+	"text/tabwriter"
 
+	"github.com/kalypso-dev/kalypso/fixtures"
 	"github.com/kalypso-dev/kalypso/internal/cli/cmdutil"
 	"github.com/kalypso-dev/kalypso/internal/usage"
 	"github.com/kalypso-dev/kalypso/scheduler/forge/gitclient"
-	"github.com/kalypso-dev/kalypso/scheduler/forge/github"
 	"github.com/kalypso-dev/kalypso/scheduler/source"
 	"github.com/kalypso-dev/kalypso/setup"
 	"github.com/spf13/cobra"
 )
 
-func NewCommand(a *cmdutil.App) *cobra.Command {
-	var flags flags
+// NewCommand makes `kalypso init`.
+func NewCommand(a *cmdutil.App, run func(context.Context, *Options) error) *cobra.Command {
+	o := &Options{App: a}
 	c := &cobra.Command{
 		Use:   "init --org ORG",
 		Short: "Make a workshop's repositories in an organisation on GitHub",
@@ -50,29 +54,35 @@ the registry. Without them everything else is made, and said what is missing.`,
   kalypso init --org acme --cleanup`,
 		Args: cmdutil.ExactArgs(),
 		RunE: func(c *cobra.Command, _ []string) error {
-			if err := flags.check(c.Flags()); err != nil {
+			o.oneWorkshop = c.Flags().Changed("workshop")
+			if err := o.check(c.Flags()); err != nil {
 				return err
 			}
-			if flags.cleanup {
-				return cleanUp(a, c.Context(), &flags, c.Flags().Changed("workshop"))
-			}
-			return setUp(a, c.Context(), &flags)
+			return run(c.Context(), o)
 		},
 	}
-	flags.register(c.Flags())
+	o.register(c.Flags())
 	return c
 }
 
-func setUp(a *cmdutil.App, ctx context.Context, flags *flags) error {
-	options, err := flags.options(os.Getenv, func(w github.Wait) { waits(a, w) })
+// Run makes a workshop's repositories, or deletes them.
+func Run(ctx context.Context, o *Options) error {
+	if o.cleanup {
+		return o.cleanUp(ctx)
+	}
+	return o.setUp(ctx)
+}
+
+func (f *Options) setUp(ctx context.Context) error {
+	options, err := f.options()
 	if err != nil {
 		return err
 	}
-	config, err := flags.schedulerConfig(options)
+	config, err := f.schedulerConfig(options)
 	if err != nil {
 		return err
 	}
-	if err := keepsOther(flags.config, config); err != nil {
+	if err := keepsOther(f.config, config); err != nil {
 		return err
 	}
 	plan, err := setup.Look(ctx, options)
@@ -80,29 +90,29 @@ func setUp(a *cmdutil.App, ctx context.Context, flags *flags) error {
 		return setupError(err, "")
 	}
 	where := options.Forge.OrganisationURL(options.Organisation)
-	if flags.dryRun {
-		showSteps(a, plan.Steps)
-		a.Messagef("%d steps would make the workshop %s in %s. Nothing has been written.", len(plan.Steps), options.Workshop.Name, where)
-		missingSecrets(a, plan.Missing)
+	if f.dryRun {
+		f.showSteps(plan.Steps)
+		f.Messagef("%d steps would make the workshop %s in %s. Nothing has been written.", len(plan.Steps), options.Workshop.Name, where)
+		f.missingSecrets(plan.Missing)
 		return nil
 	}
-	a.Messagef("Making the workshop %s in %s", options.Workshop.Name, where)
+	f.Messagef("Making the workshop %s in %s", options.Workshop.Name, where)
 	repository := ""
 	err = plan.Do(ctx, func(s setup.Step) {
 		if s.Repository != repository {
 			repository = s.Repository
-			a.Messagef("  %s", repository)
+			f.Messagef("  %s", repository)
 		}
-		a.Messagef("    %s", s.What)
+		f.Messagef("    %s", s.What)
 	})
 	if err != nil {
 		return setupError(err, "What is made stays; the same command goes on where this one stopped.")
 	}
 	if len(plan.Steps) == 0 {
-		a.Messagef("Nothing to do: all of it is there.")
+		f.Messagef("Nothing to do: all of it is there.")
 	}
-	missingSecrets(a, plan.Missing)
-	return sayNext(a, flags, config)
+	f.missingSecrets(plan.Missing)
+	return f.sayNext(config)
 }
 
 // setupError gives an error the exit code and the hint that go with it.
@@ -120,4 +130,57 @@ func setupError(err error, what string) error {
 // usageError is a mistake in how init was called.
 func usageError(message string) error {
 	return usage.New(message + "\nSee `kalypso init --help`.")
+}
+
+// cleanUp deletes what init has made for one workshop, or for all.
+func (f *Options) cleanUp(ctx context.Context) error {
+	workshops := fixtures.Workshops()
+	if f.oneWorkshop {
+		workshops = []string{f.workshop}
+	}
+	client, err := f.connect()
+	if err != nil {
+		return err
+	}
+	where := client.OrganisationURL(f.org)
+	if !f.dryRun {
+		if err := setup.MayDelete(ctx, client, f.org); err != nil {
+			return setupError(err, "")
+		}
+	}
+	made, err := setup.Find(ctx, client, f.org, workshops)
+	if err != nil {
+		return setupError(err, "")
+	}
+	if len(made) == 0 {
+		f.Messagef("Nothing to delete: init has made nothing that is still in %s.", where)
+		return nil
+	}
+	if err := f.showMade(made); err != nil {
+		return err
+	}
+	if f.dryRun {
+		f.Messagef("These %d repositories would be deleted. Nothing has been.", len(made))
+		return nil
+	}
+	loss := fmt.Sprintf("This deletes these %d repositories of %s with all that they hold: issues, pull requests, secrets, environments.", len(made), where)
+	if err := f.Confirm(ctx, f.yes, loss); err != nil {
+		return err
+	}
+	for _, m := range made {
+		if err := m.Delete(ctx, client); err != nil {
+			return setupError(err, "What is deleted is gone; the same command goes on with the rest.")
+		}
+		f.Messagef("  deleted %s", m.Name)
+	}
+	return nil
+}
+
+func (f *Options) showMade(made []setup.Made) error {
+	w := tabwriter.NewWriter(f.Out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "REPOSITORY\tWORKSHOP\tVISIBILITY\tHOLDS")
+	for _, m := range made {
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", m.Name, m.Workshop, m.Visibility, m.Loss())
+	}
+	return w.Flush()
 }

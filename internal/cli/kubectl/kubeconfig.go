@@ -1,8 +1,8 @@
 package kubectl
 
 import (
+	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"strings"
@@ -13,8 +13,15 @@ import (
 	"github.com/spf13/cobra"
 )
 
-func NewKubeconfigCommand(a *cmdutil.App) *cobra.Command {
-	var path, merge, switchTo, unmerge bool
+// KubeconfigOptions are those of `kalypso kubeconfig`.
+type KubeconfigOptions struct {
+	*cmdutil.App
+	Path, Merge, Switch, Unmerge bool
+}
+
+// NewKubeconfigCommand makes `kalypso kubeconfig`.
+func NewKubeconfigCommand(a *cmdutil.App, run func(context.Context, *KubeconfigOptions) error) *cobra.Command {
+	o := &KubeconfigOptions{App: a}
 	c := &cobra.Command{
 		Use:   "kubeconfig",
 		Short: "Print the kubeconfig of the sandbox's clusters, or merge it into yours",
@@ -31,65 +38,66 @@ Your own kubeconfig stays as it is, unless you ask:
 A context, cluster or user of the same name that is not the sandbox's is never
 replaced.`,
 		Args: cmdutil.ExactArgs(),
-		RunE: func(*cobra.Command, []string) error {
-			home, err := a.Home()
-			if err != nil {
-				return err
-			}
-			if unmerge {
-				return unmergeKubeconfig(a, home)
-			}
-			b, err := os.ReadFile(home.Kubeconfig())
-			if err != nil {
-				return noKubeconfig(home, err)
-			}
-			switch {
-			case merge:
-				return mergeKubeconfig(a, home, switchTo)
-			case switchTo:
-				return usage.New("--switch goes with --merge")
-			case path:
-				fmt.Fprintln(a.Out, home.Kubeconfig())
-				return nil
-			}
-			_, err = a.Out.Write(b)
-			return err
-		},
+		RunE: func(c *cobra.Command, _ []string) error { return run(c.Context(), o) },
 	}
-	c.Flags().BoolVar(&path, "path", false, "print the file's path instead")
-	c.Flags().BoolVar(&merge, "merge", false, "add the contexts to your own kubeconfig")
-	c.Flags().BoolVar(&switchTo, "switch", false, "with --merge: make the first context the current one")
-	c.Flags().BoolVar(&unmerge, "unmerge", false, "take the contexts out of your kubeconfig")
+	c.Flags().BoolVar(&o.Path, "path", false, "print the file's path instead")
+	c.Flags().BoolVar(&o.Merge, "merge", false, "add the contexts to your own kubeconfig")
+	c.Flags().BoolVar(&o.Switch, "switch", false, "with --merge: make the first context the current one")
+	c.Flags().BoolVar(&o.Unmerge, "unmerge", false, "take the contexts out of your kubeconfig")
 	c.MarkFlagsMutuallyExclusive("path", "merge", "unmerge")
 	return c
 }
 
-func mergeKubeconfig(a *cmdutil.App, home sandbox.Home, switchTo bool) error {
+// Kubeconfig prints the kubeconfig, or changes the user's.
+func Kubeconfig(_ context.Context, o *KubeconfigOptions) error {
+	home, err := o.Home()
+	if err != nil {
+		return err
+	}
+	if o.Unmerge {
+		return o.unmerge(home)
+	}
+	b, err := os.ReadFile(home.Kubeconfig())
+	switch {
+	case err != nil:
+		return noKubeconfig(home, err)
+	case o.Merge:
+		return o.merge(home)
+	case o.Switch:
+		return usage.New("--switch goes with --merge")
+	case o.Path:
+		b = []byte(home.Kubeconfig() + "\n")
+	}
+	_, err = o.Out.Write(b)
+	return err
+}
+
+func (o *KubeconfigOptions) merge(home sandbox.Home) error {
 	file, err := sandbox.PersonsKubeconfig()
 	if err != nil {
 		return err
 	}
-	names, err := sandbox.MergeKubeconfig(home, file, switchTo)
+	names, err := sandbox.MergeKubeconfig(home, file, o.Switch)
 	if err != nil {
 		return err
 	}
-	a.Messagef("%s: added %s. `kalypso down` takes them out again.", file, strings.Join(names, ", "))
-	if !switchTo {
-		a.Messagef("Try: kubectl --context %s get namespaces", names[0])
+	o.Messagef("%s: added %s. `kalypso down` takes them out again.", file, strings.Join(names, ", "))
+	if !o.Switch {
+		o.Messagef("Try: kubectl --context %s get namespaces", names[0])
 	}
 	return nil
 }
 
-func unmergeKubeconfig(a *cmdutil.App, home sandbox.Home) error {
+func (o *KubeconfigOptions) unmerge(home sandbox.Home) error {
 	file, err := sandbox.UnmergeKubeconfig(home)
 	if err != nil {
 		return err
 	}
 	if file == "" {
-		a.Messagef("Nothing to do: the sandbox's contexts have not been merged into a kubeconfig.")
+		o.Messagef("Nothing to do: the sandbox's contexts have not been merged into a kubeconfig.")
 		return nil
 	}
-	a.Messagef("%s: the sandbox's contexts are out.", file)
+	o.Messagef("%s: the sandbox's contexts are out.", file)
 	return nil
 }
 

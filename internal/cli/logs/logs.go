@@ -1,9 +1,9 @@
+// Package logs has the command that prints the logs of a sandbox.
 package logs
 
 import (
 	"context"
 	"errors"
-	"io"
 	"time"
 
 	"github.com/kalypso-dev/kalypso/internal/cli/cmdutil"
@@ -13,11 +13,19 @@ import (
 	"github.com/spf13/cobra"
 )
 
-func NewCommand(a *cmdutil.App) *cobra.Command {
-	var follow bool
+// Options are those of `kalypso logs`.
+type Options struct {
+	*cmdutil.App
+	Component string
+	Query     supervisor.LogQuery
+	Follow    bool
+	Collect   string // the folder for all logs, in place of printing one
+}
+
+// NewCommand makes `kalypso logs`.
+func NewCommand(a *cmdutil.App, run func(context.Context, *Options) error) *cobra.Command {
+	o := &Options{App: a}
 	var since time.Duration
-	var collect string
-	q := supervisor.LogQuery{Lines: -1}
 	c := &cobra.Command{
 		Use:   "logs COMPONENT",
 		Short: "Print a component's log",
@@ -38,56 +46,54 @@ those of the parts within the clusters: for a report, or for a CI job to keep.`,
 			return cmdutil.ExactArgs("component")(c, args)
 		},
 		RunE: func(c *cobra.Command, args []string) error {
-			if collect != "" {
-				if follow || c.Flag("since").Changed || c.Flag("lines").Changed {
-					return usage.New("--collect copies all there is: leave out --follow, --since and --lines")
-				}
-				home, err := a.Home()
-				if err != nil {
-					return err
-				}
-				if err := sandbox.CollectLogs(c.Context(), home, collect); err != nil {
-					return err
-				}
-				a.Messagef("Collected the logs in %s.", collect)
-				return nil
+			ago, lines := c.Flag("since").Changed, c.Flag("lines").Changed
+			switch {
+			case o.Collect != "" && (o.Follow || ago || lines):
+				return usage.New("--collect copies all there is: leave out --follow, --since and --lines")
+			case lines && o.Query.Lines < 0:
+				return usage.Errorf("--lines %d: give a number of lines, 0 or more", o.Query.Lines)
+			case ago && since <= 0:
+				return usage.Errorf("--since %s: give how long ago, such as 10m or 1h30m", since)
+			case ago:
+				o.Query.Since = time.Now().Add(-since)
 			}
-			if c.Flag("lines").Changed && q.Lines < 0 {
-				return usage.Errorf("--lines %d: give a number of lines, 0 or more", q.Lines)
+			if len(args) > 0 {
+				o.Component = args[0]
 			}
-			if c.Flag("since").Changed {
-				if since <= 0 {
-					return usage.Errorf("--since %s: give how long ago, such as 10m or 1h30m", since)
-				}
-				q.Since = time.Now().Add(-since)
-			}
-			home, err := a.Home()
-			if err != nil {
-				return err
-			}
-			path, err := sandbox.FindLog(home, args[0])
-			if err != nil {
-				return err
-			}
-			if follow {
-				return followLog(c.Context(), a.Out, path, q)
-			}
-			return supervisor.ReadLog(a.Out, path, q)
+			return run(c.Context(), o)
 		},
 	}
-	c.Flags().BoolVarP(&follow, "follow", "f", false, "go on with what is added")
+	c.Flags().BoolVarP(&o.Follow, "follow", "f", false, "go on with what is added")
 	c.Flags().DurationVar(&since, "since", 0, "only what is not older than this, such as 10m")
-	c.Flags().IntVarP(&q.Lines, "lines", "n", -1, "only that many of the last lines")
-	c.Flags().StringVar(&collect, "collect", "", "copy all logs into this new folder")
+	c.Flags().IntVarP(&o.Query.Lines, "lines", "n", -1, "only that many of the last lines")
+	c.Flags().StringVar(&o.Collect, "collect", "", "copy all logs into this new folder")
 	c.Flag("since").DefValue, c.Flag("lines").DefValue = "0s", "0" // all, which help then does not say
 	return c
 }
 
-// followLog needs no words when it is interrupted: that is how it ends.
-func followLog(ctx context.Context, w io.Writer, path string, q supervisor.LogQuery) error {
-	err := supervisor.FollowLog(ctx, w, path, q)
+// Run prints a log, with --follow until ctx ends, or collects all.
+func Run(ctx context.Context, o *Options) error {
+	home, err := o.Home()
+	if err != nil {
+		return err
+	}
+	if o.Collect != "" {
+		if err := sandbox.CollectLogs(ctx, home, o.Collect); err != nil {
+			return err
+		}
+		o.Messagef("Collected the logs in %s.", o.Collect)
+		return nil
+	}
+	path, err := sandbox.FindLog(home, o.Component)
+	if err != nil {
+		return err
+	}
+	if !o.Follow {
+		return supervisor.ReadLog(o.Out, path, o.Query)
+	}
+	err = supervisor.FollowLog(ctx, o.Out, path, o.Query)
 	if errors.Is(err, context.Canceled) {
-		return cmdutil.Silent(err)
+		return cmdutil.Silent(err) // that is how it ends
 	}
 	return err
 }

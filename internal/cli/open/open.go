@@ -1,8 +1,10 @@
+// Package open has the command that shows parts of a sandbox in a browser.
 package open
 
 import (
 	"context"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"runtime"
@@ -14,9 +16,17 @@ import (
 	"github.com/spf13/cobra"
 )
 
-func NewCommand(a *cmdutil.App) *cobra.Command {
-	var only bool
-	var o cmdutil.Output
+// Options are those of `kalypso open`.
+type Options struct {
+	*cmdutil.App
+	Place, Part string // "" for all
+	Print       bool
+	Output      cmdutil.Output
+}
+
+// NewCommand makes `kalypso open`.
+func NewCommand(a *cmdutil.App, run func(context.Context, *Options) error) *cobra.Command {
+	o := &Options{App: a}
 	c := &cobra.Command{
 		Use:   "open [PLACE [PART]]",
 		Short: "Print the URL of the forge, and show it in a browser",
@@ -26,49 +36,41 @@ place, list those that there are.`,
 		Example: `  kalypso open
   kalypso open gitea
   kalypso open gitea kalypso-control-plane --print`,
-		Args: func(c *cobra.Command, args []string) error {
-			if len(args) > 2 {
-				return cmdutil.ExactArgs("place", "part")(c, args)
-			}
-			return nil
-		},
+		Args: cmdutil.RangeArgs(0, 2),
 		RunE: func(c *cobra.Command, args []string) error {
-			asJSON, err := o.JSON()
-			if err != nil {
-				return err
+			for i, to := range []*string{&o.Place, &o.Part}[:len(args)] {
+				*to = args[i]
 			}
-			home, err := a.Home()
-			if err != nil {
-				return err
-			}
-			if len(args) == 0 {
-				return listPlaces(a, c.Context(), home, asJSON)
-			}
-			part := ""
-			if len(args) > 1 {
-				part = args[1]
-			}
-			place, err := sandbox.FindPlace(c.Context(), home, args[0], part)
-			if err != nil {
-				return err
-			}
-			return open(a, place, asJSON, only)
+			return run(c.Context(), o)
 		},
 	}
-	o.AddTo(c)
-	c.Flags().BoolVar(&only, "print", false, "only print the URL")
+	o.Output.AddTo(c, "text", "json")
+	c.Flags().BoolVar(&o.Print, "print", false, "only print the URL")
 	return c
 }
 
-func listPlaces(a *cmdutil.App, ctx context.Context, home sandbox.Home, asJSON bool) error {
-	all, err := sandbox.Places(ctx, home)
+// Run lists what can be opened, or opens it.
+func Run(ctx context.Context, o *Options) error {
+	home, err := o.Home()
 	if err != nil {
 		return err
 	}
-	if asJSON {
-		return a.PrintJSON(all)
+	if o.Place == "" {
+		all, err := sandbox.Places(ctx, home)
+		if err != nil {
+			return err
+		}
+		return o.Output.Print(o.App, all, func() error { return printPlaces(o.Out, all) })
 	}
-	w := tabwriter.NewWriter(a.Out, 0, 0, 2, ' ', 0)
+	place, err := sandbox.FindPlace(ctx, home, o.Place, o.Part)
+	if err != nil {
+		return err
+	}
+	return o.Output.Print(o.App, place, func() error { return o.open(place) })
+}
+
+func printPlaces(out io.Writer, all []sandbox.Place) error {
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "PLACE\tPART\tURL\tWHAT IT IS")
 	for _, p := range all {
 		part := "-"
@@ -82,28 +84,25 @@ func listPlaces(a *cmdutil.App, ctx context.Context, home sandbox.Home, asJSON b
 
 // open prints the URL before anything else: whatever becomes of a browser, that
 // is what was asked for.
-func open(a *cmdutil.App, p *sandbox.Place, asJSON, only bool) error {
-	if asJSON {
-		return a.PrintJSON(p)
-	}
-	fmt.Fprintln(a.Out, p.URL)
+func (o *Options) open(p *sandbox.Place) error {
+	fmt.Fprintln(o.Out, p.URL)
 	switch {
-	case !p.Running && only:
-		a.Messagef("Nothing is there now: %v.", sandbox.ErrDown)
+	case !p.Running && o.Print:
+		o.Messagef("Nothing is there now: %v.", sandbox.ErrDown)
 		return nil
 	case !p.Running:
 		return sandbox.ErrDown
-	case only:
+	case o.Print:
 		return nil
 	}
 	if p.User != "" {
-		a.Messagef("Log in as %s; the password: kalypso credentials", p.User)
+		o.Messagef("Log in as %s; the password: kalypso credentials", p.User)
 	}
 	program := browser(runtime.GOOS, os.Getenv, exec.LookPath)
 	if program == "" {
 		return nil
 	}
-	// a browser must survive this terminal, and be no part of its talk
+	// a browser must outlive this terminal, and not write to it
 	cmd := exec.Command(program, p.URL)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	if err := cmd.Start(); err != nil {
@@ -112,7 +111,7 @@ func open(a *cmdutil.App, p *sandbox.Place, asJSON, only bool) error {
 	return cmd.Process.Release()
 }
 
-// browser is the program that shows a URL to the person, "" where there is no
+// browser is the program that shows a URL to the user, "" where there is no
 // display to show it on.
 func browser(system string, env func(string) string, look func(string) (string, error)) string {
 	var names []string

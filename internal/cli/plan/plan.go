@@ -1,22 +1,29 @@
+// Package plan has the command that shows what the scheduler would change.
 package plan
 
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/kalypso-dev/kalypso/internal/cli/cmdutil"
-	"github.com/kalypso-dev/kalypso/internal/usage"
 	"github.com/kalypso-dev/kalypso/scheduler/model"
 	"github.com/kalypso-dev/kalypso/scheduler/plan"
-	"github.com/kalypso-dev/kalypso/scheduler/source"
 	"github.com/kalypso-dev/kalypso/scheduler/view"
 	"github.com/spf13/cobra"
 )
 
-func NewCommand(a *cmdutil.App) *cobra.Command {
-	var world cmdutil.ModelFlags
-	var output string
-	var exit bool
+// Options are those of `kalypso plan`.
+type Options struct {
+	*cmdutil.App
+	Model    cmdutil.ModelFlags
+	Output   cmdutil.Output
+	ExitCode bool // tell by it whether there are changes
+}
+
+// NewCommand makes `kalypso plan`.
+func NewCommand(a *cmdutil.App, run func(context.Context, *Options) error) *cobra.Command {
+	o := &Options{App: a}
 	c := &cobra.Command{
 		Use:   "plan",
 		Short: "What the scheduler would change on the GitOps branches",
@@ -44,56 +51,45 @@ rest, so plan exits with 0 whatever it finds. With --exit-code it exits with
   kalypso plan --control-plane https://git.example.com/acme/control-plane -o tree
   kalypso plan -e dev --control-plane . --branch HEAD --exit-code >plan.diff`,
 		Args: cmdutil.ExactArgs(),
-		RunE: func(c *cobra.Command, _ []string) error {
-			show, ok := outputs[output]
-			if !ok {
-				return usage.Errorf("there is no output %q: choose diff, tree or json", output)
-			}
-			w, err := world.Open(c.Context(), a)
-			if err != nil {
-				return err
-			}
-			p, err := makePlans(c.Context(), &world, w)
-			if err != nil {
-				return err
-			}
-			if err := show(a, p); err != nil {
-				return err
-			}
-			if exit {
-				return verdict(p)
-			}
-			return nil
-		},
+		RunE: func(c *cobra.Command, _ []string) error { return run(c.Context(), o) },
 	}
-	world.Register(c, "all")
-	c.Flags().StringVarP(&output, "output", "o", "diff", "diff, tree or json")
-	c.Flags().BoolVar(&exit, "exit-code", false, "exit with 3 when there are changes, with 1 when there are errors")
+	o.Model.Register(c, "all")
+	o.Output.AddTo(c, "diff", "tree", "json")
+	c.Flags().BoolVar(&o.ExitCode, "exit-code", false, "exit with 3 when there are changes, with 1 when there are errors")
 	return c
 }
 
-var outputs = map[string]func(*cmdutil.App, *view.Plans) error{
-	"diff": showDiff,
-	"tree": showTree,
-	"json": func(a *cmdutil.App, p *view.Plans) error { return a.PrintJSON(view.NewDocument(p)) },
+// Run plans the environments and prints what would change.
+func Run(ctx context.Context, o *Options) error {
+	p, err := o.plan(ctx)
+	if err != nil {
+		return err
+	}
+	var v any
+	if o.Output.String() == "json" {
+		v = view.NewDocument(p)
+	}
+	changes := writeDiff
+	if o.Output.String() == "tree" {
+		changes = writeTree
+	}
+	err = o.Output.Print(o.App, v, func() error { return print(o.Out, p, changes) })
+	if err != nil || !o.ExitCode {
+		return err
+	}
+	return verdict(p)
 }
 
 // verdict is the error that --exit-code turns into an exit code. An error
 // weighs more than changes: what the plan shows is not all that was asked for.
 func verdict(p *view.Plans) error {
-	changes := false
-	for _, d := range p.Problems {
-		if d.Severity == model.Error {
-			return cmdutil.Silent(errors.New("the plan has errors"))
-		}
-	}
+	changes, failed := false, slices.ContainsFunc(p.Problems, func(d model.Diagnostic) bool { return d.Severity == model.Error })
 	for _, one := range p.Environments {
 		changes = changes || len(one.Changes) > 0
-		for _, problem := range one.Problems {
-			if problem.Severity == model.Error {
-				return cmdutil.Silent(errors.New("the plan has errors"))
-			}
-		}
+		failed = failed || slices.ContainsFunc(one.Problems, func(p plan.Problem) bool { return p.Severity == model.Error })
+	}
+	if failed {
+		return cmdutil.Silent(errors.New("the plan has errors"))
 	}
 	if changes {
 		return cmdutil.Silent(cmdutil.ErrChanges)
@@ -101,13 +97,17 @@ func verdict(p *view.Plans) error {
 	return nil
 }
 
-func makePlans(ctx context.Context, f *cmdutil.ModelFlags, w *source.World) (*view.Plans, error) {
-	names, err := f.Several(ctx, w)
+func (o *Options) plan(ctx context.Context) (*view.Plans, error) {
+	w, err := o.Model.Open(ctx, o.App)
+	if err != nil {
+		return nil, err
+	}
+	names, err := o.Model.Several(ctx, w)
 	if err != nil {
 		return nil, err
 	}
 	p := &view.Plans{}
-	if f.Environment == "" {
+	if o.Model.Environment == "" {
 		if _, p.Problems, err = w.Environments(ctx); err != nil {
 			return nil, err
 		}

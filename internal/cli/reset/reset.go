@@ -1,17 +1,24 @@
+// Package reset has the command that brings a sandbox back to its beginning.
 package reset
 
 import (
 	"context"
 	"fmt"
-	"time"
 
 	"github.com/kalypso-dev/kalypso/internal/cli/cmdutil"
 	"github.com/kalypso-dev/kalypso/sandbox"
 	"github.com/spf13/cobra"
 )
 
-func NewCommand(a *cmdutil.App) *cobra.Command {
-	var yes bool
+// Options are those of `kalypso reset`.
+type Options struct {
+	*cmdutil.App
+	Yes bool
+}
+
+// NewCommand makes `kalypso reset`.
+func NewCommand(a *cmdutil.App, run func(context.Context, *Options) error) *cobra.Command {
+	o := &Options{App: a}
 	c := &cobra.Command{
 		Use:   "reset",
 		Short: "Bring the workshop back to its beginning",
@@ -24,37 +31,34 @@ Cut off in the middle, the next ` + "`kalypso up`" + ` finishes it.`,
 		Example: `  kalypso reset
   kalypso reset --yes`,
 		Args: cmdutil.ExactArgs(),
-		RunE: func(c *cobra.Command, _ []string) error {
-			home, err := a.Home()
-			if err != nil {
-				return err
-			}
-			return reset(a, c.Context(), home, yes)
-		},
+		RunE: func(c *cobra.Command, _ []string) error { return run(c.Context(), o) },
 	}
-	cmdutil.AddYes(c, &yes)
+	cmdutil.AddYes(c, &o.Yes)
 	return c
 }
 
-func reset(a *cmdutil.App, ctx context.Context, home sandbox.Home, yes bool) error {
+// Run resets the sandbox and waits until it is ready, if it was up.
+func Run(ctx context.Context, o *Options) error {
+	home, err := o.Home()
+	if err != nil {
+		return err
+	}
 	if !home.Exists() {
 		return sandbox.ErrNoSandbox
 	}
-	if err := a.Confirm(ctx, yes, fmt.Sprintf("All commits, pull requests and objects of the sandbox in %s will be lost.", home)); err != nil {
+	if err := o.Confirm(ctx, o.Yes, fmt.Sprintf("All commits, pull requests and objects of the sandbox in %s will be lost.", home)); err != nil {
 		return err
 	}
-	began := time.Now()
-	p := cmdutil.NewProgress(a.Err, began)
+	p := cmdutil.NewProgress(o.Err)
 	ran, err := sandbox.Reset(ctx, home, p.Show)
-	p.End()
-	took := time.Since(began).Seconds()
-	if err = a.ReportStart(ctx, err); err != nil {
+	p.Clear()
+	if err = o.ReportStart(ctx, err); err != nil {
 		return err
 	}
 	if ran {
-		a.Messagef("Back at the beginning, and ready (%.1f s). Ports, URLs and passwords are as before.", took)
+		o.Messagef("Back at the beginning, and ready (%.1f s). Ports, URLs and passwords are as before.", p.Took())
 	} else {
-		a.Messagef("Back at the beginning (%.1f s). The sandbox is down: `kalypso up` brings it.", took)
+		o.Messagef("Back at the beginning (%.1f s). The sandbox is down: `kalypso up` brings it.", p.Took())
 	}
 	return nil
 }

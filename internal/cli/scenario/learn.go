@@ -1,8 +1,10 @@
 package scenario
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"io"
 
 	"github.com/kalypso-dev/kalypso/internal/cli/cmdutil"
 	"github.com/kalypso-dev/kalypso/scenarios"
@@ -14,7 +16,7 @@ import (
 // learning, and what is known of failures.
 const folder = "scenarios"
 
-// learned is the person's progress.
+// learned is the user's progress.
 func learned(a *cmdutil.App) (*scenarios.Progress, error) {
 	home, err := a.Home()
 	if err != nil {
@@ -23,7 +25,7 @@ func learned(a *cmdutil.App) (*scenarios.Progress, error) {
 	return scenarios.LoadProgress(home.Path(folder, "progress.json"))
 }
 
-func newScenarioLearn(a *cmdutil.App) *cobra.Command {
+func newLearn(a *cmdutil.App, run func(context.Context, *Options) error) *cobra.Command {
 	return &cobra.Command{
 		Use:   "learn NAME",
 		Short: "Do a scenario yourself: with explanations, hints and checks",
@@ -38,94 +40,91 @@ is done, says what is not so yet, and goes on by itself. Type
     skip    to leave the step out
     quit    to leave; the progress is kept`,
 		Args: cmdutil.ExactArgs("name"),
-		RunE: func(c *cobra.Command, args []string) error {
-			home, err := a.Home()
-			if err != nil {
-				return err
-			}
-			access, workshop, err := accessTo(c.Context(), home)
-			if err != nil {
-				return err
-			}
-			if err := before(c.Context(), workshop, access, args); err != nil {
-				return err
-			}
-			progress, err := learned(a)
-			if err != nil {
-				return err
-			}
-			done, err := engine.Learn(c.Context(), engine.Lesson{
-				Options:  engine.Options{Workshop: workshop, Name: args[0], Access: access},
-				Progress: progress,
-				In:       a.In, Out: a.Out, Width: terminalWidth(a.Out), Paint: painter(a.Out),
-			})
-			if c.Context().Err() != nil {
-				return errors.New("interrupted; the progress is kept")
-			}
-			if err != nil || !done {
-				return asUsage(err)
-			}
-			return tellNextLesson(a, workshop, args[0])
-		},
+		RunE: func(c *cobra.Command, args []string) error { return run(c.Context(), &Options{App: a, Names: args}) },
 	}
 }
 
-func tellNextLesson(a *cmdutil.App, workshop, name string) error {
+func learn(ctx context.Context, o *Options) error {
+	home, err := o.Home()
+	if err != nil {
+		return err
+	}
+	access, workshop, err := accessTo(ctx, home)
+	if err != nil {
+		return err
+	}
+	if err := before(ctx, workshop, access, o.Names); err != nil {
+		return err
+	}
+	progress, err := learned(o.App)
+	if err != nil {
+		return err
+	}
+	done, err := engine.Learn(ctx, engine.Lesson{
+		Options:  engine.Options{Workshop: workshop, Name: o.Names[0], Access: access},
+		Progress: progress,
+		In:       o.In, Out: o.Out, Width: terminalWidth(o.Out), Paint: painter(o.Out),
+	})
+	if ctx.Err() != nil {
+		return errors.New("interrupted; the progress is kept")
+	}
+	if err != nil || !done {
+		return asUsage(err)
+	}
 	all, err := scenarios.Tutorials.List(workshop)
 	if err != nil {
 		return err
 	}
-	for i, info := range all {
-		if info.Name == name && i+1 < len(all) {
-			a.Messagef("\nNext      kalypso scenario learn %s", all[i+1].Name)
-			return nil
-		}
+	if next := following(all, o.Names[0]); next != "" {
+		o.Messagef("\nNext      kalypso scenario learn %s", next)
+	} else {
+		o.Messagef("\nThat was the last one. `kalypso reset` brings the sandbox back to its beginning.")
 	}
-	a.Messagef("\nThat was the last one. `kalypso reset` brings the sandbox back to its beginning.")
 	return nil
 }
 
-func newScenarioCheck(a *cmdutil.App) *cobra.Command {
-	var exit bool
-	var notDone error
-	c := cmdutil.ReadCommand(a, &cobra.Command{
+func newCheck(a *cmdutil.App, run func(context.Context, *Options) error) *cobra.Command {
+	o := &Options{App: a}
+	c := &cobra.Command{
 		Use:   "check [NAME...]",
 		Short: "Say which steps are done, whoever has done them",
 		Long: `Look at the sandbox once, and say which steps of the scenarios are done. With
 --exit-code the exit code is 6 when one is not.`,
-	}, func(c *cobra.Command, args []string) ([]engine.Done, error) {
-		home, err := a.Home()
+		RunE: func(c *cobra.Command, args []string) error {
+			o.Names = args
+			return run(c.Context(), o)
+		},
+	}
+	o.Output.AddTo(c, "text", "json")
+	c.Flags().BoolVar(&o.ExitCode, "exit-code", false, "exit with 6 when a step is not done")
+	return c
+}
+
+func check(ctx context.Context, o *Options) error {
+	home, err := o.Home()
+	if err != nil {
+		return err
+	}
+	access, workshop, err := accessTo(ctx, home)
+	if err != nil {
+		return err
+	}
+	if len(o.Names) == 0 {
+		all, err := scenarios.Tutorials.List(workshop)
 		if err != nil {
-			return nil, err
-		}
-		access, workshop, err := accessTo(c.Context(), home)
-		if err != nil {
-			return nil, err
-		}
-		if len(args) == 0 {
-			all, err := scenarios.Tutorials.List(workshop)
-			if err != nil {
-				return nil, err
-			}
-			for _, info := range all {
-				if !info.Apart {
-					args = append(args, info.Name)
-				}
-			}
-		}
-		done, err := engine.Check(c.Context(), engine.Options{Workshop: workshop, Access: access}, args)
-		notDone = firstNotDone(done)
-		return done, asUsage(err)
-	}, func(all []engine.Done) error { return showDone(a, all) })
-	c.Flags().BoolVar(&exit, "exit-code", false, "exit with 6 when a step is not done")
-	look := c.RunE
-	c.RunE = func(c *cobra.Command, args []string) error {
-		if err := look(c, args); err != nil || !exit {
 			return err
 		}
-		return notDone
+		o.Names = inOrder(all)
 	}
-	return c
+	done, err := engine.Check(ctx, engine.Options{Workshop: workshop, Access: access}, o.Names)
+	if err != nil {
+		return asUsage(err)
+	}
+	err = o.Output.Print(o.App, done, func() error { return showDone(o.Out, done) })
+	if err != nil || !o.ExitCode {
+		return err
+	}
+	return firstNotDone(done)
 }
 
 // firstNotDone is a *scenarios.CheckError about the first step that is not done.
@@ -141,13 +140,13 @@ func firstNotDone(all []engine.Done) error {
 }
 
 // showDone prints the steps as a list of boxes.
-func showDone(a *cmdutil.App, all []engine.Done) error {
-	st := cmdutil.NewStyle(a.Out)
+func showDone(w io.Writer, all []engine.Done) error {
+	st := cmdutil.NewStyle(w)
 	for i, d := range all {
 		if i > 0 {
-			fmt.Fprintln(a.Out)
+			fmt.Fprintln(w)
 		}
-		fmt.Fprintf(a.Out, "%s %s\n", st.Bold(d.Name+":"), d.Title)
+		fmt.Fprintf(w, "%s %s\n", st.Bold(d.Name+":"), d.Title)
 		for _, box := range d.Steps {
 			mark, note := "[ ]", box.Reason
 			switch {
@@ -159,7 +158,7 @@ func showDone(a *cmdutil.App, all []engine.Done) error {
 			if note != "" {
 				note = st.Faint(" (" + note + ")")
 			}
-			if _, err := fmt.Fprintf(a.Out, "  %s %s%s\n", mark, box.Title, note); err != nil {
+			if _, err := fmt.Fprintf(w, "  %s %s%s\n", mark, box.Title, note); err != nil {
 				return err
 			}
 		}
@@ -167,23 +166,25 @@ func showDone(a *cmdutil.App, all []engine.Done) error {
 	return nil
 }
 
-func newScenarioReset(a *cmdutil.App) *cobra.Command {
+func newReset(a *cmdutil.App, run func(context.Context, *Options) error) *cobra.Command {
 	return &cobra.Command{
 		Use:   "reset",
 		Short: "Forget the progress of learning",
 		Long: `Forget the progress of learning. What has been done in the sandbox stays:
 ` + "`kalypso reset`" + ` brings that back to its beginning.`,
 		Args: cmdutil.ExactArgs(),
-		RunE: func(*cobra.Command, []string) error {
-			home, err := a.Home()
-			if err != nil {
-				return err
-			}
-			if err := scenarios.ForgetProgress(home.Path(folder, "progress.json")); err != nil {
-				return err
-			}
-			a.Messagef("The progress of learning is forgotten. What was done in the sandbox is still there: `kalypso reset` brings the sandbox back to its beginning.")
-			return nil
-		},
+		RunE: func(c *cobra.Command, _ []string) error { return run(c.Context(), &Options{App: a}) },
 	}
+}
+
+func forget(_ context.Context, o *Options) error {
+	home, err := o.Home()
+	if err != nil {
+		return err
+	}
+	if err := scenarios.ForgetProgress(home.Path(folder, "progress.json")); err != nil {
+		return err
+	}
+	o.Messagef("The progress of learning is forgotten. What was done in the sandbox is still there: `kalypso reset` brings the sandbox back to its beginning.")
+	return nil
 }

@@ -2,8 +2,8 @@ package scenario
 
 import (
 	"fmt"
+	"io"
 	"strings"
-	"time"
 
 	"github.com/kalypso-dev/kalypso/internal/cli/cmdutil"
 	"github.com/kalypso-dev/kalypso/scenarios"
@@ -17,35 +17,14 @@ type progress struct {
 	cmdutil.Style
 }
 
-// newScenarioProgress shows to the data's side, or beside JSON to the talk's.
-func newScenarioProgress(a *cmdutil.App, asJSON bool) *progress {
-	s := &progress{p: cmdutil.NewProgress(a.Err, time.Now())}
-	w := a.Out
-	if asJSON {
-		w = a.Err
-	}
-	s.Style = cmdutil.NewStyle(w)
+// newProgress prints to w; the last line of the terminal is on a's messages' side.
+func newProgress(a *cmdutil.App, w io.Writer) *progress {
+	s := &progress{p: cmdutil.NewProgress(a.Err), Style: cmdutil.NewStyle(w)}
 	s.say = func(format string, args ...any) {
 		s.p.Clear()
 		fmt.Fprintf(w, format+"\n", args...)
 	}
 	return s
-}
-
-func (s *progress) end() { s.p.Clear() }
-
-// last rewrites the last line on a terminal.
-func (s *progress) last(text string) {
-	if !s.p.Style.Terminal {
-		return
-	}
-	s.p.Clear()
-	text, _, _ = strings.Cut(text, "\n")
-	if r := []rune(text); s.p.Width > 1 && len(r) >= s.p.Width {
-		text = string(r[:s.p.Width-1])
-	}
-	fmt.Fprint(s.p.W, s.p.Style.Faint(text))
-	s.p.Live = true
 }
 
 func (s *progress) event(e scenarios.Event) {
@@ -54,9 +33,9 @@ func (s *progress) event(e scenarios.Event) {
 	case scenarios.ScenarioBegins:
 		s.say("%s %s", s.Bold(e.Scenario.Name+":"), e.Scenario.Title+s.Faint(" ("+e.Scenario.Persona+")"))
 	case scenarios.StepBegins:
-		s.last(fmt.Sprintf("  ...   %s %s", number, e.Step.Title))
+		s.p.Last(fmt.Sprintf("  ...   %s %s", number, e.Step.Title))
 	case scenarios.StepWaits:
-		s.last(fmt.Sprintf("  %4.1fs %s %s: %s", e.Elapsed.Seconds(), number, e.Step.Title, e.Reason))
+		s.p.Last(fmt.Sprintf("  %4.1fs %s %s: %s", e.Elapsed.Seconds(), number, e.Step.Title, e.Reason))
 	case scenarios.StepEnds:
 		word := s.Good("ok  ")
 		switch e.Step.State {

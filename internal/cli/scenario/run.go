@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 
 	"github.com/kalypso-dev/kalypso/internal/cli/cmdutil"
@@ -13,8 +14,19 @@ import (
 	"github.com/spf13/cobra"
 )
 
-func newScenarioRun(a *cmdutil.App) *cobra.Command {
-	var o run
+// RunOptions are those of `kalypso scenario run`.
+type RunOptions struct {
+	*cmdutil.App
+	Names        []string
+	All          bool
+	JUnit        string // a file for the results
+	Keep         bool   // the folders that scenarios work in
+	VerifyChecks bool   // each must fail before its step
+	Output       cmdutil.Output
+}
+
+func newRun(a *cmdutil.App, run func(context.Context, *RunOptions) error) *cobra.Command {
+	o := &RunOptions{App: a}
 	c := &cobra.Command{
 		Use:   "run NAME... | --all",
 		Short: "Run scenarios on the sandbox",
@@ -22,36 +34,27 @@ func newScenarioRun(a *cmdutil.App) *cobra.Command {
 makes its checks and changes nothing. The exit code is 6 when a check fails;
 what is to be known of the failure is then in a folder that is named at the end.
 
---honest proves the checks themselves, on a sandbox where nothing is done yet.`,
+--verify-checks proves the checks themselves, on a sandbox where nothing is done yet.`,
 		RunE: func(c *cobra.Command, args []string) error {
-			if (len(args) == 0) != o.all {
+			if (len(args) == 0) != o.All {
 				return usage.Errorf("usage: %s\nName scenarios, or say --all.", c.UseLine())
 			}
-			o.names = args
-			return runScenarios(a, c.Context(), o)
+			o.Names = args
+			return run(c.Context(), o)
 		},
 	}
-	c.Flags().BoolVar(&o.all, "all", false, "run all scenarios of the workshop in order, but those that stand apart")
-	c.Flags().StringVar(&o.junit, "junit", "", "also write the results to a `FILE` in JUnit's format")
-	c.Flags().BoolVar(&o.keep, "keep", false, "leave the folders that the scenarios work in")
-	c.Flags().BoolVar(&o.honest, "honest", false, "make each check before its step, too, and fail if it passes then")
-	o.output.AddTo(c)
+	c.Flags().BoolVar(&o.All, "all", false, "run all scenarios of the workshop in order, but those that stand apart")
+	c.Flags().StringVar(&o.JUnit, "junit", "", "also write the results to a `FILE` in JUnit's format")
+	c.Flags().BoolVar(&o.Keep, "keep", false, "leave the folders that the scenarios work in")
+	c.Flags().BoolVar(&o.VerifyChecks, "verify-checks", false, "make each check before its step, too, and fail if it passes then")
+	c.Flags().BoolVar(&o.VerifyChecks, "honest", false, "the same")
+	_ = c.Flags().MarkDeprecated("honest", "use --verify-checks") // it has just been added
+	o.Output.AddTo(c, "text", "json")
 	return c
 }
 
-type run struct {
-	names             []string
-	all, keep, honest bool
-	junit             string
-	output            cmdutil.Output
-}
-
-func runScenarios(a *cmdutil.App, ctx context.Context, o run) error {
-	asJSON, err := o.output.JSON()
-	if err != nil {
-		return err
-	}
-	home, err := a.Home()
+func run(ctx context.Context, o *RunOptions) error {
+	home, err := o.Home()
 	if err != nil {
 		return err
 	}
@@ -63,42 +66,37 @@ func runScenarios(a *cmdutil.App, ctx context.Context, o run) error {
 	if err != nil {
 		return err
 	}
-	if o.all {
-		for _, info := range all {
-			if !info.Apart {
-				o.names = append(o.names, info.Name)
-			}
-		}
-	}
-	if !o.all {
-		if err := before(ctx, workshop, access, o.names); err != nil {
+	if o.All {
+		o.Names = inOrder(all)
+	} else {
+		if err := before(ctx, workshop, access, o.Names); err != nil {
 			return goOn(ctx, err)
 		}
 	}
-	if o.junit != "" {
+	if o.JUnit != "" {
 		// a place that cannot be written is to be known before, not after minutes
-		unused, err := reserve(o.junit)
+		unused, err := reserve(o.JUnit)
 		if err != nil {
 			return usage.Errorf("--junit: %v", err)
 		}
 		defer unused()
 	}
-	p := newScenarioProgress(a, asJSON)
+	w := o.Out
+	if o.Output.String() == "json" {
+		w = o.Err
+	}
+	p := newProgress(o.App, w)
 	results, failure := engine.RunAll(ctx, engine.Options{
-		Workshop: workshop, Access: access, Report: p.event, Keep: o.keep,
-		VerifyChecks: o.honest, Dumps: home.Path(folder, "failures"),
-	}, o.names)
-	p.end()
+		Workshop: workshop, Access: access, Report: p.event, Keep: o.Keep,
+		VerifyChecks: o.VerifyChecks, Dumps: home.Path(folder, "failures"),
+	}, o.Names)
+	p.p.Clear()
 	if len(results) == 0 {
 		return asUsage(failure)
 	}
-	if asJSON {
-		err = a.PrintJSON(results)
-	} else {
-		summarise(a, results, p.Style)
-	}
-	if o.junit != "" {
-		err = errors.Join(err, writeJUnit(o.junit, results))
+	err = o.Output.Print(o.App, results, func() error { return summarise(o.Out, results) })
+	if o.JUnit != "" {
+		err = errors.Join(err, writeJUnit(o.JUnit, results))
 	}
 	if err != nil {
 		return withDump(errors.Join(failure, err), results)
@@ -107,14 +105,18 @@ func runScenarios(a *cmdutil.App, ctx context.Context, o run) error {
 		return goOn(ctx, failure)
 	}
 	if failure == nil {
-		a.Messagef("")
-		a.Messagef("Next      %s", nextAfter(all, results[len(results)-1].Name))
+		o.Messagef("")
+		next := "kalypso status"
+		if name := following(all, results[len(results)-1].Name); name != "" {
+			next = "kalypso scenario run " + name
+		}
+		o.Messagef("Next      %s", next)
 	}
 	return withDump(failure, results)
 }
 
-// goOn tells a person who has interrupted a run so, in place of what that has
-// broken.
+// goOn is the error of an interrupted run, in place of what the interruption
+// broke.
 func goOn(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return errors.New("interrupted; run it again to go on where it stopped")
@@ -122,26 +124,28 @@ func goOn(ctx context.Context, err error) error {
 	return err
 }
 
-func summarise(a *cmdutil.App, results []scenarios.Result, st cmdutil.Style) {
+func summarise(w io.Writer, results []scenarios.Result) error {
+	st := cmdutil.NewStyle(w)
 	for _, r := range results {
-		fmt.Fprintln(a.Out)
+		fmt.Fprintln(w)
 		switch r.State {
 		case scenarios.Passed:
-			fmt.Fprintf(a.Out, "%s %s in %.1f s\n", r.Name, st.Good("passed"), r.Took.Seconds())
+			fmt.Fprintf(w, "%s %s in %.1f s\n", r.Name, st.Good("passed"), r.Took.Seconds())
 		case scenarios.Simulated:
-			fmt.Fprintf(a.Out, "%s %s in %.1f s: some steps need pods that really run, and were not checked\n", r.Name, st.Warn("simulated"), r.Took.Seconds())
+			fmt.Fprintf(w, "%s %s in %.1f s: some steps need pods that really run, and were not checked\n", r.Name, st.Warn("simulated"), r.Took.Seconds())
 		case scenarios.Failed:
-			fmt.Fprintf(a.Out, "%s %s after %.1f s\n", r.Name, st.Bad("failed"), r.Took.Seconds())
+			fmt.Fprintf(w, "%s %s after %.1f s\n", r.Name, st.Bad("failed"), r.Took.Seconds())
 		default:
-			fmt.Fprintf(a.Out, "%s %s\n", r.Name, st.Warn("skipped"))
+			fmt.Fprintf(w, "%s %s\n", r.Name, st.Warn("skipped"))
 		}
 		for _, m := range r.Measurements {
-			fmt.Fprintf(a.Out, "  %-24s %.2f s\n", m.Name, m.Took.Seconds())
+			fmt.Fprintf(w, "  %-24s %.2f s\n", m.Name, m.Took.Seconds())
 		}
 		if r.WorkDir != "" {
-			fmt.Fprintf(a.Out, "  worked in %s\n", r.WorkDir)
+			fmt.Fprintf(w, "  worked in %s\n", r.WorkDir)
 		}
 	}
+	return nil
 }
 
 // withDump names the folder of a failure, if there is one, at the very end,
@@ -175,14 +179,25 @@ func before(ctx context.Context, workshop string, access engine.Access, names []
 		"scenario %s is not done (%s): run `kalypso scenario run %[1]s` first, or --all", lack.Scenario, lack.Step)}
 }
 
-// nextAfter names the command to go on with.
-func nextAfter(all []scenarios.Info, name string) string {
+// following is the scenario after another, "" after the last.
+func following(all []scenarios.Info, name string) string {
 	for i, info := range all {
 		if info.Name == name && i+1 < len(all) {
-			return "kalypso scenario run " + all[i+1].Name
+			return all[i+1].Name
 		}
 	}
-	return "kalypso status"
+	return ""
+}
+
+// inOrder are the names of the scenarios that build on each other.
+func inOrder(all []scenarios.Info) []string {
+	var names []string
+	for _, info := range all {
+		if !info.Apart {
+			names = append(names, info.Name)
+		}
+	}
+	return names
 }
 
 // reserve checks that a file can be written. unused removes it if it was not

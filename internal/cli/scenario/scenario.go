@@ -1,6 +1,8 @@
+// Package scenario has the commands about the tutorials.
 package scenario
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -16,48 +18,60 @@ import (
 	"golang.org/x/term"
 )
 
+// Options are those of the commands below `kalypso scenario` but run.
+type Options struct {
+	*cmdutil.App
+	Names    []string
+	Raw      bool // show: the file itself
+	ExitCode bool // check: tell by it whether all is done
+	Output   cmdutil.Output
+}
+
+// NewCommand makes `kalypso scenario`.
 func NewCommand(a *cmdutil.App) *cobra.Command {
-	c := &cobra.Command{
+	return cmdutil.Group(&cobra.Command{
 		Use:   "scenario",
 		Short: "Learn the tutorials step by step, or run them as tests",
 		Long: `A scenario is a part of a tutorial that runs by itself on the sandbox: it does
 what a person would do, by git, pull requests and kubectl, and checks what has
 come of it. The same scenario can be learned: then a person does it, and each
 step waits until it is done.`,
-		Args: cmdutil.SubcommandArgs,
-		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
-	}
-	c.AddCommand(newScenarioList(a), newScenarioShow(a), newScenarioRun(a), newScenarioLearn(a), newScenarioCheck(a), newScenarioReset(a))
-	return c
+	}, newList(a, list), newShow(a, show), newRun(a, run), newLearn(a, learn), newCheck(a, check), newReset(a, forget))
 }
 
-func newScenarioList(a *cmdutil.App) *cobra.Command {
-	return cmdutil.ReadCommand(a, &cobra.Command{
+func newList(a *cmdutil.App, run func(context.Context, *Options) error) *cobra.Command {
+	o := &Options{App: a}
+	c := &cobra.Command{
 		Use:   "list",
 		Short: "List the scenarios in the order of the tutorial",
 		Long: `List the scenarios in the order of the tutorial, with how many steps have been
 learned. What is done in the sandbox, by whomever, is told by scenario check.`,
 		Args: cmdutil.ExactArgs(),
-	}, func(*cobra.Command, []string) ([]listedScenario, error) {
-		workshop, err := workshop(a)
-		if err != nil {
-			return nil, err
-		}
-		all, err := scenarios.Tutorials.List(workshop)
-		if err != nil {
-			return nil, asUsage(err)
-		}
-		learned, err := learned(a)
-		if err != nil {
-			return nil, err
-		}
-		listed := make([]listedScenario, len(all))
-		for i, info := range all {
-			listed[i] = listedScenario{info, learned.Of(info)}
-		}
-		return listed, nil
-	}, func(all []listedScenario) error {
-		w := tabwriter.NewWriter(a.Out, 0, 0, 3, ' ', 0)
+		RunE: func(c *cobra.Command, _ []string) error { return run(c.Context(), o) },
+	}
+	o.Output.AddTo(c, "text", "json")
+	return c
+}
+
+func list(_ context.Context, o *Options) error {
+	workshop, _, err := workshopAt(o.App)
+	if err != nil {
+		return err
+	}
+	infos, err := scenarios.Tutorials.List(workshop)
+	if err != nil {
+		return asUsage(err)
+	}
+	learned, err := learned(o.App)
+	if err != nil {
+		return err
+	}
+	all := make([]listedScenario, len(infos))
+	for i, info := range infos {
+		all[i] = listedScenario{info, learned.Of(info)}
+	}
+	return o.Output.Print(o.App, all, func() error {
+		w := tabwriter.NewWriter(o.Out, 0, 0, 3, ' ', 0)
 		fmt.Fprintln(w, "NAME\tTITLE\tBY\tSTEPS\tLEARNED")
 		next := all[0].Name
 		for i, s := range all {
@@ -77,8 +91,8 @@ learned. What is done in the sandbox, by whomever, is told by scenario check.`,
 		if err := w.Flush(); err != nil {
 			return err
 		}
-		a.Messagef("\nNext      kalypso scenario learn %s   do it yourself, with help", next)
-		a.Messagef("          kalypso scenario run %s     see it done", next)
+		o.Messagef("\nNext      kalypso scenario learn %s   do it yourself, with help", next)
+		o.Messagef("          kalypso scenario run %s     see it done", next)
 		return nil
 	})
 }
@@ -95,54 +109,49 @@ type shownScenario struct {
 	Text string `json:"text"`
 }
 
-func newScenarioShow(a *cmdutil.App) *cobra.Command {
-	var how string
-	var raw bool
+func newShow(a *cmdutil.App, run func(context.Context, *Options) error) *cobra.Command {
+	o := &Options{App: a}
 	c := &cobra.Command{
 		Use:   "show NAME",
 		Short: "Show a scenario: what to do, and what to see",
 		Long: `Show a scenario as a person would do it by hand: the commands and files, what is
 to be seen after each step, and the hints. --raw is the file that is run.`,
 		Args: cmdutil.ExactArgs("name"),
-		RunE: func(_ *cobra.Command, args []string) error {
-			workshop, orgURL, err := workshopAt(a)
-			if err != nil {
-				return err
-			}
-			if raw {
-				text, err := scenarios.Tutorials.Source(workshop, args[0])
-				if err == nil {
-					_, err = a.Out.Write(text)
-				}
-				return asUsage(err)
-			}
-			return showScenario(a, workshop, args[0], orgURL, how)
+		RunE: func(c *cobra.Command, args []string) error {
+			o.Names = args
+			return run(c.Context(), o)
 		},
 	}
-	c.Flags().StringVarP(&how, "output", "o", "text", "text, markdown or json")
-	c.Flags().BoolVar(&raw, "raw", false, "print the file as it is")
+	o.Output.AddTo(c, "text", "markdown", "json")
+	c.Flags().BoolVar(&o.Raw, "raw", false, "print the file as it is")
 	return c
 }
 
-func showScenario(a *cmdutil.App, workshop, name, orgURL, how string) error {
-	page, err := engine.NewPage(scenarios.Tutorials, workshop, name, engine.PageOptions{OrgURL: orgURL})
+func show(_ context.Context, o *Options) error {
+	workshop, orgURL, err := workshopAt(o.App)
+	if err != nil {
+		return err
+	}
+	source, err := scenarios.Tutorials.Source(workshop, o.Names[0])
 	if err != nil {
 		return asUsage(err)
 	}
-	switch how {
-	case "text":
-		_, err = fmt.Fprint(a.Out, page.Terminal(terminalWidth(a.Out), painter(a.Out)))
-	case "markdown":
-		_, err = fmt.Fprint(a.Out, page.Markdown())
-	case "json":
-		var text []byte
-		if text, err = scenarios.Tutorials.Source(workshop, name); err == nil {
-			err = a.PrintJSON(shownScenario{page.Info, string(text)})
-		}
-	default:
-		return usage.Errorf("there is no output %q: choose text, markdown or json", how)
+	if o.Raw {
+		_, err = o.Out.Write(source)
+		return err
 	}
-	return err
+	page, err := engine.NewPage(scenarios.Tutorials, workshop, o.Names[0], engine.PageOptions{OrgURL: orgURL})
+	if err != nil {
+		return asUsage(err)
+	}
+	return o.Output.Print(o.App, shownScenario{page.Info, string(source)}, func() error {
+		text := page.Terminal(terminalWidth(o.Out), painter(o.Out))
+		if o.Output.String() == "markdown" {
+			text = page.Markdown()
+		}
+		_, err := fmt.Fprint(o.Out, text)
+		return err
+	})
 }
 
 // painter paints the parts of a scenario's page.
@@ -176,14 +185,8 @@ func terminalWidth(w io.Writer) int {
 	return width
 }
 
-// workshop is the sandbox's, or without one the workshop that it would have.
-func workshop(a *cmdutil.App) (string, error) {
-	name, _, err := workshopAt(a)
-	return name, err
-}
-
-// workshopAt is workshop with the address of its organisation, "" without a
-// sandbox.
+// workshopAt is the sandbox's workshop with the URL of its organisation, or the
+// workshop that a sandbox would have and no URL.
 func workshopAt(a *cmdutil.App) (name, orgURL string, err error) {
 	home, err := a.Home()
 	if err != nil {

@@ -1,22 +1,33 @@
 package scheduler
 
 import (
+	"context"
 	"errors"
+	"fmt"
+	"io"
 	"log/slog"
 	"os"
 
 	"github.com/kalypso-dev/kalypso/internal/cli/cmdutil"
 	"github.com/kalypso-dev/kalypso/scheduler/controller"
 	"github.com/kalypso-dev/kalypso/scheduler/forge/gitclient"
+	"github.com/kalypso-dev/kalypso/scheduler/publish"
 	"github.com/kalypso-dev/kalypso/scheduler/source"
 	"github.com/spf13/cobra"
 )
 
-func newSchedulerOnce(a *cmdutil.App) *cobra.Command {
+// OnceOptions are those of `kalypso scheduler once`.
+type OnceOptions struct {
+	*cmdutil.App
+	Config      controller.Config
+	Environment string // "" for all
+	Output      cmdutil.Output
+	ExitCode    bool // tell by it whether something was changed
+}
+
+func newOnce(a *cmdutil.App, run func(context.Context, *OnceOptions) error) *cobra.Command {
 	flags := flags{command: "once"}
-	var environment string
-	var format cmdutil.Output
-	var exit bool
+	o := &OnceOptions{App: a}
 	c := &cobra.Command{
 		Use:   "once",
 		Short: "Plan and publish every environment once, then exit",
@@ -48,33 +59,37 @@ exits with
   kalypso scheduler once --forge github --control-plane https://github.com/acme/control-plane
   kalypso scheduler once --forge gitea --control-plane https://git.example.com/acme/control-plane --token-env FORGE_TOKEN`,
 		Args: cmdutil.ExactArgs(),
-		RunE: func(c *cobra.Command, _ []string) error {
-			asJSON, err := format.JSON()
-			if err != nil {
+		RunE: func(c *cobra.Command, _ []string) (err error) {
+			if o.Config, err = flags.once(c.Flags(), os.Getenv); err != nil {
 				return err
 			}
-			config, err := flags.once(c.Flags(), os.Getenv)
-			if err != nil {
-				return err
-			}
-			rounds, failure := controller.RunOnce(c.Context(), config, environment, slog.New(slog.NewTextHandler(a.Err, nil)))
-			if err := showRounds(a, rounds, asJSON); err != nil {
-				return err
-			}
-			if failure != nil {
-				return forgeError(failure)
-			}
-			if exit {
-				return roundsVerdict(rounds)
-			}
-			return nil
+			return run(c.Context(), o)
 		},
 	}
 	flags.register(c.Flags())
-	c.Flags().StringVarP(&environment, "environment", "e", "", "the environment (default all)")
-	format.AddTo(c)
-	c.Flags().BoolVar(&exit, "exit-code", false, "exit with 3 when something was changed, with 1 when there are errors")
+	c.Flags().StringVarP(&o.Environment, "environment", "e", "", "the environment (default all)")
+	o.Output.AddTo(c, "text", "json")
+	c.Flags().BoolVar(&o.ExitCode, "exit-code", false, "exit with 3 when something was changed, with 1 when there are errors")
 	return c
+}
+
+// once prints what was done also when some of it has failed, but nothing of a
+// scheduler that could not begin.
+func once(ctx context.Context, o *OnceOptions) error {
+	reports, failure := controller.RunOnce(ctx, o.Config, o.Environment, slog.New(slog.NewTextHandler(o.Err, nil)))
+	if reports != nil {
+		err := o.Output.Print(o.App, reportsDocument{reports}, func() error { return printReports(o.Out, reports) })
+		if err != nil {
+			return err
+		}
+	}
+	if failure != nil {
+		return forgeError(failure)
+	}
+	if o.ExitCode {
+		return verdict(reports)
+	}
+	return nil
 }
 
 // forgeError marks the error of a forge that has refused the account with
@@ -86,10 +101,10 @@ func forgeError(err error) error {
 	return cmdutil.Classify(err, &source.Error{Err: source.ErrCredentials, Hint: "see `kalypso scheduler run --help` for what the account needs"})
 }
 
-// roundsVerdict is the error that --exit-code turns into an exit code.
-func roundsVerdict(rounds []controller.RunReport) error {
+// verdict is the error that --exit-code turns into an exit code.
+func verdict(reports []controller.RunReport) error {
 	changed := false
-	for _, r := range rounds {
+	for _, r := range reports {
 		if r.HasErrors() {
 			return cmdutil.Silent(errors.New("there are errors"))
 		}
@@ -99,4 +114,70 @@ func roundsVerdict(rounds []controller.RunReport) error {
 		return cmdutil.Silent(cmdutil.ErrChanges)
 	}
 	return nil
+}
+
+// reportsDocument is what -o json prints, which scripts rely on: fields are
+// added, not changed.
+type reportsDocument struct {
+	ControlPlanes []controller.RunReport `json:"controlPlanes"`
+}
+
+func printReports(out io.Writer, reports []controller.RunReport) error {
+	for _, r := range reports {
+		if len(reports) > 1 {
+			fmt.Fprintf(out, "%s@%s\n", r.ControlPlane.Repo, r.ControlPlane.Branch)
+		}
+		for _, problem := range r.ControlPlane.Problems {
+			fmt.Fprintln(out, problem)
+		}
+		for _, e := range r.Environments {
+			printResult(out, e)
+		}
+		if len(r.Environments) == 0 && r.ControlPlane.Error == "" {
+			fmt.Fprintln(out, "no environments")
+		}
+	}
+	return nil
+}
+
+func printResult(out io.Writer, e controller.RunResult) {
+	fmt.Fprintf(out, "%s: %s\n", e.Name, outcome(e))
+	if e.Promotes {
+		fmt.Fprintf(out, "  promotes %.10s\n", e.Promoted)
+	}
+	if pr := e.PullRequest; pr != nil && pr.Held {
+		fmt.Fprintln(out, "  it removes more than half of what is there, and waits for a person to take the label mass-delete off")
+	}
+	for _, problem := range e.Problems {
+		fmt.Fprintf(out, "  %s\n", problem)
+	}
+	for _, issue := range e.Issues {
+		fmt.Fprintf(out, "  see %s\n", issue)
+	}
+}
+
+// outcome is what became of an environment, in one line.
+func outcome(e controller.RunResult) string {
+	var where string
+	if e.PullRequest != nil {
+		where = e.PullRequest.URL
+	}
+	size := fmt.Sprintf("%s of %s", cmdutil.Count(e.Assignments, "assignment"), cmdutil.Count(e.Targets, "deployment target"))
+	switch {
+	case e.State != controller.Synced:
+		return "failed"
+	case e.Action == publish.Opened:
+		return "opened " + where + ", " + size
+	case e.Action == publish.Updated:
+		return "updated " + where + ", " + size
+	case e.Action == publish.Unchanged:
+		return "nothing to do, " + where + " waits to be merged, " + size
+	case e.Action == publish.Withdrawn:
+		return "closed its pull request, since nothing differs any more, " + size
+	case e.Action == publish.Withheld:
+		return "proposed nothing: most assignments would go, and the forge has no drafts to hold that, see the issue, " + size
+	case e.Action == publish.LeftClosed:
+		return "nothing to do, a person has closed " + where + ", " + size
+	}
+	return "nothing to do, " + size
 }

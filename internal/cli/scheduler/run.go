@@ -1,26 +1,34 @@
+// Package scheduler has the commands that run the scheduler by itself.
 package scheduler
 
 import (
+	"context"
 	"log/slog"
 	"os"
+	"slices"
+	"time"
 
 	"github.com/kalypso-dev/kalypso/internal/cli/cmdutil"
 	"github.com/kalypso-dev/kalypso/scheduler/controller"
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
-func NewCommand(a *cmdutil.App) *cobra.Command {
-	c := &cobra.Command{
-		Use:   "scheduler",
-		Short: "Run the scheduler by itself",
-		Args:  cmdutil.SubcommandArgs,
-		RunE:  func(c *cobra.Command, _ []string) error { return c.Help() },
-	}
-	c.AddCommand(newSchedulerRun(a), newSchedulerOnce(a))
-	return c
+// Options are those of `kalypso scheduler run`.
+type Options struct {
+	*cmdutil.App
+	Config controller.Config
 }
 
-func newSchedulerRun(a *cmdutil.App) *cobra.Command {
+// NewCommand makes `kalypso scheduler`.
+func NewCommand(a *cmdutil.App) *cobra.Command {
+	return cmdutil.Group(&cobra.Command{
+		Use:   "scheduler",
+		Short: "Run the scheduler by itself",
+	}, newRun(a, run), newOnce(a, once))
+}
+
+func newRun(a *cmdutil.App, run func(context.Context, *Options) error) *cobra.Command {
 	flags := runFlags{flags: flags{command: "run"}}
 	c := &cobra.Command{
 		Use:   "run",
@@ -73,11 +81,63 @@ rights in deploy/kubernetes.`,
 			if err != nil {
 				return err
 			}
-			return controller.Serve(c.Context(), config, slog.New(slog.NewTextHandler(a.Err, nil)))
+			return run(c.Context(), &Options{a, config})
 		},
 	}
 	flags.register(c.Flags())
 	return c
+}
+
+func run(ctx context.Context, o *Options) error {
+	return controller.Serve(ctx, o.Config, slog.New(slog.NewTextHandler(o.Err, nil)))
+}
+
+// runFlags are those of a scheduler that is served.
+type runFlags struct {
+	flags
+	listen, secretFile string
+	poll               time.Duration
+	elect              bool
+	advertiseEnv       string
+}
+
+// servedFlags are those that only a scheduler has that is served.
+var servedFlags = []string{"listen", "webhook-secret-file", "poll", "leader-election", "advertise-env"}
+
+func (f *runFlags) register(set *pflag.FlagSet) {
+	f.flags.register(set)
+	set.StringVar(&f.listen, "listen", controller.DefaultListen, "where to listen")
+	set.StringVar(&f.secretFile, "webhook-secret-file", "", "the file with the secret of the webhooks, which also opens /status")
+	set.DurationVar(&f.poll, "poll", controller.DefaultPoll, "how often to look for what a lost webhook would have told")
+	set.BoolVar(&f.elect, "leader-election", false, "in Kubernetes: stand by while another replica works for the control plane")
+	set.StringVar(&f.advertiseEnv, "advertise-env", "", "deprecated, without effect: a Service sends webhooks to the replica that works")
+}
+
+// config makes the configuration that file, flags and variables describe.
+func (f *runFlags) config(set *pflag.FlagSet, get func(string) string) (controller.Config, error) {
+	if f.file != "" {
+		if err := alone(set, slices.Concat(describedFlags, servedFlags)); err != nil {
+			return controller.Config{}, err
+		}
+		return controller.LoadConfig(f.file)
+	}
+	c, err := f.described(get)
+	if err != nil {
+		return controller.Config{}, err
+	}
+	switch {
+	case f.secretFile == "":
+		return controller.Config{}, f.usage("--webhook-secret-file FILE is needed: with it webhooks are checked, and /status is open to those who have it")
+	case f.advertiseEnv != "" && !f.elect:
+		return controller.Config{}, f.usage("--advertise-env is for --leader-election")
+	case f.poll < time.Second:
+		return controller.Config{}, f.usage("--poll %s is too short: a second is the least", f.poll)
+	}
+	c.Listen, c.WebhookSecretFile, c.Poll = f.listen, f.secretFile, f.poll
+	if f.elect {
+		c.LeaderElection = &controller.LeaderElectionConfig{AdvertiseEnv: f.advertiseEnv}
+	}
+	return c, nil
 }
 
 // The configurations of the help, which a test reads as the scheduler does.

@@ -1,3 +1,4 @@
+// Package snapshot has the commands that keep the state of a sandbox.
 package snapshot
 
 import (
@@ -12,8 +13,17 @@ import (
 	"github.com/spf13/cobra"
 )
 
+// Options are those of the commands below `kalypso snapshot`.
+type Options struct {
+	*cmdutil.App
+	Name   string // of the snapshot
+	Yes    bool
+	Output cmdutil.Output
+}
+
+// NewCommand makes `kalypso snapshot`.
 func NewCommand(a *cmdutil.App) *cobra.Command {
-	c := &cobra.Command{
+	return cmdutil.Group(&cobra.Command{
 		Use:   "snapshot",
 		Short: "Keep the state of the sandbox, and bring it back",
 		Long: `Keep everything of one instant under a name: the forge with its commits, pull
@@ -21,14 +31,10 @@ requests and issues, the objects of all clusters, the scheduler and the
 reconcilers. Not kept are logs, and images and volumes on the clusters' nodes.
 
 A snapshot belongs to its sandbox and goes with it.`,
-		Args: cmdutil.SubcommandArgs,
-		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
-	}
-	c.AddCommand(newSnapshotSave(a), newSnapshotLoad(a), newSnapshotList(a), newSnapshotDelete(a))
-	return c
+	}, newSave(a, save), newLoad(a, load), newList(a, list), newDelete(a, remove))
 }
 
-func newSnapshotSave(a *cmdutil.App) *cobra.Command {
+func newSave(a *cmdutil.App, run func(context.Context, *Options) error) *cobra.Command {
 	return &cobra.Command{
 		Use:   "save NAME",
 		Short: "Keep the state of this instant",
@@ -36,19 +42,17 @@ func newSnapshotSave(a *cmdutil.App) *cobra.Command {
 which it stands still. A name consists of a-z, 0-9 and -.`,
 		Example: `  kalypso snapshot save before-promotion`,
 		Args:    cmdutil.ExactArgs("name"),
-		RunE: func(c *cobra.Command, args []string) error {
-			home, err := a.Home()
-			if err != nil {
-				return err
-			}
-			return saveSnapshot(a, c.Context(), home, args[0])
-		},
+		RunE:    func(c *cobra.Command, args []string) error { return run(c.Context(), &Options{App: a, Name: args[0]}) },
 	}
 }
 
-func saveSnapshot(a *cmdutil.App, ctx context.Context, home sandbox.Home, name string) error {
+func save(ctx context.Context, o *Options) error {
+	home, err := o.Home()
+	if err != nil {
+		return err
+	}
 	began := time.Now()
-	s, err := sandbox.SaveSnapshot(ctx, home, name, a.Version)
+	s, err := sandbox.SaveSnapshot(ctx, home, o.Name, o.Version)
 	if err != nil {
 		return err
 	}
@@ -56,13 +60,13 @@ func saveSnapshot(a *cmdutil.App, ctx context.Context, home sandbox.Home, name s
 	if s.Still > 0 {
 		still = fmt.Sprintf("; the sandbox stood still for %.2f s", s.Still.Seconds())
 	}
-	a.Messagef("Saved %s, %s, in %.1f s%s.", s.Name, size(s.Bytes), time.Since(began).Seconds(), still)
-	a.Messagef("`kalypso snapshot load %s` brings it back.", s.Name)
+	o.Messagef("Saved %s, %s, in %.1f s%s.", s.Name, size(s.Bytes), time.Since(began).Seconds(), still)
+	o.Messagef("`kalypso snapshot load %s` brings it back.", s.Name)
 	return nil
 }
 
-func newSnapshotLoad(a *cmdutil.App) *cobra.Command {
-	var yes bool
+func newLoad(a *cmdutil.App, run func(context.Context, *Options) error) *cobra.Command {
+	o := &Options{App: a}
 	c := &cobra.Command{
 		Use:   "load NAME",
 		Short: "Bring back what a snapshot holds",
@@ -73,64 +77,73 @@ Cut off in the middle, the next ` + "`kalypso up`" + ` finishes it.`,
   kalypso snapshot load before-promotion --yes`,
 		Args: cmdutil.ExactArgs("name"),
 		RunE: func(c *cobra.Command, args []string) error {
-			home, err := a.Home()
-			if err != nil {
-				return err
-			}
-			return loadSnapshot(a, c.Context(), home, args[0], yes)
+			o.Name = args[0]
+			return run(c.Context(), o)
 		},
 	}
-	cmdutil.AddYes(c, &yes)
+	cmdutil.AddYes(c, &o.Yes)
 	return c
 }
 
-func loadSnapshot(a *cmdutil.App, ctx context.Context, home sandbox.Home, name string, yes bool) error {
-	s, err := sandbox.FindSnapshot(home, name)
+func load(ctx context.Context, o *Options) error {
+	home, err := o.Home()
 	if err != nil {
 		return err
 	}
-	loss := fmt.Sprintf("All commits, pull requests and objects since %s will be lost.", s.Created.Local().Format("2006-01-02 15:04:05"))
-	if err := a.Confirm(ctx, yes, loss); err != nil {
+	s, err := sandbox.FindSnapshot(home, o.Name)
+	if err != nil {
 		return err
 	}
-	began := time.Now()
-	p := cmdutil.NewProgress(a.Err, began)
-	ran, err := sandbox.LoadSnapshot(ctx, home, name, p.Show)
-	p.End()
-	took := time.Since(began).Seconds()
-	if err = a.ReportStart(ctx, err); err != nil {
+	loss := fmt.Sprintf("All commits, pull requests and objects since %s will be lost.", s.Created.Local().Format(time.DateTime))
+	if err := o.Confirm(ctx, o.Yes, loss); err != nil {
+		return err
+	}
+	p := cmdutil.NewProgress(o.Err)
+	ran, err := sandbox.LoadSnapshot(ctx, home, o.Name, p.Show)
+	p.Clear()
+	if err = o.ReportStart(ctx, err); err != nil {
 		return err
 	}
 	if ran {
-		a.Messagef("Loaded %s, and ready (%.1f s).", name, took)
+		o.Messagef("Loaded %s, and ready (%.1f s).", o.Name, p.Took())
 	} else {
-		a.Messagef("Loaded %s (%.1f s). The sandbox is down: `kalypso up` brings it.", name, took)
+		o.Messagef("Loaded %s (%.1f s). The sandbox is down: `kalypso up` brings it.", o.Name, p.Took())
 	}
-	if s.Version != a.Version {
-		a.Messagef("It was saved by kalypso %s, and this is %s.", s.Version, a.Version)
+	if s.Version != o.Version {
+		o.Messagef("It was saved by kalypso %s, and this is %s.", s.Version, o.Version)
 	}
 	return nil
 }
 
-func newSnapshotList(a *cmdutil.App) *cobra.Command {
-	return cmdutil.ReadCommand(a, &cobra.Command{
+func newList(a *cmdutil.App, run func(context.Context, *Options) error) *cobra.Command {
+	o := &Options{App: a}
+	c := &cobra.Command{
 		Use:   "list",
 		Short: "The snapshots of the sandbox",
 		Example: `  kalypso snapshot list
   kalypso snapshot list -o json`,
 		Args: cmdutil.ExactArgs(),
-	}, func(*cobra.Command, []string) ([]sandbox.Snapshot, error) {
-		home, err := a.Home()
-		if err != nil {
-			return nil, err
-		}
-		return sandbox.Snapshots(home)
-	}, func(all []sandbox.Snapshot) error {
+		RunE: func(c *cobra.Command, _ []string) error { return run(c.Context(), o) },
+	}
+	o.Output.AddTo(c, "text", "json")
+	return c
+}
+
+func list(_ context.Context, o *Options) error {
+	home, err := o.Home()
+	if err != nil {
+		return err
+	}
+	all, err := sandbox.Snapshots(home)
+	if err != nil {
+		return err
+	}
+	return o.Output.Print(o.App, all, func() error {
 		if len(all) == 0 {
-			a.Messagef("No snapshots. `kalypso snapshot save NAME` makes one.")
+			o.Messagef("No snapshots. `kalypso snapshot save NAME` makes one.")
 			return nil
 		}
-		return printSnapshots(a.Out, all, time.Local)
+		return printSnapshots(o.Out, all, time.Local)
 	})
 }
 
@@ -138,29 +151,31 @@ func printSnapshots(out io.Writer, all []sandbox.Snapshot, zone *time.Location) 
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "NAME\tSAVED\tSIZE\tKALYPSO")
 	for _, s := range all {
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", s.Name, s.Created.In(zone).Format("2006-01-02 15:04:05"), size(s.Bytes), s.Version)
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", s.Name, s.Created.In(zone).Format(time.DateTime), size(s.Bytes), s.Version)
 	}
 	return w.Flush()
 }
 
 func size(bytes int64) string { return fmt.Sprintf("%.1f MiB", float64(bytes)/(1<<20)) }
 
-func newSnapshotDelete(a *cmdutil.App) *cobra.Command {
+func newDelete(a *cmdutil.App, run func(context.Context, *Options) error) *cobra.Command {
 	return &cobra.Command{
 		Use:     "delete NAME",
 		Short:   "Remove a snapshot",
 		Example: `  kalypso snapshot delete before-promotion`,
 		Args:    cmdutil.ExactArgs("name"),
-		RunE: func(_ *cobra.Command, args []string) error {
-			home, err := a.Home()
-			if err != nil {
-				return err
-			}
-			if err := sandbox.DeleteSnapshot(home, args[0]); err != nil {
-				return err
-			}
-			a.Messagef("Deleted %s.", args[0])
-			return nil
-		},
+		RunE:    func(c *cobra.Command, args []string) error { return run(c.Context(), &Options{App: a, Name: args[0]}) },
 	}
+}
+
+func remove(_ context.Context, o *Options) error {
+	home, err := o.Home()
+	if err != nil {
+		return err
+	}
+	if err := sandbox.DeleteSnapshot(home, o.Name); err != nil {
+		return err
+	}
+	o.Messagef("Deleted %s.", o.Name)
+	return nil
 }

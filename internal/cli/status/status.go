@@ -1,6 +1,8 @@
+// Package status has the command that says how a sandbox is.
 package status
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -15,9 +17,17 @@ import (
 	"github.com/spf13/cobra"
 )
 
-func NewCommand(a *cmdutil.App) *cobra.Command {
-	var watching bool
-	c := cmdutil.ReadCommand(a, &cobra.Command{
+// Options are those of `kalypso status`.
+type Options struct {
+	*cmdutil.App
+	Watch  bool
+	Output cmdutil.Output
+}
+
+// NewCommand makes `kalypso status`.
+func NewCommand(a *cmdutil.App, run func(context.Context, *Options) error) *cobra.Command {
+	o := &Options{App: a}
+	c := &cobra.Command{
 		Use:   "status",
 		Short: "What runs, what is planned, and what is wrong",
 		Long: `Tell how the sandbox is: its components with their processes, memory and
@@ -29,26 +39,27 @@ a new block, or with -o json a line, for each change.`,
   kalypso status --watch
   kalypso status -o json`,
 		Args: cmdutil.ExactArgs(),
-	}, func(c *cobra.Command, _ []string) (*sandbox.Status, error) {
-		home, err := a.Home()
-		if err != nil {
-			return nil, err
-		}
-		return sandbox.GetStatus(c.Context(), home)
-	}, func(s *sandbox.Status) error { return printStatus(a.Out, cmdutil.NewStyle(a.Out), s, time.Now()) })
-	once := c.RunE
-	c.RunE = func(c *cobra.Command, args []string) error {
-		if !watching {
-			return once(c, args)
-		}
-		asJSON, err := cmdutil.Output(c.Flag("output").Value.String()).JSON()
-		if err != nil {
-			return err
-		}
-		return watchStatus(a, c.Context(), asJSON)
+		RunE: func(c *cobra.Command, _ []string) error { return run(c.Context(), o) },
 	}
-	c.Flags().BoolVarP(&watching, "watch", "w", false, "go on telling what changes")
+	o.Output.AddTo(c, "text", "json")
+	c.Flags().BoolVarP(&o.Watch, "watch", "w", false, "go on telling what changes")
 	return c
+}
+
+// Run prints the status, with --watch until ctx ends.
+func Run(ctx context.Context, o *Options) error {
+	home, err := o.Home()
+	if err != nil {
+		return err
+	}
+	if o.Watch {
+		return watch(ctx, home, o)
+	}
+	s, err := sandbox.GetStatus(ctx, home)
+	if err != nil {
+		return err
+	}
+	return o.Output.Print(o.App, s, func() error { return printStatus(o.Out, cmdutil.NewStyle(o.Out), s, time.Now()) })
 }
 
 func printStatus(out io.Writer, st cmdutil.Style, s *sandbox.Status, now time.Time) error {

@@ -26,15 +26,10 @@ const (
 	wrapOn      = "\x1b[?7h"
 )
 
-// watchStatus shows the status until ctx ends. Being interrupted is how it is
-// meant to end, and needs no words.
-func watchStatus(a *cmdutil.App, ctx context.Context, asJSON bool) error {
-	home, err := a.Home()
-	if err != nil {
-		return err
-	}
-	s := statusScreen{w: a.Out, style: cmdutil.NewStyle(a.Out), json: asJSON, now: time.Now}
-	if f, ok := a.Out.(*os.File); ok {
+// watch shows the status until ctx ends, which is how it is meant to end.
+func watch(ctx context.Context, home sandbox.Home, o *Options) error {
+	s := statusScreen{w: o.Out, style: cmdutil.NewStyle(o.Out), json: o.Output.String() == "json", now: time.Now}
+	if f, ok := o.Out.(*os.File); ok {
 		s.rows = func() int {
 			_, rows, err := term.GetSize(int(f.Fd()))
 			if err != nil {
@@ -43,7 +38,7 @@ func watchStatus(a *cmdutil.App, ctx context.Context, asJSON bool) error {
 			return rows
 		}
 	}
-	err = sandbox.Watch(ctx, home, s.show)
+	err := sandbox.Watch(ctx, home, s.show)
 	if errors.Is(err, context.Canceled) {
 		return cmdutil.Silent(err)
 	}

@@ -1,6 +1,8 @@
+// Package validate has the command that finds what is wrong about a control plane.
 package validate
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -9,15 +11,28 @@ import (
 	"github.com/kalypso-dev/kalypso/internal/cli/cmdutil"
 	"github.com/kalypso-dev/kalypso/internal/usage"
 	"github.com/kalypso-dev/kalypso/scheduler/model"
+	"github.com/kalypso-dev/kalypso/scheduler/source"
 	"github.com/kalypso-dev/kalypso/scheduler/validate"
 	"github.com/kalypso-dev/kalypso/scheduler/validate/report"
 	"github.com/spf13/cobra"
 )
 
-func NewCommand(a *cmdutil.App) *cobra.Command {
-	v := &validation{app: a}
-	var output, failOn string
-	var rules bool
+// Options are those of `kalypso validate`.
+type Options struct {
+	*cmdutil.App
+	Model     cmdutil.ModelFlags
+	Output    cmdutil.Output
+	FailOn    string // the least severity that is a failure
+	Tests     bool
+	FilesOnly bool
+	Rules     bool // list them, and validate nothing
+
+	subjects []validate.Subject // what was read
+}
+
+// NewCommand makes `kalypso validate`.
+func NewCommand(a *cmdutil.App, run func(context.Context, *Options) error) *cobra.Command {
+	o := &Options{App: a}
 	c := &cobra.Command{
 		Use:   "validate [DIR_OR_URL]",
 		Short: "Find what is wrong or doubtful about a control plane",
@@ -60,58 +75,38 @@ Exits with
   kalypso validate . -e dev --tests --fail-on warning
   kalypso validate https://git.example.com/acme/control-plane -o sarif >kalypso.sarif`,
 		Args: func(c *cobra.Command, args []string) error {
-			if len(args) > 1 || len(args) == 1 && v.world.ControlPlane != "" {
+			if len(args) > 1 || len(args) == 1 && o.Model.ControlPlane != "" {
 				return usage.Errorf("usage: %s\nDIR_OR_URL is given once.\nSee `%s --help`.", c.UseLine(), c.CommandPath())
 			}
 			return nil
 		},
 		RunE: func(c *cobra.Command, args []string) error {
-			if rules {
-				return v.printRules(output)
-			}
-			show, ok := v.outputs()[output]
-			if !ok {
-				return usage.Errorf("there is no output %q: choose text, json or sarif", output)
-			}
-			limit := model.Severity(failOn)
-			if !slices.Contains(validate.Severities(), limit) {
-				return usage.Errorf("there is no severity %q: choose error, warning or note", failOn)
-			}
-			if len(args) > 0 {
-				v.world.ControlPlane = args[0]
-			}
-			if given := v.beyondFiles(c); v.files && given != "" {
+			switch given := beyondFiles(c); {
+			case o.Rules && o.Output.String() == "sarif":
+				return usage.New("there is no output \"sarif\" for rules: choose text or json")
+			case o.Rules:
+			case !slices.Contains(validate.Severities(), model.Severity(o.FailOn)):
+				return usage.Errorf("there is no severity %q: choose error, warning or note", o.FailOn)
+			case o.FilesOnly && given != "":
 				return usage.Errorf("--files-only looks at no environment: leave out --%s", given)
 			}
-			r, err := v.run(c.Context())
-			if err != nil {
-				return err
+			if len(args) > 0 {
+				o.Model.ControlPlane = args[0]
 			}
-			content, err := show(r)
-			if err != nil {
-				return err
-			}
-			if _, err := a.Out.Write(content); err != nil {
-				return err
-			}
-			a.Messagef("%s", report.Summary(r))
-			if r.Reaches(limit) {
-				return cmdutil.Silent(errors.New("there are findings"))
-			}
-			return nil
+			return run(c.Context(), o)
 		},
 	}
-	v.world.Register(c, "all")
-	c.Flags().StringVarP(&output, "output", "o", "text", "text, json or sarif")
-	c.Flags().StringVar(&failOn, "fail-on", string(validate.Error), "exit with 1 when there is an error, a warning or a note: the least `SEVERITY`")
-	c.Flags().BoolVar(&v.tests, "tests", false, "run the policy tests too")
-	c.Flags().BoolVar(&v.files, "files-only", false, "check the objects in themselves, and nothing that they name")
-	c.Flags().BoolVar(&rules, "rules", false, "list all rules and do nothing else")
+	o.Model.Register(c, "all")
+	o.Output.AddTo(c, "text", "json", "sarif")
+	c.Flags().StringVar(&o.FailOn, "fail-on", string(validate.Error), "exit with 1 when there is an error, a warning or a note: the least `SEVERITY`")
+	c.Flags().BoolVar(&o.Tests, "tests", false, "run the policy tests too")
+	c.Flags().BoolVar(&o.FilesOnly, "files-only", false, "check the objects in themselves, and nothing that they name")
+	c.Flags().BoolVar(&o.Rules, "rules", false, "list all rules and do nothing else")
 	return c
 }
 
 // beyondFiles is a flag that was given and is about more than files.
-func (v *validation) beyondFiles(c *cobra.Command) string {
+func beyondFiles(c *cobra.Command) string {
 	for _, name := range []string{"environment", "base", "workload", "gitops", "tests"} {
 		if c.Flags().Changed(name) {
 			return name
@@ -120,31 +115,94 @@ func (v *validation) beyondFiles(c *cobra.Command) string {
 	return ""
 }
 
-func (v *validation) outputs() map[string]func(validate.Report) ([]byte, error) {
-	return map[string]func(validate.Report) ([]byte, error){
-		"text": func(r validate.Report) ([]byte, error) { return report.Text(r, v.look()), nil },
-		"json": report.JSON,
-		"sarif": func(r validate.Report) ([]byte, error) {
-			program := report.Program{URL: "https://github.com/kalypso-dev/kalypso"}
-			if number := strings.TrimPrefix(v.app.Version, "v"); number != "" && number[0] >= '0' && number[0] <= '9' {
-				program.Version = number
-			}
-			return report.SARIF(r, program)
-		},
+// Run validates, and is an error where there are findings.
+func Run(ctx context.Context, o *Options) error {
+	if o.Rules {
+		return o.Output.Print(o.App, validate.Rules(), o.printRules)
 	}
+	r, err := o.validate(ctx)
+	if err != nil {
+		return err
+	}
+	content, err := o.format(r)
+	if err != nil {
+		return err
+	}
+	if _, err := o.Out.Write(content); err != nil {
+		return err
+	}
+	o.Messagef("%s", report.Summary(r))
+	if r.Reaches(model.Severity(o.FailOn)) {
+		return cmdutil.Silent(errors.New("there are findings"))
+	}
+	return nil
 }
 
-func (v *validation) printRules(output string) error {
-	switch output {
+func (o *Options) format(r validate.Report) ([]byte, error) {
+	switch o.Output.String() {
 	case "json":
-		return v.app.PrintJSON(validate.Rules())
-	case "text":
-		for _, r := range validate.Rules() {
-			if _, err := fmt.Fprintf(v.app.Out, "%-24s %-8s %s\n", r.ID, r.Severity, r.Summary); err != nil {
-				return err
-			}
+		return report.JSON(r)
+	case "sarif":
+		program := report.Program{URL: "https://github.com/kalypso-dev/kalypso"}
+		if number := strings.TrimPrefix(o.Version, "v"); number != "" && number[0] >= '0' && number[0] <= '9' {
+			program.Version = number
 		}
-		return nil
+		return report.SARIF(r, program)
 	}
-	return usage.Errorf("there is no output %q for rules: choose text or json", output)
+	return report.Text(r, o.look()), nil
+}
+
+func (o *Options) printRules() error {
+	for _, r := range validate.Rules() {
+		if _, err := fmt.Fprintf(o.Out, "%-24s %-8s %s\n", r.ID, r.Severity, r.Summary); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (o *Options) validate(ctx context.Context) (validate.Report, error) {
+	w, err := o.Model.Open(ctx, o.App)
+	if err != nil {
+		return validate.Report{}, err
+	}
+	if o.FilesOnly {
+		return o.runFiles(ctx, w)
+	}
+	names, err := o.Model.Several(ctx, w)
+	if err != nil {
+		return validate.Report{}, err
+	}
+	in := validate.Input{RunTests: o.Tests}
+	if in.Known, in.Diagnostics, err = w.Environments(ctx); err != nil {
+		return validate.Report{}, err
+	}
+	for _, name := range names {
+		var s validate.Subject
+		if s.Model, err = w.Load(ctx, name); err != nil {
+			return validate.Report{}, err
+		}
+		if s.Trees, err = validate.Trees(ctx, w, s.Model); err != nil {
+			return validate.Report{}, err
+		}
+		gitOps, err := w.GitOps(ctx, s.Model)
+		if err != nil {
+			// The rest needs no GitOps repository, which CI may have no access to.
+			o.Messagef("note: whether the GitOps branch is there is not checked: %v", err)
+		}
+		s.NoGitOps = err == nil && gitOps == nil && s.Model.GitOps.Repo != ""
+		o.subjects = append(o.subjects, s)
+	}
+	in.Subjects = o.subjects
+	return validate.Validate(ctx, in)
+}
+
+func (o *Options) runFiles(ctx context.Context, w *source.World) (validate.Report, error) {
+	tree, err := w.Files(ctx)
+	if err != nil {
+		return validate.Report{}, err
+	}
+	s := validate.Source{Reference: model.Reference{Repo: tree.Repo, Branch: tree.Branch}, Tree: tree}
+	o.subjects = []validate.Subject{{Trees: []validate.Source{s}}}
+	return validate.Files(ctx, s)
 }

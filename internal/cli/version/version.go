@@ -1,8 +1,11 @@
+// Package version has the commands that say what kalypso consists of.
 package version
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"io"
 	"runtime"
 	"strings"
 	"text/tabwriter"
@@ -12,7 +15,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// versions is what `kalypso version` tells.
+// versions is what `kalypso version -o json` prints.
 type versions struct {
 	Kalypso  string               `json:"kalypso"`
 	Go       string               `json:"go"`
@@ -20,22 +23,40 @@ type versions struct {
 	Packed   []components.Version `json:"packed"`
 }
 
-func NewCommand(a *cmdutil.App) *cobra.Command {
-	return cmdutil.ReadCommand(a, &cobra.Command{
+// Options are those of version and licenses.
+type Options struct {
+	*cmdutil.App
+	Full   bool
+	Output cmdutil.Output
+}
+
+// NewCommand makes `kalypso version`.
+func NewCommand(a *cmdutil.App, run func(context.Context, *Options) error) *cobra.Command {
+	o := &Options{App: a}
+	c := &cobra.Command{
 		Use:   "version",
 		Short: "The versions of kalypso and of everything packed in it",
 		Args:  cmdutil.ExactArgs(),
-	}, func(*cobra.Command, []string) (versions, error) {
-		v := versions{Kalypso: a.Version, Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
-		manifest, err := components.Packed()
-		if errors.Is(err, components.ErrNoPayload) {
-			a.Messagef("%v", err) // worth knowing, and no reason not to tell the rest
-			return v, nil
-		}
+		RunE:  func(c *cobra.Command, _ []string) error { return run(c.Context(), o) },
+	}
+	o.Output.AddTo(c, "text", "json")
+	return c
+}
+
+// Run prints the versions, without those of a payload where there is none.
+func Run(_ context.Context, o *Options) error {
+	v := versions{Kalypso: o.Version, Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
+	manifest, err := components.Packed()
+	switch {
+	case errors.Is(err, components.ErrNoPayload):
+		o.Messagef("%v", err)
+	case err != nil:
+		return err
+	default:
 		v.Packed = manifest.Versions()
-		return v, err
-	}, func(v versions) error {
-		w := tabwriter.NewWriter(a.Out, 0, 0, 3, ' ', 0)
+	}
+	return o.Output.Print(o.App, v, func() error {
+		w := tabwriter.NewWriter(o.Out, 0, 0, 3, ' ', 0)
 		fmt.Fprintf(w, "kalypso\t%s\t(%s, %s)\n", v.Kalypso, v.Go, v.Platform)
 		for _, p := range v.Packed {
 			fmt.Fprintf(w, "%s\t%s\t\n", p.Name, p.Version)
@@ -44,32 +65,40 @@ func NewCommand(a *cmdutil.App) *cobra.Command {
 	})
 }
 
-func NewLicensesCommand(a *cmdutil.App) *cobra.Command {
-	var full bool
-	c := cmdutil.ReadCommand(a, &cobra.Command{
+// NewLicensesCommand makes `kalypso licenses`.
+func NewLicensesCommand(a *cmdutil.App, run func(context.Context, *Options) error) *cobra.Command {
+	o := &Options{App: a}
+	c := &cobra.Command{
 		Use:   "licenses",
 		Short: "What kalypso is made of, and under which licences",
 		Long:  "List every module that is linked into kalypso and into what it packs; with --full print the licence texts.",
 		Args:  cmdutil.ExactArgs(),
-	}, func(*cobra.Command, []string) ([]components.License, error) {
-		manifest, err := components.Packed()
+		RunE:  func(c *cobra.Command, _ []string) error { return run(c.Context(), o) },
+	}
+	o.Output.AddTo(c, "text", "json")
+	c.Flags().BoolVar(&o.Full, "full", false, "print the texts")
+	return c
+}
+
+// Licenses prints the modules, or their licences' texts.
+func Licenses(_ context.Context, o *Options) error {
+	manifest, err := components.Packed()
+	if err != nil {
+		return err
+	}
+	var all []components.License
+	for _, name := range append([]string{components.Self}, manifest.Names()...) {
+		some, err := components.Licenses(name)
 		if err != nil {
-			return nil, err
+			return err
 		}
-		var all []components.License
-		for _, name := range append([]string{components.Self}, manifest.Names()...) {
-			some, err := components.Licenses(name)
-			if err != nil {
-				return nil, err
-			}
-			all = append(all, some...)
+		all = append(all, some...)
+	}
+	return o.Output.Print(o.App, all, func() error {
+		if o.Full {
+			return printTexts(o.Out, all)
 		}
-		return all, nil
-	}, func(all []components.License) error {
-		if full {
-			return printLicences(a, all)
-		}
-		w := tabwriter.NewWriter(a.Out, 0, 0, 3, ' ', 0)
+		w := tabwriter.NewWriter(o.Out, 0, 0, 3, ' ', 0)
 		fmt.Fprintln(w, "IN\tMODULE\tVERSION\tFILES")
 		for _, l := range all {
 			var files []string
@@ -80,14 +109,12 @@ func NewLicensesCommand(a *cmdutil.App) *cobra.Command {
 		}
 		return w.Flush()
 	})
-	c.Flags().BoolVar(&full, "full", false, "print the texts")
-	return c
 }
 
-func printLicences(a *cmdutil.App, all []components.License) error {
+func printTexts(w io.Writer, all []components.License) error {
 	for _, l := range all {
 		for _, f := range l.Files {
-			if _, err := fmt.Fprintf(a.Out, "==== %s %s (in %s): %s\n\n%s\n\n", l.Module, l.Version, l.Component, f.Name, f.Text); err != nil {
+			if _, err := fmt.Fprintf(w, "==== %s %s (in %s): %s\n\n%s\n\n", l.Module, l.Version, l.Component, f.Name, f.Text); err != nil {
 				return err
 			}
 		}

@@ -9,13 +9,12 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/kalypso-dev/kalypso/internal/cli/cmdutil"
 	"github.com/kalypso-dev/kalypso/setup"
 )
 
 // schedulerConfig is the configuration of a scheduler that follows the
 // workshop, as the account that makes it.
-func (f *flags) schedulerConfig(o setup.Options) ([]byte, error) {
+func (f *Options) schedulerConfig(o setup.Options) ([]byte, error) {
 	c := setup.Config{
 		URL: f.url, API: f.api, TokenEnv: f.tokenEnv, TokenFile: f.tokenFile,
 		ControlPlane:     o.Forge.OrganisationURL(f.org) + "/" + o.Workshop.ControlPlane(),
@@ -63,32 +62,32 @@ func keepsOther(file string, data []byte) error {
 
 // sayNext says what a person does next, and writes the configuration or prints
 // it.
-func sayNext(a *cmdutil.App, f *flags, config []byte) error {
+func (f *Options) sayNext(config []byte) error {
 	file := f.config
 	if file == "" {
 		file = "scheduler.yaml"
-		a.Messagef("\nThe configuration of a scheduler, for a file such as %s:\n", file)
-		if _, err := a.Out.Write(config); err != nil {
+		f.Messagef("\nThe configuration of a scheduler, for a file such as %s:\n", file)
+		if _, err := f.Out.Write(config); err != nil {
 			return err
 		}
 	} else {
 		if err := writeNew(file, config); err != nil {
 			return fmt.Errorf("--config %s: %w", file, err)
 		}
-		a.Messagef("  Scheduler   its configuration is in %s", file)
+		f.Messagef("  Scheduler   its configuration is in %s", file)
 	}
-	a.Messagef("")
-	a.Messagef("  Next        kalypso scheduler once --config %s", file)
+	f.Messagef("")
+	f.Messagef("  Next        kalypso scheduler once --config %s", file)
 	if f.webhookFile == "" {
-		a.Messagef("              %s", f.secretAdvice(filepath.Join(filepath.Dir(file), setup.SecretFile)))
+		f.Messagef("              %s", f.secretAdvice(filepath.Join(filepath.Dir(file), setup.SecretFile)))
 	}
-	a.Messagef("  For good    kalypso scheduler run --config %s", file)
-	a.Messagef("  Workflows   need kalypso on their runners: docs/platform-engineers.md says how")
-	a.Messagef("  Clean up    kalypso init --org %s --cleanup", f.org)
+	f.Messagef("  For good    kalypso scheduler run --config %s", file)
+	f.Messagef("  Workflows   need kalypso on their runners: docs/platform-engineers.md says how")
+	f.Messagef("  Clean up    kalypso init --org %s --cleanup", f.org)
 	return nil
 }
 
-func (f *flags) secretAdvice(file string) string {
+func (f *Options) secretAdvice(file string) string {
 	if f.webhookEnv != "" {
 		return fmt.Sprintf("for `run`: write what %s holds to %s", f.webhookEnv, file)
 	}
@@ -113,19 +112,19 @@ func writeNew(file string, data []byte) error {
 }
 
 // showSteps prints what would be done.
-func showSteps(a *cmdutil.App, steps []setup.Step) {
+func (f *Options) showSteps(steps []setup.Step) {
 	repository := ""
 	for _, s := range steps {
 		if s.Repository != repository {
 			repository = s.Repository
-			fmt.Fprintln(a.Out, repository)
+			fmt.Fprintln(f.Out, repository)
 		}
-		fmt.Fprintf(a.Out, "  %s\n", s.What)
+		fmt.Fprintf(f.Out, "  %s\n", s.What)
 	}
 }
 
 // missingSecrets says which secrets were not given, and how to give them.
-func missingSecrets(a *cmdutil.App, missing []setup.Secret) {
+func (f *Options) missingSecrets(missing []setup.Secret) {
 	at := map[string][]string{}
 	var names []string
 	for _, m := range missing {
@@ -135,6 +134,6 @@ func missingSecrets(a *cmdutil.App, missing []setup.Secret) {
 		at[m.Name] = append(at[m.Name], m.Repository)
 	}
 	for _, name := range names {
-		a.Messagef("  Not given   the secret %s of %s: --secret-env %[1]s=VARIABLE or --secret-file %[1]s=FILE sets it", name, strings.Join(at[name], ", "))
+		f.Messagef("  Not given   the secret %s of %s: --secret-env %[1]s=VARIABLE or --secret-file %[1]s=FILE sets it", name, strings.Join(at[name], ", "))
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/kalypso-dev/kalypso/internal/cli/cmdutil"
@@ -14,25 +16,23 @@ import (
 	"github.com/kalypso-dev/kalypso/scheduler/view"
 )
 
-// showDiff prints plans as patches. What is not patch is comment to git, so
+// writeDiff writes a plan as a patch. What is not patch is comment to git, so
 // that the output can be applied as it is.
-func showDiff(a *cmdutil.App, p *view.Plans) error {
-	return showPlans(a, p, func(w io.Writer, s cmdutil.Style, one view.Plan) {
-		for _, g := range one.Groups() {
-			fmt.Fprintf(w, "%s\n", s.Bold(fmt.Sprintf("# %s: %s", g.Name(), g.Why)))
-			for _, c := range g.Changes {
-				writePatch(w, s, c, one.Before[c.Path])
-			}
-			fmt.Fprintln(w)
+func writeDiff(w io.Writer, s cmdutil.Style, one view.Plan) {
+	for _, g := range one.Groups() {
+		fmt.Fprintf(w, "%s\n", s.Bold(fmt.Sprintf("# %s: %s", g.Name(), g.Why)))
+		for _, c := range g.Changes {
+			writePatch(w, s, c, one.Before[c.Path])
 		}
-	})
+		fmt.Fprintln(w)
+	}
 }
 
-// showPlans prints what all forms for people have in common: which
-// environment, the changes, then the problems, then how much it is.
-func showPlans(a *cmdutil.App, p *view.Plans, changes func(io.Writer, cmdutil.Style, view.Plan)) error {
+// print prints what diff and tree have in common: the environment, the changes,
+// the problems, and a summary.
+func print(w io.Writer, p *view.Plans, changes func(io.Writer, cmdutil.Style, view.Plan)) error {
 	var out bytes.Buffer
-	s := cmdutil.NewStyle(a.Out)
+	s := cmdutil.NewStyle(w)
 	for i, one := range p.Environments {
 		if i > 0 {
 			fmt.Fprintln(&out)
@@ -58,7 +58,7 @@ func showPlans(a *cmdutil.App, p *view.Plans, changes func(io.Writer, cmdutil.St
 			writeProblem(&out, s, problem)
 		}
 	}
-	_, err := a.Out.Write(out.Bytes())
+	_, err := w.Write(out.Bytes())
 	return err
 }
 
@@ -100,5 +100,41 @@ func writePatch(w io.Writer, s cmdutil.Style, c plan.Change, before []byte) {
 			text = s.Bad(text)
 		}
 		fmt.Fprint(w, text, end)
+	}
+}
+
+// writeTree writes what the GitOps branch will hold.
+func writeTree(w io.Writer, s cmdutil.Style, one view.Plan) {
+	if len(one.Changes)+len(one.Problems) == 0 {
+		fmt.Fprintln(w)
+	}
+	writeNodes(w, s, one.Tree(), 0)
+	fmt.Fprintln(w)
+}
+
+func paint(m view.Mark, s cmdutil.Style, text string) string {
+	switch m {
+	case view.Added:
+		return s.Good(text)
+	case view.Modified, view.Held:
+		return s.Warn(text)
+	case view.Removed:
+		return s.Bad(text)
+	}
+	return text
+}
+
+func writeNodes(w io.Writer, s cmdutil.Style, parent *view.Node, depth int) {
+	for _, name := range slices.Sorted(maps.Keys(parent.Children)) {
+		n := parent.Children[name]
+		if n.Children != nil || n.Note != "" {
+			name += "/"
+		}
+		line := paint(n.Mark, s, fmt.Sprintf("%s%c %s", strings.Repeat("  ", depth), n.Mark, name))
+		if n.Note != "" {
+			line += s.Faint("  (" + n.Note + ")")
+		}
+		fmt.Fprintln(w, line)
+		writeNodes(w, s, n, depth+1)
 	}
 }

@@ -11,10 +11,10 @@ import (
 	"github.com/kalypso-dev/kalypso/scheduler/validate/report"
 )
 
-func (v *validation) look() report.Look {
-	st := cmdutil.NewStyle(v.app.Out)
+func (o *Options) look() report.Look {
+	st := cmdutil.NewStyle(o.Out)
 	return report.Look{
-		Path:  v.path,
+		Path:  o.path,
 		Faint: st.Faint,
 		Paint: func(severity model.Severity, text string) string {
 			switch severity {
@@ -32,11 +32,11 @@ func (v *validation) look() report.Look {
 // working folder, when it has there the content that was validated. Of branches
 // that are not checked out it has not, and then it is the path in the
 // repository.
-func (v *validation) path(at model.Position) string {
-	folders := []string{".", v.world.ControlPlane, v.world.Base, at.Repo}
-	content, known := v.content(at)
+func (o *Options) path(at model.Position) string {
+	folders := []string{".", o.Model.ControlPlane, o.Model.Base, at.Repo}
+	content, known := o.content(at)
 	if !known {
-		folders = v.workloadFolders(at)
+		folders = o.workloadFolders(at)
 	}
 	for _, dir := range folders {
 		file := filepath.Join(dir, filepath.FromSlash(at.File))
@@ -50,8 +50,8 @@ func (v *validation) path(at model.Position) string {
 
 // content returns a file as it was validated, or false for a workload's, which
 // nobody has kept.
-func (v *validation) content(at model.Position) ([]byte, bool) {
-	for _, s := range v.subjects {
+func (o *Options) content(at model.Position) ([]byte, bool) {
+	for _, s := range o.subjects {
 		for _, tree := range s.Trees {
 			if tree.Reference.Repo == at.Repo && tree.Reference.Branch == at.Branch {
 				content, known := tree.Tree.Files[at.File]
@@ -64,7 +64,7 @@ func (v *validation) content(at model.Position) ([]byte, bool) {
 
 // workloadFolders returns the folder that a workload was read from, if it is
 // one: --workload takes it as it is.
-func (v *validation) workloadFolders(at model.Position) []string {
+func (o *Options) workloadFolders(at model.Position) []string {
 	if filepath.IsAbs(at.Repo) {
 		return []string{at.Repo}
 	}

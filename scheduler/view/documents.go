@@ -1,0 +1,206 @@
+package view
+
+import (
+	"bytes"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/kalypso-dev/kalypso/scheduler/model"
+	"github.com/kalypso-dev/kalypso/scheduler/plan"
+	"github.com/rogpeppe/go-internal/diff"
+)
+
+// The structures of `kalypso plan -o json`, which scripts rely on: fields are
+// added, not changed. Lists are never null.
+type (
+	PlansDocument struct {
+		Problems     []plan.Problem `json:"problems"` // of the Environment objects
+		Environments []PlanDocument `json:"environments"`
+	}
+	PlanDocument struct {
+		Environment string               `json:"environment"`
+		GitOps      GitOpsDocument       `json:"gitOps"`
+		Promoted    string               `json:"promoted,omitempty"`
+		Incomplete  bool                 `json:"incomplete"`
+		Sources     []ReferenceDocument  `json:"sources"`
+		Targets     []TargetDocument     `json:"targets"`
+		Assignments []AssignmentDocument `json:"assignments"`
+		Changes     []ChangeDocument     `json:"changes"`
+		Problems    []plan.Problem       `json:"problems"`
+		Summary     Summary              `json:"summary"`
+	}
+	ReferenceDocument struct {
+		Repo   string `json:"repo"`
+		Branch string `json:"branch"`
+		Path   string `json:"path,omitempty"`
+		Commit string `json:"commit,omitempty"` // absent when it was not all committed
+	}
+	GitOpsDocument struct {
+		Repo   string `json:"repo"`
+		Branch string `json:"branch"`
+		Path   string `json:"path,omitempty"`
+		Head   string `json:"head,omitempty"` // absent when there is no branch yet
+	}
+	ChangeDocument struct {
+		Path        string      `json:"path"`
+		Action      plan.Action `json:"action"`
+		ClusterType string      `json:"clusterType,omitempty"`
+		Target      string      `json:"target,omitempty"`
+		Content     *string     `json:"content,omitempty"`
+		Diff        string      `json:"diff"`
+	}
+)
+
+func NewDocument(p *Plans) PlansDocument {
+	document := PlansDocument{Problems: []plan.Problem{}, Environments: []PlanDocument{}}
+	for _, d := range p.Problems {
+		document.Problems = append(document.Problems, plan.Problem{
+			Reason: plan.InvalidModel, Severity: d.Severity, Position: d.Position, Message: d.Message, Hint: d.Hint,
+		})
+	}
+	for _, one := range p.Environments {
+		document.Environments = append(document.Environments, one.Document())
+	}
+	return document
+}
+
+func (p Plan) Document() PlanDocument {
+	d := PlanDocument{
+		Environment: p.Environment,
+		GitOps:      GitOpsDocument{Repo: p.GitOps.Repo, Branch: p.GitOps.Branch, Path: p.root(), Head: p.GitOpsHead},
+		Promoted:    p.Promoted,
+		Incomplete:  p.Incomplete,
+		Sources:     []ReferenceDocument{},
+		Targets:     targetsOf(p),
+		Assignments: assignmentsOf(p),
+		Changes:     []ChangeDocument{},
+		Problems:    append([]plan.Problem{}, p.Problems...),
+		Summary:     p.Summary(),
+	}
+	for _, s := range p.Model.Sources {
+		d.Sources = append(d.Sources, ReferenceDocument{Repo: s.Repo, Branch: s.Branch, Path: s.Path, Commit: s.Commit})
+	}
+	for _, c := range p.Changes {
+		change := ChangeDocument{Path: c.Path, Action: c.Action, Diff: Patch(c, p.Before[c.Path])}
+		change.ClusterType, change.Target = p.owner(c.Path)
+		if c.Action != plan.Remove {
+			content := string(c.Content)
+			change.Content = &content
+		}
+		d.Changes = append(d.Changes, change)
+	}
+	return d
+}
+
+// The structures that get and plan print as JSON, which scripts rely on: fields
+// are added, not changed. Lists are never null.
+type (
+	ObjectDocument struct {
+		Environment  string            `json:"environment,omitempty"` // absent for environments themselves
+		Name         string            `json:"name"`
+		Labels       map[string]string `json:"labels,omitempty"`
+		Annotations  map[string]string `json:"annotations,omitempty"`
+		Workspace    string            `json:"workspace,omitempty"`    // of workloads
+		Registration string            `json:"registration,omitempty"` // of workloads
+		Position     model.Position    `json:"position"`
+		Spec         any               `json:"spec"`
+	}
+	TargetDocument struct {
+		Environment string            `json:"environment"`
+		Name        string            `json:"name"`
+		Workload    string            `json:"workload"`
+		Workspace   string            `json:"workspace"`
+		Labels      map[string]string `json:"labels"`
+		Position    model.Position    `json:"position"`
+	}
+	AssignmentDocument struct {
+		Environment string           `json:"environment"`
+		ClusterType string           `json:"clusterType"`
+		Target      string           `json:"target"`
+		Policies    []string         `json:"policies"`
+		Config      []ConfigDocument `json:"config"`
+		Files       []string         `json:"files"` // that it has on the GitOps branch, or will have
+	}
+	ConfigDocument struct {
+		Key     string           `json:"key"`
+		Value   string           `json:"value"`
+		Sources []SourceDocument `json:"sources"` // in order of merging, the last one wins
+	}
+	SourceDocument struct {
+		ConfigMap string         `json:"configMap"`
+		Value     string         `json:"value"`
+		Position  model.Position `json:"position"`
+	}
+)
+
+func targetsOf(p Plan) []TargetDocument {
+	list := []TargetDocument{}
+	for _, t := range p.Targets {
+		list = append(list, TargetDocument{
+			Environment: p.Environment, Name: t.Name, Workload: t.Workload, Workspace: t.Workspace,
+			Labels: t.Labels, Position: t.Position,
+		})
+	}
+	return list
+}
+
+func assignmentsOf(p Plan) []AssignmentDocument {
+	list := []AssignmentDocument{}
+	for _, a := range p.Assignments {
+		d := AssignmentDocument{
+			Environment: p.Environment, ClusterType: a.ClusterType, Target: a.Target,
+			Policies: a.Policies, Config: []ConfigDocument{}, Files: append([]string{}, a.Files...),
+		}
+		for _, c := range a.Config {
+			d.Config = append(d.Config, configOf(c))
+		}
+		list = append(list, d)
+	}
+	return list
+}
+
+func configOf(c plan.ConfigValue) ConfigDocument {
+	d := ConfigDocument{Key: c.Key, Value: c.Value, Sources: []SourceDocument{}}
+	for _, s := range c.Sources {
+		d.Sources = append(d.Sources, SourceDocument{ConfigMap: s.ConfigMap, Value: s.Value, Position: s.Position})
+	}
+	return d
+}
+
+// Patch is a change as git writes it.
+func Patch(c plan.Change, before []byte) string {
+	var out strings.Builder
+	from, to := "a/"+c.Path, "b/"+c.Path
+	fmt.Fprintf(&out, "diff --git %s %s\n", quoted(from), quoted(to))
+	switch c.Action {
+	case plan.Add:
+		out.WriteString("new file mode 100644\n")
+		from = "/dev/null"
+	case plan.Remove:
+		out.WriteString("deleted file mode 100644\n")
+		to = "/dev/null"
+	}
+	_, hunks, ok := bytes.Cut(diff.Diff("a", before, "b", c.Content), []byte("+++ b\n"))
+	if ok {
+		fmt.Fprintf(&out, "--- %s\n+++ %s\n%s", marked(from), marked(to), hunks)
+	}
+	return out.String()
+}
+
+// quoted is a path as git spells it in a patch.
+func quoted(file string) string {
+	if strings.ContainsFunc(file, func(r rune) bool { return r < ' ' || r == '"' || r == '\\' }) {
+		return strconv.Quote(file)
+	}
+	return file
+}
+
+// marked ends a path with spaces so that no tool takes what follows it for a
+// date.
+func marked(file string) string {
+	if strings.Contains(file, " ") {
+		return quoted(file) + "\t"
+	}
+	return quoted(file)
+}
