@@ -11,8 +11,8 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// flagMistake words an error of the flags. Those about a value come with the
-// words of Go's parsers, which say nothing to who calls a command.
+// flagMistake is the message of an error about flags. Those about a value come
+// with the messages of Go's parsers, which do not help who calls a command.
 func flagMistake(err error) string {
 	var invalid *pflag.InvalidValueError
 	if !errors.As(err, &invalid) {

@@ -104,7 +104,7 @@ func TestInitConfig(t *testing.T) {
 		t.Fatal(err)
 	}
 	code, _, talk := initialise("--config", config)
-	if code != cmdutil.ExitFailure || !strings.Contains(talk, config+": it is there already and says something else") || len(s.Repos()) > 0 {
+	if code != cmdutil.ExitFailure || !strings.Contains(talk, config+": it exists already with other content") || len(s.Repos()) > 0 {
 		t.Errorf("exit code %d, %q", code, talk)
 	}
 	if code, _, talk := initialise("--config", "none/scheduler.yaml"); code != cmdutil.ExitFailure || !strings.Contains(talk, "none") || len(s.Repos()) > 0 {

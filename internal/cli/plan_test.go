@@ -174,7 +174,7 @@ func TestPlanSaysThatItWillBeHeld(t *testing.T) {
 	for i := range 8 {
 		worldWrite(t, filepath.Join(gitOps, "dev", fmt.Sprintf("gone-%d", i), "namespace.yaml"), []byte("kind: Namespace\n"))
 	}
-	const says = "This removes 8 of 8 assignments: the pull request will be a draft until a person takes the label mass-delete off."
+	const says = "This removes 8 of 8 assignments: the pull request will be a draft until a user takes the label mass-delete off."
 	for output, want := range map[string]string{"diff": says, "tree": says, "json": `"held": true`} {
 		code, out, talk := call(t, "plan", "-o", output, "--control-plane", cp, "-e", "dev", "--gitops", gitOps)
 		if code != cmdutil.ExitOK || !strings.Contains(out, want) {

@@ -50,7 +50,7 @@ func TestResetOfASandboxThatIsDown(t *testing.T) {
 func TestInterruptedResetGoesOn(t *testing.T) {
 	oneDaemon(t, lateEvents, answer("{}"))
 	_, talk, interrupt := background(t, "reset", "--yes")
-	if code := interrupt(); code != cmdutil.ExitInterrupted || !strings.Contains(talk.String(), "`kalypso status` tells") {
+	if code := interrupt(); code != cmdutil.ExitInterrupted || !strings.Contains(talk.String(), "`kalypso status` shows it") {
 		t.Errorf("exit code %d, says %q", code, talk)
 	}
 }

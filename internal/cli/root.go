@@ -125,7 +125,7 @@ func exitCodesTopic() *cobra.Command {
     0  done
     1  something failed
     2  it was called wrongly
-    3  the plan has changes (where a command promises to tell); for az, there is
+    3  the plan has changes (for commands with --exit-code); for az, there is
        no such resource, as the Azure CLI has it
     4  a forge or a cloud refused the credentials
     5  this machine lacks something: see the message

@@ -107,7 +107,7 @@ func TestStopWithoutARunningSandbox(t *testing.T) {
 	}
 	logHome(t)
 	for _, c := range []struct{ verb, says string }{
-		{"stop", "arc-cluster stays away when it comes up, until `kalypso start arc-cluster`"},
+		{"stop", "arc-cluster stays stopped when it comes up, until `kalypso start arc-cluster`"},
 		{"stop", "has been stopped already"},
 		{"start", "arc-cluster comes with the next `kalypso up`"},
 	} {

@@ -89,7 +89,7 @@ type row struct {
 	document    any // for json and yaml
 }
 
-// maxNames is how many names are listed to somebody who has named none of them.
+// maxNames is how many names an error lists that none of them was given.
 const maxNames = 20
 
 // Named keeps the objects of a name. None is an error, as with kubectl:

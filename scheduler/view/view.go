@@ -53,7 +53,7 @@ func (p Plan) Title() string {
 	return p.Environment + " -> " + p.GitOps.String()
 }
 
-// group is the changes of one folder of the GitOps branch, which people review
+// group is the changes of one folder of the GitOps branch, which users review
 // together.
 type group struct {
 	clusterType string // "" for files that belong to none

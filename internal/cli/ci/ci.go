@@ -16,8 +16,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// steps is what the steps of workflows need: where they run, and whom they talk
-// to.
+// steps is what the steps of workflows need: the variables of their runner, and
+// what they talk to, which tests replace.
 type steps struct {
 	*cmdutil.App
 	env     func(string) string
@@ -50,7 +50,7 @@ variables that the runners of GitHub and Gitea set alike:
 
 and what is not the runner's business from these, where it is needed:
 
-    KALYPSO_CI_TOKEN         a token of a person or a bot. Without it GITHUB_TOKEN
+    KALYPSO_CI_TOKEN         a token of a user or a bot. Without it GITHUB_TOKEN
                              is used, which is good for the workflow's own
                              repository, and starts no other workflow
     KALYPSO_FORGE            gitea or github, where the variables leave a doubt

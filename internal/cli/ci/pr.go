@@ -75,7 +75,7 @@ Outputs: changed, number, url, merged, merge_commit. The URL is printed.`,
 	})
 }
 
-// describe fills in what a pull request is called when nobody has said so.
+// describe fills in the branch, title and text that flags do not give.
 func (s *step) describe(p *ci.PullRequest) {
 	source := s.Name()
 	if source == "" {

@@ -57,8 +57,8 @@ func (a *steps) promotedCommit() *cobra.Command {
 	var p ci.Push
 	c := &cobra.Command{
 		Use:   "promoted-commit",
-		Short: "Tell which commit of the control plane a push to a GitOps branch has promoted",
-		Long: `Tell which commit of the control plane the push that has started the workflow
+		Short: "Print which commit of the control plane a push to a GitOps branch has promoted",
+		Long: `Print which commit of the control plane the push that has started the workflow
 brings to a GitOps branch: the one in the scheduler's tracking file, when the
 push has changed it, or else nothing.
 
@@ -135,8 +135,8 @@ func (a *steps) deployedVersion() *cobra.Command {
 	var repo, branch string
 	c := &cobra.Command{
 		Use:   "deployed-version",
-		Short: "Tell which version of a workload is on a branch of its GitOps repository",
-		Long: `Tell which version of a workload is on a branch of its GitOps repository, by the
+		Short: "Print which version of a workload is on a branch of its GitOps repository",
+		Long: `Print which version of a workload is on a branch of its GitOps repository, by the
 descriptors there. Without --branch it is about the push that has started the
 workflow.
 

@@ -19,7 +19,7 @@ func (a *steps) setStatus() *cobra.Command {
 	var repo string
 	c := &cobra.Command{
 		Use:   "set-status [PHASE]",
-		Short: "Say on a commit how it fares",
+		Short: "Set the status of a commit",
 		Long: `Set the status of a commit. With a PHASE, which is one of
 ` + strings.Join(ci.Phases(), ", ") + `,
 it is about an environment: its context is "ENVIRONMENT environment". A commit
@@ -106,7 +106,7 @@ Output: clusters, the number of configurations that have it.`,
 	f.StringVar(&d.Branch, "branch", "", "the branch that the clusters follow")
 	f.StringVar(&d.Commit, "commit", "", "the full commit ID")
 	f.DurationVar(&d.Limit, "timeout", 15*time.Minute, "how long to wait")
-	f.DurationVar(&d.Pace, "poll", 5*time.Second, "how often to look, when it takes long")
+	f.DurationVar(&d.Pace, "poll", 5*time.Second, "how often to ask, when it takes long")
 	f.DurationVar(&d.Grace, "grace", 15*time.Second, "how long clusters may fail before that counts; reconcilers try again")
 	return a.leaf(c, func(c *cobra.Command, s *step, _ []string) error {
 		name, err := s.Repo(repo)
@@ -141,9 +141,8 @@ Output: clusters, the number of configurations that have it.`,
 	})
 }
 
-// sandboxMeant adds to what is missing in a person's shell where that is for
-// the sandbox, which its own workflows are told. On a forge's runner there is no
-// sandbox.
+// sandboxMeant adds, in a user's shell, where the settings of the sandbox are.
+// On a forge's runner there is no sandbox.
 func (a *steps) sandboxMeant(s arc.Settings, err error) error {
 	var missing *ci.UsageError
 	complete := s.Endpoint != "" && s.Token != "" && s.Subscription != ""

@@ -30,7 +30,7 @@ func NewStopCommand(a *cmdutil.App, run func(context.Context, *Options) error) *
 		Use:   "stop CLUSTER",
 		Short: "Stop one cluster, as if it had lost power",
 		Long: `End everything of one cluster: its control plane, its node and its reconciler.
-The rest of the sandbox goes on. The cluster stays away, also when the sandbox
+The rest of the sandbox goes on. The cluster stays stopped, also when the sandbox
 or the machine starts again, until ` + "`kalypso start CLUSTER`" + ` brings it back with all
 that was on it.`,
 		Example: `  kalypso stop large`,
@@ -100,7 +100,7 @@ func Stop(ctx context.Context, o *Options) error {
 	case !t.Changed:
 		o.Messagef("%s has been stopped already; `kalypso start %[1]s` brings it back.", o.Name)
 	case !t.Running:
-		o.Messagef("The sandbox is down. %s stays away when it comes up, until `kalypso start %[1]s`.", o.Name)
+		o.Messagef("The sandbox is down. %s stays stopped when it comes up, until `kalypso start %[1]s`.", o.Name)
 	default:
 		o.Messagef("%s is stopped (%.1f s) and stays so until `kalypso start %[1]s`.", o.Name, p.Took())
 	}
@@ -158,9 +158,9 @@ func (o *Options) startError(ctx context.Context, err error, logs string) error 
 	case errors.As(err, &failed):
 		o.PrintLogTails(failed)
 	case errors.As(err, &late):
-		o.Messagef("It goes on starting: `kalypso status` tells%s.", logs)
+		o.Messagef("It goes on starting: `kalypso status` shows it%s.", logs)
 	case ctx.Err() != nil:
-		o.Messagef("Interrupted; %s goes on starting. `kalypso status` tells.", o.Name)
+		o.Messagef("Interrupted; %s goes on starting. `kalypso status` shows it.", o.Name)
 		return cmdutil.Silent(ctx.Err())
 	}
 	return err

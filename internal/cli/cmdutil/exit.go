@@ -78,7 +78,7 @@ func (e *classifiedError) Unwrap() []error { return []error{e.error, e.as} }
 // Classify gives an error the exit code and the hint of another one.
 func Classify(err, as error) error { return &classifiedError{err, as} }
 
-// Hint is what somebody can do about an error, "" when nothing is known.
+// Hint is what a user can do about an error, "" when nothing is known.
 func Hint(err error) string {
 	var known *source.Error
 	var left *existing.LeftError

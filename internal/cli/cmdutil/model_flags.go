@@ -46,8 +46,8 @@ type ModelFlags struct {
 	Environment  string
 }
 
-// Register adds the flags to a command, which looks at otherwise when no
-// environment is named.
+// Register adds the flags to a command. Without --environment it is about
+// otherwise.
 func (f *ModelFlags) Register(cmd *cobra.Command, otherwise string) {
 	flags := cmd.Flags()
 	flags.StringVar(&f.ControlPlane, "control-plane", "", "`DIR_OR_URL` of the control plane (default the running sandbox's)")
@@ -140,7 +140,7 @@ func (f *ModelFlags) Several(ctx context.Context, w *source.World) ([]string, er
 		"name the branch that has them with --branch, or with --environment the environment that it is", w)
 }
 
-// needControlPlane is said to those who have not said what to look at.
+// needControlPlane is the message where neither a flag nor a sandbox names one.
 const needControlPlane = "which control plane? Name it with --control-plane DIR_OR_URL, or run `kalypso up` to use the sandbox's"
 
 // sandboxCredentials returns those of the sandbox's forge, nil when there is no
@@ -200,8 +200,8 @@ const (
 )
 
 // gitCredentials decides who gets which credentials. A platform model names
-// servers, and whoever can write one could name his own: so a secret goes only
-// where the person at the keyboard has pointed to.
+// servers, and who can write one could name his own: so a secret goes only to
+// servers that the user has named.
 type gitCredentials struct {
 	env     func(string) string
 	sandbox *sandbox.Credentials // nil without a sandbox
@@ -242,7 +242,7 @@ func (c *gitCredentials) get(place string) (user, password string) {
 	return "", ""
 }
 
-// tokenUser is the user of a token where servers do not look at it. GitHub
+// tokenUser is the user of a token, which servers ignore. GitHub
 // asks for this one.
 const tokenUser = "x-access-token"
 

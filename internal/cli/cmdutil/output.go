@@ -79,7 +79,7 @@ type Style struct {
 	Colour   bool
 }
 
-// NewStyle looks whether w is a terminal.
+// NewStyle is the style for w, plain unless it is a terminal.
 func NewStyle(w io.Writer) Style {
 	f, ok := w.(*os.File)
 	terminal := ok && term.IsTerminal(int(f.Fd())) && os.Getenv("TERM") != "dumb"

@@ -22,7 +22,7 @@ type Progress struct {
 	style   Style
 	seen    map[string]supervisor.State
 	ran     map[string]bool // as a process
-	Changed bool            // something became ready while we looked
+	Changed bool            // something became ready since the first call
 	live    bool            // the last line is ours to overwrite
 	width   int
 }
@@ -51,7 +51,7 @@ func (p *Progress) Show(all []supervisor.Status) {
 		switch s.State {
 		case supervisor.Ready:
 			if first {
-				continue // ready before we came
+				continue // ready before the first call
 			}
 			p.Changed = true
 			p.line("%s %-24s %s", p.style.Good("ready"), s.Name, p.style.Faint(fmt.Sprintf("%s, %.1f s", s.Title, s.Took.Seconds())))
@@ -143,7 +143,7 @@ func (a *App) ReportStart(ctx context.Context, err error) error {
 	var failed *sandbox.FailedError
 	switch {
 	case ctx.Err() != nil:
-		a.Messagef("Interrupted. What has begun goes on: `kalypso status` tells.")
+		a.Messagef("Interrupted. What has begun goes on: `kalypso status` shows it.")
 		return Silent(ctx.Err())
 	case errors.As(err, &failed):
 		a.PrintLogTails(failed)

@@ -26,7 +26,7 @@ func NewCommand(a *cmdutil.App, run func(context.Context, *Options) error) *cobr
 		Use:   "doctor",
 		Short: "Check what a sandbox needs of this machine",
 		Long: `Look at everything that a sandbox needs of this machine, in a moment and
-without changing anything. Each check tells what it has found and, where that
+without changing anything. Each check shows what it has found and, where that
 is not good, what is lost and how to mend it:
 
   ok       as it should be
@@ -53,8 +53,8 @@ func Run(ctx context.Context, o *Options) error {
 	return err
 }
 
-// printReport prints a line for each check, so that one sees what was looked
-// at, and more only where something is to be said.
+// printReport prints a line for each check, so that one sees what was checked,
+// and more only where something is to be said.
 func printReport(w io.Writer, st cmdutil.Style, r *doctor.Report) error {
 	paint := map[doctor.Severity]func(string) string{doctor.OK: st.Good, doctor.Note: st.Bold, doctor.Warning: st.Warn, doctor.Fatal: st.Bad}
 	width := 0

@@ -40,8 +40,8 @@ func (f *Options) register(set *pflag.FlagSet) {
 	set.StringVar(&f.workshop, "workshop", sandbox.DefaultWorkshop, "the tutorial whose repositories are wanted: "+strings.Join(fixtures.Workshops(), " or "))
 	set.StringVar(&f.visibility, "visibility", string(github.Private), "who may see the repositories: private, internal or public")
 	set.StringVar(&f.url, "url", "", "address of a GitHub Enterprise (default "+github.PublicURL+")")
-	set.StringVar(&f.api, "api", "", "address of its REST API, where it cannot be told from the other")
-	set.StringVar(&f.registry, "registry", "", "host of its image registry, where it cannot be told either")
+	set.StringVar(&f.api, "api", "", "address of its REST API, where it does not follow from the other")
+	set.StringVar(&f.registry, "registry", "", "host of its image registry, where it does not follow either")
 	set.StringVar(&f.tokenEnv, "token-env", "", "the variable with the token (default GITHUB_TOKEN)")
 	set.StringVar(&f.tokenFile, "token-file", "", "the file with the token")
 	set.Int64Var(&f.app.ID, "app-id", 0, "a GitHub App, in place of a token")
@@ -197,7 +197,7 @@ func kept(what, variable, file string) (string, error) {
 	return value, nil
 }
 
-// waits tells why nothing seems to happen.
+// waits prints why and until when a request is retried.
 func (f *Options) waits(w github.Wait) {
 	f.Messagef("    waiting until %s: %s", w.Until.Local().Format(time.TimeOnly), w.Reason)
 }

@@ -29,7 +29,7 @@ with their variables, pull requests and, with --webhook, the webhooks that a
 scheduler listens to. In the end it says how a scheduler follows them.
 
 It looks first, and stops before anything is made when one of the names is taken.
-Interrupted at any point, the same command goes on where it stopped. What people
+Interrupted at any point, the same command goes on where it stopped. What users
 have changed since stays as they have it. Each repository carries the topic
 kalypso-init-WORKSHOP; --cleanup finds them by it, shows them with what has come
 into them since, asks, and deletes them. Images in the organisation's packages

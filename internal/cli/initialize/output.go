@@ -40,7 +40,7 @@ func (f *Options) schedulerConfig(o setup.Options) ([]byte, error) {
 	return c.YAML()
 }
 
-var errOtherFile = errors.New("it is there already and says something else: move it away, or name another file")
+var errOtherFile = errors.New("it exists already with other content: move it away, or name another file")
 
 // keepsOther is an error when the file is there and holds something else.
 func keepsOther(file string, data []byte) error {
@@ -60,8 +60,7 @@ func keepsOther(file string, data []byte) error {
 	return nil
 }
 
-// sayNext says what a person does next, and writes the configuration or prints
-// it.
+// sayNext prints what to do next, and writes the configuration or prints it.
 func (f *Options) sayNext(config []byte) error {
 	file := f.config
 	if file == "" {

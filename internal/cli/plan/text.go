@@ -49,7 +49,7 @@ func print(w io.Writer, p *view.Plans, changes func(io.Writer, cmdutil.Style, vi
 		fmt.Fprintf(&out, "%s\n", sentence(summary.String()))
 		if summary.Held {
 			removed, of, _ := publish.Removals(one.Plan, one.Before)
-			fmt.Fprintf(&out, "%s\n", s.Warn(fmt.Sprintf("This removes %d of %d assignments: the pull request will be a draft until a person takes the label %s off.", removed, of, forge.LabelMassDelete)))
+			fmt.Fprintf(&out, "%s\n", s.Warn(fmt.Sprintf("This removes %d of %d assignments: the pull request will be a draft until a user takes the label %s off.", removed, of, forge.LabelMassDelete)))
 		}
 	}
 	if others := p.Others(); len(others) > 0 {

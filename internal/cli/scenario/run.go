@@ -74,7 +74,7 @@ func run(ctx context.Context, o *RunOptions) error {
 		}
 	}
 	if o.JUnit != "" {
-		// a place that cannot be written is to be known before, not after minutes
+		// a file that cannot be written is an error now, not after minutes
 		unused, err := reserve(o.JUnit)
 		if err != nil {
 			return usage.Errorf("--junit: %v", err)
@@ -148,8 +148,7 @@ func summarise(w io.Writer, results []scenarios.Result) error {
 	return nil
 }
 
-// withDump names the folder of a failure, if there is one, at the very end,
-// where a person looks.
+// withDump names the folder of a failure, if there is one, at the very end.
 func withDump(err error, results []scenarios.Result) error {
 	if err == nil {
 		return nil

@@ -14,7 +14,7 @@ import (
 	"github.com/kalypso-dev/kalypso/scenarios/engine"
 )
 
-// accessTo is what a person has on a sandbox that is up.
+// accessTo is the access that a user has to a sandbox that is up.
 func accessTo(ctx context.Context, home sandbox.Home) (engine.Access, string, error) {
 	status, err := sandbox.GetStatus(ctx, home)
 	if err != nil {

@@ -33,8 +33,8 @@ func NewCommand(a *cmdutil.App) *cobra.Command {
 		Use:   "scenario",
 		Short: "Learn the tutorials step by step, or run them as tests",
 		Long: `A scenario is a part of a tutorial that runs by itself on the sandbox: it does
-what a person would do, by git, pull requests and kubectl, and checks what has
-come of it. The same scenario can be learned: then a person does it, and each
+what a user would do, by git, pull requests and kubectl, and checks what has
+come of it. The same scenario can be learned: then a user does it, and each
 step waits until it is done.`,
 	}, newList(a, list), newShow(a, show), newRun(a, run), newLearn(a, learn), newCheck(a, check), newReset(a, forget))
 }
@@ -45,7 +45,7 @@ func newList(a *cmdutil.App, run func(context.Context, *Options) error) *cobra.C
 		Use:   "list",
 		Short: "List the scenarios in the order of the tutorial",
 		Long: `List the scenarios in the order of the tutorial, with how many steps have been
-learned. What is done in the sandbox, by whomever, is told by scenario check.`,
+learned. What is done in the sandbox, by whomever, is shown by scenario check.`,
 		Args: cmdutil.ExactArgs(),
 		RunE: func(c *cobra.Command, _ []string) error { return run(c.Context(), o) },
 	}
@@ -114,7 +114,7 @@ func newShow(a *cmdutil.App, run func(context.Context, *Options) error) *cobra.C
 	c := &cobra.Command{
 		Use:   "show NAME",
 		Short: "Show a scenario: what to do, and what to see",
-		Long: `Show a scenario as a person would do it by hand: the commands and files, what is
+		Long: `Show a scenario as a user would do it by hand: the commands and files, what is
 to be seen after each step, and the hints. --raw is the file that is run.`,
 		Args: cmdutil.ExactArgs("name"),
 		RunE: func(c *cobra.Command, args []string) error {

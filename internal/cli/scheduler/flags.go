@@ -28,9 +28,9 @@ func (f *flags) register(set *pflag.FlagSet) {
 	set.StringVar(&f.branch, "branch", "main", "its branch")
 	set.StringVar(&f.path, "path", "", "the folder in it")
 	set.StringVar(&f.promoteTo, "promote-to", "", "the environment that gets the branch's commits")
-	set.StringVar(&f.forge, "forge", "", "gitea or github, where its address does not tell")
+	set.StringVar(&f.forge, "forge", "", "gitea or github, where it does not follow from its address")
 	set.StringVar(&f.url, "url", "", "address of the forge (default that of --control-plane)")
-	set.StringVar(&f.api, "api", "", "address of GitHub's REST API, where it cannot be told from the forge's")
+	set.StringVar(&f.api, "api", "", "address of GitHub's REST API, where it does not follow from the forge's")
 	set.StringVar(&f.user, "user", "", "name of the token's account, where it cannot be asked for")
 	set.StringVar(&f.tokenEnv, "token-env", "", "the variable with the token")
 }
@@ -101,7 +101,7 @@ func (f *flags) described(get func(string) string) (controller.Config, error) {
 	return c, err
 }
 
-// forgeType is what the runner's variables, or else the server's name, tell.
+// forgeType follows from the runner's variables, or else from the server's name.
 func forgeType(e ci.Environment, here bool, said, host string) string {
 	switch {
 	case here:

@@ -38,13 +38,13 @@ exit. For workflows and cron jobs; it listens nowhere and needs no webhooks.
 What to do is in a configuration file (see ` + "`kalypso scheduler run --help`" + `; the secret
 for webhooks may be missing), or in flags. In a workflow of GitHub or Gitea
 nothing needs to be said where the control plane is the workflow's own
-repository: the runner's variables tell (GITHUB_SERVER_URL, GITHUB_API_URL,
+repository: the runner's variables have it (GITHUB_SERVER_URL, GITHUB_API_URL,
 GITHUB_REPOSITORY).
 
 The token is that of KALYPSO_CI_TOKEN, or else GITHUB_TOKEN, which are good for
 the server in GITHUB_SERVER_URL, github.com without it; --token-env names another
 variable. A workflow's own GITHUB_TOKEN is good for the workflow's repository
-only: give the step that of a GitHub App or a person who may write to the GitOps
+only: give the step that of a GitHub App or a user who may write to the GitOps
 repositories, and --user github-actions[bot] where it must be the workflow's.
 
 It exits with 1 when an environment could not be planned or published; the others
@@ -146,7 +146,7 @@ func printResult(out io.Writer, e controller.RunResult) {
 		fmt.Fprintf(out, "  promotes %.10s\n", e.Promoted)
 	}
 	if pr := e.PullRequest; pr != nil && pr.Held {
-		fmt.Fprintln(out, "  it removes more than half of what is there, and waits for a person to take the label mass-delete off")
+		fmt.Fprintln(out, "  it removes more than half of what is there, and waits for a user to take the label mass-delete off")
 	}
 	for _, problem := range e.Problems {
 		fmt.Fprintf(out, "  %s\n", problem)
@@ -177,7 +177,7 @@ func outcome(e controller.RunResult) string {
 	case e.Action == publish.Withheld:
 		return "proposed nothing: most assignments would go, and the forge has no drafts to hold that, see the issue, " + size
 	case e.Action == publish.LeftClosed:
-		return "nothing to do, a person has closed " + where + ", " + size
+		return "nothing to do, a user has closed " + where + ", " + size
 	}
 	return "nothing to do, " + size
 }

@@ -108,7 +108,7 @@ func (f *runFlags) register(set *pflag.FlagSet) {
 	f.flags.register(set)
 	set.StringVar(&f.listen, "listen", controller.DefaultListen, "where to listen")
 	set.StringVar(&f.secretFile, "webhook-secret-file", "", "the file with the secret of the webhooks, which also opens /status")
-	set.DurationVar(&f.poll, "poll", controller.DefaultPoll, "how often to look for what a lost webhook would have told")
+	set.DurationVar(&f.poll, "poll", controller.DefaultPoll, "how often to poll, for changes whose webhook was lost")
 	set.BoolVar(&f.elect, "leader-election", false, "in Kubernetes: stand by while another replica works for the control plane")
 	set.StringVar(&f.advertiseEnv, "advertise-env", "", "deprecated, without effect: a Service sends webhooks to the replica that works")
 }
@@ -145,7 +145,7 @@ const (
 	gitHubConfig = `    forge:
       type: github
       # url: https://github.example.com         # of GitHub Enterprise
-      # api: https://github.example.com/api/v3  # where it cannot be told from url
+      # api: https://github.example.com/api/v3  # where it does not follow from url
       app:                        # or tokenFile, or tokenEnv: NAME_OF_A_VARIABLE
         id: 123456
         installation: 7890123     # the number at the end of its URL
@@ -157,7 +157,7 @@ const (
     promoteTo: dev              # gets main's commits; leave out to promote yourself
     listen: 127.0.0.1:8765
     webhookSecretFile: secret
-    poll: 30s                   # finds what a lost webhook would have told
+    poll: 30s                   # finds changes whose webhook was lost
 `
 	giteaConfig = `    forge:
       type: gitea

@@ -30,10 +30,10 @@ func NewCommand(a *cmdutil.App, run func(context.Context, *Options) error) *cobr
 	c := &cobra.Command{
 		Use:   "status",
 		Short: "What runs, what is planned, and what is wrong",
-		Long: `Tell how the sandbox is: its components with their processes, memory and
+		Long: `Show how the sandbox is: its components with their processes, memory and
 addresses, and the scheduler's account of every environment.
 
-With --watch it goes on telling until ctrl-c: on a terminal in place, elsewhere
+With --watch it goes on until ctrl-c: on a terminal in place, elsewhere
 a new block, or with -o json a line, for each change.`,
 		Example: `  kalypso status
   kalypso status --watch
@@ -42,7 +42,7 @@ a new block, or with -o json a line, for each change.`,
 		RunE: func(c *cobra.Command, _ []string) error { return run(c.Context(), o) },
 	}
 	o.Output.AddTo(c, "text", "json")
-	c.Flags().BoolVarP(&o.Watch, "watch", "w", false, "go on telling what changes")
+	c.Flags().BoolVarP(&o.Watch, "watch", "w", false, "go on with what changes")
 	return c
 }
 
@@ -101,7 +101,7 @@ func printStatus(out io.Writer, st cmdutil.Style, s *sandbox.Status, now time.Ti
 	return printScheduler(out, st, s)
 }
 
-// printReasons tells why components are not ready, and why those that are have
+// printReasons prints why components are not ready, and why those that are have
 // been started again.
 func printReasons(out io.Writer, st cmdutil.Style, s *sandbox.Status) {
 	for _, c := range s.Components {
@@ -155,7 +155,7 @@ func printScheduler(out io.Writer, st cmdutil.Style, s *sandbox.Status) error {
 	return nil
 }
 
-// short rounds a duration to what a person wants to know.
+// short rounds a duration to minutes, or below an hour to seconds.
 func short(d time.Duration) string {
 	switch {
 	case d < time.Minute:

@@ -16,7 +16,7 @@ import (
 	"golang.org/x/term"
 )
 
-// What a terminal is told (ECMA-48 and, for wrapping, DEC's private mode 7).
+// Control sequences of a terminal (ECMA-48 and, for wrapping, DEC's private mode 7).
 const (
 	screenClear = "\x1b[2J"
 	screenHome  = "\x1b[H"
@@ -54,7 +54,7 @@ type statusScreen struct {
 	rows  func() int // of the terminal; 0 when that is not known
 
 	drawn bool
-	last  string // what was told last, without what changes all the time
+	last  string // what was shown last, without times and memory
 }
 
 func (s *statusScreen) show(status *sandbox.Status) error {
@@ -104,7 +104,7 @@ func (s *statusScreen) draw(status *sandbox.Status) error {
 	return err
 }
 
-// gist is what of a status is worth telling: time that passes and memory are
+// gist is what of a status is worth showing: time that passes and memory are
 // not.
 func gist(status *sandbox.Status) (string, error) {
 	var b strings.Builder

@@ -91,7 +91,7 @@ func Run(ctx context.Context, o *Options) error {
 		o.Messagef("\nThe rest goes on. `kalypso doctor` looks for causes; after mending, run `kalypso up` again.")
 		return err
 	case ctx.Err() != nil:
-		o.Messagef("Interrupted; the sandbox goes on starting. `kalypso status` tells, `kalypso down` stops it.")
+		o.Messagef("Interrupted; the sandbox goes on starting. `kalypso status` shows it, `kalypso down` stops it.")
 		return cmdutil.Silent(err)
 	case err != nil:
 		return err
@@ -123,8 +123,7 @@ func Run(ctx context.Context, o *Options) error {
 	return nil
 }
 
-// existingClusters are those that the person has given, with what is to be said
-// of them.
+// existingClusters are the attached clusters, with their context and reconciler.
 func existingClusters(s *sandbox.Status) map[string]string {
 	all := map[string]string{}
 	for _, c := range s.Existing {
@@ -135,13 +134,13 @@ func existingClusters(s *sandbox.Status) map[string]string {
 
 // stoppedClusters are those that `kalypso stop` has stopped.
 func stoppedClusters(s *sandbox.Status) map[string]bool {
-	away := map[string]bool{}
+	stopped := map[string]bool{}
 	for _, c := range s.Components {
 		if c.Held {
-			away[c.Group] = true
+			stopped[c.Group] = true
 		}
 	}
-	return away
+	return stopped
 }
 
 // NewDaemonCommand makes the hidden `kalypso daemon`, which up starts.
@@ -160,7 +159,7 @@ func NewDaemonCommand(a *cmdutil.App, run func(context.Context, *Options) error)
 	return c
 }
 
-// RunDaemon supervises the sandbox until it is told to end.
+// RunDaemon supervises the sandbox until it is stopped.
 func RunDaemon(_ context.Context, o *Options) error {
 	home, err := o.App.Home()
 	if err != nil {

@@ -71,8 +71,7 @@ func (o *Options) workloadFolders(at model.Position) []string {
 	return nil
 }
 
-// relative returns a path as people write it: from the working folder when it
-// lies there.
+// relative returns a path from the working folder when it is below it.
 func relative(file string) string {
 	dir, err := os.Getwd()
 	if err != nil {

@@ -42,7 +42,7 @@ policies and configuration that match nothing, templates and schemas that do not
 parse, and what cannot be generated. DIR_OR_URL is the same as --control-plane.
 Nothing is written anywhere.
 
-Findings go to stdout, each with its place (file:line:column), severity, rule and
+Findings go to stdout, each with its position (file:line:column), severity, rule and
 mostly a hint; a summary goes to stderr. --rules lists all rules. The comment
 "# kalypso:ignore RULE", in the line of a warning or note or above it, silences it.
 
