@@ -42,9 +42,9 @@ const azMemory = `{"seen": "2026-01-02T03:04:05Z", "configurations": [{
     "sourceSyncedCommitId": "dev@sha1:abc", "sourceUpdatedAt": "2026-01-02T03:04:00Z", "statusUpdatedAt": "2026-01-02T03:04:05Z",
     "complianceState": "Non-Compliant", "provisioningState": "Succeeded", "errorMessage": ""}}]}`
 
-// azWorld makes a home of a sandbox, with the handler where its emulated Azure
+// azSandbox makes a home of a sandbox, with the handler where its emulated Azure
 // should be.
-func azWorld(t *testing.T, handler func(subscription, token string) http.Handler) {
+func azSandbox(t *testing.T, handler func(subscription, token string) http.Handler) {
 	t.Helper()
 	home := t.TempDir()
 	t.Setenv("KALYPSO_HOME", home)
@@ -103,7 +103,7 @@ func azCommand(t *testing.T, args ...string) (out string, failure error) {
 }
 
 func TestAzReads(t *testing.T) {
-	azWorld(t, azRemembering(t))
+	azSandbox(t, azRemembering(t))
 	flux := func(args ...string) []string {
 		return append([]string{"k8s-configuration", "flux", args[0], "--cluster-name", "arc-cluster", "--resource-group", "kalypso-rg", "--cluster-type", "connectedClusters"}, args[1:]...)
 	}
@@ -174,7 +174,7 @@ arc-cluster  eastus      kalypso-rg
 
 // The Azure CLI has a configuration's properties beside its name.
 func TestAzShowsConfigurationsFlat(t *testing.T) {
-	azWorld(t, azRemembering(t))
+	azSandbox(t, azRemembering(t))
 	out, err := azCommand(t, "k8s-configuration", "flux", "show", "-c", "arc-cluster", "-g", "kalypso-rg", "-t", "connectedClusters", "-n", "platform-dev")
 	if err != nil {
 		t.Fatal(err)
@@ -192,7 +192,7 @@ func TestAzShowsConfigurationsFlat(t *testing.T) {
 }
 
 func TestAzMistakes(t *testing.T) {
-	azWorld(t, azRemembering(t))
+	azSandbox(t, azRemembering(t))
 	whole := []string{"k8s-configuration", "flux", "show", "-c", "arc-cluster", "-g", "kalypso-rg", "-t", "connectedClusters", "-n", "other"}
 	for name, c := range map[string]struct {
 		args  []string
@@ -228,7 +228,7 @@ func TestAzWithoutASandboxThatRuns(t *testing.T) {
 	if _, err := azCommand(t, "connectedk8s", "list"); err == nil {
 		t.Error("no sandbox, and yet an answer")
 	}
-	azWorld(t, func(string, string) http.Handler { return http.NotFoundHandler() })
+	azSandbox(t, func(string, string) http.Handler { return http.NotFoundHandler() })
 	state := filepath.Join(os.Getenv("KALYPSO_HOME"), "sandbox.json")
 	if err := os.WriteFile(state, []byte(`{"workshop": "basic-inference", "webhookSecret": "s", "ports": {"arm": 1}}`), 0o600); err != nil {
 		t.Fatal(err)

@@ -43,7 +43,7 @@ func (f *azFleet) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 func newAzFleet(t *testing.T) *azFleet {
 	f := &azFleet{made: map[string]bool{}}
-	azWorld(t, func(subscription, token string) http.Handler {
+	azSandbox(t, func(subscription, token string) http.Handler {
 		f.emulation = azRemembering(t)(subscription, token)
 		return f
 	})
@@ -146,7 +146,7 @@ func TestAzUnknownCommands(t *testing.T) {
 }
 
 func TestAzConnect(t *testing.T) {
-	azWorld(t, azRemembering(t))
+	azSandbox(t, azRemembering(t))
 	show, err := azCommand(t, "connectedk8s", "show", "-g", "kalypso-rg", "-n", "arc-cluster")
 	if err != nil {
 		t.Fatal(err)
@@ -164,7 +164,7 @@ func TestAzConnect(t *testing.T) {
 }
 
 func TestAzProxy(t *testing.T) {
-	azWorld(t, azRemembering(t))
+	azSandbox(t, azRemembering(t))
 	code, out, talk := call(t, "az", "connectedk8s", "proxy", "--name", "arc-cluster", "--resource-group", "kalypso-rg")
 	if code != cmdutil.ExitOK || out != "" || !strings.Contains(talk, "context arc-cluster is in the kubeconfig already") {
 		t.Errorf("exit code %d, %q, %q", code, out, talk)
@@ -176,7 +176,7 @@ func TestAzProxy(t *testing.T) {
 }
 
 func TestAzCreateChecksFirst(t *testing.T) {
-	azWorld(t, azRemembering(t))
+	azSandbox(t, azRemembering(t))
 	for _, wrong := range [][]string{{"-n", "Platform_QA", "--branch", "b"}, {"-n", "qa"}, {"-n", "qa", "--branch", "b", "--namespace", "A b"}} {
 		line := append([]string{"az", "k8s-configuration", "flux", "create", "-c", "arc-cluster", "-g", "kalypso-rg", "-t", "connectedClusters", "-u", "http://x", "-k", "name=a"}, wrong...)
 		code, out, talk := call(t, line...)
@@ -188,7 +188,7 @@ func TestAzCreateChecksFirst(t *testing.T) {
 
 // The tutorials' table, and what scripts read.
 func TestAzResourceList(t *testing.T) {
-	azWorld(t, azRemembering(t))
+	azSandbox(t, azRemembering(t))
 	for args, want := range map[string]string{
 		"-g kalypso-rg -o table": `
 Name         ResourceGroup    Location    Type                                    Status

@@ -47,7 +47,7 @@ func azEcho(got *map[string]any) func(string, string) http.Handler {
 
 func TestAzCreateAsTheTutorialDoes(t *testing.T) {
 	var got map[string]any
-	azWorld(t, azEcho(&got))
+	azSandbox(t, azEcho(&got))
 	if _, err := azCommand(t, azTutorial...); err != nil {
 		t.Fatal(err)
 	}
@@ -89,7 +89,7 @@ func TestAzUpdateSendsOnlyWhatIsGiven(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var got map[string]any
-			azWorld(t, azEcho(&got))
+			azSandbox(t, azEcho(&got))
 			if _, err := azCommand(t, append(target, c.args...)...); err != nil {
 				t.Fatal(err)
 			}

@@ -13,7 +13,7 @@ import (
 
 // TestCredentialsOpenTheEmulatedAzure asks it by hand, with what is shown.
 func TestCredentialsOpenTheEmulatedAzure(t *testing.T) {
-	azWorld(t, azRemembering(t))
+	azSandbox(t, azRemembering(t))
 	code, out, talk := call(t, "credentials", "-o", "json")
 	var c sandbox.Credentials
 	if err := json.Unmarshal([]byte(out), &c); code != cmdutil.ExitOK || err != nil || c.Azure == nil {

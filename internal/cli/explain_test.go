@@ -12,9 +12,9 @@ import (
 	"github.com/rogpeppe/go-internal/txtar"
 )
 
-// explainWorld puts the hello-world tutorial's repositories into folders and
+// explainFlags puts the hello-world tutorial's repositories into folders and
 // returns the flags that name them.
-func explainWorld(t *testing.T, more ...txtar.File) []string {
+func explainFlags(t *testing.T, more ...txtar.File) []string {
 	t.Helper()
 	archive, err := txtar.ParseFile(filepath.Join("..", "..", "scheduler", "plan", "testdata", "worlds", "hello-world.txtar"))
 	if err != nil {
@@ -47,7 +47,7 @@ func explainWorld(t *testing.T, more ...txtar.File) []string {
 }
 
 func TestExplain(t *testing.T) {
-	flags := explainWorld(t)
+	flags := explainFlags(t)
 	for _, c := range []struct {
 		name string
 		args []string
@@ -84,7 +84,7 @@ func TestExplain(t *testing.T) {
 }
 
 func TestExplainAsJSON(t *testing.T) {
-	code, out, talk := call(t, append([]string{"explain", "functional-test", "small", "-o", "json"}, explainWorld(t)...)...)
+	code, out, talk := call(t, append([]string{"explain", "functional-test", "small", "-o", "json"}, explainFlags(t)...)...)
 	var e explain.Explanation
 	if err := json.Unmarshal([]byte(out), &e); code != cmdutil.ExitOK || err != nil {
 		t.Fatalf("exit code %d, %v: %s", code, err, talk)
@@ -95,8 +95,8 @@ func TestExplainAsJSON(t *testing.T) {
 }
 
 func TestExplainMistakes(t *testing.T) {
-	flags := explainWorld(t)
-	broken := explainWorld(t, txtar.File{Name: "app-src@main/workload/workload.yaml", Data: []byte("apiVersion: scheduler.kalypso.io/v1alpha1\nkind: Workload\n  name: x\n")})
+	flags := explainFlags(t)
+	broken := explainFlags(t, txtar.File{Name: "app-src@main/workload/workload.yaml", Data: []byte("apiVersion: scheduler.kalypso.io/v1alpha1\nkind: Workload\n  name: x\n")})
 	for _, c := range []struct {
 		name string
 		args []string

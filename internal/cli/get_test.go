@@ -10,9 +10,9 @@ import (
 
 // TestGetWithoutGit lists a folder as it is.
 func TestGetWithoutGit(t *testing.T) {
-	worldHome(t)
+	withoutSandbox(t)
 	dir := t.TempDir()
-	worldWrite(t, dir+"/c.yaml", []byte("apiVersion: scheduler.kalypso.io/v1alpha1\nkind: ClusterType\nmetadata: {name: small}\nspec: {reconciler: r, namespaceService: n}\n"))
+	writeFile(t, dir+"/c.yaml", []byte("apiVersion: scheduler.kalypso.io/v1alpha1\nkind: ClusterType\nmetadata: {name: small}\nspec: {reconciler: r, namespaceService: n}\n"))
 	code, out, talk := call(t, "get", "ct", "--control-plane", dir)
 	if code != cmdutil.ExitUsage || out != "" || !strings.Contains(talk, dir+" has no Environment objects: name the branch that has them with --branch, or with --environment the environment that it is") {
 		t.Errorf("exit code %d, %q, %q", code, out, talk)

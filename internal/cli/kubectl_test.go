@@ -14,7 +14,7 @@ import (
 func TestKubectlOfASandboxThatIsDown(t *testing.T) {
 	logHome(t)
 	home := os.Getenv("KALYPSO_HOME")
-	worldWrite(t, filepath.Join(home, "kubeconfig"), []byte("{}"))
+	writeFile(t, filepath.Join(home, "kubeconfig"), []byte("{}"))
 	for line, asks := range map[string]bool{
 		"get ns": true, "--context drone get ns": true, "-n config get pods": true, "version": true,
 		"exec web -- sh --help": true, "logs --context=drone web": true,
@@ -31,7 +31,7 @@ func TestKubectlOfASandboxThatIsDown(t *testing.T) {
 		}
 	}
 	// clusters of the person's own are not down
-	worldWrite(t, filepath.Join(home, "sandbox.json"), []byte(strings.Replace(stateFile, "{", `{"existing": {"drone": {}}, `, 1)))
+	writeFile(t, filepath.Join(home, "sandbox.json"), []byte(strings.Replace(stateFile, "{", `{"existing": {"drone": {}}, `, 1)))
 	if _, _, talk := call(t, "kubectl", "get", "ns"); !strings.Contains(talk, "run kubectl: ") {
 		t.Errorf("says %q", talk)
 	}
@@ -39,7 +39,7 @@ func TestKubectlOfASandboxThatIsDown(t *testing.T) {
 
 func TestKubectlOfASandboxThatRuns(t *testing.T) {
 	d := runningSandbox(t)
-	worldWrite(t, filepath.Join(d.home, "kubeconfig"), []byte("{}"))
+	writeFile(t, filepath.Join(d.home, "kubeconfig"), []byte("{}"))
 	if _, _, talk := call(t, "kubectl", "get", "ns"); !strings.Contains(talk, "run kubectl: ") {
 		t.Errorf("says %q", talk)
 	}

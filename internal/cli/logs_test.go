@@ -14,25 +14,25 @@ import (
 // logHome makes a sandbox that is down, with logs.
 func logHome(t *testing.T) (dir string) {
 	t.Helper()
-	worldHome(t)
+	withoutSandbox(t)
 	home := os.Getenv("KALYPSO_HOME")
-	worldWrite(t, filepath.Join(home, "sandbox.json"), []byte(stateFile))
+	writeFile(t, filepath.Join(home, "sandbox.json"), []byte(stateFile))
 	dir = filepath.Join(home, "logs")
-	worldWrite(t, filepath.Join(dir, "scheduler.log.1"), []byte("2025/03/01 10:00:00 of old\n"))
+	writeFile(t, filepath.Join(dir, "scheduler.log.1"), []byte("2025/03/01 10:00:00 of old\n"))
 	var b strings.Builder
 	for _, ago := range []time.Duration{3 * time.Hour, 20 * time.Minute, time.Minute} {
 		fmt.Fprintf(&b, "time=%s level=INFO msg=%q\n", time.Now().Add(-ago).UTC().Format(time.RFC3339Nano), ago.String()+" ago")
 	}
-	worldWrite(t, filepath.Join(dir, "scheduler.log"), []byte(b.String()))
-	worldWrite(t, filepath.Join(dir, "daemon.log"), []byte("up\n"))
+	writeFile(t, filepath.Join(dir, "scheduler.log"), []byte(b.String()))
+	writeFile(t, filepath.Join(dir, "daemon.log"), []byte("up\n"))
 	return dir
 }
 
 func TestCollectLogs(t *testing.T) {
 	logHome(t)
 	inner := filepath.Join(os.Getenv("KALYPSO_HOME"), "clusters", "arc-cluster")
-	worldWrite(t, filepath.Join(inner, "pki", "admin.kubeconfig"), nil)
-	worldWrite(t, filepath.Join(inner, "node", "logs", "kubelet.log"), []byte("hello\n"))
+	writeFile(t, filepath.Join(inner, "pki", "admin.kubeconfig"), nil)
+	writeFile(t, filepath.Join(inner, "node", "logs", "kubelet.log"), []byte("hello\n"))
 	dir := filepath.Join(t.TempDir(), "new")
 	if code, out, talk := call(t, "logs", "--collect", dir); code != cmdutil.ExitOK || out != "" || !strings.Contains(talk, "Collected the logs in "+dir) {
 		t.Fatalf("exit code %d, %q, %q", code, out, talk)
@@ -113,7 +113,7 @@ func TestLogsFollowUntilInterrupted(t *testing.T) {
 	if err := os.Rename(path, path+".1"); err != nil {
 		t.Fatal(err)
 	}
-	worldWrite(t, path, []byte("anew\n"))
+	writeFile(t, path, []byte("anew\n"))
 	out.await(t, "anew\n", 1)
 	if code := interrupt(); code != cmdutil.ExitInterrupted || talk.String() != "" {
 		t.Errorf("exit code %d, says %q", code, talk)

@@ -16,8 +16,8 @@ import (
 	"github.com/kalypso-dev/kalypso/scheduler/view"
 )
 
-// worldRegistration registers the workshop's workload.
-const worldRegistration = `apiVersion: scheduler.kalypso.io/v1alpha1
+// registration registers the workshop's workload.
+const registration = `apiVersion: scheduler.kalypso.io/v1alpha1
 kind: WorkloadRegistration
 metadata: {name: basic-inference}
 spec:
@@ -29,10 +29,10 @@ spec:
 // and returns the folder of the control plane.
 func registered(t *testing.T, root, forge string) string {
 	t.Helper()
-	worldHome(t)
-	worldWorkshop(t, root, forge)
+	withoutSandbox(t)
+	writeWorkshop(t, root, forge)
 	cp := filepath.Join(root, "kalypso-control-plane")
-	worldWrite(t, filepath.Join(cp, "registration.yaml"), []byte(strings.ReplaceAll(worldRegistration, "FORGE", forge)))
+	writeFile(t, filepath.Join(cp, "registration.yaml"), []byte(strings.ReplaceAll(registration, "FORGE", forge)))
 	return cp
 }
 
@@ -77,8 +77,8 @@ func TestPlanAsJSON(t *testing.T) {
 
 	t.Log("what is removed has no content, and what is new has no head")
 	gitOps := filepath.Join(root, "gitops")
-	worldWrite(t, filepath.Join(gitOps, "dev", "README.md"), []byte("This folder contains deployment targets scheduled on the cluster type"))
-	worldWrite(t, filepath.Join(gitOps, "dev", "old", "namespace.yaml"), []byte("old"))
+	writeFile(t, filepath.Join(gitOps, "dev", "README.md"), []byte("This folder contains deployment targets scheduled on the cluster type"))
+	writeFile(t, filepath.Join(gitOps, "dev", "old", "namespace.yaml"), []byte("old"))
 	_, out, _ = call(t, "plan", "-e", "dev", "-o", "json", "--control-plane", cp, "--gitops", gitOps)
 	document = view.PlansDocument{}
 	if err := json.Unmarshal([]byte(out), &document); err != nil {
@@ -101,10 +101,10 @@ func TestPlanAsJSON(t *testing.T) {
 // TestPlanOverHTTP is a control plane on a server that wants a password.
 func TestPlanOverHTTP(t *testing.T) {
 	root := t.TempDir()
-	server := worldServer(t, root, "hush")
+	server := serveGit(t, root, "hush")
 	cp := registered(t, root, server)
-	worldGit(t, cp, "add", "-A")
-	worldGit(t, cp, "commit", "-qm", "register")
+	runGit(t, cp, "add", "-A")
+	runGit(t, cp, "commit", "-qm", "register")
 	url := server + "/kalypso-control-plane"
 
 	code, out, talk := call(t, "plan", "-e", "dev", "--control-plane", url)
@@ -133,8 +133,8 @@ func TestPlanOverHTTP(t *testing.T) {
 		w.WriteHeader(http.StatusNotFound)
 	}))
 	t.Cleanup(other.Close)
-	worldGit(t, cp, "remote", "add", "origin", url)
-	worldWrite(t, filepath.Join(cp, "other.yaml"), []byte(strings.NewReplacer("FORGE", other.URL, "{name: basic-inference}", "{name: other}").Replace(worldRegistration)))
+	runGit(t, cp, "remote", "add", "origin", url)
+	writeFile(t, filepath.Join(cp, "other.yaml"), []byte(strings.NewReplacer("FORGE", other.URL, "{name: basic-inference}", "{name: other}").Replace(registration)))
 	code, out, talk = call(t, "plan", "-e", "dev", "--control-plane", cp)
 	if code != cmdutil.ExitOK || talk != "" || !strings.HasSuffix(out, "\n3 files to add in 1 assignment; 1 problem.\n") ||
 		!strings.Contains(out, "kalypso-control-plane@main:other.yaml:5:14: error: repository "+other.URL+"/basic-inference-orchestration or its branch main is not there\n") {
@@ -170,9 +170,9 @@ func TestPlanSaysThatItWillBeHeld(t *testing.T) {
 	root := t.TempDir()
 	cp := registered(t, root, "file://"+root)
 	gitOps := filepath.Join(root, "was")
-	worldWrite(t, filepath.Join(gitOps, "dev", "README.md"), []byte("# dev\nThis folder contains deployment targets scheduled on the cluster type\n"))
+	writeFile(t, filepath.Join(gitOps, "dev", "README.md"), []byte("# dev\nThis folder contains deployment targets scheduled on the cluster type\n"))
 	for i := range 8 {
-		worldWrite(t, filepath.Join(gitOps, "dev", fmt.Sprintf("gone-%d", i), "namespace.yaml"), []byte("kind: Namespace\n"))
+		writeFile(t, filepath.Join(gitOps, "dev", fmt.Sprintf("gone-%d", i), "namespace.yaml"), []byte("kind: Namespace\n"))
 	}
 	const says = "This removes 8 of 8 assignments: the pull request will be a draft until a user takes the label mass-delete off."
 	for output, want := range map[string]string{"diff": says, "tree": says, "json": `"held": true`} {

@@ -22,7 +22,7 @@ func TestPlanTreeKeeps(t *testing.T) {
 		"gone/README.md":         readme,
 		"gone/a/reconciler.yaml": "old\n",
 	} {
-		worldWrite(t, filepath.Join(gitOps, file), []byte(text))
+		writeFile(t, filepath.Join(gitOps, file), []byte(text))
 	}
 	if err := os.Remove(filepath.Join(cp, "registration.yaml")); err != nil {
 		t.Fatal(err)
@@ -50,7 +50,7 @@ func TestPlanTreeKeeps(t *testing.T) {
 	if diff := cmp.Diff(want, plan()); diff != "" {
 		t.Errorf("complete (-want +got):\n%s", diff)
 	}
-	worldWrite(t, filepath.Join(cp, "bad.yaml"), []byte("apiVersion: scheduler.kalypso.io/v1alpha1\nkind: WorkloadRegistration\nmetadata: {name: bad}\nspec: {workspace: 7}\n"))
+	writeFile(t, filepath.Join(cp, "bad.yaml"), []byte("apiVersion: scheduler.kalypso.io/v1alpha1\nkind: WorkloadRegistration\nmetadata: {name: bad}\nspec: {workspace: 7}\n"))
 	want = title + `  dev/
     README.md
   ! old/  (not removed while the environment has errors)

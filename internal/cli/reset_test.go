@@ -38,7 +38,7 @@ func TestResetOfASandboxThatIsDown(t *testing.T) {
 	}
 	logHome(t)
 	data := filepath.Join(os.Getenv("KALYPSO_HOME"), "gitea", "db")
-	worldWrite(t, data, []byte("used"))
+	writeFile(t, data, []byte("used"))
 	if code, _, talk := call(t, "reset", "--yes"); code != cmdutil.ExitOK || !strings.Contains(talk, "The sandbox is down: `kalypso up` brings it.") {
 		t.Errorf("exit code %d, says %q", code, talk)
 	}

@@ -16,7 +16,7 @@ import (
 func TestSnapshotOfASandboxThatIsDown(t *testing.T) {
 	logHome(t)
 	data := filepath.Join(os.Getenv("KALYPSO_HOME"), "gitea", "db")
-	worldWrite(t, data, []byte("saved"))
+	writeFile(t, data, []byte("saved"))
 	for _, c := range []struct {
 		args []string
 		code int
@@ -37,7 +37,7 @@ func TestSnapshotOfASandboxThatIsDown(t *testing.T) {
 		{[]string{"drop"}, cmdutil.ExitUsage, `unknown command "drop"`},
 	} {
 		if c.args[0] == "load" && c.code == cmdutil.ExitOK {
-			worldWrite(t, data, []byte("later"))
+			writeFile(t, data, []byte("later"))
 		}
 		code, out, talk := call(t, append([]string{"snapshot"}, c.args...)...)
 		if code != c.code || out != "" || strings.Count(talk, c.says) != 1 {
@@ -55,7 +55,7 @@ func TestSnapshotOfARunningSandbox(t *testing.T) {
 	if code != cmdutil.ExitOK || !strings.Contains(talk, "Saved first, 33.0 MiB, in 0.") || !strings.Contains(talk, "stood still for 0.09 s.") {
 		t.Errorf("exit code %d, says %q", code, talk)
 	}
-	worldWrite(t, filepath.Join(os.Getenv("KALYPSO_HOME"), "snapshots", "old", "snapshot.json"),
+	writeFile(t, filepath.Join(os.Getenv("KALYPSO_HOME"), "snapshots", "old", "snapshot.json"),
 		[]byte(`{"workshop": "basic-inference", "version": "v0", "created": "2026-01-02T03:04:05Z", "bytes": 1048576}`))
 	if code, _, talk := call(t, "snapshot", "load", "old", "--yes"); code != cmdutil.ExitOK || !strings.Contains(talk, "Loaded old, and ready (") || !strings.Contains(talk, "saved by kalypso v0, and this is "+testVersion) {
 		t.Errorf("exit code %d, says %q", code, talk)

@@ -32,9 +32,9 @@ const stateFile = `{"workshop": "basic-inference", "ports": {"gitea": 2, "etcd":
 // runningSandbox makes a home with a sandbox that runs.
 func runningSandbox(t *testing.T) *fakeDaemon {
 	t.Helper()
-	worldHome(t)
+	withoutSandbox(t)
 	d := &fakeDaemon{home: os.Getenv("KALYPSO_HOME"), changed: make(chan struct{})}
-	worldWrite(t, filepath.Join(d.home, "sandbox.json"), []byte(stateFile))
+	writeFile(t, filepath.Join(d.home, "sandbox.json"), []byte(stateFile))
 	began := time.Now().Add(-90 * time.Second)
 	d.all = []sandbox.Component{
 		{Status: supervisor.Status{Name: "unpack-kube", Title: "unpack", State: supervisor.Ready, Since: began}},

@@ -15,9 +15,9 @@ import (
 // that asks for something by the given handler, and with the given events.
 func oneDaemon(t *testing.T, events string, post http.HandlerFunc) {
 	t.Helper()
-	worldHome(t)
+	withoutSandbox(t)
 	home := os.Getenv("KALYPSO_HOME")
-	worldWrite(t, filepath.Join(home, "sandbox.json"), []byte(stateFile))
+	writeFile(t, filepath.Join(home, "sandbox.json"), []byte(stateFile))
 	l, err := net.Listen("unix", filepath.Join(home, "daemon.sock"))
 	if err != nil {
 		t.Fatal(err)

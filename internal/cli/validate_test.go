@@ -15,10 +15,10 @@ import (
 	"github.com/rogpeppe/go-internal/txtar"
 )
 
-// validateWorld puts a world of the room validate into git repositories, with
+// validateFlags puts a world of the room validate into git repositories, with
 // the files of some rules' archives over it and branch dev checked out. It
 // returns the control plane's folder and the flags that name the others.
-func validateWorld(t *testing.T, rules ...string) (control string, flags []string) {
+func validateFlags(t *testing.T, rules ...string) (control string, flags []string) {
 	t.Helper()
 	testdata := filepath.Join("..", "..", "scheduler", "validate", "testdata")
 	archives := []string{filepath.Join(testdata, "sound.txtar")}
@@ -82,7 +82,7 @@ func commitBranch(t *testing.T, dir, name string, files map[string][]byte) {
 }
 
 func TestValidateASoundControlPlane(t *testing.T) {
-	control, flags := validateWorld(t)
+	control, flags := validateFlags(t)
 	code, out, talk := call(t, append([]string{"validate", control, "--fail-on", "note"}, flags...)...)
 	if code != cmdutil.ExitOK || out != "" || !strings.Contains(talk, "no findings in 2 environments (dev, stage); 1 silenced by comments\n") {
 		t.Errorf("exit code %d, says %q, on stdout\n%s", code, talk, out)
@@ -109,7 +109,7 @@ func TestValidateExitCodes(t *testing.T) {
 		{"exposed-policy-tests", []string{"--tests"}, cmdutil.ExitOK, "; 1 of 1 policy test passed"},
 	} {
 		if worlds[c.rule] == nil {
-			control, flags := validateWorld(t, c.rule)
+			control, flags := validateFlags(t, c.rule)
 			worlds[c.rule] = append([]string{"validate", control}, flags...)
 		}
 		code, _, talk := call(t, slices.Concat(worlds[c.rule], c.args)...)
@@ -125,7 +125,7 @@ func TestValidateExitCodes(t *testing.T) {
 // TestValidatePaths wants paths that an editor can open where a file is as it
 // was validated, and the repository's where it is not.
 func TestValidatePaths(t *testing.T) {
-	control, flags := validateWorld(t, "policy-no-target", "unscheduled-target", "unused-template")
+	control, flags := validateFlags(t, "policy-no-target", "unscheduled-target", "unused-template")
 	_, out, _ := call(t, append([]string{"validate", control}, flags...)...)
 	for _, says := range []string{
 		"\n" + control + "/policies/a.yaml:7:21: warning: policy a matches no deployment target: none has purpose: functional-tests [policy-no-target]\n    did you mean functional-test?\n",
@@ -147,7 +147,7 @@ func TestValidatePaths(t *testing.T) {
 }
 
 func TestValidateSeesWhatIsNotCommitted(t *testing.T) {
-	control, flags := validateWorld(t)
+	control, flags := validateFlags(t)
 	if err := os.WriteFile(filepath.Join(control, "new.yaml"), []byte("apiVersion: scheduler.kalypso.io/v1alpha1\nkind: Polcy\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -160,7 +160,7 @@ func TestValidateSeesWhatIsNotCommitted(t *testing.T) {
 // TestValidateCountsTestsThatCannotRun has a misspelt field among the tests of
 // a file that both environments read.
 func TestValidateCountsTestsThatCannotRun(t *testing.T) {
-	control, flags := validateWorld(t, "policy-test")
+	control, flags := validateFlags(t, "policy-test")
 	const tests = "tests:\n- {name: a, target: t, ony: [c]}\n- {name: b, target: t, on: [c]}\n"
 	if err := os.WriteFile(filepath.Join(control, "policies", "b.policytest.yaml"), []byte(tests), 0o600); err != nil {
 		t.Fatal(err)
@@ -175,7 +175,7 @@ func TestValidateCountsTestsThatCannotRun(t *testing.T) {
 }
 
 func TestValidateOutputs(t *testing.T) {
-	control, flags := validateWorld(t, "policy-test", "empty-config")
+	control, flags := validateFlags(t, "policy-test", "empty-config")
 	code, out, _ := call(t, append([]string{"validate", control, "--tests", "-o", "json"}, flags...)...)
 	var d report.Document
 	if err := json.Unmarshal([]byte(out), &d); code != cmdutil.ExitFailure || err != nil {
@@ -200,7 +200,7 @@ func TestValidateOutputs(t *testing.T) {
 }
 
 func TestValidateText(t *testing.T) {
-	control, flags := validateWorld(t, "policy-test")
+	control, flags := validateFlags(t, "policy-test")
 	t.Chdir(control)
 	_, out, _ := call(t, append([]string{"validate", ".", "--tests"}, flags...)...)
 	for _, says := range []string{
@@ -217,7 +217,7 @@ func TestValidateText(t *testing.T) {
 }
 
 func TestValidateWithoutGitOpsBranch(t *testing.T) {
-	control, flags := validateWorld(t)
+	control, flags := validateFlags(t)
 	for i, flag := range flags {
 		if strings.HasSuffix(flag, "gitops") && !strings.HasPrefix(flag, "--") {
 			flags[i] = filepath.Join(filepath.Dir(control), "hello") // which has neither dev nor stage
@@ -242,7 +242,7 @@ func TestValidateRules(t *testing.T) {
 }
 
 func TestValidateMistakes(t *testing.T) {
-	control, flags := validateWorld(t)
+	control, flags := validateFlags(t)
 	for _, c := range []struct {
 		args []string
 		code int

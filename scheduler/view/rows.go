@@ -112,7 +112,7 @@ func assignmentRows(p Plan) []row {
 		name := a.ClusterType + "/" + a.Target
 		rows = append(rows, row{
 			environment: p.Model.Name, name: name, labels: target.Labels, position: target.Position, document: documents[i],
-			cells: []string{a.ClusterType, a.Target, strings.Join(a.Policies, ","), Count(len(a.Config), "key"), fmt.Sprint(problems[name])},
+			cells: []string{a.ClusterType, a.Target, strings.Join(a.Policies, ","), counted(len(a.Config), "key"), fmt.Sprint(problems[name])},
 		})
 	}
 	return rows

@@ -188,7 +188,7 @@ func (s Summary) String() string {
 		switch {
 		case n == 0:
 		case len(parts) == 0:
-			parts = append(parts, fmt.Sprintf("%s to %s", Count(n, "file"), verb))
+			parts = append(parts, fmt.Sprintf("%s to %s", counted(n, "file"), verb))
 		default:
 			parts = append(parts, fmt.Sprintf("%d to %s", n, verb))
 		}
@@ -201,15 +201,15 @@ func (s Summary) String() string {
 		line = strings.Join(parts, ", ")
 	}
 	if s.Assignments > 0 {
-		line += " in " + Count(s.Assignments, "assignment")
+		line += " in " + counted(s.Assignments, "assignment")
 	}
 	if s.Problems > 0 {
-		line += "; " + Count(s.Problems, "problem")
+		line += "; " + counted(s.Problems, "problem")
 	}
 	return line
 }
 
-func Count(n int, noun string) string {
+func counted(n int, noun string) string {
 	if n == 1 {
 		return "1 " + noun
 	}

@@ -127,7 +127,7 @@ func (o *Options) collect(ctx context.Context, w *source.World) (*view.Listing, 
 			return nil, err
 		}
 		if n := errorsOf(env); n > 0 {
-			o.Messagef("note: environment %s has %s, so something may be missing here; `kalypso plan -e %s` says what is wrong", name, view.Count(n, "error"), name)
+			o.Messagef("note: environment %s has %s, so something may be missing here; `kalypso plan -e %s` says what is wrong", name, cmdutil.Count(n, "error"), name)
 		}
 		if o.Kind.Planned == nil {
 			list.Rows = append(list.Rows, o.Kind.Rows(env)...)

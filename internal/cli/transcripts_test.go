@@ -23,8 +23,8 @@ import (
 
 var updateTranscripts = flag.Bool("update", false, "rewrite golden files")
 
-// worldGit runs git as nobody in particular.
-func worldGit(t *testing.T, dir string, args ...string) string {
+// runGit runs git as nobody in particular.
+func runGit(t *testing.T, dir string, args ...string) string {
 	t.Helper()
 	cmd := exec.Command("git", args...)
 	cmd.Dir = dir
@@ -37,7 +37,7 @@ func worldGit(t *testing.T, dir string, args ...string) string {
 	return strings.TrimSpace(string(out))
 }
 
-func worldWrite(t *testing.T, file string, content []byte) {
+func writeFile(t *testing.T, file string, content []byte) {
 	t.Helper()
 	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
 		t.Fatal(err)
@@ -47,10 +47,10 @@ func worldWrite(t *testing.T, file string, content []byte) {
 	}
 }
 
-// worldWorkshop makes the repositories of the basic-inference workshop below a
+// writeWorkshop makes the repositories of the basic-inference workshop below a
 // folder, each with its first branch checked out. They name each other below
 // forge.
-func worldWorkshop(t *testing.T, root, forge string) {
+func writeWorkshop(t *testing.T, root, forge string) {
 	t.Helper()
 	workshop, err := fixtures.Load("basic-inference", forge)
 	if err != nil {
@@ -58,28 +58,28 @@ func worldWorkshop(t *testing.T, root, forge string) {
 	}
 	for _, r := range workshop.Repositories {
 		dir := filepath.Join(root, r.Name)
-		worldGit(t, root, "init", "-q", "-b", r.Branches[0].Name, r.Name)
+		runGit(t, root, "init", "-q", "-b", r.Branches[0].Name, r.Name)
 		for i, b := range r.Branches {
 			if i > 0 {
-				worldGit(t, dir, "checkout", "-q", "--orphan", b.Name)
-				worldGit(t, dir, "rm", "-rfq", ".")
+				runGit(t, dir, "checkout", "-q", "--orphan", b.Name)
+				runGit(t, dir, "rm", "-rfq", ".")
 			}
 			for name, content := range b.Files {
-				worldWrite(t, filepath.Join(dir, name), content)
+				writeFile(t, filepath.Join(dir, name), content)
 			}
-			worldGit(t, dir, "add", "-A")
-			worldGit(t, dir, "commit", "-qm", "start")
+			runGit(t, dir, "add", "-A")
+			runGit(t, dir, "commit", "-qm", "start")
 		}
-		worldGit(t, dir, "checkout", "-q", r.Branches[0].Name)
+		runGit(t, dir, "checkout", "-q", r.Branches[0].Name)
 	}
 }
 
-// worldServer makes the repositories below a folder readable over http, for
+// serveGit makes the repositories below a folder readable over http, for
 // those who send the password, if there is one.
-func worldServer(t *testing.T, root, password string) string {
+func serveGit(t *testing.T, root, password string) string {
 	t.Helper()
 	backend := &cgi.Handler{
-		Path: filepath.Join(worldGit(t, root, "--exec-path"), "git-http-backend"),
+		Path: filepath.Join(runGit(t, root, "--exec-path"), "git-http-backend"),
 		Env:  []string{"GIT_PROJECT_ROOT=" + root, "GIT_HTTP_EXPORT_ALL=1", "GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=safe.directory", "GIT_CONFIG_VALUE_0=*"},
 	}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -94,9 +94,9 @@ func worldServer(t *testing.T, root, password string) string {
 	return server.URL
 }
 
-// worldHome keeps the sandbox and the credentials of whoever runs the tests out
+// withoutSandbox keeps the sandbox and the credentials of whoever runs the tests out
 // of them.
-func worldHome(t *testing.T) {
+func withoutSandbox(t *testing.T) {
 	t.Helper()
 	t.Setenv("KALYPSO_HOME", filepath.Join(t.TempDir(), "home"))
 	for _, variable := range []string{"KALYPSO_GIT_USER", "KALYPSO_GIT_TOKEN", "GITHUB_TOKEN"} {
@@ -122,14 +122,14 @@ func TestTranscripts(t *testing.T) {
 	}
 	for _, file := range sessions {
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".txtar"), func(t *testing.T) {
-			worldHome(t)
+			withoutSandbox(t)
 			archive, err := txtar.ParseFile(file)
 			if err != nil {
 				t.Fatal(err)
 			}
 			root := t.TempDir()
-			worldWorkshop(t, root, "file://"+root)
-			got := worldTranscript(t, root, archive)
+			writeWorkshop(t, root, "file://"+root)
+			got := transcript(t, root, archive)
 			i := slices.IndexFunc(archive.Files, func(f txtar.File) bool { return f.Name == "transcript" })
 			if *updateTranscripts {
 				if i < 0 {
@@ -151,8 +151,8 @@ func TestTranscripts(t *testing.T) {
 	}
 }
 
-// worldTranscript runs the commands of a session.
-func worldTranscript(t *testing.T, root string, archive *txtar.Archive) string {
+// transcript runs the commands of a session.
+func transcript(t *testing.T, root string, archive *txtar.Archive) string {
 	var all strings.Builder
 	var last string
 	for line := range strings.Lines(string(archive.Comment)) {
@@ -178,17 +178,17 @@ func worldTranscript(t *testing.T, root string, archive *txtar.Archive) string {
 				fmt.Fprintf(&all, "exit %d\n", code)
 			}
 		case "git":
-			worldGit(t, words[1], words[2:]...)
+			runGit(t, words[1], words[2:]...)
 		case "put":
 			i := slices.IndexFunc(archive.Files, func(f txtar.File) bool { return f.Name == words[1] })
 			if i < 0 {
 				t.Fatalf("there is no file %s in the archive", words[1])
 			}
-			worldWrite(t, words[2], bytes.ReplaceAll(archive.Files[i].Data, []byte("ROOT"), []byte(root)))
+			writeFile(t, words[2], bytes.ReplaceAll(archive.Files[i].Data, []byte("ROOT"), []byte(root)))
 		case "apply":
 			patch := filepath.Join(t.TempDir(), "patch")
-			worldWrite(t, patch, []byte(last))
-			worldGit(t, words[1], "apply", patch)
+			writeFile(t, patch, []byte(last))
+			runGit(t, words[1], "apply", patch)
 		default:
 			t.Fatalf("there is no command %s", words[0])
 		}
@@ -209,14 +209,14 @@ func prefixed(talk string) string {
 // TestSandboxThatIsDown wants its forge's credentials to be used without it,
 // and nothing else of it.
 func TestSandboxThatIsDown(t *testing.T) {
-	worldHome(t)
-	worldWrite(t, filepath.Join(os.Getenv("KALYPSO_HOME"), "sandbox.json"),
+	withoutSandbox(t)
+	writeFile(t, filepath.Join(os.Getenv("KALYPSO_HOME"), "sandbox.json"),
 		[]byte(`{"workshop": "basic-inference", "ports": {"gitea": 2}, "admin": {"user": "platform", "password": "hush"}}`))
 	code, out, talk := call(t, "plan")
 	if code != cmdutil.ExitUsage || out != "" || !strings.Contains(talk, "the sandbox is down: which control plane?") {
 		t.Errorf("exit code %d, %q, %q", code, out, talk)
 	}
-	worldWrite(t, filepath.Join(os.Getenv("KALYPSO_HOME"), "sandbox.json"), []byte(`{`))
+	writeFile(t, filepath.Join(os.Getenv("KALYPSO_HOME"), "sandbox.json"), []byte(`{`))
 	if code, _, talk := call(t, "plan"); code != cmdutil.ExitFailure || !strings.Contains(talk, "sandbox.json") {
 		t.Errorf("exit code %d, %q", code, talk)
 	}
