@@ -52,7 +52,8 @@ type (
 	}
 )
 
-func NewDocument(p *Plans) PlansDocument {
+// Document is the JSON of plans.
+func (p *Plans) Document() PlansDocument {
 	document := PlansDocument{Problems: []plan.Problem{}, Environments: []PlanDocument{}}
 	for _, d := range p.Problems {
 		document.Problems = append(document.Problems, plan.Problem{

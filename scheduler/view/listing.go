@@ -19,20 +19,20 @@ type Kind struct {
 	others       []string // singular first, then short and long names
 	columns      []string // beside the name
 	Environments bool     // lists environments instead of what is in them
-	Rows         func(*model.Environment) []row
-	Planned      func(Plan) []row // instead of rows, for what only a plan knows
+	Planned      bool     // Rows needs a plan, else only the model
+	Rows         func(Plan) []Row
 }
 
 // Kinds are all kinds, in the order in which help lists them.
 func Kinds() []*Kind {
 	return []*Kind{
 		{Name: "environments", others: []string{"environment", "env"}, columns: []string{"REPOSITORY", "BRANCH", "PATH"}, Environments: true},
-		{Name: "clustertypes", others: []string{"clustertype", "ct"}, columns: []string{"RECONCILER", "NAMESPACE", "CONFIG", "TARGETS"}, Planned: clusterTypeRows},
+		{Name: "clustertypes", others: []string{"clustertype", "ct"}, columns: []string{"RECONCILER", "NAMESPACE", "CONFIG", "TARGETS"}, Planned: true, Rows: clusterTypeRows},
 		{Name: "workloads", others: []string{"workload", "wl"}, columns: []string{"WORKSPACE", "TARGETS"}, Rows: workloadRows},
 		{Name: "registrations", others: []string{"registration", "wr", "workloadregistrations", "workloadregistration"}, columns: []string{"WORKSPACE", "REPOSITORY", "BRANCH", "PATH"}, Rows: registrationRows},
-		{Name: "targets", others: []string{"target", "dt", "deploymenttargets", "deploymenttarget"}, columns: []string{"WORKLOAD", "WORKSPACE", "CLUSTER TYPES"}, Planned: targetRows},
-		{Name: "policies", others: []string{"policy", "sp", "schedulingpolicies", "schedulingpolicy"}, columns: []string{"WORKSPACE", "TARGETS", "CLUSTER TYPES", "ASSIGNMENTS"}, Planned: policyRows},
-		{Name: "assignments", others: []string{"assignment", "as"}, columns: []string{"CLUSTER TYPE", "TARGET", "POLICIES", "CONFIG", "PROBLEMS"}, Planned: assignmentRows},
+		{Name: "targets", others: []string{"target", "dt", "deploymenttargets", "deploymenttarget"}, columns: []string{"WORKLOAD", "WORKSPACE", "CLUSTER TYPES"}, Planned: true, Rows: targetRows},
+		{Name: "policies", others: []string{"policy", "sp", "schedulingpolicies", "schedulingpolicy"}, columns: []string{"WORKSPACE", "TARGETS", "CLUSTER TYPES", "ASSIGNMENTS"}, Planned: true, Rows: policyRows},
+		{Name: "assignments", others: []string{"assignment", "as"}, columns: []string{"CLUSTER TYPE", "TARGET", "POLICIES", "CONFIG", "PROBLEMS"}, Planned: true, Rows: assignmentRows},
 		{Name: "configs", others: []string{"config", "cm", "configmaps", "configmap"}, columns: []string{"FOR", "KEYS"}, Rows: configRows},
 		{Name: "schemas", others: []string{"schema", "cs", "configschemas", "configschema"}, columns: []string{"FOR"}, Rows: schemaRows},
 		{Name: "templates", others: []string{"template", "tpl"}, columns: []string{"TYPE", "CONTENT"}, Rows: templateRows},
@@ -76,17 +76,17 @@ func FindKind(name string) (*Kind, error) {
 type Listing struct {
 	Kind         *Kind
 	Environments []string // those looked at
-	Rows         []row
+	Rows         []Row
 }
 
-// row is one object.
-type row struct {
-	environment string
-	name        string
-	cells       []string // the kind's columns
-	labels      map[string]string
-	position    model.Position
-	document    any // for json and yaml
+// Row is one object, as a line of a table and as a document for scripts.
+type Row struct {
+	Environment string
+	Name        string
+	Cells       []string // the kind's columns
+	Labels      map[string]string
+	Position    model.Position
+	Document    any // for json and yaml
 }
 
 // maxNames is how many names an error lists that none of them was given.
@@ -98,10 +98,10 @@ func (l *Listing) Named(name string) (*Listing, error) {
 	kept := &Listing{Kind: l.Kind, Environments: l.Environments}
 	var names []string
 	for _, r := range l.Rows {
-		if r.name == name {
+		if r.Name == name {
 			kept.Rows = append(kept.Rows, r)
 		}
-		names = append(names, r.name)
+		names = append(names, r.Name)
 	}
 	if len(kept.Rows) > 0 {
 		return kept, nil
@@ -131,7 +131,7 @@ func (l *Listing) Where() string {
 func (l *Listing) Documents() []any {
 	list := []any{}
 	for _, r := range l.Rows {
-		list = append(list, r.document)
+		list = append(list, r.Document)
 	}
 	return list
 }
@@ -158,7 +158,7 @@ func (l *Listing) Table(w io.Writer, wide bool) error {
 	}
 	line("ENVIRONMENT", "NAME", l.Kind.columns, "LABELS", "POSITION")
 	for _, r := range l.Rows {
-		line(r.environment, r.name, r.cells, labelText(r.labels), r.position.String())
+		line(r.Environment, r.Name, r.Cells, labelText(r.Labels), r.Position.String())
 	}
 	return t.Flush()
 }

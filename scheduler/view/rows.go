@@ -14,84 +14,84 @@ import (
 )
 
 // objectRow makes the row of an object of the model.
-func objectRow[Spec any](environment string, o model.Object[Spec], cells ...string) row {
-	return row{
-		environment: environment, name: o.Name, cells: cells, labels: o.Labels, position: o.Position,
-		document: ObjectDocument{
+func objectRow[Spec any](environment string, o model.Object[Spec], cells ...string) Row {
+	return Row{
+		Environment: environment, Name: o.Name, Cells: cells, Labels: o.Labels, Position: o.Position,
+		Document: ObjectDocument{
 			Environment: environment, Name: o.Name, Labels: o.Labels, Annotations: o.Annotations,
 			Position: o.Position, Spec: o.Spec,
 		},
 	}
 }
 
-func EnvironmentRow(o model.EnvironmentObject) row {
+func EnvironmentRow(o model.EnvironmentObject) Row {
 	c := o.Spec.ControlPlane
 	return objectRow("", o, c.Repo, c.Branch, folderText(c.Path))
 }
 
-func clusterTypeRows(p Plan) []row {
+func clusterTypeRows(p Plan) []Row {
 	targets := map[string]int{}
 	for _, a := range p.Assignments {
 		targets[a.ClusterType]++
 	}
-	var rows []row
+	var rows []Row
 	for _, o := range p.Model.ClusterTypes {
 		rows = append(rows, objectRow(p.Model.Name, o, o.Spec.Reconciler, o.Spec.NamespaceService, cmp.Or(o.Spec.ConfigType, v1alpha1.DefaultConfigType), fmt.Sprint(targets[o.Name])))
 	}
 	return rows
 }
 
-func workloadRows(env *model.Environment) []row {
-	var rows []row
-	for _, o := range env.Workloads {
+func workloadRows(p Plan) []Row {
+	var rows []Row
+	for _, o := range p.Model.Workloads {
 		var targets []string
 		for _, t := range o.Spec.DeploymentTargets {
-			if t.Environment == env.Name {
+			if t.Environment == p.Model.Name {
 				targets = append(targets, t.Name)
 			}
 		}
-		r := objectRow(env.Name, o.Object, o.Registration.Spec.Workspace, orNone(strings.Join(targets, ",")))
-		document := r.document.(ObjectDocument)
+		r := objectRow(p.Model.Name, o.Object, o.Registration.Spec.Workspace, orNone(strings.Join(targets, ",")))
+		document := r.Document.(ObjectDocument)
 		document.Workspace, document.Registration = o.Registration.Spec.Workspace, o.Registration.Name
-		r.document = document
+		r.Document = document
 		rows = append(rows, r)
 	}
 	return rows
 }
 
-func registrationRows(env *model.Environment) []row {
-	var rows []row
-	for _, o := range env.Registrations {
+func registrationRows(p Plan) []Row {
+	var rows []Row
+	for _, o := range p.Model.Registrations {
 		w := o.Spec.Workload
-		rows = append(rows, objectRow(env.Name, o, o.Spec.Workspace, w.Repo, w.Branch, folderText(w.Path)))
+		rows = append(rows, objectRow(p.Model.Name, o, o.Spec.Workspace, w.Repo, w.Branch, folderText(w.Path)))
 	}
 	return rows
 }
 
-func targetRows(p Plan) []row {
+func targetRows(p Plan) []Row {
 	on := map[string][]string{}
 	for _, a := range p.Assignments {
 		on[a.Target] = append(on[a.Target], a.ClusterType)
 	}
-	var rows []row
+	var rows []Row
 	documents := targetsOf(p)
 	for i, t := range p.Targets {
-		rows = append(rows, row{
-			environment: p.Model.Name, name: t.Name, labels: t.Labels, position: t.Position, document: documents[i],
-			cells: []string{t.Workload, t.Workspace, orNone(strings.Join(on[t.Name], ","))},
+		rows = append(rows, Row{
+			Environment: p.Model.Name, Name: t.Name, Labels: t.Labels, Position: t.Position, Document: documents[i],
+			Cells: []string{t.Workload, t.Workspace, orNone(strings.Join(on[t.Name], ","))},
 		})
 	}
 	return rows
 }
 
-func policyRows(p Plan) []row {
+func policyRows(p Plan) []Row {
 	assignments := map[string]int{}
 	for _, a := range p.Assignments {
 		for _, policy := range a.Policies {
 			assignments[policy]++
 		}
 	}
-	var rows []row
+	var rows []Row
 	for _, o := range p.Model.Policies {
 		targets, clusterTypes := o.Spec.DeploymentTargetSelector, o.Spec.ClusterTypeSelector
 		rows = append(rows, objectRow(p.Model.Name, o, orAll(targets.Workspace), selectorText(targets.LabelSelector),
@@ -100,49 +100,49 @@ func policyRows(p Plan) []row {
 	return rows
 }
 
-func assignmentRows(p Plan) []row {
+func assignmentRows(p Plan) []Row {
 	problems := map[string]int{}
 	for _, problem := range p.Problems {
 		problems[problem.ClusterType+"/"+problem.Target]++
 	}
-	var rows []row
+	var rows []Row
 	documents := assignmentsOf(p)
 	for i, a := range p.Assignments {
 		target := p.Targets[slices.IndexFunc(p.Targets, func(t plan.Target) bool { return t.Name == a.Target })]
 		name := a.ClusterType + "/" + a.Target
-		rows = append(rows, row{
-			environment: p.Model.Name, name: name, labels: target.Labels, position: target.Position, document: documents[i],
-			cells: []string{a.ClusterType, a.Target, strings.Join(a.Policies, ","), counted(len(a.Config), "key"), fmt.Sprint(problems[name])},
+		rows = append(rows, Row{
+			Environment: p.Model.Name, Name: name, Labels: target.Labels, Position: target.Position, Document: documents[i],
+			Cells: []string{a.ClusterType, a.Target, strings.Join(a.Policies, ","), counted(len(a.Config), "key"), fmt.Sprint(problems[name])},
 		})
 	}
 	return rows
 }
 
-func configRows(env *model.Environment) []row {
-	var rows []row
-	for _, o := range env.Configs {
+func configRows(p Plan) []Row {
+	var rows []Row
+	for _, o := range p.Model.Configs {
 		keys := slices.Sorted(maps.Keys(o.Spec.Data))
-		rows = append(rows, objectRow(env.Name, o, appliesTo(o.Labels), orNone(strings.Join(keys, ","))))
+		rows = append(rows, objectRow(p.Model.Name, o, appliesTo(o.Labels), orNone(strings.Join(keys, ","))))
 	}
 	return rows
 }
 
-func schemaRows(env *model.Environment) []row {
-	var rows []row
-	for _, o := range env.ConfigSchemas {
-		rows = append(rows, objectRow(env.Name, o, appliesTo(o.Labels)))
+func schemaRows(p Plan) []Row {
+	var rows []Row
+	for _, o := range p.Model.ConfigSchemas {
+		rows = append(rows, objectRow(p.Model.Name, o, appliesTo(o.Labels)))
 	}
 	return rows
 }
 
-func templateRows(env *model.Environment) []row {
-	var rows []row
-	for _, o := range env.Templates {
+func templateRows(p Plan) []Row {
+	var rows []Row
+	for _, o := range p.Model.Templates {
 		content := string(o.Spec.ContentType)
 		if content == "" {
 			content = "yaml"
 		}
-		rows = append(rows, objectRow(env.Name, o, string(o.Spec.Type), content))
+		rows = append(rows, objectRow(p.Model.Name, o, string(o.Spec.Type), content))
 	}
 	return rows
 }

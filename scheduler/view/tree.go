@@ -73,10 +73,10 @@ func (p Plan) Tree() *Node {
 	kept := p.kept(root)
 	root.sum()
 	for _, g := range p.Groups() {
-		if g.target == "" {
+		if g.Target == "" {
 			continue
 		}
-		if n := root.at(g.clusterType, g.target); n.Note == "" {
+		if n := root.at(g.ClusterType, g.Target); n.Note == "" {
 			n.Note = g.Why
 		}
 	}

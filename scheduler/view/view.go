@@ -1,3 +1,6 @@
+// Package view is what plans and the objects of a platform model look like: as
+// tables, patches and trees for users, and as documents for scripts. It reads
+// nothing and colours nothing.
 package view
 
 import (
@@ -11,7 +14,7 @@ import (
 	"github.com/kalypso-dev/kalypso/scheduler/publish"
 )
 
-// Plans is what the command has found out.
+// Plans are the plans of a control plane's environments.
 type Plans struct {
 	Problems     []model.Diagnostic // of the Environment objects
 	Environments []Plan
@@ -53,37 +56,37 @@ func (p Plan) Title() string {
 	return p.Environment + " -> " + p.GitOps.String()
 }
 
-// group is the changes of one folder of the GitOps branch, which users review
+// Group is the changes of one folder of the GitOps branch, which users review
 // together.
-type group struct {
-	clusterType string // "" for files that belong to none
-	target      string // "" for files of the cluster type itself
+type Group struct {
+	ClusterType string // "" for files that belong to none
+	Target      string // "" for files of the cluster type itself
 	Why         string
 	Changes     []plan.Change
 }
 
 // Name is the group's heading.
-func (g group) Name() string {
+func (g Group) Name() string {
 	switch {
-	case g.target != "":
-		return g.clusterType + "/" + g.target
-	case g.clusterType != "":
-		return g.clusterType
+	case g.Target != "":
+		return g.ClusterType + "/" + g.Target
+	case g.ClusterType != "":
+		return g.ClusterType
 	}
 	return g.Changes[0].Path
 }
 
 // Groups divides a plan's changes by assignment, in order of their paths.
-func (p Plan) Groups() []group {
-	var all []group
+func (p Plan) Groups() []Group {
+	var all []Group
 	for _, c := range p.Changes {
 		clusterType, target := p.owner(c.Path)
 		last := len(all) - 1
-		if last >= 0 && clusterType != "" && all[last].clusterType == clusterType && all[last].target == target {
+		if last >= 0 && clusterType != "" && all[last].ClusterType == clusterType && all[last].Target == target {
 			all[last].Changes = append(all[last].Changes, c)
 			continue
 		}
-		all = append(all, group{clusterType: clusterType, target: target, Why: p.why(clusterType, target), Changes: []plan.Change{c}})
+		all = append(all, Group{ClusterType: clusterType, Target: target, Why: p.why(clusterType, target), Changes: []plan.Change{c}})
 	}
 	return all
 }
@@ -173,7 +176,7 @@ func (p Plan) Summary() Summary {
 		}
 	}
 	for _, g := range p.Groups() {
-		if g.target != "" {
+		if g.Target != "" {
 			s.Assignments++
 		}
 	}

@@ -129,15 +129,13 @@ func (o *Options) collect(ctx context.Context, w *source.World) (*view.Listing, 
 		if n := errorsOf(env); n > 0 {
 			o.Messagef("note: environment %s has %s, so something may be missing here; `kalypso plan -e %s` says what is wrong", name, cmdutil.Count(n, "error"), name)
 		}
-		if o.Kind.Planned == nil {
-			list.Rows = append(list.Rows, o.Kind.Rows(env)...)
-			continue
+		p := view.Plan{Model: env}
+		if o.Kind.Planned {
+			if p.Plan, err = plan.New(ctx, env, nil); err != nil {
+				return nil, err
+			}
 		}
-		p, err := plan.New(ctx, env, nil)
-		if err != nil {
-			return nil, err
-		}
-		list.Rows = append(list.Rows, o.Kind.Planned(view.Plan{Plan: p, Model: env})...)
+		list.Rows = append(list.Rows, o.Kind.Rows(p)...)
 	}
 	return list, nil
 }

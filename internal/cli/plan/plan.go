@@ -67,7 +67,7 @@ func Run(ctx context.Context, o *Options) error {
 	}
 	var v any
 	if o.Output.String() == "json" {
-		v = view.NewDocument(p)
+		v = p.Document()
 	}
 	changes := writeDiff
 	if o.Output.String() == "tree" {
