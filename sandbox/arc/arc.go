@@ -63,7 +63,7 @@ func New(o Options) http.Handler {
 	})
 }
 
-// backend implements armemulator.Backend.
+// backend has the sandbox's clusters, for the emulator.
 type backend struct {
 	Options
 	seen *lastSeen

@@ -50,7 +50,6 @@ type entry struct {
 	shown armapi.Configuration
 }
 
-// Configurations implements armemulator.Backend.
 func (s *backend) Configurations(ctx context.Context, c armapi.Cluster) ([]armapi.Configuration, error) {
 	entries, err := s.entries(ctx, c)
 	if err == nil {
@@ -299,7 +298,6 @@ func remove(ctx context.Context, client *cluster.Client, kind schema.GroupVersio
 	return nil
 }
 
-// Delete implements armemulator.Backend.
 func (s *backend) Delete(ctx context.Context, c armapi.Cluster, name string, force bool) (bool, error) {
 	found, err := s.find(ctx, c, name)
 	if found == nil || err != nil {

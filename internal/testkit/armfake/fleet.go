@@ -123,14 +123,12 @@ func (f *fleet) advance(key string) *configuration {
 	return one
 }
 
-// Clusters implements armemulator.Backend.
 func (f *fleet) Clusters() []armapi.Cluster {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return slices.Clone(f.clusters)
 }
 
-// Describe implements armemulator.Backend.
 func (f *fleet) Describe(_ context.Context, c armapi.Cluster) armapi.ConnectedCluster {
 	return armapi.ConnectedCluster{
 		ID: c.ID(), Name: c.Name, Type: "microsoft.kubernetes/connectedclusters", Location: "eastus",
@@ -138,7 +136,6 @@ func (f *fleet) Describe(_ context.Context, c armapi.Cluster) armapi.ConnectedCl
 	}
 }
 
-// Configurations implements armemulator.Backend.
 func (f *fleet) Configurations(_ context.Context, c armapi.Cluster) ([]armapi.Configuration, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -163,7 +160,6 @@ func occupied(one *configuration) error {
 	return armemulator.Errorf(http.StatusConflict, "Conflict", "Another operation on '%s' is in progress.", one.Name)
 }
 
-// Write implements armemulator.Backend.
 func (f *fleet) Write(_ context.Context, c armapi.Cluster, name string, p armapi.Properties, keep bool) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -181,7 +177,6 @@ func (f *fleet) Write(_ context.Context, c armapi.Cluster, name string, p armapi
 	return nil
 }
 
-// Delete implements armemulator.Backend.
 func (f *fleet) Delete(_ context.Context, c armapi.Cluster, name string, _ bool) (bool, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -193,7 +188,6 @@ func (f *fleet) Delete(_ context.Context, c armapi.Cluster, name string, _ bool)
 	return true, nil
 }
 
-// Progress implements armemulator.Backend.
 func (f *fleet) Progress(_ context.Context, c armapi.Cluster, name string, deletion bool) (bool, *armemulator.Error, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -115,7 +115,6 @@ func (l *listener) dial(ctx context.Context, _, _ string) (net.Conn, error) {
 	}
 }
 
-// Accept implements net.Listener.
 func (l *listener) Accept() (net.Conn, error) {
 	select {
 	case c := <-l.conns:
@@ -125,13 +124,11 @@ func (l *listener) Accept() (net.Conn, error) {
 	}
 }
 
-// Close implements net.Listener.
 func (l *listener) Close() error {
 	l.once.Do(func() { close(l.closed) })
 	return nil
 }
 
-// Addr implements net.Listener.
 func (l *listener) Addr() net.Addr { return &net.UnixAddr{Name: "armfake"} }
 
 // Fail makes requests fail until the fault is used up. It returns what ends it.
@@ -146,7 +143,6 @@ func (s *Server) Calls() []Call {
 	return all
 }
 
-// ServeHTTP implements http.Handler.
 func (s *Server) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 	host := strings.ToLower(q.Host)
 	call := Call{Host: host, Method: q.Method, Path: q.URL.Path, Login: strings.HasPrefix(host, "login.") || strings.HasPrefix(host, "169.254.")}

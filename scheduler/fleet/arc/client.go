@@ -82,7 +82,7 @@ func newClient(credential azcore.TokenCredential, where Cloud, subscriptions []s
 			o.Transport = &http.Client{Transport: &http.Transport{}} // without the environment's proxy
 		}
 	}
-	o.PerCallPolicies = []policy.Policy{retry}
+	o.PerCallPolicies, o.PerRetryPolicies = []policy.Policy{retry}, []policy.Policy{brokenAnswers{}}
 	var err error
 	if c.arm, err = arm.NewClient(module, moduleVersion, c.account, o); err != nil {
 		return nil, fmt.Errorf("client of Azure Resource Manager: %w", err)

@@ -58,7 +58,6 @@ type account struct {
 	owner string
 }
 
-// GetToken implements azcore.TokenCredential.
 func (a *account) GetToken(ctx context.Context, o policy.TokenRequestOptions) (azcore.AccessToken, error) {
 	t, err := a.next.GetToken(ctx, o)
 	if err != nil {

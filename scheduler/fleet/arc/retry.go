@@ -99,6 +99,22 @@ func (p *retryPolicy) Do(q *policy.Request) (*http.Response, error) {
 	return answer, nil
 }
 
+// brokenAnswers lets azcore's retry policy, which is ahead of it, send any request
+// again whose answer broke off. On its own it does not for POST and PATCH.
+type brokenAnswers struct{}
+
+func (brokenAnswers) Do(q *policy.Request) (*http.Response, error) {
+	answer, err := q.Next()
+	var final interface {
+		NonRetriable()
+		Unwrap() error
+	}
+	if errors.As(err, &final) {
+		err = final.Unwrap()
+	}
+	return answer, err
+}
+
 // checkHost refuses a link to another server, be it to the next page or to an
 // operation: the token would go along. Azure's regions are below the endpoint.
 func (p *retryPolicy) checkHost(link *url.URL) error {
