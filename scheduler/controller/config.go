@@ -2,6 +2,7 @@ package controller
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -96,20 +97,18 @@ type ControlPlaneConfig struct {
 
 // LoadConfig reads the configuration file for Serve. Files that it names are
 // relative to its own folder.
-func LoadConfig(file string) (Config, error) { return load(file, ParseConfig) }
+func LoadConfig(file string) (Config, error) { return load(file, true) }
 
 // LoadOnceConfig reads one for RunOnce, to which no webhooks come: their secret
 // may be missing.
-func LoadOnceConfig(file string) (Config, error) {
-	return load(file, func(file string, data []byte) (Config, error) { return parse(file, data, false) })
-}
+func LoadOnceConfig(file string) (Config, error) { return load(file, false) }
 
-func load(file string, parse func(string, []byte) (Config, error)) (Config, error) {
+func load(file string, served bool) (Config, error) {
 	data, err := os.ReadFile(file)
 	if err != nil {
 		return Config{}, fmt.Errorf("scheduler configuration: %w", err)
 	}
-	c, err := parse(file, data)
+	c, err := parse(file, data, served)
 	if err != nil {
 		return Config{}, err
 	}
@@ -126,7 +125,8 @@ func load(file string, parse func(string, []byte) (Config, error)) (Config, erro
 	return c, nil
 }
 
-// ParseConfig parses the configuration file for Serve. Errors begin with file and line; an unknown field is one.
+// ParseConfig parses the configuration file for Serve. Errors begin with file and
+// line; an unknown field is one.
 func ParseConfig(file string, data []byte) (Config, error) { return parse(file, data, true) }
 
 func parse(file string, data []byte, served bool) (Config, error) {
@@ -141,10 +141,8 @@ func parse(file string, data []byte, served bool) (Config, error) {
 	if err := decoder.Decode(&c); err != nil && len(document.Content) > 0 {
 		return Config{}, positioned(file, data, err)
 	}
-	if len(document.Content) > 0 && c.LeaderElection == nil {
-		if yamlpos.Has(document.Content[0], "leaderElection") {
-			c.LeaderElection = &LeaderElectionConfig{} // with nothing in it
-		}
+	if len(document.Content) > 0 && c.LeaderElection == nil && yamlpos.Has(document.Content[0], "leaderElection") {
+		c.LeaderElection = &LeaderElectionConfig{} // with nothing in it
 	}
 	if err := c.validate(file, &document, served); err != nil {
 		return Config{}, err
@@ -158,18 +156,11 @@ func (c Config) planes() []ControlPlaneConfig {
 		return c.ControlPlanes
 	}
 	one := c.ControlPlane
-	if one.PromoteTo == "" {
-		one.PromoteTo = c.PromoteTo
-	}
+	one.PromoteTo = cmp.Or(one.PromoteTo, c.PromoteTo)
 	return []ControlPlaneConfig{one}
 }
 
-func (c Config) listen() string {
-	if c.Listen == "" {
-		return DefaultListen
-	}
-	return c.Listen
-}
+func (c Config) listen() string { return cmp.Or(c.Listen, DefaultListen) }
 
 // secret returns what a file or a variable holds, without space around it.
 func secret(what, file, variable string) (string, error) {

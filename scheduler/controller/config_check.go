@@ -2,6 +2,7 @@ package controller
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"net"
@@ -27,8 +28,8 @@ func (c *checker) add(message string, path ...string) {
 	c.wrong = append(c.wrong, fmt.Errorf("%s:%d: %s", c.file, lineOf(c.document, path), message))
 }
 
-// validate checks a configuration. One that is not served needs no
-// secret for webhooks.
+// validate checks a configuration. One that is not served needs no secret for
+// webhooks.
 func (c Config) validate(file string, document *yaml.Node, served bool) error {
 	check := &checker{file: file, document: document}
 	c.Forge.validate(check)
@@ -128,9 +129,7 @@ func (c Config) validatePlanes(check *checker) {
 			check.add("repo of a control plane is missing", at...)
 		}
 		p.Repo, p.PromoteTo = strings.TrimSuffix(strings.TrimSuffix(p.Repo, "/"), ".git"), ""
-		if p.Branch == "" {
-			p.Branch = "main"
-		}
+		p.Branch = cmp.Or(p.Branch, "main")
 		if seen[p] {
 			check.add("this control plane is given twice", at...)
 		}

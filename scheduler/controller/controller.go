@@ -18,6 +18,7 @@
 package controller
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"iter"
@@ -101,20 +102,12 @@ func New(options Options) (*Controller, error) {
 	if options.ControlPlane.Repo == "" {
 		return nil, errors.New("controller: no control plane repository")
 	}
-	if options.ControlPlane.Branch == "" {
-		options.ControlPlane.Branch = "main"
-	}
-	if options.Poll <= 0 {
-		options.Poll = DefaultPoll
-	}
-	if options.Log == nil {
-		options.Log = slog.Default()
-	}
+	options.ControlPlane.Branch = cmp.Or(options.ControlPlane.Branch, "main")
+	options.Poll = cmp.Or(options.Poll, DefaultPoll)
+	options.Log = cmp.Or(options.Log, slog.Default())
+	options.Pool = cmp.Or(options.Pool, new(model.Pool))
 	if options.Metrics == nil {
 		options.Metrics = NewMetrics()
-	}
-	if options.Pool == nil {
-		options.Pool = new(model.Pool)
 	}
 	c := &Controller{
 		options:      options,

@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -78,13 +79,8 @@ func NewElection(c LeaderElectionConfig, log *slog.Logger) (*Election, error) {
 		return nil, fmt.Errorf("leader election: %w", err)
 	}
 	e := &Election{
-		Namespace: strings.TrimSpace(string(namespace)), Lease: c.Lease, Pod: os.Getenv("POD_NAME"), Holder: newHolder(), Length: c.Length, Log: log,
-	}
-	if e.Lease == "" {
-		e.Lease = DefaultLease
-	}
-	if e.Length == 0 {
-		e.Length = DefaultElectionLength
+		Namespace: strings.TrimSpace(string(namespace)), Pod: os.Getenv("POD_NAME"), Holder: newHolder(),
+		Lease: cmp.Or(c.Lease, DefaultLease), Length: cmp.Or(c.Length, DefaultElectionLength), Log: log,
 	}
 	config.Timeout = e.Length / 6 // so that a request that hangs can be repeated before the Lease is lost
 	if e.Leases, err = coordinationv1.NewForConfig(config); err != nil {

@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"cmp"
 	"crypto/subtle"
 	"encoding/json"
 	"fmt"
@@ -43,11 +44,8 @@ type ServerOptions struct {
 
 // NewServer returns a Server.
 func NewServer(o ServerOptions) *Server {
-	if o.Log == nil {
-		o.Log = slog.Default()
-	}
 	deliveries, _ := lru.New[string, struct{}](rememberedDeliveries) // fails for a size below 1
-	return &Server{controllers: o.Controllers, secret: o.WebhookSecret, metrics: o.Metrics, log: o.Log, deliveries: deliveries}
+	return &Server{controllers: o.Controllers, secret: o.WebhookSecret, metrics: o.Metrics, log: cmp.Or(o.Log, slog.Default()), deliveries: deliveries}
 }
 
 // Handler serves

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -83,25 +82,15 @@ type Durations struct {
 	Total   Milliseconds `json:"totalMs"`
 }
 
-// Milliseconds is a duration that JSON writes as a number of milliseconds.
-type Milliseconds time.Duration
+// Milliseconds is a duration with three digits behind the point.
+type Milliseconds float64
 
 // Duration returns m as a time.Duration.
-func (m Milliseconds) Duration() time.Duration { return time.Duration(m) }
+func (m Milliseconds) Duration() time.Duration { return time.Duration(m * 1e6) }
 
-// MarshalJSON implements json.Marshaler.
-func (m Milliseconds) MarshalJSON() ([]byte, error) {
-	return strconv.AppendFloat(nil, float64(time.Duration(m).Microseconds())/1000, 'f', -1, 64), nil
+func since(start time.Time) Milliseconds {
+	return Milliseconds(float64(time.Since(start).Microseconds()) / 1000)
 }
-
-// UnmarshalJSON implements json.Unmarshaler.
-func (m *Milliseconds) UnmarshalJSON(data []byte) error {
-	ms, err := strconv.ParseFloat(string(data), 64)
-	*m = Milliseconds(ms * float64(time.Millisecond))
-	return err
-}
-
-func since(start time.Time) Milliseconds { return Milliseconds(time.Since(start)) }
 
 // Status returns a snapshot.
 func (c *Controller) Status() Status {

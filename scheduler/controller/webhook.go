@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -47,10 +48,7 @@ func (s *Server) Webhook() http.Handler {
 
 // header is a webhook's header. Gitea sends those of GitHub, too.
 func header(r *http.Request, name string) string {
-	if value := r.Header.Get("X-Gitea-" + name); value != "" {
-		return value
-	}
-	return r.Header.Get("X-GitHub-" + name)
+	return cmp.Or(r.Header.Get("X-Gitea-"+name), r.Header.Get("X-GitHub-"+name))
 }
 
 // take takes in a webhook that is signed.
