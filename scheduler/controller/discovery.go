@@ -14,6 +14,9 @@ import (
 	"github.com/kalypso-dev/kalypso/scheduler/publish"
 )
 
+// parallelReads bounds how many branches discovery reads at a time.
+const parallelReads = 16
+
 // locateTimeout bounds how long runs wait until it is known where the
 // environments publish to: a run finds out by itself, only later.
 const locateTimeout = 30 * time.Second
@@ -107,7 +110,7 @@ func (c *Controller) locate(ctx context.Context, environments []*environment) {
 	ctx, cancel := context.WithTimeout(ctx, locateTimeout)
 	defer cancel()
 	var group errgroup.Group
-	group.SetLimit(parallelRuns)
+	group.SetLimit(parallelReads)
 	for _, e := range environments {
 		group.Go(func() error {
 			if tree, err := c.options.Forge.Read(ctx, e.ref); err == nil {

@@ -16,8 +16,7 @@ import (
 	"github.com/kalypso-dev/kalypso/scheduler/publish"
 )
 
-// parallelRuns bounds how many environments RunOnce runs, and discovery reads, at
-// a time.
+// parallelRuns bounds how many environments RunOnce runs at a time.
 const parallelRuns = 4
 
 // RunReport is what running the environments of a control plane once has found

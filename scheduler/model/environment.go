@@ -1,11 +1,15 @@
 package model
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"path"
 	"slices"
+	"strings"
 
 	"github.com/kalypso-dev/kalypso/scheduler/v1alpha1"
 )
@@ -108,9 +112,15 @@ func (c *collection) addIgnoredEnvironments(tree *Tree, path string) {
 // LoadGitOps returns where an environment publishes to: what its one GitOpsRepo at
 // or below a folder of a tree names, which is that of the environment's branch, and
 // the zero Reference where that cannot be known.
-func LoadGitOps(tree *Tree, path string) Reference {
+func LoadGitOps(tree *Tree, folder string) Reference {
 	var c collection
-	for _, doc := range newParseCache(nil).documents(tree, path, &c.findings, nil) {
+	// Of the other files only those that say what is ignored matter.
+	few := *tree
+	few.Files = maps.Clone(tree.Files)
+	maps.DeleteFunc(few.Files, func(name string, content []byte) bool {
+		return !strings.HasPrefix(path.Base(name), ".") && !bytes.Contains(content, []byte(v1alpha1.KindGitOpsRepo))
+	})
+	for _, doc := range newParseCache(nil).documents(&few, folder, &c.findings, nil) {
 		if doc.kind == v1alpha1.KindGitOpsRepo {
 			c.add(doc)
 		}
