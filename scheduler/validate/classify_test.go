@@ -55,8 +55,9 @@ func TestNoDiagnosticIsForgotten(t *testing.T) {
 	}
 }
 
-// modelMessages returns the texts that package model gives to diagnostics:
-// what is assigned to a Message, and what the decoder's methods get.
+// modelMessages returns the texts that package model gives to diagnostics: what is
+// assigned to a Message, and the format that is the third argument of the functions
+// and methods that make one.
 func modelMessages(t *testing.T) []string {
 	t.Helper()
 	files, err := filepath.Glob("../model/*.go")
@@ -83,7 +84,9 @@ func modelMessages(t *testing.T) []string {
 					all = append(all, firstText(n.Value)...)
 				}
 			case *ast.CallExpr:
-				if method, ok := n.Fun.(*ast.SelectorExpr); ok && method.Sel.Name == "errorf" && len(n.Args) > 2 {
+				method, _ := n.Fun.(*ast.SelectorExpr)
+				function, _ := n.Fun.(*ast.Ident)
+				if method != nil && method.Sel.Name == "errorf" || function != nil && (function.Name == "errorAt" || function.Name == "warningAt") {
 					all = append(all, firstText(n.Args[2])...)
 				}
 			}
