@@ -125,8 +125,7 @@ func appConfigKey(field string, p pair) (string, bool) {
 }
 
 // merge combines the value a key has with one that comes later. Maps merge key
-// by key and lists element by element, all else is replaced; [losses] tells by
-// what.
+// by key and lists element by element, all else is replaced, see [losses].
 func merge(earlier, later any) any {
 	switch b := later.(type) {
 	case map[any]any:

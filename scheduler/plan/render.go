@@ -63,15 +63,15 @@ type parsed struct {
 	*template.Template
 	steps *budget
 	texts *texts
-	err   error // then it is none
+	err   error // why it cannot be executed
 }
 
 func newRenderer() *renderer {
 	return &renderer{parsed: map[string]*parsed{}}
 }
 
-// rounds renders a template's text, and what comes out again while it still
-// changes and holds an action. Only what the platform says is read again.
+// rounds renders a template's text, and its result again while that still changes
+// and holds an action of the platform's.
 func (r *renderer) rounds(text string, data renderData, most int) (rendition, error) {
 	t := r.parse(text)
 	texts := t.texts
@@ -109,7 +109,7 @@ func (r *renderer) once(text string, data renderData) (rendition, error) {
 	return r.rounds(text, data, 1)
 }
 
-// parse parses a template, or remembers it.
+// parse parses a template, once.
 func (r *renderer) parse(text string) *parsed {
 	if r.parsed[text] == nil {
 		r.parsed[text] = parseTemplate(text, new(texts), true)

@@ -10,9 +10,8 @@ import (
 
 // The largest template that is parsed. text/template follows what is nested by
 // recursion, whose overflow nothing can catch, and looks for variables and parts
-// one by one, so that time grows with the square. The figures are far beyond what
-// people write; a result that holds actions of configuration values is read by
-// the same ones.
+// one by one, so that time grows with the square. The limits are far beyond
+// real templates, and hold for results with actions of configuration values, too.
 const (
 	maxTemplateBytes = maxOutput
 	maxWords         = 20000 // in all actions together
