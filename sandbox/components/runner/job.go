@@ -62,9 +62,7 @@ type job struct {
 	mask      mask
 	console   *console
 	report    *report
-	limits    []time.Duration // of the steps
-	stopped   chan struct{}   // closed when the runner is to stop
-	abandoned chan struct{}   // closed when the steps are not waited for any more
+	abandoned chan struct{} // closed when the steps are not waited for any more
 
 	mu         sync.Mutex
 	result     string // of the library
@@ -82,9 +80,7 @@ func runJob(in io.Reader, log *slog.Logger) error {
 	if err != nil {
 		return fmt.Errorf("read the assignment: %w", err)
 	}
-	j := &job{
-		task: &runnerv1.Task{}, log: log, step: -1, stopped: make(chan struct{}), abandoned: make(chan struct{}),
-	}
+	j := &job{task: &runnerv1.Task{}, log: log, step: -1, abandoned: make(chan struct{})}
 	if err := json.Unmarshal(line, &j.assignment); err != nil {
 		return fmt.Errorf("read the assignment: %w", err)
 	}
@@ -103,34 +99,38 @@ func runJob(in io.Reader, log *slog.Logger) error {
 		invalid = checkJob(j.model)
 	}
 	if invalid == nil {
-		j.steps, j.limits = make([]stepProgress, len(j.model.Steps)), make([]time.Duration, len(j.model.Steps))
+		j.steps = make([]stepProgress, len(j.model.Steps))
 	}
 	j.report = newReport(r.client, r.records(), log, j.task.Id, len(j.steps), func() { j.end(errCancelled, afterCancel) })
-	go j.obey(orders)
-	return j.run(invalid)
+	reporting, stopReporting := context.WithCancel(context.Background())
+	defer stopReporting()
+	go j.obey(orders, stopReporting)
+	return j.run(reporting, invalid)
 }
 
 // obey follows the runner's orders. When the runner is gone, all is killed; the
 // next runner reports the job as failed.
-func (j *job) obey(orders *bufio.Reader) {
+func (j *job) obey(orders *bufio.Reader, stopReporting func()) {
 	for {
 		order, err := orders.ReadString('\n')
 		switch {
 		case err != nil:
+			j.report.mu.Lock() // for ever: nothing is reported beside the next runner
 			_ = endProcesses(j.dir, func(int) bool { return false })
 			os.Exit(1)
 		case order == "stop\n":
-			close(j.stopped)
 			j.end(errStopped, afterStop)
+			time.AfterFunc(afterStop+reportLimit, stopReporting)
 		}
 		j.report.now()
 	}
 }
 
-// run runs the job and reports how it goes.
-func (j *job) run(invalid error) error {
+// run runs the job and reports how it goes. The end is reported however long it
+// takes, but a runner that stops does not wait for a forge that is gone.
+func (j *job) run(reporting context.Context, invalid error) error {
 	began := time.Now()
-	sending, stop := context.WithCancel(context.Background())
+	sending, stop := context.WithCancel(reporting)
 	var sender sync.WaitGroup
 	sender.Go(func() { j.report.send(sending) })
 	j.mask.add(j.text("token"))
@@ -161,15 +161,6 @@ func (j *job) run(invalid error) error {
 	stop()
 	sender.Wait()
 	j.report.last(fmt.Sprintf("Job: %s after %s", result, time.Since(began).Round(10*time.Millisecond)))
-
-	// the end is reported however long it takes, but a runner that stops does not
-	// wait for a forge that is gone
-	reporting, stopReporting := context.WithCancel(context.Background())
-	defer stopReporting()
-	go func() {
-		<-j.stopped
-		time.AfterFunc(reportLimit, stopReporting)
-	}()
 	return j.report.finish(reporting, result, outputs)
 }
 
@@ -264,7 +255,7 @@ func (j *job) prepare() (limit time.Duration, err error) {
 	for i, s := range j.model.Steps {
 		var bad error
 		// the library knows whole minutes only, and kills what takes longer at once
-		if j.limits[i], bad = minutes(j.evaluate(s.TimeoutMinutes)); bad != nil {
+		if j.steps[i].limit, bad = minutes(j.evaluate(s.TimeoutMinutes)); bad != nil {
 			err = errors.Join(err, fmt.Errorf("step %d: %w", i+1, bad))
 		}
 		s.TimeoutMinutes = ""

@@ -44,8 +44,9 @@ type runner struct {
 
 // process runs one job.
 type process struct {
-	label  string
-	began  time.Time
+	ID     int64     `json:"id"`  // of the task
+	Job    string    `json:"job"` // REPOSITORY/WORKFLOW/JOB
+	Began  time.Time `json:"began"`
 	pid    int
 	orders io.Writer
 }
@@ -231,7 +232,7 @@ func (r *runner) start(ctx context.Context, t *runnerv1.Task) {
 		// and no order may come before the assignment.
 		r.mu.Lock()
 		if err = cmd.Start(); err == nil {
-			r.running[t.Id] = process{label, time.Now(), cmd.Process.Pid, orders}
+			r.running[t.Id] = process{t.Id, label, time.Now(), cmd.Process.Pid, orders}
 			_, _ = orders.Write(first) // a process that is gone is seen below
 		}
 		r.mu.Unlock()

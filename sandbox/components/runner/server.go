@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"slices"
@@ -74,29 +75,20 @@ func (r *runner) handler() http.Handler {
 
 // status is what a runner does now.
 type status struct {
-	Ready   bool          `json:"ready"`
-	Trouble string        `json:"trouble,omitempty"`
-	Contact time.Time     `json:"contact"` // last answer of the forge
-	Running []runningTask `json:"running"`
-}
-
-type runningTask struct {
-	ID    int64     `json:"id"`
-	Job   string    `json:"job"`
-	Began time.Time `json:"began"`
+	Ready   bool      `json:"ready"`
+	Trouble string    `json:"trouble,omitempty"`
+	Contact time.Time `json:"contact"` // last answer of the forge
+	Running []process `json:"running"`
 }
 
 func (r *runner) status() status {
 	err := r.ready()
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	s := status{Ready: err == nil, Contact: r.contact, Running: []runningTask{}}
+	s := status{Ready: err == nil, Contact: r.contact, Running: slices.AppendSeq([]process{}, maps.Values(r.running))}
 	if err != nil {
 		s.Trouble = err.Error()
 	}
-	for id, p := range r.running {
-		s.Running = append(s.Running, runningTask{id, p.label, p.began})
-	}
-	slices.SortFunc(s.Running, func(a, b runningTask) int { return cmp.Compare(a.ID, b.ID) })
+	slices.SortFunc(s.Running, func(a, b process) int { return cmp.Compare(a.ID, b.ID) })
 	return s
 }

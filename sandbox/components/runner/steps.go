@@ -33,6 +33,7 @@ func (e *expressionError) Error() string { return e.message }
 
 // stepProgress is how far a step is.
 type stepProgress struct {
+	limit   time.Duration // zero for none
 	started bool
 	result  string
 	mayFail bool  // its failure counts as success
@@ -83,11 +84,11 @@ func (j *job) Fire(e *logrus.Entry) error {
 	case isStep && !inner && e.Message == "Failed but continue next step":
 		j.steps[n].mayFail = true
 		j.line(n, "The step may fail: the job goes on.")
+	case strings.HasPrefix(e.Message, "Unable to interpolate"): // the library goes on with an empty text
+		j.end(&expressionError{e.Message}, afterCancel)
 	case ends, inner && isStep, e.Level > logrus.WarnLevel: // an error of an inner step comes once more, as the step's own
 	case e.Level == logrus.WarnLevel:
 		j.line(n, "::warning::"+e.Message)
-	case strings.HasPrefix(e.Message, "Unable to interpolate"): // the library goes on with an empty text
-		j.end(&expressionError{e.Message}, afterCancel)
 	default:
 		message := strings.TrimLeft(e.Message, " \u274c")
 		if code, ok := strings.CutPrefix(message, "exit status "); ok {
@@ -148,7 +149,7 @@ func (j *job) stepStarted(n int) {
 	defer j.mu.Unlock()
 	s := &j.steps[n]
 	s.started, j.step = true, n
-	if limit := j.limits[n]; limit > 0 {
+	if limit := s.limit; limit > 0 {
 		s.timer = time.AfterFunc(limit, func() { j.interrupt(n, &timeoutError{"step", limit}) })
 	}
 	if j.cause != nil && !j.restricted { // it has come since the step before

@@ -35,8 +35,27 @@ jobs:
           echo begun
           while :; do sleep 0.2; done
       - {run: echo always, if: always()}
+      - {run: echo cleanup, if: github.ref_name == 'main' && cancelled()}
+      - {run: echo no, if: failure()}
       - {run: echo no}
 `
+}
+
+// A process that a step leaves running serves the steps that follow, and is
+// gone when the job has ended.
+func TestDaemonOfAStep(t *testing.T) {
+	f := newForge(t)
+	start(t, runnerConfig(t, f))
+	pid := filepath.Join(t.TempDir(), "pid")
+	f.give(1, "jobs: {j: {steps: [{run: 'sleep 100 & echo $! > "+pid+"'}, {run: 'kill -0 $(cat "+pid+") && echo served'}]}}", nil)
+	g := f.ended(1)
+	b, err := os.ReadFile(pid)
+	if err != nil || !slices.Contains(g.lines, "served") || resultName(g.state.Result) != success {
+		t.Errorf("%v:\n%s", err, g.log())
+	}
+	if alive(strings.TrimSpace(string(b))) {
+		t.Error("it is alive after the job")
+	}
 }
 
 // What steps have put out is told however the job ends.
@@ -89,7 +108,7 @@ func TestCancel(t *testing.T) {
 	f.mu.Unlock()
 	r.poke()
 	g := f.ended(1)
-	if resultName(g.state.Result) != cancelled || !slices.Equal(g.results(), []string{cancelled, success, cancelled}) {
+	if resultName(g.state.Result) != cancelled || !slices.Equal(g.results(), []string{cancelled, success, success, cancelled, cancelled}) {
 		t.Errorf("%s %v:\n%s", g.state.Result, g.results(), g.log())
 	}
 	if !slices.Contains(g.lines, "not yet") || !slices.Contains(g.lines, "always") {
@@ -138,7 +157,7 @@ func TestKilledProcesses(t *testing.T) {
 		return pids
 	}
 	allEnded(t, kill(1))
-	if g := f.ended(1); resultName(g.state.Result) != failure || !slices.Contains(g.lines, interruption) || !slices.Equal(g.results(), []string{failure, cancelled, cancelled}) {
+	if g := f.ended(1); resultName(g.state.Result) != failure || !slices.Contains(g.lines, interruption) || !slices.Equal(g.results(), []string{failure, cancelled, cancelled, cancelled, cancelled}) {
 		t.Errorf("%s %v:\n%s", g.state.Result, g.results(), g.log())
 	}
 	pids := filepath.Join(t.TempDir(), "pids")
