@@ -36,17 +36,17 @@ func (e *environments) broken() (model.Diagnostic, bool) {
 
 // Environments returns the names of all environments, sorted, and what is
 // wrong about their objects.
-func (w *World) Environments(ctx context.Context) ([]string, []model.Diagnostic, error) {
-	e, err := w.environments(ctx)
+func (p *Platform) Environments(ctx context.Context) ([]string, []model.Diagnostic, error) {
+	e, err := p.environments(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
 	return names(e.objects), e.diagnostics, nil
 }
 
-// EnvironmentObjects returns what [World.Environments] returns the names of.
-func (w *World) EnvironmentObjects(ctx context.Context) ([]model.EnvironmentObject, []model.Diagnostic, error) {
-	e, err := w.environments(ctx)
+// EnvironmentObjects returns what [Platform.Environments] returns the names of.
+func (p *Platform) EnvironmentObjects(ctx context.Context) ([]model.EnvironmentObject, []model.Diagnostic, error) {
+	e, err := p.environments(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -62,24 +62,24 @@ func names(objects []model.EnvironmentObject) []string {
 }
 
 // environments reads the Environment objects, once, so that all parts of a
-// World agree on them.
-func (w *World) environments(ctx context.Context) (*environments, error) {
-	w.reading.Lock()
-	defer w.reading.Unlock()
-	if w.found != nil {
-		return w.found, nil
+// Platform agree on them.
+func (p *Platform) environments(ctx context.Context) (*environments, error) {
+	p.reading.Lock()
+	defer p.reading.Unlock()
+	if p.found != nil {
+		return p.found, nil
 	}
-	tree, err := w.control.read(ctx, w.branch, "")
+	tree, err := p.control.read(ctx, p.branch, "")
 	if errors.Is(err, model.ErrNotFound) {
-		if origin := w.origin(); origin != nil {
+		if origin := p.origin(); origin != nil {
 			missing := err
-			tree, err = origin.read(ctx, w.branch, "")
+			tree, err = origin.read(ctx, p.branch, "")
 			err = stillMissing(missing, err)
 		}
 	}
 	if errors.Is(err, model.ErrNotFound) {
 		return nil, &Error{
-			Message: fmt.Sprintf("control plane %s has no branch %s", w.control.name(), w.branch),
+			Message: fmt.Sprintf("control plane %s has no branch %s", p.control.name(), p.branch),
 			Hint:    "name the branch that has the Environment objects",
 			Err:     err,
 		}
@@ -89,21 +89,21 @@ func (w *World) environments(ctx context.Context) (*environments, error) {
 	}
 	found := &environments{files: tree.Files}
 	found.objects, found.diagnostics = model.LoadEnvironments(tree, "")
-	if len(found.objects)+len(found.diagnostics) == 0 && w.options.Branch == "" {
-		if err := w.askOrigin(ctx, found); err != nil {
+	if len(found.objects)+len(found.diagnostics) == 0 && p.options.Branch == "" {
+		if err := p.askOrigin(ctx, found); err != nil {
 			return nil, err
 		}
 	}
-	w.found = found
+	p.found = found
 	return found, nil
 }
 
 // askOrigin reads the Environment objects from the server when a clone has
 // none on any branch that could be its default: it may be one of a single
 // branch, as build servers make them.
-func (w *World) askOrigin(ctx context.Context, found *environments) error {
-	origin := w.origin()
-	if origin == nil || w.isPart() {
+func (p *Platform) askOrigin(ctx context.Context, found *environments) error {
+	origin := p.origin()
+	if origin == nil || p.isPart() {
 		return nil
 	}
 	tree, err := origin.read(ctx, headBranch, "")
@@ -112,7 +112,7 @@ func (w *World) askOrigin(ctx context.Context, found *environments) error {
 	}
 	if err != nil {
 		return &Error{
-			Message: fmt.Sprintf("branch %s of %s has no Environment objects, and its origin cannot be asked for them: %s", w.branch, w.control.name(), err),
+			Message: fmt.Sprintf("branch %s of %s has no Environment objects, and its origin cannot be asked for them: %s", p.branch, p.control.name(), err),
 			Hint:    "name the branch that has them",
 			Err:     err,
 		}
@@ -120,7 +120,7 @@ func (w *World) askOrigin(ctx context.Context, found *environments) error {
 	found.files = tree.Files
 	found.objects, found.diagnostics = model.LoadEnvironments(tree, "")
 	if len(found.objects) > 0 {
-		w.note("the Environment objects are those of %s: branch %s of %s has none", origin.name(), w.branch, w.control.name())
+		p.note("the Environment objects are those of %s: branch %s of %s has none", origin.name(), p.branch, p.control.name())
 	}
 	return nil
 }
@@ -128,7 +128,7 @@ func (w *World) askOrigin(ctx context.Context, found *environments) error {
 // find returns where an environment is defined. Without any Environment
 // object a branch that was asked for is taken to be the environment, and so is
 // a folder that is no whole repository, as it is.
-func (w *World) find(environment string, e *environments) (model.Reference, error) {
+func (p *Platform) find(ctx context.Context, environment string, e *environments) (model.Reference, error) {
 	for _, o := range e.objects {
 		if c := o.Spec.ControlPlane; o.Name == environment {
 			return model.Reference{Repo: c.Repo, Branch: c.Branch, Path: c.Path}, nil
@@ -136,32 +136,32 @@ func (w *World) find(environment string, e *environments) (model.Reference, erro
 	}
 	if d, broken := e.broken(); broken {
 		return model.Reference{}, &Error{
-			Message: fmt.Sprintf("there is no environment %s, as far as %s can be read: %s: %s", environment, w, d.Position, d.Message),
+			Message: fmt.Sprintf("there is no environment %s, as far as %s can be read: %s: %s", environment, p, d.Position, d.Message),
 			Hint:    d.Hint,
 		}
 	}
 	switch {
 	case len(e.objects) > 0:
 		return model.Reference{}, unknown("environment", environment, names(e.objects))
-	case w.options.Branch != "":
-		return model.Reference{Repo: w.control.name(), Branch: w.options.Branch}, nil
-	case w.isPart():
-		return inPlace(w.control, model.Reference{Branch: environment})
+	case p.options.Branch != "":
+		return model.Reference{Repo: p.control.name(), Branch: p.options.Branch}, nil
+	case p.isPart():
+		return inLocation(ctx, p.control, model.Reference{Branch: environment})
 	}
 	return model.Reference{}, &Error{
-		Message: fmt.Sprintf("there is no environment %s: %s has no Environment objects", environment, w),
+		Message: fmt.Sprintf("there is no environment %s: %s has no Environment objects", environment, p),
 		Hint:    "name the branch that has them, or the one that is this environment",
 	}
 }
 
-// isPart says whether the control plane is a folder without git, or one in a
+// isPart reports whether the control plane is a folder without git, or one in a
 // repository.
-func (w *World) isPart() bool {
-	switch p := w.control.(type) {
+func (p *Platform) isPart() bool {
+	switch at := p.control.(type) {
 	case folder:
 		return true
 	case *repository:
-		return p.prefix != ""
+		return at.isPart()
 	}
 	return false
 }
@@ -183,17 +183,17 @@ func unknown(what, name string, known []string) error {
 
 // Files reads the control plane's own files: the working tree of a folder,
 // whatever is checked out, unless Options.Branch names a branch.
-func (w *World) Files(ctx context.Context) (*model.Tree, error) {
-	ref := model.Reference{Branch: w.branch}
-	if w.options.Branch == "" {
+func (p *Platform) Files(ctx context.Context) (*model.Tree, error) {
+	ref := model.Reference{Branch: p.branch}
+	if p.options.Branch == "" {
 		var err error
-		if ref, err = inPlace(w.control, ref); err != nil {
+		if ref, err = inLocation(ctx, p.control, ref); err != nil {
 			return nil, err
 		}
 	}
-	tree, err := w.control.read(ctx, ref.Branch, "")
+	tree, err := p.control.read(ctx, ref.Branch, "")
 	if err != nil {
-		return nil, fmt.Errorf("reading %s: %w", w.control.name(), err)
+		return nil, fmt.Errorf("reading %s: %w", p.control.name(), err)
 	}
 	return tree, nil
 }

@@ -14,28 +14,28 @@ import (
 // server needs to be asked whether there is such a repository.
 const placeholder = "YOUR_ORG"
 
-// reader is the model.Reader of a World: it decides which place a reference
+// reader is the model.Reader of a Platform: it decides which location a reference
 // means.
 type reader struct {
-	world *World
-	own   map[string]bool // identities of the control plane's addresses
+	platform *Platform
+	own      map[string]bool // identities of the control plane's addresses
 }
 
 // reader makes the reader for a control plane with the given environments.
-func (w *World) reader(e *environments) *reader {
-	r := &reader{world: w, own: map[string]bool{}}
-	addresses := slices.Clone(w.remotes)
-	switch p := w.control.(type) {
+func (p *Platform) reader(e *environments) *reader {
+	r := &reader{platform: p, own: map[string]bool{}}
+	addresses := slices.Clone(p.remotes)
+	switch at := p.control.(type) {
 	case *remote:
-		addresses = append(addresses, p.at.URL)
+		addresses = append(addresses, at.server.URL)
 	case *repository:
-		addresses = append(addresses, p.whole().dir)
+		addresses = append(addresses, at.whole().named)
 	}
-	if _, elsewhere := w.control.(*remote); !elsewhere && len(w.remotes) == 0 {
+	if _, elsewhere := p.control.(*remote); !elsewhere && len(p.remotes) == 0 {
 		addresses = append(addresses, onlyRepository(e.objects)...)
 	}
 	for _, url := range addresses {
-		r.own[identityOf(url, w.control.name())] = true
+		r.own[identityOf(url, p.control.name())] = true
 	}
 	return r
 }
@@ -55,7 +55,7 @@ func onlyRepository(objects []model.EnvironmentObject) []string {
 	return urls
 }
 
-// isOwn says whether a URL is one of the control plane.
+// isOwn reports whether a URL is one of the control plane.
 func (r *reader) isOwn(url string) bool {
 	a, ok := parseAddress(url)
 	return ok && r.own[a.identity()]
@@ -63,28 +63,28 @@ func (r *reader) isOwn(url string) bool {
 
 // Read implements model.Reader.
 func (r *reader) Read(ctx context.Context, ref model.Reference) (*model.Tree, error) {
-	if p := r.world.named(ref.Repo); p != nil {
-		return p.read(ctx, ref.Branch, ref.Commit)
+	if at := r.platform.named(ref.Repo); at != nil {
+		return at.read(ctx, ref.Branch, ref.Commit)
 	}
 	if r.isOwn(ref.Repo) {
 		return r.readOwn(ctx, ref)
 	}
-	return r.world.readURL(ctx, ref)
+	return r.platform.readURL(ctx, ref)
 }
 
 // readOwn reads the control plane by one of its addresses. References lead
 // from the root of a repository, whatever folder of it was named.
 func (r *reader) readOwn(ctx context.Context, ref model.Reference) (*model.Tree, error) {
-	p, ok := r.world.control.(*repository)
+	at, ok := r.platform.control.(*repository)
 	if !ok {
-		return r.world.control.read(ctx, ref.Branch, ref.Commit)
+		return r.platform.control.read(ctx, ref.Branch, ref.Commit)
 	}
-	tree, err := p.whole().read(ctx, ref.Branch, ref.Commit)
-	if !errors.Is(err, model.ErrNotFound) || len(r.world.remotes) == 0 {
+	tree, err := at.whole().read(ctx, ref.Branch, ref.Commit)
+	if !errors.Is(err, model.ErrNotFound) || len(r.platform.remotes) == 0 {
 		return tree, err
 	}
 	missing := err
-	tree, err = r.world.readURL(ctx, ref)
+	tree, err = r.platform.readURL(ctx, ref)
 	return tree, stillMissing(missing, err)
 }
 
@@ -103,34 +103,34 @@ func stillMissing(missing, err error) error {
 
 // origin is the server that the control plane's folder was cloned from, nil
 // when there is none that can be read.
-func (w *World) origin() place {
-	for _, url := range w.remotes {
-		if p, err := w.address(url); err == nil {
-			return p
+func (p *Platform) origin() location {
+	for _, url := range p.remotes {
+		if at, err := p.address(url); err == nil {
+			return at
 		}
 	}
 	return nil
 }
 
 // readURL reads a repository by its URL.
-func (w *World) readURL(ctx context.Context, ref model.Reference) (*model.Tree, error) {
-	p, err := w.address(ref.Repo)
+func (p *Platform) readURL(ctx context.Context, ref model.Reference) (*model.Tree, error) {
+	at, err := p.address(ref.Repo)
 	if err != nil {
 		return nil, err
 	}
-	return p.read(ctx, ref.Branch, ref.Commit)
+	return at.read(ctx, ref.Branch, ref.Commit)
 }
 
-// address returns the place at a URL of the model. What the scheduler could
+// address returns the location at a URL of the model. What the scheduler could
 // not read there is not there; files of this machine are, unless the model
 // comes from another one.
-func (w *World) address(url string) (place, error) {
+func (p *Platform) address(url string) (location, error) {
 	a, ok := parseAddress(url)
-	_, elsewhere := w.control.(*remote)
+	_, elsewhere := p.control.(*remote)
 	switch {
 	case strings.Contains(url, placeholder):
 	case ok && (a.scheme == "http" || a.scheme == "https"):
-		return w.remote(url), nil
+		return p.remote(url), nil
 	case ok && a.scheme == "file" && !elsewhere:
 		return openFile(url)
 	}

@@ -130,8 +130,13 @@ dev
 			git(t, root, "clone", "-q", r, dir)
 			git(t, dir, "update-index", "--index-version", "4")
 		},
-		"all blobs":  func(dir string) { git(t, root, "clone", "-q", "--filter=blob:limit=1m", "file://"+r, dir) },
-		"no history": func(dir string) { git(t, root, "clone", "-q", "--depth=1", "--no-single-branch", "file://"+r, dir) },
+		"all blobs":   func(dir string) { git(t, root, "clone", "-q", "--filter=blob:limit=1m", "file://"+r, dir) },
+		"no history":  func(dir string) { git(t, root, "clone", "-q", "--depth=1", "--no-single-branch", "file://"+r, dir) },
+		"split index": func(dir string) { git(t, root, "clone", "-q", r, dir); git(t, dir, "update-index", "--split-index") },
+		"sparse index": func(dir string) {
+			git(t, root, "clone", "-q", r, dir)
+			git(t, dir, "sparse-checkout", "set", "--sparse-index", "a")
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := filepath.Join(root, strings.ReplaceAll(name, " ", "-"))
@@ -158,25 +163,68 @@ dev
 		expect(t, dir, "main", files{"a/a.yaml": "changed\n", "b/b.yaml": "main b\n"})
 	})
 
-	for name, c := range map[string]struct {
-		make func(dir string)
-		says string
-	}{
-		"no blobs":    {func(dir string) { git(t, root, "clone", "-q", "--filter=blob:none", "file://"+r, dir) }, "object not found"},
-		"split index": {func(dir string) { git(t, root, "clone", "-q", r, dir); git(t, dir, "update-index", "--split-index") }, "its index is split or sparse"},
-		"sparse index": {func(dir string) {
-			git(t, root, "clone", "-q", r, dir)
-			git(t, dir, "sparse-checkout", "set", "--sparse-index", "a")
-		}, "its index is split or sparse"},
-		"sha256": {func(dir string) { git(t, root, "init", "-q", "--object-format=sha256", dir) }, "unknown extension: objectformat"},
+	t.Run("sha256", func(t *testing.T) {
+		dir := filepath.Join(root, "sha256")
+		git(t, root, "init", "-q", "--object-format=sha256", dir)
+		write(t, dir, "-- a.yaml --\na\n")
+		id := commit(t, dir)
+		if tree, err := read(t, dir, "main"); err != nil || tree.Commit != id {
+			t.Errorf("%v, %v, want commit %s", tree, err, id)
+		}
+	})
+	t.Run("no blobs", func(t *testing.T) {
+		dir := filepath.Join(root, "no-blobs")
+		git(t, root, "clone", "-q", "--filter=blob:none", "file://"+r, dir)
+		_, err := read(t, dir, "dev")
+		mustFail(t, err, "object not found")
+		mustHint(t, err, "--no-filter")
+	})
+}
+
+// TestGitRunsNothing reads a repository of another user whose configuration
+// names programs for whatever git could want one for.
+func TestGitRunsNothing(t *testing.T) {
+	root := t.TempDir()
+	ran := filepath.Join(root, "ran")
+	program := filepath.Join(root, "program")
+	if err := os.WriteFile(program, []byte("#!/bin/sh\necho \"$0 $*\" >> "+ran+"\ncat\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	repositories(t, root, "", "-- r@main/a.yaml --\na\n-- r@dev/a.yaml --\ndev\n")
+	r := filepath.Join(root, "r")
+	missing := git(t, r, "rev-parse", "dev:a.yaml")
+	for name, value := range map[string]string{
+		"core.fsmonitor": program, "core.hooksPath": root, "core.pager": program, "core.sshCommand": program, "core.editor": program,
+		"core.askPass": program, "core.gitProxy": program, "core.alternateRefsCommand": program, "diff.external": program, "credential.helper": program,
+		"filter.f.clean": program, "filter.f.smudge": program, "filter.f.process": program, "diff.f.textconv": program, "alias.ls-files": "!" + program,
+		"protocol.allow": "always", "protocol.ext.allow": "always", "protocol.file.allow": "always", "extensions.partialClone": "origin", "remote.origin.promisor": "true",
+		"remote.origin.url": "ext::" + program, "remote.origin.uploadpack": program, "core.repositoryFormatVersion": "1", "uploadpack.packObjectsHook": program,
 	} {
-		t.Run(name, func(t *testing.T) {
-			dir := filepath.Join(root, strings.ReplaceAll(name, " ", "-"))
-			c.make(dir)
-			_, err := read(t, dir, "dev")
-			mustFail(t, err, c.says)
-			mustHint(t, err)
-		})
+		git(t, r, "config", name, value)
+	}
+	for _, hook := range []string{"post-index-change", "reference-transaction", "fsmonitor-watchman", "post-checkout"} {
+		if err := os.Symlink(program, filepath.Join(root, hook)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(t, r, "-- .git/info/attributes --\n* filter=f diff=f\n-- a.yaml --\nchanged\n-- .gitattributes --\n* filter=f diff=f\n")
+	if os.Getuid() == 0 {
+		for _, name := range []string{r, filepath.Join(r, ".git")} {
+			if err := os.Chown(name, 12345, 12345); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	t.Setenv("GIT_INDEX_FILE", filepath.Join(root, "none")) // as a hook has it that runs kalypso
+	expect(t, r, "main", files{"a.yaml": "changed\n", ".gitattributes": "* filter=f diff=f\n"})
+	expect(t, r, "dev", files{"a.yaml": "dev\n"})
+	if err := os.Remove(filepath.Join(r, ".git", "objects", missing[:2], missing[2:])); err != nil {
+		t.Fatal(err)
+	}
+	_, err := read(t, r, "dev")
+	mustFail(t, err, "object not found")
+	if lines, err := os.ReadFile(ran); err == nil {
+		t.Errorf("git has run:\n%s", lines)
 	}
 }
 
@@ -317,5 +365,5 @@ func TestFolderThatOnlyLooksLikeGit(t *testing.T) {
 	linked := t.TempDir()
 	write(t, linked, "-- .git --\nnonsense\n-- a.yaml --\na\n")
 	_, err := read(t, linked, "main")
-	mustFail(t, err, "git repository "+linked, `does not begin with "gitdir:"`)
+	mustFail(t, err, "git repository "+linked, "invalid gitfile")
 }

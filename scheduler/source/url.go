@@ -15,7 +15,7 @@ type address struct {
 	path   string // without slashes around it and without ".git"
 }
 
-// parseAddress says false to what is no git URL: a folder, above all.
+// parseAddress reports false for what is no git URL: a folder, above all.
 func parseAddress(s string) (address, bool) {
 	if strings.Contains(s, "://") {
 		u, err := url.Parse(s)
@@ -58,7 +58,7 @@ func (a address) identity() string {
 	return a.host + "/" + a.path
 }
 
-// https is the address that people would give to read the same repository
+// https is the address that a user would give to read the same repository
 // without ssh.
 func (a address) https() string { return "https://" + a.host + "/" + a.path }
 

@@ -1,6 +1,7 @@
 package source_test
 
 import (
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -8,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/kalypso-dev/kalypso/scheduler/model"
 )
 
 // TestWorkingTree compares what is read of a working tree with what git itself
@@ -166,6 +168,35 @@ func TestWorkingTree(t *testing.T) {
 				write(t, dir, "-- b.yaml --\nb\n")
 			},
 		},
+		"a link where a folder was": {
+			"-- a/b.yaml --\nb\n-- c/b.yaml --\nc\n",
+			func(t *testing.T, dir string) {
+				if err := errors.Join(os.RemoveAll(filepath.Join(dir, "a")), os.Symlink("c", filepath.Join(dir, "a"))); err != nil {
+					t.Fatal(err)
+				}
+			},
+		},
+		"a file where a folder was": {
+			"-- a/b.yaml --\nb\n",
+			func(t *testing.T, dir string) {
+				if err := os.RemoveAll(filepath.Join(dir, "a")); err != nil {
+					t.Fatal(err)
+				}
+				write(t, dir, "-- a --\nfile\n")
+			},
+		},
+		"sides of a merge": {
+			"-- a.yaml --\na\n",
+			func(t *testing.T, dir string) {
+				git(t, dir, "checkout", "-q", "-b", "other")
+				write(t, dir, "-- a.yaml --\nother\n")
+				commit(t, dir)
+				git(t, dir, "checkout", "-q", "main")
+				write(t, dir, "-- a.yaml --\nmine\n")
+				commit(t, dir)
+				_ = exec.Command("git", "-C", dir, "-c", "user.name=t", "-c", "user.email=t@example.com", "merge", "-q", "other").Run() // a conflict
+			},
+		},
 		"executable": {
 			"-- a.sh --\na\n",
 			func(t *testing.T, dir string) {
@@ -249,6 +280,43 @@ func contents(t *testing.T, dir string, ids map[string]string) map[string]string
 		files[file] = string(out)
 	}
 	return files
+}
+
+// TestCommitOfLargeFiles: a file that is too large to be read is as committed
+// while git has noted its time and size.
+func TestCommitOfLargeFiles(t *testing.T) {
+	dir := t.TempDir()
+	git(t, dir, "init", "-q")
+	write(t, dir, "-- a.yaml --\na\n")
+	sparse(t, filepath.Join(dir, "large.yaml"), model.MaxFile+1)
+	id := commit(t, dir)
+	if tree, err := read(t, dir, "main"); err != nil || tree.Commit != id {
+		t.Errorf("commit %q, %v, want %s", tree.Commit, err, id)
+	}
+	if err := os.Truncate(filepath.Join(dir, "large.yaml"), model.MaxFile+2); err != nil {
+		t.Fatal(err)
+	}
+	if tree, err := read(t, dir, "main"); err != nil || tree.Commit != "" {
+		t.Errorf("changed, and commit %q, %v", tree.Commit, err)
+	}
+}
+
+// TestUnreadableFolder: what git leaves out because it cannot read it is an
+// error, and no tree with less in it.
+func TestUnreadableFolder(t *testing.T) {
+	if os.Getuid() == 0 {
+		t.Skip("root can read everything")
+	}
+	dir := t.TempDir()
+	git(t, dir, "init", "-q")
+	write(t, dir, "-- a.yaml --\na\n-- closed/b.yaml --\nb\n")
+	if err := os.Chmod(filepath.Join(dir, "closed"), 0); err != nil {
+		t.Fatal(err)
+	}
+	defer os.Chmod(filepath.Join(dir, "closed"), 0o700)
+	if tree, err := read(t, dir, "main"); err == nil {
+		t.Errorf("files %v", tree.Files)
+	}
 }
 
 func TestNothingCommittedYet(t *testing.T) {

@@ -84,18 +84,18 @@ metadata: {name: bye}
 small
 `
 
-// world makes the platform's repositories below a folder, which is their forge
+// platformRepositories makes the platform's repositories below a folder, which is their forge
 // too, and returns it.
-func world(t *testing.T) string {
+func platformRepositories(t *testing.T) string {
 	t.Helper()
 	root := t.TempDir()
 	repositories(t, root, "file://"+root, platform)
 	return root
 }
 
-// session is a World with all that it has told.
+// session is a Platform with all its notes.
 type session struct {
-	*source.World
+	*source.Platform
 	t     *testing.T
 	notes []string
 }
@@ -108,7 +108,7 @@ func open(t *testing.T, o source.Options) *session {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.World = w
+	s.Platform = w
 	return s
 }
 
@@ -152,7 +152,7 @@ const (
 )
 
 func TestFolderWithoutRemotes(t *testing.T) {
-	root := world(t)
+	root := platformRepositories(t)
 	cp := filepath.Join(root, "cp")
 	before := state(t, root)
 	s := open(t, source.Options{ControlPlane: cp})
@@ -181,7 +181,7 @@ func TestFolderWithoutRemotes(t *testing.T) {
 // TestUncommitted is what people look at folders for: what they have changed
 // is seen on the branch that is checked out, and on no other.
 func TestUncommitted(t *testing.T) {
-	root := world(t)
+	root := platformRepositories(t)
 	cp := filepath.Join(root, "cp")
 	write(t, cp, `
 -- templates.yaml --
@@ -261,7 +261,7 @@ func TestRemotes(t *testing.T) {
 // TestCloneOfOneBranch is what build servers make: what is not there is read
 // from where it was cloned.
 func TestCloneOfOneBranch(t *testing.T) {
-	root := world(t)
+	root := platformRepositories(t)
 	clone := filepath.Join(root, "clone")
 	git(t, root, "clone", "-q", "--depth=1", "--branch=dev", "file://"+root+"/cp", clone)
 	write(t, clone, "-- cluster.yaml --\n")
@@ -309,7 +309,7 @@ func TestCloneOfOneBranch(t *testing.T) {
 }
 
 func TestPinnedCommit(t *testing.T) {
-	root := world(t)
+	root := platformRepositories(t)
 	cp := filepath.Join(root, "cp")
 	first := git(t, cp, "rev-parse", "main")
 	write(t, cp, "-- templates.yaml --\n")
@@ -382,7 +382,7 @@ func TestPinnedCommit(t *testing.T) {
 }
 
 func TestBase(t *testing.T) {
-	root := world(t)
+	root := platformRepositories(t)
 	base := filepath.Join(root, "base")
 	write(t, base, "-- t.yaml --\napiVersion: scheduler.kalypso.io/v1alpha1\nkind: Template\nmetadata: {name: plain}\nspec: {type: config, manifests: [a]}\n")
 	cp := filepath.Join(root, "cp")
@@ -412,7 +412,7 @@ func TestBase(t *testing.T) {
 }
 
 func TestGitOps(t *testing.T) {
-	root := world(t)
+	root := platformRepositories(t)
 	cp := filepath.Join(root, "cp")
 	plain := filepath.Join(root, "plain")
 	write(t, plain, "-- x --\nplain\n")
@@ -447,13 +447,13 @@ func TestGitOps(t *testing.T) {
 	write(t, gitOps, "-- .git/refs/heads/dev --\nnonsense\n")
 	s = open(t, source.Options{ControlPlane: cp})
 	_, err := s.GitOps(t.Context(), s.load("dev"))
-	mustFail(t, err, "reading the GitOps branch of environment dev", root+"/gitops", "object not found")
+	mustFail(t, err, "reading the GitOps branch of environment dev", root+"/gitops", "broken ref")
 }
 
 // TestDefaultBranch has the branch that a repository names as its default
 // where nobody works in it, and main before what somebody has checked out.
 func TestDefaultBranch(t *testing.T) {
-	root := world(t)
+	root := platformRepositories(t)
 	cp := filepath.Join(root, "cp")
 	git(t, cp, "checkout", "-q", "qa")
 	for place, want := range map[string]string{cp: "main", "file://" + cp: "qa", serve(t, root, nil) + "/cp": "HEAD"} {
@@ -465,7 +465,7 @@ func TestDefaultBranch(t *testing.T) {
 
 // TestRemotesInOrder has origin first: what a clone has not got is read there.
 func TestRemotesInOrder(t *testing.T) {
-	root := world(t)
+	root := platformRepositories(t)
 	cp := filepath.Join(root, "cp")
 	for _, name := range []string{"zoo", "origin", "alpha"} {
 		git(t, cp, "remote", "add", name, "https://"+name+".test/cp")
@@ -489,7 +489,7 @@ func TestPathsInTheModel(t *testing.T) {
 func TestCancel(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	root := world(t)
+	root := platformRepositories(t)
 	if _, err := source.Open(ctx, source.Options{ControlPlane: serve(t, root, nil) + "/cp"}); !errors.Is(err, context.Canceled) {
 		t.Errorf("error %v", err)
 	}

@@ -15,7 +15,7 @@ metadata: {name: changed}
 // TestWorkloads is about folders and URLs in place of a workload's repository.
 // Two registrations share it, and only the named one is replaced.
 func TestWorkloads(t *testing.T) {
-	root := world(t)
+	root := platformRepositories(t)
 	write(t, root, `
 -- copy/hello/w.yaml --
 `+changedHello+`
@@ -88,7 +88,7 @@ nothing
 }
 
 func TestUnknownRegistrations(t *testing.T) {
-	root := world(t)
+	root := platformRepositories(t)
 	cp := filepath.Join(root, "cp")
 	given := func(names ...string) source.Options {
 		o := source.Options{ControlPlane: cp, Workloads: map[string]string{}}

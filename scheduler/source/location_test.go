@@ -16,7 +16,7 @@ import (
 // TestPlacesThatAreNone wants each mistake to be said with what it was about
 // and what to do.
 func TestPlacesThatAreNone(t *testing.T) {
-	root := world(t)
+	root := platformRepositories(t)
 	cp := filepath.Join(root, "cp")
 	server := serve(t, root, nil)
 	for name, c := range map[string]struct {
@@ -56,7 +56,7 @@ func TestPlacesThatAreNone(t *testing.T) {
 }
 
 func TestUnknownEnvironments(t *testing.T) {
-	root := world(t)
+	root := platformRepositories(t)
 	cp := filepath.Join(root, "cp")
 	_, err := open(t, source.Options{ControlPlane: cp}).Load(t.Context(), "deb")
 	mustFail(t, err, "there is no environment deb: choose one of dev, qa")
@@ -89,7 +89,7 @@ func TestUnknownEnvironments(t *testing.T) {
 // TestFeatureBranch is how somebody sees what a branch of an environment's
 // branch would do.
 func TestFeatureBranch(t *testing.T) {
-	root := world(t)
+	root := platformRepositories(t)
 	cp := filepath.Join(root, "cp")
 	git(t, cp, "remote", "add", "origin", "file://"+root+"/cp")
 	git(t, cp, "checkout", "-q", "-b", "feature", "dev")
@@ -128,7 +128,7 @@ func TestFeatureBranch(t *testing.T) {
 // repository, which mostly is the control plane's main branch, would do to all
 // environments.
 func TestFeatureBranchOfTheBase(t *testing.T) {
-	root := world(t)
+	root := platformRepositories(t)
 	cp := filepath.Join(root, "cp")
 	git(t, cp, "checkout", "-q", "-b", "feature", "main")
 	write(t, cp, "-- templates.yaml --\napiVersion: scheduler.kalypso.io/v1alpha1\nkind: Template\nmetadata: {name: feature}\nspec: {type: config, manifests: [a]}\n")
@@ -153,7 +153,7 @@ func TestFeatureBranchOfTheBase(t *testing.T) {
 }
 
 func TestFolderWithoutGit(t *testing.T) {
-	root := world(t)
+	root := platformRepositories(t)
 	folder := filepath.Join(t.TempDir(), "all")
 	for _, branch := range []string{"main", "dev"} {
 		git(t, filepath.Join(root, "cp"), "checkout", "-q", branch)
@@ -235,7 +235,7 @@ func TestFolderWithEnvironmentsInIt(t *testing.T) {
 		t.Errorf("notes: %q", s.notes)
 	}
 
-	t.Log("all parts of a World agree on the Environment objects")
+	t.Log("all parts of a Platform agree on the Environment objects")
 	remove(t, dir, "environments.yaml")
 	if names, _, err := s.Environments(t.Context()); len(names) != 2 || err != nil {
 		t.Errorf("%v, %v", names, err)
