@@ -23,11 +23,11 @@ type Deployment struct {
 	// Grace is how long clusters must have failed before that is a verdict:
 	// reconcilers try again, and what is missing at first may come.
 	Grace time.Duration
-	// Tell hears of every change, in a sentence.
+	// Tell is called at every change, with a sentence.
 	Tell func(string)
 }
 
-// NotDeployedError tells that a cluster has the commit and is not well with it.
+// NotDeployedError says that a cluster has the commit and is not well with it.
 type NotDeployedError struct {
 	Commit  string
 	Reasons []string
@@ -43,18 +43,18 @@ func (e *NotDeployedError) Error() string {
 // The branch may go on meanwhile. Clusters that have the branch's newest commit
 // have this one, too, since it is below it: then that commit is judged.
 //
-// A cluster that cannot be asked is waited for, like one that is slow: not
+// A cluster that cannot be read is waited for, like one that is slow: not
 // knowing is never a verdict. A [NotDeployedError] is a verdict.
 func WaitForDeployment(ctx context.Context, f Forge, o fleet.Observer, d Deployment) (int, error) {
 	if err := d.check(); err != nil {
 		return 0, err
 	}
 	what := fmt.Sprintf("deployment of commit %.8s of branch %s of %s", d.Commit, d.Branch, d.URL)
-	var said string
+	var last string
 	var all int
 	var failed time.Time // since when, without a break
 	err := retry.Until(ctx, what, d.Limit, func(ctx context.Context) error {
-		verdict, commit, err := d.look(ctx, f, o)
+		verdict, commit, err := d.verdict(ctx, f, o)
 		if err == nil && verdict.Decision != fleet.Failed {
 			failed = time.Time{}
 		}
@@ -62,7 +62,7 @@ func WaitForDeployment(ctx context.Context, f Forge, o fleet.Observer, d Deploym
 		case errors.Is(err, ErrDenied):
 			return retry.Permanent(err)
 		case err != nil:
-			d.say(&said, "cannot ask: "+err.Error())
+			d.report(&last, "cannot ask: "+err.Error())
 			return err
 		case verdict.Decision == fleet.Failed:
 			verdict := &NotDeployedError{commit, verdict.Reasons}
@@ -70,7 +70,7 @@ func WaitForDeployment(ctx context.Context, f Forge, o fleet.Observer, d Deploym
 				failed = time.Now()
 			}
 			if left := d.Grace - time.Since(failed); left > 0 {
-				d.say(&said, verdict.Error()+", which may pass")
+				d.report(&last, verdict.Error()+", which may pass")
 				return retry.After(verdict, min(left, d.Pace))
 			}
 			return retry.Permanent(verdict)
@@ -79,7 +79,7 @@ func WaitForDeployment(ctx context.Context, f Forge, o fleet.Observer, d Deploym
 			return nil
 		}
 		reason := fmt.Sprintf("%d of %d have it: %s", verdict.Reached, verdict.All, strings.Join(verdict.Reasons, "; "))
-		d.say(&said, reason)
+		d.report(&last, reason)
 		return errors.New(reason)
 	}, retry.Backoff(d.Pace/10, d.Pace)) // most deployments arrive soon or take long
 	var timeout *retry.TimeoutError
@@ -101,9 +101,9 @@ func (d Deployment) check() error {
 	return nil
 }
 
-// look judges the commit, and the branch's newest where some cluster has gone
+// verdict judges the commit, and the branch's newest where some cluster has gone
 // on to it. The commit that it returns is the judged one.
-func (d Deployment) look(ctx context.Context, f Forge, o fleet.Observer) (fleet.Verdict, string, error) {
+func (d Deployment) verdict(ctx context.Context, f Forge, o fleet.Observer) (fleet.Verdict, string, error) {
 	configurations, err := o.Observe(ctx, fleet.Source{Repo: d.URL, Branch: d.Branch})
 	if err != nil {
 		return fleet.Verdict{}, d.Commit, err
@@ -117,7 +117,7 @@ func (d Deployment) look(ctx context.Context, f Forge, o fleet.Observer) (fleet.
 	}
 	newest, err := f.Head(ctx, model.Reference{Repo: d.URL, Branch: d.Branch})
 	if err != nil {
-		return verdict, d.Commit, told(err, "newest commit of branch %s", d.Branch)
+		return verdict, d.Commit, wrap(err, "newest commit of branch %s", d.Branch)
 	}
 	if newest != d.Commit && slices.ContainsFunc(configurations, func(c fleet.Configuration) bool { return c.Commit == newest }) {
 		return fleet.Judge(configurations, newest), newest, nil
@@ -125,10 +125,10 @@ func (d Deployment) look(ctx context.Context, f Forge, o fleet.Observer) (fleet.
 	return verdict, d.Commit, nil
 }
 
-// say tells what is new.
-func (d Deployment) say(said *string, text string) {
-	if d.Tell != nil && text != *said {
-		*said = text
+// report calls Tell with what is new.
+func (d Deployment) report(last *string, text string) {
+	if d.Tell != nil && text != *last {
+		*last = text
 		d.Tell(text)
 	}
 }

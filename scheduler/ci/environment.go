@@ -10,7 +10,7 @@ import (
 	"github.com/kalypso-dev/kalypso/scheduler/fleet/arc"
 )
 
-// Environment is what a runner tells a step. Both forges' runners set the same
+// Environment is what a runner gives a step. Both forges' runners set the same
 // GITHUB_ variables (docs.github.com/actions/reference/variables-reference).
 // At a desk, setting GITHUB_SERVER_URL, GITHUB_REPOSITORY and a token is enough
 // for most verbs.
@@ -25,8 +25,8 @@ type Environment struct {
 	Actor      string // GITHUB_ACTOR
 	EventFile  string // GITHUB_EVENT_PATH
 
-	// Forge is gitea or github: KALYPSO_FORGE, or what the other variables
-	// tell.
+	// Forge is gitea or github: KALYPSO_FORGE, or what follows from the
+	// other variables.
 	Forge string
 	// Token is KALYPSO_CI_TOKEN, or else GITHUB_TOKEN.
 	Token string
@@ -39,7 +39,7 @@ type Environment struct {
 	ProgramsFolder string
 
 	// Kubeconfig, KALYPSO_CI_KUBECONFIG, has a context for each cluster that can
-	// be asked itself.
+	// be read itself.
 	Kubeconfig string
 	Arc        Arc
 }
@@ -114,7 +114,7 @@ func registryOf(e Environment) string {
 	return ""
 }
 
-// Owner is the organisation or person that the repository belongs to.
+// Owner is the organisation or user that the repository belongs to.
 func (e Environment) Owner() string {
 	owner, _, _ := strings.Cut(e.Repository, "/")
 	return owner

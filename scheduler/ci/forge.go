@@ -4,47 +4,63 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/kalypso-dev/kalypso/scheduler/forge"
 	"github.com/kalypso-dev/kalypso/scheduler/forge/gitclient"
-	"github.com/kalypso-dev/kalypso/scheduler/model"
+	"github.com/kalypso-dev/kalypso/scheduler/forge/gitea"
+	"github.com/kalypso-dev/kalypso/scheduler/forge/github"
 )
 
-// Forge is what the verbs need of a git forge: what the scheduler needs, as far
-// as it is about commits, pull requests and statuses, and [Actor]. Package
-// forges has those that there are. Errors are those of package forge.
+// Forge is what the verbs need of a git forge: what the scheduler needs, and
+// what it leaves to users and their workflows. Errors are those of package forge.
 type Forge interface {
-	Read(ctx context.Context, ref model.Reference) (*model.Tree, error)
-	Head(ctx context.Context, ref model.Reference) (string, error)
-	Commit(ctx context.Context, repo string, request forge.CommitRequest) (string, error)
-	DeleteBranch(ctx context.Context, repo, branch string) error
-	PullRequests(ctx context.Context, repo, head, base string) ([]forge.PullRequest, error)
-	SavePullRequest(ctx context.Context, repo string, pr forge.PullRequest) (forge.PullRequest, error)
-	SetStatus(ctx context.Context, repo, commit string, status forge.Status) error
-	Actor
-}
+	forge.Forge
 
-// Actor does what the scheduler leaves to people and their workflows.
-type Actor interface {
 	// Label adds labels to a pull request and makes those that the repository
 	// does not have.
 	Label(ctx context.Context, repo string, number int, labels []string) error
 	// Merge merges a pull request whose branch is still at the commit head, by
-	// a merge commit, and returns that commit. ErrNotYet says that another try
-	// in a moment may do better.
+	// a merge commit, and returns that commit. The error wraps forge.ErrNotYet
+	// when another try in a moment may succeed.
 	Merge(ctx context.Context, repo string, number int, head string) (string, error)
 	// StartWorkflow starts a workflow by the name of its file, as it is on
 	// branch ref.
 	StartWorkflow(ctx context.Context, repo, file, ref string, inputs map[string]string) error
 }
 
-// ErrNotYet is wrapped by Merge's error when the forge is still working out
-// whether the pull request can be merged.
-var ErrNotYet = errors.New("the forge does not merge it yet")
+// OpenForge returns the forge that an environment is about. It makes no request.
+// Without an address or a token the error says which variable is missing.
+func OpenForge(e Environment) (Forge, error) {
+	if e.Server == "" {
+		return nil, usage("no forge: set GITHUB_SERVER_URL to its address, as a runner does")
+	}
+	if e.Token == "" {
+		return nil, usage("no token: give the step KALYPSO_CI_TOKEN or GITHUB_TOKEN in its env, as in\n" +
+			"    env:\n      GITHUB_TOKEN: ${{ secrets.GITHUB_TOKEN }}")
+	}
+	switch e.Forge {
+	case Gitea:
+		return gitea.New(gitea.Options{URL: e.Server, Token: e.Token})
+	case GitHub:
+		options := github.Options{URL: e.Server, API: e.API, Token: e.Token}
+		if strings.HasPrefix(e.Token, "ghs_") {
+			// an installation's token, a workflow's own among them, cannot be
+			// asked for its name; the verbs need none
+			options.User = "github-actions[bot]"
+		}
+		f, err := github.New(options)
+		if err != nil {
+			return nil, usage("GITHUB_SERVER_URL or GITHUB_API_URL is wrong: %v", err)
+		}
+		return f, nil
+	}
+	return nil, usage("KALYPSO_FORGE %q is not known: choose %s or %s", e.Forge, Gitea, GitHub)
+}
 
-// told adds what was being done to a forge's error, and ErrDenied where the
+// wrap adds what was being done to a forge's error, and ErrDenied where the
 // forge has refused the token.
-func told(err error, format string, args ...any) error {
+func wrap(err error, format string, args ...any) error {
 	if err == nil {
 		return nil
 	}
@@ -59,3 +75,36 @@ func told(err error, format string, args ...any) error {
 type denied struct{ error }
 
 func (e *denied) Unwrap() []error { return []error{e.error, ErrDenied} }
+
+// WorkflowStart names a workflow and its inputs.
+type WorkflowStart struct {
+	Repo   string // owner/name
+	File   string // in the folder of workflows, as in cd.yaml
+	Ref    string // branch
+	Inputs map[string]string
+}
+
+// ParseInputs reads arguments of the form NAME=VALUE. A value may be empty.
+func ParseInputs(args []string) (map[string]string, error) {
+	inputs := make(map[string]string, len(args))
+	for _, arg := range args {
+		name, value, ok := strings.Cut(arg, "=")
+		if !ok || name == "" {
+			return nil, usage("input %q is not of the form NAME=VALUE", arg)
+		}
+		if _, twice := inputs[name]; twice {
+			return nil, usage("input %s is given twice", name)
+		}
+		inputs[name] = value
+	}
+	return inputs, nil
+}
+
+// StartWorkflow starts a workflow and does not wait for it.
+func StartWorkflow(ctx context.Context, f Forge, w WorkflowStart) error {
+	if w.File == "" || strings.Contains(w.File, "/") {
+		return usage("workflow %q: name its file without a folder, as in cd.yaml", w.File)
+	}
+	err := f.StartWorkflow(ctx, w.Repo, w.File, w.Ref, w.Inputs)
+	return wrap(err, "starting workflow %s of %s on branch %s", w.File, w.Repo, w.Ref)
+}

@@ -4,10 +4,130 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/kalypso-dev/kalypso/scheduler/fleet"
 	"github.com/kalypso-dev/kalypso/scheduler/fleet/arc"
+	"github.com/kalypso-dev/kalypso/scheduler/fleet/argocd"
+	"github.com/kalypso-dev/kalypso/scheduler/fleet/flux"
 )
+
+// Observer is all who know the clusters, see [Arc] and [Clusters]. Where there is
+// a kubeconfig, Azure is read only when a subscription is named. It makes no request
+// yet.
+func (e Environment) Observer() (fleet.Observer, error) {
+	var all fleet.Observers
+	if e.Kubeconfig != "" {
+		clusters, err := Clusters(e.Kubeconfig)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, clusters...)
+	}
+	if e.Kubeconfig != "" && e.Arc.Subscription == "" {
+		return all, nil
+	}
+	inAzure, err := azure(e.Arc)
+	if err != nil {
+		return nil, err
+	}
+	return distinct{append(fleet.Observers{inAzure}, all...)}, nil
+}
+
+// distinct leaves out what an earlier observer has returned: a configuration that
+// Azure has made is on its cluster, too.
+type distinct struct{ fleet.Observers }
+
+func (o distinct) Observe(ctx context.Context, s fleet.Source) ([]fleet.Configuration, error) {
+	all, err := o.Observers.Observe(ctx, s)
+	known := map[string]bool{}
+	return slices.DeleteFunc(all, func(c fleet.Configuration) bool {
+		again := known[c.ID()]
+		known[c.ID()] = true
+		return again
+	}), err
+}
+
+// Clusters are those that a kubeconfig has contexts for, read by their own
+// API. They know what Azure does not: applications of Argo CD, and sources that
+// an assignment has brought to a cluster, which is how it follows the
+// repository of an application.
+func Clusters(kubeconfig string) (fleet.Observers, error) {
+	config, err := clientcmd.LoadFromFile(kubeconfig)
+	if err != nil {
+		return nil, fmt.Errorf("the file that KALYPSO_CI_KUBECONFIG names: %w", err)
+	}
+	var all fleet.Observers
+	for _, name := range slices.Sorted(maps.Keys(config.Contexts)) {
+		rest, err := clientcmd.NewNonInteractiveClientConfig(*config, name, nil, nil).ClientConfig()
+		if err != nil {
+			return nil, fmt.Errorf("context %s of %s: %w", name, kubeconfig, err)
+		}
+		client, err := dynamic.NewForConfig(rest)
+		if err != nil {
+			return nil, fmt.Errorf("context %s of %s: %w", name, kubeconfig, err)
+		}
+		all = append(all, fluxCluster{name, client}, optional{argocd.Cluster{Name: name, Client: client}})
+	}
+	if len(all) == 0 {
+		return nil, usage("%s, which KALYPSO_CI_KUBECONFIG names, has no context", kubeconfig)
+	}
+	return all, nil
+}
+
+// optional is an observer of a reconciler that a cluster need not have.
+type optional struct{ fleet.Observer }
+
+func (o optional) Observe(ctx context.Context, s fleet.Source) ([]fleet.Configuration, error) {
+	all, err := o.Observer.Observe(ctx, s)
+	if apierrors.IsNotFound(err) { // there is no such kind
+		return nil, nil
+	}
+	return all, err
+}
+
+// fluxCluster is a cluster whose reconciler is Flux: every GitRepository counts,
+// whatever has brought it.
+type fluxCluster struct {
+	name   string
+	client dynamic.Interface
+}
+
+func (c fluxCluster) Observe(ctx context.Context, s fleet.Source) ([]fleet.Configuration, error) {
+	objects, err := flux.Read(ctx, c.client)
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("cluster %s: %w", c.name, err)
+	}
+	var all []fleet.Configuration
+	for i := range objects.Repositories {
+		repository := &objects.Repositories[i]
+		if !flux.Follows(repository, s) {
+			continue
+		}
+		follower := flux.Configuration{Repository: repository}
+		for j := range objects.Kustomizations {
+			k := &objects.Kustomizations[j]
+			from, ok := flux.SourceOf(k)
+			if ok && from == (flux.Ref{Namespace: repository.GetNamespace(), Name: repository.GetName()}) {
+				follower.Kustomizations = append(follower.Kustomizations, k)
+			}
+		}
+		state, reason := flux.Combined(objects.Statuses(follower))
+		all = append(all, fleet.Configuration{
+			Cluster: c.name, Name: repository.GetName(), Commit: fleet.CommitOf(flux.Revision(repository)), State: state, Reason: reason,
+		})
+	}
+	return all, nil
+}
 
 // observer marks those errors of Azure Resource Manager that waiting does not
 // mend.
@@ -30,4 +150,27 @@ func (o observer) Observe(ctx context.Context, s fleet.Source) ([]fleet.Configur
 		return nil, &denied{withHint(errors.New("clusters: "+arc.Message(err)), "%s", hint)}
 	}
 	return nil, fmt.Errorf("clusters: %w", err)
+}
+
+// Arc says where the clusters are known: in Azure, or at an endpoint that speaks
+// like it.
+type Arc = arc.Settings
+
+// azure is what knows the clusters of a fleet that Azure manages. It makes
+// no request yet.
+func azure(a Arc) (fleet.Observer, error) {
+	client, err := a.Connect()
+	var mistake *arc.SetupError
+	if errors.As(err, &mistake) {
+		text := mistake.Message
+		if strings.Contains(text, "--subscription") {
+			text = "the clusters of which Azure subscription? Set KALYPSO_ARM_SUBSCRIPTION or AZURE_SUBSCRIPTION_ID to its ID, or give --subscription,\n" +
+				"or set KALYPSO_CI_KUBECONFIG to a kubeconfig with a context for each cluster"
+		}
+		return nil, usage("%s", text)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return observer{client, a.Token != ""}, nil
 }

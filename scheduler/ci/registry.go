@@ -90,10 +90,10 @@ func (r registry) digest(ctx context.Context, ref name.Reference) (string, error
 	case errors.As(err, &e) && e.StatusCode == http.StatusNotFound:
 		return "", nil
 	}
-	return "", refused(fmt.Errorf("look for image %s: %w", ref, err))
+	return "", refused(fmt.Errorf("find image %s: %w", ref, err))
 }
 
-// push puts an image into the registry, in the place of one of the same tag.
+// push puts an image into the registry, in place of one of the same tag.
 func (r registry) push(ctx context.Context, ref name.Reference, image v1.Image) error {
 	if err := remote.Write(ref, image, r.options(ctx, ref)...); err != nil {
 		return refused(fmt.Errorf("push image %s: %w", ref, err))

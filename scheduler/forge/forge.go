@@ -32,6 +32,10 @@ var ErrNotFound = model.ErrNotFound
 // that the request expects any more.
 var ErrMoved = errors.New("branch has moved")
 
+// ErrNotYet is wrapped by the error of a client's Merge when the forge may merge
+// the pull request in a moment: it is still working out whether it can.
+var ErrNotYet = errors.New("the forge does not merge it yet")
+
 // ErrNotDraft is wrapped by SavePullRequest's error when the forge refuses to
 // make a draft of the pull request, and ErrNoDrafts when nothing in the
 // repository can be one. Another error says nothing about drafts.

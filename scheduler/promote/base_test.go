@@ -52,12 +52,12 @@ func TestFindBase(t *testing.T) {
 func TestPinOfABranch(t *testing.T) {
 	tree := &model.Tree{Repo: "r", Branch: "stage", Files: map[string][]byte{"base.yaml": []byte(baseObject("main", "main"))}}
 	commit := strings.Repeat("ab", 20)
-	file, content, err := Pin(tree, ".", commit)
+	file, content, err := Edit(tree, ".", commit)
 	if err != nil || file != "base.yaml" || !strings.Contains(string(content), "commit: "+commit) {
 		t.Errorf("%s, %v:\n%s", file, err, content)
 	}
 	tree.Files = nil
-	if _, _, err := Pin(tree, ".", commit); err == nil {
+	if _, _, err := Edit(tree, ".", commit); err == nil {
 		t.Error("a branch without a BaseRepo is pinned")
 	}
 }

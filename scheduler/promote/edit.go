@@ -53,7 +53,7 @@ func setCommit(content []byte, spec *yaml.Node, commit string) ([]byte, error) {
 	return insert(content, at, indent+"commit: "+scalar(commit)+end), nil
 }
 
-// replaceValue puts a commit in the place of a scalar on one line.
+// replaceValue puts a commit in place of a scalar on one line.
 func replaceValue(lines [][]byte, value *yaml.Node, commit string) ([]byte, error) {
 	if value.Kind != yaml.ScalarNode || value.Anchor != "" || value.Style&yaml.TaggedStyle != 0 {
 		return nil, errors.New("the present commit is not a plain value")

@@ -4,18 +4,21 @@
 package promote
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"path"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/kalypso-dev/kalypso/scheduler/forge"
 	"github.com/kalypso-dev/kalypso/scheduler/model"
 )
 
-// attempts bounds how often a promotion starts again because somebody pushed
-// to the environment's branch meanwhile.
+// attempts bounds how often a promotion is tried while others push to the
+// environment's branch.
 const attempts = 5
 
 // Request says what to promote and where to.
@@ -26,7 +29,7 @@ type Request struct {
 	Now         func() time.Time
 }
 
-// Result tells what Apply found and did.
+// Result is what Apply found and did.
 type Result struct {
 	Commit   string // what the environment pins now, "" when it follows another repository
 	Before   string // what it pinned before, when that was another one
@@ -49,25 +52,33 @@ func Apply(ctx context.Context, f forge.Forge, request Request) (Result, error) 
 	return result, nil
 }
 
-func apply(ctx context.Context, f forge.Forge, request Request) (Result, error) {
+func apply(ctx context.Context, f forge.Forge, request Request) (result Result, err error) {
 	repo, ok := f.Repo(request.Branch.Repo)
 	if !ok {
 		return Result{}, fmt.Errorf("control plane %q is not on this forge", request.Branch.Repo)
 	}
-	for attempt := 1; ; attempt++ {
-		result, err := pin(ctx, f, repo, request)
-		if errors.Is(err, forge.ErrMoved) && attempt < attempts {
-			continue
-		}
-		if err != nil || result.Commit == "" {
-			return result, err
-		}
-		return result, announce(ctx, f, repo, request.Environment, result.Commit)
+	err = retryMoved(func() error {
+		result, err = pinNewest(ctx, f, repo, request)
+		return err
+	})
+	if err != nil || result.Commit == "" {
+		return result, err
 	}
+	return result, announce(ctx, f, repo, request.Environment, result.Commit)
 }
 
-// pin makes the environment's branch pin the newest commit that matters.
-func pin(ctx context.Context, f forge.Forge, repo string, request Request) (Result, error) {
+// retryMoved repeats a promotion while the branch moves under it.
+func retryMoved(promote func() error) (err error) {
+	for range attempts {
+		if err = promote(); !errors.Is(err, forge.ErrMoved) {
+			return err
+		}
+	}
+	return err
+}
+
+// pinNewest makes the environment's branch pin the newest commit that matters.
+func pinNewest(ctx context.Context, f forge.Forge, repo string, request Request) (Result, error) {
 	branch, err := f.Read(ctx, request.Branch)
 	if err != nil {
 		return Result{}, err
@@ -99,32 +110,55 @@ func pin(ctx context.Context, f forge.Forge, repo string, request Request) (Resu
 			return result, nil
 		}
 	}
-	content, err := base.pinned(head.Commit)
-	if err != nil {
-		return Result{}, err
-	}
-	_, err = f.Commit(ctx, repo, forge.CommitRequest{
-		Branch: request.Branch.Branch, Parent: branch.Commit, Expect: branch.Commit, FastForward: true,
-		Message: fmt.Sprintf("Promote %.7s to %s\n\n%s\n", head.Commit, request.Environment, head.Commit),
-		When:    request.Now().UTC().Truncate(time.Second),
-		Changes: []forge.Change{{Path: base.file, Content: content}},
-	})
-	if err != nil {
+	if err := base.pin(ctx, f, repo, request.Environment, head.Commit, request.Now()); err != nil {
 		return Result{}, err
 	}
 	return Result{Commit: head.Commit, Before: result.Commit, Promoted: true}, nil
 }
 
-// Pin returns the file of a branch that says which commit the environment
-// takes, with that commit in it. The branch's one BaseRepo is the one that
-// [Apply] would find; the error says where and why there is none.
-func Pin(branch *model.Tree, folder, commit string) (file string, content []byte, err error) {
+// Pin pins a commit in an environment's branch, in the branch's one BaseRepo that
+// [Apply] would find, and reports whether it had to. The error says where and
+// why there is no such BaseRepo.
+func Pin(ctx context.Context, f forge.Forge, repo string, branch model.Reference, environment, commit string, now time.Time) (pinned bool, err error) {
+	err = retryMoved(func() error {
+		tree, err := f.Read(ctx, branch)
+		if err != nil {
+			return err
+		}
+		base, err := findBase(tree, branch.Path)
+		if err != nil || base.spec.Commit == commit {
+			return err
+		}
+		pinned = true
+		return base.pin(ctx, f, repo, environment, commit, now)
+	})
+	return pinned && err == nil, err
+}
+
+// Edit returns the file of a branch that says which commit the environment
+// takes, with that commit in it.
+func Edit(branch *model.Tree, folder, commit string) (file string, content []byte, err error) {
 	base, err := findBase(branch, folder)
 	if err != nil {
 		return "", nil, err
 	}
 	content, err = base.pinned(commit)
 	return base.file, content, err
+}
+
+// pin makes the commit that sets another commit in the object.
+func (b *base) pin(ctx context.Context, f forge.Forge, repo, environment, commit string, now time.Time) error {
+	content, err := b.pinned(commit)
+	if err != nil {
+		return err
+	}
+	_, err = f.Commit(ctx, repo, forge.CommitRequest{
+		Branch: b.tree.Branch, Parent: b.tree.Commit, Expect: b.tree.Commit, FastForward: true,
+		Message: fmt.Sprintf("Promote %.7s to %s\n\n%s\n", commit, environment, commit),
+		When:    now.UTC().Truncate(time.Second),
+		Changes: []forge.Change{{Path: b.file, Content: content}},
+	})
+	return err
 }
 
 // announce sets the status of a commit that an environment has just taken,
@@ -142,4 +176,43 @@ func announce(ctx context.Context, f forge.Forge, repo, environment, commit stri
 		return nil
 	}
 	return f.SetStatus(ctx, repo, commit, forge.Status{Context: name, State: forge.Pending, Description: "Promoted"})
+}
+
+// matters reports whether two versions of the control plane's default branch
+// differ in something that an environment takes from its folder: YAML files,
+// and the files that say which of them count. Workflows and the definitions of
+// the environments themselves are of the control plane, not of what is
+// promoted.
+func matters(folder string, before, after map[string][]byte) bool {
+	for file, content := range after {
+		if old, ok := before[file]; counts(folder, file) && (!ok || !bytes.Equal(old, content)) {
+			return true
+		}
+	}
+	for file := range before {
+		if _, ok := after[file]; counts(folder, file) && !ok {
+			return true
+		}
+	}
+	return false
+}
+
+// counts reports whether a file is among those that an environment takes.
+func counts(folder, file string) bool {
+	folder = strings.Trim(path.Clean("/"+folder), "/")
+	if folder != "" && !strings.HasPrefix(file, folder+"/") {
+		above := path.Dir(file)
+		return path.Base(file) == ".sourceignore" && (above == "." || strings.HasPrefix(folder+"/", above+"/"))
+	}
+	for part := range strings.SplitSeq(path.Dir(file), "/") {
+		switch part {
+		case ".github", ".gitea", ".environments":
+			return false
+		}
+	}
+	switch path.Ext(file) {
+	case ".yaml", ".yml":
+		return true
+	}
+	return path.Base(file) == ".sourceignore"
 }

@@ -1,4 +1,4 @@
-// Package gosources tells which Go files a program is made of, so that nobody
+// Package gosources says which Go files a program is made of, so that no step
 // takes a program for that of a folder whose Go files have changed since.
 //
 // Whoever packs a program puts the fingerprint of its files beside it, in a
@@ -25,7 +25,7 @@ import (
 // Suffix ends the name of the file that has a packed program's fingerprint.
 const Suffix = ".sources"
 
-// Counts tells whether a file, by its path in the folder, decides what the
+// Counts reports whether a file, by its path in the folder, decides what the
 // folder's program is: go.mod and all Go files do, but for tests.
 func Counts(name string) bool {
 	return name == "go.mod" || strings.HasSuffix(name, ".go") && !strings.HasSuffix(name, "_test.go")

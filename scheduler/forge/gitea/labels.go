@@ -34,22 +34,51 @@ func (f *Forge) labelIDs(ctx context.Context, repo string, names []string) ([]in
 			continue // a user's, from elsewhere: it is on the pull request already, or gone
 		}
 		if !ok {
-			option := labelStyles[label]
-			option.Name = label
-			err := f.callRepo(ctx, repo, func(c *sdk.Client, owner, name string) (*sdk.Response, error) {
-				l, r, err := c.CreateLabel(owner, name, option)
-				if err == nil {
-					id = l.ID
-				}
-				return r, err
-			})
-			if err != nil {
-				return nil, fmt.Errorf("label %s of %s: %w", label, repo, err)
+			if id, err = f.createLabel(ctx, repo, label, labelStyles[label]); err != nil {
+				return nil, err
 			}
 		}
 		ids = append(ids, id)
 	}
 	return ids, nil
+}
+
+func (f *Forge) createLabel(ctx context.Context, repo, label string, option sdk.CreateLabelOption) (id int64, err error) {
+	option.Name = label
+	err = f.callRepo(ctx, repo, func(c *sdk.Client, owner, name string) (*sdk.Response, error) {
+		l, r, err := c.CreateLabel(owner, name, option)
+		if err == nil {
+			id = l.ID
+		}
+		return r, err
+	})
+	if err != nil {
+		return 0, fmt.Errorf("label %s of %s: %w", label, repo, err)
+	}
+	return id, nil
+}
+
+// Label adds labels to a pull request and makes those that the repository does
+// not have.
+func (f *Forge) Label(ctx context.Context, repo string, number int, labels []string) error {
+	known, err := f.repoLabels(ctx, repo)
+	if err != nil {
+		return err
+	}
+	var ids []int64
+	for _, label := range labels {
+		id, ok := known[strings.ToLower(label)]
+		if !ok {
+			if id, err = f.createLabel(ctx, repo, label, sdk.CreateLabelOption{Color: "#1d76db"}); err != nil {
+				return err
+			}
+		}
+		ids = append(ids, id)
+	}
+	return f.callRepo(ctx, repo, func(c *sdk.Client, owner, name string) (*sdk.Response, error) {
+		_, r, err := c.AddIssueLabels(owner, name, int64(number), sdk.IssueLabelsOption{Labels: ids})
+		return r, err
+	})
 }
 
 // repoLabels returns the IDs of a repository's labels by name in lower case.

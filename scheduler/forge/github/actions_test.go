@@ -117,15 +117,14 @@ func TestMergeAndLabel(t *testing.T) {
 	if err := f.Label(ctx, repo, pr.Number, []string{"canary"}); err != nil || len(w.Pulls(repo)[0].Labels) != 2 {
 		t.Errorf("labels %q, %v", w.Pulls(repo)[0].Labels, err)
 	}
-	var notYet *github.NotYetError
-	if _, err := f.Merge(ctx, repo, pr.Number, head); !errors.As(err, &notYet) {
+	if _, err := f.Merge(ctx, repo, pr.Number, head); !errors.Is(err, forge.ErrNotYet) {
 		t.Errorf("merging a draft: %v", err)
 	}
 	pr.Draft = false
 	if _, err := f.SavePullRequest(ctx, repo, pr); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := f.Merge(ctx, repo, pr.Number, base); err == nil || errors.As(err, &notYet) {
+	if _, err := f.Merge(ctx, repo, pr.Number, base); err == nil || errors.Is(err, forge.ErrNotYet) {
 		t.Errorf("merging another head: %v", err)
 	}
 	w.Fail(githubfake.Fault{On: githubfake.Kinds("PUT"), Late: true, Answer: githubfake.Reset()})

@@ -243,17 +243,11 @@ func (f *Forge) Label(ctx context.Context, repo string, number int, labels []str
 	return nil
 }
 
-// NotYetError is a merge that GitHub refuses for now: it is still working out
-// whether the pull request can be merged, or checks are missing.
-type NotYetError struct{ Err error }
-
-func (e *NotYetError) Error() string { return "GitHub does not merge it yet: " + e.Err.Error() }
-
-func (e *NotYetError) Unwrap() error { return e.Err }
-
 // Merge merges a pull request whose branch is still at the commit head, by a
 // merge commit, and returns that commit. An earlier try may have had its effect
-// although its answer was lost: then its commit is returned.
+// although its answer was lost: then its commit is returned. The error wraps
+// forge.ErrNotYet while GitHub works out whether it can be merged, or checks are
+// missing.
 func (f *Forge) Merge(ctx context.Context, repo string, number int, head string) (commit string, err error) {
 	err = f.callRepo(ctx, repo, func(owner, name string) (*sdk.Response, error) {
 		m, r, err := f.client.PullRequests.Merge(ctx, owner, name, number, "", &sdk.PullRequestOptions{SHA: head, MergeMethod: "merge"})
@@ -269,7 +263,7 @@ func (f *Forge) Merge(ctx context.Context, repo string, number int, head string)
 	}
 	err = fmt.Errorf("merging %s#%d: %w", repo, number, err)
 	if refusedAs(err, http.StatusMethodNotAllowed, "") {
-		err = &NotYetError{err}
+		err = fmt.Errorf("%w: %w", forge.ErrNotYet, err)
 	}
 	return "", err
 }

@@ -93,5 +93,5 @@ func SetStatus(ctx context.Context, f Forge, r StatusRequest) (forge.Status, err
 		return forge.Status{}, err
 	}
 	err = f.SetStatus(ctx, r.Repo, r.Commit, status)
-	return status, told(err, "setting status %q of commit %.8s of %s", status.Context, r.Commit, r.Repo)
+	return status, wrap(err, "setting status %q of commit %.8s of %s", status.Context, r.Commit, r.Repo)
 }

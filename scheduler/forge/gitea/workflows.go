@@ -1,16 +1,57 @@
-package ci
+package gitea
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
 
+	sdk "code.gitea.io/sdk/gitea"
 	"go.yaml.in/yaml/v3"
 
 	"github.com/kalypso-dev/kalypso/internal/yamlpos"
+	"github.com/kalypso-dev/kalypso/scheduler/forge"
 	"github.com/kalypso-dev/kalypso/scheduler/model"
 )
+
+// workflowFolders are where Gitea looks for workflows, in this order.
+var workflowFolders = []string{".gitea/workflows/", ".github/workflows/"}
+
+// StartWorkflow starts a workflow by the name of its file, as it is on branch
+// ref. Gitea takes whatever inputs it is given, so that they are checked here.
+func (f *Forge) StartWorkflow(ctx context.Context, repo, file, ref string, inputs map[string]string) error {
+	where, content, err := f.workflow(ctx, repo, file, ref)
+	switch {
+	case errors.Is(err, forge.ErrNotFound): // Gitea says what it is that is missing
+	case err != nil:
+		return err
+	default:
+		if err := checkInputs(where, content, inputs); err != nil {
+			return err
+		}
+	}
+	return f.callRepo(ctx, repo, func(c *sdk.Client, owner, name string) (*sdk.Response, error) {
+		_, r, err := c.DispatchRepoActionWorkflow(owner, name, file, sdk.CreateActionWorkflowDispatchOption{Ref: ref, Inputs: inputs}, false)
+		return r, err
+	})
+}
+
+// workflow reads a workflow's file as it is on branch ref.
+func (f *Forge) workflow(ctx context.Context, repo, file, ref string) (where string, content []byte, err error) {
+	for _, folder := range workflowFolders {
+		where = folder + file
+		err = f.callRepo(ctx, repo, func(c *sdk.Client, owner, name string) (r *sdk.Response, err error) {
+			content, r, err = c.GetFile(owner, name, ref, where)
+			return r, err
+		})
+		if !errors.Is(err, forge.ErrNotFound) {
+			break
+		}
+	}
+	return where, content, err
+}
 
 // dispatchEvent is the trigger of workflows that are started by name.
 const dispatchEvent = "workflow_dispatch"
@@ -24,10 +65,10 @@ type dispatchInput struct {
 	line     int
 }
 
-// CheckInputs refuses the inputs that GitHub refuses for the workflow of that
+// checkInputs refuses the inputs that GitHub refuses for the workflow of that
 // content: one that the workflow does not have, a required one that is missing,
-// and a choice that is not offered. It is for forges that take them all.
-func CheckInputs(file string, content []byte, inputs map[string]string) error {
+// and a choice that is not offered.
+func checkInputs(file string, content []byte, inputs map[string]string) error {
 	var workflow struct {
 		On yaml.Node `yaml:"on"`
 	}

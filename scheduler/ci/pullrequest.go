@@ -1,9 +1,13 @@
 package ci
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
+	"maps"
+	"os"
 	"slices"
 	"strings"
 	"time"
@@ -47,7 +51,7 @@ type Opened struct {
 
 // Head is the branch of the pull request from one repository to an environment.
 // There is one at a time: a later run takes it over, so that what waits for a
-// person is always the newest.
+// review is always the newest.
 func Head(source, base string) string {
 	return forge.BranchPrefix + source + "-to-" + strings.ReplaceAll(base, "/", "-")
 }
@@ -62,7 +66,7 @@ func CreatePullRequest(ctx context.Context, f Forge, p PullRequest) (Opened, err
 		return Opened{}, err
 	}
 	opened, err := p.open(ctx, f, generated)
-	return opened, told(err, "pull request to branch %s of %s", p.Base, p.Repo)
+	return opened, wrap(err, "pull request to branch %s of %s", p.Base, p.Repo)
 }
 
 // check reads the generated files and refuses what cannot become a pull
@@ -175,7 +179,7 @@ func (p PullRequest) merge(ctx context.Context, f Forge, number int, head string
 	var commit string
 	err := retry.Until(ctx, fmt.Sprintf("merging pull request %d", number), mergePatience, func(ctx context.Context) (err error) {
 		commit, err = f.Merge(ctx, p.Repo, number, head)
-		if errors.Is(err, ErrNotYet) {
+		if errors.Is(err, forge.ErrNotYet) {
 			return err
 		}
 		return retry.Permanent(err)
@@ -184,4 +188,84 @@ func (p PullRequest) merge(ctx context.Context, f Forge, number int, head string
 		return "", withHint(err, "the pull request stays open: merge it by hand, or run this step again")
 	}
 	return commit, f.DeleteBranch(ctx, p.Repo, p.Head)
+}
+
+// readFolder reads all regular files at or below a folder, by slash-separated
+// path from it. It follows no links: one could lead to the runner's secrets.
+func readFolder(folder string) (map[string][]byte, error) {
+	root, err := os.OpenRoot(folder)
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	files := map[string][]byte{}
+	err = fs.WalkDir(root.FS(), ".", func(name string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if entry.IsDir() && entry.Name() == ".git" {
+			return fs.SkipDir
+		}
+		if !entry.Type().IsRegular() {
+			return nil
+		}
+		files[name], err = root.ReadFile(name)
+		return err
+	})
+	return files, err
+}
+
+// replacement works out how a branch changes when generated files take their
+// place in it: a folder of theirs is replaced as a whole, so that what is
+// generated no more goes away; files at the root come beside what is there.
+// Sorted by path.
+func replacement(branch, generated map[string][]byte) []forge.Change {
+	ours := map[string]bool{}
+	for name := range generated {
+		if folder, _, ok := strings.Cut(name, "/"); ok {
+			ours[folder] = true
+		}
+	}
+	var changes []forge.Change
+	for _, name := range slices.Sorted(maps.Keys(generated)) {
+		if old, there := branch[name]; !there || !bytes.Equal(old, generated[name]) {
+			changes = append(changes, forge.Change{Path: name, Content: append([]byte{}, generated[name]...)})
+		}
+	}
+	for name := range branch {
+		folder, _, ok := strings.Cut(name, "/")
+		if _, stays := generated[name]; ok && ours[folder] && !stays {
+			changes = append(changes, forge.Change{Path: name})
+		}
+	}
+	slices.SortFunc(changes, func(a, b forge.Change) int { return strings.Compare(a.Path, b.Path) })
+	return changes
+}
+
+// applied reports whether a tree is what another one becomes by the changes.
+func applied(tree, before map[string][]byte, changes []forge.Change) bool {
+	after := maps.Clone(before)
+	for _, c := range changes {
+		if c.Content == nil {
+			delete(after, c.Path)
+			continue
+		}
+		after[c.Path] = c.Content
+	}
+	return maps.EqualFunc(tree, after, bytes.Equal)
+}
+
+// summary lists changes for users, one a line.
+func summary(before map[string][]byte, changes []forge.Change) string {
+	var b strings.Builder
+	for _, c := range changes {
+		mark := "~"
+		if _, there := before[c.Path]; !there {
+			mark = "+"
+		} else if c.Content == nil {
+			mark = "-"
+		}
+		fmt.Fprintf(&b, "%s %s\n", mark, c.Path)
+	}
+	return b.String()
 }

@@ -1,4 +1,4 @@
-package forges_test
+package ci_test
 
 import (
 	"encoding/json"
@@ -16,7 +16,6 @@ import (
 
 	"github.com/kalypso-dev/kalypso/internal/testkit/githubfake"
 	"github.com/kalypso-dev/kalypso/scheduler/ci"
-	"github.com/kalypso-dev/kalypso/scheduler/ci/forges"
 	"github.com/kalypso-dev/kalypso/scheduler/forge"
 	"github.com/kalypso-dev/kalypso/scheduler/forge/gitclient"
 )
@@ -71,7 +70,7 @@ func (a *api) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 
 func (a *api) forge(kind, path string) ci.Forge {
 	a.Helper()
-	f, err := forges.Open(ci.Environment{Server: a.url, API: a.url + path, Token: "t0ken", Forge: kind})
+	f, err := ci.OpenForge(ci.Environment{Server: a.url, API: a.url + path, Token: "t0ken", Forge: kind})
 	if err != nil {
 		a.Fatal(err)
 	}
@@ -97,7 +96,7 @@ func TestGitHub(t *testing.T) {
 	} {
 		t.Run(account.name, func(t *testing.T) {
 			ctx := t.Context()
-			f, err := forges.Open(ci.Environment{Server: s.URL, API: s.URL + "/api/v3", Token: account.token, Forge: ci.GitHub})
+			f, err := ci.OpenForge(ci.Environment{Server: s.URL, API: s.URL + "/api/v3", Token: account.token, Forge: ci.GitHub})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -201,14 +200,14 @@ func TestMerges(t *testing.T) {
 			want         error
 		}{
 			"done":             {`200 {"sha": "` + commit + `"}`, state(true), nil},
-			"not yet":          {`405 {"message": "Please try again later"}`, state(false), ci.ErrNotYet},
+			"not yet":          {`405 {"message": "Please try again later"}`, state(false), forge.ErrNotYet},
 			"another head":     {`409 {"message": "Head branch was modified"}`, state(false), nil},
 			"merged before it": {`405 {"message": "not mergeable"}`, state(true), nil},
 		} {
 			a := newAPI(t, map[string]string{put: test.merge, get: test.after})
 			got, err := a.forge(kind, path).Merge(t.Context(), "acme/x", 3, "h")
 			done := strings.Contains(test.after, "true")
-			if (got == commit) != done || (err == nil) != done || test.want != nil && !errors.Is(err, test.want) || name == "another head" && errors.Is(err, ci.ErrNotYet) {
+			if (got == commit) != done || (err == nil) != done || test.want != nil && !errors.Is(err, test.want) || name == "another head" && errors.Is(err, forge.ErrNotYet) {
 				t.Errorf("%s, %s: %q, %v", kind, name, got, err)
 			}
 		}
@@ -253,10 +252,83 @@ func TestOpenSaysWhatIsMissing(t *testing.T) {
 		"choose gitea":      {Server: "http://x", Token: "t", Forge: "gitlab"},
 		"GITHUB_API_URL":    {Server: "http://x", API: "x", Token: "t", Forge: ci.GitHub},
 	} {
-		_, err := forges.Open(e)
+		_, err := ci.OpenForge(e)
 		var usage *ci.UsageError
 		if !errors.As(err, &usage) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%+v: %v, want %s", e, err, want)
+		}
+	}
+}
+
+const workflowWithInputs = `on:
+  push: {}
+  workflow_dispatch:
+    inputs:
+      environment:
+        type: choice
+        options: [dev, stage]
+        required: true
+      commit: {required: true}
+      dry-run: {type: boolean, required: true, default: false}
+      replicas: {type: number}
+`
+
+// TestInputsOfWorkflows: both forges take and refuse the same inputs of a
+// workflow. What GitHub says comes from GitHub.
+func TestInputsOfWorkflows(t *testing.T) {
+	s := githubfake.Start(t)
+	const repo, dispatches = "acme/x", "POST /api/v1/repos/acme/x/actions/workflows/%s/dispatches"
+	workflows := map[string]string{
+		"cd.yaml":      workflowWithInputs,
+		"none.yaml":    "on: {workflow_dispatch: }\n",
+		"list.yaml":    "on: [push, workflow_dispatch]\n",
+		"word.yaml":    "on: workflow_dispatch\n",
+		"push.yaml":    "on: push\n",
+		"nothing.yaml": "jobs: {}\n",
+	}
+	files, answers := map[string]string{}, map[string]string{}
+	for name, content := range workflows {
+		files[".github/workflows/"+name] = content
+		answers["GET /api/v1/repos/acme/x/raw/.github/workflows/"+name] = "200 " + content
+		answers[strings.Replace(dispatches, "%s", name, 1)] = "204 "
+	}
+	s.Push(repo, "main", files)
+	onGitHub, err := ci.OpenForge(ci.Environment{Server: s.URL, API: s.URL + "/api/v3", Token: s.User("ann").Token, Forge: ci.GitHub})
+	if err != nil {
+		t.Fatal(err)
+	}
+	onGitea := newAPI(t, answers).forge(ci.Gitea, "/api/v1")
+	for name, test := range map[string]struct {
+		file   string
+		inputs string
+		want   string // of Gitea's error; "": it is started
+	}{
+		"all that is required": {"cd.yaml", "environment=dev commit=4f", ""},
+		"all":                  {"cd.yaml", "environment=stage commit= dry-run=true replicas=3", ""},
+		"without inputs":       {"none.yaml", "", ""},
+		"by a list":            {"list.yaml", "", ""},
+		"by a word":            {"word.yaml", "", ""},
+		"unknown": {"cd.yaml", "environment=dev commit=4f bogus=1",
+			".github/workflows/cd.yaml:4: the workflow has no input bogus: its inputs are commit, dry-run, environment, replicas"},
+		"misspelt": {"cd.yaml", "enviroonment=dev commit=4f",
+			".github/workflows/cd.yaml:4: the workflow has no input enviroonment: did you mean environment? Its inputs are commit,"},
+		"missing":     {"cd.yaml", "environment=dev", ".github/workflows/cd.yaml:9: input commit is required and was not given: its inputs are commit,"},
+		"not offered": {"cd.yaml", "environment=prod commit=4f", `.github/workflows/cd.yaml:5: input environment cannot be "prod": choose one of dev, stage`},
+		"has none":    {"none.yaml", "bogus=1", ".github/workflows/none.yaml:1: the workflow has no input bogus: it has none"},
+		"list none":   {"list.yaml", "bogus=1", "list.yaml:1: the workflow has no input bogus"},
+		"not by name": {"push.yaml", "", "push.yaml:1: the workflow cannot be started by name: it has no workflow_dispatch among its triggers"},
+		"no trigger":  {"nothing.yaml", "", "nothing.yaml:1: the workflow cannot be started by name"},
+	} {
+		inputs, err := ci.ParseInputs(strings.Fields(test.inputs))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := onGitHub.StartWorkflow(t.Context(), repo, test.file, "main", inputs); (err != nil) != (test.want != "") {
+			t.Errorf("%s, GitHub: %v", name, err)
+		}
+		err = onGitea.StartWorkflow(t.Context(), repo, test.file, "main", inputs)
+		if (err != nil) != (test.want != "") || err != nil && !strings.Contains(err.Error(), test.want) {
+			t.Errorf("%s, Gitea: %v, want %q", name, err, test.want)
 		}
 	}
 }
