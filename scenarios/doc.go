@@ -54,8 +54,8 @@
 //	    simulated node, or cannot, on a cluster that cannot pull their images,
 //	    the step is done, is not checked, and is called simulated, not passed
 //
-// What the commands are is in docs/scenario-commands.md, which is made of the
-// table in the package engine. That package runs scenarios, leads a user through
+// `kalypso help scenario-commands` prints what the commands are, of the table in
+// the package engine. That package runs scenarios, leads a user through
 // them, checks what is done, and renders them for readers.
 //
 // # Running a scenario again

@@ -34,6 +34,7 @@ import (
 	"github.com/kalypso-dev/kalypso/internal/cli/version"
 	"github.com/kalypso-dev/kalypso/internal/usage"
 	"github.com/kalypso-dev/kalypso/scheduler/model"
+	"github.com/kalypso-dev/kalypso/scenarios/engine"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 )
@@ -115,7 +116,7 @@ Platform repositories of your own need no sandbox. In a clone of a control plane
 	add("sandbox", doctor.NewCommand(a, doctor.Run), open.NewCommand(a, open.Run), cluster.NewRestartCommand(a, cluster.Restart), cluster.NewStopCommand(a, cluster.Stop), cluster.NewStartCommand(a, cluster.Start), reset.NewCommand(a, reset.Run), snapshot.NewCommand(a), az.NewCommand(a))
 	add("learn", scenario.NewCommand(a))
 	add("scheduler", validate.NewCommand(a, validate.Run), plan.NewCommand(a, plan.Run), explain.NewCommand(a, explain.Run), get.NewCommand(a, get.Run), scheduler.NewCommand(a), ci.NewCommand(a), initialize.NewCommand(a, initialize.Run))
-	root.AddCommand(version.NewCommand(a, version.Run), version.NewLicensesCommand(a, version.Licenses), up.NewDaemonCommand(a, up.RunDaemon), exitCodesTopic())
+	root.AddCommand(version.NewCommand(a, version.Run), version.NewLicensesCommand(a, version.Licenses), up.NewDaemonCommand(a, up.RunDaemon), exitCodesTopic(), scenarioCommandsTopic())
 	strictHelp(root)
 	return root
 }
@@ -136,6 +137,14 @@ func exitCodesTopic() *cobra.Command {
     6  a scenario's check failed
     7  something waited for did not come in time
   130  interrupted`,
+	}
+}
+
+func scenarioCommandsTopic() *cobra.Command {
+	return &cobra.Command{
+		Use:   "scenario-commands",
+		Short: "What the lines of a scenario's file mean",
+		Long:  engine.Reference(),
 	}
 }
 

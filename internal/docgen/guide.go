@@ -1,6 +1,5 @@
-// Package docgen makes the pages in docs that come of the product itself: the
-// workshops' guides from their scenarios, and the reference of the scenarios'
-// commands. `make docs` writes them.
+// Package docgen makes the workshop guides in docs from the scenarios. `make docs`
+// writes them.
 package docgen
 
 import (

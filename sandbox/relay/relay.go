@@ -63,11 +63,6 @@ func New(conn io.ReadWriteCloser, dial Dial) *Relay {
 	}
 }
 
-// Serve makes a Relay and serves with it.
-func Serve(ctx context.Context, conn io.ReadWriteCloser, dial Dial) error {
-	return New(conn, dial).Serve(ctx)
-}
-
 // Serve dials for each connection of the container and carries it, until ctx
 // ends, when it returns nil, or until conn does, when it returns why. It closes
 // conn, and has cut every connection short when it returns. It may be called

@@ -126,21 +126,14 @@ func commands() []command {
 // hidden is for commands that do nothing that a user does.
 func hidden(*renderer, []string) {}
 
-// Reference lists the commands with their arguments and what they do, as a table
-// in Markdown.
+// Reference is the manual of the commands: each with its arguments, and below it
+// what it does.
 func Reference() string {
-	cell := func(text string) string {
-		if text == "" {
-			return ""
-		}
-		return "`" + strings.ReplaceAll(text, "|", "\\|") + "`"
-	}
 	var b strings.Builder
-	b.WriteString("| command | arguments | what it does |\n| --- | --- | --- |\n")
 	for _, c := range commands() {
-		fmt.Fprintf(&b, "| %s | %s | %s |\n", cell(c.name), cell(c.usage), c.help)
+		b.WriteString(strings.TrimSpace(c.name+" "+c.usage) + "\n" + wrap(c.help, 80, "    ", "    "))
 	}
-	return b.String()
+	return strings.TrimSuffix(b.String(), "\n")
 }
 
 // isReadOnly says whether a line with this command changes nothing.

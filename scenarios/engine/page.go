@@ -94,7 +94,30 @@ func (p *Page) Step(i int) (do, see string, err error) {
 }
 
 // Markdown is the whole page.
-func (p *Page) Markdown() string { return markdown(p.all()) }
+func (p *Page) Markdown() string {
+	parts := []string{markdown(p.intro())}
+	add := func(title, text string) {
+		if text != "" {
+			parts = append(parts, "**"+title+"**\n\n"+text)
+		}
+	}
+	for i, step := range p.Info.Steps {
+		do, see, _ := p.Step(i) // what has no form is in the text as it is written
+		parts = append(parts, markdown(p.head(i)))
+		if first := markdown(p.credentials(i)); first != "" {
+			do = first + "\n" + do
+		}
+		add("To do", do)
+		add(map[bool]string{true: "To see", false: "Then"}[step.Reading], see)
+		if needs := markdown(p.needs(i)); needs != "" {
+			parts = append(parts, needs)
+		}
+		if len(step.Hints) > 0 {
+			parts = append(parts, markdown(hints(step)))
+		}
+	}
+	return strings.Join(parts, "\n")
+}
 
 // Terminal is the whole page for a terminal of that width; 0 is 80. paint
 // colours a part by its kind, "title" or "label", and may be nil.
@@ -118,9 +141,15 @@ func (p *Page) all() []block {
 	all := p.intro()
 	for i, step := range p.Info.Steps {
 		all = append(all, p.step(i)...)
-		for n, h := range step.Hints {
-			all = append(all, block{kind: hint, text: h, lang: fmt.Sprintf("Hint %d", n+1)})
-		}
+		all = append(all, hints(step)...)
+	}
+	return all
+}
+
+func hints(step scenarios.StepInfo) []block {
+	var all []block
+	for n, h := range step.Hints {
+		all = append(all, block{kind: hint, text: h, lang: fmt.Sprintf("Hint %d", n+1)})
 	}
 	return all
 }

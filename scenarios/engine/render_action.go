@@ -78,8 +78,6 @@ func (r *renderer) shell(format string, args ...any) {
 	r.add(code, "sh", text)
 }
 
-func (r *renderer) doNothing([]string) {}
-
 func (r *renderer) doClone(args []string) {
 	folder, branch := cloneFolder(args), args[1]
 	into := ""

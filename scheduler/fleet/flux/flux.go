@@ -206,34 +206,6 @@ func text(o *unstructured.Unstructured, path ...string) string {
 	return s
 }
 
-// Cluster is a fleet.Observer of one cluster, by its own API.
-type Cluster struct {
-	Name   string
-	Client dynamic.Interface
-}
-
-var _ fleet.Observer = Cluster{}
-
-// Observe returns the cluster's configurations that follow the branch.
-func (c Cluster) Observe(ctx context.Context, s fleet.Source) ([]fleet.Configuration, error) {
-	objects, err := Read(ctx, c.Client)
-	if err != nil {
-		return nil, fmt.Errorf("cluster %s: %w", c.Name, err)
-	}
-	var all []fleet.Configuration
-	for _, one := range objects.Configurations() {
-		if !Follows(one.Repository, s) {
-			continue
-		}
-		state, reason := Combined(objects.Statuses(one))
-		all = append(all, fleet.Configuration{
-			Cluster: c.Name, Name: one.Repository.GetName(),
-			Commit: fleet.CommitOf(Revision(one.Repository)), State: state, Reason: reason,
-		})
-	}
-	return all, nil
-}
-
 // Follows is whether a GitRepository follows the branch.
 func Follows(repository *unstructured.Unstructured, s fleet.Source) bool {
 	return text(repository, "spec", "ref", "branch") == s.Branch && fleet.SameRepository(text(repository, "spec", "url"), s.Repo)

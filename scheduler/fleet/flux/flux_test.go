@@ -152,9 +152,16 @@ func observe(t *testing.T, objects []runtime.Object, s fleet.Source) []fleet.Con
 	client := fake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), map[schema.GroupVersionResource]string{
 		Repositories: "GitRepositoryList", Kustomizations: "KustomizationList",
 	}, objects...)
-	all, err := Cluster{Name: "drone", Client: client}.Observe(t.Context(), s)
+	read, err := Read(t.Context(), client)
 	if err != nil {
 		t.Fatal(err)
+	}
+	var all []fleet.Configuration
+	for _, c := range read.Configurations() {
+		if Follows(c.Repository, s) {
+			state, reason := Combined(read.Statuses(c))
+			all = append(all, fleet.Configuration{Cluster: "drone", Name: c.Repository.GetName(), Commit: fleet.CommitOf(Revision(c.Repository)), State: state, Reason: reason})
+		}
 	}
 	return all
 }
