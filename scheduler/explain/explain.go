@@ -1,3 +1,19 @@
+// Package explain answers why a deployment target is where it is, why it is
+// not where somebody expected it, and where each value of its configuration
+// comes from.
+//
+// [Explain] takes what was planned from, what was planned, and a question, and
+// returns an [Explanation]: plain data, for programs as JSON and for people as
+// [Explanation.Text]. It reads nothing else and decides nothing by itself:
+// whether a clause holds and whether a label fits, package plan says, so that
+// an explanation never differs from the plan.
+//
+// What an explanation adds is the reason. A policy selects a target when all
+// of its clauses hold, so the reason why it does not is the first clause that
+// fails, with three things beside it: where the clause stands, what the object
+// has instead, and what was most likely meant. A misspelling is only suspected
+// where no object of the environment has what the clause wants: a cluster type
+// in east-us is not a misspelt one in west-us.
 package explain
 
 import (
@@ -5,10 +21,12 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/kalypso-dev/kalypso/scheduler/model"
 	"github.com/kalypso-dev/kalypso/scheduler/plan"
+	"github.com/kalypso-dev/kalypso/scheduler/v1alpha1"
 )
 
 // Explain answers a question from an environment's model and the plan that was
@@ -141,4 +159,134 @@ func problem(p plan.Problem) Problem {
 		Message:     p.Message,
 		Hint:        p.Hint,
 	}
+}
+
+// world is what an explanation is made from.
+type world struct {
+	env     *model.Environment
+	plan    *plan.Plan
+	targets []*target // as the plan has them
+	// What all objects of the environment say of themselves.
+	ofTargets, ofClusterTypes *vocabulary
+}
+
+// target is a deployment target with the workload that defines it.
+type target struct {
+	plan.Target
+	workload model.Workload
+	index    int // in the workload's deploymentTargets
+	twins    []*target
+}
+
+func newWorld(env *model.Environment, p *plan.Plan) *world {
+	w := &world{env: env, plan: p}
+	workloads := map[string]model.Workload{}
+	for _, workload := range env.Workloads {
+		workloads[workload.Name] = workload
+	}
+	byName := map[string][]*target{}
+	for _, planned := range p.Targets {
+		t := &target{Target: planned, workload: workloads[planned.Workload]}
+		for i, spec := range t.workload.Spec.DeploymentTargets {
+			if spec.Environment == env.Name && t.Workload+"-"+spec.Name == t.Name {
+				t.index = i
+			}
+		}
+		w.targets = append(w.targets, t)
+		byName[t.Name] = append(byName[t.Name], t)
+	}
+	var targetSides, clusterTypeSides []side
+	for _, t := range w.targets {
+		for _, other := range byName[t.Name] {
+			if other != t {
+				t.twins = append(t.twins, other)
+			}
+		}
+		targetSides = append(targetSides, targetSide(t))
+	}
+	for _, c := range env.ClusterTypes {
+		clusterTypeSides = append(clusterTypeSides, clusterTypeSide(c))
+	}
+	w.ofTargets, w.ofClusterTypes = vocabularyOf(targetSides), vocabularyOf(clusterTypeSides)
+	return w
+}
+
+// ofConfigs holds what labels of ConfigMaps and ConfigSchemas can ask for.
+func (w *world) ofConfigs() *vocabulary {
+	var sides []side
+	for _, t := range w.targets {
+		sides = append(sides, configSides(model.ClusterType{}, t)[1])
+	}
+	for _, c := range w.env.ClusterTypes {
+		sides = append(sides, configSides(c, &target{})[0])
+	}
+	return vocabularyOf(sides)
+}
+
+// shortName is the target's name in its workload.
+func (t *target) shortName() string {
+	return t.Name[min(len(t.Workload)+1, len(t.Name)):]
+}
+
+// field returns where a field of the target stands in its workload.
+func (t *target) field(path ...string) model.Position {
+	return t.workload.At(append([]string{"spec", "deploymentTargets", strconv.Itoa(t.index)}, path...)...)
+}
+
+// labelAt returns where a label of the target comes from, or where one would
+// be added. A workload's labels win over those of its targets, and those of
+// the platform over both.
+func (t *target) labelAt(key string) model.Position {
+	switch key {
+	case plan.WorkloadLabel:
+		return t.workload.At("metadata", "name")
+	case plan.WorkspaceLabel:
+		return t.workload.Registration.At("spec", "workspace")
+	}
+	if _, ok := t.workload.Labels[key]; ok {
+		return t.workload.At("metadata", "labels", key)
+	}
+	return t.field("labels", key)
+}
+
+// outcome is what the plan has for a pair.
+type outcome struct {
+	assignment plan.Assignment
+	problems   []plan.Problem
+	changes    []plan.Change
+}
+
+// outcome returns what comes of a pair. A pair that no policy assigns is
+// planned by itself as if one did. So is a target with twins: what the plan has
+// under their name may be another's.
+func (w *world) outcome(ctx context.Context, t *target, c model.ClusterType, assigned bool) (outcome, error) {
+	p := w.plan
+	if !assigned || len(t.twins) > 0 {
+		var err error
+		if p, err = w.trial(ctx, t, c); err != nil {
+			return outcome{}, err
+		}
+	}
+	found := outcome{changes: p.Changes}
+	for _, a := range p.Assignments {
+		if a.ClusterType == c.Name && a.Target == t.Name {
+			found.assignment = a
+		}
+	}
+	for _, problem := range p.Problems {
+		if problem.ClusterType == c.Name && problem.Target == t.Name {
+			found.problems = append(found.problems, problem)
+		}
+	}
+	return found, nil
+}
+
+// trial plans an environment in which there are only this target's workload,
+// this cluster type, and one policy that selects all.
+func (w *world) trial(ctx context.Context, t *target, c model.ClusterType) (*plan.Plan, error) {
+	env := *w.env
+	env.ClusterTypes = []model.ClusterType{c}
+	env.Policies = []model.SchedulingPolicy{{Metadata: v1alpha1.Metadata{Name: "trial"}}}
+	env.Workloads = []model.Workload{t.workload}
+	return plan.New(ctx, &env, nil)
 }

@@ -1,8 +1,24 @@
+// Package validate finds everything that is wrong or doubtful about a control
+// plane before anybody plans with it: what the model reports, what the plan
+// reports, and what neither minds but a person would want to know, such as a
+// policy that selects nothing because of a misspelled label.
+//
+// [Validate] is the door. It takes every environment that is to be looked at
+// and returns a [Report] of findings, each with a stable rule ID (see [Rules])
+// and a place. It decides and does nothing else; [Trees] reads beforehand what
+// it needs beyond the model.
+//
+// The trap is the shared base. Most of what is written there concerns several
+// environments, so one mistake comes up once in each of them, and what one
+// environment does not use another one may. Therefore equal findings are merged
+// into one that lists its environments, and an object counts as unused only
+// when no environment that has it uses it.
 package validate
 
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -139,4 +155,84 @@ func (e *examination) branch() model.Position {
 // exists says whether there is, or may be, an environment of that name.
 func (e *examination) exists(environment string) bool {
 	return len(e.known) == 0 || slices.Contains(e.known, environment)
+}
+
+// Files applies the rules about what is wrong with objects in themselves to
+// those of one repository or folder. What they name is not looked for, and
+// whether they fit each other is not asked: a change of what all environments
+// share is judged by itself, whatever else is wrong at the time. The only error
+// is that ctx has ended.
+func Files(ctx context.Context, s Source) (Report, error) {
+	subject := Subject{Model: model.LoadFiles(s.Tree, s.Reference.Path), Trees: []Source{s}}
+	e := &examination{Subject: subject, objects: objectsOf(subject.Model)}
+	for _, rule := range []func(){
+		e.diagnostics,
+		func() { e.templateTexts(ctx) },
+		func() { e.schemaTexts(ctx) },
+		e.configKeys,
+		e.labels,
+		e.placeholders,
+	} {
+		if rule(); ctx.Err() != nil {
+			return Report{}, fmt.Errorf("validating %s: %w", s.Reference.Repo, context.Cause(ctx))
+		}
+	}
+	for i := range e.findings {
+		e.findings[i].Environments = nil
+	}
+	report := Report{Environments: []string{}}
+	report.Findings, report.Suppressed = suppress(merge(e.findings, []*examination{e}), []Subject{subject})
+	fingerprint(report.Findings)
+	return report, nil
+}
+
+// Trees reads once more what an environment was loaded from: its own branch
+// and its base repositories, but not those of its workloads, which belong to
+// others. The reader should be the one that the environment was loaded with;
+// a repository that is not there is left out, because the model has reported
+// it.
+func Trees(ctx context.Context, r model.Reader, env *model.Environment) ([]Source, error) {
+	var sources []Source
+	for _, ref := range env.Sources {
+		if isWorkload(env, ref) {
+			continue
+		}
+		tree, err := r.Read(ctx, ref)
+		if errors.Is(err, model.ErrNotFound) {
+			continue
+		}
+		if err != nil {
+			return nil, fmt.Errorf("reading %s of environment %s: %w", ref, env.Name, err)
+		}
+		sources = append(sources, Source{Reference: ref, Tree: tree})
+	}
+	return sources, nil
+}
+
+// isWorkload says whether a source was read for a registration only: for what
+// that says, or for what somebody has given in its place.
+func isWorkload(env *model.Environment, ref model.Reference) bool {
+	if sameFolder(ref, env.ControlPlane) {
+		return false
+	}
+	registered := slices.ContainsFunc(env.Registrations, func(r model.WorkloadRegistration) bool {
+		w := r.Spec.Workload
+		return sameFolder(ref, model.Reference{Repo: w.Repo, Branch: w.Branch, Path: w.Path})
+	})
+	return registered || slices.ContainsFunc(env.Workloads, func(w model.Workload) bool {
+		at := w.Position
+		return at.Repo != w.Registration.Spec.Workload.Repo && at.Repo == ref.Repo && at.Branch == ref.Branch && within(at.File, ref.Path)
+	})
+}
+
+// sameFolder says whether two references name the same place, at whatever
+// commit.
+func sameFolder(a, b model.Reference) bool {
+	return a.Repo == b.Repo && a.Branch == b.Branch && cleanFolder(a.Path) == cleanFolder(b.Path)
+}
+
+// unique returns the different names among names, sorted.
+func unique(names []string) []string {
+	names = slices.Sorted(slices.Values(names))
+	return slices.Compact(names)
 }

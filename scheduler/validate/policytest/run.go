@@ -3,6 +3,7 @@ package policytest
 import (
 	"context"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -10,6 +11,7 @@ import (
 	"github.com/kalypso-dev/kalypso/scheduler/plan"
 	"github.com/kalypso-dev/kalypso/scheduler/validate/clause"
 	"github.com/kalypso-dev/kalypso/scheduler/validate/whatif"
+	"go.yaml.in/yaml/v3"
 )
 
 // Result is a test that was run in an environment.
@@ -170,4 +172,94 @@ func (r *run) onlyOn() {
 			r.notOn(c.Name, r.test.OnlyOnAt)
 		}
 	}
+}
+
+// config checks one value of the composed configuration.
+func (r *run) config(want Config) {
+	c := r.clusterType(want.ClusterType, want.Position)
+	if c == nil {
+		return
+	}
+	assignment, on := r.placed[want.ClusterType]
+	if !on {
+		r.fail(want.Position, r.explain(r.env, r.target, *c), "%s is not on %s, so it has no %s there", r.test.target(), want.ClusterType, want.Key)
+		return
+	}
+	var keys []string
+	for _, got := range assignment.Config {
+		keys = append(keys, got.Key)
+		if got.Key != want.Key {
+			continue
+		}
+		switch from := fmt.Sprintf("it comes from ConfigMap %s (%s)", got.Source.ConfigMap, got.Source.Position); {
+		case want.Absent:
+			r.fail(want.Position, from, "%s is %q on %s, and should not be set", want.Key, got.Value, want.ClusterType)
+		case !equal(want, got):
+			r.fail(want.Position, from, "%s is %q on %s, not %q", want.Key, got.Value, want.ClusterType, want.Value)
+		}
+		return
+	}
+	if !want.Absent {
+		r.fail(want.Position, clause.Suggest([]string{want.Key}, "keys are", keys), "%s is not set on %s", want.Key, want.ClusterType)
+	}
+}
+
+// equal compares texts as they are, and maps and lists by what they hold.
+func equal(want Config, got plan.ConfigValue) bool {
+	if !want.Structured {
+		return want.Value == got.Value
+	}
+	var a, b any
+	if yaml.Unmarshal([]byte(want.Value), &a) != nil || yaml.Unmarshal([]byte(got.Value), &b) != nil {
+		return false
+	}
+	return reflect.DeepEqual(a, b)
+}
+
+// Explainer says in one sentence why a deployment target is not on a cluster
+// type.
+type Explainer func(env *model.Environment, target plan.Target, clusterType model.ClusterType) string
+
+// NearestPolicy is the Explainer that names the policy which comes nearest to
+// selecting both, and what of it does not fit.
+func NearestPolicy(env *model.Environment, target plan.Target, clusterType model.ClusterType) string {
+	best, nearest := []string(nil), (*model.SchedulingPolicy)(nil)
+	for i := range env.Policies {
+		p := &env.Policies[i]
+		unmet := unmetClauses(*p, target, clusterType)
+		if len(unmet) > 0 && (nearest == nil || len(unmet) < len(best)) {
+			best, nearest = unmet, p
+		}
+	}
+	if nearest == nil {
+		return "there are no policies"
+	}
+	return fmt.Sprintf("policy %s (%s) comes nearest, but %s", nearest.Name, nearest.Position, strings.Join(best, "; "))
+}
+
+// unmetClauses says what keeps a policy from selecting a pair.
+func unmetClauses(p model.SchedulingPolicy, target plan.Target, clusterType model.ClusterType) []string {
+	var unmet []string
+	selector := p.Spec.DeploymentTargetSelector
+	if selector.Workspace != "" && selector.Workspace != target.Workspace {
+		has := "none"
+		if target.Workspace != "" {
+			has = target.Workspace
+		}
+		unmet = append(unmet, fmt.Sprintf("it wants workspace %s, and the target's is %s", selector.Workspace, has))
+	}
+	for _, c := range clause.Unmet(selector.LabelSelector, target.Labels) {
+		unmet = append(unmet, fmt.Sprintf("it wants %s, and the target has %s", c, has(target.Labels, c.Key)))
+	}
+	for _, c := range clause.Unmet(p.Spec.ClusterTypeSelector.LabelSelector, clusterType.Labels) {
+		unmet = append(unmet, fmt.Sprintf("it wants %s, and cluster type %s has %s", c, clusterType.Name, has(clusterType.Labels, c.Key)))
+	}
+	return unmet
+}
+
+func has(labels map[string]string, key string) string {
+	if value, ok := labels[key]; ok {
+		return key + ": " + value
+	}
+	return "no " + key
 }

@@ -8,6 +8,7 @@ package whatif
 
 import (
 	"context"
+	"strings"
 
 	"github.com/kalypso-dev/kalypso/scheduler/model"
 	"github.com/kalypso-dev/kalypso/scheduler/plan"
@@ -49,4 +50,68 @@ func Place(ctx context.Context, env *model.Environment, t Target) (*plan.Plan, e
 		Workloads:    []model.Workload{t.object(env.Name)},
 	}
 	return plan.New(ctx, world, nil)
+}
+
+// SchemaProblems returns why a JSON schema cannot be used, whether or not an
+// assignment has to satisfy it.
+func SchemaProblems(ctx context.Context, schema string, position model.Position) ([]plan.Problem, error) {
+	world := onePair()
+	world.Workloads[0].Position = position
+	world.Workloads[0].Spec.ConfigSchemas = []string{schema}
+	return withReason(ctx, world, plan.InvalidSchema)
+}
+
+// stop is what a template that parses says when it is executed.
+const stop = "kalypso: this template parses"
+
+// TemplateProblems returns why a template does not parse, whether or not a
+// cluster type names it. What goes wrong only when it is executed depends on
+// the assignment and is not found here.
+func TemplateProblems(ctx context.Context, t model.Template) ([]plan.Problem, error) {
+	manifests := make([]v1alpha1.Manifest, len(t.Spec.Manifests))
+	for i, m := range t.Spec.Manifests {
+		manifests[i] = v1alpha1.Manifest{Text: `{{ fail "` + stop + `" }}` + m.Text, Line: m.Line}
+	}
+	t.Spec.Manifests = manifests
+	world := onePair()
+	world.ClusterTypes[0].Spec.Reconciler = t.Name
+	world.Templates = []model.Template{t}
+	var found []plan.Problem
+	problems, err := withReason(ctx, world, plan.TemplateFailed)
+	for _, p := range problems {
+		if !strings.Contains(p.Message, stop) {
+			found = append(found, p)
+		}
+	}
+	return found, err
+}
+
+// onePair is an environment with one assignment and nothing else.
+func onePair() *model.Environment {
+	const name = "what-if"
+	env := &model.Environment{
+		Name:         name,
+		ClusterTypes: make([]model.ClusterType, 1),
+		Policies:     make([]model.SchedulingPolicy, 1),
+		Workloads:    []model.Workload{Target{Workload: name, Name: name}.object(name)},
+	}
+	env.ClusterTypes[0].Name, env.Policies[0].Name = name, name
+	return env
+}
+
+// withReason plans an environment and returns the problems of one reason,
+// without the pair that was made up for them.
+func withReason(ctx context.Context, world *model.Environment, reason plan.Reason) ([]plan.Problem, error) {
+	p, err := plan.New(ctx, world, nil)
+	if err != nil {
+		return nil, err
+	}
+	var found []plan.Problem
+	for _, problem := range p.Problems {
+		if problem.Reason == reason {
+			problem.ClusterType, problem.Target = "", ""
+			found = append(found, problem)
+		}
+	}
+	return found, nil
 }
