@@ -11,27 +11,27 @@ import (
 	"strconv"
 
 	"github.com/kalypso-dev/kalypso/sandbox/cluster"
-	"github.com/kalypso-dev/kalypso/sandbox/cluster/existing"
+	"github.com/kalypso-dev/kalypso/sandbox/cluster/attached"
 	"github.com/kalypso-dev/kalypso/sandbox/gitops"
 	"github.com/kalypso-dev/kalypso/sandbox/supervisor"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
 // existingClusters has the clusters that the person has given to a sandbox.
-func (h Home) existingClusters(s *State, w workshop) *existing.Provider {
-	return &existing.Provider{
+func (h Home) existingClusters(s *State, w workshop) *attached.Provider {
+	return &attached.Provider{
 		ID: s.ID, Dir: h.Path("clusters"), Sources: s.Existing,
-		Demand: func(name string) (existing.Demand, error) {
+		Requirements: func(name string) (attached.Requirements, error) {
 			i := slices.IndexFunc(w.clusters, func(c clusterSpec) bool { return c.name == name })
-			return s.demand(w.clusters[i])
+			return s.requirements(w.clusters[i])
 		},
 	}
 }
 
-// demand is what must be free on a cluster, or be this sandbox's.
-func (s *State) demand(c clusterSpec) (existing.Demand, error) {
+// requirements are what must be free on a cluster, or be this sandbox's.
+func (s *State) requirements(c clusterSpec) (attached.Requirements, error) {
 	if c.reconciler == argoCD {
-		d := existing.Demand{Reconciler: existing.ArgoCD, Namespace: gitops.ArgoCDNamespace}
+		d := attached.Requirements{Reconciler: attached.ArgoCD, Namespace: gitops.ArgoCDNamespace}
 		m, err := s.argoCDSubscription(c, "").Manifests()
 		if err == nil {
 			d.Subscription, err = cluster.Decode(m)
@@ -41,7 +41,7 @@ func (s *State) demand(c clusterSpec) (existing.Demand, error) {
 		}
 		return d, err
 	}
-	d := existing.Demand{Reconciler: existing.Flux, Namespace: gitops.FluxNamespace}
+	d := attached.Requirements{Reconciler: attached.Flux, Namespace: gitops.FluxNamespace}
 	for _, sub := range s.fluxSubscriptions(c, "") {
 		m, err := sub.Manifests()
 		if err != nil {
@@ -67,14 +67,14 @@ func (s *State) demand(c clusterSpec) (existing.Demand, error) {
 // theirs says where an existing cluster has a reconciler of its own, "" for
 // nowhere.
 func (w *world) theirs(name string) string {
-	f, _ := w.clusters.given.Facts(name)
+	f, _ := w.clusters.attached.Facts(name)
 	return f.Theirs
 }
 
 // mark is what remembers that a cluster has been subscribed. Another sandbox may
 // have used an existing cluster, too.
 func (w *world) mark(name string) string {
-	if w.clusters.given.Has(name) {
+	if w.clusters.attached.Has(name) {
 		return "subscribed-" + w.state.ID
 	}
 	return "subscribed"
@@ -93,8 +93,8 @@ func (w *world) aboutTheirs(c clusterSpec, err error) error {
 // reconcilerEnvironment is that of a reconciler that runs beside its cluster.
 func (w *world) reconcilerEnvironment(name string) []string {
 	env := childEnvironment(w.home)
-	if w.clusters.given.Has(name) {
-		return w.clusters.given.Environment(name, env)
+	if w.clusters.attached.Has(name) {
+		return w.clusters.attached.Environment(name, env)
 	}
 	return env
 }
@@ -114,19 +114,19 @@ func (s *State) pokeOurs(poke poke) poke {
 // cluster is. The notes tell what stays on purpose; did is false where there was
 // nothing to do.
 func (h Home) giveBack(ctx context.Context, forget bool, say func(string)) (did bool, notes []string, err error) {
-	files, err := filepath.Glob(existing.RecordFile(h.Path("clusters"), "*"))
+	files, err := filepath.Glob(attached.RecordFile(h.Path("clusters"), "*"))
 	if err != nil {
 		return false, nil, err
 	}
-	if pending, err := existing.Pending(files); err != nil || !pending {
+	if pending, err := attached.Pending(files); err != nil || !pending {
 		return false, nil, err
 	}
 	err = h.quietly(ctx, func(*State) error {
 		var all []error
 		for _, f := range files {
-			told, err := existing.Remove(ctx, f, say)
+			told, err := attached.Remove(ctx, f, say)
 			notes = append(notes, told...)
-			var missing *existing.MissingError
+			var missing *attached.MissingError
 			if forget && errors.As(err, &missing) {
 				notes = append(notes, err.Error())
 				err = os.Remove(f)
@@ -160,7 +160,7 @@ func (w *world) existingStatus() (all []ExistingCluster) {
 		if !given {
 			continue
 		}
-		f, _ := w.clusters.given.Facts(name)
+		f, _ := w.clusters.attached.Facts(name)
 		all = append(all, ExistingCluster{
 			Name: name, Files: s.Files, Context: s.Context, Server: f.Server, Version: f.Version, Theirs: f.Theirs,
 			Pods: fmt.Sprintf("its nodes cannot pull the sample applications' images, which are in the forge's registry on this machine (localhost:%d)", w.state.Ports["gitea"]),

@@ -6,17 +6,17 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/kalypso-dev/kalypso/sandbox/cluster/existing"
+	"github.com/kalypso-dev/kalypso/sandbox/cluster/attached"
 )
 
 // sources are where the chosen contexts are.
-func (c Choice) sources() map[string]existing.Source {
+func (c Choice) sources() map[string]attached.Source {
 	if len(c.Contexts) == 0 {
 		return nil
 	}
-	all := map[string]existing.Source{}
+	all := map[string]attached.Source{}
 	for name, context := range c.Contexts {
-		all[name] = existing.Source{Files: c.Kubeconfig, Context: context}
+		all[name] = attached.Source{Files: c.Kubeconfig, Context: context}
 	}
 	return all
 }
@@ -31,7 +31,7 @@ func (c *Choice) checkContexts(h Home, w workshop) error {
 		return err
 	}
 	if len(c.Kubeconfig) == 0 {
-		files, err := existing.Files()
+		files, err := attached.Files()
 		if err != nil {
 			return err
 		}
@@ -41,7 +41,7 @@ func (c *Choice) checkContexts(h Home, w workshop) error {
 	if slices.ContainsFunc(c.Kubeconfig, func(f string) bool { return inside(string(h), f) }) {
 		return &UsageError{in + " is the sandbox's own: let KUBECONFIG name the one of your clusters"}
 	}
-	contexts, err := existing.Contexts(c.Kubeconfig)
+	contexts, err := attached.Contexts(c.Kubeconfig)
 	if err != nil {
 		return fmt.Errorf("the kubeconfig: %w", err)
 	}

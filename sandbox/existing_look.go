@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/kalypso-dev/kalypso/sandbox/cluster/existing"
+	"github.com/kalypso-dev/kalypso/sandbox/cluster/attached"
 	"github.com/kalypso-dev/kalypso/sandbox/doctor"
 )
 
@@ -25,9 +25,9 @@ func (h Home) lookAtExisting(ctx context.Context, s *State, r *doctor.Report) {
 			continue
 		}
 		check := "cluster " + name
-		f, err := p.Look(ctx, name)
+		f, err := p.Preflight(ctx, name)
 		if other := same[string(f.UID)]; err == nil && other != "" {
-			err = &existing.Problem{
+			err = &attached.Problem{
 				Found: fmt.Sprintf("%s and %s are one and the same cluster", other, name),
 				Lost:  "each must have its own", Fix: "give another context for one of them, or let kalypso make it",
 			}
@@ -51,9 +51,9 @@ func findingsOf(check string, err error) []doctor.Finding {
 		}
 		return all
 	}
-	var p *existing.Problem
+	var p *attached.Problem
 	if !errors.As(err, &p) {
-		p = &existing.Problem{Found: err.Error(), Lost: "the cluster cannot be used", Fix: "mend that, then `kalypso up` again"}
+		p = &attached.Problem{Found: err.Error(), Lost: "the cluster cannot be used", Fix: "mend that, then `kalypso up` again"}
 	}
 	return []doctor.Finding{{Check: check, Severity: doctor.Fatal, Found: p.Found, Lost: p.Lost, Fix: p.Fix}}
 }

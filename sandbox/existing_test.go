@@ -15,7 +15,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/kalypso-dev/kalypso/sandbox/cluster"
-	"github.com/kalypso-dev/kalypso/sandbox/cluster/existing"
+	"github.com/kalypso-dev/kalypso/sandbox/cluster/attached"
 	"github.com/kalypso-dev/kalypso/sandbox/doctor"
 	"github.com/kalypso-dev/kalypso/sandbox/supervisor"
 )
@@ -92,7 +92,7 @@ func TestGivenClustersStayTheSame(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(map[string]existing.Source{"drone": {Files: []string{file}, Context: "edge"}}, s.Existing); diff != "" {
+	if diff := cmp.Diff(map[string]attached.Source{"drone": {Files: []string{file}, Context: "edge"}}, s.Existing); diff != "" {
 		t.Error(diff)
 	}
 	for _, c := range []struct {
@@ -181,7 +181,7 @@ func TestNamesThatAreNeeded(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		d, err := s.demand(w.clusters[i])
+		d, err := s.requirements(w.clusters[i])
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -235,7 +235,7 @@ func TestPreflightLooksAtGivenClusters(t *testing.T) {
 }
 
 func TestFindingsOfProblems(t *testing.T) {
-	one, two := &existing.Problem{Found: "a", Lost: "b", Fix: "c"}, &existing.Problem{Found: "d"}
+	one, two := &attached.Problem{Found: "a", Lost: "b", Fix: "c"}, &attached.Problem{Found: "d"}
 	all := findingsOf("cluster x", errors.Join(one, errors.Join(two, errors.New("e"))))
 	if len(all) != 3 || all[0].Fix != "c" || all[1].Found != "d" || all[2].Found != "e" || all[2].Fix == "" {
 		t.Errorf("%+v", all)
@@ -251,7 +251,7 @@ func TestDownOfGivenClusters(t *testing.T) {
 	defer server.Close()
 	file := personsClusters(t, server.URL)
 	given(t, h, "basic-inference", file, map[string]string{"arc-cluster": "edge"})
-	record := existing.RecordFile(h.Path("clusters"), "arc-cluster")
+	record := attached.RecordFile(h.Path("clusters"), "arc-cluster")
 	fill(t, string(h), map[string]string{"clusters/arc-cluster/made.json": fmt.Sprintf(
 		`{"sandbox": "x", "name": "arc-cluster", "source": {"files": [%q], "context": "edge"}, "cluster": "u", "made": [{"version": "v1", "kind": "ConfigMap", "namespace": "a", "name": "b", "uid": "c"}]}`, file)})
 	var notes []string
@@ -267,7 +267,7 @@ func TestDownOfGivenClusters(t *testing.T) {
 	}
 	for _, remove := range []bool{false, true} {
 		err := down(remove)
-		var left *existing.LeftError
+		var left *attached.LeftError
 		if !errors.As(err, &left) || !strings.Contains(err.Error(), "(ConfigMap a/b)") {
 			t.Errorf("--delete=%v: %v", remove, err)
 		}

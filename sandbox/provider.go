@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"github.com/kalypso-dev/kalypso/sandbox/cluster"
-	"github.com/kalypso-dev/kalypso/sandbox/cluster/existing"
+	"github.com/kalypso-dev/kalypso/sandbox/cluster/attached"
 	"github.com/kalypso-dev/kalypso/sandbox/cluster/kind"
 	"github.com/kalypso-dev/kalypso/sandbox/supervisor"
 )
@@ -98,16 +98,16 @@ func (w *world) newProvider() providers {
 
 // providers are where the clusters of one sandbox come from.
 type providers struct {
-	made  cluster.Provider
-	given *existing.Provider
+	made     cluster.Provider
+	attached *attached.Provider
 }
 
 var _ cluster.Provider = providers{}
 
 // of is the provider of one cluster.
 func (p providers) of(name string) cluster.Provider {
-	if p.given.Has(name) {
-		return p.given
+	if p.attached.Has(name) {
+		return p.attached
 	}
 	return p.made
 }
@@ -121,8 +121,8 @@ func (p providers) Kubeconfig(name string) string { return p.of(name).Kubeconfig
 // List implements cluster.Provider.
 func (p providers) List(ctx context.Context) ([]string, error) {
 	made, err := p.made.List(ctx)
-	given, givenErr := p.given.List(ctx)
-	made = slices.DeleteFunc(made, p.given.Has)
+	given, givenErr := p.attached.List(ctx)
+	made = slices.DeleteFunc(made, p.attached.Has)
 	return append(made, given...), errors.Join(err, givenErr)
 }
 

@@ -30,7 +30,7 @@ func (w *world) reconcilerUnits(c clusterSpec) []supervisor.Unit {
 	} else {
 		program = w.fluxUnit(c)
 	}
-	if w.clusters.given.Has(c.name) {
+	if w.clusters.attached.Has(c.name) {
 		program.Component = &yielding{ours: program.Component, theirs: func() bool { return w.theirs(c.name) != "" }}
 	}
 	return []supervisor.Unit{program, {
@@ -154,7 +154,7 @@ func (w *world) followers() []gitops.Follower {
 		if c.reconciler == argoCD {
 			f.Poke = gitops.RefreshArgoCD
 		}
-		if w.clusters.given.Has(c.name) {
+		if w.clusters.attached.Has(c.name) {
 			f.Poke = w.state.pokeOurs(f.Poke)
 		}
 		all = append(all, f)

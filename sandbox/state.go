@@ -13,7 +13,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/kalypso-dev/kalypso/sandbox/cluster/existing"
+	"github.com/kalypso-dev/kalypso/sandbox/cluster/attached"
 	"github.com/kalypso-dev/kalypso/sandbox/cluster/kind"
 	"github.com/kalypso-dev/kalypso/sandbox/supervisor"
 )
@@ -30,7 +30,7 @@ type State struct {
 	Ports    map[string]int `json:"ports"` // by listener; all on loopback
 
 	// Existing are the clusters that the person has given, by name.
-	Existing map[string]existing.Source `json:"existing,omitempty"`
+	Existing map[string]attached.Source `json:"existing,omitempty"`
 
 	Engine    *kind.Engine `json:"engine,omitempty"`    // of kind clusters
 	NodeImage string       `json:"nodeImage,omitempty"` // of kind's nodes

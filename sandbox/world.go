@@ -219,8 +219,8 @@ func (w *world) client(name string) (*cluster.Client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cluster %s: %w", name, err)
 	}
-	if w.clusters.given.Has(name) {
-		c.Ledger = w.clusters.given.Ledger(name)
+	if w.clusters.attached.Has(name) {
+		c.Inventory = w.clusters.attached.Inventory(name)
 	}
 	w.clients[name] = c
 	return c, nil

@@ -308,7 +308,7 @@ func (s *backend) Delete(ctx context.Context, c armapi.Cluster, name string, for
 		return false, err
 	}
 	repository := found.flux.Repository
-	if client.Ledger != nil && cluster.Foreign(repository) {
+	if client.Inventory != nil && cluster.Foreign(repository) {
 		return false, armemulator.Errorf(http.StatusConflict, "Conflict", "The configuration '%s' is not the sandbox's: it was there before, and stays.", name)
 	}
 	var failed []error

@@ -32,9 +32,9 @@ const fieldManager = "kalypso"
 type Client struct {
 	Dynamic   dynamic.Interface
 	Discovery discovery.DiscoveryInterface
-	// Ledger is asked before Apply writes; nil on clusters that are the sandbox's
+	// Inventory is asked before Apply writes; nil on clusters that are the sandbox's
 	// own.
-	Ledger Ledger
+	Inventory Inventory
 
 	mu     sync.Mutex
 	mapper *restmapper.DeferredDiscoveryRESTMapper
@@ -119,8 +119,8 @@ func (c *Client) apply(ctx context.Context, o *unstructured.Unstructured) error 
 	if err != nil {
 		return err
 	}
-	if c.Ledger != nil {
-		return applyWith(ctx, c.Ledger, resource, o)
+	if c.Inventory != nil {
+		return applyWith(ctx, c.Inventory, resource, o)
 	}
 	_, err = patch(ctx, resource, o, true)
 	return err

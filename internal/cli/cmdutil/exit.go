@@ -6,7 +6,7 @@ import (
 
 	"github.com/kalypso-dev/kalypso/internal/usage"
 	"github.com/kalypso-dev/kalypso/sandbox"
-	"github.com/kalypso-dev/kalypso/sandbox/cluster/existing"
+	"github.com/kalypso-dev/kalypso/sandbox/cluster/attached"
 	"github.com/kalypso-dev/kalypso/sandbox/components"
 	"github.com/kalypso-dev/kalypso/scenarios"
 	"github.com/kalypso-dev/kalypso/scheduler/source"
@@ -81,7 +81,7 @@ func Classify(err, as error) error { return &classifiedError{err, as} }
 // Hint is what a user can do about an error, "" when nothing is known.
 func Hint(err error) string {
 	var known *source.Error
-	var left *existing.LeftError
+	var left *attached.LeftError
 	switch {
 	case errors.As(err, &left):
 		return left.Hint()

@@ -1,4 +1,4 @@
-package existing
+package attached
 
 import (
 	"context"
@@ -24,7 +24,7 @@ func (m *remover) usedDefinition(ctx context.Context, definition entry) (string,
 
 // usedNamespace says what is in a namespace.
 func (m *remover) usedNamespace(ctx context.Context, namespace entry) (string, error) {
-	return held(m.stranger(ctx, namespace))
+	return held(m.foreignObject(ctx, namespace))
 }
 
 func held(name string, err error) (string, error) {
@@ -57,15 +57,15 @@ func (m *remover) instance(ctx context.Context, definition entry) (string, error
 // passing are kinds whose objects come and go with others, or by themselves.
 var passing = []string{"Endpoints", "EndpointSlice", "Event", "Lease"}
 
-// stranger names an object in a namespace that somebody has put there, "" for
+// foreignObject names an object in a namespace that somebody has put there, "" for
 // none. Those of the sandbox are gone already.
-func (m *remover) stranger(ctx context.Context, namespace entry) (string, error) {
+func (m *remover) foreignObject(ctx context.Context, namespace entry) (string, error) {
 	all, err := m.listable(true)
 	if err != nil {
 		return "", err
 	}
 	for _, r := range all {
-		name, err := m.strangerOf(ctx, r, namespace.Name)
+		name, err := m.foreignObjectOf(ctx, r, namespace.Name)
 		if name != "" || err != nil {
 			return name, err
 		}
@@ -103,7 +103,7 @@ func unlisted(err error) bool {
 	return apierrors.IsForbidden(err) || apierrors.IsNotFound(err) || apierrors.IsMethodNotSupported(err)
 }
 
-func (m *remover) strangerOf(ctx context.Context, r schema.GroupVersionResource, namespace string) (string, error) {
+func (m *remover) foreignObjectOf(ctx context.Context, r schema.GroupVersionResource, namespace string) (string, error) {
 	list, err := m.client.Dynamic.Resource(r).Namespace(namespace).List(ctx, metav1.ListOptions{})
 	if unlisted(err) {
 		return "", nil

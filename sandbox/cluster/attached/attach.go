@@ -1,4 +1,4 @@
-package existing
+package attached
 
 import (
 	"context"
@@ -12,27 +12,27 @@ import (
 )
 
 const (
-	// visitDeadline is for a cluster that is just starting, and one that has to be
+	// attachDeadline is for a cluster that is just starting, and one that has to be
 	// cleaned up first.
-	visitDeadline = 4 * time.Minute
-	answerWait    = 90 * time.Second
-	readyWait     = 60 * time.Second
-	lookEach      = time.Second
-	// glanceEach is how often somebody looks whether the cluster is still there;
+	attachDeadline = 4 * time.Minute
+	answerWait     = 90 * time.Second
+	readyWait      = 60 * time.Second
+	retryEach      = time.Second
+	// probeEach is how often somebody looks whether the cluster is still there;
 	// it is away when it is not, so many times in a row.
-	glanceEach   = 30 * time.Second
-	glancesAtEnd = 2
+	probeEach     = 30 * time.Second
+	probeFailures = 2
 )
 
-// visit is what makes an existing cluster one of the sandbox's.
-type visit struct {
+// attachment is what makes an existing cluster one of the sandbox's.
+type attachment struct {
 	*Provider
 	name   string
 	source Source
 }
 
 // run is what supervisor.Background does: it ends when the cluster has gone.
-func (v visit) run(ctx context.Context, say func(string), ready func()) error {
+func (v attachment) run(ctx context.Context, say func(string), ready func()) error {
 	say("waiting for an answer")
 	if err := patiently(ctx, "an answer of cluster "+v.name, answerWait, say, v.answers); err != nil {
 		return err
@@ -43,7 +43,7 @@ func (v visit) run(ctx context.Context, say func(string), ready func()) error {
 	say("looking at the cluster")
 	var f Facts
 	err := patiently(ctx, "cluster "+v.name, readyWait, say, func(ctx context.Context) (err error) {
-		f, err = v.Look(ctx, v.name)
+		f, err = v.Preflight(ctx, v.name)
 		return err
 	})
 	if err != nil {
@@ -65,7 +65,7 @@ func patiently(ctx context.Context, what string, limit time.Duration, say func(s
 			return nil
 		}
 		say(last.Error())
-		pause(ctx, lookEach) // each look is many calls
+		pause(ctx, retryEach) // each look is many calls
 		return last
 	})
 	if err == nil && last != nil {
@@ -97,9 +97,9 @@ func passes(err error) bool {
 
 // finishRemoval goes on with one that was cut off. What it has not taken yet
 // would go some time later.
-func (v visit) finishRemoval(ctx context.Context, say func(string)) error {
-	l := v.ledger(v.name)
-	r, err := l.look()
+func (v attachment) finishRemoval(ctx context.Context, say func(string)) error {
+	l := v.inventory(v.name)
+	r, err := l.read()
 	if err != nil || !r.Removing {
 		return err
 	}
@@ -112,8 +112,8 @@ func (v visit) finishRemoval(ctx context.Context, say func(string)) error {
 }
 
 // enter writes down what the sandbox is to use.
-func (v visit) enter(f Facts) error {
-	if err := v.ledger(v.name).begin(v.name, f.UID); err != nil {
+func (v attachment) enter(f Facts) error {
+	if err := v.inventory(v.name).begin(v.name, f.UID); err != nil {
 		return err
 	}
 	// anew each time: a person may have logged in again
@@ -128,24 +128,24 @@ func (v visit) enter(f Facts) error {
 }
 
 // answers returns nil when the cluster does, and a *Problem when not.
-func (v visit) answers(ctx context.Context) error {
+func (v attachment) answers(ctx context.Context) error {
 	client, config, err := v.source.connect(v.name, callLimit)
 	if err != nil {
 		return unreadable(v.name, v.source, err)
 	}
-	_, err = look{name: v.name, source: v.source, client: client, config: config}.version(ctx)
+	_, err = preflight{name: v.name, source: v.source, client: client, config: config}.version(ctx)
 	return err
 }
 
 // untilGone returns when the cluster does not answer any more.
-func (v visit) untilGone(ctx context.Context) error {
+func (v attachment) untilGone(ctx context.Context) error {
 	client, err := cluster.NewClient(v.Kubeconfig(v.name), "")
 	if err != nil {
 		return err
 	}
-	tick := time.NewTicker(glanceEach)
+	tick := time.NewTicker(probeEach)
 	defer tick.Stop()
-	for missed := 0; missed < glancesAtEnd; {
+	for missed := 0; missed < probeFailures; {
 		select {
 		case <-ctx.Done():
 			return ctx.Err()

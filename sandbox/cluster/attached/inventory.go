@@ -1,4 +1,4 @@
-package existing
+package attached
 
 import (
 	"fmt"
@@ -15,8 +15,8 @@ import (
 // whose an object is that was made just before its ID could be noted.
 const ownerAnnotation = "kalypso.dev/sandbox"
 
-// ledger writes down what is about to be made, and lets be what was there.
-type ledger struct {
+// inventory writes down what is about to be made, and lets be what was there.
+type inventory struct {
 	file   string
 	id     string // of the sandbox
 	source Source
@@ -25,10 +25,10 @@ type ledger struct {
 	record *record // nil before the first use
 }
 
-var _ cluster.Ledger = (*ledger)(nil)
+var _ cluster.Inventory = (*inventory)(nil)
 
 // load reads the record once. Nobody else writes it while a daemon runs.
-func (l *ledger) load() error {
+func (l *inventory) load() error {
 	if l.record != nil {
 		return nil
 	}
@@ -41,7 +41,7 @@ func (l *ledger) load() error {
 }
 
 // begin notes which cluster the record is about.
-func (l *ledger) begin(name string, uid types.UID) error {
+func (l *inventory) begin(name string, uid types.UID) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if err := l.load(); err != nil {
@@ -51,8 +51,8 @@ func (l *ledger) begin(name string, uid types.UID) error {
 	return l.record.write(l.file)
 }
 
-// look returns a copy of the record.
-func (l *ledger) look() (record, error) {
+// read returns a copy of the record.
+func (l *inventory) read() (record, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if err := l.load(); err != nil {
@@ -64,14 +64,14 @@ func (l *ledger) look() (record, error) {
 }
 
 // forget makes the next use read the record again.
-func (l *ledger) forget() {
+func (l *inventory) forget() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.record = nil
 }
 
-// Claim implements cluster.Ledger.
-func (l *ledger) Claim(o, there *unstructured.Unstructured) (bool, error) {
+// Claim implements cluster.Inventory.
+func (l *inventory) Claim(o, there *unstructured.Unstructured) (bool, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if err := l.load(); err != nil {
@@ -99,8 +99,8 @@ func (l *ledger) Claim(o, there *unstructured.Unstructured) (bool, error) {
 	return true, l.record.write(l.file)
 }
 
-// Made implements cluster.Ledger.
-func (l *ledger) Made(o *unstructured.Unstructured) error {
+// Made implements cluster.Inventory.
+func (l *inventory) Made(o *unstructured.Unstructured) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if err := l.load(); err != nil {
@@ -122,7 +122,7 @@ func (l *ledger) Made(o *unstructured.Unstructured) error {
 	return l.record.write(l.file)
 }
 
-func (l *ledger) ours(there *unstructured.Unstructured) bool {
+func (l *inventory) ours(there *unstructured.Unstructured) bool {
 	return l.record.made(entryOf(there), marked(there, l.id))
 }
 

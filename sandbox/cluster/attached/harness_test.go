@@ -1,4 +1,4 @@
-package existing
+package attached
 
 import (
 	"context"
@@ -71,16 +71,16 @@ func newWorld(t *testing.T) *world {
 	t.Helper()
 	api := newFakeAPI(t)
 	w := &world{api: api}
-	w.Provider = &Provider{ID: "5a5a", Dir: t.TempDir(), Sources: map[string]Source{name: api.source(t)}, Demand: demands(t, Flux)}
+	w.Provider = &Provider{ID: "5a5a", Dir: t.TempDir(), Sources: map[string]Source{name: api.source(t)}, Requirements: requirementsOf(t, Flux)}
 	return w
 }
 
 // again is the same sandbox in another process.
 func (w *world) again() {
-	w.Provider = &Provider{ID: w.ID, Dir: w.Dir, Sources: w.Sources, Demand: w.Demand}
+	w.Provider = &Provider{ID: w.ID, Dir: w.Dir, Sources: w.Sources, Requirements: w.Requirements}
 }
 
-func demands(t *testing.T, r Reconciler) func(string) (Demand, error) {
+func requirementsOf(t *testing.T, r Reconciler) func(string) (Requirements, error) {
 	t.Helper()
 	text, settings, namespace := subscription, "", "flux-system"
 	if r == ArgoCD {
@@ -96,8 +96,8 @@ func demands(t *testing.T, r Reconciler) func(string) (Demand, error) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return func(string) (Demand, error) {
-		return Demand{Reconciler: r, Namespace: namespace, Subscription: own, Settings: beside}, nil
+	return func(string) (Requirements, error) {
+		return Requirements{Reconciler: r, Namespace: namespace, Subscription: own, Settings: beside}, nil
 	}
 }
 
@@ -105,7 +105,7 @@ func demands(t *testing.T, r Reconciler) func(string) (Demand, error) {
 func (w *world) enter(t *testing.T) *cluster.Client {
 	t.Helper()
 	system := w.api.objects["v1/namespaces/kube-system"]["metadata"].(object)
-	v := visit{w.Provider, name, w.Sources[name]}
+	v := attachment{w.Provider, name, w.Sources[name]}
 	if err := v.enter(Facts{UID: types.UID(system["uid"].(string))}); err != nil {
 		t.Fatal(err)
 	}
@@ -118,7 +118,7 @@ func (w *world) client(t *testing.T) *cluster.Client {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.Ledger = w.Ledger(name)
+	c.Inventory = w.Inventory(name)
 	return c
 }
 

@@ -1,4 +1,4 @@
-package existing
+package attached
 
 import (
 	"context"
@@ -23,7 +23,7 @@ kind: Deployment
 metadata: {name: k, namespace: flux-system, labels: {app.kubernetes.io/part-of: flux, app.kubernetes.io/component: kustomize-controller}}
 `
 
-func TestLook(t *testing.T) {
+func TestPreflight(t *testing.T) {
 	deny := func(what ...string) func(*testing.T, *world) {
 		return func(_ *testing.T, w *world) {
 			for _, d := range what {
@@ -83,10 +83,10 @@ func TestLook(t *testing.T) {
 	} {
 		t.Run(title, func(t *testing.T) {
 			w := newWorld(t)
-			w.Demand = demands(t, c.with)
+			w.Requirements = requirementsOf(t, c.with)
 			c.do(t, w)
 			before := w.api.paths()
-			f, err := w.Look(t.Context(), name)
+			f, err := w.Preflight(t.Context(), name)
 			if f.Theirs != c.theirs {
 				t.Errorf("theirs %q, want %q", f.Theirs, c.theirs)
 			}
@@ -118,12 +118,12 @@ func TestServerThatCannotBeAsked(t *testing.T) {
 	w := newWorld(t)
 	file := w.Sources[name].Files[0]
 	writeKubeconfig(t, dirOf(file), "http://127.0.0.1:1")
-	_, err := w.Look(t.Context(), name)
+	_, err := w.Preflight(t.Context(), name)
 	if err == nil || !passes(err) || !strings.Contains(err.Error(), "http://127.0.0.1:1, of context mine of "+file+", does not answer") {
 		t.Error(err)
 	}
 	edit(t, file, "name: mine,", "name: gone,")
-	if _, err = w.Look(t.Context(), name); err == nil || passes(err) || !strings.Contains(err.Error(), "there is no context mine in "+file+" any more") {
+	if _, err = w.Preflight(t.Context(), name); err == nil || passes(err) || !strings.Contains(err.Error(), "there is no context mine in "+file+" any more") {
 		t.Error(err)
 	}
 }
@@ -134,16 +134,16 @@ func TestAnotherClusterByNow(t *testing.T) {
 	w := newWorld(t)
 	w.install(t)
 	w.again()
-	if _, err := w.Look(t.Context(), name); err != nil {
+	if _, err := w.Preflight(t.Context(), name); err != nil {
 		t.Fatalf("the same cluster: %v", err)
 	}
 	w.api.change(t, "v1/namespaces/kube-system", func(o object) { o["metadata"].(object)["uid"] = "other" })
-	if _, err := w.Look(t.Context(), name); err == nil || passes(err) || !strings.Contains(err.Error(), "leads to another cluster than the one on which kalypso has made 7 objects") {
+	if _, err := w.Preflight(t.Context(), name); err == nil || passes(err) || !strings.Contains(err.Error(), "leads to another cluster than the one on which kalypso has made 7 objects") {
 		t.Error(err)
 	}
 }
 
-func TestLedgerLeavesOthersAlone(t *testing.T) {
+func TestInventoryLeavesOthersAlone(t *testing.T) {
 	w := newWorld(t)
 	w.api.put(t, definitions+"---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: settings, namespace: default}\ndata: {a: theirs}")
 	c := w.enter(t)
@@ -164,9 +164,9 @@ func TestLedgerLeavesOthersAlone(t *testing.T) {
 	}
 }
 
-// TestLedgerIsNotOvertaken has somebody make the object between the look and the
+// TestInventoryIsNotOvertaken has somebody make the object between the look and the
 // write.
-func TestLedgerIsNotOvertaken(t *testing.T) {
+func TestInventoryIsNotOvertaken(t *testing.T) {
 	w := newWorld(t)
 	c := w.enter(t)
 	w.api.before = func(_, path string) error {

@@ -10,9 +10,9 @@ import (
 	"k8s.io/client-go/dynamic"
 )
 
-// Ledger keeps account of what is put on a cluster that has other people's
+// Inventory keeps account of what is put on a cluster that has other people's
 // things on it, too, so that just that can be taken off again.
-type Ledger interface {
+type Inventory interface {
 	// Claim is asked before an object is written; there is what the cluster has
 	// by its name, nil for nothing. It may add to the object, and notes it before
 	// it returns. An object that it does not want to be written is left as it is;
@@ -37,7 +37,7 @@ func Describe(kind, namespace, name string) string {
 	return kind + " " + namespace + "/" + name
 }
 
-func applyWith(ctx context.Context, l Ledger, resource dynamic.ResourceInterface, o *unstructured.Unstructured) error {
+func applyWith(ctx context.Context, l Inventory, resource dynamic.ResourceInterface, o *unstructured.Unstructured) error {
 	there, err := resource.Get(ctx, o.GetName(), metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		there, err = nil, nil

@@ -1,4 +1,4 @@
-package existing
+package attached
 
 import (
 	"context"
@@ -44,7 +44,7 @@ func (m *remover) endFollowing(ctx context.Context) error {
 	// one of the cluster's own takes away itself what it has applied
 	m.theirs = map[Reconciler]string{}
 	for _, r := range []Reconciler{Flux, ArgoCD} {
-		l := look{name: m.record.Name, source: m.record.Source, client: m.client, demand: Demand{Reconciler: r, Namespace: "argocd"}}
+		l := preflight{name: m.record.Name, source: m.record.Source, client: m.client, requirements: Requirements{Reconciler: r, Namespace: "argocd"}}
 		// half a reconciler is none that would do it
 		if in, err := l.theirs(ctx, r.traits().parts); err == nil && in != "" {
 			m.theirs[r] = in

@@ -1,4 +1,4 @@
-package existing
+package attached
 
 import (
 	"context"
@@ -246,7 +246,7 @@ func TestLeavesWhatIsOfOthers(t *testing.T) {
 
 func TestApplicationsAreTakenOff(t *testing.T) {
 	w := newWorld(t)
-	w.Demand = demands(t, ArgoCD)
+	w.Requirements = requirementsOf(t, ArgoCD)
 	before := w.api.paths()
 	c := w.enter(t)
 	apply(t, c, "apiVersion: v1\nkind: Namespace\nmetadata: {name: argocd}\n---\n"+argo)

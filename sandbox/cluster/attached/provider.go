@@ -1,8 +1,8 @@
-// Package existing lets a sandbox use clusters that the person has already, in
+// Package attached lets a sandbox use clusters that the person has already, in
 // place of ones that it would make.
 //
 // Such a cluster is a guest room. It is looked at before anything is changed; a
-// record of what is put there is written before it is put there, see [ledger];
+// record of what is put there is written before it is put there, see [inventory];
 // and [Remove] takes exactly that off again, with what the reconcilers have
 // applied of git. What was there before is never changed. The record lies in
 // the cluster's folder and holds all that it takes to clean up, so that it
@@ -10,7 +10,7 @@
 //
 // Nothing runs in the cluster but what git says: Flux and Argo CD work on it
 // from this machine, where they reach the forge.
-package existing
+package attached
 
 import (
 	"context"
@@ -28,14 +28,14 @@ type Provider struct {
 	ID      string            // of the sandbox
 	Dir     string            // folder for the clusters' files
 	Sources map[string]Source // by cluster
-	// Demand is what the sandbox wants of a cluster.
-	Demand func(cluster string) (Demand, error)
+	// Requirements is what the sandbox wants of a cluster.
+	Requirements func(cluster string) (Requirements, error)
 	// Renewed is told that a cluster has a new kubeconfig; may be nil.
 	Renewed func(cluster string)
 
-	mu      sync.Mutex
-	ledgers map[string]*ledger
-	facts   map[string]Facts
+	mu          sync.Mutex
+	inventories map[string]*inventory
+	facts       map[string]Facts
 }
 
 var _ cluster.Provider = (*Provider)(nil)
@@ -48,9 +48,9 @@ func (p *Provider) Has(name string) bool {
 
 // Units implements cluster.Provider.
 func (p *Provider) Units(name string) []supervisor.Unit {
-	v := visit{p, name, p.Sources[name]}
+	v := attachment{p, name, p.Sources[name]}
 	return []supervisor.Unit{{
-		Name: name, Title: "existing Kubernetes cluster " + name, Deadline: visitDeadline,
+		Name: name, Title: "existing Kubernetes cluster " + name, Deadline: attachDeadline,
 		Component: &supervisor.Background{Run: v.run, Check: v.answers},
 	}}
 }
@@ -60,19 +60,19 @@ func (p *Provider) Kubeconfig(name string) string {
 	return filepath.Join(p.Dir, name, "admin.kubeconfig")
 }
 
-// Ledger keeps the record of one cluster.
-func (p *Provider) Ledger(name string) cluster.Ledger { return p.ledger(name) }
+// Inventory keeps the record of one cluster.
+func (p *Provider) Inventory(name string) cluster.Inventory { return p.inventory(name) }
 
-func (p *Provider) ledger(name string) *ledger {
+func (p *Provider) inventory(name string) *inventory {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.ledgers[name] == nil {
-		if p.ledgers == nil {
-			p.ledgers = map[string]*ledger{}
+	if p.inventories[name] == nil {
+		if p.inventories == nil {
+			p.inventories = map[string]*inventory{}
 		}
-		p.ledgers[name] = &ledger{file: RecordFile(p.Dir, name), id: p.ID, source: p.Sources[name]}
+		p.inventories[name] = &inventory{file: RecordFile(p.Dir, name), id: p.ID, source: p.Sources[name]}
 	}
-	return p.ledgers[name]
+	return p.inventories[name]
 }
 
 // Facts returns what was found when the cluster was looked at last, false when
@@ -115,7 +115,7 @@ func (p *Provider) Delete(ctx context.Context, name string) error {
 	_, err := Remove(ctx, RecordFile(p.Dir, name), nil)
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	delete(p.ledgers, name) // it remembers what is gone
+	delete(p.inventories, name) // it remembers what is gone
 	return err
 }
 

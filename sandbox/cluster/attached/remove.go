@@ -1,4 +1,4 @@
-package existing
+package attached
 
 import (
 	"context"
@@ -172,7 +172,7 @@ func (m *remover) connect(ctx context.Context) (here bool, err error) {
 	err = retry.Until(ctx, "an answer", removeAnswerWait, func(ctx context.Context) error {
 		_, err := answers(ctx, m.client)
 		if err != nil {
-			pause(ctx, lookEach)
+			pause(ctx, retryEach)
 		}
 		return err
 	})

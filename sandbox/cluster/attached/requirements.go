@@ -1,4 +1,4 @@
-package existing
+package attached
 
 import (
 	"slices"
@@ -15,8 +15,8 @@ const (
 	ArgoCD Reconciler = "Argo CD"
 )
 
-// Demand is what a sandbox wants of a cluster.
-type Demand struct {
+// Requirements is what a sandbox wants of a cluster.
+type Requirements struct {
 	Reconciler Reconciler
 	// Namespace is where the reconciler's own objects are.
 	Namespace string

@@ -1,4 +1,4 @@
-package existing
+package attached
 
 import (
 	"context"
@@ -12,7 +12,7 @@ import (
 )
 
 // theirs says where the cluster's own reconciler is.
-func (l look) theirs(ctx context.Context, parts []string) (string, error) {
+func (l preflight) theirs(ctx context.Context, parts []string) (string, error) {
 	found := map[string]string{} // part to namespace
 	for _, kind := range []string{"Deployment", "StatefulSet"} {
 		list, err := listAll(ctx, l.client, schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: kind}, "")
@@ -43,12 +43,12 @@ func (l look) theirs(ctx context.Context, parts []string) (string, error) {
 	}
 	for _, part := range parts {
 		if found[part] == "" {
-			return "", problem(fmt.Sprintf("runs a part of %s, and no %s", l.demand.Reconciler, part), "install the rest")
+			return "", problem(fmt.Sprintf("runs a part of %s, and no %s", l.requirements.Reconciler, part), "install the rest")
 		}
 	}
 	in := found[parts[0]]
-	if l.demand.Reconciler == ArgoCD && in != l.demand.Namespace {
-		return "", problem(fmt.Sprintf("runs Argo CD in namespace %s, and the applications are in %s", in, l.demand.Namespace), "move it")
+	if l.requirements.Reconciler == ArgoCD && in != l.requirements.Namespace {
+		return "", problem(fmt.Sprintf("runs Argo CD in namespace %s, and the applications are in %s", in, l.requirements.Namespace), "move it")
 	}
 	return in, nil
 }
@@ -62,7 +62,7 @@ func is(o *unstructured.Unstructured, part string) bool {
 }
 
 // same returns nil when what was recorded is about this cluster.
-func (l look) same(uid types.UID) error {
+func (l preflight) same(uid types.UID) error {
 	if l.record.empty() || l.record.Cluster == uid {
 		return nil
 	}
@@ -81,10 +81,10 @@ func count(n int) string {
 }
 
 // foreign returns nil when nothing is in the way.
-func (l look) foreign(ctx context.Context, f Facts, acts []schema.GroupVersionKind) error {
-	wanted := l.demand.Subscription
+func (l preflight) foreign(ctx context.Context, f Facts, acts []schema.GroupVersionKind) error {
+	wanted := l.requirements.Subscription
 	if f.Theirs == "" {
-		wanted = slices.Concat(l.demand.Settings, wanted)
+		wanted = slices.Concat(l.requirements.Settings, wanted)
 	}
 	var problems []error
 	add := func(found, lost string) {
@@ -111,9 +111,9 @@ func (l look) foreign(ctx context.Context, f Facts, acts []schema.GroupVersionKi
 				return l.wrong(err)
 			}
 			for _, o := range list {
-				if l.demand.Reconciler == Flux || o.GetNamespace() == l.demand.Namespace {
+				if l.requirements.Reconciler == Flux || o.GetNamespace() == l.requirements.Namespace {
 					add(entryOf(&o).String()+" is there, and nothing in the cluster acts on it",
-						fmt.Sprintf("%s, run by the sandbox, would", l.demand.Reconciler))
+						fmt.Sprintf("%s, run by the sandbox, would", l.requirements.Reconciler))
 					break
 				}
 			}

@@ -1,4 +1,4 @@
-package existing
+package attached
 
 import (
 	"context"

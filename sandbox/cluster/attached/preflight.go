@@ -1,4 +1,4 @@
-package existing
+package attached
 
 import (
 	"context"
@@ -42,9 +42,9 @@ type Problem struct {
 
 func (p *Problem) Error() string { return p.Found + ": " + p.Lost + "; " + p.Fix }
 
-// Look finds out whether a cluster can be used, and changes nothing. The error
+// Preflight finds out whether a cluster can be used, and changes nothing. The error
 // is of one or more [*Problem].
-func (p *Provider) Look(ctx context.Context, name string) (Facts, error) {
+func (p *Provider) Preflight(ctx context.Context, name string) (Facts, error) {
 	s := p.Sources[name]
 	client, config, err := s.connect(name, listLimit)
 	if err != nil {
@@ -54,23 +54,23 @@ func (p *Provider) Look(ctx context.Context, name string) (Facts, error) {
 	if err != nil {
 		return Facts{}, err
 	}
-	d, err := p.Demand(name)
+	d, err := p.Requirements(name)
 	if err != nil {
 		return Facts{}, err
 	}
-	l := look{name, s, client, config, d, r, p.ID}
+	l := preflight{name, s, client, config, d, r, p.ID}
 	return l.all(ctx)
 }
 
-// look is one look at a cluster.
-type look struct {
-	name   string
-	source Source
-	client *cluster.Client
-	config *rest.Config
-	demand Demand
-	record *record
-	id     string // of the sandbox
+// preflight is one check of a cluster.
+type preflight struct {
+	name         string
+	source       Source
+	client       *cluster.Client
+	config       *rest.Config
+	requirements Requirements
+	record       *record
+	id           string // of the sandbox
 }
 
 func unreadable(name string, s Source, err error) error {
@@ -81,13 +81,13 @@ func unreadable(name string, s Source, err error) error {
 	}
 }
 
-func (l look) all(ctx context.Context) (Facts, error) {
+func (l preflight) all(ctx context.Context) (Facts, error) {
 	f := Facts{Server: l.config.Host}
 	var err error
 	if f.Version, err = l.version(ctx); err != nil {
 		return f, err
 	}
-	traits := l.demand.Reconciler.traits()
+	traits := l.requirements.Reconciler.traits()
 	lacks, err := denied(ctx, l.client, traits.access)
 	if err != nil {
 		return f, l.wrong(err)
@@ -113,7 +113,7 @@ func (l look) all(ctx context.Context) (Facts, error) {
 }
 
 // wrong is about a call that should have worked.
-func (l look) wrong(err error) error {
+func (l preflight) wrong(err error) error {
 	return &Problem{
 		Found: fmt.Sprintf("cluster %s, %s: %v", l.name, l.source, err),
 		Lost:  "it cannot be looked at",
@@ -123,7 +123,7 @@ func (l look) wrong(err error) error {
 	}
 }
 
-func (l look) version(ctx context.Context) (string, error) {
+func (l preflight) version(ctx context.Context) (string, error) {
 	b, err := answers(ctx, l.client)
 	if apierrors.IsUnauthorized(err) || apierrors.IsForbidden(err) {
 		return "", &Problem{
@@ -147,7 +147,7 @@ func (l look) version(ctx context.Context) (string, error) {
 	return v.GitVersion, nil
 }
 
-func (l look) oldEnough(is, oldest string) error {
+func (l preflight) oldEnough(is, oldest string) error {
 	v, err := version.ParseGeneric(is)
 	if err != nil {
 		return l.wrong(fmt.Errorf("its version %q is not understood: %w", is, err))
@@ -157,21 +157,21 @@ func (l look) oldEnough(is, oldest string) error {
 	}
 	return &Problem{
 		Found: fmt.Sprintf("cluster %s, %s, runs Kubernetes %s", l.name, l.source, is),
-		Lost:  fmt.Sprintf("%s needs %s or newer", l.demand.Reconciler, oldest),
+		Lost:  fmt.Sprintf("%s needs %s or newer", l.requirements.Reconciler, oldest),
 		Fix:   "upgrade it or use another, or leave --cluster out and let kalypso make one",
 	}
 }
 
-func (l look) mayNot(lacks []string) error {
+func (l preflight) mayNot(lacks []string) error {
 	return &Problem{
 		Found: fmt.Sprintf("cluster %s: %s may not %s", l.name, l.source, strings.Join(lacks, "; ")),
-		Lost:  fmt.Sprintf("%s cannot be installed there, or not do its work", l.demand.Reconciler),
+		Lost:  fmt.Sprintf("%s cannot be installed there, or not do its work", l.requirements.Reconciler),
 		Fix:   "use a context of an administrator, such as one with the cluster role cluster-admin",
 	}
 }
 
 // nodes counts those that take pods.
-func (l look) nodes(ctx context.Context) (int, error) {
+func (l preflight) nodes(ctx context.Context) (int, error) {
 	list, err := listAll(ctx, l.client, nodeKind, "")
 	if err != nil {
 		return 0, l.wrong(err)
