@@ -38,7 +38,7 @@ type Build struct {
 
 	Registry, User, Token string
 	Server                string // the forge's URL, for its scheme
-	Tell                  func(string)
+	Report                func(string)
 }
 
 // Built is the image that BuildImage has pushed.
@@ -138,8 +138,8 @@ func (b Build) recipe() (Recipe, error) {
 }
 
 func (b Build) report(format string, args ...any) {
-	if b.Tell != nil {
-		b.Tell(fmt.Sprintf(format, args...))
+	if b.Report != nil {
+		b.Report(fmt.Sprintf(format, args...))
 	}
 }
 

@@ -48,7 +48,7 @@ func newDesk(t *testing.T) *desk {
 	d.build = ci.Build{
 		Context: d.app, Name: host + "/kalypso/app/server", Tag: "1", GoProgram: "server",
 		Programs: map[string]string{"server": d.packed}, Registry: host, Server: server.URL,
-		Tell: func(text string) { d.log.WriteString(text + "\n") },
+		Report: func(text string) { d.log.WriteString(text + "\n") },
 	}
 	return d
 }

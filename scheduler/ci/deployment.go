@@ -23,8 +23,8 @@ type Deployment struct {
 	// Grace is how long clusters must have failed before that is a verdict:
 	// reconcilers try again, and what is missing at first may come.
 	Grace time.Duration
-	// Tell is called at every change, with a sentence.
-	Tell func(string)
+	// Report is called at every change, with a sentence.
+	Report func(string)
 }
 
 // NotDeployedError says that a cluster has the commit and is not well with it.
@@ -125,10 +125,10 @@ func (d Deployment) verdict(ctx context.Context, f Forge, o fleet.Observer) (fle
 	return verdict, d.Commit, nil
 }
 
-// report calls Tell with what is new.
+// report calls Report with what is new.
 func (d Deployment) report(last *string, text string) {
-	if d.Tell != nil && text != *last {
+	if d.Report != nil && text != *last {
 		*last = text
-		d.Tell(text)
+		d.Report(text)
 	}
 }

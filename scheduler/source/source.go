@@ -85,9 +85,6 @@ type Platform struct {
 	notes map[string]bool
 }
 
-// World is the former name of Platform, until its users name that.
-type World = Platform
-
 // Open looks at the control plane and checks that all locations are there.
 func Open(ctx context.Context, o Options) (*Platform, error) {
 	p := &Platform{

@@ -9,9 +9,9 @@ import (
 	"github.com/kalypso-dev/kalypso/internal/armapi"
 	"github.com/kalypso-dev/kalypso/internal/cli/cmdutil"
 	"github.com/kalypso-dev/kalypso/internal/testkit/armfake"
+	"github.com/kalypso-dev/kalypso/internal/testkit/ciforge"
 	"github.com/kalypso-dev/kalypso/internal/testkit/httpfault"
 	"github.com/kalypso-dev/kalypso/scheduler/ci"
-	"github.com/kalypso-dev/kalypso/scheduler/ci/citest"
 	"github.com/kalypso-dev/kalypso/scheduler/fleet"
 )
 
@@ -44,7 +44,7 @@ func TestWaitForDeploymentOnAzure(t *testing.T) {
 			s, cluster := newAzure(t)
 			r := newRunner(t, "kalypso/kalypso-gitops")
 			r.forge.Push("kalypso/kalypso-gitops", "dev", map[string]string{"a": "b"})
-			s.Follow(cluster, "platform", citest.Server+"/kalypso/kalypso-gitops", "dev")
+			s.Follow(cluster, "platform", ciforge.Server+"/kalypso/kalypso-gitops", "dev")
 			s.Report(cluster, "platform", commit, "Compliant")
 			if test.change != nil {
 				test.change(s, cluster)

@@ -10,7 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/kalypso-dev/kalypso/internal/cli/cmdutil"
-	"github.com/kalypso-dev/kalypso/scheduler/ci/citest"
+	"github.com/kalypso-dev/kalypso/internal/testkit/ciforge"
 	"github.com/kalypso-dev/kalypso/scheduler/fleet"
 	"github.com/kalypso-dev/kalypso/scheduler/forge"
 )
@@ -60,7 +60,7 @@ func TestPromotionChain(t *testing.T) {
 	}
 	r.must("start-workflow", "--repo", "kalypso-control-plane", "check-promote.yaml",
 		"environment=dev", "commit_id="+merged, "promoted_commit_id="+d.outputs["promoted_commit_id"])
-	want := []citest.Start{{Repo: controlPlane, File: "check-promote.yaml", Ref: "main",
+	want := []ciforge.Start{{Repo: controlPlane, File: "check-promote.yaml", Ref: "main",
 		Inputs: map[string]string{"environment": "dev", "commit_id": merged, "promoted_commit_id": commit}}}
 	if diff := cmp.Diff(want, r.forge.Started); diff != "" {
 		t.Errorf("started (-want +got):\n%s", diff)
@@ -99,7 +99,7 @@ stage environment: pending Promoted
 stage environment: success Deployed`, r.statuses(commit)); diff != "" {
 		t.Errorf("statuses (-want +got):\n%s", diff)
 	}
-	if url := r.forge.AllStatuses(controlPlane, commit)[0].URL; url != citest.Server+"/"+controlPlane+"/actions/runs/12" {
+	if url := r.forge.AllStatuses(controlPlane, commit)[0].URL; url != ciforge.Server+"/"+controlPlane+"/actions/runs/12" {
 		t.Errorf("the status leads to %q", url)
 	}
 }

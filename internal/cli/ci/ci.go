@@ -10,7 +10,6 @@ import (
 	"github.com/kalypso-dev/kalypso/internal/usage"
 	"github.com/kalypso-dev/kalypso/sandbox"
 	"github.com/kalypso-dev/kalypso/scheduler/ci"
-	"github.com/kalypso-dev/kalypso/scheduler/ci/forges"
 	"github.com/kalypso-dev/kalypso/scheduler/fleet"
 	"github.com/kalypso-dev/kalypso/scheduler/source"
 	"github.com/spf13/cobra"
@@ -28,7 +27,7 @@ type steps struct {
 
 func NewCommand(a *cmdutil.App) *cobra.Command {
 	return (&steps{
-		App: a, env: os.Getenv, forge: forges.Open, now: time.Now,
+		App: a, env: os.Getenv, forge: ci.OpenForge, now: time.Now,
 		observe: func(e ci.Environment) (fleet.Observer, error) { return e.Observer() },
 	}).command()
 }

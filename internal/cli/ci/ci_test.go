@@ -12,8 +12,8 @@ import (
 
 	"github.com/kalypso-dev/kalypso/fixtures"
 	"github.com/kalypso-dev/kalypso/internal/cli/cmdutil"
+	"github.com/kalypso-dev/kalypso/internal/testkit/ciforge"
 	"github.com/kalypso-dev/kalypso/scheduler/ci"
-	"github.com/kalypso-dev/kalypso/scheduler/ci/citest"
 	"github.com/kalypso-dev/kalypso/scheduler/fleet"
 	"github.com/spf13/cobra"
 )
@@ -22,7 +22,7 @@ import (
 // memory.
 type runner struct {
 	*testing.T
-	forge *citest.Forge
+	forge *ciforge.Forge
 	env   map[string]string
 	fleet func() ([]fleet.Configuration, error)
 	// observer, where it is set, takes the place of fleet
@@ -30,8 +30,8 @@ type runner struct {
 }
 
 func newRunner(t *testing.T, repository string) *runner {
-	return &runner{T: t, forge: citest.New(), env: map[string]string{
-		"GITHUB_SERVER_URL": citest.Server, "GITHUB_API_URL": citest.Server + "/api/v1", "GITHUB_REPOSITORY": repository,
+	return &runner{T: t, forge: ciforge.New(), env: map[string]string{
+		"GITHUB_SERVER_URL": ciforge.Server, "GITHUB_API_URL": ciforge.Server + "/api/v1", "GITHUB_REPOSITORY": repository,
 		"GITHUB_RUN_ID": "12", "GITHUB_RUN_NUMBER": "7", "GITHUB_TOKEN": "secret", "GITHUB_REF_NAME": "main", "GITHUB_ACTOR": "kalypso",
 	}}
 }
@@ -119,7 +119,7 @@ func (r *runner) checkout(workshop, repository, branch string) string {
 
 func (r *runner) branch(workshop, repository, branch string) map[string]string {
 	r.Helper()
-	w, err := fixtures.Load(workshop, citest.Server+"/kalypso")
+	w, err := fixtures.Load(workshop, ciforge.Server+"/kalypso")
 	if err != nil {
 		r.Fatal(err)
 	}
@@ -150,7 +150,7 @@ func TestHelloWorldDeploys(t *testing.T) {
 		return r.must("render", "--environment", "dev", "--configs", configs, "--image", image+":"+tag)
 	}
 	d := render("0.0.1-0")
-	if d.outputs["repo"] != citest.Server+"/kalypso/kalypso-app-gitops" || d.outputs["branch"] != "dev" {
+	if d.outputs["repo"] != ciforge.Server+"/kalypso/kalypso-app-gitops" || d.outputs["branch"] != "dev" {
 		t.Errorf("outputs %v", d.outputs)
 	}
 	if d = r.must("create-pr", "--repo", d.outputs["repo"], "--base", "dev", "--auto-merge"); d.outputs["changed"] != "false" {

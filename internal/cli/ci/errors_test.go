@@ -6,8 +6,8 @@ import (
 	"testing"
 
 	"github.com/kalypso-dev/kalypso/internal/cli/cmdutil"
+	"github.com/kalypso-dev/kalypso/internal/testkit/ciforge"
 	"github.com/kalypso-dev/kalypso/internal/testkit/forgefake"
-	"github.com/kalypso-dev/kalypso/scheduler/ci/citest"
 	"github.com/kalypso-dev/kalypso/scheduler/fleet"
 	"github.com/kalypso-dev/kalypso/scheduler/forge/gitclient"
 )
@@ -56,7 +56,7 @@ func TestMistakesOfSteps(t *testing.T) {
 		{[]string{"create-pr", "--repo", "y", "--base", "dev", "--from", "nope"}, cmdutil.ExitFailure, "kalypso ci render"},
 		{[]string{"create-pr", "--repo", "y", "--base", "dev", "--from", "configs"}, cmdutil.ExitFailure, "has no files"},
 		{[]string{"create-pr", "--repo", "y", "--base", "dev", "--head", "main"}, cmdutil.ExitUsage, "not below kalypso/"},
-		{[]string{"create-pr", "--repo", "https://example.com/a/b", "--base", "dev"}, cmdutil.ExitUsage, "no repository of " + citest.Server},
+		{[]string{"create-pr", "--repo", "https://example.com/a/b", "--base", "dev"}, cmdutil.ExitUsage, "no repository of " + ciforge.Server},
 		{[]string{"create-pr", "--repo", "x", "--base", "nope", "--from", "helm"}, cmdutil.ExitFailure, "must be there before the first deployment"},
 		{[]string{"create-pr", "--repo", "TYPO", "--base", "nope", "--from", "helm"}, cmdutil.ExitFailure, "check the name in --repo"},
 		{[]string{"set-status"}, cmdutil.ExitUsage, "--commit"},

@@ -65,7 +65,7 @@ Outputs: image (NAME:TAG), name, tag, digest. The image is printed, too.`,
 			return err
 		}
 		b.Registry, b.User, b.Token, b.Server = s.Registry, s.Actor, s.Token, s.Server
-		b.Tell = func(text string) { a.Messagef("%s", text) }
+		b.Report = func(text string) { a.Messagef("%s", text) }
 		made, err := ci.BuildImage(c.Context(), b)
 		if err != nil {
 			return err

@@ -114,7 +114,7 @@ Output: clusters, the number of configurations that have it.`,
 			return err
 		}
 		d.URL = s.CloneURL(name)
-		d.Tell = func(text string) { a.Messagef("%s", text) }
+		d.Report = func(text string) { a.Messagef("%s", text) }
 		forge, err := a.forge(s.Environment)
 		if err != nil {
 			return err

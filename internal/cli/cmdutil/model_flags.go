@@ -59,7 +59,7 @@ func (f *ModelFlags) Register(cmd *cobra.Command, otherwise string) {
 }
 
 // Open opens what the flags name, or the running sandbox without --control-plane.
-func (f *ModelFlags) Open(ctx context.Context, a *App) (*source.World, error) {
+func (f *ModelFlags) Open(ctx context.Context, a *App) (*source.Platform, error) {
 	workloads, err := f.overrides()
 	if err != nil {
 		return nil, err
@@ -107,7 +107,7 @@ func (f *ModelFlags) overrides() (map[string]string, error) {
 
 // One returns the environment that --environment names, or the only one there
 // is. Several are a usage error that names them.
-func (f *ModelFlags) One(ctx context.Context, w *source.World) (string, error) {
+func (f *ModelFlags) One(ctx context.Context, w *source.Platform) (string, error) {
 	names, err := f.Several(ctx, w)
 	if err != nil {
 		return "", err
@@ -120,7 +120,7 @@ func (f *ModelFlags) One(ctx context.Context, w *source.World) (string, error) {
 
 // Several returns the environment that --environment names, or all. None at
 // all is an error: it would look like an environment without problems.
-func (f *ModelFlags) Several(ctx context.Context, w *source.World) ([]string, error) {
+func (f *ModelFlags) Several(ctx context.Context, w *source.Platform) ([]string, error) {
 	if f.Environment != "" {
 		return []string{f.Environment}, nil
 	}

@@ -99,7 +99,7 @@ func Run(ctx context.Context, o *Options) error {
 
 // collect lists a kind in the environments that were asked for. What may be
 // missing from the list, and why, is a message.
-func (o *Options) collect(ctx context.Context, w *source.World) (*view.Listing, error) {
+func (o *Options) collect(ctx context.Context, w *source.Platform) (*view.Listing, error) {
 	if o.Kind.Environments {
 		objects, diagnostics, err := w.EnvironmentObjects(ctx)
 		if err != nil {

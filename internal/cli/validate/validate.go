@@ -197,7 +197,7 @@ func (o *Options) validate(ctx context.Context) (validate.Report, error) {
 	return validate.Validate(ctx, in)
 }
 
-func (o *Options) runFiles(ctx context.Context, w *source.World) (validate.Report, error) {
+func (o *Options) runFiles(ctx context.Context, w *source.Platform) (validate.Report, error) {
 	tree, err := w.Files(ctx)
 	if err != nil {
 		return validate.Report{}, err
