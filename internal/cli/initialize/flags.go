@@ -10,10 +10,10 @@ import (
 	"time"
 
 	"github.com/kalypso-dev/kalypso/fixtures"
+	"github.com/kalypso-dev/kalypso/fixtures/githuborg"
 	"github.com/kalypso-dev/kalypso/internal/cli/cmdutil"
 	"github.com/kalypso-dev/kalypso/sandbox"
 	"github.com/kalypso-dev/kalypso/scheduler/forge/github"
-	"github.com/kalypso-dev/kalypso/setup"
 	"github.com/spf13/pflag"
 )
 
@@ -26,7 +26,7 @@ type Options struct {
 	url, api, registry      string
 	visibility              string
 	tokenEnv, tokenFile     string
-	app                     setup.App
+	app                     githuborg.App
 	secretEnv, secretFile   []string
 	webhook                 string
 	webhookEnv, webhookFile string
@@ -67,7 +67,7 @@ func (f *Options) check(set *pflag.FlagSet) error {
 			}
 		}
 	}
-	app := f.app != setup.App{}
+	app := f.app != githuborg.App{}
 	switch {
 	case f.forge == "gitea":
 		return usageError("--forge gitea is not there yet: init knows github. On a Gitea of its own, `kalypso up` makes the repositories.")
@@ -96,21 +96,21 @@ func (f *Options) check(set *pflag.FlagSet) error {
 	return nil
 }
 
-// options makes of the flags what setup wants, and reads the credentials.
-func (f *Options) options() (setup.Options, error) {
-	o := setup.Options{Organisation: f.org, Visibility: github.Visibility(f.visibility)}
+// options makes of the flags what githuborg wants, and reads the credentials.
+func (f *Options) options() (githuborg.Options, error) {
+	o := githuborg.Options{Organisation: f.org, Visibility: github.Visibility(f.visibility)}
 	var err error
 	if o.Forge, err = f.connect(); err != nil {
 		return o, err
 	}
-	if o.Workshop, err = setup.Load(o.Forge, f.workshop, f.org, f.registry); err != nil {
+	if o.Workshop, err = githuborg.Load(o.Forge, f.workshop, f.org, f.registry); err != nil {
 		return o, err
 	}
 	if o.Secrets, err = f.secrets(o.Workshop); err != nil {
 		return o, err
 	}
 	if f.webhook != "" {
-		o.Webhook = &setup.Webhook{URL: f.webhook}
+		o.Webhook = &githuborg.Webhook{URL: f.webhook}
 		o.Webhook.Secret, err = kept("the webhooks' secret", f.webhookEnv, f.webhookFile)
 	}
 	return o, err

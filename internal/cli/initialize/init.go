@@ -9,11 +9,11 @@ import (
 	"text/tabwriter"
 
 	"github.com/kalypso-dev/kalypso/fixtures"
+	"github.com/kalypso-dev/kalypso/fixtures/githuborg"
 	"github.com/kalypso-dev/kalypso/internal/cli/cmdutil"
 	"github.com/kalypso-dev/kalypso/internal/usage"
 	"github.com/kalypso-dev/kalypso/scheduler/forge/gitclient"
 	"github.com/kalypso-dev/kalypso/scheduler/source"
-	"github.com/kalypso-dev/kalypso/setup"
 	"github.com/spf13/cobra"
 )
 
@@ -85,9 +85,9 @@ func (f *Options) setUp(ctx context.Context) error {
 	if err := keepsOther(f.config, config); err != nil {
 		return err
 	}
-	plan, err := setup.Look(ctx, options)
+	plan, err := githuborg.Look(ctx, options)
 	if err != nil {
-		return setupError(err, "")
+		return failure(err, "")
 	}
 	where := options.Forge.OrganisationURL(options.Organisation)
 	if f.dryRun {
@@ -98,7 +98,7 @@ func (f *Options) setUp(ctx context.Context) error {
 	}
 	f.Messagef("Making the workshop %s in %s", options.Workshop.Name, where)
 	repository := ""
-	err = plan.Do(ctx, func(s setup.Step) {
+	err = plan.Do(ctx, func(s githuborg.Step) {
 		if s.Repository != repository {
 			repository = s.Repository
 			f.Messagef("  %s", repository)
@@ -106,7 +106,7 @@ func (f *Options) setUp(ctx context.Context) error {
 		f.Messagef("    %s", s.What)
 	})
 	if err != nil {
-		return setupError(err, "What is made stays; the same command goes on where this one stopped.")
+		return failure(err, "What is made stays; the same command goes on where this one stopped.")
 	}
 	if len(plan.Steps) == 0 {
 		f.Messagef("Nothing to do: all of it is there.")
@@ -115,8 +115,8 @@ func (f *Options) setUp(ctx context.Context) error {
 	return f.sayNext(config)
 }
 
-// setupError gives an error the exit code and the hint that go with it.
-func setupError(err error, what string) error {
+// failure gives an error the exit code and the hint that go with it.
+func failure(err error, what string) error {
 	known := &source.Error{Err: err, Hint: what}
 	switch {
 	case errors.Is(err, gitclient.ErrDenied):
@@ -144,13 +144,13 @@ func (f *Options) cleanUp(ctx context.Context) error {
 	}
 	where := client.OrganisationURL(f.org)
 	if !f.dryRun {
-		if err := setup.MayDelete(ctx, client, f.org); err != nil {
-			return setupError(err, "")
+		if err := githuborg.MayDelete(ctx, client, f.org); err != nil {
+			return failure(err, "")
 		}
 	}
-	made, err := setup.Find(ctx, client, f.org, workshops)
+	made, err := githuborg.Find(ctx, client, f.org, workshops)
 	if err != nil {
-		return setupError(err, "")
+		return failure(err, "")
 	}
 	if len(made) == 0 {
 		f.Messagef("Nothing to delete: init has made nothing that is still in %s.", where)
@@ -169,14 +169,14 @@ func (f *Options) cleanUp(ctx context.Context) error {
 	}
 	for _, m := range made {
 		if err := m.Delete(ctx, client); err != nil {
-			return setupError(err, "What is deleted is gone; the same command goes on with the rest.")
+			return failure(err, "What is deleted is gone; the same command goes on with the rest.")
 		}
 		f.Messagef("  deleted %s", m.Name)
 	}
 	return nil
 }
 
-func (f *Options) showMade(made []setup.Made) error {
+func (f *Options) showMade(made []githuborg.Made) error {
 	w := tabwriter.NewWriter(f.Out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "REPOSITORY\tWORKSHOP\tVISIBILITY\tHOLDS")
 	for _, m := range made {

@@ -9,13 +9,13 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/kalypso-dev/kalypso/setup"
+	"github.com/kalypso-dev/kalypso/fixtures/githuborg"
 )
 
 // schedulerConfig is the configuration of a scheduler that follows the
 // workshop, as the account that makes it.
-func (f *Options) schedulerConfig(o setup.Options) ([]byte, error) {
-	c := setup.Config{
+func (f *Options) schedulerConfig(o githuborg.Options) ([]byte, error) {
+	c := githuborg.Config{
 		URL: f.url, API: f.api, TokenEnv: f.tokenEnv, TokenFile: f.tokenFile,
 		ControlPlane:     o.Forge.OrganisationURL(f.org) + "/" + o.Workshop.ControlPlane(),
 		Secret:           f.webhookFile,
@@ -78,7 +78,7 @@ func (f *Options) sayNext(config []byte) error {
 	f.Messagef("")
 	f.Messagef("  Next        kalypso scheduler once --config %s", file)
 	if f.webhookFile == "" {
-		f.Messagef("              %s", f.secretAdvice(filepath.Join(filepath.Dir(file), setup.SecretFile)))
+		f.Messagef("              %s", f.secretAdvice(filepath.Join(filepath.Dir(file), githuborg.SecretFile)))
 	}
 	f.Messagef("  For good    kalypso scheduler run --config %s", file)
 	f.Messagef("  Workflows   need kalypso on their runners: docs/platform-engineers.md says how")
@@ -111,7 +111,7 @@ func writeNew(file string, data []byte) error {
 }
 
 // showSteps prints what would be done.
-func (f *Options) showSteps(steps []setup.Step) {
+func (f *Options) showSteps(steps []githuborg.Step) {
 	repository := ""
 	for _, s := range steps {
 		if s.Repository != repository {
@@ -123,7 +123,7 @@ func (f *Options) showSteps(steps []setup.Step) {
 }
 
 // missingSecrets says which secrets were not given, and how to give them.
-func (f *Options) missingSecrets(missing []setup.Secret) {
+func (f *Options) missingSecrets(missing []githuborg.Secret) {
 	at := map[string][]string{}
 	var names []string
 	for _, m := range missing {
