@@ -2,7 +2,13 @@ package cluster
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"io"
+	"io/fs"
+
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
 	"github.com/kalypso-dev/kalypso/sandbox/supervisor"
 )
@@ -37,4 +43,24 @@ type Loader interface {
 	// Load puts an image on all nodes of a cluster, where they do not have it:
 	// write gives the archive that `docker load` takes.
 	Load(ctx context.Context, name, image string, write func(io.Writer) error) error
+}
+
+// MergeKubeconfigs returns one kubeconfig with the contexts of all clusters,
+// the first one being current; file is where each has its own.
+func MergeKubeconfigs(names []string, file func(name string) string) ([]byte, error) {
+	all := clientcmdapi.NewConfig()
+	for _, name := range names {
+		c, err := clientcmd.LoadFromFile(file(name))
+		if errors.Is(err, fs.ErrNotExist) {
+			continue // stopped before it was ever started; kubeconfig is done again when it comes
+		}
+		if err != nil {
+			return nil, fmt.Errorf("cluster %s: %w", name, err)
+		}
+		all.Clusters[name], all.AuthInfos[name], all.Contexts[name] = c.Clusters[name], c.AuthInfos[name], c.Contexts[name]
+		if all.CurrentContext == "" {
+			all.CurrentContext = name
+		}
+	}
+	return clientcmd.Write(*all)
 }

@@ -1,3 +1,32 @@
+// Package relay gives a container with a network of its own connections to a
+// server that listens on this machine's loopback only.
+//
+// In the container runs the program of component relay, started by whoever can
+// start a process there, such as `docker exec -i NODE kalypso-relay serve
+// --listen=127.0.0.1:3000`. Its standard input and output are the connection
+// between both; each connection that it accepts becomes a stream on it, for
+// which this side dials:
+//
+//	r := relay.New(relay.Pipe(stdout, stdin), dialForge)
+//	go func() { ended <- r.Serve(ctx) }()
+//	addresses, err := r.Listening(ctx)
+//
+// So an address means the same in the container and on the machine, and
+// nothing of the machine is opened to a network, whatever runs the container:
+// an engine on this machine, one in a virtual machine, or one without root.
+//
+// # Protocol
+//
+// The streams are yamux's; the program opens them. What it says on the first
+// one is a line with its name and the protocol's number, then a line for each
+// address it listens on. Every other stream carries a connection. A yamux
+// stream has one end, a connection has three: each direction by itself, and
+// both cut short. So each direction is a sequence of records, a length of two
+// bytes and as many bytes of data. A record without data ends its direction,
+// and a stream that ends before is a connection cut short: one that could not
+// be dialled, for example, is reset, and is not mistaken for an empty answer.
+//
+// The program is built from a module of its own, and has a copy of join.go.
 package relay
 
 import (
@@ -179,4 +208,69 @@ func (r *Relay) explain(err error) error {
 		return errors.New("relay: the program in the container has ended")
 	}
 	return fmt.Errorf("relay: %w", err)
+}
+
+// Pipe makes one connection of a program's output and input.
+func Pipe(stdout io.ReadCloser, stdin io.WriteCloser) io.ReadWriteCloser {
+	return pipe{stdout, stdin}
+}
+
+type pipe struct {
+	io.ReadCloser
+	io.WriteCloser
+}
+
+func (p pipe) Close() error { return errors.Join(p.WriteCloser.Close(), p.ReadCloser.Close()) }
+
+// remembering keeps the beginning of what it reads.
+type remembering struct {
+	io.ReadWriteCloser
+	mu   sync.Mutex
+	said []byte
+}
+
+const rememberedMax = 1 << 10
+
+func (r *remembering) Read(p []byte) (int, error) {
+	n, err := r.ReadWriteCloser.Read(p)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.said = append(r.said, p[:min(n, rememberedMax-len(r.said))]...)
+	return n, err
+}
+
+func (r *remembering) beginning() string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return string(r.said)
+}
+
+// counting is a connection whose bytes are counted.
+type counting struct {
+	net.Conn
+	relay *Relay
+}
+
+func (c counting) Read(p []byte) (int, error) {
+	n, err := c.Conn.Read(p)
+	c.relay.out.Add(int64(n))
+	return n, err
+}
+
+func (c counting) Write(p []byte) (int, error) {
+	n, err := c.Conn.Write(p)
+	c.relay.in.Add(int64(n))
+	return n, err
+}
+
+func (c counting) CloseWrite() error {
+	closeWrite(c.Conn)
+	return nil
+}
+
+func (c counting) SetLinger(seconds int) error {
+	if l, ok := c.Conn.(interface{ SetLinger(int) error }); ok {
+		return l.SetLinger(seconds)
+	}
+	return nil
 }

@@ -2,12 +2,18 @@ package incluster
 
 import (
 	"bytes"
+	"context"
 	"debug/elf"
 	"encoding/binary"
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/kalypso-dev/kalypso/sandbox/gitops"
 )
 
 // staged makes a folder of a component: the files of testdata, and a program
@@ -60,4 +66,29 @@ func testArgoCD(t *testing.T) ArgoCD {
 		Staged: staged(t, "argocd", "program"), Relay: staged(t, "relay", "program"), ForgePort: 20003,
 		URL: "https://localhost:20004", Password: "correct-horse",
 	}
+}
+
+// Objects are all that Install puts on the cluster.
+func (f Flux) Objects(context.Context) ([]*unstructured.Unstructured, error) {
+	objects, err := f.manifests()
+	if err != nil {
+		return nil, err
+	}
+	kinds, err := gitops.Kinds(f.kinds())
+	return append(objects, kinds...), err
+}
+
+// Objects are all that Install puts on the cluster. The secrets have nothing in
+// them.
+func (a ArgoCD) Objects(ctx context.Context) ([]*unstructured.Unstructured, error) {
+	settings, err := a.settings().Settings()
+	if err != nil {
+		return nil, err
+	}
+	kinds, err := gitops.Kinds(a.settings().Kinds)
+	if err != nil {
+		return nil, err
+	}
+	objects, err := a.manifests(ctx)
+	return slices.Concat(settings, []*unstructured.Unstructured{cacheSecret("")}, objects, kinds), err
 }

@@ -1,12 +1,17 @@
 package main
 
 import (
+	"archive/tar"
 	"bytes"
 	"context"
+	"debug/elf"
 	"errors"
 	"fmt"
+	"io"
+	"io/fs"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -109,4 +114,211 @@ func parseMirror(targets []byte, suite string) mirror {
 		}
 	}
 	return m
+}
+
+// maxLinks is how many links may lie on the way to a file.
+const maxLinks = 20
+
+// A root is the file system of a Debian machine, read where it lies: in a tar
+// archive.
+type root struct {
+	tree
+	file *os.File
+}
+
+// openRoot lists the archive. Its entries read from it until it is closed.
+func openRoot(name string) (*root, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	r := &root{tree{}, f}
+	for in := tar.NewReader(f); ; {
+		h, err := in.Next()
+		if errors.Is(err, io.EOF) {
+			return r, nil
+		}
+		if err != nil {
+			f.Close()
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		if err := r.add(h); err != nil {
+			f.Close()
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+	}
+}
+
+func (r *root) add(h *tar.Header) error {
+	name := clean(h.Name)
+	if name == "" {
+		return nil
+	}
+	e := entry{Header: *h}
+	switch h.Typeflag {
+	case tar.TypeReg:
+		// the tar reader reads ahead no further than the header
+		at, err := r.file.Seek(0, io.SeekCurrent)
+		if err != nil {
+			return err
+		}
+		e.open = func() (io.ReadCloser, error) {
+			return io.NopCloser(io.NewSectionReader(r.file, at, h.Size)), nil
+		}
+	case tar.TypeLink:
+		e.Linkname = clean(h.Linkname)
+	}
+	r.tree[name] = e
+	return nil
+}
+
+func (r *root) close() error { return r.file.Close() }
+
+// follow returns the path of the file that name leads to, and the links on the
+// way to it.
+func (r *root) follow(name string) (file string, links []string, err error) {
+	at, rest := "", clean(name)
+	for rest != "" {
+		var part string
+		part, rest, _ = strings.Cut(rest, "/")
+		next := path.Join(at, part)
+		e, ok := r.tree[next]
+		if !ok {
+			return "", nil, &fs.PathError{Op: "follow", Path: name, Err: fs.ErrNotExist}
+		}
+		switch e.Typeflag {
+		case tar.TypeSymlink:
+			if links = append(links, next); len(links) > maxLinks {
+				return "", nil, fmt.Errorf("%s: more than %d links", name, maxLinks)
+			}
+			to := e.Linkname
+			if !path.IsAbs(to) {
+				to = path.Join("/", at, to)
+			}
+			at, rest = "", clean(path.Join(to, rest))
+		case tar.TypeLink:
+			links = append(links, next)
+			at, rest = "", path.Join(e.Linkname, rest)
+		default:
+			at = next
+		}
+	}
+	return at, links, nil
+}
+
+// read returns the content of a file.
+func (r *root) read(name string) ([]byte, error) {
+	at, _, err := r.follow(name)
+	if err != nil {
+		return nil, err
+	}
+	e := r.tree[at]
+	if e.open == nil {
+		return nil, &fs.PathError{Op: "read", Path: name, Err: errors.New("is not a file")}
+	}
+	in, err := e.open()
+	if err != nil {
+		return nil, err
+	}
+	defer in.Close()
+	return io.ReadAll(in)
+}
+
+// closure returns what of the root the named programs need to run: themselves,
+// the libraries they are linked with, the loader, and the links that lead to
+// all of these. A name that ends with a slash means all that is in a folder.
+func (r *root) closure(names ...string) (tree, error) {
+	out := tree{}
+	libraries := r.libraries()
+	var want []string
+	for _, n := range names {
+		if !strings.HasSuffix(n, "/") {
+			want = append(want, n)
+			continue
+		}
+		dir, _, err := r.follow(n)
+		if err != nil {
+			return nil, err
+		}
+		for file, e := range r.tree {
+			if path.Dir(file) == dir && e.Typeflag != tar.TypeDir {
+				want = append(want, file)
+			}
+		}
+	}
+	for len(want) > 0 {
+		name := want[0]
+		want = want[1:]
+		file, links, err := r.follow(name)
+		if err != nil {
+			return nil, err
+		}
+		for _, l := range append(links, file) {
+			out[l] = r.tree[l]
+		}
+		needs, err := r.needs(file)
+		if err != nil {
+			return nil, err
+		}
+		for _, n := range needs {
+			if !path.IsAbs(n) {
+				i := slices.IndexFunc(libraries, func(dir string) bool {
+					_, ok := r.tree[path.Join(dir, n)]
+					return ok
+				})
+				if i < 0 {
+					return nil, fmt.Errorf("%s needs %s, which is not in the Debian root", file, n)
+				}
+				n = path.Join(libraries[i], n)
+			}
+			if _, ok := out[clean(n)]; !ok {
+				want = append(want, n)
+			}
+		}
+	}
+	return out, nil
+}
+
+// libraries are the folders that the loader searches: /usr/lib and those below
+// it that are named after a machine, such as x86_64-linux-gnu.
+func (r *root) libraries() []string {
+	dirs := []string{"usr/lib"}
+	for name := range r.tree {
+		if ok, _ := path.Match("usr/lib/*-linux-gnu*", name); ok {
+			dirs = append(dirs, name)
+		}
+	}
+	slices.Sort(dirs)
+	return dirs
+}
+
+// needs returns the names of the libraries that a program or library is linked
+// with, and the path of its loader.
+func (r *root) needs(file string) ([]string, error) {
+	content, err := r.read(file)
+	if err != nil {
+		return nil, err
+	}
+	if !bytes.HasPrefix(content, []byte(elf.ELFMAG)) {
+		return nil, nil
+	}
+	f, err := elf.NewFile(bytes.NewReader(content))
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", file, err)
+	}
+	needs, err := f.ImportedLibraries()
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", file, err)
+	}
+	for _, p := range f.Progs {
+		if p.Type != elf.PT_INTERP {
+			continue
+		}
+		loader := make([]byte, p.Filesz)
+		if _, err := p.ReadAt(loader, 0); err != nil {
+			return nil, fmt.Errorf("%s: loader: %w", file, err)
+		}
+		needs = append(needs, string(bytes.TrimRight(loader, "\x00")))
+	}
+	return needs, nil
 }

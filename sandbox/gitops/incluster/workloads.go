@@ -1,20 +1,131 @@
 package incluster
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 
-	"github.com/kalypso-dev/kalypso/sandbox/cluster"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kalypso-dev/kalypso/sandbox/cluster"
 )
+
+// probePeriod is how often a pod is asked whether it is ready: it is after a
+// second or two, and a person waits for it.
+const probePeriod = 2
+
+// editPod changes the pods of a workload.
+func editPod(o *unstructured.Unstructured, edit func(*corev1.PodSpec) error) error {
+	found, ok, err := unstructured.NestedMap(o.Object, "spec", "template", "spec")
+	if err == nil && !ok {
+		err = fmt.Errorf("it has no pods")
+	}
+	if err != nil {
+		return fmt.Errorf("%s %s: %w", o.GetKind(), o.GetName(), err)
+	}
+	var spec corev1.PodSpec
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(found, &spec, true); err != nil {
+		return fmt.Errorf("%s %s: %w", o.GetKind(), o.GetName(), err)
+	}
+	if err := edit(&spec); err != nil {
+		return fmt.Errorf("%s %s: %w", o.GetKind(), o.GetName(), err)
+	}
+	changed, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&spec)
+	if err != nil {
+		return fmt.Errorf("%s %s: %w", o.GetKind(), o.GetName(), err)
+	}
+	return unstructured.SetNestedMap(o.Object, changed, "spec", "template", "spec")
+}
+
+// useImage makes a container run our image, be ready as soon as it is, and tell
+// its end in its status.
+func useImage(c *corev1.Container, image string) {
+	c.Image, c.ImagePullPolicy = image, corev1.PullNever
+	c.TerminationMessagePolicy = corev1.TerminationMessageFallbackToLogsOnError
+	if c.ReadinessProbe != nil {
+		c.ReadinessProbe.InitialDelaySeconds, c.ReadinessProbe.PeriodSeconds = 0, probePeriod
+	}
+}
+
+// container returns a pod's container of that name.
+func container(spec *corev1.PodSpec, name string) (*corev1.Container, error) {
+	for i := range spec.Containers {
+		if spec.Containers[i].Name == name {
+			return &spec.Containers[i], nil
+		}
+	}
+	return nil, fmt.Errorf("it has no container %s", name)
+}
+
+// relayImage has the relay and nothing else.
+func relayImage(staged string) (Image, error) {
+	program := filepath.Join(staged, "relay")
+	machine, err := linuxProgram(program)
+	if err != nil {
+		return Image{}, err
+	}
+	return blueprint{
+		name:    "relay",
+		machine: machine,
+		config:  v1.Config{Entrypoint: []string{"/relay"}, User: nobody},
+		layers:  []*layer{newLayer(entry{path: "relay", from: program, program: true})},
+	}.build()
+}
+
+// nodeVariable has the node's address in the sidecar.
+const nodeVariable = "NODE"
+
+// forgeSidecar makes the forge listen on the pod's loopback. As an init
+// container that stays it is there before the others, and keeps no pod from
+// ending.
+func forgeSidecar(image string, port int) corev1.Container {
+	always := corev1.ContainerRestartPolicyAlways
+	return corev1.Container{
+		Name:            "forge",
+		Image:           image,
+		ImagePullPolicy: corev1.PullNever,
+		RestartPolicy:   &always,
+		Args: []string{
+			"forward",
+			fmt.Sprintf("--listen=127.0.0.1:%d", port),
+			// the brackets are for a node whose address is of IPv6, and harm no other
+			fmt.Sprintf("--to=[$(%s)]:%d", nodeVariable, port),
+		},
+		Env: []corev1.EnvVar{{Name: nodeVariable, ValueFrom: &corev1.EnvVarSource{
+			FieldRef: &corev1.ObjectFieldSelector{FieldPath: "status.hostIP"},
+		}}},
+		Resources: corev1.ResourceRequirements{
+			Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("5m"), corev1.ResourceMemory: resource.MustParse("8Mi")},
+			Limits:   corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("64Mi")},
+		},
+		TerminationMessagePolicy: corev1.TerminationMessageFallbackToLogsOnError,
+		SecurityContext:          restricted(),
+	}
+}
+
+// restricted is what the strictest of Kubernetes' pod security standards asks
+// for.
+func restricted() *corev1.SecurityContext {
+	yes, no := true, false
+	return &corev1.SecurityContext{
+		RunAsNonRoot:             &yes,
+		ReadOnlyRootFilesystem:   &yes,
+		AllowPrivilegeEscalation: &no,
+		Capabilities:             &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}},
+		SeccompProfile:           &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
+	}
+}
 
 // workload is what runs pods of one kind.
 type workload struct{ kind, name string }
@@ -154,4 +265,18 @@ func ended(t *corev1.ContainerStateTerminated) string {
 		message = "..." + message[len(message)-lastWords:]
 	}
 	return strings.TrimSuffix(fmt.Sprintf("%s with exit code %d: %s", t.Reason, t.ExitCode, message), ": ")
+}
+
+// apply puts the objects on the cluster in their order.
+func apply(ctx context.Context, c *cluster.Client, objects []*unstructured.Unstructured) error {
+	var all bytes.Buffer
+	for _, o := range objects {
+		b, err := o.MarshalJSON()
+		if err != nil {
+			return err
+		}
+		all.Write(b)
+		all.WriteString("\n---\n")
+	}
+	return c.Apply(ctx, all.Bytes())
 }
