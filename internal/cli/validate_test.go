@@ -11,7 +11,6 @@ import (
 
 	"github.com/kalypso-dev/kalypso/internal/cli/cmdutil"
 	"github.com/kalypso-dev/kalypso/scheduler/validate"
-	"github.com/kalypso-dev/kalypso/scheduler/validate/report"
 	"github.com/rogpeppe/go-internal/txtar"
 )
 
@@ -177,11 +176,11 @@ func TestValidateCountsTestsThatCannotRun(t *testing.T) {
 func TestValidateOutputs(t *testing.T) {
 	control, flags := validateFlags(t, "policy-test", "empty-config")
 	code, out, _ := call(t, append([]string{"validate", control, "--tests", "-o", "json"}, flags...)...)
-	var d report.Document
+	var d validate.Report
 	if err := json.Unmarshal([]byte(out), &d); code != cmdutil.ExitFailure || err != nil {
 		t.Fatalf("exit code %d, %v\n%s", code, err, out)
 	}
-	if d.Version != report.Version || len(d.Findings) != d.Summary.Errors+1 || d.Summary.TestsPassed != 1 || d.Summary.TestsFailed != 5 || len(d.Tests) != 6 {
+	if d.Version != validate.ReportVersion || len(d.Findings) != d.Summary.Errors+1 || d.Summary.TestsPassed != 1 || d.Summary.TestsFailed != 5 || len(d.Tests) != 6 {
 		t.Errorf("got %+v", d)
 	}
 	code, out, _ = call(t, append([]string{"validate", control, "--tests", "-o", "sarif"}, flags...)...)

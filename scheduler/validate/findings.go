@@ -25,16 +25,16 @@ func Severities() []model.Severity { return []model.Severity{Error, Warning, Not
 
 // Finding is one thing that somebody should look at.
 type Finding struct {
-	Rule         string // the ID of one of Rules
-	Severity     model.Severity
-	Position     model.Position
-	Message      string
-	Hint         string       // what to do, "" when the message says it
-	Environments []string     // that it concerns, sorted; none: the control plane as a whole
-	Assignments  []Assignment // that it concerns, sorted; none: no single one
+	Rule         string         `json:"rule"` // the ID of one of Rules
+	Severity     model.Severity `json:"severity"`
+	Position     model.Position `json:"position"`
+	Message      string         `json:"message"`
+	Hint         string         `json:"hint,omitempty"`         // what to do, "" when the message says it
+	Environments []string       `json:"environments,omitempty"` // that it concerns, sorted; none: the control plane as a whole
+	Assignments  []Assignment   `json:"assignments,omitempty"`  // that it concerns, sorted; none: no single one
 	// Fingerprint identifies the finding across runs. It does not change when
 	// lines move.
-	Fingerprint string
+	Fingerprint string `json:"fingerprint"`
 
 	object object // that it is about; zero when unknown
 	field  string // of the object that it is about; "" for the object as a whole
@@ -43,9 +43,9 @@ type Finding struct {
 
 // Assignment is a deployment target on a cluster type.
 type Assignment struct {
-	Environment string
-	ClusterType string
-	Target      string
+	Environment string `json:"environment"`
+	ClusterType string `json:"clusterType"`
+	Target      string `json:"target"`
 }
 
 func compareAssignments(a, b Assignment) int {
@@ -56,24 +56,54 @@ func compareAssignments(a, b Assignment) int {
 	)
 }
 
+// ReportVersion is the version of the form that a Report has as JSON. Fields
+// may be added under the same version.
+const ReportVersion = 1
+
 // Report is the outcome of a validation.
 type Report struct {
-	Environments []string            // that were looked at, sorted
-	Findings     []Finding           // sorted by place
-	Tests        []policytest.Result // that were run, sorted by place, then environment
-	TestsNotRun  int                 // those of files with mistakes
-	Suppressed   int                 // findings that a comment in the file silences
+	Version      int                 `json:"version"`      // ReportVersion
+	Environments []string            `json:"environments"` // that were validated, sorted
+	Summary      Counts              `json:"summary"`
+	Findings     []Finding           `json:"findings"`        // sorted by position
+	Tests        []policytest.Result `json:"tests,omitempty"` // that were run, sorted by position, then environment
 }
 
-// Count returns how many findings have a severity.
-func (r Report) Count(severity model.Severity) int {
-	n := 0
+// Counts are the numbers of a report.
+type Counts struct {
+	Errors      int `json:"errors"`
+	Warnings    int `json:"warnings"`
+	Notes       int `json:"notes"`
+	Suppressed  int `json:"suppressed"` // findings that a comment in the file silences
+	TestsPassed int `json:"testsPassed"`
+	TestsFailed int `json:"testsFailed"`
+	TestsNotRun int `json:"testsNotRun"` // those of files with mistakes
+}
+
+// newReport makes a report of what was found in some environments. It drops
+// the findings that comments silence.
+func newReport(environments []string, findings []Finding, tests []policytest.Result, subjects []Subject) Report {
+	r := Report{Version: ReportVersion, Environments: environments, Tests: tests}
+	r.Findings, r.Summary.Suppressed = suppress(findings, subjects)
+	fingerprint(r.Findings)
 	for _, f := range r.Findings {
-		if f.Severity == severity {
-			n++
+		switch f.Severity {
+		case Error:
+			r.Summary.Errors++
+		case Warning:
+			r.Summary.Warnings++
+		case Note:
+			r.Summary.Notes++
 		}
 	}
-	return n
+	for _, t := range tests {
+		if t.Passed {
+			r.Summary.TestsPassed++
+		} else {
+			r.Summary.TestsFailed++
+		}
+	}
+	return r
 }
 
 // Reaches says whether any finding is as bad as a severity, or worse.

@@ -14,7 +14,7 @@ import (
 // tests reads the policy tests of the environment's repositories, reports
 // files that are not as they must be, and runs the tests when asked to. A test
 // that fails is a finding too.
-func (e *examination) tests(ctx context.Context, run bool, explain policytest.Explainer) error {
+func (e *examination) tests(ctx context.Context, run bool) error {
 	read := map[model.Position]bool{} // folders may lie in each other
 	for _, s := range e.Trees {
 		exposed := model.Files(s.Tree, s.Reference.Path)
@@ -43,7 +43,7 @@ func (e *examination) tests(ctx context.Context, run bool, explain policytest.Ex
 			}
 			e.wrongEnvironments(tests, s)
 			if run {
-				if err := e.run(ctx, tests, explain); err != nil {
+				if err := e.run(ctx, tests); err != nil {
 					return err
 				}
 			}
@@ -75,8 +75,8 @@ func (e *examination) wrongEnvironments(tests []policytest.Test, s Source) {
 	}
 }
 
-func (e *examination) run(ctx context.Context, tests []policytest.Test, explain policytest.Explainer) error {
-	results, err := policytest.Run(ctx, tests, e.Model, e.plan, explain)
+func (e *examination) run(ctx context.Context, tests []policytest.Test) error {
+	results, err := policytest.Run(ctx, tests, e.Model, e.plan)
 	if err != nil {
 		return err
 	}
@@ -85,7 +85,7 @@ func (e *examination) run(ctx context.Context, tests []policytest.Test, explain 
 		for _, f := range r.Failures {
 			e.report(Finding{
 				Rule: FailedTest, Severity: Error, Position: f.Position,
-				Message: fmt.Sprintf("policy test %q fails: %s", r.Test.Name, f.Message),
+				Message: fmt.Sprintf("policy test %q fails: %s", r.Name, f.Message),
 				Hint:    f.Reason,
 			})
 		}

@@ -45,8 +45,8 @@ func TestASoundWorldHasNoFindings(t *testing.T) {
 	if len(r.Findings) > 0 {
 		t.Errorf("findings:\n%s", report.Text(r, report.Look{}))
 	}
-	if r.Suppressed != 1 {
-		t.Errorf("%d findings are silenced, want the one with a comment", r.Suppressed)
+	if r.Summary.Suppressed != 1 {
+		t.Errorf("%d findings are silenced, want the one with a comment", r.Summary.Suppressed)
 	}
 }
 

@@ -10,7 +10,6 @@ import (
 
 	"github.com/kalypso-dev/kalypso/scheduler/model"
 	"github.com/kalypso-dev/kalypso/scheduler/v1alpha1"
-	"github.com/kalypso-dev/kalypso/scheduler/validate/whatif"
 )
 
 // schemaTexts reports ConfigSchemas whose schema is none, whether or not they
@@ -56,7 +55,7 @@ func (e *examination) schema(ctx context.Context, text string, position model.Po
 	if text == "" {
 		return
 	}
-	problems, err := whatif.SchemaProblems(ctx, text, position)
+	problems, err := schemaProblems(ctx, text, position)
 	if err != nil {
 		return
 	}

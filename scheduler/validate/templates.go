@@ -13,14 +13,13 @@ import (
 	"github.com/kalypso-dev/kalypso/scheduler/model"
 	"github.com/kalypso-dev/kalypso/scheduler/v1alpha1"
 	"github.com/kalypso-dev/kalypso/scheduler/validate/clause"
-	"github.com/kalypso-dev/kalypso/scheduler/validate/whatif"
 )
 
 // templateTexts reports templates that do not parse, whether or not they are
 // used.
 func (e *examination) templateTexts(ctx context.Context) {
 	for _, t := range e.Model.Templates {
-		problems, err := whatif.TemplateProblems(ctx, t)
+		problems, err := templateProblems(ctx, t)
 		if err != nil {
 			return
 		}

@@ -34,7 +34,6 @@ type Input struct {
 	Diagnostics []model.Diagnostic // about the Environment objects
 	Subjects    []Subject          // the environments to validate
 	RunTests    bool               // run policy tests, which are otherwise only read
-	Explain     policytest.Explainer
 }
 
 // Subject is one environment and what it was made from.
@@ -57,44 +56,43 @@ type Source struct {
 // Validate applies all rules. The same input gives the same report. The only
 // error is that ctx has ended.
 func Validate(ctx context.Context, in Input) (Report, error) {
-	var all []*examination
-	var findings []Finding
-	for _, d := range in.Diagnostics {
-		findings = append(findings, fromDiagnostic(d, Finding{}))
-	}
 	known := in.Known
 	if slices.ContainsFunc(in.Diagnostics, func(d model.Diagnostic) bool { return d.Severity == Error }) {
 		known = nil // one that cannot be read may be missing among them
 	}
-	report := Report{Environments: []string{}}
-	unread := map[model.Position]int{} // environments share base repositories
+	var all []*examination
+	environments := []string{}
 	for _, s := range in.Subjects {
 		e, err := examine(ctx, s, known)
 		if err != nil {
 			return Report{}, err
 		}
-		if err := e.tests(ctx, in.RunTests, in.Explain); err != nil {
+		if err := e.tests(ctx, in.RunTests); err != nil {
 			return Report{}, err
 		}
 		all = append(all, e)
-		report.Environments = append(report.Environments, s.Model.Name)
-		report.Tests = append(report.Tests, e.results...)
-		maps.Copy(unread, e.unread)
+		environments = append(environments, s.Model.Name)
 	}
+	slices.Sort(environments)
 	sharedGitOps(all)
+	var findings []Finding
+	for _, d := range in.Diagnostics {
+		findings = append(findings, fromDiagnostic(d, Finding{}))
+	}
+	var tests []policytest.Result
+	notRun := map[model.Position]int{} // environments share base repositories
 	for _, e := range all {
 		findings = append(findings, e.findings...)
+		tests = append(tests, e.results...)
+		maps.Copy(notRun, e.unread)
 	}
-	for _, tests := range unread {
-		report.TestsNotRun += tests
-	}
-	slices.Sort(report.Environments)
-	slices.SortFunc(report.Tests, func(a, b policytest.Result) int {
-		return cmp.Or(model.ComparePositions(a.Test.Position, b.Test.Position), cmp.Compare(a.Environment, b.Environment))
+	slices.SortFunc(tests, func(a, b policytest.Result) int {
+		return cmp.Or(model.ComparePositions(a.Position, b.Position), cmp.Compare(a.Environment, b.Environment))
 	})
-	findings = merge(findings, all)
-	report.Findings, report.Suppressed = suppress(findings, in.Subjects)
-	fingerprint(report.Findings)
+	report := newReport(environments, merge(findings, all), tests, in.Subjects)
+	for _, tests := range notRun {
+		report.Summary.TestsNotRun += tests
+	}
 	return report, nil
 }
 
@@ -180,10 +178,7 @@ func Files(ctx context.Context, s Source) (Report, error) {
 	for i := range e.findings {
 		e.findings[i].Environments = nil
 	}
-	report := Report{Environments: []string{}}
-	report.Findings, report.Suppressed = suppress(merge(e.findings, []*examination{e}), []Subject{subject})
-	fingerprint(report.Findings)
-	return report, nil
+	return newReport([]string{}, merge(e.findings, []*examination{e}), nil, []Subject{subject}), nil
 }
 
 // Trees reads once more what an environment was loaded from: its own branch

@@ -8,7 +8,6 @@ import (
 
 	"github.com/kalypso-dev/kalypso/internal/yamlpos"
 	"github.com/kalypso-dev/kalypso/scheduler/model"
-	"github.com/kalypso-dev/kalypso/scheduler/validate/whatif"
 	"go.yaml.in/yaml/v3"
 )
 
@@ -115,7 +114,7 @@ func (d *decoder) target(node *yaml.Node, t *Test, what string) {
 		}
 		return otherwise
 	}
-	t.Hypothetical = whatif.Target{
+	t.Hypothetical = HypotheticalTarget{
 		Workload:  or("workload", "policy"),
 		Name:      or("name", "test"),
 		Workspace: or("workspace", ""),

@@ -205,7 +205,7 @@ func FuzzLoad(f *testing.F) {
 				t.Errorf("test without a name or a target: %+v", test)
 			}
 		}
-		results, err := Run(t.Context(), tests, env, newPlan(t, env), nil)
+		results, err := Run(t.Context(), tests, env, newPlan(t, env))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -28,7 +28,6 @@ import (
 	"strings"
 
 	"github.com/kalypso-dev/kalypso/scheduler/model"
-	"github.com/kalypso-dev/kalypso/scheduler/validate/whatif"
 )
 
 // IsFile says whether a file holds policy tests, by its name.
@@ -50,7 +49,15 @@ type Test struct {
 	OnlyOnAt model.Position
 	Config   []Config
 
-	Hypothetical whatif.Target
+	Hypothetical HypotheticalTarget
+}
+
+// HypotheticalTarget describes a deployment target that need not exist.
+type HypotheticalTarget struct {
+	Workload  string
+	Name      string // within the workload
+	Workspace string
+	Labels    map[string]string
 }
 
 // Name is a name in a test and where it stands.

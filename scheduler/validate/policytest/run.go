@@ -9,38 +9,36 @@ import (
 
 	"github.com/kalypso-dev/kalypso/scheduler/model"
 	"github.com/kalypso-dev/kalypso/scheduler/plan"
+	"github.com/kalypso-dev/kalypso/scheduler/v1alpha1"
 	"github.com/kalypso-dev/kalypso/scheduler/validate/clause"
-	"github.com/kalypso-dev/kalypso/scheduler/validate/whatif"
 	"go.yaml.in/yaml/v3"
 )
 
 // Result is a test that was run in an environment.
 type Result struct {
-	Test        Test
-	Environment string
-	Failures    []Failure // none: it passed
+	Name        string         `json:"name"`
+	Environment string         `json:"environment"`
+	Position    model.Position `json:"position"`
+	Passed      bool           `json:"passed"`
+	Failures    []Failure      `json:"failures,omitempty"` // none: it passed
 }
 
 // Failure is one expectation that does not hold.
 type Failure struct {
-	Position model.Position // of the expectation
-	Message  string
-	Reason   string // why it is not as expected, "" when there is no more to say
+	Position model.Position `json:"position"` // of the expectation
+	Message  string         `json:"message"`
+	Reason   string         `json:"reason,omitempty"` // why it is not as expected, "" when there is no more to say
 }
 
 // Run runs the tests that are for an environment, in their order. The plan is
 // that of the environment.
-func Run(ctx context.Context, tests []Test, env *model.Environment, p *plan.Plan, explain Explainer) ([]Result, error) {
-	if explain == nil {
-		explain = NearestPolicy
-	}
+func Run(ctx context.Context, tests []Test, env *model.Environment, p *plan.Plan) ([]Result, error) {
 	var results []Result
 	for _, t := range tests {
 		if t.Environment.Text != "" && t.Environment.Text != env.Name {
 			continue
 		}
-		r := &run{test: t, env: env, explain: explain}
-		r.result = Result{Test: t, Environment: env.Name}
+		r := &run{test: t, env: env}
 		found, err := r.place(ctx, p)
 		if err != nil {
 			return nil, err
@@ -48,24 +46,26 @@ func Run(ctx context.Context, tests []Test, env *model.Environment, p *plan.Plan
 		if found {
 			r.check()
 		}
-		results = append(results, r.result)
+		results = append(results, Result{
+			Name: t.Name, Environment: env.Name, Position: t.Position,
+			Passed: len(r.failures) == 0, Failures: r.failures,
+		})
 	}
 	return results, nil
 }
 
 // run is one test while it is run.
 type run struct {
-	test    Test
-	env     *model.Environment
-	explain Explainer
-	result  Result
+	test     Test
+	env      *model.Environment
+	failures []Failure
 
 	target plan.Target
 	placed map[string]plan.Assignment // by cluster type
 }
 
 func (r *run) fail(at model.Position, reason, format string, args ...any) {
-	r.result.Failures = append(r.result.Failures, Failure{Position: at, Message: fmt.Sprintf(format, args...), Reason: reason})
+	r.failures = append(r.failures, Failure{Position: at, Message: fmt.Sprintf(format, args...), Reason: reason})
 }
 
 // place finds out where the target lands. It returns false when there is no
@@ -74,7 +74,7 @@ func (r *run) place(ctx context.Context, p *plan.Plan) (bool, error) {
 	name := r.test.Target.Text
 	if name == "" {
 		var err error
-		if p, err = whatif.Place(ctx, r.env, r.test.Hypothetical); err != nil {
+		if p, err = dryRun(ctx, r.env, r.test.Hypothetical); err != nil {
 			return false, err
 		}
 		name = p.Targets[0].Name
@@ -138,7 +138,7 @@ func (r *run) on(n Name) {
 		return
 	}
 	if _, on := r.placed[n.Text]; !on {
-		r.fail(n.Position, r.explain(r.env, r.target, *c), "%s is not on %s", r.test.target(), n.Text)
+		r.fail(n.Position, nearestPolicy(r.env, r.target, *c), "%s is not on %s", r.test.target(), n.Text)
 	}
 }
 
@@ -182,7 +182,7 @@ func (r *run) config(want Config) {
 	}
 	assignment, on := r.placed[want.ClusterType]
 	if !on {
-		r.fail(want.Position, r.explain(r.env, r.target, *c), "%s is not on %s, so it has no %s there", r.test.target(), want.ClusterType, want.Key)
+		r.fail(want.Position, nearestPolicy(r.env, r.target, *c), "%s is not on %s, so it has no %s there", r.test.target(), want.ClusterType, want.Key)
 		return
 	}
 	var keys []string
@@ -216,13 +216,9 @@ func equal(want Config, got plan.ConfigValue) bool {
 	return reflect.DeepEqual(a, b)
 }
 
-// Explainer says in one sentence why a deployment target is not on a cluster
-// type.
-type Explainer func(env *model.Environment, target plan.Target, clusterType model.ClusterType) string
-
-// NearestPolicy is the Explainer that names the policy which comes nearest to
-// selecting both, and what of it does not fit.
-func NearestPolicy(env *model.Environment, target plan.Target, clusterType model.ClusterType) string {
+// nearestPolicy says why a deployment target is not on a cluster type: it names
+// the policy that comes nearest to selecting both, and what of it does not fit.
+func nearestPolicy(env *model.Environment, target plan.Target, clusterType model.ClusterType) string {
 	best, nearest := []string(nil), (*model.SchedulingPolicy)(nil)
 	for i := range env.Policies {
 		p := &env.Policies[i]
@@ -262,4 +258,22 @@ func has(labels map[string]string, key string) string {
 		return key + ": " + value
 	}
 	return "no " + key
+}
+
+// dryRun plans a deployment target as if it were the only one of an
+// environment. What is rendered for it does not matter here, so the plan has
+// problems about missing templates; its target and assignments are what the
+// scheduler would make of it.
+func dryRun(ctx context.Context, env *model.Environment, t HypotheticalTarget) (*plan.Plan, error) {
+	var w model.Workload
+	w.Name, w.Registration.Name = t.Workload, t.Workload
+	w.Registration.Spec.Workspace = t.Workspace
+	w.Spec.DeploymentTargets = []v1alpha1.DeploymentTarget{{Name: t.Name, Labels: t.Labels, Environment: env.Name}}
+	return plan.New(ctx, &model.Environment{
+		Name:         env.Name,
+		ClusterTypes: env.ClusterTypes,
+		Policies:     env.Policies,
+		Configs:      env.Configs,
+		Workloads:    []model.Workload{w},
+	}, nil)
 }

@@ -1,7 +1,6 @@
 package policytest
 
 import (
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -53,14 +52,14 @@ func world() *model.Environment {
 }
 
 // failures runs tests and returns what fails, with the reasons.
-func failures(t *testing.T, env *model.Environment, explain Explainer, text string) []string {
+func failures(t *testing.T, env *model.Environment, text string) []string {
 	t.Helper()
 	tests, found := Load(file, []byte(text))
 	if len(found) > 0 {
 		t.Fatalf("diagnostics: %v", found)
 	}
 	got := []string{}
-	results, err := Run(t.Context(), tests, env, newPlan(t, env), explain)
+	results, err := Run(t.Context(), tests, env, newPlan(t, env))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -96,7 +95,7 @@ func TestRun(t *testing.T) {
 			[]string{"shop-test is not on large | policy edge-policy () comes nearest, but it wants edge: true, and cluster type large has no edge"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			got := failures(t, world(), nil, "tests:\n- name: a\n  "+c.test+"\n")
+			got := failures(t, world(), "tests:\n- name: a\n  "+c.test+"\n")
 			if c.want == nil {
 				c.want = []string{}
 			}
@@ -107,28 +106,65 @@ func TestRun(t *testing.T) {
 	}
 }
 
-func TestAnotherExplainer(t *testing.T) {
-	explain := func(env *model.Environment, target plan.Target, clusterType model.ClusterType) string {
-		return strings.Join([]string{env.Name, target.Name, target.Labels["purpose"], clusterType.Name}, " ")
-	}
-	got := failures(t, world(), explain, "tests:\n- name: a\n  target: shop-test\n  on: [large]\n")
-	if diff := cmp.Diff([]string{"shop-test is not on large | dev shop-test test large"}, got); diff != "" {
-		t.Errorf("failures (-want +got):\n%s", diff)
-	}
-}
-
 func TestBothPoliciesAreNamed(t *testing.T) {
 	env := world()
 	env.Policies[1].Spec.DeploymentTargetSelector = v1alpha1.DeploymentTargetSelector{}
 	env.Policies[1].Spec.ClusterTypeSelector = v1alpha1.ClusterTypeSelector{}
-	got := failures(t, env, nil, "tests:\n- name: a\n  target: shop-test\n  notOn: [drone]\n")
+	got := failures(t, env, "tests:\n- name: a\n  target: shop-test\n  notOn: [drone]\n")
 	if diff := cmp.Diff([]string{"shop-test is on drone | policies edge-policy () and large-policy () select both"}, got); diff != "" {
 		t.Errorf("failures (-want +got):\n%s", diff)
 	}
 }
 
 func TestNearestPolicyWithoutPolicies(t *testing.T) {
-	if got := NearestPolicy(&model.Environment{}, plan.Target{}, model.ClusterType{}); got != "there are no policies" {
+	if got := nearestPolicy(&model.Environment{}, plan.Target{}, model.ClusterType{}); got != "there are no policies" {
 		t.Errorf("explains with %q", got)
+	}
+}
+
+func TestDryRun(t *testing.T) {
+	env := &model.Environment{Name: "dev", ClusterTypes: make([]model.ClusterType, 2), Policies: make([]model.SchedulingPolicy, 1), Configs: make([]model.PlatformConfig, 1)}
+	env.ClusterTypes[0].Name, env.ClusterTypes[1].Name = "large", "small"
+	env.ClusterTypes[1].Labels = map[string]string{"edge": "true"}
+	p := &env.Policies[0]
+	p.Name = "edge"
+	p.Spec.DeploymentTargetSelector.Workspace = "team"
+	p.Spec.DeploymentTargetSelector.LabelSelector = metav1.LabelSelector{MatchLabels: map[string]string{"workload": "shop", "purpose": "test"}}
+	p.Spec.ClusterTypeSelector.LabelSelector = metav1.LabelSelector{MatchLabels: map[string]string{"edge": "true"}}
+	env.Configs[0].Name = "a"
+	env.Configs[0].Labels = map[string]string{"deployment-target": "shop-x"}
+	env.Configs[0].Spec.Data = map[string]string{"KEY": "value"}
+
+	for _, c := range []struct {
+		target HypotheticalTarget
+		want   []string
+	}{
+		{HypotheticalTarget{Workload: "shop", Name: "x", Workspace: "team", Labels: map[string]string{"purpose": "test"}}, []string{"small KEY=value"}},
+		{HypotheticalTarget{Workload: "shop", Name: "y", Workspace: "team", Labels: map[string]string{"purpose": "test"}}, []string{"small"}},
+		{HypotheticalTarget{Workload: "shop", Name: "x", Workspace: "other", Labels: map[string]string{"purpose": "test"}}, nil},
+		{HypotheticalTarget{Workload: "other", Name: "x", Workspace: "team", Labels: map[string]string{"purpose": "test"}}, nil},
+		{HypotheticalTarget{Workload: "shop", Name: "x", Workspace: "team"}, nil},
+	} {
+		var got []string
+		placed, err := dryRun(t.Context(), env, c.target)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, a := range placed.Assignments {
+			text := a.ClusterType
+			for _, v := range a.Config {
+				text += " " + v.Key + "=" + v.Value
+			}
+			got = append(got, text)
+		}
+		if diff := cmp.Diff(c.want, got); diff != "" {
+			t.Errorf("%+v (-want +got):\n%s", c.target, diff)
+		}
+		if len(placed.Targets) != 1 || placed.Targets[0].Workspace != c.target.Workspace {
+			t.Errorf("%+v: targets %+v", c.target, placed.Targets)
+		}
+	}
+	if len(env.Workloads) > 0 {
+		t.Error("dryRun changes the environment")
 	}
 }

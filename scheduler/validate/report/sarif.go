@@ -65,7 +65,7 @@ func (w *sarifWriter) result(f validate.Finding) sarifResult {
 		Locations:           []sarifLocation{{PhysicalLocation: w.location(f.Position)}},
 		PartialFingerprints: map[string]string{fingerprintName: f.Fingerprint},
 	}
-	result.Properties = &sarifProperties{Environments: f.Environments, Assignments: assignments(f)}
+	result.Properties = &sarifProperties{Environments: f.Environments, Assignments: f.Assignments}
 	return result
 }
 
@@ -225,7 +225,7 @@ type sarifVersionControl struct {
 }
 
 type sarifProperties struct {
-	Tags         []string     `json:"tags,omitempty"`
-	Environments []string     `json:"environments,omitempty"`
-	Assignments  []Assignment `json:"assignments,omitempty"`
+	Tags         []string              `json:"tags,omitempty"`
+	Environments []string              `json:"environments,omitempty"`
+	Assignments  []validate.Assignment `json:"assignments,omitempty"`
 }

@@ -4,6 +4,7 @@ package report
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"strings"
 
@@ -141,13 +142,13 @@ func (w *textWriter) tests(r validate.Report) {
 	}
 	for _, t := range r.Tests {
 		word, severity := "pass", validate.Note
-		if len(t.Failures) > 0 {
+		if !t.Passed {
 			word, severity = "FAIL", validate.Error
 		}
 		if w.look.Paint != nil {
 			word = w.look.Paint(severity, word)
 		}
-		fmt.Fprintf(&w.out, "%s  %-*s  %s\n", word, width, t.Environment, t.Test.Name)
+		fmt.Fprintf(&w.out, "%s  %-*s  %s\n", word, width, t.Environment, t.Name)
 		for _, f := range t.Failures {
 			w.line(f.Position, validate.Error, f.Message, validate.FailedTest)
 			w.below(f.Reason)
@@ -157,35 +158,33 @@ func (w *textWriter) tests(r validate.Report) {
 
 // Summary says in one line what was found.
 func Summary(r validate.Report) string {
-	var counts []string
-	for _, s := range validate.Severities() {
-		if n := r.Count(s); n > 0 {
-			counts = append(counts, count(n, string(s)))
+	n := r.Summary
+	var found []string
+	for _, c := range []struct {
+		n    int
+		noun string
+	}{{n.Errors, "error"}, {n.Warnings, "warning"}, {n.Notes, "note"}} {
+		if c.n > 0 {
+			found = append(found, count(c.n, c.noun))
 		}
 	}
 	text := "no findings"
-	if len(counts) > 0 {
-		text = strings.Join(counts, ", ")
+	if len(found) > 0 {
+		text = strings.Join(found, ", ")
 	}
 	if n := len(r.Environments); n > 0 {
 		text += " in " + count(n, "environment") + " (" + clause.List(r.Environments) + ")"
 	} else {
-		text += " in the files" // nothing else was looked at
+		text += " in the files" // no environment was validated
 	}
-	if r.Suppressed > 0 {
-		text += fmt.Sprintf("; %d silenced by comments", r.Suppressed)
+	if n.Suppressed > 0 {
+		text += fmt.Sprintf("; %d silenced by comments", n.Suppressed)
 	}
-	if all := len(r.Tests) + r.TestsNotRun; all > 0 {
-		passed := 0
-		for _, t := range r.Tests {
-			if len(t.Failures) == 0 {
-				passed++
-			}
-		}
-		text += fmt.Sprintf("; %d of %s passed", passed, count(all, "policy test"))
+	if all := n.TestsPassed + n.TestsFailed + n.TestsNotRun; all > 0 {
+		text += fmt.Sprintf("; %d of %s passed", n.TestsPassed, count(all, "policy test"))
 	}
-	if r.TestsNotRun > 0 {
-		text += fmt.Sprintf(", %d not run for mistakes in their files", r.TestsNotRun)
+	if n.TestsNotRun > 0 {
+		text += fmt.Sprintf(", %d not run for mistakes in their files", n.TestsNotRun)
 	}
 	return text
 }
@@ -195,4 +194,15 @@ func count(n int, noun string) string {
 		return "1 " + noun
 	}
 	return fmt.Sprintf("%d %ss", n, noun)
+}
+
+// JSON writes a report for programs.
+func JSON(r validate.Report) ([]byte, error) { return encode(r) }
+
+func encode(v any) ([]byte, error) {
+	content, err := json.MarshalIndent(v, "", "  ")
+	if err != nil {
+		return nil, err
+	}
+	return append(content, '\n'), nil
 }
