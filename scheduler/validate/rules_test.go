@@ -10,10 +10,10 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/kalypso-dev/kalypso/internal/testkit/validatetest"
 	"github.com/kalypso-dev/kalypso/scheduler/model/modeltest"
 	"github.com/kalypso-dev/kalypso/scheduler/validate"
 	"github.com/kalypso-dev/kalypso/scheduler/validate/report"
-	"github.com/kalypso-dev/kalypso/scheduler/validate/validatetest"
 	"github.com/rogpeppe/go-internal/txtar"
 )
 

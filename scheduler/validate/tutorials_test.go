@@ -6,10 +6,10 @@ import (
 	"testing"
 
 	"github.com/kalypso-dev/kalypso/fixtures"
+	"github.com/kalypso-dev/kalypso/internal/testkit/validatetest"
 	"github.com/kalypso-dev/kalypso/scheduler/model/modeltest"
 	"github.com/kalypso-dev/kalypso/scheduler/validate"
 	"github.com/kalypso-dev/kalypso/scheduler/validate/report"
-	"github.com/kalypso-dev/kalypso/scheduler/validate/validatetest"
 	"github.com/rogpeppe/go-internal/txtar"
 )
 
