@@ -8,8 +8,6 @@ import (
 	"path"
 
 	"github.com/klauspost/compress/zstd"
-
-	"github.com/kalypso-dev/kalypso/sandbox/components/internal/pack"
 )
 
 const (
@@ -73,7 +71,7 @@ func (p *Payload) readLicenses(component string, read func(io.Reader) error) err
 	}
 	defer f.Close()
 	found := false
-	err = pack.Read(f, func(name string, _ int64, r io.Reader) error {
+	err = readArchive(f, func(name string, r io.Reader) error {
 		if path.Clean(name) != LicensesFile {
 			return nil
 		}
@@ -81,7 +79,7 @@ func (p *Payload) readLicenses(component string, read func(io.Reader) error) err
 		if err := read(r); err != nil {
 			return err
 		}
-		return pack.ErrStop
+		return errStop
 	})
 	if err == nil && !found {
 		return fmt.Errorf("%s is not in %s", LicensesFile, c.Archive())

@@ -1,6 +1,7 @@
 package components
 
 import (
+	"archive/tar"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -10,11 +11,11 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"time"
 
+	"github.com/gofrs/flock"
+	"github.com/klauspost/compress/zstd"
 	"golang.org/x/sync/errgroup"
-
-	"github.com/kalypso-dev/kalypso/sandbox/components/internal/flock"
-	"github.com/kalypso-dev/kalypso/sandbox/components/internal/pack"
 )
 
 // Stage makes sure that each named component (all of them, if none is named)
@@ -57,12 +58,15 @@ func (p *Payload) Stage(ctx context.Context, dir string, names ...string) error 
 	return g.Wait()
 }
 
+// lockPoll is how often a process tries again to get the lock of a component.
+const lockPoll = 50 * time.Millisecond
+
 func (p *Payload) stage(ctx context.Context, dir string, c Component) error {
-	unlock, err := flock.Lock(ctx, filepath.Join(dir, "."+c.Name+".lock"), nil)
-	if err != nil {
-		return err
+	lock := flock.New(filepath.Join(dir, "."+c.Name+".lock"))
+	if _, err := lock.TryLockContext(ctx, lockPoll); err != nil {
+		return fmt.Errorf("lock %s: %w", lock.Path(), err)
 	}
-	defer unlock()
+	defer lock.Unlock()
 
 	tmp := filepath.Join(dir, "."+c.Name+".tmp")
 	if err := os.RemoveAll(tmp); err != nil {
@@ -124,7 +128,7 @@ func intact(path string, f File) bool {
 	defer in.Close()
 	digest := sha256.New()
 	_, err = io.Copy(digest, in)
-	return err == nil && pack.Hex(digest) == f.SHA256
+	return err == nil && hex.EncodeToString(digest.Sum(nil)) == f.SHA256
 }
 
 // repair moves each bad file from a fresh copy to its place.
@@ -185,7 +189,7 @@ func (p *Payload) unpack(ctx context.Context, dir string, c Component) error {
 	whole := sha256.New()
 	parents := map[string]bool{}
 	buf := make([]byte, copyBuffer)
-	err = pack.Read(io.TeeReader(archive, whole), func(name string, _ int64, content io.Reader) error {
+	err = readArchive(io.TeeReader(archive, whole), func(name string, content io.Reader) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
@@ -209,7 +213,7 @@ func (p *Payload) unpack(ctx context.Context, dir string, c Component) error {
 	for name := range missing {
 		return fmt.Errorf("unpack %s: %s is missing", c.Archive(), name)
 	}
-	if got := pack.Hex(whole); got != c.SHA256 {
+	if got := hex.EncodeToString(whole.Sum(nil)); got != c.SHA256 {
 		return fmt.Errorf("unpack %s: digest is %s, want %s", c.Archive(), got, c.SHA256)
 	}
 	return nil
@@ -233,4 +237,37 @@ func write(path string, f File, content io.Reader, buf []byte) error {
 		return fmt.Errorf("%s: %d bytes with digest %s, want %d with %s", f.Path, n, got, f.Size, f.SHA256)
 	}
 	return nil
+}
+
+// errStop ends [readArchive] early, without an error.
+var errStop = errors.New("stop")
+
+// readArchive calls do with each file of the archive in r, in order. It reads r
+// to its end unless do returns an error.
+func readArchive(r io.Reader, do func(name string, content io.Reader) error) error {
+	zr, err := zstd.NewReader(r, zstd.WithDecoderConcurrency(2))
+	if err != nil {
+		return err
+	}
+	defer zr.Close()
+	tr := tar.NewReader(zr)
+	for {
+		h, err := tr.Next()
+		if errors.Is(err, io.EOF) {
+			// what follows the last file must be read too: the caller may be hashing
+			_, err := io.Copy(io.Discard, zr)
+			return err
+		}
+		if err != nil {
+			return err
+		}
+		if h.Typeflag != tar.TypeReg {
+			return fmt.Errorf("%s: not a regular file", h.Name)
+		}
+		if err := do(h.Name, tr); errors.Is(err, errStop) {
+			return nil
+		} else if err != nil {
+			return err
+		}
+	}
 }

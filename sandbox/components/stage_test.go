@@ -1,20 +1,25 @@
 package components
 
 import (
+	"archive/tar"
 	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"testing/fstest"
 
-	"github.com/kalypso-dev/kalypso/sandbox/components/internal/pack"
+	"github.com/klauspost/compress/zstd"
 )
 
 // tool is the content of a small component.
@@ -34,31 +39,31 @@ func fakePayload(t *testing.T, all map[string]map[string]string) fstest.MapFS {
 	fsys := fstest.MapFS{}
 	var m Manifest
 	for name, files := range all {
-		dir := t.TempDir()
-		for path, content := range files {
-			mode := fs.FileMode(0o644)
-			if path == name {
-				mode = 0o755
-			}
-			full := filepath.Join(dir, filepath.FromSlash(path))
-			must(t, os.MkdirAll(filepath.Dir(full), 0o755))
-			must(t, os.WriteFile(full, []byte(content), mode))
-		}
+		c := Component{Name: name, Versions: map[string]string{"Tool": "v1"}}
 		var archive bytes.Buffer
-		digest := sha256.New()
-		packed, err := pack.Write(&archive, dir, LicensesFile)
+		zw, err := zstd.NewWriter(&archive)
 		must(t, err)
-		digest.Write(archive.Bytes())
-		c := Component{Name: name, Versions: map[string]string{"Tool": "v1"}, SHA256: pack.Hex(digest), Size: int64(archive.Len())}
-		for _, f := range packed {
-			c.Files = append(c.Files, File(f))
+		tw := tar.NewWriter(zw)
+		for _, path := range slices.Sorted(maps.Keys(files)) {
+			f := File{Path: path, Mode: 0o644, Size: int64(len(files[path])), SHA256: digestOf([]byte(files[path]))}
+			if path == name {
+				f.Mode = 0o755
+			}
+			must(t, tw.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: path, Mode: int64(f.Mode), Size: f.Size}))
+			_, err := io.WriteString(tw, files[path])
+			must(t, err)
+			c.Files = append(c.Files, f)
 		}
+		must(t, errors.Join(tw.Close(), zw.Close()))
+		c.SHA256, c.Size = digestOf(archive.Bytes()), int64(archive.Len())
 		m.Components = append(m.Components, c)
 		fsys[c.Archive()] = &fstest.MapFile{Data: archive.Bytes()}
 	}
 	setManifest(t, fsys, m)
 	return fsys
 }
+
+func digestOf(data []byte) string { return fmt.Sprintf("%x", sha256.Sum256(data)) }
 
 func setManifest(t *testing.T, fsys fstest.MapFS, m Manifest) {
 	t.Helper()
@@ -283,4 +288,36 @@ func TestStageUnknown(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "nothing") {
 		t.Errorf("error is %v", err)
 	}
+}
+
+func TestReadArchive(t *testing.T) {
+	archive := toolFiles(t)["tool.tar.zst"].Data
+	in := bytes.NewReader(archive)
+	files := 0
+	err := readArchive(in, func(name string, content io.Reader) error {
+		files++
+		data, err := io.ReadAll(content)
+		if string(data) != tool[name] {
+			t.Errorf("%s has %d bytes, want %d", name, len(data), len(tool[name]))
+		}
+		return err
+	})
+	if err != nil || files != len(tool) || in.Len() != 0 {
+		t.Errorf("%d files were read, %d bytes were not, error %v", files, in.Len(), err)
+	}
+	other := errors.New("other")
+	for stop, want := range map[error]error{errStop: nil, other: other} {
+		calls := 0
+		err := readArchive(bytes.NewReader(archive), func(string, io.Reader) error { calls++; return stop })
+		if calls != 1 || !errors.Is(err, want) {
+			t.Errorf("after %v: %d calls, error %v", stop, calls, err)
+		}
+	}
+}
+
+func FuzzReadArchive(f *testing.F) {
+	f.Add([]byte("x"))
+	f.Fuzz(func(_ *testing.T, data []byte) {
+		_ = readArchive(bytes.NewReader(data), func(string, io.Reader) error { return nil })
+	})
 }

@@ -20,7 +20,6 @@ import (
 	"github.com/kalypso-dev/kalypso/sandbox/components"
 	"github.com/kalypso-dev/kalypso/sandbox/components/build/internal/command"
 	"github.com/kalypso-dev/kalypso/sandbox/components/build/internal/recipe"
-	"github.com/kalypso-dev/kalypso/sandbox/components/internal/flock"
 )
 
 // A Builder makes the payload of one clone.
@@ -89,7 +88,7 @@ func (b Builder) Run(ctx context.Context) error {
 		}
 		entries = append(entries, e)
 	}
-	unlock, err := flock.Lock(ctx, filepath.Join(b.Cache, "payload.lock"), func() { b.log("payload", "waiting for another build") })
+	unlock, err := lock(ctx, filepath.Join(b.Cache, "payload.lock"), func() { b.log("payload", "waiting for another build") })
 	if err != nil {
 		return err
 	}
@@ -171,7 +170,7 @@ func (b Builder) component(ctx context.Context, r recipe.Recipe) (entry, error) 
 		return entry{}, err
 	}
 	c := cache{dir: b.Cache, name: r.Name}
-	unlock, err := c.lock(ctx, func() { b.log(r.Name, "waiting for another build of it") })
+	unlock, err := lock(ctx, filepath.Join(b.Cache, r.Name+".lock"), func() { b.log(r.Name, "waiting for another build of it") })
 	if err != nil {
 		return entry{}, err
 	}

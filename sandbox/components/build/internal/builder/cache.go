@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -14,9 +15,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/gofrs/flock"
+
 	"github.com/kalypso-dev/kalypso/sandbox/components"
-	"github.com/kalypso-dev/kalypso/sandbox/components/internal/flock"
-	"github.com/kalypso-dev/kalypso/sandbox/components/internal/pack"
 )
 
 // keep is how many entries of one component stay in the cache.
@@ -43,12 +44,25 @@ func (c cache) record(key string) string {
 	return filepath.Join(c.dir, c.name+"-"+key[:keyLen]+".json")
 }
 
-// lock takes the component's turn on this cache.
-func (c cache) lock(ctx context.Context, wait func()) (func(), error) {
-	if err := os.MkdirAll(c.dir, 0o755); err != nil {
+// lockPoll is how often a build tries again to get a lock.
+const lockPoll = 50 * time.Millisecond
+
+// lock gets the lock of a file in the cache's folder, and calls wait once if
+// another process has it. The lock ends with the process.
+func lock(ctx context.Context, path string, wait func()) (unlock func() error, err error) {
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return nil, err
 	}
-	return flock.Lock(ctx, filepath.Join(c.dir, c.name+".lock"), wait)
+	l := flock.New(path)
+	got, err := l.TryLock()
+	if err == nil && !got {
+		wait()
+		_, err = l.TryLockContext(ctx, lockPoll)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("lock %s: %w", path, err)
+	}
+	return l.Unlock, nil
 }
 
 // find returns the entry with that key. One that is damaged counts as absent.
@@ -80,14 +94,12 @@ func (c cache) add(dir, key, platform string, comp components.Component) (entry,
 	}
 	defer os.Remove(tmp.Name())
 	digest, size := sha256.New(), counter(0)
-	files, err := pack.Write(io.MultiWriter(tmp, digest, &size), dir, components.LicensesFile)
+	files, err := writeArchive(io.MultiWriter(tmp, digest, &size), dir, components.LicensesFile)
 	if err := errors.Join(err, tmp.Chmod(0o644), tmp.Close()); err != nil {
 		return entry{}, err
 	}
-	comp.SHA256, comp.Size = pack.Hex(digest), int64(size)
-	for _, f := range files {
-		comp.Files = append(comp.Files, components.File(f))
-	}
+	comp.SHA256, comp.Size = hex.EncodeToString(digest.Sum(nil)), int64(size)
+	comp.Files = files
 	e.Component = comp
 	// an old record must not vouch for a new archive
 	if err := os.Remove(c.record(key)); err != nil && !errors.Is(err, os.ErrNotExist) {
@@ -156,7 +168,7 @@ func digestOf(path string) (string, error) {
 	if _, err := io.Copy(h, f); err != nil {
 		return "", err
 	}
-	return pack.Hex(h), nil
+	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
 // writeFile replaces a file as a whole, unless it has that content already: an

@@ -3,6 +3,7 @@ package builder
 import (
 	"context"
 	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"io"
 	"io/fs"
@@ -10,7 +11,6 @@ import (
 	"path/filepath"
 
 	"github.com/kalypso-dev/kalypso/sandbox/components/build/internal/recipe"
-	"github.com/kalypso-dev/kalypso/sandbox/components/internal/pack"
 )
 
 // format is raised when what all archives have in common changes.
@@ -45,7 +45,7 @@ func keyOf(ctx context.Context, dir string, r recipe.Recipe) (key, platform stri
 	if err != nil {
 		return "", "", err
 	}
-	return pack.Hex(h), platform, nil
+	return hex.EncodeToString(h.Sum(nil)), platform, nil
 }
 
 // digestFile writes the name, length and content of a file, in a form that no
