@@ -1,12 +1,39 @@
+// Package components carries the programs of the sandbox, and writes them to
+// disk.
+//
+// Each component is a folder with a go.mod of its own, because the dependencies
+// of Kubernetes, Gitea, Flux and the others clash with each other and with ours.
+// The program in build makes one archive of each and a manifest of them all in
+// the folder payload. A kalypso that is linked with the build tag payload embeds
+// that folder; in any other every function here returns [ErrNoPayload].
+//
+// The life of an archive:
+//
+//	build     folder, flags and tool versions make a key; archives are cached by it
+//	Packed    what this binary has inside
+//	Stage     archive -> folder on disk, verified file by file
+//	Path      where that folder is
+//	Prune     folders of other versions go
+//
+// Two traps. A staged folder's name contains the archive's digest, so the path
+// of a program changes with its version: ask [Path] each time, do not store
+// it. And nothing here makes files durable: after a power cut a staged folder
+// may hold files of the right length and the wrong content. [Stage] reads every
+// program again for that reason, so call it before each start.
 package components
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"path/filepath"
+	"strings"
 	"sync"
+
+	"golang.org/x/sys/unix"
 )
 
 // ErrNoPayload is returned by a kalypso that was linked without its payload.
@@ -49,13 +76,43 @@ func (p *Payload) Path(dir, name string) string {
 	return filepath.Join(dir, c.Folder())
 }
 
+// Prune removes the staged folders below dir that belong to a component of
+// this payload in another version. It touches nothing else in dir. Call it when
+// no program runs from those folders any more.
+func (p *Payload) Prune(dir string) error {
+	entries, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("prune: %w", err)
+	}
+	var failed []error
+	for _, e := range entries {
+		name, digest, ok := strings.Cut(e.Name(), "-")
+		c, known := p.manifest.Component(name)
+		if !ok || !known || !e.IsDir() || len(digest) != digestLen || strings.Trim(digest, "0123456789abcdef") != "" {
+			continue
+		}
+		if e.Name() != c.Folder() {
+			failed = append(failed, os.RemoveAll(filepath.Join(dir, e.Name())))
+		}
+	}
+	if err := errors.Join(failed...); err != nil {
+		return fmt.Errorf("prune: %w", err)
+	}
+	return nil
+}
+
+// embedded is the folder payload, if this binary was linked with it.
+var embedded fs.FS
+
 // inside opens the payload of this binary once.
 var inside = sync.OnceValues(func() (*Payload, error) {
-	fsys, err := embedded()
-	if err != nil {
-		return nil, err
+	if embedded == nil {
+		return nil, ErrNoPayload
 	}
-	return Open(fsys)
+	return Open(embedded)
 })
 
 // Packed returns the manifest of the payload in this binary. The error is
@@ -106,4 +163,33 @@ func Licenses(component string) ([]License, error) {
 		return nil, err
 	}
 	return p.Licenses(component)
+}
+
+// Release gives back the memory of the payload's pages that this process has
+// read: they lie in the binary, are as large as it is, and would count as this
+// process's until it ends. What is needed again is read from the file again. It
+// does nothing where there is no /proc.
+func Release() {
+	program, err := os.Executable()
+	if err != nil {
+		return
+	}
+	maps, err := os.Open("/proc/self/maps")
+	if err != nil {
+		return
+	}
+	defer maps.Close()
+	for lines := bufio.NewScanner(maps); lines.Scan(); {
+		// "55d0e8a00000-55d0f4a00000 r--p 00a00000 fe:00 123    /usr/bin/kalypso"
+		fields := strings.Fields(lines.Text())
+		if len(fields) < 6 || fields[1] != "r--p" || fields[5] != program {
+			continue
+		}
+		var from, to uintptr
+		if _, err := fmt.Sscanf(fields[0], "%x-%x", &from, &to); err != nil {
+			continue
+		}
+		// read-only pages of a file: the kernel drops them and nothing is lost
+		_, _, _ = unix.Syscall(unix.SYS_MADVISE, from, to-from, unix.MADV_DONTNEED)
+	}
 }

@@ -10,4 +10,9 @@ import (
 //go:embed all:payload
 var files embed.FS
 
-func embedded() (fs.FS, error) { return fs.Sub(files, "payload") }
+func init() {
+	var err error
+	if embedded, err = fs.Sub(files, "payload"); err != nil {
+		panic(err) // only a malformed name is an error
+	}
+}

@@ -1,6 +1,0 @@
-//go:build !linux
-
-package components
-
-// Release does nothing here.
-func Release() {}
