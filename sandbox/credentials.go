@@ -5,7 +5,7 @@ import (
 	"io/fs"
 	"os"
 
-	"github.com/kalypso-dev/kalypso/sandbox/git"
+	"github.com/kalypso-dev/kalypso/sandbox/gitea"
 	"github.com/kalypso-dev/kalypso/sandbox/gitops"
 )
 
@@ -48,7 +48,7 @@ func GetCredentials(h Home) (*Credentials, error) {
 	if err != nil {
 		return nil, err
 	}
-	token, err := os.ReadFile(git.Gitea{Dir: h.Path("gitea")}.TokenFile(git.AdminToken))
+	token, err := os.ReadFile(gitea.Server{Dir: h.Path("gitea")}.TokenFile(gitea.AdminToken))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}

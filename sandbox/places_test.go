@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/kalypso-dev/kalypso/sandbox/git"
+	"github.com/kalypso-dev/kalypso/sandbox/gitea"
 )
 
 func TestFindLog(t *testing.T) {
@@ -56,7 +56,7 @@ func forge(t *testing.T, h Home, names []string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := writeFile(git.Gitea{Dir: h.Path("gitea")}.TokenFile(git.AdminToken), []byte("sesame"), 0o600); err != nil {
+	if err := writeFile(gitea.Server{Dir: h.Path("gitea")}.TokenFile(gitea.AdminToken), []byte("sesame"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	l, err := net.Listen("tcp", s.address("gitea"))
@@ -123,7 +123,7 @@ func TestFindPlace(t *testing.T) {
 	if _, err := FindPlace(t.Context(), h, "gitea", "kalypso-controlplane"); !errors.As(err, &usage) || !strings.Contains(err.Error(), "did you mean kalypso-control-plane?") {
 		t.Error(err)
 	}
-	if err := os.WriteFile(git.Gitea{Dir: h.Path("gitea")}.TokenFile(git.AdminToken), []byte("wrong"), 0o600); err != nil {
+	if err := os.WriteFile(gitea.Server{Dir: h.Path("gitea")}.TokenFile(gitea.AdminToken), []byte("wrong"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if p, err := FindPlace(t.Context(), h, "gitea", "a b"); err != nil || !strings.HasSuffix(p.URL, "/a%20b") {

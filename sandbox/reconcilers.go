@@ -7,7 +7,7 @@ import (
 
 	"github.com/kalypso-dev/kalypso/sandbox/cluster"
 	"github.com/kalypso-dev/kalypso/sandbox/components"
-	"github.com/kalypso-dev/kalypso/sandbox/git"
+	"github.com/kalypso-dev/kalypso/sandbox/gitea"
 	"github.com/kalypso-dev/kalypso/sandbox/gitops"
 	"github.com/kalypso-dev/kalypso/sandbox/supervisor"
 )
@@ -41,7 +41,7 @@ func (w *world) reconcilerUnits(c clusterSpec) []supervisor.Unit {
 			if err != nil {
 				return err
 			}
-			token, err := os.ReadFile(w.gitea.TokenFile(git.FluxToken))
+			token, err := os.ReadFile(w.gitea.TokenFile(gitea.FluxToken))
 			if err != nil {
 				return err
 			}

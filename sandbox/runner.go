@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/kalypso-dev/kalypso/sandbox/git"
+	"github.com/kalypso-dev/kalypso/sandbox/gitea"
 	"github.com/kalypso-dev/kalypso/sandbox/loopback"
 	"github.com/kalypso-dev/kalypso/sandbox/supervisor"
 )
@@ -101,7 +101,7 @@ func scopedVariable(environment, name string) string {
 // registrationToken is by what the forge lets a new runner in. It is asked for
 // at each start: whoever resets the forge resets its runners, too.
 func (w *world) registrationToken(ctx context.Context) (string, error) {
-	admin, err := os.ReadFile(w.gitea.TokenFile(git.AdminToken))
+	admin, err := os.ReadFile(w.gitea.TokenFile(gitea.AdminToken))
 	if err != nil {
 		return "", err
 	}
@@ -130,8 +130,8 @@ func (w *world) registrationToken(ctx context.Context) (string, error) {
 
 // runnerHook tells the runner of jobs that wait, so that none waits for a poll,
 // and of pushes: they are told a third of a second before their jobs.
-func (w *world) runnerHook() git.Hook {
-	return git.Hook{
+func (w *world) runnerHook() gitea.Hook {
+	return gitea.Hook{
 		URL:    "http://" + w.state.address("runner") + runnerHookPath,
 		Secret: w.state.WebhookSecret,
 		Events: []string{"push", "workflow_job"},

@@ -6,7 +6,7 @@ import (
 	"os"
 	"time"
 
-	"github.com/kalypso-dev/kalypso/sandbox/git"
+	"github.com/kalypso-dev/kalypso/sandbox/gitea"
 	"github.com/kalypso-dev/kalypso/sandbox/loopback"
 	"github.com/kalypso-dev/kalypso/sandbox/supervisor"
 	"sigs.k8s.io/yaml"
@@ -59,7 +59,7 @@ func (w *world) schedulerConfig() ([]byte, error) {
 			"type":      "gitea",
 			"url":       w.state.ForgeURL(),
 			"user":      w.state.Scheduler.User,
-			"tokenFile": w.gitea.TokenFile(git.SchedulerToken),
+			"tokenFile": w.gitea.TokenFile(gitea.SchedulerToken),
 		},
 		"controlPlane": map[string]any{
 			"repo":   w.state.OrgURL() + "/" + w.workshop.controlPlane,

@@ -14,7 +14,7 @@ import (
 	"github.com/kalypso-dev/kalypso/fixtures"
 	"github.com/kalypso-dev/kalypso/sandbox/cluster"
 	"github.com/kalypso-dev/kalypso/sandbox/components"
-	"github.com/kalypso-dev/kalypso/sandbox/git"
+	"github.com/kalypso-dev/kalypso/sandbox/gitea"
 	"github.com/kalypso-dev/kalypso/sandbox/gitops"
 	"github.com/kalypso-dev/kalypso/sandbox/node"
 	"github.com/kalypso-dev/kalypso/sandbox/supervisor"
@@ -41,7 +41,7 @@ type world struct {
 	clusters  providers
 	embedded  cluster.Embedded
 	simulated error // why embedded clusters' nodes are not real, nil when they are
-	gitea     git.Gitea
+	gitea     gitea.Server
 
 	mu      sync.Mutex
 	clients map[string]*cluster.Client
@@ -64,7 +64,7 @@ func newWorld(h Home, s *State, w workshop, log *slog.Logger) *world {
 			Log:      h.Log,
 			PortFree: s.portFree,
 		},
-		gitea: git.Gitea{
+		gitea: gitea.Server{
 			Staged:   staged("gitea"),
 			Dir:      h.Path("gitea"),
 			Registry: h.Path("children"),
@@ -183,15 +183,15 @@ func (w *world) fillForge(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return w.gitea.Ensure(ctx, git.Setup{
+	return w.gitea.Ensure(ctx, gitea.Setup{
 		Organisation: Organisation,
-		Admin:        git.Account{User: w.state.Admin.User, Password: w.state.Admin.Password, Admin: true},
-		Scheduler:    git.Account{User: w.state.Scheduler.User, Password: w.state.Scheduler.Password},
-		Robot:        git.Account{User: w.state.Robot.User, Password: w.state.Robot.Password},
+		Admin:        gitea.Account{User: w.state.Admin.User, Password: w.state.Admin.Password, Admin: true},
+		Scheduler:    gitea.Account{User: w.state.Scheduler.User, Password: w.state.Scheduler.Password},
+		Robot:        gitea.Account{User: w.state.Robot.User, Password: w.state.Robot.Password},
 		Repositories: content.Repositories,
 		Secrets:      content.Secrets,
 		Variables:    nextVariables(content),
-		Hooks: []git.Hook{
+		Hooks: []gitea.Hook{
 			{URL: "http://" + w.state.address("scheduler") + schedulerHookPath, Secret: w.state.WebhookSecret, Events: hookEvents},
 			{URL: "http://" + w.state.address("notifier") + "/", Secret: w.state.WebhookSecret, Events: []string{"push"}},
 			w.runnerHook(),

@@ -1,6 +1,6 @@
-// Package git runs the sandbox's forge, a real Gitea, and puts a workshop's
+// Package gitea runs the sandbox's forge, a real Gitea, and puts a workshop's
 // accounts and repositories on it.
-package git
+package gitea
 
 import (
 	"bytes"
@@ -24,8 +24,8 @@ const giteaDeadline = 60 * time.Second
 //go:embed app.ini.tmpl
 var appINI string
 
-// Gitea is the forge as a child process.
-type Gitea struct {
+// Server is the forge as a child process.
+type Server struct {
 	Staged   func() string // folder of the staged component, known once it is staged
 	Dir      string        // folder for settings, database and repositories
 	Registry string        // see supervisor.Process
@@ -41,7 +41,7 @@ type Gitea struct {
 }
 
 // Unit is the running Gitea.
-func (g Gitea) Unit() supervisor.Unit {
+func (g Server) Unit() supervisor.Unit {
 	p := &supervisor.Process{
 		Name:     "gitea",
 		Env:      g.environment(),
@@ -63,11 +63,13 @@ func (g Gitea) Unit() supervisor.Unit {
 	return supervisor.Unit{Name: "gitea", Title: "git forge", Component: p, Deadline: giteaDeadline, Log: g.Log}
 }
 
-func (g Gitea) path(elem ...string) string { return filepath.Join(append([]string{g.Dir}, elem...)...) }
+func (g Server) path(elem ...string) string {
+	return filepath.Join(append([]string{g.Dir}, elem...)...)
+}
 
-func (g Gitea) config() string { return g.path("app.ini") }
+func (g Server) config() string { return g.path("app.ini") }
 
-func (g Gitea) environment() []string {
+func (g Server) environment() []string {
 	// the person's own git settings, templates and hooks must not reach the forge
 	return append(append([]string{}, g.Env...), "HOME="+g.Dir, "GITEA_WORK_DIR="+g.Dir, "GIT_CONFIG_NOSYSTEM=1")
 }
@@ -75,7 +77,7 @@ func (g Gitea) environment() []string {
 // writeSettings brings the settings files and the links to the programs to the
 // state of this version of kalypso. They are replaced on every
 // start; everything else in the folder is Gitea's.
-func (g Gitea) writeSettings() error {
+func (g Server) writeSettings() error {
 	staged := g.Staged()
 	for _, dir := range []string{g.path("bin"), g.path("data")} {
 		if err := os.MkdirAll(dir, 0o700); err != nil {

@@ -1,4 +1,4 @@
-package git
+package gitea
 
 import (
 	"fmt"
@@ -243,7 +243,7 @@ func TestAWorkOfAPersonIsNotOverwritten(t *testing.T) {
 
 func TestSettingsAreComplete(t *testing.T) {
 	staged := t.TempDir()
-	g := Gitea{
+	g := Server{
 		Staged: func() string { return staged }, Dir: t.TempDir(), URL: "http://localhost:21000", Port: 21000,
 		Secret: "s3", Internal: "int", JWT: "jwt",
 	}

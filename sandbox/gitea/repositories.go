@@ -1,10 +1,12 @@
-package git
+package gitea
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"maps"
+	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -14,9 +16,11 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/cache"
 	"github.com/go-git/go-git/v5/plumbing/format/packfile"
+	"github.com/go-git/go-git/v5/plumbing/storer"
 	"github.com/go-git/go-git/v5/storage/filesystem"
 	"github.com/go-git/go-git/v5/storage/memory"
 	"github.com/kalypso-dev/kalypso/fixtures/seed"
+	"github.com/kalypso-dev/kalypso/scheduler/forge/gitclient"
 )
 
 // writeBare makes a bare repository at dir with the first commits of all
@@ -78,4 +82,43 @@ func syncTree(dir string) error {
 		}
 		return errors.Join(f.Sync(), f.Close())
 	})
+}
+
+// push sends the branches of a repository that the remote does not have yet,
+// all in one push.
+func push(ctx context.Context, url, user, token string, r seed.Repository) error {
+	store := memory.NewStorage()
+	commits, err := r.Commits(store)
+	if err != nil {
+		return err
+	}
+	client := gitclient.New(http.DefaultClient, 0)
+	return client.Create(ctx, gitclient.Remote{URL: url, Auth: &gitclient.Auth{User: user, Password: token}}, store, commits)
+}
+
+// untouched tells whether a repository's folder holds nothing but first commits
+// of its branches, or nothing at all.
+func untouched(dir string, r seed.Repository) (bool, error) {
+	store := filesystem.NewStorage(osfs.New(dir), cache.NewObjectLRUDefault())
+	if _, err := store.Reference(plumbing.HEAD); err != nil {
+		return false, fmt.Errorf("%s: %w", dir, err)
+	}
+	ours, err := r.Commits(memory.NewStorage())
+	if err != nil {
+		return false, err
+	}
+	refs, err := store.IterReferences()
+	if err != nil {
+		return false, fmt.Errorf("%s: %w", dir, err)
+	}
+	defer refs.Close()
+	all := true
+	err = refs.ForEach(func(ref *plumbing.Reference) error {
+		if ref.Type() == plumbing.HashReference && ref.Hash() != ours[ref.Name()] {
+			all = false
+			return storer.ErrStop
+		}
+		return nil
+	})
+	return all, err
 }

@@ -1,4 +1,4 @@
-package git
+package gitea
 
 import (
 	"context"
@@ -30,7 +30,7 @@ const passwordVariable = "GITEA_NEW_PASSWORD"
 
 // ensureAccount makes the account if it is missing. Gitea's command line is
 // the one door that works before there is any account.
-func (g Gitea) ensureAccount(ctx context.Context, a Account) error {
+func (g Server) ensureAccount(ctx context.Context, a Account) error {
 	args := []string{"admin", "user", "create",
 		"--username=" + a.User,
 		"--email=" + a.User + "@localhost.localdomain",
@@ -52,7 +52,7 @@ var accessToken = regexp.MustCompile(`(?m)^[0-9a-f]{40}$`)
 // ensureToken makes the account, if need be, and an access token of it, which
 // is kept in a file. A token that the forge still knows shows that both are
 // there; asking it costs a tenth of starting Gitea's command line.
-func (g Gitea) ensureToken(ctx context.Context, a Account, name, scopes string) (string, error) {
+func (g Server) ensureToken(ctx context.Context, a Account, name, scopes string) (string, error) {
 	token, err := g.keptToken(name)
 	if token != "" || err != nil {
 		return token, err
@@ -66,7 +66,7 @@ func (g Gitea) ensureToken(ctx context.Context, a Account, name, scopes string) 
 // ensureOther makes an account, if it is missing, and a token of it, by the
 // forge's API: the first account lets the others in, at a tenth of the cost of
 // Gitea's command line.
-func (g Gitea) ensureOther(admin *gitea.Client, a Account, name string, scope gitea.AccessTokenScope) error {
+func (g Server) ensureOther(admin *gitea.Client, a Account, name string, scope gitea.AccessTokenScope) error {
 	token, err := g.keptToken(name)
 	if token != "" || err != nil {
 		return err
@@ -102,7 +102,7 @@ func createAccount(admin *gitea.Client, a Account) error {
 	return err
 }
 
-func (g Gitea) newToken(ctx context.Context, user, name, scopes string) (string, error) {
+func (g Server) newToken(ctx context.Context, user, name, scopes string) (string, error) {
 	// the name is used once: a token of a run that was cut off may exist
 	out, err := g.command(ctx, nil, "admin", "user", "generate-access-token",
 		"--username="+user, fmt.Sprintf("--token-name=%s-%d", name, time.Now().UnixNano()), "--scopes="+scopes, "--raw")
@@ -116,7 +116,7 @@ func (g Gitea) newToken(ctx context.Context, user, name, scopes string) (string,
 	return token, g.keepToken(name, token)
 }
 
-func (g Gitea) keepToken(name, token string) error {
+func (g Server) keepToken(name, token string) error {
 	if err := os.MkdirAll(g.path("tokens"), 0o700); err != nil {
 		return err
 	}
@@ -125,7 +125,7 @@ func (g Gitea) keepToken(name, token string) error {
 
 // keptToken returns the token of an earlier start, "" when there is none that
 // the forge knows.
-func (g Gitea) keptToken(name string) (string, error) {
+func (g Server) keptToken(name string) (string, error) {
 	b, err := os.ReadFile(g.TokenFile(name))
 	if errors.Is(err, fs.ErrNotExist) || err == nil && !accessToken.Match(b) {
 		return "", nil
@@ -141,11 +141,11 @@ func (g Gitea) keptToken(name string) (string, error) {
 }
 
 // TokenFile is where the token of a name is kept.
-func (g Gitea) TokenFile(name string) string { return g.path("tokens", name) }
+func (g Server) TokenFile(name string) string { return g.path("tokens", name) }
 
 // knows tells whether the forge knows the token. It may well forbid the
 // token what is asked here: that it knows.
-func (g Gitea) knows(token string) (bool, error) {
+func (g Server) knows(token string) (bool, error) {
 	c, err := g.client(token)
 	if err != nil {
 		return false, err
@@ -160,12 +160,12 @@ func (g Gitea) knows(token string) (bool, error) {
 // client gives Gitea time to make a repository on a busy machine.
 var client = &http.Client{Timeout: 30 * time.Second, Transport: loopback.Client.Transport}
 
-func (g Gitea) client(token string) (*gitea.Client, error) {
+func (g Server) client(token string) (*gitea.Client, error) {
 	return gitea.NewClient(g.URL, gitea.SetToken(token), gitea.SetHTTPClient(client), gitea.SetGiteaVersion(""))
 }
 
 // command runs Gitea's own command line on the same settings.
-func (g Gitea) command(ctx context.Context, env []string, args ...string) (string, error) {
+func (g Server) command(ctx context.Context, env []string, args ...string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, g.path("bin", "gitea"), append(args, "--config="+g.config())...)

@@ -1,11 +1,14 @@
-package git
+package gitea
 
 import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"os"
+	"slices"
+	"strings"
 
 	"code.gitea.io/sdk/gitea"
 	"github.com/kalypso-dev/kalypso/fixtures"
@@ -37,7 +40,7 @@ type Hook struct {
 	Events []string
 }
 
-// Names of the tokens, see Gitea.TokenFile.
+// Names of the tokens, see Server.TokenFile.
 const (
 	AdminToken     = "platform"
 	SchedulerToken = "scheduler"
@@ -48,7 +51,7 @@ const (
 // Ensure brings the forge to the setup. What is there stays as it is: once a
 // repository has been filled it belongs to the people who use it, and is not
 // looked at again. It may be interrupted and called again at any time.
-func (g Gitea) Ensure(ctx context.Context, s Setup) error {
+func (g Server) Ensure(ctx context.Context, s Setup) error {
 	admin, err := g.ensureToken(ctx, s.Admin, AdminToken, "all")
 	if err != nil {
 		return err
@@ -114,7 +117,7 @@ func ensureOrganisation(c *gitea.Client, name string) error {
 	return err
 }
 
-func (g Gitea) ensureRepository(ctx context.Context, c *gitea.Client, s Setup, token string, r seed.Repository) error {
+func (g Server) ensureRepository(ctx context.Context, c *gitea.Client, s Setup, token string, r seed.Repository) error {
 	filled := g.path("filled", r.Name)
 	if _, err := os.Stat(filled); err == nil {
 		return nil
@@ -157,14 +160,14 @@ func (g Gitea) ensureRepository(ctx context.Context, c *gitea.Client, s Setup, t
 }
 
 // repository is a repository's folder.
-func (g Gitea) repository(organisation, name string) string {
+func (g Server) repository(organisation, name string) string {
 	return g.path("data", "gitea-repositories", organisation, name+".git")
 }
 
 // adopt puts a new repository beside Gitea's and lets Gitea take it over. That
 // costs a tenth of creating it and pushing to it: no hooks run, and Gitea knows
 // the branches at once instead of a moment later.
-func (g Gitea) adopt(c *gitea.Client, organisation string, r seed.Repository) error {
+func (g Server) adopt(c *gitea.Client, organisation string, r seed.Repository) error {
 	// a folder that is there belongs to no repository that Gitea knows: it is
 	// what a start has left that was cut off
 	if err := writeBare(g.repository(organisation, r.Name), r); err != nil {
@@ -202,4 +205,106 @@ func ensureHooks(c *gitea.Client, organisation string, hooks []Hook) error {
 		}
 	}
 	return nil
+}
+
+// ensurePullRequests opens those that a workshop begins with. One that people
+// have merged or closed stays so.
+func ensurePullRequests(c *gitea.Client, organisation string, repositories []fixtures.Repository) error {
+	for _, r := range repositories {
+		if len(r.PullRequests) == 0 {
+			continue
+		}
+		// the newest come first, and these are the oldest
+		present, _, err := c.ListRepoPullRequests(organisation, r.Name, gitea.ListPullRequestsOptions{State: gitea.StateAll, Sort: "oldest"})
+		if err != nil {
+			return fmt.Errorf("pull requests of %s: %w", r.Name, err)
+		}
+		for _, p := range r.PullRequests {
+			if slices.ContainsFunc(present, func(pr *gitea.PullRequest) bool { return pr.Title == p.Title }) {
+				continue
+			}
+			_, _, err := c.CreatePullRequest(organisation, r.Name, gitea.CreatePullRequestOption{
+				Head: p.Head, Base: p.Base, Title: p.Title, Body: p.Body,
+			})
+			if err != nil {
+				return fmt.Errorf("pull request %q of %s: %w", p.Title, r.Name, err)
+			}
+		}
+	}
+	return nil
+}
+
+// ensureSettings gives the workflows of all repositories their secrets and
+// variables. Secrets cannot be read, so they are written at each start; a
+// variable that is there belongs to the people, who may have changed it.
+func (g Server) ensureSettings(ctx context.Context, c *gitea.Client, s Setup) error {
+	token, err := os.ReadFile(g.TokenFile(RobotToken))
+	if err != nil {
+		return err
+	}
+	for _, name := range s.Secrets {
+		_, err := c.CreateOrgActionSecret(s.Organisation, name, gitea.CreateOrUpdateSecretOption{Data: strings.TrimSpace(string(token))})
+		if err != nil {
+			return fmt.Errorf("secret %s: %w", name, err)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.Variables)) {
+		_, response, err := c.GetOrgActionVariable(s.Organisation, name)
+		if err == nil {
+			continue
+		}
+		if response == nil || response.StatusCode != http.StatusNotFound {
+			return fmt.Errorf("variable %s: %w", name, err)
+		}
+		_, err = c.CreateOrgActionVariable(s.Organisation, name, gitea.CreateActionVariableOption{
+			Value:       s.Variables[name],
+			Description: "The environment that follows one, for promotions",
+		})
+		if err != nil {
+			return fmt.Errorf("variable %s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+// team gives one account what it needs in every repository of the
+// organisation, present and future.
+type team struct {
+	name, description string
+	member            string
+	units             []gitea.RepoUnitType // that it may write to
+}
+
+func (s Setup) teams() []team {
+	return []team{{
+		name: "scheduler", description: "The scheduler's own account", member: s.Scheduler.User,
+		units: []gitea.RepoUnitType{gitea.RepoUnitCode, gitea.RepoUnitIssues, gitea.RepoUnitPulls},
+	}, {
+		name: "workflows", description: "The account that workflows use in other repositories", member: s.Robot.User,
+		units: []gitea.RepoUnitType{gitea.RepoUnitCode, gitea.RepoUnitIssues, gitea.RepoUnitPulls, gitea.RepoUnitActions, gitea.RepoUnitPackages},
+	}}
+}
+
+func ensureTeam(c *gitea.Client, organisation string, wanted team) error {
+	found, _, err := c.SearchOrgTeams(organisation, &gitea.SearchTeamsOptions{Query: wanted.name})
+	if err != nil {
+		return err
+	}
+	var present *gitea.Team
+	for _, t := range found {
+		if t.Name == wanted.name {
+			present = t
+		}
+	}
+	if present == nil {
+		present, _, err = c.CreateTeam(organisation, gitea.CreateTeamOption{
+			Name: wanted.name, Description: wanted.description, Permission: gitea.AccessModeWrite,
+			IncludesAllRepositories: true, Units: wanted.units,
+		})
+		if err != nil {
+			return err
+		}
+	}
+	_, err = c.AddTeamMember(present.ID, wanted.member)
+	return err
 }
