@@ -18,7 +18,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/kalypso-dev/kalypso/sandbox"
+	"github.com/kalypso-dev/kalypso/sandbox/snapshot"
 	"github.com/kalypso-dev/kalypso/sandbox/supervisor"
 )
 
@@ -230,9 +230,9 @@ func (m *machine) load(name string) output {
 	return out
 }
 
-func (m *machine) snapshots() []sandbox.Snapshot {
+func (m *machine) snapshots() []snapshot.Snapshot {
 	m.t.Helper()
-	var all []sandbox.Snapshot
+	var all []snapshot.Snapshot
 	m.decode(m.run("snapshot", "list", "-o", "json").stdout, &all)
 	return all
 }
@@ -339,7 +339,7 @@ func killedWhileSaving(t *testing.T, m *machine) {
 		if got := m.marks(); got != want {
 			t.Errorf("killed after %s: marks %q, want %q", moment, got, want)
 		}
-		listed := slices.ContainsFunc(m.snapshots(), func(s sandbox.Snapshot) bool { return s.Name == name })
+		listed := slices.ContainsFunc(m.snapshots(), func(s snapshot.Snapshot) bool { return s.Name == name })
 		t.Logf("killed after %s: saved %v", moment, listed)
 		if listed {
 			m.load(name)

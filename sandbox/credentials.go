@@ -7,6 +7,7 @@ import (
 
 	"github.com/kalypso-dev/kalypso/sandbox/gitea"
 	"github.com/kalypso-dev/kalypso/sandbox/gitops"
+	"github.com/kalypso-dev/kalypso/sandbox/state"
 )
 
 // Credentials let a person and a script into the forge, into Argo CD, and into
@@ -44,7 +45,7 @@ type ArgoCDLogin struct {
 
 // GetCredentials reads them from the sandbox's home.
 func GetCredentials(h Home) (*Credentials, error) {
-	s, err := h.LoadState()
+	s, err := h.Load()
 	if err != nil {
 		return nil, err
 	}
@@ -52,18 +53,14 @@ func GetCredentials(h Home) (*Credentials, error) {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
-	w, err := findWorkshop(s.Workshop)
-	if err != nil {
-		return nil, err
-	}
 	c := &Credentials{
 		URL: s.ForgeURL(), OrgURL: s.OrgURL(),
 		User: s.Admin.User, Password: s.Admin.Password, Token: string(token),
 	}
-	for _, spec := range w.clusters {
-		if spec.reconciler == argoCD && s.ArgoCDPassword != "" {
+	for _, spec := range s.Clusters() {
+		if spec.Reconciler == state.ArgoCD && s.ArgoCDPassword != "" {
 			c.ArgoCD = append(c.ArgoCD, ArgoCDLogin{
-				Cluster: spec.name, URL: s.localURL(spec.listener()), User: gitops.ArgoCDUser, Password: s.ArgoCDPassword,
+				Cluster: spec.Name, URL: s.LocalURL(spec.Listener()), User: gitops.ArgoCDUser, Password: s.ArgoCDPassword,
 			})
 		}
 	}
@@ -73,4 +70,19 @@ func GetCredentials(h Home) (*Credentials, error) {
 	}
 	c.Azure = &AzureLogin{Endpoint: url, Subscription: subscription, Tenant: tenant, ResourceGroup: ArmResourceGroup, BearerToken: bearer}
 	return c, err
+}
+
+var errNoArm = errors.New("this sandbox was made without the emulated Azure: make a new one with `kalypso down --delete` and `kalypso up`")
+
+// ArmEndpoint returns where the sandbox's emulated Azure Resource Manager is, and
+// what it takes to call it. Whether it runs shows with the first call.
+func ArmEndpoint(h Home) (url, token, subscription, tenant string, err error) {
+	s, err := h.Load()
+	if err != nil {
+		return "", "", "", "", err
+	}
+	if s.Ports["arm"] == 0 {
+		return "", "", "", "", errNoArm
+	}
+	return "http://" + s.Address("arm"), s.ArmToken(), s.GUID("subscription"), s.GUID("tenant"), nil
 }

@@ -10,8 +10,9 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 
+	"github.com/kalypso-dev/kalypso/sandbox/daemon"
+	"github.com/kalypso-dev/kalypso/sandbox/state"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
@@ -26,15 +27,16 @@ type merged struct {
 	Switch  string            `json:"switch,omitempty"` // the current context since
 }
 
-func (h Home) mergedNote() string { return h.Path("kubeconfig.merged") }
+func mergedFile(h Home) string { return h.Path("kubeconfig.merged") }
 
-// Reachable returns ErrDown where the sandbox's clusters are down with it. Those
-// that the person has given run without it.
+// Reachable returns ErrDown where the sandbox's clusters are down with it.
+// Attached ones run without it.
 func Reachable(ctx context.Context, h Home) error {
-	if _, err := openDoor(h).components(ctx); !errors.Is(err, errNoDaemon) {
+	_, err := daemon.NewClient(h).Components(ctx)
+	if !errors.Is(err, ErrDown) && !errors.Is(err, ErrNoSandbox) {
 		return nil
 	}
-	s, err := h.LoadState()
+	s, err := h.Load()
 	if err == nil && len(s.Existing) == 0 {
 		err = ErrDown
 	}
@@ -63,15 +65,15 @@ func MergeKubeconfig(h Home, file string, switchTo bool) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	if inside(string(h), file) {
-		return nil, &UsageError{fmt.Sprintf("%s is the sandbox's own: unset KUBECONFIG, or let it name yours", file)}
+	if h.Contains(file) {
+		return nil, state.Usagef("%s is the sandbox's own: unset KUBECONFIG, or let it name yours", file)
 	}
-	old, err := h.loadMerged()
+	old, err := loadMerged(h)
 	if err != nil {
 		return nil, err
 	}
 	if old != nil && old.File != file {
-		return nil, &UsageError{fmt.Sprintf("the contexts have been merged into %s already: take them out with `kalypso kubeconfig --unmerge` first", old.File)}
+		return nil, state.Usagef("the contexts have been merged into %s already: take them out with `kalypso kubeconfig --unmerge` first", old.File)
 	}
 	names := slices.Sorted(maps.Keys(ours.Contexts))
 	return names, editKubeconfig(file, func(theirs *clientcmdapi.Config, missing bool) error {
@@ -82,7 +84,7 @@ func MergeKubeconfig(h Home, file string, switchTo bool) ([]string, error) {
 		}
 		for _, name := range names {
 			if taken(theirs, name) {
-				return &UsageError{fmt.Sprintf("%s has a context, cluster or user %s that is not the sandbox's: rename it there, or use `export KUBECONFIG=$(kalypso kubeconfig --path)`", file, name)}
+				return state.Usagef("%s has a context, cluster or user %s that is not the sandbox's: rename it there, or use `export KUBECONFIG=$(kalypso kubeconfig --path)`", file, name)
 			}
 			note.Servers[name] = ours.Clusters[name].Server
 			theirs.Contexts[name], theirs.Clusters[name], theirs.AuthInfos[name] = ours.Contexts[name], ours.Clusters[name], ours.AuthInfos[name]
@@ -96,7 +98,7 @@ func MergeKubeconfig(h Home, file string, switchTo bool) ([]string, error) {
 			return err
 		}
 		// the note first: what it says too much is just not there to be taken out
-		return writeFile(h.mergedNote(), b, 0o600)
+		return state.WriteFile(mergedFile(h), b)
 	})
 }
 
@@ -104,7 +106,7 @@ func MergeKubeconfig(h Home, file string, switchTo bool) ([]string, error) {
 // and nobody has changed since. It returns the file's name, "" when there was
 // nothing to take out.
 func UnmergeKubeconfig(h Home) (string, error) {
-	note, err := h.loadMerged()
+	note, err := loadMerged(h)
 	if note == nil || err != nil {
 		return "", err
 	}
@@ -123,13 +125,13 @@ func UnmergeKubeconfig(h Home) (string, error) {
 			return "", err
 		}
 	}
-	return note.File, os.Remove(h.mergedNote())
+	return note.File, os.Remove(mergedFile(h))
 }
 
 var errEmpty = errors.New("nothing is left in the kubeconfig")
 
-func (h Home) loadMerged() (*merged, error) {
-	b, err := os.ReadFile(h.mergedNote())
+func loadMerged(h Home) (*merged, error) {
+	b, err := os.ReadFile(mergedFile(h))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -138,7 +140,7 @@ func (h Home) loadMerged() (*merged, error) {
 	}
 	var m merged
 	if err := json.Unmarshal(b, &m); err != nil {
-		return nil, fmt.Errorf("%s: %w", h.mergedNote(), err)
+		return nil, fmt.Errorf("%s: %w", mergedFile(h), err)
 	}
 	return &m, nil
 }
@@ -193,11 +195,5 @@ func editKubeconfig(file string, change func(c *clientcmdapi.Config, missing boo
 	if err != nil {
 		return err
 	}
-	return writeFile(file, b, 0o600)
-}
-
-// inside says whether a file lies below a folder.
-func inside(dir, file string) bool {
-	rel, err := filepath.Rel(dir, file)
-	return err == nil && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator))
+	return state.WriteFile(file, b)
 }

@@ -72,7 +72,7 @@ func unmerge(t *testing.T, h Home) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := os.Stat(h.mergedNote()); err == nil {
+	if _, err := os.Stat(mergedFile(h)); err == nil {
 		t.Error("the note is still there")
 	}
 	return file
@@ -194,7 +194,7 @@ func TestMergeRefuses(t *testing.T) {
 			h, file := kubeconfigWorld(t)
 			file = test.prepare(t, h, file)
 			before, _ := os.ReadFile(file)
-			_, noted := os.Stat(h.mergedNote())
+			_, noted := os.Stat(mergedFile(h))
 			_, err := MergeKubeconfig(h, file, false)
 			if err == nil || !strings.Contains(err.Error(), test.want) {
 				t.Errorf("error %v, want %s", err, test.want)
@@ -202,7 +202,7 @@ func TestMergeRefuses(t *testing.T) {
 			if after, _ := os.ReadFile(file); string(after) != string(before) {
 				t.Errorf("the file has changed to\n%s", after)
 			}
-			if _, err := os.Stat(h.mergedNote()); (err == nil) != (noted == nil) {
+			if _, err := os.Stat(mergedFile(h)); (err == nil) != (noted == nil) {
 				t.Errorf("the note: %v", err)
 			}
 		})

@@ -8,8 +8,10 @@ import (
 	"slices"
 	"time"
 
+	"github.com/kalypso-dev/kalypso/sandbox/daemon"
 	"github.com/kalypso-dev/kalypso/sandbox/gitops"
 	"github.com/kalypso-dev/kalypso/sandbox/loopback"
+	"github.com/kalypso-dev/kalypso/sandbox/state"
 )
 
 // Place is something of the sandbox that a browser can show.
@@ -27,23 +29,19 @@ type Place struct {
 
 // Places are all that there are, also of a sandbox that is down.
 func Places(ctx context.Context, h Home) ([]Place, error) {
-	s, err := h.LoadState()
+	s, err := h.Load()
 	if err != nil {
 		return nil, err
 	}
 	all := []Place{
 		{Name: "gitea", Title: "the forge with the workshop's repositories", URL: s.OrgURL(), User: s.Admin.User, Part: "REPOSITORY", within: repositoryURL},
 	}
-	w, err := findWorkshop(s.Workshop)
-	if err != nil {
-		return nil, err
-	}
-	for _, c := range w.clusters {
-		if c.reconciler == argoCD {
-			all = append(all, Place{Name: "argocd", Title: "Argo CD of cluster " + c.name, URL: s.localURL(c.listener()), User: gitops.ArgoCDUser})
+	for _, c := range s.Clusters() {
+		if c.Reconciler == state.ArgoCD {
+			all = append(all, Place{Name: "argocd", Title: "Argo CD of cluster " + c.Name, URL: s.LocalURL(c.Listener()), User: gitops.ArgoCDUser})
 		}
 	}
-	_, err = openDoor(h).components(ctx)
+	_, err = daemon.NewClient(h).Components(ctx)
 	for i := range all {
 		all[i].Running = err == nil
 	}
@@ -57,20 +55,19 @@ func FindPlace(ctx context.Context, h Home, name, part string) (*Place, error) {
 	if err != nil {
 		return nil, err
 	}
-	i := slices.IndexFunc(all, func(p Place) bool { return p.Name == name })
-	if i < 0 {
-		names := make([]string, len(all))
-		for i, p := range all {
-			names[i] = p.Name
-		}
-		return nil, unknown("place", name, names)
+	names := make([]string, len(all))
+	for i, p := range all {
+		names[i] = p.Name
 	}
-	place := &all[i]
+	if err := state.CheckName("place", name, names); err != nil {
+		return nil, err
+	}
+	place := &all[slices.Index(names, name)]
 	if part == "" {
 		return place, nil
 	}
 	if place.within == nil {
-		return nil, &UsageError{fmt.Sprintf("%s is opened as a whole", name)}
+		return nil, state.Usagef("%s is opened as a whole", name)
 	}
 	place.URL, err = place.within(ctx, h, part)
 	return place, err
@@ -90,8 +87,10 @@ func repositoryURL(ctx context.Context, h Home, name string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, forgeLimit)
 	defer cancel()
 	known, err := repositories(ctx, c)
-	if err == nil && !slices.Contains(known, name) {
-		return "", unknown("repository", name, known)
+	if err == nil {
+		if err := state.CheckName("repository", name, known); err != nil {
+			return "", err
+		}
 	}
 	return c.OrgURL + "/" + url.PathEscape(name), nil
 }

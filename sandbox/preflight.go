@@ -4,20 +4,24 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"os"
-	"strconv"
+	"slices"
 	"strings"
 	"time"
 
+	"github.com/kalypso-dev/kalypso/sandbox/cluster/attached"
 	"github.com/kalypso-dev/kalypso/sandbox/cluster/kind"
 	"github.com/kalypso-dev/kalypso/sandbox/components"
+	"github.com/kalypso-dev/kalypso/sandbox/daemon"
 	"github.com/kalypso-dev/kalypso/sandbox/doctor"
+	"github.com/kalypso-dev/kalypso/sandbox/state"
 	"github.com/kalypso-dev/kalypso/sandbox/supervisor"
 )
 
-// greetingLimit is how long a daemon may take to be recognised.
-const greetingLimit = 500 * time.Millisecond
+// identifyDeadline is how long a daemon may take to say what it is.
+const identifyDeadline = 500 * time.Millisecond
 
 // PreflightError is what of this machine must change before the sandbox can
 // start. There is at least one finding.
@@ -32,23 +36,21 @@ func (e *PreflightError) Error() string {
 }
 
 // preflight makes the checks without which nothing would work, in a moment.
-// It gets what is missing and can be had, and puts what it has settled on into
-// the choice.
+// It gets what is missing and can be had, and completes the choice with it.
 func preflight(ctx context.Context, o *Options) error {
-	s := subject(o.Home)
-	state, err := o.Home.LoadState()
-	if errors.Is(err, ErrNoSandbox) {
-		state, err = &State{Workshop: cmp.Or(o.Workshop, DefaultWorkshop), Provider: cmp.Or(o.Provider, ProviderEmbedded), Existing: o.sources()}, nil
-		describe(s, state)
-		if s.Provider == ProviderKind {
-			o.getImage(ctx)
-			s.NodeImage = cmp.Or(o.Image, kind.PublishedImage)
+	s, err := o.Home.Load()
+	if err != nil { // where there is one that cannot be read, a check says why
+		if s, err = o.Choice.Draft(); err != nil {
+			return err
 		}
 	}
-	r := doctor.Examine(ctx, doctor.Machine(), s, doctor.Gate())
-	if err == nil {
-		o.Home.lookAtExisting(ctx, state, r)
+	subject := subjectOf(o.Home, s)
+	if subject.Provider == ProviderKind && s.Engine == nil {
+		o.getImage(ctx)
+		subject.NodeImage = cmp.Or(o.Image, kind.PublishedImage)
 	}
+	r := doctor.Examine(ctx, doctor.Machine(), subject, doctor.Gate())
+	checkAttached(ctx, o.Home, s, r)
 	return refusal(r)
 }
 
@@ -76,66 +78,62 @@ func refusal(r *doctor.Report) error {
 	return nil
 }
 
-// Diagnose looks at everything that the sandbox meets on this machine. A home
-// that cannot be found out is a finding, too. With a fatal finding the error
-// is a *PreflightError, beside the report.
+// Diagnose makes all checks of this machine. A home that cannot be found out is
+// a finding, too. With a fatal finding the error is a *PreflightError, beside the
+// report.
 func Diagnose(ctx context.Context, version string) (*doctor.Report, error) {
 	h, err := FindHome()
-	s := &doctor.Subject{HomeError: err, Clusters: len(workshops[0].clusters), Payload: packed("")}
+	draft, draftErr := Choice{}.Draft()
+	if draftErr != nil {
+		return nil, draftErr
+	}
+	subject := &doctor.Subject{HomeError: err, Clusters: len(draft.Clusters()), Payload: packed("")}
+	var s *state.State
 	if err == nil {
-		s = subject(h)
-		s.Daemon = h.greet(ctx)
-		var others *UsageError // of other errors the check of the home finds the cause
-		if !h.Exists() && errors.As(h.checkOurs(), &others) {
-			s.Others = others
+		if s, err = h.Load(); err == nil {
+			subject = subjectOf(h, s)
+		} else { // of other errors the check of the home finds the cause
+			subject = subjectOf(h, draft)
+		}
+		subject.Daemon = identifyDaemon(ctx, h)
+		var others *UsageError
+		if errors.As(h.CheckOthers(), &others) {
+			subject.Others = others
 		}
 	}
-	s.Version = version
-	r := doctor.Examine(ctx, doctor.Machine(), s, doctor.All())
-	if state, err := h.LoadState(); err == nil {
-		h.lookAtExisting(ctx, state, r)
+	subject.Version = version
+	r := doctor.Examine(ctx, doctor.Machine(), subject, doctor.All())
+	if s != nil {
+		checkAttached(ctx, h, s, r)
 	}
 	return r, refusal(r)
 }
 
-// subject is what can be known without asking a daemon.
-func subject(h Home) *doctor.Subject {
-	s := &doctor.Subject{
-		Home: string(h), Socket: h.Socket(), SocketLimit: maxSocketPath,
+// subjectOf is what is known without asking a daemon, of a sandbox that is there
+// or will be.
+func subjectOf(h Home, s *state.State) *doctor.Subject {
+	subject := &doctor.Subject{
+		Home: string(h), Socket: h.Socket(), SocketLimit: state.MaxSocketPath,
 		Lock: h.Path("daemon.lock"), PIDFile: h.Path("daemon.pid"),
-		Payload: packed(h.Components()), Clusters: len(workshops[0].clusters),
+		Payload: packed(h.Components()), Clusters: len(s.Made()),
+		Ports: maps.Clone(s.Ports), Provider: s.Provider,
 	}
-	// what cannot be read is missing here, and whoever needs it says so
-	if state, err := h.LoadState(); err == nil {
-		s.Ports = maps.Clone(state.Ports)
-		describe(s, state)
-		_ = state.useEngine() // the checks ask the one that has the clusters
+	_ = s.UseEngine() // the checks ask the one that has the clusters
+	subject.Children, _ = supervisor.Living(h.Children())
+	if subject.Clusters == 0 {
+		subject.Provider = "existing"
 	}
-	s.Children, _ = supervisor.Living(h.Path("children"))
-	return s
-}
-
-// describe tells of the clusters that a sandbox has or will have.
-func describe(s *doctor.Subject, state *State) {
-	s.Provider = state.Provider
-	w, err := findWorkshop(state.Workshop)
-	if err != nil {
-		return
-	}
-	made := w.made(state)
-	if s.Clusters = len(made); s.Clusters == 0 {
-		s.Provider = "existing"
-	}
-	for _, c := range w.clusters {
-		switch _, given := state.Existing[c.name]; {
-		case given:
-			delete(s.Ports, c.name) // its API server is elsewhere
-		case state.Provider == ProviderKind:
+	for _, c := range s.Clusters() {
+		switch _, attached := s.Existing[c.Name]; {
+		case attached:
+			delete(subject.Ports, c.Name) // its API server is elsewhere
+		case s.Provider == ProviderKind:
 			// the engine may hold them for clusters that still run
-			delete(s.Ports, c.name)
-			delete(s.Ports, c.listener())
+			delete(subject.Ports, c.Name)
+			delete(subject.Ports, c.Listener())
 		}
 	}
+	return subject
 }
 
 // packed is what this binary has inside, and how much of it is not yet below
@@ -156,28 +154,70 @@ func packed(dir string) doctor.Payload {
 	return p
 }
 
-// greet asks a daemon who it is, nil when none answers soon. Its status waits
-// for the scheduler's, so what it says at once has to do where that is late.
-func (h Home) greet(ctx context.Context) *doctor.Daemon {
-	ctx, cancel := context.WithTimeout(ctx, greetingLimit)
+// identifyDaemon returns what a running daemon says of itself, nil when none
+// answers soon. Its status waits for the scheduler's, so a late one is left out.
+func identifyDaemon(ctx context.Context, h Home) *doctor.Daemon {
+	ctx, cancel := context.WithTimeout(ctx, identifyDeadline)
 	defer cancel()
-	d := &doctor.Daemon{}
-	door := openDoor(h)
-	all, err := door.components(ctx)
+	client := daemon.NewClient(h)
+	all, err := client.Components(ctx)
 	if err != nil {
 		return nil
 	}
+	d := &doctor.Daemon{}
 	for _, s := range all {
 		if s.PID != 0 {
 			d.Processes = append(d.Processes, s.PID)
 		}
 	}
-	if b, err := os.ReadFile(h.Path("daemon.pid")); err == nil {
-		d.PID, _ = strconv.Atoi(string(b)) // no number is 0
-	}
-	d.Resident = resident(d.PID) // and all that it runs
-	if s, err := door.status(ctx); err == nil {
+	d.PID, _ = h.PID()                  // 0 for none
+	d.Resident = daemon.Resident(d.PID) // and all that it runs
+	if s, err := client.Status(ctx); err == nil {
 		d.Version = s.Version
 	}
 	return d
+}
+
+// checkAttached adds to a report what is found of the attached clusters, but for
+// those that are stopped.
+func checkAttached(ctx context.Context, h Home, s *state.State, r *doctor.Report) {
+	stopped, _ := h.StoppedClusters()
+	p := daemon.AttachedClusters(h, s)
+	same := map[string]string{}
+	for _, name := range s.ClusterNames() {
+		if !p.Has(name) || slices.Contains(stopped, name) {
+			continue
+		}
+		check := "cluster " + name
+		f, err := p.Preflight(ctx, name)
+		if other := same[string(f.UID)]; err == nil && other != "" {
+			err = &attached.Problem{
+				Found: fmt.Sprintf("%s and %s are one and the same cluster", other, name),
+				Lost:  "each must have its own", Fix: "give another context for one of them, or let kalypso make it",
+			}
+		}
+		same[string(f.UID)] = name
+		if err != nil {
+			r.Findings, r.Severity = append(r.Findings, findingsOf(check, err)...), doctor.Fatal
+			continue
+		}
+		found := fmt.Sprintf("%s: Kubernetes %s, %d of its nodes are ready", s.Existing[name], f.Version, f.Nodes)
+		r.Findings = append(r.Findings, doctor.Finding{Check: check, Severity: doctor.OK, Found: found})
+	}
+}
+
+// findingsOf makes a finding of each problem.
+func findingsOf(check string, err error) []doctor.Finding {
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
+		var all []doctor.Finding
+		for _, e := range joined.Unwrap() {
+			all = append(all, findingsOf(check, e)...)
+		}
+		return all
+	}
+	var p *attached.Problem
+	if !errors.As(err, &p) {
+		p = &attached.Problem{Found: err.Error(), Lost: "the cluster cannot be used", Fix: "mend that, then `kalypso up` again"}
+	}
+	return []doctor.Finding{{Check: check, Severity: doctor.Fatal, Found: p.Found, Lost: p.Lost, Fix: p.Fix}}
 }

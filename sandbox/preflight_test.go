@@ -7,8 +7,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/kalypso-dev/kalypso/internal/testkit/daemontest"
 	"github.com/kalypso-dev/kalypso/sandbox/components"
 	"github.com/kalypso-dev/kalypso/sandbox/doctor"
+	"github.com/kalypso-dev/kalypso/sandbox/state"
 )
 
 func TestPreflightRefusesOnlyWhatIsFatal(t *testing.T) {
@@ -76,7 +78,7 @@ func TestDiagnose(t *testing.T) {
 		return doctor.Finding{}
 	}
 
-	t.Setenv("KALYPSO_HOME", "/"+strings.Repeat("x", maxSocketPath))
+	t.Setenv("KALYPSO_HOME", "/"+strings.Repeat("x", state.MaxSocketPath))
 	r, err := Diagnose(t.Context(), "v1")
 	if f := finding(r, "home"); f.Severity != doctor.Fatal || !strings.Contains(f.Found, "too long") || err == nil {
 		t.Errorf("a home that is too long: %+v, %v", f, err)
@@ -93,7 +95,7 @@ func TestDiagnose(t *testing.T) {
 
 	home := Home(filepath.Join(dir, "home"))
 	t.Setenv("KALYPSO_HOME", string(home))
-	if _, err := home.ensureState("basic-inference", Choice{}); err != nil {
+	if _, err := home.Ensure(t.Context(), Choice{Workshop: "basic-inference"}); err != nil {
 		t.Fatal(err)
 	}
 	r, _ = Diagnose(t.Context(), "v1")
@@ -104,14 +106,14 @@ func TestDiagnose(t *testing.T) {
 		t.Errorf("%+v", f)
 	}
 
-	s := serve(t, home, steady("gitea"))
+	s := daemontest.Serve(t, home, daemontest.Steady("gitea"))
 	r, _ = Diagnose(t.Context(), "v2")
 	if f := finding(r, "daemon"); !r.Running || f.Severity != doctor.Note || !strings.Contains(f.Found, "kalypso v1, this is v2") {
 		t.Errorf("beside a daemon: running %v, %+v", r.Running, f)
 	}
-	s.end()
+	s.End()
 
-	held, err := home.lock()
+	held, err := home.TryLock()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,83 +1,136 @@
 package sandbox
 
 import (
-	"encoding/json"
-	"maps"
+	"cmp"
+	"context"
+	"errors"
 	"time"
 
-	"github.com/kalypso-dev/kalypso/sandbox/gitops"
+	"github.com/kalypso-dev/kalypso/sandbox/daemon"
 	"github.com/kalypso-dev/kalypso/sandbox/supervisor"
 )
 
-// Status is all that `kalypso status` tells.
-type Status struct {
-	Running  bool   `json:"running"`
-	Ready    bool   `json:"ready"` // every component is
-	Home     string `json:"home"`
-	Workshop string `json:"workshop,omitempty"`
-	Provider string `json:"provider,omitempty"` // of the clusters
-	Version  string `json:"version,omitempty"`  // of the daemon
-	PID      int    `json:"pid,omitempty"`      // of the daemon
-	// MemoryBytes is what the daemon itself has resident.
-	MemoryBytes int64     `json:"memoryBytes,omitempty"`
-	Since       time.Time `json:"since,omitzero"` // when the daemon started
-	ForgeURL    string    `json:"forgeURL,omitempty"`
-	User        string    `json:"user,omitempty"` // who logs in at the forge
-	Clusters    []string  `json:"clusters,omitempty"`
-	// Existing are those of the clusters that the person has given.
-	Existing   []ExistingCluster `json:"existing,omitempty"`
-	Components []Component       `json:"components,omitempty"`
-	// Scheduler is the scheduler's own account of the environments; null while
-	// it cannot be asked.
-	Scheduler json.RawMessage `json:"scheduler,omitempty"`
+const (
+	// watchPoll is for what comes with no event: memory, and the scheduler's status.
+	watchPoll = 2 * time.Second
+	// watchPause is the least time between two requests for the whole status, and
+	// between two attempts to reach a daemon that does not run.
+	watchPause = time.Second
+)
+
+// GetStatus asks the daemon, or returns what is known without one. The error is
+// ErrNoSandbox when there is no sandbox.
+func GetStatus(ctx context.Context, h Home) (*Status, error) {
+	status, err := daemon.NewClient(h).Status(ctx)
+	if !errors.Is(err, daemon.ErrNoDaemon) {
+		return status, err
+	}
+	s, err := h.Load()
+	if err != nil {
+		return nil, err
+	}
+	return daemon.DownStatus(h, s), nil
 }
 
-// Component is a part of the sandbox with what it uses.
-type Component struct {
-	supervisor.Status
-	MemoryBytes int64  `json:"memoryBytes,omitempty"` // resident
-	URL         string `json:"url,omitempty"`         // where it listens
+// Watch calls show with the sandbox's status, at once and after every change of
+// a component, until ctx ends, which is the error then. A daemon that ends is
+// waited for. The error is ErrNoSandbox when there is no sandbox or no more;
+// an error of show ends the watch, too.
+func Watch(ctx context.Context, h Home, show func(*Status) error) error {
+	for {
+		began := time.Now()
+		s, err := GetStatus(ctx, h)
+		if err != nil {
+			return cmp.Or(ctx.Err(), err)
+		}
+		if err := show(s); err != nil {
+			return err
+		}
+		if s.Running {
+			if err := watchDaemon(ctx, h, s, show); err != nil {
+				return err
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(watchPause - time.Since(began)):
+		}
+	}
 }
 
-// urls are the addresses of the components that listen, by name.
-func (s *State) urls(w workshop) map[string]string {
-	urls := map[string]string{"gitea": s.ForgeURL()}
-	for _, name := range []string{"etcd", "scheduler", "notifier", "arm", "runner"} {
-		urls[name] = "http://" + s.address(name)
-	}
-	for _, c := range w.clusters {
-		if _, given := s.Existing[c.name]; !given {
-			urls[c.name] = "https://" + s.address(c.name)
+// watchDaemon returns nil when the daemon has ended.
+func watchDaemon(ctx context.Context, h Home, s *Status, show func(*Status) error) error {
+	following, cancel := context.WithCancel(ctx)
+	defer cancel()
+	events, ended := make(chan []supervisor.Status), make(chan error, 1)
+	go func() {
+		ended <- daemon.NewClient(h).Follow(following, func(all []supervisor.Status) bool {
+			select {
+			case events <- append([]supervisor.Status{}, all...):
+				return true
+			case <-following.Done():
+				return false
+			}
+		})
+	}()
+	asked := time.Now()
+	ask := time.NewTimer(watchPoll)
+	defer ask.Stop()
+	for {
+		select {
+		case all := <-events:
+			next, changed := with(s, all)
+			if !changed {
+				continue
+			}
+			s = next
+			ask.Reset(max(0, watchPause-time.Since(asked)))
+		case <-ask.C:
+			next, err := GetStatus(ctx, h)
+			if err != nil {
+				return cmp.Or(ctx.Err(), err)
+			}
+			if !next.Running {
+				return nil
+			}
+			s, asked = next, time.Now()
+			ask.Reset(watchPoll)
+		case err := <-ended:
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			if errors.Is(err, daemon.ErrNoDaemon) {
+				return nil
+			}
+			return err
 		}
-		switch c.reconciler {
-		case flux:
-			urls[gitops.Flux{Cluster: c.name}.Name()] = "http://" + s.address(c.listener())
-		case argoCD:
-			urls[gitops.ArgoCD{Cluster: c.name}.Name()] = s.localURL(c.listener())
+		if err := show(s); err != nil {
+			return err
 		}
 	}
-	return urls
 }
 
-// addresses are those of components as they are now: an existing cluster has its
-// own, and perhaps a reconciler that does not listen here.
-func (s *Status) addresses(urls map[string]string) map[string]string {
-	urls = maps.Clone(urls)
-	for _, c := range s.Existing {
-		urls[c.Name] = c.Server
-		if c.Theirs != "" {
-			delete(urls, gitops.Flux{Cluster: c.Name}.Name())
-			delete(urls, gitops.ArgoCD{Cluster: c.Name}.Name())
+// with returns the status with what an event says about the components, and
+// whether that is something new.
+func with(s *Status, all []supervisor.Status) (next *Status, changed bool) {
+	now := map[string]supervisor.Status{}
+	for _, c := range all {
+		now[c.Name] = c
+	}
+	next = new(*s)
+	next.Components = append([]Component{}, s.Components...)
+	for i, c := range next.Components {
+		fresh, known := now[c.Name]
+		if !known || fresh.Since.Equal(c.Since) && fresh.State == c.State && fresh.Reason == c.Reason && fresh.PID == c.PID {
+			continue
+		}
+		changed = true
+		next.Components[i].Status = fresh
+		if fresh.PID != c.PID {
+			next.Components[i].MemoryBytes = 0 // it was the other process's
 		}
 	}
-	return urls
-}
-
-func ready(all []supervisor.Status) bool {
-	for _, s := range all {
-		if s.State != supervisor.Ready && !s.Held {
-			return false
-		}
-	}
-	return true
+	next.Ready = daemon.AllReady(all)
+	return next, changed
 }

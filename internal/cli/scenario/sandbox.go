@@ -78,7 +78,7 @@ func simulatedClusters(status *sandbox.Status) map[string]string {
 
 // secretsOf are the passwords and keys of a sandbox.
 func secretsOf(home sandbox.Home) ([]string, error) {
-	s, err := home.LoadState()
+	s, err := home.Load()
 	if err != nil {
 		return nil, err
 	}

@@ -192,7 +192,7 @@ func workshopAt(a *cmdutil.App) (name, orgURL string, err error) {
 	if err != nil {
 		return "", "", err
 	}
-	state, err := home.LoadState()
+	state, err := home.Load()
 	if errors.Is(err, sandbox.ErrNoSandbox) {
 		return sandbox.DefaultWorkshop, "", nil
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/kalypso-dev/kalypso/internal/cli/cmdutil"
 	"github.com/kalypso-dev/kalypso/sandbox"
+	"github.com/kalypso-dev/kalypso/sandbox/snapshot"
 	"github.com/spf13/cobra"
 )
 
@@ -90,7 +91,7 @@ func load(ctx context.Context, o *Options) error {
 	if err != nil {
 		return err
 	}
-	s, err := sandbox.FindSnapshot(home, o.Name)
+	s, err := snapshot.Find(home, o.Name)
 	if err != nil {
 		return err
 	}
@@ -134,7 +135,7 @@ func list(_ context.Context, o *Options) error {
 	if err != nil {
 		return err
 	}
-	all, err := sandbox.Snapshots(home)
+	all, err := snapshot.List(home)
 	if err != nil {
 		return err
 	}
@@ -147,7 +148,7 @@ func list(_ context.Context, o *Options) error {
 	})
 }
 
-func printSnapshots(out io.Writer, all []sandbox.Snapshot, zone *time.Location) error {
+func printSnapshots(out io.Writer, all []snapshot.Snapshot, zone *time.Location) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "NAME\tSAVED\tSIZE\tKALYPSO")
 	for _, s := range all {
@@ -173,7 +174,7 @@ func remove(_ context.Context, o *Options) error {
 	if err != nil {
 		return err
 	}
-	if err := sandbox.DeleteSnapshot(home, o.Name); err != nil {
+	if err := snapshot.Delete(home, o.Name); err != nil {
 		return err
 	}
 	o.Messagef("Deleted %s.", o.Name)

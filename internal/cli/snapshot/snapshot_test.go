@@ -5,12 +5,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/kalypso-dev/kalypso/sandbox"
+	"github.com/kalypso-dev/kalypso/sandbox/snapshot"
 )
 
 func TestSnapshotTable(t *testing.T) {
 	var b bytes.Buffer
-	all := []sandbox.Snapshot{{Name: "old", Version: "v0", Created: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), Bytes: 1 << 20}}
+	all := []snapshot.Snapshot{{Name: "old", Version: "v0", Created: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), Bytes: 1 << 20}}
 	if err := printSnapshots(&b, all, time.UTC); err != nil {
 		t.Fatal(err)
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/kalypso-dev/kalypso/internal/cli/cmdutil"
 	"github.com/kalypso-dev/kalypso/internal/cli/status"
 	"github.com/kalypso-dev/kalypso/sandbox"
+	"github.com/kalypso-dev/kalypso/sandbox/daemon"
 	"github.com/spf13/cobra"
 )
 
@@ -40,7 +41,9 @@ The sandbox lives in ~/.kalypso, or in the folder that KALYPSO_HOME names.`,
 		RunE: func(c *cobra.Command, _ []string) error { return run(c.Context(), o) },
 	}
 	c.Flags().StringVar(&o.Workshop, "workshop", "", "the tutorial whose repositories and clusters are wanted (default "+sandbox.DefaultWorkshop+")")
-	addChoice(c, &o.Choice)
+	c.Flags().StringVar(&o.Provider, "provider", "", "how the clusters are made: "+strings.Join(sandbox.Providers(), " or ")+", which needs Docker or podman (default "+sandbox.ProviderEmbedded+")")
+	c.Flags().StringVar(&o.Image, "image", "", "the image of kind's nodes (default: what make kind-node-image has built, or kind's own)")
+	c.Flags().Var(contexts{&o.Contexts}, "cluster", "use a cluster that you have, by its context in your kubeconfig; may be repeated")
 	return c
 }
 
@@ -63,13 +66,6 @@ func (c contexts) Set(text string) error {
 	}
 	(*c.of)[name] = context
 	return nil
-}
-
-// addChoice adds the flags that say how a sandbox gets its clusters.
-func addChoice(c *cobra.Command, o *sandbox.Choice) {
-	c.Flags().StringVar(&o.Provider, "provider", "", "how the clusters are made: "+strings.Join(sandbox.Providers(), " or ")+", which needs Docker or podman (default "+sandbox.ProviderEmbedded+")")
-	c.Flags().StringVar(&o.Image, "image", "", "the image of kind's nodes (default: what make kind-node-image has built, or kind's own)")
-	c.Flags().Var(contexts{&o.Contexts}, "cluster", "use a cluster that you have, by its context in your kubeconfig; may be repeated")
 }
 
 // Run brings the sandbox up and waits until it is ready.
@@ -146,17 +142,13 @@ func stoppedClusters(s *sandbox.Status) map[string]bool {
 // NewDaemonCommand makes the hidden `kalypso daemon`, which up starts.
 func NewDaemonCommand(a *cmdutil.App, run func(context.Context, *Options) error) *cobra.Command {
 	o := &Options{App: a}
-	c := &cobra.Command{
+	return &cobra.Command{
 		Use:    "daemon",
 		Short:  "The sandbox's supervisor; started by up",
 		Hidden: true,
 		Args:   cmdutil.ExactArgs(),
 		RunE:   func(c *cobra.Command, _ []string) error { return run(c.Context(), o) },
 	}
-	c.Flags().StringVar(&o.Workshop, "workshop", sandbox.DefaultWorkshop, "workshop of a new sandbox")
-	addChoice(c, &o.Choice)
-	c.Flags().StringArrayVar(&o.Choice.Kubeconfig, "kubeconfig", nil, "a file of the kubeconfig with the contexts; may be repeated")
-	return c
 }
 
 // RunDaemon supervises the sandbox until it is stopped.
@@ -165,7 +157,7 @@ func RunDaemon(_ context.Context, o *Options) error {
 	if err != nil {
 		return err
 	}
-	if err := sandbox.RunDaemon(home, o.Workshop, o.Choice, o.App.Version); err != nil {
+	if err := daemon.Run(home, o.App.Version); err != nil {
 		return fmt.Errorf("daemon: %w", err)
 	}
 	return nil

@@ -1,0 +1,114 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/kalypso-dev/kalypso/sandbox/arc"
+	"github.com/kalypso-dev/kalypso/sandbox/cluster"
+	"github.com/kalypso-dev/kalypso/sandbox/state"
+	"github.com/kalypso-dev/kalypso/sandbox/supervisor"
+)
+
+const (
+	armLocation = "eastus"
+	armDeadline = 15 * time.Second
+)
+
+// armUnit serves the emulated Azure. It needs nothing: a cluster that is not
+// up yet is shown as offline.
+func (st *Stack) armUnit(needs ...string) supervisor.Unit {
+	handler := arc.New(arc.Options{
+		Subscription:  st.state.GUID("subscription"),
+		Tenant:        st.state.GUID("tenant"),
+		ResourceGroup: state.ArmResourceGroup,
+		Location:      armLocation,
+		Token:         st.state.ArmToken(),
+		Clusters:      arcClusters{st},
+		Dir:           st.home.Path("arc"),
+		Log:           st.log,
+	})
+	return supervisor.Unit{
+		Name: "arm", Title: "emulated Azure Resource Manager", Needs: needs, Deadline: armDeadline,
+		Component: &served{address: st.state.Address("arm"), handler: handler, log: st.log},
+	}
+}
+
+// arcClusters are the clusters that the emulated Azure manages: those with
+// Flux. A cluster with Argo CD is not connected to it in the tutorials either.
+type arcClusters struct{ st *Stack }
+
+func (c arcClusters) Names() []string {
+	var names []string
+	for _, one := range c.st.state.Clusters() {
+		if one.Reconciler == state.Flux {
+			names = append(names, one.Name)
+		}
+	}
+	return names
+}
+
+func (c arcClusters) Client(name string) (*cluster.Client, error) {
+	stopped, err := c.st.home.StoppedClusters()
+	if err != nil {
+		return nil, err
+	}
+	if slices.Contains(stopped, name) {
+		return nil, arc.ErrStopped
+	}
+	client, err := c.st.client(name)
+	if err != nil {
+		// its kubeconfig is not there before its first start
+		return nil, fmt.Errorf("%w: %w", arc.ErrStopped, err)
+	}
+	return client, nil
+}
+
+// served is a component that serves a handler on a loopback port.
+type served struct {
+	address string
+	handler http.Handler
+	log     *slog.Logger
+
+	server *http.Server
+	ended  chan struct{}
+}
+
+func (c *served) Init(context.Context) error { return nil }
+
+func (c *served) Start(context.Context) error {
+	l, err := net.Listen("tcp", c.address)
+	if err != nil {
+		return err
+	}
+	c.server = &http.Server{
+		Handler: c.handler, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 30 * time.Second, WriteTimeout: time.Minute, MaxHeaderBytes: 64 << 10,
+	}
+	c.ended = make(chan struct{})
+	go func() {
+		defer close(c.ended)
+		if err := c.server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+			c.log.Error("server ended", "address", c.address, "reason", err)
+		}
+	}()
+	return nil
+}
+
+// Ready returns nil: a listener takes connections as soon as it is there.
+func (c *served) Ready(context.Context) error { return nil }
+
+func (c *served) Exited() <-chan struct{} { return c.ended }
+
+// Stop closes the listener and waits for requests under way.
+func (c *served) Stop(ctx context.Context) error {
+	if c.server == nil {
+		return nil
+	}
+	return c.server.Shutdown(ctx)
+}

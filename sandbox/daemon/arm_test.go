@@ -1,0 +1,40 @@
+package daemon
+
+import (
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"testing"
+
+	"github.com/kalypso-dev/kalypso/sandbox/loopback"
+)
+
+func TestServedListensUntilStopped(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := l.Addr().String()
+	l.Close()
+	c := &served{address: address, log: slog.New(slog.NewTextHandler(io.Discard, nil)),
+		handler: http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})}
+	if err := c.Stop(t.Context()); err != nil {
+		t.Errorf("stopped before its start: %v", err)
+	}
+	for range 2 {
+		if err := c.Start(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if err := loopback.Answers(t.Context(), "http://"+address); err != nil {
+			t.Error(err)
+		}
+		if err := c.Stop(t.Context()); err != nil {
+			t.Error(err)
+		}
+		<-c.Exited()
+		if err := loopback.Answers(t.Context(), "http://"+address); err == nil {
+			t.Error("it answers after its end")
+		}
+	}
+}

@@ -1,0 +1,196 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/kalypso-dev/kalypso/sandbox/cluster"
+	"github.com/kalypso-dev/kalypso/sandbox/cluster/kind"
+	"github.com/kalypso-dev/kalypso/sandbox/node"
+	"github.com/kalypso-dev/kalypso/sandbox/node/simulated"
+	"github.com/kalypso-dev/kalypso/sandbox/state"
+	"github.com/kalypso-dev/kalypso/sandbox/supervisor"
+)
+
+// argoCDNodePort is where a kind node offers Argo CD's pages to the machine.
+const argoCDNodePort = 30080
+
+// cluster is the provider of one cluster.
+func (st *Stack) cluster(name string) cluster.Provider {
+	if st.attached.Has(name) {
+		return st.attached
+	}
+	return st.made
+}
+
+// newProvider returns what makes the clusters that are not attached.
+func (st *Stack) newProvider() cluster.Provider {
+	if st.state.Provider != state.ProviderKind || st.state.Engine == nil {
+		return embeddedClusters{st}
+	}
+	p := kindClusters(st.home, st.state)
+	p.Relay = func() string { return filepath.Join(st.staged("relay")(), "relay") }
+	return p
+}
+
+// providerUnits are what all clusters of a provider need.
+func (st *Stack) providerUnits() []supervisor.Unit {
+	if len(st.state.Made()) == 0 {
+		return nil
+	}
+	if st.state.Provider == state.ProviderKind {
+		return []supervisor.Unit{st.unpack("relay")}
+	}
+	etcd := st.embedded.Etcd()
+	etcd.Needs = []string{"unpack-kube"}
+	return []supervisor.Unit{etcd, st.unpack(st.nodeProgram(), "unpack-kube")}
+}
+
+// CollectLogs writes what the parts within the clusters have logged to a folder
+// for each cluster. One that does not answer does not keep the others away.
+func (st *Stack) CollectLogs(ctx context.Context, dir string) error {
+	var all []error
+	for _, p := range []cluster.Provider{st.made, st.attached} {
+		names, err := p.List(ctx)
+		all = append(all, err)
+		for _, name := range names {
+			if st.cluster(name) != p {
+				continue
+			}
+			if err := p.Logs(ctx, name, filepath.Join(dir, name)); err != nil {
+				all = append(all, errors.Join(errors.New("cluster "+name), err))
+			}
+		}
+	}
+	return errors.Join(all...)
+}
+
+// kindClusters are the clusters of a sandbox that has them of kind.
+func kindClusters(h state.Home, s *state.State) kind.Provider {
+	pages := map[string]string{} // listeners of Argo CD's pages, by cluster
+	for _, c := range s.Clusters() {
+		if c.Reconciler == state.ArgoCD {
+			pages[c.Name] = c.Listener()
+		}
+	}
+	return kind.Provider{
+		Engine: *s.Engine, ID: s.ID, Image: func() string { return s.NodeImage },
+		Dir: h.Path("clusters"), Log: h.Log, Forge: s.Ports["gitea"],
+		Port: func(name string) int { return s.Ports[name] },
+		Publish: func(name string) map[int]int {
+			if l := pages[name]; l != "" {
+				return map[int]int{s.Ports[l]: argoCDNodePort}
+			}
+			return nil
+		},
+		PortsFree: func(name string) error {
+			err := s.PortFree(name)
+			if l := pages[name]; l != "" {
+				err = errors.Join(err, s.PortFree(l))
+			}
+			return err
+		},
+	}
+}
+
+// embeddedClusters is the provider of clusters that are processes of this
+// machine: a control plane and a node each.
+type embeddedClusters struct{ st *Stack }
+
+var _ cluster.Provider = embeddedClusters{}
+
+func (e embeddedClusters) Units(name string) []supervisor.Unit {
+	plane := e.st.embedded.ControlPlane(name, e.st.state.Ports[name])
+	// it waits for etcd itself: both load their large program at once
+	plane.Needs = []string{"unpack-kube"}
+	unpack := "unpack-" + e.st.nodeProgram()
+	if e.st.simulated != nil {
+		return []supervisor.Unit{plane, e.st.simulatedNode(name).Unit(name, unpack)}
+	}
+	return []supervisor.Unit{plane, e.st.node(name).Unit(name, unpack)}
+}
+
+func (e embeddedClusters) Kubeconfig(name string) string { return e.st.embedded.AdminKubeconfig(name) }
+
+func (e embeddedClusters) List(context.Context) ([]string, error) {
+	var all []string
+	for _, name := range e.st.state.ClusterNames() {
+		_, err := os.Stat(e.Kubeconfig(name))
+		if err == nil {
+			all = append(all, name)
+		} else if !errors.Is(err, fs.ErrNotExist) {
+			return nil, err
+		}
+	}
+	return all, nil
+}
+
+// Stop ends what outlives the processes, which have died with their daemon.
+func (e embeddedClusters) Stop(ctx context.Context, name string) error {
+	return node.Clean(ctx, e.st.nodeDir(name))
+}
+
+// Delete removes what the clusters do not share.
+func (e embeddedClusters) Delete(ctx context.Context, name string) error {
+	if err := e.Stop(ctx, name); err != nil {
+		return err
+	}
+	return state.RemoveAll(e.st.home.Path("clusters", name))
+}
+
+func (e embeddedClusters) Logs(_ context.Context, name, dir string) error {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	err := os.CopyFS(filepath.Join(dir, "node"), os.DirFS(filepath.Join(e.st.nodeDir(name), "logs")))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil // a simulated node has none
+	}
+	return err
+}
+
+// nodeProgram is the component that embedded clusters' nodes are made of.
+func (st *Stack) nodeProgram() string {
+	if st.simulated != nil {
+		return "kwok"
+	}
+	return "node"
+}
+
+func (st *Stack) nodeDir(name string) string { return st.home.Path("clusters", name, "node") }
+
+// node is the real node of an embedded cluster.
+func (st *Stack) node(name string) node.Node {
+	return node.Node{
+		Cluster:    name,
+		Dir:        st.nodeDir(name),
+		PKI:        st.home.Path("clusters", name, "pki"),
+		Kubeconfig: st.embedded.AdminKubeconfig(name),
+		Kube:       st.embedded.Program,
+		Programs:   st.staged("node"),
+		APIPort:    st.state.Ports[name],
+		ForgePort:  st.state.Ports["gitea"],
+		Registry:   st.home.Children(),
+		Env:        st.embedded.Env,
+		Log:        st.home.Log("node-" + name),
+	}
+}
+
+// simulatedNode is the node of a cluster on a machine that cannot have a real
+// one.
+func (st *Stack) simulatedNode(name string) simulated.Node {
+	return simulated.Node{
+		Cluster:    name,
+		Dir:        st.nodeDir(name),
+		Clusters:   st.embedded.Dir,
+		Kubeconfig: st.embedded.AdminKubeconfig(name),
+		Why:        st.simulated.Error(),
+		Program:    func() string { return filepath.Join(st.staged("kwok")(), "kwok") },
+		Registry:   st.home.Children(),
+		Env:        st.embedded.Env,
+		Log:        st.home.Log("node-" + name),
+	}
+}

@@ -1,0 +1,297 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	"github.com/kalypso-dev/kalypso/sandbox/snapshot"
+	"github.com/kalypso-dev/kalypso/sandbox/state"
+	"github.com/kalypso-dev/kalypso/sandbox/supervisor"
+)
+
+// errEnding is returned where the daemon takes no more tasks.
+var errEnding = errors.New("the sandbox is being stopped")
+
+// supervised is a supervisor with what describes its components.
+type supervised struct {
+	*supervisor.Supervisor
+	fill StatusFunc // may be nil
+}
+
+// supervisorManager runs the supervisors of one daemon, one after the other.
+// What changes the data below the components is done between two of them, while
+// nothing runs.
+type supervisorManager struct {
+	build func() (*supervised, error)
+
+	mu   sync.Mutex
+	now  *supervised
+	next chan struct{}      // closed when now is replaced
+	end  context.CancelFunc // of now; nil until it runs
+	task *maintenanceTask   // what now is ended for
+	busy string             // the exclusive operation under way, "" for none
+	over chan struct{}      // closed when no other supervisor follows
+}
+
+// maintenanceTask is something to do while nothing runs.
+type maintenanceTask struct {
+	do   func() error
+	done chan error
+}
+
+// newSupervisorManager builds the first supervisor.
+func newSupervisorManager(build func() (*supervised, error)) (*supervisorManager, error) {
+	s, err := build()
+	if err != nil {
+		return nil, err
+	}
+	return &supervisorManager{build: build, now: s, next: make(chan struct{}), over: make(chan struct{})}, nil
+}
+
+// run goes on until ctx ends, and returns the errors of stopping. The error is a
+// *state.IncompleteError when a replacement of data could not be finished.
+func (m *supervisorManager) run(ctx context.Context) error {
+	defer m.finish()
+	for {
+		running, end := context.WithCancel(ctx)
+		s := m.begin(end)
+		err := s.Run(running)
+		end()
+		task := m.take()
+		if task == nil {
+			return err
+		}
+		if ctx.Err() != nil {
+			task.done <- errEnding
+			return err
+		}
+		if err == nil {
+			err = task.do()
+		}
+		var incomplete *state.IncompleteError
+		if errors.As(err, &incomplete) {
+			task.done <- err
+			return err
+		}
+		s, buildErr := m.build()
+		if buildErr != nil {
+			task.done <- buildErr
+			return buildErr
+		}
+		m.replace(s)
+		// only now, so that the caller sees the new components
+		task.done <- err
+	}
+}
+
+func (m *supervisorManager) begin(end context.CancelFunc) *supervised {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.end = end
+	if m.task != nil {
+		end() // asked for before the run has begun
+	}
+	return m.now
+}
+
+func (m *supervisorManager) take() *maintenanceTask {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	task := m.task
+	m.task, m.end = nil, nil
+	return task
+}
+
+// finish answers a caller that has come too late.
+func (m *supervisorManager) finish() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	close(m.over)
+	if m.task != nil {
+		m.task.done <- errEnding
+	}
+}
+
+func (m *supervisorManager) replace(s *supervised) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	close(m.next)
+	m.now, m.next = s, make(chan struct{})
+}
+
+// current returns the present supervisor; next is closed when another follows.
+func (m *supervisorManager) current() (s *supervised, next <-chan struct{}) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.now, m.next
+}
+
+// reserve lets only one exclusive operation go on at a time.
+func (m *supervisorManager) reserve(what string) (release func(), err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.busy != "" {
+		return nil, fmt.Errorf("not while something else is done (%s): try again in a moment", m.busy)
+	}
+	m.busy = what
+	return func() {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		m.busy = ""
+	}, nil
+}
+
+// runWhileStopped stops all components, calls do, and starts them again. It
+// returns when they are about to start. The caller has reserved.
+func (m *supervisorManager) runWhileStopped(do func() error) error {
+	task := &maintenanceTask{do: do, done: make(chan error, 1)}
+	m.mu.Lock()
+	select {
+	case <-m.over:
+		task.done <- errEnding
+	default:
+		m.task = task
+	}
+	if m.end != nil {
+		m.end()
+	}
+	m.mu.Unlock()
+	return <-task.done
+}
+
+func (s *Server) current() *supervised {
+	now, _ := s.supervisors.current()
+	return now
+}
+
+// replaceData replaces the sandbox's data while nothing runs.
+func (s *Server) replaceData(do func() error) error {
+	err := s.supervisors.runWhileStopped(do)
+	if err == nil {
+		s.sweep()
+	}
+	return err
+}
+
+// sweep removes replaced data in the background: no client waits for it.
+func (s *Server) sweep() {
+	remove := s.Home.Sweep()
+	go func() {
+		if err := remove(); err != nil {
+			s.Log.Warn("old data is not removed", "reason", err)
+		}
+	}()
+}
+
+// ResetData brings the data of a sandbox back to the workshop's beginning.
+// Nothing of it may run.
+func ResetData(h state.Home) error {
+	paths := append([]string{}, state.Data...)
+	nodes, err := filepath.Glob(h.Path("clusters", "*", "node"))
+	for _, n := range nodes {
+		path, relErr := filepath.Rel(string(h), n)
+		paths, err = append(paths, path), errors.Join(err, relErr)
+	}
+	if err != nil {
+		return err
+	}
+	// interrupted here, the sandbox has empty clusters, which is what it will have
+	clusters, err := FindPersistentClusters(h)
+	if err == nil {
+		err = clusters.Delete(context.Background())
+	}
+	if err != nil {
+		return err
+	}
+	return h.Replace("reset", paths, "")
+}
+
+// ClusterChange is the result of stopping or starting a cluster.
+type ClusterChange struct {
+	// Changed is false where the cluster was as it is wanted already.
+	Changed bool `json:"changed"`
+	// Running reports whether the sandbox is up. In one that is down the change is
+	// noted for the next up.
+	Running bool `json:"running"`
+}
+
+// setStopped stops or starts a cluster. That is noted first: a daemon that is
+// killed now goes on with it at its next start.
+func (s *Server) setStopped(ctx context.Context, cluster string, stopped bool) (c ClusterChange, err error) {
+	if err := s.State.CheckCluster(cluster); err != nil {
+		return c, err
+	}
+	c.Running = true
+	if c.Changed, err = s.Home.SetStopped(cluster, stopped); err != nil {
+		return c, err
+	}
+	if stopped {
+		return c, s.current().Stop(ctx, cluster, stopReason(cluster))
+	}
+	return c, s.current().Start(ctx, cluster)
+}
+
+// stopReason is what the status of a stopped cluster's components says.
+func stopReason(cluster string) string {
+	return fmt.Sprintf("stopped by `kalypso stop %s`; `kalypso start %s` brings it back", cluster, cluster)
+}
+
+func (s *Server) saveSnapshot(ctx context.Context, name string) (*snapshot.Snapshot, error) {
+	now := s.current().Supervisor
+	if err := checkAtRest(now.Status()); err != nil {
+		return nil, err
+	}
+	return snapshot.Save(ctx, s.Home, s.State, name, s.Version, func(ctx context.Context) (func() error, error) {
+		return freeze(ctx, now)
+	})
+}
+
+// freeze stops all processes that may write what a snapshot holds.
+func freeze(ctx context.Context, s *supervisor.Supervisor) (thaw func() error, err error) {
+	before := writers(s.Status())
+	var pids []int
+	for _, pid := range before {
+		pids = append(pids, pid)
+	}
+	resume, err := supervisor.Freeze(ctx, pids)
+	if err != nil {
+		return nil, err
+	}
+	return func() error {
+		after := s.Status()
+		resume()
+		for name, pid := range writers(after) {
+			if before[name] != pid {
+				return fmt.Errorf("%s has been started meanwhile: try again", name)
+			}
+		}
+		return checkAtRest(after)
+	}, nil
+}
+
+// writers are the processes that may write what a snapshot holds, by name: not
+// the nodes, whose data is in none.
+func writers(all []supervisor.Status) map[string]int {
+	pids := map[string]int{}
+	for _, s := range all {
+		if s.PID != 0 && !strings.HasPrefix(s.Name, "node-") {
+			pids[s.Name] = s.PID
+		}
+	}
+	return pids
+}
+
+// checkAtRest returns an error while a component is starting: the daemon itself
+// may be writing then. What has failed or is held writes nothing.
+func checkAtRest(all []supervisor.Status) error {
+	for _, s := range all {
+		if s.State != supervisor.Ready && s.State != supervisor.Failed && !s.Held {
+			return fmt.Errorf("%s is %s, and a snapshot needs a sandbox that is at rest: try again when `kalypso status` says that it is ready", s.Name, s.State)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,258 @@
+package daemon
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"strconv"
+	"time"
+
+	"github.com/kalypso-dev/kalypso/sandbox/cluster"
+	"github.com/kalypso-dev/kalypso/sandbox/gitea"
+	"github.com/kalypso-dev/kalypso/sandbox/gitops"
+	"github.com/kalypso-dev/kalypso/sandbox/state"
+	"github.com/kalypso-dev/kalypso/sandbox/supervisor"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// reconcilerUser is what a token's user is called where only the token counts.
+const reconcilerUser = "flux"
+
+// reconcilerUnits make a cluster follow the GitOps repository.
+func (st *Stack) reconcilerUnits(c state.Cluster) []supervisor.Unit {
+	subscribe := st.subscribeFlux
+	if c.Reconciler == state.ArgoCD {
+		subscribe = st.subscribeArgoCD
+	}
+	var program supervisor.Unit
+	limit := subscribeDeadline
+	if nodes, ok := st.cluster(c.Name).(cluster.Loader); ok {
+		program, limit = st.inClusterUnit(c, nodes), subscribeInClusterDeadline
+	} else if c.Reconciler == state.ArgoCD {
+		program = st.argoCDUnit(c)
+	} else {
+		program = st.fluxUnit(c)
+	}
+	if st.attached.Has(c.Name) {
+		program.Component = &skipIfPresent{component: program.Component, present: func() bool { return st.ownReconciler(c.Name) != "" }}
+	}
+	return []supervisor.Unit{program, {
+		Name: "subscription-" + c.Name, Title: "cluster follows the GitOps repository",
+		Needs: []string{program.Name, "repositories"}, Deadline: limit,
+		Component: supervisor.Task{Run: func(ctx context.Context) error {
+			client, err := st.client(c.Name)
+			if err != nil {
+				return err
+			}
+			token, err := os.ReadFile(st.gitea.TokenFile(gitea.FluxToken))
+			if err != nil {
+				return err
+			}
+			marker := "subscribed"
+			if st.attached.Has(c.Name) {
+				marker += "-" + st.state.ID // another sandbox may have used the cluster, too
+			}
+			err = runOnce(ctx, client, marker, func() error {
+				return subscribe(ctx, client, c, string(token), limit)
+			})
+			return st.explainOwn(c, err)
+		}},
+	}}
+}
+
+func (st *Stack) fluxUnit(c state.Cluster) supervisor.Unit {
+	f := gitops.Flux{
+		Cluster:    c.Name,
+		Staged:     st.staged(string(state.Flux)),
+		Kubeconfig: st.kubeconfig(c.Name),
+		Connect:    func() (*cluster.Client, error) { return st.client(c.Name) },
+		Dir:        st.home.Path("flux", c.Name),
+		Registry:   st.home.Children(),
+		Env:        st.environmentBeside(c.Name),
+		Port:       st.state.Ports[c.Listener()],
+		Token:      st.state.Derived("artifacts-" + c.Name),
+		PortFree:   func() error { return st.state.PortFree(c.Listener()) },
+	}
+	f.Log = st.home.Log(f.Name())
+	return f.Unit("unpack-"+string(state.Flux), c.Name)
+}
+
+func (st *Stack) argoCDUnit(c state.Cluster) supervisor.Unit {
+	a := gitops.ArgoCD{
+		Cluster:    c.Name,
+		Staged:     st.staged(string(state.ArgoCD)),
+		Kubeconfig: st.kubeconfig(c.Name),
+		Connect:    func() (*cluster.Client, error) { return st.client(c.Name) },
+		Dir:        st.home.Path("argocd", c.Name),
+		Registry:   st.home.Children(),
+		// it caches what kinds there are in the folder .kube of its home
+		Env:      append(st.environmentBeside(c.Name), "HOME="+st.home.Path("argocd", c.Name)),
+		Port:     st.state.Ports[c.Listener()],
+		PortFree: func() error { return st.state.PortFree(c.Listener()) },
+		Password: st.state.ArgoCDPassword,
+	}
+	a.Log = st.home.Log(a.Name())
+	return a.Unit("unpack-"+string(state.ArgoCD), c.Name)
+}
+
+func (st *Stack) subscribeFlux(ctx context.Context, client *cluster.Client, c state.Cluster, token string, limit time.Duration) error {
+	if c.Secret != "" {
+		if err := gitops.FluxCredentials(ctx, client, c.Secret, reconcilerUser, token); err != nil {
+			return err
+		}
+	}
+	for _, sub := range fluxSubscriptions(st.state, c, token) {
+		if err := gitops.Subscribe(ctx, client, sub, limit); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func fluxSubscriptions(s *state.State, c state.Cluster, token string) []gitops.Subscription {
+	var all []gitops.Subscription
+	for _, sub := range c.Follows {
+		all = append(all, gitops.Subscription{
+			Name:     sub.Name,
+			URL:      s.OrgURL() + "/" + sub.Repository,
+			Branch:   sub.Branch,
+			Path:     sub.Path,
+			User:     reconcilerUser,
+			Token:    token,
+			Interval: subscriptionInterval,
+		})
+	}
+	return all
+}
+
+func (st *Stack) subscribeArgoCD(ctx context.Context, client *cluster.Client, c state.Cluster, token string, limit time.Duration) error {
+	return gitops.SubscribeArgoCD(ctx, client, argoCDSubscription(st.state, c, token), limit)
+}
+
+func argoCDSubscription(s *state.State, c state.Cluster, token string) gitops.ArgoCDSubscription {
+	var all gitops.ArgoCDSubscription
+	for _, name := range c.Repositories {
+		all.Repositories = append(all.Repositories, gitops.ArgoCDRepository{
+			URL: s.OrgURL() + "/" + name, User: reconcilerUser, Token: token,
+		})
+	}
+	for _, sub := range c.Follows {
+		all.Applications = append(all.Applications, gitops.ArgoCDApplication{
+			Name: sub.Name, URL: s.OrgURL() + "/" + sub.Repository, Branch: sub.Branch, Path: sub.Path,
+		})
+	}
+	return all
+}
+
+// followers are the clusters that are notified of a push.
+func (st *Stack) followers() []gitops.Follower {
+	var all []gitops.Follower
+	for _, c := range st.state.Clusters() {
+		client, err := st.client(c.Name)
+		if err != nil {
+			st.log.Warn("push not passed on to a cluster", "cluster", c.Name, "reason", err)
+			continue
+		}
+		f := gitops.Follower{Cluster: c.Name, Client: client, Poke: gitops.PokeFlux}
+		if c.Reconciler == state.ArgoCD {
+			f.Poke = gitops.RefreshArgoCD
+		}
+		if st.attached.Has(c.Name) {
+			f.Poke = st.pokeOurs(f.Poke)
+		}
+		all = append(all, f)
+	}
+	return all
+}
+
+type poke = func(ctx context.Context, c *cluster.Client, repository, branch, commit string) error
+
+// pokeOurs leaves alone what follows a repository of that name on another forge.
+func (st *Stack) pokeOurs(poke poke) poke {
+	return func(ctx context.Context, c *cluster.Client, repository, branch, commit string) error {
+		host := net.JoinHostPort("localhost", strconv.Itoa(st.state.Ports["gitea"]))
+		return poke(ctx, c, host+"/"+repository, branch, commit)
+	}
+}
+
+// environmentBeside is that of a reconciler that runs beside its cluster.
+func (st *Stack) environmentBeside(cluster string) []string {
+	env := childEnvironment(st.home)
+	if st.attached.Has(cluster) {
+		return st.attached.Environment(cluster, env)
+	}
+	return env
+}
+
+// runOnce does what a new cluster needs and what the user may undo later: it is
+// not done again on a cluster that has a marker of it. The marker lies on the
+// cluster, so that it goes where the cluster's data goes.
+func runOnce(ctx context.Context, client *cluster.Client, what string, do func() error) error {
+	const namespace = "kube-system"
+	name := "kalypso-" + what
+	markers, err := client.Resource(schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}, namespace)
+	if err != nil {
+		return err
+	}
+	_, err = markers.Get(ctx, name, metav1.GetOptions{})
+	if !apierrors.IsNotFound(err) {
+		return err
+	}
+	if err := do(); err != nil {
+		return err
+	}
+	return client.Apply(ctx, fmt.Appendf(nil, "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: %s, namespace: %s}\n", name, namespace))
+}
+
+// skipIfPresent is a component that is not started where there is another of its
+// kind already; then it is ready at once.
+type skipIfPresent struct {
+	component supervisor.Component
+	present   func() bool
+
+	skipped bool // since Init
+}
+
+var _ supervisor.Component = (*skipIfPresent)(nil)
+
+func (s *skipIfPresent) Init(ctx context.Context) error {
+	if s.skipped = s.present(); s.skipped {
+		return nil
+	}
+	return s.component.Init(ctx)
+}
+
+func (s *skipIfPresent) Start(ctx context.Context) error {
+	if s.skipped {
+		return nil
+	}
+	return s.component.Start(ctx)
+}
+
+func (s *skipIfPresent) Ready(ctx context.Context) error {
+	if s.skipped {
+		return nil
+	}
+	return s.component.Ready(ctx)
+}
+
+func (s *skipIfPresent) Exited() <-chan struct{} {
+	if s.skipped {
+		return nil
+	}
+	return s.component.Exited()
+}
+
+// Stop ends the component also where another has come since it was started.
+func (s *skipIfPresent) Stop(ctx context.Context) error { return s.component.Stop(ctx) }
+
+// PID is 0 for a component that was skipped.
+func (s *skipIfPresent) PID() int {
+	if p, ok := s.component.(interface{ PID() int }); ok && !s.skipped {
+		return p.PID()
+	}
+	return 0
+}

@@ -1,0 +1,140 @@
+package daemon
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/kalypso-dev/kalypso/sandbox/gitea"
+	"github.com/kalypso-dev/kalypso/sandbox/loopback"
+	"github.com/kalypso-dev/kalypso/sandbox/state"
+	"github.com/kalypso-dev/kalypso/sandbox/supervisor"
+)
+
+const (
+	runnerDeadline = 30 * time.Second
+	runnerHookPath = "/webhook"
+	// runnerPoll finds what a lost webhook would have told, and work in
+	// repositories that are not the organisation's.
+	runnerPoll = 3 * time.Second
+)
+
+// runnerUnit runs the forge's workflows, as a child so that whatever a job
+// does to it stays there. It needs the forge with its accounts.
+func (st *Stack) runnerUnit(needs ...string) supervisor.Unit {
+	config := st.home.Path("runner", "config.json")
+	p := &supervisor.Process{
+		Name:     "runner",
+		Env:      childEnvironment(st.home),
+		Dir:      st.home.Path("runner"),
+		Log:      st.home.Log("runner"),
+		Registry: st.home.Children(),
+	}
+	p.Prepare = func(ctx context.Context) error {
+		p.Path = filepath.Join(st.staged("runner")(), "runner")
+		p.Argv = []string{"runner", "--config", config}
+		if err := st.state.PortFree("runner"); err != nil {
+			return err
+		}
+		b, err := st.runnerConfig(ctx)
+		if err != nil {
+			return err
+		}
+		return state.WriteFile(config, b)
+	}
+	p.Check = func(ctx context.Context) error {
+		return loopback.Answers(ctx, "http://"+st.state.Address("runner")+"/healthz")
+	}
+	return supervisor.Unit{Name: "runner", Title: "runner of workflows", Needs: needs, Component: p, Deadline: runnerDeadline, Log: p.Log}
+}
+
+// runnerConfig is the configuration of the component, see sandbox/components/runner.
+func (st *Stack) runnerConfig(ctx context.Context) ([]byte, error) {
+	program, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	token, err := st.registrationToken(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("registration token for the runner: %w", err)
+	}
+	return json.Marshal(map[string]any{
+		"url":               st.state.ForgeURL(),
+		"dir":               st.home.Path("runner"),
+		"program":           program,
+		"registrationToken": token,
+		"poll":              runnerPoll,
+		"listen":            st.state.Address("runner"),
+		"webhookSecret":     st.state.WebhookSecret,
+		// what `kalypso ci` in a workflow asks about clusters, see its help
+		"env": map[string]string{
+			"KALYPSO_FORGE":            "gitea",
+			"KALYPSO_ARM_ENDPOINT":     "http://" + st.state.Address("arm"),
+			"KALYPSO_ARM_SUBSCRIPTION": st.state.GUID("subscription"),
+			"KALYPSO_CI_KUBECONFIG":    st.home.Kubeconfig(),
+			"KALYPSO_CI_PROGRAMS":      st.staged("samples")(),
+			// the jobs' homes are thrown away
+			"GOCACHE": st.home.Path("runner", "go-build"),
+		},
+		"secretEnv": map[string]string{"KALYPSO_ARM_TOKEN": st.state.ArmToken()},
+	})
+}
+
+// scopedVariable is the name under which the forge keeps a variable of one
+// environment: Gitea has no environments of its own, and its names have
+// upper-case letters, digits and underscores only. The runner shows the variable
+// to the jobs of that environment, under its plain name.
+func scopedVariable(environment, name string) string {
+	plain := strings.Map(func(r rune) rune {
+		if r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' {
+			return r
+		}
+		return '_'
+	}, strings.ToUpper(environment))
+	return "ENV__" + plain + "__" + strings.ToUpper(name)
+}
+
+// registrationToken is by what the forge lets a new runner in. It is asked for
+// at each start: whoever resets the forge resets its runners, too.
+func (st *Stack) registrationToken(ctx context.Context) (string, error) {
+	admin, err := os.ReadFile(st.gitea.TokenFile(gitea.AdminToken))
+	if err != nil {
+		return "", err
+	}
+	url := st.state.ForgeURL() + "/api/v1/admin/actions/runners/registration-token"
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, url, nil)
+	if err != nil {
+		return "", err
+	}
+	request.Header.Set("Authorization", "token "+strings.TrimSpace(string(admin)))
+	response, err := loopback.Client.Do(request)
+	if err != nil {
+		return "", err
+	}
+	defer response.Body.Close()
+	var answer struct {
+		Token string `json:"token"`
+	}
+	if response.StatusCode != http.StatusOK {
+		return "", fmt.Errorf("%s answers %s", url, response.Status)
+	}
+	if err := json.NewDecoder(response.Body).Decode(&answer); err != nil {
+		return "", err
+	}
+	return answer.Token, nil
+}
+
+// runnerHook tells the runner of jobs that wait, so that none waits for a poll,
+// and of pushes: they are told a third of a second before their jobs.
+func (st *Stack) runnerHook() gitea.Hook {
+	return gitea.Hook{
+		URL:    "http://" + st.state.Address("runner") + runnerHookPath,
+		Secret: st.state.WebhookSecret,
+		Events: []string{"push", "workflow_job"},
+	}
+}

@@ -1,0 +1,255 @@
+package daemon
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/kalypso-dev/kalypso/fixtures"
+	"github.com/kalypso-dev/kalypso/sandbox/cluster"
+	"github.com/kalypso-dev/kalypso/sandbox/cluster/attached"
+	"github.com/kalypso-dev/kalypso/sandbox/components"
+	"github.com/kalypso-dev/kalypso/sandbox/gitea"
+	"github.com/kalypso-dev/kalypso/sandbox/gitops"
+	"github.com/kalypso-dev/kalypso/sandbox/node"
+	"github.com/kalypso-dev/kalypso/sandbox/state"
+	"github.com/kalypso-dev/kalypso/sandbox/supervisor"
+)
+
+const (
+	stageDeadline        = 2 * time.Minute
+	repositoriesDeadline = 2 * time.Minute
+	subscribeDeadline    = 60 * time.Second
+	imagesDeadline       = 60 * time.Second
+	// subscriptionInterval only makes up for a lost webhook, and for what
+	// somebody has changed by hand: each reconciliation costs the cluster a dry run
+	// of everything that was applied. The tutorials, without webhooks, take 10 s.
+	subscriptionInterval = time.Minute
+)
+
+// Stack is all components of one sandbox, put together.
+type Stack struct {
+	home  state.Home
+	state *state.State
+	log   *slog.Logger
+
+	made      cluster.Provider // of the clusters that are not attached
+	attached  *attached.Provider
+	embedded  cluster.Embedded
+	simulated error // why embedded clusters' nodes are not real, nil when they are
+	gitea     gitea.Server
+
+	mu      sync.Mutex
+	clients map[string]*cluster.Client
+}
+
+// NewStack puts the components of a sandbox together; it starts nothing.
+func NewStack(h state.Home, s *state.State, log *slog.Logger) *Stack {
+	env := childEnvironment(h)
+	st := &Stack{home: h, state: s, log: log, clients: map[string]*cluster.Client{}}
+	st.embedded = cluster.Embedded{
+		Program:  func() string { return filepath.Join(st.staged("kube")(), "kube") },
+		Dir:      h.Path("clusters"),
+		Socket:   h.EtcdSocket(),
+		Registry: h.Children(),
+		Env:      env,
+		Log:      h.Log,
+		PortFree: s.PortFree,
+		Egress: func(name string) (string, []byte) {
+			if st.simulated != nil {
+				return st.simulatedNode(name).EgressConfig()
+			}
+			return st.node(name).EgressConfig()
+		},
+	}
+	st.gitea = gitea.Server{
+		Staged:   st.staged("gitea"),
+		Dir:      h.Path("gitea"),
+		Registry: h.Children(),
+		Env:      env,
+		Log:      h.Log("gitea"),
+		URL:      s.ForgeURL(),
+		Port:     s.Ports["gitea"],
+		Secret:   s.GiteaSecret,
+		Internal: s.GiteaInternal,
+		JWT:      s.GiteaJWT,
+		PortFree: func() error { return s.PortFree("gitea") },
+	}
+	for _, name := range s.Made() {
+		if err := node.Supported(st.nodeDir(name)); err != nil && s.Provider == state.ProviderEmbedded {
+			st.simulated = err
+			break
+		}
+	}
+	st.attached = AttachedClusters(h, s)
+	st.attached.Renewed = st.forgetClient
+	st.made = st.newProvider()
+	return st
+}
+
+// Units lists the components, each after those that it needs.
+func (st *Stack) Units() []supervisor.Unit {
+	units := []supervisor.Unit{st.unpack("kube"), st.unpack("gitea"), st.giteaUnit("unpack-gitea")}
+	units = append(units, st.providerUnits()...)
+	last := units[len(units)-1].Name
+	for _, r := range []state.Reconciler{state.Flux, state.ArgoCD} {
+		if slices.ContainsFunc(st.state.Clusters(), func(c state.Cluster) bool { return c.Reconciler == r }) {
+			// late, since they are of no use before the others
+			units = append(units, st.unpack(string(r), "unpack-kube", "unpack-gitea"))
+		}
+	}
+	for _, c := range st.state.Clusters() {
+		units = append(units, grouped(c.Name, st.cluster(c.Name).Units(c.Name))...)
+	}
+	units = append(units,
+		st.unpack("samples", last),
+		st.unpack("runner", "unpack-gitea"),
+		task("kubeconfig", "contexts of the clusters", subscribeDeadline, st.writeKubeconfig, st.state.ClusterNames()...),
+		task("repositories", "the workshop's repositories", repositoriesDeadline, st.fillForge, "gitea"),
+		st.notifierUnit(),
+		st.schedulerUnit("repositories"),
+		st.runnerUnit("repositories", "unpack-runner", "unpack-samples"),
+		st.armUnit(),
+	)
+	if len(st.state.Spec().Images) > 0 {
+		units = append(units, task("images", "the sample applications' images", imagesDeadline, st.pushImages, "repositories", "unpack-samples"))
+	}
+	for _, c := range st.state.Clusters() {
+		units = append(units, grouped(c.Name, st.reconcilerUnits(c))...)
+	}
+	return units
+}
+
+// grouped puts the units of a cluster into its group.
+func grouped(cluster string, units []supervisor.Unit) []supervisor.Unit {
+	for i := range units {
+		units[i].Group = cluster
+	}
+	return units
+}
+
+func task(name, title string, deadline time.Duration, run func(context.Context) error, needs ...string) supervisor.Unit {
+	return supervisor.Unit{Name: name, Title: title, Needs: needs, Deadline: deadline, Component: supervisor.Task{Run: run}}
+}
+
+// unpack stages one component, so that the first to be needed does not wait
+// for the others.
+func (st *Stack) unpack(name string, needs ...string) supervisor.Unit {
+	return task("unpack-"+name, "unpack or check the packed programs", stageDeadline, func(ctx context.Context) error {
+		err := components.Stage(ctx, st.home.Components(), name)
+		// unpacking takes more than the daemon ever needs again
+		debug.FreeOSMemory()
+		components.Release()
+		if err != nil && ctx.Err() == nil {
+			return &supervisor.PermanentError{Err: err}
+		}
+		return err
+	}, needs...)
+}
+
+// staged returns the folder of an unpacked component, known once it is staged.
+func (st *Stack) staged(name string) func() string {
+	return func() string { return components.Path(st.home.Components(), name) }
+}
+
+func (st *Stack) giteaUnit(needs ...string) supervisor.Unit {
+	u := st.gitea.Unit()
+	u.Needs = needs
+	return u
+}
+
+func (st *Stack) notifierUnit() supervisor.Unit {
+	notifier := &gitops.Notifier{Secret: st.state.WebhookSecret, Followers: st.followers, Log: st.log}
+	return supervisor.Unit{
+		Name: "notifier", Title: "tells the reconcilers of pushes", Deadline: subscribeDeadline,
+		Component: &served{address: st.state.Address("notifier"), log: st.log, handler: notifier.Handler()},
+	}
+}
+
+func (st *Stack) writeKubeconfig(context.Context) error {
+	b, err := cluster.MergeKubeconfigs(st.state.ClusterNames(), st.kubeconfig)
+	if err != nil {
+		return err
+	}
+	return state.WriteFile(st.home.Kubeconfig(), b)
+}
+
+func (st *Stack) kubeconfig(name string) string { return st.cluster(name).Kubeconfig(name) }
+
+// hookEvents are the pushes and everything that can change a pull request or
+// an issue of the scheduler's.
+var hookEvents = []string{"push", "create", "delete", "pull_request", "pull_request_label", "issues"}
+
+func (st *Stack) fillForge(ctx context.Context) error {
+	s := st.state
+	content, err := fixtures.Load(s.Workshop, s.OrgURL())
+	if err != nil {
+		return err
+	}
+	// they tell the workflows which environment follows one
+	variables := map[string]string{}
+	for environment, next := range content.Next() {
+		variables[scopedVariable(environment, content.NextVariable)] = next
+	}
+	return st.gitea.Ensure(ctx, gitea.Setup{
+		Organisation: state.Organisation,
+		Admin:        gitea.Account{User: s.Admin.User, Password: s.Admin.Password, Admin: true},
+		Scheduler:    gitea.Account{User: s.Scheduler.User, Password: s.Scheduler.Password},
+		Robot:        gitea.Account{User: s.Robot.User, Password: s.Robot.Password},
+		Repositories: content.Repositories,
+		Secrets:      content.Secrets,
+		Variables:    variables,
+		Hooks: []gitea.Hook{
+			{URL: "http://" + s.Address("scheduler") + schedulerHookPath, Secret: s.WebhookSecret, Events: hookEvents},
+			{URL: "http://" + s.Address("notifier") + "/", Secret: s.WebhookSecret, Events: []string{"push"}},
+			st.runnerHook(),
+		},
+	})
+}
+
+// client is made once per cluster; it costs a read of all the cluster's kinds.
+func (st *Stack) client(name string) (*cluster.Client, error) {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	if c := st.clients[name]; c != nil {
+		return c, nil
+	}
+	c, err := cluster.NewClient(st.kubeconfig(name), "")
+	if err != nil {
+		return nil, fmt.Errorf("cluster %s: %w", name, err)
+	}
+	if st.attached.Has(name) {
+		c.Inventory = st.attached.Inventory(name)
+	}
+	st.clients[name] = c
+	return c, nil
+}
+
+// forgetClient makes the next client of a cluster a new one.
+func (st *Stack) forgetClient(name string) {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	delete(st.clients, name)
+}
+
+// passedOn are the variables of the user's environment that children get.
+// Everything else stays out: a proxy would catch calls between the parts, and
+// settings of git, Go or Kubernetes would change what they do.
+var passedOn = []string{"PATH", "TZ", "LANG", "LC_ALL", "SSL_CERT_FILE", "SSL_CERT_DIR"}
+
+func childEnvironment(h state.Home) []string {
+	env := []string{"HOME=" + string(h), "TMPDIR=" + h.Path("tmp")}
+	for _, kv := range os.Environ() {
+		if name, _, _ := strings.Cut(kv, "="); slices.Contains(passedOn, name) {
+			env = append(env, kv)
+		}
+	}
+	return env
+}

@@ -1,0 +1,164 @@
+package state
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/kalypso-dev/kalypso/sandbox/cluster/attached"
+)
+
+// The ways to get clusters.
+const (
+	ProviderEmbedded = "embedded" // processes of this machine; needs nothing
+	ProviderKind     = "kind"     // containers of an engine such as Docker
+)
+
+// Providers returns the ways to get clusters.
+func Providers() []string { return []string{ProviderEmbedded, ProviderKind} }
+
+// Choice is what the user of `kalypso up` chooses of a new sandbox. One that is
+// there keeps its own, which may only be repeated.
+type Choice struct {
+	Workshop string // "" for the sandbox's own, or DefaultWorkshop
+	Provider string // one of Providers; "" for ProviderEmbedded
+	Image    string // of kind's nodes; "" for the one of this kalypso
+	// Contexts are those of the user's kubeconfig that lead to clusters to be
+	// attached in place of new ones, by the workshop's name of the cluster.
+	Contexts map[string]string
+	// Kubeconfig has the files of the user's kubeconfig; Check fills in those that
+	// kubectl would take.
+	Kubeconfig []string
+}
+
+// Draft is the state of a new sandbox that is not on disk yet, without ports and
+// secrets.
+func (c Choice) Draft() (*State, error) {
+	w, err := findWorkshop(cmp.Or(c.Workshop, DefaultWorkshop))
+	if err != nil {
+		return nil, err
+	}
+	s := &State{
+		ID:       randomHex(8),
+		Workshop: w.Name,
+		Provider: cmp.Or(c.Provider, ProviderEmbedded),
+		Created:  time.Now().UTC().Truncate(time.Second),
+		workshop: w,
+	}
+	for name, context := range c.Contexts {
+		if s.Existing == nil {
+			s.Existing = map[string]attached.Source{}
+		}
+		s.Existing[name] = attached.Source{Files: c.Kubeconfig, Context: context}
+	}
+	return s, nil
+}
+
+// Check returns a *UsageError for a choice that makes no sense, or is another
+// one than that of the sandbox in the home.
+func (c *Choice) Check(h Home) error {
+	draft, err := c.Draft()
+	if err != nil {
+		return err
+	}
+	switch {
+	case c.Provider != "" && !slices.Contains(Providers(), c.Provider):
+		return Usagef("there is no provider %q: choose one of %s", c.Provider, joined(Providers()))
+	case c.Image != "" && c.Provider != ProviderKind:
+		return Usagef("--image is of kind's nodes: give --provider kind, too")
+	}
+	s, err := h.Load()
+	if errors.Is(err, ErrNoSandbox) {
+		return c.checkContexts(h, draft)
+	}
+	if err != nil {
+		return err
+	}
+	return c.checkSame(h, s)
+}
+
+// checkSame compares the choice with the sandbox that is there.
+func (c *Choice) checkSame(h Home, s *State) error {
+	var has string
+	switch {
+	case c.Workshop != "" && c.Workshop != s.Workshop:
+		has = "the workshop " + s.Workshop
+	case c.Provider != "" && c.Provider != s.Provider:
+		has = s.Provider + " clusters"
+	case c.Image != "" && c.Image != s.NodeImage:
+		has = "nodes of the image " + s.NodeImage
+	}
+	if err := c.checkClusters(s); err != nil && has == "" {
+		return err
+	}
+	for _, name := range s.ClusterNames() {
+		wanted, given := c.Contexts[name]
+		attached, is := s.Existing[name]
+		switch {
+		case has != "" || !given:
+		case !is:
+			has = fmt.Sprintf("a cluster %s that it has made itself", name)
+		case attached.Context != wanted:
+			has = fmt.Sprintf("as cluster %s that of %s", name, attached)
+		}
+	}
+	if has == "" {
+		return nil
+	}
+	return Usagef("the sandbox in %s holds %s: remove it with `kalypso down --delete`, or set KALYPSO_HOME to another folder", h, has)
+}
+
+// checkContexts looks for the chosen contexts in the user's kubeconfig.
+func (c *Choice) checkContexts(h Home, s *State) error {
+	if len(c.Contexts) == 0 {
+		return nil
+	}
+	if err := c.checkClusters(s); err != nil {
+		return err
+	}
+	if len(c.Kubeconfig) == 0 {
+		files, err := attached.Files()
+		if err != nil {
+			return err
+		}
+		c.Kubeconfig = files
+	}
+	in := strings.Join(c.Kubeconfig, " and ")
+	if slices.ContainsFunc(c.Kubeconfig, h.Contains) {
+		return Usagef("%s is the sandbox's own: let KUBECONFIG name the one of your clusters", in)
+	}
+	contexts, err := attached.Contexts(c.Kubeconfig)
+	if err != nil {
+		return fmt.Errorf("the kubeconfig: %w", err)
+	}
+	if len(contexts) == 0 {
+		return Usagef("%s has no contexts: let KUBECONFIG name the kubeconfig of your clusters", in)
+	}
+	clusters := map[string]string{} // by context
+	for _, name := range s.ClusterNames() {
+		context, given := c.Contexts[name]
+		if !given {
+			continue
+		}
+		if err := CheckName("context", context, contexts); err != nil {
+			return Usagef("%s, of %s", err, in)
+		}
+		if other := clusters[context]; other != "" {
+			return Usagef("the context %s cannot be both %s and %s: give another cluster for one of them, or let kalypso make it", context, other, name)
+		}
+		clusters[context] = name
+	}
+	return nil
+}
+
+func (c *Choice) checkClusters(s *State) error {
+	for name := range c.Contexts {
+		if err := s.CheckCluster(name); err != nil {
+			return err
+		}
+	}
+	return nil
+}

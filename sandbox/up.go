@@ -1,0 +1,126 @@
+package sandbox
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"github.com/kalypso-dev/kalypso/internal/retry"
+	"github.com/kalypso-dev/kalypso/sandbox/components"
+	"github.com/kalypso-dev/kalypso/sandbox/daemon"
+	"github.com/kalypso-dev/kalypso/sandbox/state"
+	"github.com/kalypso-dev/kalypso/sandbox/supervisor"
+)
+
+const daemonDeadline = 15 * time.Second
+
+// Options of Up.
+type Options struct {
+	Home    Home
+	Choice         // of a new sandbox
+	Version string // of this program
+	// Progress gets the status of all components at the beginning and after
+	// each change; may be nil.
+	Progress func([]supervisor.Status)
+	// Say gets what is done before there are components; may be nil.
+	Say func(string)
+}
+
+// Up brings the sandbox up and returns when all of it is ready. On one that
+// is up it changes nothing; on one that is half up it starts what is missing.
+// When components fail for good, the error is a *FailedError and the rest
+// keeps running. When ctx ends first, the sandbox goes on starting.
+func Up(ctx context.Context, o Options) (*Status, error) {
+	if err := o.Choice.Check(o.Home); err != nil {
+		return nil, err
+	}
+	client := daemon.NewClient(o.Home)
+	err := client.Post(ctx, daemon.PathRepair)
+	if errors.Is(err, daemon.ErrNoDaemon) {
+		err = o.start(ctx, client)
+	}
+	if err != nil {
+		return nil, err
+	}
+	// what failed before the repair is about to be tried again
+	since := time.Now().Add(-time.Second)
+	if _, err := awaitReady(ctx, client, selection{since: since, progress: o.Progress}); err != nil {
+		return nil, err
+	}
+	return client.Status(ctx)
+}
+
+// start starts a daemon on the state, which it makes of the choice if need be.
+func (o *Options) start(ctx context.Context, client *daemon.Client) error {
+	if err := preflight(ctx, o); err != nil {
+		return err
+	}
+	if _, err := components.Packed(); err != nil {
+		return err
+	}
+	_, err := o.Home.Ensure(ctx, o.Choice)
+	if errors.Is(err, state.ErrLocked) { // another `up` was faster; its daemon is to be waited for
+		err = o.Choice.Check(o.Home)
+	}
+	if err != nil {
+		return err
+	}
+	ended, err := startDaemon(o.Home)
+	if err != nil {
+		return err
+	}
+	var died error
+	err = retry.Until(ctx, "the daemon's answer", daemonDeadline, func(ctx context.Context) error {
+		_, err := client.Status(ctx)
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-ended:
+			if !o.Home.Locked() {
+				died = client.DiedError()
+				return nil
+			}
+			// another daemon was faster; it is the one to wait for
+		default:
+		}
+		return err
+	})
+	return errors.Join(err, died)
+}
+
+// startDaemon starts the daemon in a session of its own. The channel is closed
+// when it ends.
+func startDaemon(h Home) (ended <-chan struct{}, err error) {
+	program, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	if err := os.MkdirAll(filepath.Dir(h.Log("daemon")), 0o700); err != nil {
+		return nil, err
+	}
+	log, err := os.OpenFile(h.Log("daemon"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	defer log.Close()
+	cmd := exec.Command(program, "daemon")
+	cmd.Env = append(os.Environ(), "KALYPSO_HOME="+string(h))
+	cmd.Dir = string(h)
+	cmd.Stdout, cmd.Stderr = log, log
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	if err := cmd.Start(); err != nil {
+		return nil, fmt.Errorf("start the daemon: %w", err)
+	}
+	done := make(chan struct{})
+	go func() {
+		_ = cmd.Wait()
+		close(done)
+	}()
+	return done, nil
+}
