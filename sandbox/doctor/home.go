@@ -2,8 +2,15 @@ package doctor
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io/fs"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/kalypso-dev/kalypso/sandbox/components"
 )
 
 // checkHome asks whether the sandbox's folder can be one.
@@ -45,4 +52,111 @@ func checkHome(_ context.Context, sys *System, s *Subject) Finding {
 		state = "can be made"
 	}
 	return ok("%s %s; its socket's path has %d of %d bytes", s.Home, state, len(s.Socket), s.SocketLimit)
+}
+
+// What a sandbox has on disk beside its unpacked programs, measured: 132 MiB
+// after the first start (etcd's log 123, Gitea 9). With its logs, which are cut
+// at 32 MiB for each component, and a day's work it stays below roomyData.
+const (
+	firstData = 160 * mebi
+	roomyData = gibi
+	// moreFiles is what a sandbox makes beside the unpacked files; measured: 550.
+	moreFiles = 2000
+)
+
+// checkDisk asks for room where the sandbox will be.
+func checkDisk(_ context.Context, sys *System, s *Subject) Finding {
+	if s.Home == "" {
+		return note("there is no folder to look at", "see home", "")
+	}
+	place := sys.nearest(s.Home)
+	space, err := sys.Space(place)
+	if err != nil {
+		return warning(fmt.Sprintf("%s cannot be asked for free space (%v)", place, err), "nobody knows whether there is room", "set KALYPSO_HOME to another folder")
+	}
+	needed := uint64(s.Payload.Missing)
+	if s.Ports == nil {
+		needed += firstData
+	}
+	found := fmt.Sprintf("%s free at %s", amount(space.Free), place)
+	const fix = "make room, or set KALYPSO_HOME to a folder on a larger disk"
+	switch {
+	case space.Free < needed:
+		return fatal(found, fmt.Sprintf("%s are needed to begin with", amount(needed)), fix)
+	case space.CountsFiles && space.FreeFiles < uint64(s.Payload.Files)+moreFiles:
+		return fatal(fmt.Sprintf("%s, and room for %d more files", found, space.FreeFiles),
+			fmt.Sprintf("a sandbox has about %d", s.Payload.Files+moreFiles), fix)
+	case space.Free < needed+roomyData:
+		return warning(found, fmt.Sprintf("%s are needed to begin with, and logs and clusters grow", amount(needed)), fix)
+	}
+	if s.Payload.Missing == 0 {
+		return ok("%s", found)
+	}
+	return ok("%s; %s are needed to begin with", found, amount(needed))
+}
+
+// amount spells bytes for people.
+func amount(bytes uint64) string {
+	if bytes < 10*gibi && (bytes == 0 || bytes%gibi > 0) {
+		return fmt.Sprintf("%d MiB", bytes/mebi)
+	}
+	return fmt.Sprintf("%d GiB", bytes/gibi)
+}
+
+// checkPayload asks whether this kalypso has inside what a sandbox is made of.
+func checkPayload(_ context.Context, sys *System, s *Subject) Finding {
+	const lost = "there is nothing to start; only the scheduler's commands work"
+	p := s.Payload
+	switch platform := sys.OS + "/" + sys.Arch; {
+	case errors.Is(p.Err, components.ErrNoPayload):
+		return fatal("this kalypso was built without its payload of Kubernetes, Gitea and Flux", lost, "build one with it: `make build`")
+	case p.Err != nil:
+		return fatal(p.Err.Error(), lost, "get this kalypso anew, or build it: `make build`")
+	case p.Platform != platform:
+		return fatal("this kalypso has programs for "+p.Platform+" and this is "+platform, lost, "build one here: `make build`")
+	}
+	return ok("%s for %s, %d MiB packed", strings.Join(p.Names, ", "), p.Platform, p.Packed/mebi)
+}
+
+// Versions of git that matter. Gitea 1.26 does not start with one below
+// oldestGit nor with brokenGit (its modules/git/git.go). The scenarios hand
+// their password to git by GIT_CONFIG_COUNT, which is as old as scenarioGit
+// (git's release notes for 2.31).
+var (
+	oldestGit   = []int{2, 6, 0}
+	brokenGit   = []int{2, 43, 1}
+	scenarioGit = []int{2, 31, 0}
+)
+
+var gitVersion = regexp.MustCompile(`git version (\d+)\.(\d+)(?:\.(\d+))?`)
+
+// checkGit asks for the one program that kalypso needs and has not inside.
+func checkGit(ctx context.Context, sys *System, _ *Subject) Finding {
+	const lost = "Gitea cannot work without it"
+	path, err := sys.LookPath("git")
+	if err != nil {
+		return fatal("git is not installed", lost, "install it: "+sys.install("git"))
+	}
+	said, err := sys.Run(ctx, path, "version")
+	if err != nil {
+		return fatal(fmt.Sprintf("git at %s does not run (%v)", path, err), lost, "make `git version` work")
+	}
+	m := gitVersion.FindStringSubmatch(said)
+	if m == nil {
+		return fatal(fmt.Sprintf("git at %s says %q instead of its version", path, said), lost, "install git: "+sys.install("git"))
+	}
+	version := make([]int, 3)
+	for i := range version {
+		version[i], _ = strconv.Atoi(m[i+1]) // "" of a version with two numbers is 0
+	}
+	found := fmt.Sprintf("git %d.%d.%d at %s", version[0], version[1], version[2], path)
+	switch {
+	case slices.Compare(version, oldestGit) < 0:
+		return fatal(found+" is too old", lost, "install git 2.31 or newer")
+	case slices.Equal(version, brokenGit):
+		return fatal(found+" is the one version that Gitea refuses, for a bug", lost, "install any other from 2.31 on")
+	case slices.Compare(version, scenarioGit) < 0:
+		return warning(found+" is old", "scenarios cannot log in at the forge", "install git 2.31 or newer")
+	}
+	return ok("%s", found)
 }

@@ -6,10 +6,10 @@ import (
 	"sync"
 )
 
-// Background is a component whose start takes a while and has steps that people
+// Background is a component whose start takes a while and has steps that users
 // want to see, and which this process itself keeps up.
 type Background struct {
-	// Run does everything: it brings the component up, tells by say what it is
+	// Run does everything: it brings the component up, reports by say what it is
 	// just doing, calls ready when the component does its work, and returns when
 	// it has ended: by itself, with the reason, or because ctx has. One that
 	// returns nil after it was ready has nothing that can end.
@@ -35,10 +35,8 @@ type span struct {
 
 var _ Component = (*Background)(nil)
 
-// Init has nothing to do: all is done by Run.
 func (b *Background) Init(context.Context) error { return nil }
 
-// Start begins Run.
 func (b *Background) Start(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	r := &span{cancel: cancel, exited: make(chan struct{}), done: make(chan struct{}), step: "starting"}
@@ -71,7 +69,7 @@ func (b *Background) Start(ctx context.Context) error {
 	return nil
 }
 
-// Ready tells the step while there is one, and then asks Check.
+// Ready returns the step as an error until Run is ready, and then asks Check.
 func (b *Background) Ready(ctx context.Context) error {
 	b.mu.Lock()
 	r := b.now
@@ -92,7 +90,6 @@ func (b *Background) Ready(ctx context.Context) error {
 	return nil
 }
 
-// Cause is why it has ended.
 func (b *Background) Cause() error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -102,7 +99,7 @@ func (b *Background) Cause() error {
 	return b.now.cause
 }
 
-// Exited is closed when Run returns before it is told to, but for one that has
+// Exited is closed when Run returns before Stop, but for one that has
 // nothing that can end.
 func (b *Background) Exited() <-chan struct{} {
 	b.mu.Lock()
@@ -113,7 +110,7 @@ func (b *Background) Exited() <-chan struct{} {
 	return b.now.exited
 }
 
-// Stop tells Run to end, waits for it, then calls End.
+// Stop ends Run, waits for it, then calls End.
 func (b *Background) Stop(ctx context.Context) error {
 	b.mu.Lock()
 	r := b.now

@@ -14,7 +14,7 @@
 // with each crash. Five crashes within a minute make it failed, and so does an
 // error of Init; a failed component stays so until Repair. What needs it
 // waits. What was ready before stays as it is: a component must survive that
-// something it needs goes away for a while.
+// something it needs is gone for a while.
 //
 // Units of one Group can be stopped on purpose, by Stop, in the reverse order of
 // their needs. They are held then: neither a crash nor Repair nor Restart brings
@@ -50,7 +50,7 @@ type Component interface {
 // Unit places a component among the others.
 type Unit struct {
 	Name      string
-	Title     string   // what it is or does, for people
+	Title     string   // what it is or does, for messages
 	Needs     []string // units that must be ready first
 	Component Component
 	// Group names the cluster that the unit belongs to; "" for none. The units
@@ -91,8 +91,8 @@ type Status struct {
 	// LastFailure is why it was started again, or given up, the last time. It
 	// stays when the unit is ready again.
 	LastFailure string `json:"lastFailure,omitempty"`
-	// Held tells that the unit's group has been stopped on purpose: nobody has
-	// to wait for the unit, until the group is started. Reason says by what.
+	// Held tells that the unit's group has been stopped on purpose: the unit is
+	// not to be waited for until the group is started. Reason says by what.
 	Held bool `json:"held,omitempty"`
 }
 
@@ -133,3 +133,23 @@ func causeBeforeReady(c Component, last error) error {
 	}
 	return fmt.Errorf("%w before it was ready: %w", ended, last)
 }
+
+// Task is a component that is done once per start of the supervisor: it is
+// ready when Run has returned nil. Run must be safe to interrupt and to run
+// again.
+type Task struct {
+	Run func(ctx context.Context) error
+}
+
+var _ Component = Task{}
+
+func (t Task) Init(ctx context.Context) error { return t.Run(ctx) }
+
+func (t Task) Start(context.Context) error { return nil }
+
+func (t Task) Ready(context.Context) error { return nil }
+
+// Exited returns nil: a task that is done does not end.
+func (t Task) Exited() <-chan struct{} { return nil }
+
+func (t Task) Stop(context.Context) error { return nil }

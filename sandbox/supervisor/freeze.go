@@ -11,11 +11,11 @@ import (
 	"github.com/kalypso-dev/kalypso/internal/retry"
 )
 
-// freezeLimit is how long processes may take to stand still: what waits for a
+// freezeLimit is how long processes may take to stop: what waits for a
 // disk stops only when the disk has answered.
 const freezeLimit = 3 * time.Second
 
-// Freeze makes processes stand still, with all that they have started, and
+// Freeze stops processes, with all that they have started, by SIGSTOP, and
 // returns when none of them runs any more. What they have on disk is then what
 // a kill at this moment would leave.
 //
@@ -27,7 +27,7 @@ const freezeLimit = 3 * time.Second
 func Freeze(ctx context.Context, pids []int) (thaw func(), err error) {
 	var frozen []int
 	thaw = func() {
-		// children first, so that no parent is told of a child's standing still
+		// children first, so that no parent gets a SIGCHLD for a stopped child
 		for _, pid := range slices.Backward(frozen) {
 			_ = syscall.Kill(pid, syscall.SIGCONT)
 		}
@@ -45,13 +45,12 @@ func Freeze(ctx context.Context, pids []int) (thaw func(), err error) {
 			}
 			frozen = append(frozen, pid)
 		}
-		err := retry.Until(ctx, "stillness of all processes", freezeLimit, func(context.Context) error { return allStill(frozen) })
+		err := retry.Until(ctx, "stop of all processes", freezeLimit, func(context.Context) error { return allStopped(frozen) })
 		if err != nil {
 			thaw()
 			return nil, err
 		}
-		// who stands still starts nobody: after a look that finds nobody new
-		// there is nobody new
+		// a stopped process starts none: once no new ones are found there are none
 		if next, err = offspring(frozen); err != nil {
 			thaw()
 			return nil, err
@@ -60,14 +59,14 @@ func Freeze(ctx context.Context, pids []int) (thaw func(), err error) {
 	return thaw, nil
 }
 
-// allStill returns an error that names a process that runs.
-func allStill(pids []int) error {
+// allStopped returns an error that names a process that runs.
+func allStopped(pids []int) error {
 	for _, pid := range pids {
-		still, err := isStill(pid)
+		stopped, err := isStopped(pid)
 		if err != nil {
 			return err
 		}
-		if !still {
+		if !stopped {
 			return fmt.Errorf("process %d still runs", pid)
 		}
 	}

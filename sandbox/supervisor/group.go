@@ -15,12 +15,12 @@ type group struct {
 	units []*unit
 
 	// guarded by Supervisor.mu
-	absence *absence      // nil while the group is wanted
-	leave   chan struct{} // closed when it is told to go; a new one when it is called back
+	stoppage *stoppage     // nil while the group is wanted
+	held     chan struct{} // closed when the group is held; a new one when it is started
 }
 
-// absence is one time of a group's being stopped.
-type absence struct {
+// stoppage is one time that a group is stopped, from Hold to Start.
+type stoppage struct {
 	reason string
 	ended  map[*unit]chan struct{} // closed when the unit has ended
 	over   chan struct{}           // closed when the group is called back
@@ -48,9 +48,9 @@ func (s *Supervisor) findGroup(name string) (*group, error) {
 	return nil, unknown
 }
 
-// Hold tells a group to stay away, and returns at once. Called before Run, the
-// group is not started at all. The reason is for people; it is kept in the
-// status of the group's units. On a group that is away already it changes
+// Hold stops a group for good, and returns at once. Called before Run, the
+// group is not started at all. The reason is for messages; it is kept in the
+// status of the group's units. On a group that is held already it changes
 // nothing.
 //
 // Units of other groups do not wait for a unit that is held. One that has been
@@ -63,22 +63,22 @@ func (s *Supervisor) Hold(name, reason string) error {
 	return err
 }
 
-func (s *Supervisor) hold(g *group, reason string) *absence {
+func (s *Supervisor) hold(g *group, reason string) *stoppage {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if g.absence == nil {
-		g.absence = &absence{reason: reason, ended: map[*unit]chan struct{}{}, over: make(chan struct{})}
+	if g.stoppage == nil {
+		g.stoppage = &stoppage{reason: reason, ended: map[*unit]chan struct{}{}, over: make(chan struct{})}
 		for _, u := range g.units {
-			g.absence.ended[u] = make(chan struct{})
+			g.stoppage.ended[u] = make(chan struct{})
 		}
-		close(g.leave)
+		close(g.held)
 	}
-	return g.absence
+	return g.stoppage
 }
 
 // Stop ends a group, each unit after those of the group that need it, and
 // keeps it from starting until Start. It returns when all of it has ended.
-// When ctx ends before, the group goes on ending. On a group that is away it
+// When ctx ends before, the group goes on ending. On a group that is held it
 // does nothing.
 func (s *Supervisor) Stop(ctx context.Context, name, reason string) error {
 	g, err := s.findGroup(name)
@@ -96,13 +96,13 @@ func (s *Supervisor) Stop(ctx context.Context, name, reason string) error {
 
 // Start calls a group back, and returns as soon as its units are about to
 // start; whether they become ready is for the caller to watch. A group that is
-// still ending ends first. On a group that is not away it does nothing.
+// still ending ends first. On a group that is not held it does nothing.
 func (s *Supervisor) Start(ctx context.Context, name string) error {
 	g, err := s.findGroup(name)
 	if err != nil {
 		return err
 	}
-	a := s.absenceOf(g)
+	a := s.stoppageOf(g)
 	if a == nil {
 		return nil
 	}
@@ -111,18 +111,18 @@ func (s *Supervisor) Start(ctx context.Context, name string) error {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if g.absence != a {
-		return nil // somebody else was faster
+	if g.stoppage != a {
+		return nil // another caller was faster
 	}
 	for _, u := range g.units {
 		s.setLocked(u, func(st *Status) { st.State, st.Held, st.Reason = Waiting, false, "" })
 	}
-	g.absence, g.leave = nil, make(chan struct{})
+	g.stoppage, g.held = nil, make(chan struct{})
 	close(a.over)
 	return nil
 }
 
-func (s *Supervisor) awaitEnd(ctx context.Context, g *group, a *absence) error {
+func (s *Supervisor) awaitEnd(ctx context.Context, g *group, a *stoppage) error {
 	// from the one that ends first, so that the error names who is at it
 	for _, u := range slices.Backward(g.units) {
 		select {
@@ -136,24 +136,25 @@ func (s *Supervisor) awaitEnd(ctx context.Context, g *group, a *absence) error {
 	return nil
 }
 
-// absenceOf is nil for a group that is wanted, and for no group.
-func (s *Supervisor) absenceOf(g *group) *absence {
+// stoppageOf is nil for a group that is wanted, and for no group.
+func (s *Supervisor) stoppageOf(g *group) *stoppage {
 	if g == nil {
 		return nil
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return g.absence
+	return g.stoppage
 }
 
-// leaveOf is closed while the group is to stay away. It is nil for no group.
-func (s *Supervisor) leaveOf(g *group) <-chan struct{} {
+// heldOf returns a channel that is closed while the group is held; nil for no
+// group.
+func (s *Supervisor) heldOf(g *group) <-chan struct{} {
 	if g == nil {
 		return nil
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return g.leave
+	return g.held
 }
 
 // readyOf is closed when the unit has been ready once since it was started or
@@ -164,32 +165,32 @@ func (s *Supervisor) readyOf(u *unit) <-chan struct{} {
 	return u.ready
 }
 
-// presence returns a context that ends when the unit's group is to go.
-func (s *Supervisor) presence(ctx context.Context, u *unit) (context.Context, context.CancelFunc) {
-	here, cancel := context.WithCancel(ctx)
-	leave := s.leaveOf(u.group)
-	if leave == nil {
-		return here, cancel
+// wantedContext returns a context that ends when the unit's group is held.
+func (s *Supervisor) wantedContext(ctx context.Context, u *unit) (context.Context, context.CancelFunc) {
+	wanted, cancel := context.WithCancel(ctx)
+	held := s.heldOf(u.group)
+	if held == nil {
+		return wanted, cancel
 	}
 	select {
-	case <-leave:
+	case <-held:
 		cancel() // at once: it must not even begin
-		return here, cancel
+		return wanted, cancel
 	default:
 	}
 	go func() {
 		select {
-		case <-leave:
+		case <-held:
 			cancel()
-		case <-here.Done():
+		case <-wanted.Done():
 		}
 	}()
-	return here, cancel
+	return wanted, cancel
 }
 
-// goAway ends a unit once nothing of its group that needs it runs. It returns
+// stopHeld ends a unit once nothing of its group that needs it runs. It returns
 // false when ctx ends before; then the supervisor's own end does the rest.
-func (s *Supervisor) goAway(ctx context.Context, u *unit, a *absence) bool {
+func (s *Supervisor) stopHeld(ctx context.Context, u *unit, a *stoppage) bool {
 	for _, other := range u.group.units {
 		if !slices.Contains(other.needs, u) {
 			continue
@@ -216,7 +217,7 @@ func (s *Supervisor) goAway(ctx context.Context, u *unit, a *absence) bool {
 	select {
 	case <-u.ready:
 		u.ready = make(chan struct{})
-	default: // somebody may wait for it already
+	default: // another unit may wait for it already
 	}
 	s.setLocked(u, func(st *Status) {
 		st.State, st.Held, st.PID, st.Reason = Stopped, true, 0, a.reason
@@ -232,9 +233,9 @@ func (s *Supervisor) goAway(ctx context.Context, u *unit, a *absence) bool {
 	return true
 }
 
-// hasEnded tells whether a unit has ended as a part of its group.
+// hasEnded reports whether a unit has ended as a part of its group.
 func (s *Supervisor) hasEnded(u *unit) bool {
-	a := s.absenceOf(u.group)
+	a := s.stoppageOf(u.group)
 	if a == nil {
 		return false
 	}
@@ -244,4 +245,108 @@ func (s *Supervisor) hasEnded(u *unit) bool {
 	default:
 		return false
 	}
+}
+
+// errRestart is the end of a unit that has been asked to restart. It never leaves
+// the package.
+var errRestart = errors.New("asked to restart")
+
+// UnknownUnitError is about a unit that does not exist.
+type UnknownUnitError struct {
+	Name  string
+	Known []string // in the order of starting
+}
+
+func (e *UnknownUnitError) Error() string {
+	return fmt.Sprintf("there is no component %q: choose one of %s", e.Name, strings.Join(e.Known, ", "))
+}
+
+// Restart ends a unit and starts it again, whatever state it is in. It returns
+// as soon as the unit has begun to end, so that the next [Supervisor.Watch]
+// cannot show the time before; whether it becomes ready again is for the
+// caller to watch. A unit that does something which cannot be interrupted
+// takes the request when it is done, and the error says what it does when ctx
+// ends before.
+//
+// What needs the unit is left as it is. A unit that has not been started yet, or
+// is held, cannot be restarted, and a task is done once more.
+func (s *Supervisor) Restart(ctx context.Context, name string) error {
+	u, err := s.find(name)
+	if err != nil {
+		return err
+	}
+	if a := s.stoppageOf(u.group); a != nil {
+		return s.heldError(u, a)
+	}
+	held := s.heldOf(u.group)
+	if s.statusOf(u).State == Waiting {
+		return fmt.Errorf("%s has not been started yet: %s", name, s.waitsFor(u))
+	}
+	taken := make(chan struct{})
+	select {
+	case u.restart <- taken:
+		<-taken
+		return nil
+	case <-held:
+		if a := s.stoppageOf(u.group); a != nil {
+			return s.heldError(u, a)
+		}
+		return fmt.Errorf("%s has just been stopped and started with all of %s", name, u.Group)
+	case <-s.ending:
+		return fmt.Errorf("%s is not restarted: everything is being stopped", name)
+	case <-ctx.Done():
+		st := s.statusOf(u)
+		reason := ""
+		if st.Reason != "" {
+			reason = " (" + st.Reason + ")"
+		}
+		return fmt.Errorf("%s is %s%s and does not take the request: %w", name, st.State, reason, ctx.Err())
+	}
+}
+
+func (s *Supervisor) heldError(u *unit, a *stoppage) error {
+	return fmt.Errorf("%s belongs to %s, which is stopped: %s", u.Name, u.Group, a.reason)
+}
+
+func (s *Supervisor) find(name string) (*unit, error) {
+	unknown := &UnknownUnitError{Name: name}
+	for _, u := range s.units {
+		if u.Name == name {
+			return u, nil
+		}
+		unknown.Known = append(unknown.Known, u.Name)
+	}
+	return nil, unknown
+}
+
+func (s *Supervisor) waitsFor(u *unit) string {
+	var all []string
+	for _, need := range u.needs {
+		if st := s.statusOf(need); st.State != Ready {
+			all = append(all, fmt.Sprintf("%s, which is %s", need.Name, st.State))
+		}
+	}
+	if len(all) == 0 {
+		return "it is about to be"
+	}
+	return "it waits for " + strings.Join(all, ", and for ")
+}
+
+// takeRestart lets the caller of Restart go. Crashes of before do not count
+// any more: the user looks after the unit.
+func (s *Supervisor) takeRestart(u *unit, taken chan<- struct{}) {
+	s.log.Info("restart asked for", "component", u.Name)
+	u.crashes = nil
+	s.set(u, func(st *Status) { st.State, st.PID, st.Reason, st.LogTail = Stopping, 0, "", nil })
+	close(taken)
+}
+
+// endForRestart ends what a unit is to be started anew from.
+func (s *Supervisor) endForRestart(ctx context.Context, u *unit) error {
+	stop, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopLimit)
+	defer cancel()
+	if err := u.Component.Stop(stop); err != nil {
+		return fmt.Errorf("stop for a restart: %w", err)
+	}
+	return nil
 }

@@ -124,7 +124,7 @@ func TestNothingButStartBringsAHeldUnitBack(t *testing.T) {
 		w.forget()
 		close(w.plane.exited) // as of a process: it has ended
 		s.Repair(t.Context())
-		if err := s.Restart(soon(t), "plane"); err == nil || err.Error() != "plane belongs to large, which is away: stopped by hand" {
+		if err := s.Restart(soon(t), "plane"); err == nil || err.Error() != "plane belongs to large, which is stopped: stopped by hand" {
 			t.Error(err)
 		}
 		time.Sleep(time.Hour)
@@ -365,7 +365,7 @@ func TestStopAgainKillsNobody(t *testing.T) {
 	if err := p.Stop(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if still, err := isStill(stranger.Process.Pid); err != nil || still {
+	if stopped, err := isStopped(stranger.Process.Pid); err != nil || stopped {
 		t.Errorf("the stranger has been killed: %v", err)
 	}
 }

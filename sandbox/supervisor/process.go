@@ -2,14 +2,20 @@ package supervisor
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
+
+	"github.com/kalypso-dev/kalypso/internal/retry"
 )
 
 // stopGrace is how long a process may take to end after it has been asked to;
@@ -80,7 +86,7 @@ func (p *Process) Start(context.Context) error {
 	p.mu.Unlock()
 	err = register(p.Registry, p.Name, cmd.Process.Pid)
 	go func() {
-		_ = cmd.Wait() // the status tells it better
+		_ = cmd.Wait() // the process state has the cause
 		p.mu.Lock()
 		if p.cmd == cmd {
 			p.cause = endOf(cmd.ProcessState)
@@ -95,7 +101,6 @@ func (p *Process) Start(context.Context) error {
 	return nil
 }
 
-// Ready asks the check.
 func (p *Process) Ready(ctx context.Context) error {
 	if p.Check == nil {
 		return nil
@@ -103,7 +108,6 @@ func (p *Process) Ready(ctx context.Context) error {
 	return p.Check(ctx)
 }
 
-// Exited is closed when the process has ended.
 func (p *Process) Exited() <-chan struct{} {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -145,7 +149,7 @@ func (p *Process) Stop(ctx context.Context) error {
 	cmd, exited, over := p.cmd, p.exited, p.over
 	p.mu.Unlock()
 	if cmd == nil || over {
-		return nil // its ID may be a stranger's by now
+		return nil // its ID may be another process's by now
 	}
 	group := -cmd.Process.Pid
 	grace := time.NewTimer(stopGrace)
@@ -169,4 +173,136 @@ func (p *Process) Stop(ctx context.Context) error {
 	case <-time.After(stopGrace):
 		return fmt.Errorf("process %d does not end", cmd.Process.Pid)
 	}
+}
+
+type spawnRequest struct {
+	cmd  *exec.Cmd
+	done chan error
+}
+
+var spawner = sync.OnceValue(func() chan<- spawnRequest {
+	requests := make(chan spawnRequest)
+	go func() {
+		// On Linux the parent-death signal is sent when the THREAD that forked
+		// ends, not the process. The Go runtime ends threads as it likes, so all
+		// children come from one that is never given back.
+		runtime.LockOSThread()
+		for r := range requests {
+			r.done <- r.cmd.Start()
+		}
+	}()
+	return requests
+})
+
+// spawn starts a command so that it dies with this process.
+func spawn(cmd *exec.Cmd) error {
+	r := spawnRequest{cmd, make(chan error, 1)}
+	spawner() <- r
+	return <-r.done
+}
+
+// RunCommand runs a short command that dies with this process, and waits.
+func RunCommand(cmd *exec.Cmd) error {
+	if err := StartCommand(cmd); err != nil {
+		return err
+	}
+	return cmd.Wait()
+}
+
+// StartCommand starts a command that dies with this process. Whoever calls it
+// waits for the command.
+func StartCommand(cmd *exec.Cmd) error {
+	cmd.SysProcAttr = childAttributes()
+	return spawn(cmd)
+}
+
+const orphanGrace = 5 * time.Second
+
+// identity tells a process from another that got the same ID later.
+type identity struct {
+	PID     int    `json:"pid"`
+	Started string `json:"started"` // in the system's own terms; only compared
+}
+
+func identityFile(dir, name string) string { return filepath.Join(dir, name+".json") }
+
+func register(dir, name string, pid int) error {
+	started, err := startTime(pid)
+	if err != nil {
+		// it has ended already: nothing to remember
+		return nil
+	}
+	b, err := json.Marshal(identity{pid, started})
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	return os.WriteFile(identityFile(dir, name), b, 0o600)
+}
+
+func unregister(dir, name string) { _ = os.Remove(identityFile(dir, name)) }
+
+// Living returns the IDs of the processes that are registered in a folder and
+// run, by name. Without a supervisor they are orphans.
+func Living(dir string) (map[string]int, error) {
+	files, err := filepath.Glob(identityFile(dir, "*"))
+	if err != nil {
+		return nil, err
+	}
+	living := map[string]int{}
+	for _, file := range files {
+		b, err := os.ReadFile(file)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue // it has just ended
+		}
+		if err != nil {
+			return nil, err
+		}
+		var id identity
+		if json.Unmarshal(b, &id) == nil && id.running() {
+			living[strings.TrimSuffix(filepath.Base(file), filepath.Ext(file))] = id.PID
+		}
+	}
+	return living, nil
+}
+
+// running reports whether it is still the same process that runs.
+func (id identity) running() bool {
+	started, err := startTime(id.PID)
+	return err == nil && started == id.Started
+}
+
+// EndOrphan kills the process that an earlier supervisor registered under name
+// and did not live to stop, with the process group it leads. A process that
+// merely has its ID now is left alone.
+func EndOrphan(dir, name string) error {
+	b, err := os.ReadFile(identityFile(dir, name))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	var id identity
+	if json.Unmarshal(b, &id) != nil {
+		// written halfway when the power went: no process of then is left
+		unregister(dir, name)
+		return nil
+	}
+	what := fmt.Sprintf("end of process %d (%s) of an earlier run", id.PID, name)
+	err = retry.Until(context.Background(), what, orphanGrace, func(context.Context) error {
+		if !id.running() {
+			return nil
+		}
+		_ = syscall.Kill(-id.PID, syscall.SIGKILL)
+		_ = syscall.Kill(id.PID, syscall.SIGKILL)
+		return errors.New("it has been killed and still runs: end it by hand")
+	})
+	if err != nil {
+		return err
+	}
+	unregister(dir, name)
+	return nil
 }

@@ -22,7 +22,7 @@ const (
 	longestPause  = 5 * time.Second
 	logTailLines  = 12
 	stopLimit     = 20 * time.Second
-	lookLimit     = 3 * time.Second
+	probeLimit    = 3 * time.Second
 	subscriberCap = 256
 )
 
@@ -42,10 +42,10 @@ type Supervisor struct {
 type unit struct {
 	Unit
 	needs   []*unit
-	group   *group             // nil for one that goes with nobody
+	group   *group             // nil for none
 	repair  chan struct{}      // a request to leave Failed
 	restart chan chan struct{} // see Restart; taken by the unit's own goroutine
-	look    chan chan struct{} // see Repair; closed when the unit has been looked at
+	probe   chan chan struct{} // see Repair; closed when the unit has been probed at
 
 	// guarded by Supervisor.mu
 	status Status
@@ -54,7 +54,7 @@ type unit struct {
 	// only touched by the unit's own goroutine
 	crashes []time.Time
 	inVain  int  // long starts without success since it was ready last
-	started bool // since the last failure, so that the log's end tells of it
+	started bool // since the last failure, so that the log's end is about it
 }
 
 // New checks that the needs of the units name units, without a cycle.
@@ -63,7 +63,7 @@ func New(log *slog.Logger, units ...Unit) (*Supervisor, error) {
 	byName := map[string]*unit{}
 	for _, u := range units {
 		// needs must stand before: that is the order of starting, and rules out cycles
-		n := &unit{Unit: u, repair: make(chan struct{}, 1), restart: make(chan chan struct{}), look: make(chan chan struct{}), ready: make(chan struct{})}
+		n := &unit{Unit: u, repair: make(chan struct{}, 1), restart: make(chan chan struct{}), probe: make(chan chan struct{}), ready: make(chan struct{})}
 		n.status = Status{Name: u.Name, Title: u.Title, Group: u.Group, State: Waiting, Since: time.Now(), Log: u.Log}
 		for _, need := range u.Needs {
 			d, ok := byName[need]
@@ -89,7 +89,7 @@ func (s *Supervisor) join(u *unit) {
 	}
 	g, err := s.findGroup(u.Group)
 	if err != nil {
-		g = &group{name: u.Group, leave: make(chan struct{})}
+		g = &group{name: u.Group, held: make(chan struct{})}
 		s.groups = append(s.groups, g)
 	}
 	g.units = append(g.units, u)
@@ -152,26 +152,26 @@ func (s *Supervisor) stop() error {
 }
 
 // keep brings one unit up, and up again, until ctx ends. While its group is
-// away it is ended, and waits.
+// held it is ended, and waits.
 func (s *Supervisor) keep(ctx context.Context, u *unit) {
 	for ctx.Err() == nil {
-		here, leave := s.presence(ctx, u)
-		s.keepHere(here, u)
-		leave()
-		away := s.absenceOf(u.group)
-		if ctx.Err() != nil || away == nil || !s.goAway(ctx, u, away) {
+		wanted, cancel := s.wantedContext(ctx, u)
+		s.keepWanted(wanted, u)
+		cancel()
+		stoppage := s.stoppageOf(u.group)
+		if ctx.Err() != nil || stoppage == nil || !s.stopHeld(ctx, u, stoppage) {
 			return
 		}
 		select {
-		case <-away.over:
+		case <-stoppage.over:
 		case <-ctx.Done():
 			return
 		}
 	}
 }
 
-// keepHere is keep as long as the unit's group is wanted, which ctx is for.
-func (s *Supervisor) keepHere(ctx context.Context, u *unit) {
+// keepWanted is keep as long as the unit's group is wanted, which ctx is for.
+func (s *Supervisor) keepWanted(ctx context.Context, u *unit) {
 	missed, ok := s.awaitNeeds(ctx, u)
 	if !ok {
 		return
@@ -217,20 +217,20 @@ func (s *Supervisor) stay(ctx context.Context, u *unit, missed []*unit) ([]*unit
 			s.log.Info("done again with what was missed", "component", u.Name, "missed", missed[0].Name)
 			s.set(u, func(st *Status) { st.State, st.PID = Stopping, 0 })
 			return missed[1:], errRestart
-		case looked := <-u.look:
-			if err := s.lookAgain(ctx, u, looked); err != nil {
+		case probed := <-u.probe:
+			if err := s.probeAgain(ctx, u, probed); err != nil {
 				return missed, err
 			}
 		}
 	}
 }
 
-// lookAgain looks whether a unit is as ready as it is said to be, and says what
-// it has seen before it closes looked. One that is not has the time of a start
+// probeAgain probes a unit whose status is ready, and sets its status before it
+// closes probed. One that is not has the time of a start
 // to become so.
-func (s *Supervisor) lookAgain(ctx context.Context, u *unit, looked chan struct{}) error {
+func (s *Supervisor) probeAgain(ctx context.Context, u *unit, probed chan struct{}) error {
 	began := time.Now()
-	short, cancel := context.WithTimeout(ctx, lookLimit)
+	short, cancel := context.WithTimeout(ctx, probeLimit)
 	last := u.Component.Ready(short)
 	cancel()
 	ended := false
@@ -239,12 +239,12 @@ func (s *Supervisor) lookAgain(ctx context.Context, u *unit, looked chan struct{
 		case <-u.Component.Exited():
 			last, ended = causeOf(u.Component), true
 		default:
-			close(looked)
+			close(probed)
 			return nil
 		}
 	}
 	s.set(u, func(st *Status) { st.State, st.Reason = Starting, last.Error() })
-	close(looked)
+	close(probed)
 	if ended {
 		return last
 	}
@@ -259,7 +259,7 @@ func (s *Supervisor) awaitNeeds(ctx context.Context, u *unit) (missed []*unit, o
 	for _, need := range u.needs {
 		var held <-chan struct{}
 		if need.group != u.group {
-			held = s.leaveOf(need.group)
+			held = s.heldOf(need.group)
 		}
 		select {
 		case <-s.readyOf(need):
@@ -379,11 +379,11 @@ func (s *Supervisor) afterFailure(ctx context.Context, u *unit, cause error) boo
 	}
 }
 
-// Repair starts every failed unit again, but none that is held, and looks
+// Repair starts every failed unit again, but none that is held, and probes
 // again at those that are said to be ready: one may have died so lately that
-// nobody has noticed. It returns when all have been looked at, or ctx ends.
+// it is not known. It returns when all have been probed, or ctx ends.
 func (s *Supervisor) Repair(ctx context.Context) {
-	var looks sync.WaitGroup
+	var probes sync.WaitGroup
 	for _, u := range s.units {
 		st := s.statusOf(u)
 		switch {
@@ -394,23 +394,23 @@ func (s *Supervisor) Repair(ctx context.Context) {
 			default:
 			}
 		case st.State == Ready:
-			looks.Go(func() { s.askToLook(ctx, u) })
+			probes.Go(func() { s.requestProbe(ctx, u) })
 		}
 	}
-	looks.Wait()
+	probes.Wait()
 }
 
-func (s *Supervisor) askToLook(ctx context.Context, u *unit) {
-	looked := make(chan struct{})
+func (s *Supervisor) requestProbe(ctx context.Context, u *unit) {
+	probed := make(chan struct{})
 	select {
-	case u.look <- looked:
+	case u.probe <- probed:
 	case <-s.ending:
 		return
 	case <-ctx.Done():
 		return
 	}
 	select {
-	case <-looked:
+	case <-probed:
 	case <-ctx.Done():
 	}
 }
@@ -464,7 +464,7 @@ func (s *Supervisor) statusOf(u *unit) Status {
 	return u.status
 }
 
-// set changes a unit's status and tells the subscribers, unless nothing has
+// set changes a unit's status and sends it to the subscribers, unless nothing has
 // changed.
 func (s *Supervisor) set(u *unit, change func(*Status)) {
 	s.mu.Lock()

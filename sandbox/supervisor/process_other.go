@@ -4,13 +4,31 @@ package supervisor
 
 import (
 	"fmt"
+	"os"
 	"os/exec"
 	"strconv"
 	"strings"
+	"syscall"
 )
 
-// isStill asks ps(1), which every BSD and macOS has.
-func isStill(pid int) (bool, error) {
+// childAttributes puts a child into a process group of its own. These systems
+// have no parent-death signal: an orphan is ended by the next start, which
+// knows it from the registry.
+func childAttributes() *syscall.SysProcAttr {
+	return &syscall.SysProcAttr{Setpgid: true}
+}
+
+// startTime asks ps(1), which every BSD and macOS has.
+func startTime(pid int) (string, error) {
+	out, err := exec.Command("ps", "-o", "lstart=", "-p", strconv.Itoa(pid)).Output()
+	if err != nil {
+		return "", os.ErrProcessDone
+	}
+	return strings.TrimSpace(string(out)), nil
+}
+
+// isStopped asks ps(1), which every BSD and macOS has.
+func isStopped(pid int) (bool, error) {
 	out, err := exec.Command("ps", "-o", "state=", "-p", strconv.Itoa(pid)).Output()
 	if err != nil {
 		return true, nil // it is gone

@@ -225,7 +225,7 @@ func TestFollowLogOfARotationByOpenLog(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	if _, err := os.Stat(path + asideSuffix); err != nil {
+	if _, err := os.Stat(path + rotatedSuffix); err != nil {
 		t.Fatal(err)
 	}
 	fmt.Fprintln(f, "anew")
