@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/kalypso-dev/kalypso/internal/retry"
-	"github.com/kalypso-dev/kalypso/sandbox/components"
 	"github.com/kalypso-dev/kalypso/sandbox/daemon"
 	"github.com/kalypso-dev/kalypso/sandbox/state"
 	"github.com/kalypso-dev/kalypso/sandbox/supervisor"
@@ -42,7 +41,10 @@ func Up(ctx context.Context, o Options) (*Status, error) {
 	client := daemon.NewClient(o.Home)
 	err := client.Post(ctx, daemon.PathRepair)
 	if errors.Is(err, daemon.ErrNoDaemon) {
-		err = o.start(ctx, client)
+		err = preflight(ctx, &o)
+		if err == nil {
+			err = launch(ctx, client, o.Home, o.Choice)
+		}
 	}
 	if err != nil {
 		return nil, err
@@ -55,22 +57,17 @@ func Up(ctx context.Context, o Options) (*Status, error) {
 	return client.Status(ctx)
 }
 
-// start starts a daemon on the state, which it makes of the choice if need be.
-func (o *Options) start(ctx context.Context, client *daemon.Client) error {
-	if err := preflight(ctx, o); err != nil {
-		return err
-	}
-	if _, err := components.Packed(); err != nil {
-		return err
-	}
-	_, err := o.Home.Ensure(ctx, o.Choice)
+// launch writes the state, of the choice if there is none yet, and starts a daemon
+// on it. Killed between the two, the state is what the next `up` starts from.
+func launch(ctx context.Context, client *daemon.Client, h Home, c Choice) error {
+	_, err := h.Ensure(ctx, c)
 	if errors.Is(err, state.ErrLocked) { // another `up` was faster; its daemon is to be waited for
-		err = o.Choice.Check(o.Home)
+		err = c.Check(h)
 	}
 	if err != nil {
 		return err
 	}
-	ended, err := startDaemon(o.Home)
+	ended, err := startDaemon(h)
 	if err != nil {
 		return err
 	}
@@ -82,7 +79,7 @@ func (o *Options) start(ctx context.Context, client *daemon.Client) error {
 		}
 		select {
 		case <-ended:
-			if !o.Home.Locked() {
+			if !h.Locked() {
 				died = client.DiedError()
 				return nil
 			}
