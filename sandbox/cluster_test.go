@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/kalypso-dev/kalypso/internal/testkit/daemontest"
+	"github.com/kalypso-dev/kalypso/internal/usage"
 	"github.com/kalypso-dev/kalypso/sandbox/daemon"
 	"github.com/kalypso-dev/kalypso/sandbox/supervisor"
 )
@@ -127,11 +128,11 @@ func TestClusterThatThereIsNot(t *testing.T) {
 		t.Error(err)
 	}
 	twoClusters(t, h)
-	var usage *UsageError
-	if _, err := StopCluster(t.Context(), h, "larg", nil); !errors.As(err, &usage) || err.Error() != "there is no cluster \"larg\", did you mean large?\nChoose one of drone, large" {
+	var mistake *usage.Error
+	if _, err := StopCluster(t.Context(), h, "larg", nil); !errors.As(err, &mistake) || err.Error() != "there is no cluster \"larg\", did you mean large?\nChoose one of drone, large" {
 		t.Error(err)
 	}
-	if _, err := StartCluster(t.Context(), h, "", time.Minute, nil); !errors.As(err, &usage) || !strings.Contains(err.Error(), "Choose one of drone, large") {
+	if _, err := StartCluster(t.Context(), h, "", time.Minute, nil); !errors.As(err, &mistake) || !strings.Contains(err.Error(), "Choose one of drone, large") {
 		t.Error(err)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"time"
 
+	"github.com/kalypso-dev/kalypso/internal/usage"
 	"github.com/kalypso-dev/kalypso/sandbox/daemon"
 	"github.com/kalypso-dev/kalypso/sandbox/snapshot"
 	"github.com/kalypso-dev/kalypso/sandbox/state"
@@ -15,7 +16,7 @@ import (
 
 // Restart ends a component of the running sandbox, starts it again, and returns
 // it when it is ready; what needs it stays as it is. Other than of ctx's end
-// the error is a *UsageError for a name that does not exist, ErrNoSandbox or
+// the error is a *usage.Error for a name that does not exist, ErrNoSandbox or
 // ErrDown without a sandbox, a *FailedError when the component fails for good,
 // and a *TimeoutError when it is not ready in time. In the last case it goes on
 // starting.
@@ -55,7 +56,7 @@ func checkComponent(ctx context.Context, client *daemon.Client, component string
 		return err
 	}
 	if component == "daemon" {
-		return state.Usagef("the daemon is restarted with all that it runs, by `kalypso down` and `kalypso up`")
+		return usage.Errorf("the daemon is restarted with all that it runs, by `kalypso down` and `kalypso up`")
 	}
 	names := make([]string, len(all))
 	for i, s := range all {
@@ -70,7 +71,7 @@ type ClusterChange = daemon.ClusterChange
 // StopCluster ends all components of one cluster and keeps them stopped, also in
 // later starts of the sandbox, until StartCluster. The other clusters go on.
 //
-// The error is a *UsageError for a cluster that does not exist, and
+// The error is a *usage.Error for a cluster that does not exist, and
 // ErrNoSandbox without a sandbox. When ctx ends first, the cluster goes on
 // ending.
 func StopCluster(ctx context.Context, h Home, cluster string, progress func([]supervisor.Status)) (ClusterChange, error) {
@@ -148,7 +149,7 @@ func Reset(ctx context.Context, h Home, progress func([]supervisor.Status)) (ran
 // and returns when all is ready. A sandbox that is down stays down, and ran is
 // false: it is as saved when it comes up.
 //
-// The error is a *UsageError for a snapshot that does not exist or is another
+// The error is a *usage.Error for a snapshot that does not exist or is another
 // sandbox's, ErrNoSandbox without a sandbox, or one of Up's. When ctx ends
 // first, the sandbox goes on.
 func LoadSnapshot(ctx context.Context, h Home, name string, progress func([]supervisor.Status)) (ran bool, err error) {
@@ -182,7 +183,7 @@ func replaceData(ctx context.Context, h Home, path string, query url.Values, pro
 // on running; for how long it was stopped is in the result. Of a sandbox that is
 // down it keeps what is on disk.
 //
-// The error is a *UsageError for a name that is no name or is taken, and
+// The error is a *usage.Error for a name that is no name or is taken, and
 // ErrNoSandbox without a sandbox.
 func SaveSnapshot(ctx context.Context, h Home, name, version string) (saved *snapshot.Snapshot, err error) {
 	s, err := h.Load()

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/kalypso-dev/kalypso/internal/testkit/daemontest"
+	"github.com/kalypso-dev/kalypso/internal/usage"
 	"github.com/kalypso-dev/kalypso/sandbox/daemon"
 	"github.com/kalypso-dev/kalypso/sandbox/supervisor"
 )
@@ -50,13 +51,13 @@ func TestRestartSaysWhatIsWrong(t *testing.T) {
 		}}).Unit("scheduler"),
 	)
 	d.Settle(t)
-	var usage *UsageError
+	var mistake *usage.Error
 	for name, says := range map[string]string{
 		"gite":   `there is no component "gite", did you mean gitea?` + "\nChoose one of etcd, gitea, scheduler",
 		"xyz":    `there is no component "xyz"` + "\nChoose one of etcd, gitea, scheduler",
 		"daemon": "the daemon is restarted with all that it runs, by `kalypso down` and `kalypso up`",
 	} {
-		if _, err := Restart(t.Context(), h, name, time.Minute, nil); !errors.As(err, &usage) || err.Error() != says {
+		if _, err := Restart(t.Context(), h, name, time.Minute, nil); !errors.As(err, &mistake) || err.Error() != says {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/kalypso-dev/kalypso/internal/testkit/files"
+	"github.com/kalypso-dev/kalypso/internal/usage"
 	"github.com/kalypso-dev/kalypso/sandbox/cluster/attached"
 	"github.com/kalypso-dev/kalypso/sandbox/cluster/kind"
 )
@@ -80,11 +81,11 @@ func TestAFolderWithOtherThingsIsRefusedAndKept(t *testing.T) {
 	if err := os.WriteFile(mine, []byte("mine"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	var usage *UsageError
-	if _, err := h.Ensure(t.Context(), Choice{Workshop: "basic-inference"}); !errors.As(err, &usage) {
+	var mistake *usage.Error
+	if _, err := h.Ensure(t.Context(), Choice{Workshop: "basic-inference"}); !errors.As(err, &mistake) {
 		t.Errorf("made a sandbox there: %v", err)
 	}
-	if _, err := Down(t.Context(), DownOptions{Home: h, Delete: true}); !errors.As(err, &usage) {
+	if _, err := Down(t.Context(), DownOptions{Home: h, Delete: true}); !errors.As(err, &mistake) {
 		t.Errorf("deleted there: %v", err)
 	}
 	if _, err := os.Stat(mine); err != nil {

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/kalypso-dev/kalypso/internal/usage"
 	"github.com/kalypso-dev/kalypso/sandbox/daemon"
 	"github.com/kalypso-dev/kalypso/sandbox/state"
 	"k8s.io/client-go/tools/clientcmd"
@@ -66,14 +67,14 @@ func MergeKubeconfig(h Home, file string, switchTo bool) ([]string, error) {
 		return nil, err
 	}
 	if h.Contains(file) {
-		return nil, state.Usagef("%s is the sandbox's own: unset KUBECONFIG, or let it name yours", file)
+		return nil, usage.Errorf("%s is the sandbox's own: unset KUBECONFIG, or let it name yours", file)
 	}
 	old, err := loadMerged(h)
 	if err != nil {
 		return nil, err
 	}
 	if old != nil && old.File != file {
-		return nil, state.Usagef("the contexts have been merged into %s already: take them out with `kalypso kubeconfig --unmerge` first", old.File)
+		return nil, usage.Errorf("the contexts have been merged into %s already: take them out with `kalypso kubeconfig --unmerge` first", old.File)
 	}
 	names := slices.Sorted(maps.Keys(ours.Contexts))
 	return names, editKubeconfig(file, func(theirs *clientcmdapi.Config, missing bool) error {
@@ -84,7 +85,7 @@ func MergeKubeconfig(h Home, file string, switchTo bool) ([]string, error) {
 		}
 		for _, name := range names {
 			if taken(theirs, name) {
-				return state.Usagef("%s has a context, cluster or user %s that is not the sandbox's: rename it there, or use `export KUBECONFIG=$(kalypso kubeconfig --path)`", file, name)
+				return usage.Errorf("%s has a context, cluster or user %s that is not the sandbox's: rename it there, or use `export KUBECONFIG=$(kalypso kubeconfig --path)`", file, name)
 			}
 			note.Servers[name] = ours.Clusters[name].Server
 			theirs.Contexts[name], theirs.Clusters[name], theirs.AuthInfos[name] = ours.Contexts[name], ours.Clusters[name], ours.AuthInfos[name]

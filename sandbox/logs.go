@@ -10,12 +10,13 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/kalypso-dev/kalypso/internal/usage"
 	"github.com/kalypso-dev/kalypso/sandbox/daemon"
 	"github.com/kalypso-dev/kalypso/sandbox/state"
 )
 
 // FindLog returns the log file of a component, or of the supervisor itself,
-// which is called "daemon". The error is a *UsageError for a name that does
+// which is called "daemon". The error is a *usage.Error for a name that does
 // not exist, or that writes no log, and ErrNoSandbox without a sandbox.
 func FindLog(h Home, component string) (string, error) {
 	files, err := filepath.Glob(h.Log("*"))
@@ -30,7 +31,7 @@ func FindLog(h Home, component string) (string, error) {
 		for _, u := range daemon.NewStack(h, s, slog.New(slog.DiscardHandler)).Units() {
 			switch {
 			case u.Log == "" && u.Name == component:
-				return "", state.Usagef("%s is a task and has no log of its own: `kalypso status` has its last error, `kalypso logs daemon` when it was done", component)
+				return "", usage.Errorf("%s is a task and has no log of its own: `kalypso status` has its last error, `kalypso logs daemon` when it was done", component)
 			case u.Log != "" && !slices.Contains(names, u.Name):
 				names = append(names, u.Name)
 			}
@@ -53,7 +54,7 @@ func FindLog(h Home, component string) (string, error) {
 // CollectLogs copies the logs of all components into a folder, and into one
 // below it for each cluster what the parts within the cluster have logged. A
 // cluster that does not answer is an error, and does not keep the rest away. The
-// error is a *UsageError for a folder that has something in it already, and
+// error is a *usage.Error for a folder that has something in it already, and
 // ErrNoSandbox without a sandbox.
 func CollectLogs(ctx context.Context, h Home, dir string) error {
 	s, err := h.Load()
@@ -64,7 +65,7 @@ func CollectLogs(ctx context.Context, h Home, dir string) error {
 		return err
 	}
 	if present, err := os.ReadDir(dir); err == nil && len(present) > 0 {
-		return state.Usagef("%s has something in it already: name a new folder for the logs", dir)
+		return usage.Errorf("%s has something in it already: name a new folder for the logs", dir)
 	}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/kalypso-dev/kalypso/internal/usage"
 	"github.com/kalypso-dev/kalypso/sandbox/daemon"
 	"github.com/kalypso-dev/kalypso/sandbox/gitops"
 	"github.com/kalypso-dev/kalypso/sandbox/loopback"
@@ -49,7 +50,7 @@ func Places(ctx context.Context, h Home) ([]Place, error) {
 }
 
 // FindPlace returns one place, or with a part the part of it. The error is a
-// *UsageError for a name or a part that there is not.
+// *usage.Error for a name or a part that there is not.
 func FindPlace(ctx context.Context, h Home, name, part string) (*Place, error) {
 	all, err := Places(ctx, h)
 	if err != nil {
@@ -67,7 +68,7 @@ func FindPlace(ctx context.Context, h Home, name, part string) (*Place, error) {
 		return place, nil
 	}
 	if place.within == nil {
-		return nil, state.Usagef("%s is opened as a whole", name)
+		return nil, usage.Errorf("%s is opened as a whole", name)
 	}
 	place.URL, err = place.within(ctx, h, part)
 	return place, err

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/kalypso-dev/kalypso/internal/testkit/daemontest"
+	"github.com/kalypso-dev/kalypso/internal/usage"
 	"github.com/kalypso-dev/kalypso/sandbox/gitea"
 	"github.com/kalypso-dev/kalypso/sandbox/state"
 )
@@ -41,8 +42,8 @@ func TestFindLog(t *testing.T) {
 		"unpack-kube":  "`kalypso logs daemon`",
 		"../sandbox":   `there is no log of "../sandbox"`,
 	} {
-		var usage *UsageError
-		if path, err := FindLog(h, name); !errors.As(err, &usage) || !strings.Contains(err.Error(), says) || path != "" {
+		var mistake *usage.Error
+		if path, err := FindLog(h, name); !errors.As(err, &mistake) || !strings.Contains(err.Error(), says) || path != "" {
 			t.Errorf("%s: %s, %v, want %q", name, path, err, says)
 		}
 	}
@@ -107,8 +108,8 @@ func TestFindPlace(t *testing.T) {
 	if err != nil || p.URL != s.OrgURL()+"/mine" {
 		t.Errorf("%+v, %v", p, err)
 	}
-	var usage *UsageError
-	if _, err := FindPlace(t.Context(), h, "gite", ""); !errors.As(err, &usage) || !strings.Contains(err.Error(), "did you mean gitea?") {
+	var mistake *usage.Error
+	if _, err := FindPlace(t.Context(), h, "gite", ""); !errors.As(err, &mistake) || !strings.Contains(err.Error(), "did you mean gitea?") {
 		t.Error(err)
 	}
 
@@ -122,7 +123,7 @@ func TestFindPlace(t *testing.T) {
 	if err != nil || p.URL != s.OrgURL()+"/kalypso-control-plane" || !p.Running {
 		t.Errorf("%+v, %v", p, err)
 	}
-	if _, err := FindPlace(t.Context(), h, "gitea", "kalypso-controlplane"); !errors.As(err, &usage) || !strings.Contains(err.Error(), "did you mean kalypso-control-plane?") {
+	if _, err := FindPlace(t.Context(), h, "gitea", "kalypso-controlplane"); !errors.As(err, &mistake) || !strings.Contains(err.Error(), "did you mean kalypso-control-plane?") {
 		t.Error(err)
 	}
 	if err := os.WriteFile(gitea.Server{Dir: h.Path("gitea")}.TokenFile(gitea.AdminToken), []byte("wrong"), 0o600); err != nil {

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/kalypso-dev/kalypso/internal/usage"
 	"github.com/kalypso-dev/kalypso/sandbox/cluster/attached"
 	"github.com/kalypso-dev/kalypso/sandbox/cluster/kind"
 	"github.com/kalypso-dev/kalypso/sandbox/components"
@@ -96,7 +97,7 @@ func Diagnose(ctx context.Context, version string) (*doctor.Report, error) {
 			subject = subjectOf(h, draft)
 		}
 		subject.Daemon = identifyDaemon(ctx, h)
-		var others *UsageError
+		var others *usage.Error
 		if errors.As(h.CheckOthers(), &others) {
 			subject.Others = others
 		}

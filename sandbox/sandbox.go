@@ -23,7 +23,6 @@ import (
 type (
 	Home            = state.Home
 	Choice          = state.Choice
-	UsageError      = state.UsageError
 	Status          = daemon.Status
 	Component       = daemon.Component
 	ExistingCluster = daemon.AttachedCluster

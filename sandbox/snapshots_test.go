@@ -9,6 +9,7 @@ import (
 
 	"github.com/kalypso-dev/kalypso/internal/testkit/daemontest"
 	"github.com/kalypso-dev/kalypso/internal/testkit/files"
+	"github.com/kalypso-dev/kalypso/internal/usage"
 	"github.com/kalypso-dev/kalypso/sandbox/snapshot"
 	"github.com/kalypso-dev/kalypso/sandbox/supervisor"
 )
@@ -77,20 +78,20 @@ func TestSnapshotsThatDoNotFit(t *testing.T) {
 		}
 	}
 	twoClusters(t, h)
-	var usage *UsageError
-	if _, err := snapshot.Find(h, "first"); !errors.As(err, &usage) || !strings.Contains(err.Error(), "nor any other: `kalypso snapshot save first`") {
+	var mistake *usage.Error
+	if _, err := snapshot.Find(h, "first"); !errors.As(err, &mistake) || !strings.Contains(err.Error(), "nor any other: `kalypso snapshot save first`") {
 		t.Error(err)
 	}
 	if _, err := SaveSnapshot(t.Context(), h, "first", "v1"); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := SaveSnapshot(t.Context(), h, "first", "v1"); !errors.As(err, &usage) || !strings.Contains(err.Error(), "there is a snapshot first already") {
+	if _, err := SaveSnapshot(t.Context(), h, "first", "v1"); !errors.As(err, &mistake) || !strings.Contains(err.Error(), "there is a snapshot first already") {
 		t.Error(err)
 	}
 	for _, err := range []error{
 		func() error { _, err := snapshot.Find(h, "fist"); return err }(), snapshot.Delete(h, "fist"),
 	} {
-		if !errors.As(err, &usage) || !strings.Contains(err.Error(), "did you mean first?") {
+		if !errors.As(err, &mistake) || !strings.Contains(err.Error(), "did you mean first?") {
 			t.Error(err)
 		}
 	}

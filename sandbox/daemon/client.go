@@ -14,6 +14,7 @@ import (
 	"sync"
 	"syscall"
 
+	"github.com/kalypso-dev/kalypso/internal/usage"
 	"github.com/kalypso-dev/kalypso/sandbox/state"
 	"github.com/kalypso-dev/kalypso/sandbox/supervisor"
 )
@@ -96,7 +97,7 @@ func (c *Client) Post(ctx context.Context, path string) error {
 
 // Do makes a call that may take long, and reports on the components meanwhile;
 // answer and progress may be nil. The error is state.ErrNoSandbox or ErrDown
-// where no daemon runs, and a *state.UsageError where the daemon refuses.
+// where no daemon runs, and a *usage.Error where the daemon refuses.
 func (c *Client) Do(ctx context.Context, path string, query url.Values, answer any, progress func([]supervisor.Status)) error {
 	if _, err := c.Components(ctx); err != nil {
 		return err
@@ -145,7 +146,7 @@ func (c *Client) explain(err error) error {
 	case !errors.As(err, &status):
 		return err
 	case status.code == http.StatusUnprocessableEntity:
-		return &state.UsageError{Message: status.message}
+		return usage.New(status.message)
 	case status.code == http.StatusConflict:
 		return errors.New(status.message)
 	case status.code == http.StatusNotFound:

@@ -12,6 +12,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/kalypso-dev/kalypso/internal/usage"
 	"github.com/kalypso-dev/kalypso/sandbox/snapshot"
 	"github.com/kalypso-dev/kalypso/sandbox/state"
 	"github.com/kalypso-dev/kalypso/sandbox/supervisor"
@@ -177,9 +178,9 @@ func (s *Server) exclusive(what string, do func(*http.Request) (any, error)) htt
 		}
 		defer release()
 		answer, err := do(r)
-		var usage *state.UsageError
+		var mistake *usage.Error
 		switch {
-		case errors.As(err, &usage):
+		case errors.As(err, &mistake):
 			http.Error(w, err.Error(), http.StatusUnprocessableEntity)
 		case err != nil:
 			s.Log.Warn("not done", "path", r.URL.Path, "reason", err)

@@ -14,6 +14,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/kalypso-dev/kalypso/internal/usage"
 	"github.com/kalypso-dev/kalypso/sandbox/state"
 )
 
@@ -49,7 +50,7 @@ func checkName(name string) error {
 	if validName.MatchString(name) {
 		return nil
 	}
-	return state.Usagef("%q is no name for a snapshot: use up to 63 of a-z, 0-9 and -, not beginning or ending with -", name)
+	return usage.Errorf("%q is no name for a snapshot: use up to 63 of a-z, 0-9 and -, not beginning or ending with -", name)
 }
 
 func folder(h state.Home, elem ...string) string {
@@ -103,7 +104,7 @@ func unknown(h state.Home, name string) error {
 		return err
 	}
 	if len(all) == 0 {
-		return state.Usagef("there is no snapshot %q, nor any other: `kalypso snapshot save %s` makes it", name, name)
+		return usage.Errorf("there is no snapshot %q, nor any other: `kalypso snapshot save %s` makes it", name, name)
 	}
 	names := make([]string, len(all))
 	for i, s := range all {
@@ -113,7 +114,7 @@ func unknown(h state.Home, name string) error {
 }
 
 // Find returns a snapshot that can be loaded into the sandbox. The error is a
-// *state.UsageError for one that does not exist or is another sandbox's, and
+// *usage.Error for one that does not exist or is another sandbox's, and
 // state.ErrNoSandbox without a sandbox.
 func Find(h state.Home, name string) (*Snapshot, error) {
 	of, err := h.Load()
@@ -130,14 +131,14 @@ func Find(h state.Home, name string) (*Snapshot, error) {
 	case err != nil:
 		return nil, err
 	case s.Workshop != of.Workshop:
-		return nil, state.Usagef("snapshot %s is of the workshop %s, and this sandbox holds %s", name, s.Workshop, of.Workshop)
+		return nil, usage.Errorf("snapshot %s is of the workshop %s, and this sandbox holds %s", name, s.Workshop, of.Workshop)
 	case s.ID != of.ID:
-		return nil, state.Usagef("snapshot %s is of another sandbox, whose ports and addresses are in its data: it fits only there", name)
+		return nil, usage.Errorf("snapshot %s is of another sandbox, whose ports and addresses are in its data: it fits only there", name)
 	}
 	return s, nil
 }
 
-// Delete removes a snapshot. The error is a *state.UsageError for one that does
+// Delete removes a snapshot. The error is a *usage.Error for one that does
 // not exist.
 func Delete(h state.Home, name string) error {
 	if !h.Exists() {
@@ -158,20 +159,20 @@ func Delete(h state.Home, name string) error {
 	return errors.Join(err, state.RemoveAll(h.Path(old)))
 }
 
-// CheckSave returns a *state.UsageError for a name that is taken or is no name,
+// CheckSave returns a *usage.Error for a name that is taken or is no name,
 // and for a sandbox whose clusters' data is not in its home.
 func CheckSave(h state.Home, of *state.State, name string) error {
 	switch err := checkName(name); {
 	case err != nil:
 		return err
 	case len(of.Existing) > 0:
-		return state.Usagef("snapshots are of embedded clusters, and this sandbox uses a cluster that was there before, whose data is not its own")
+		return usage.Errorf("snapshots are of embedded clusters, and this sandbox uses a cluster that was there before, whose data is not its own")
 	case of.Provider != state.ProviderEmbedded:
-		return state.Usagef("snapshots are of embedded clusters, and this sandbox has %s clusters, whose data is not among its own", of.Provider)
+		return usage.Errorf("snapshots are of embedded clusters, and this sandbox has %s clusters, whose data is not among its own", of.Provider)
 	}
 	_, err := os.Lstat(folder(h, name))
 	if err == nil {
-		return state.Usagef("there is a snapshot %s already: choose another name, or remove it with `kalypso snapshot delete %s`", name, name)
+		return usage.Errorf("there is a snapshot %s already: choose another name, or remove it with `kalypso snapshot delete %s`", name, name)
 	}
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/kalypso-dev/kalypso/internal/usage"
 	"github.com/kalypso-dev/kalypso/sandbox/cluster/attached"
 )
 
@@ -57,7 +58,7 @@ func (c Choice) Draft() (*State, error) {
 	return s, nil
 }
 
-// Check returns a *UsageError for a choice that makes no sense, or is another
+// Check returns a *usage.Error for a choice that makes no sense, or is another
 // one than that of the sandbox in the home.
 func (c *Choice) Check(h Home) error {
 	draft, err := c.Draft()
@@ -66,9 +67,9 @@ func (c *Choice) Check(h Home) error {
 	}
 	switch {
 	case c.Provider != "" && !slices.Contains(Providers(), c.Provider):
-		return Usagef("there is no provider %q: choose one of %s", c.Provider, joined(Providers()))
+		return usage.Errorf("there is no provider %q: choose one of %s", c.Provider, joined(Providers()))
 	case c.Image != "" && c.Provider != ProviderKind:
-		return Usagef("--image is of kind's nodes: give --provider kind, too")
+		return usage.Errorf("--image is of kind's nodes: give --provider kind, too")
 	}
 	s, err := h.Load()
 	if errors.Is(err, ErrNoSandbox) {
@@ -108,7 +109,7 @@ func (c *Choice) checkSame(h Home, s *State) error {
 	if has == "" {
 		return nil
 	}
-	return Usagef("the sandbox in %s holds %s: remove it with `kalypso down --delete`, or set KALYPSO_HOME to another folder", h, has)
+	return usage.Errorf("the sandbox in %s holds %s: remove it with `kalypso down --delete`, or set KALYPSO_HOME to another folder", h, has)
 }
 
 // checkContexts looks for the chosen contexts in the user's kubeconfig.
@@ -128,14 +129,14 @@ func (c *Choice) checkContexts(h Home, s *State) error {
 	}
 	in := strings.Join(c.Kubeconfig, " and ")
 	if slices.ContainsFunc(c.Kubeconfig, h.Contains) {
-		return Usagef("%s is the sandbox's own: let KUBECONFIG name the one of your clusters", in)
+		return usage.Errorf("%s is the sandbox's own: let KUBECONFIG name the one of your clusters", in)
 	}
 	contexts, err := attached.Contexts(c.Kubeconfig)
 	if err != nil {
 		return fmt.Errorf("the kubeconfig: %w", err)
 	}
 	if len(contexts) == 0 {
-		return Usagef("%s has no contexts: let KUBECONFIG name the kubeconfig of your clusters", in)
+		return usage.Errorf("%s has no contexts: let KUBECONFIG name the kubeconfig of your clusters", in)
 	}
 	clusters := map[string]string{} // by context
 	for _, name := range s.ClusterNames() {
@@ -144,10 +145,10 @@ func (c *Choice) checkContexts(h Home, s *State) error {
 			continue
 		}
 		if err := CheckName("context", context, contexts); err != nil {
-			return Usagef("%s, of %s", err, in)
+			return usage.Errorf("%s, of %s", err, in)
 		}
 		if other := clusters[context]; other != "" {
-			return Usagef("the context %s cannot be both %s and %s: give another cluster for one of them, or let kalypso make it", context, other, name)
+			return usage.Errorf("the context %s cannot be both %s and %s: give another cluster for one of them, or let kalypso make it", context, other, name)
 		}
 		clusters[context] = name
 	}

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/kalypso-dev/kalypso/internal/usage"
 	"github.com/kalypso-dev/kalypso/sandbox/cluster/attached"
 )
 
@@ -20,8 +21,8 @@ func TestUnknownChoicesNameTheKnown(t *testing.T) {
 		"embedded, kind":      {Provider: "nope"},
 		"give --provider kin": {Image: "kindest/node"},
 	} {
-		var usage *UsageError
-		if err := o.Check(h); !errors.As(err, &usage) || !strings.Contains(err.Error(), want) {
+		var mistake *usage.Error
+		if err := o.Check(h); !errors.As(err, &mistake) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%+v: error %v, want %s", o, err, want)
 		}
 	}
@@ -37,8 +38,8 @@ func TestSandboxKeepsItsClusters(t *testing.T) {
 		"the workshop hello-world": {Workshop: "basic-inference"},
 		"embedded clusters":        {Provider: ProviderKind},
 	} {
-		var usage *UsageError
-		if err := o.Check(h); errors.As(err, &usage) != (want != "") || want != "" && !strings.Contains(err.Error(), "holds "+want) {
+		var mistake *usage.Error
+		if err := o.Check(h); errors.As(err, &mistake) != (want != "") || want != "" && !strings.Contains(err.Error(), "holds "+want) {
 			t.Errorf("%+v: error %v, want %q", o, err, want)
 		}
 	}
@@ -76,11 +77,11 @@ func TestChoiceOfContexts(t *testing.T) {
 	} {
 		o := Choice{Workshop: c.workshop, Contexts: c.contexts}
 		err := o.Check(h)
-		var usage *UsageError
+		var mistake *usage.Error
 		switch {
 		case c.says == "" && err != nil:
 			t.Errorf("%v: %v", c.contexts, err)
-		case c.says != "" && (!errors.As(err, &usage) || !strings.HasPrefix(err.Error(), c.says)):
+		case c.says != "" && (!errors.As(err, &mistake) || !strings.HasPrefix(err.Error(), c.says)):
 			t.Errorf("%v: says %v, want %s", c.contexts, err, c.says)
 		case c.says == "" && len(c.contexts) > 0 && !slices.Equal(o.Kubeconfig, []string{file}):
 			t.Errorf("%v: files %q", c.contexts, o.Kubeconfig)
@@ -123,8 +124,8 @@ func TestAttachedClustersStayTheSame(t *testing.T) {
 	} {
 		o := Choice{Contexts: c.contexts}
 		err := o.Check(h)
-		var usage *UsageError
-		if c.says == "" && err != nil || c.says != "" && (!errors.As(err, &usage) || !strings.Contains(err.Error(), c.says)) {
+		var mistake *usage.Error
+		if c.says == "" && err != nil || c.says != "" && (!errors.As(err, &mistake) || !strings.Contains(err.Error(), c.says)) {
 			t.Errorf("%v: says %v, want %s", c.contexts, err, c.says)
 		}
 	}

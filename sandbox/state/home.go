@@ -14,21 +14,12 @@ import (
 	"syscall"
 
 	"github.com/google/renameio/v2"
+	"github.com/kalypso-dev/kalypso/internal/usage"
 )
 
 // MaxSocketPath is the shortest limit on the length of a unix socket's path
 // among the platforms that kalypso runs on (macOS; Linux allows 107).
 const MaxSocketPath = 103
-
-// UsageError is a mistake in how something was asked for.
-type UsageError struct{ Message string }
-
-func (e *UsageError) Error() string { return e.Message }
-
-// Usagef makes a *UsageError.
-func Usagef(format string, args ...any) error {
-	return &UsageError{fmt.Sprintf(format, args...)}
-}
 
 // Home is the folder that holds everything of one sandbox. Removing it, once
 // nothing runs in it, removes the sandbox.
@@ -50,12 +41,12 @@ func FindHome() (Home, error) {
 	}
 	h := Home(dir)
 	if n := len(h.Socket()); n > MaxSocketPath {
-		return "", Usagef("KALYPSO_HOME %s is too long: its control socket's path has %d characters and the system allows %d; set KALYPSO_HOME to a shorter path", dir, n, MaxSocketPath)
+		return "", usage.Errorf("KALYPSO_HOME %s is too long: its control socket's path has %d characters and the system allows %d; set KALYPSO_HOME to a shorter path", dir, n, MaxSocketPath)
 	}
 	for parent := dir; ; parent = filepath.Dir(parent) {
 		info, err := os.Stat(parent)
 		if err == nil && !info.IsDir() {
-			return "", Usagef("KALYPSO_HOME %s: %s is a file: name a folder, or a path at which one can be made", dir, parent)
+			return "", usage.Errorf("KALYPSO_HOME %s: %s is a file: name a folder, or a path at which one can be made", dir, parent)
 		}
 		if err == nil || parent == filepath.Dir(parent) {
 			return h, nil
@@ -121,7 +112,7 @@ func (h Home) Create() error {
 	return h.KeepPrivate()
 }
 
-// CheckOthers returns a *UsageError for a folder that holds other things and no
+// CheckOthers returns a *usage.Error for a folder that holds other things and no
 // sandbox: making one there would mix them up, and deleting it could take them
 // along.
 func (h Home) CheckOthers() error {
@@ -142,7 +133,7 @@ func (h Home) CheckOthers() error {
 		case strings.HasPrefix(name, ".sandbox.json"), strings.HasPrefix(name, ".daemon.pid"):
 			// of a write that was interrupted
 		default:
-			return Usagef("%s holds other things already (%s): set KALYPSO_HOME to an empty or a new folder", h, name)
+			return usage.Errorf("%s holds other things already (%s): set KALYPSO_HOME to an empty or a new folder", h, name)
 		}
 	}
 	return nil
@@ -157,7 +148,7 @@ func (h Home) KeepPrivate() error {
 		return err
 	}
 	if owner, ok := info.Sys().(*syscall.Stat_t); ok && int(owner.Uid) != os.Geteuid() {
-		return Usagef("%s belongs to another user (ID %d), who could change what the sandbox runs: set KALYPSO_HOME to a folder of your own", h, owner.Uid)
+		return usage.Errorf("%s belongs to another user (ID %d), who could change what the sandbox runs: set KALYPSO_HOME to a folder of your own", h, owner.Uid)
 	}
 	if info.Mode().Perm()&0o077 == 0 {
 		return nil

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/kalypso-dev/kalypso/internal/usage"
 )
 
 func TestHomeIsOfItsOwnerOnly(t *testing.T) {
@@ -35,8 +37,8 @@ func TestHomeOfAnotherUserIsRefused(t *testing.T) {
 	if err := os.Chown(string(h), 65534, 65534); err != nil {
 		t.Fatal(err)
 	}
-	var usage *UsageError
-	if err := h.Create(); !errors.As(err, &usage) {
+	var mistake *usage.Error
+	if err := h.Create(); !errors.As(err, &mistake) {
 		t.Errorf("not refused: %v", err)
 	}
 }

@@ -19,6 +19,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/kalypso-dev/kalypso/internal/usage"
 	"github.com/kalypso-dev/kalypso/sandbox/cluster/attached"
 	"github.com/kalypso-dev/kalypso/sandbox/cluster/kind"
 )
@@ -222,10 +223,10 @@ func (s *State) Made() []string {
 	})
 }
 
-// CheckCluster returns a *UsageError for a cluster that the workshop has not.
+// CheckCluster returns a *usage.Error for a cluster that the workshop has not.
 func (s *State) CheckCluster(name string) error {
 	if name == "" {
-		return Usagef("which cluster? Choose one of %s", joined(s.ClusterNames()))
+		return usage.Errorf("which cluster? Choose one of %s", joined(s.ClusterNames()))
 	}
 	return CheckName("cluster", name, s.ClusterNames())
 }

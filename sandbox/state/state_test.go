@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/kalypso-dev/kalypso/internal/testkit/files"
+	"github.com/kalypso-dev/kalypso/internal/usage"
 	"github.com/kalypso-dev/kalypso/sandbox/cluster/attached"
 )
 
@@ -86,8 +87,8 @@ func TestStateKeepsTheChoice(t *testing.T) {
 	if diff := cmp.Diff(want, s.Existing); diff != "" || s.Workshop != choice.Workshop || s.Provider != ProviderEmbedded {
 		t.Errorf("%+v\n%s", s, diff)
 	}
-	var usage *UsageError
-	if _, err := h.Ensure(t.Context(), Choice{Workshop: "hello-world"}); !errors.As(err, &usage) {
+	var mistake *usage.Error
+	if _, err := h.Ensure(t.Context(), Choice{Workshop: "hello-world"}); !errors.As(err, &mistake) {
 		t.Errorf("another choice: %v", err)
 	}
 	held, err := h.TryLock()

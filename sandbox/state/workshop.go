@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/kalypso-dev/kalypso/internal/usage"
 	"github.com/kalypso-dev/kalypso/scheduler/model"
 )
 
@@ -98,7 +99,7 @@ func Workshops() []string {
 func findWorkshop(name string) (Workshop, error) {
 	i := slices.IndexFunc(workshops, func(w Workshop) bool { return w.Name == name })
 	if i < 0 {
-		return Workshop{}, Usagef("there is no workshop %q: choose one of %s", name, joined(Workshops()))
+		return Workshop{}, usage.Errorf("there is no workshop %q: choose one of %s", name, joined(Workshops()))
 	}
 	return workshops[i], nil
 }
@@ -123,7 +124,7 @@ func (w Workshop) listeners() []string {
 	return names
 }
 
-// CheckName returns a *UsageError for a name that is not among the known ones,
+// CheckName returns a *usage.Error for a name that is not among the known ones,
 // with the nearest of them.
 func CheckName(what, name string, known []string) error {
 	if slices.Contains(known, name) {
@@ -133,7 +134,7 @@ func CheckName(what, name string, known []string) error {
 	if n := model.Nearest(name, known); n != "" {
 		near = ", did you mean " + n + "?"
 	}
-	return Usagef("there is no %s %q%s\nChoose one of %s", what, name, near, joined(known))
+	return usage.Errorf("there is no %s %q%s\nChoose one of %s", what, name, near, joined(known))
 }
 
 func joined(names []string) string { return strings.Join(names, ", ") }

@@ -43,12 +43,11 @@ var ErrNotFound = errors.New("not found")
 // ExitCode is the one place where errors become exit codes.
 func ExitCode(err error) int {
 	var mistake *usage.Error
-	var sandboxMistake *sandbox.UsageError
 	var preflight *sandbox.PreflightError
 	var check *scenarios.CheckError
 	var timeout *sandbox.TimeoutError
 	switch {
-	case errors.As(err, &mistake), errors.As(err, &sandboxMistake):
+	case errors.As(err, &mistake):
 		return ExitUsage
 	case errors.Is(err, ErrChanges):
 		return ExitChanges
