@@ -10,7 +10,7 @@ import (
 	"github.com/kalypso-dev/kalypso/sandbox/state"
 )
 
-// Credentials let a person and a script into the forge, into Argo CD, and into
+// Credentials let users and scripts into the forge, into Argo CD, and into
 // the emulated Azure.
 type Credentials struct {
 	URL      string `json:"url"`
@@ -35,12 +35,12 @@ type AzureLogin struct {
 	BearerToken string `json:"bearerToken"`
 }
 
-// ArgoCDLogin lets a person into a cluster's Argo CD.
+// ArgoCDLogin lets a user into a cluster's Argo CD.
 type ArgoCDLogin struct {
 	Cluster  string `json:"cluster"`
 	URL      string `json:"url"`
 	User     string `json:"user"`
-	Password string `json:"password"` // the first one; a person may have changed it
+	Password string `json:"password"` // the first one; the user may have changed it
 }
 
 // GetCredentials reads them from the sandbox's home.

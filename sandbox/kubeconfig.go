@@ -18,7 +18,7 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
 
-// merged is what Merge has put into a person's kubeconfig, so that it can be
+// merged is what Merge has put into the user's kubeconfig, so that it can be
 // taken out again, and nothing else.
 type merged struct {
 	File    string            `json:"file"`
@@ -44,9 +44,9 @@ func Reachable(ctx context.Context, h Home) error {
 	return err
 }
 
-// PersonsKubeconfig is the file that the person's own kubectl writes to: the
+// UserKubeconfig is the file that the user's own kubectl writes to: the
 // first that KUBECONFIG names, or the one in the home folder.
-func PersonsKubeconfig() (string, error) {
+func UserKubeconfig() (string, error) {
 	if list := filepath.SplitList(os.Getenv(clientcmd.RecommendedConfigPathEnvVar)); len(list) > 0 && list[0] != "" {
 		return filepath.Abs(list[0])
 	}
@@ -57,7 +57,7 @@ func PersonsKubeconfig() (string, error) {
 	return filepath.Join(home, clientcmd.RecommendedHomeDir, clientcmd.RecommendedFileName), nil
 }
 
-// MergeKubeconfig puts the contexts of the sandbox's clusters into a person's
+// MergeKubeconfig puts the contexts of the sandbox's clusters into the user's
 // kubeconfig, and with switchTo also makes the first of them the current one.
 // Down takes them out again. It refuses to replace a context, cluster or user
 // of the same name that is not the sandbox's. It returns the contexts' names.
@@ -103,8 +103,8 @@ func MergeKubeconfig(h Home, file string, switchTo bool) ([]string, error) {
 	})
 }
 
-// UnmergeKubeconfig takes out of the person's kubeconfig what Merge has put in
-// and nobody has changed since. It returns the file's name, "" when there was
+// UnmergeKubeconfig takes out of the user's kubeconfig what Merge has put in
+// and that is unchanged since. It returns the file's name, "" when there was
 // nothing to take out.
 func UnmergeKubeconfig(h Home) (string, error) {
 	note, err := loadMerged(h)
@@ -147,7 +147,7 @@ func loadMerged(h Home) (*merged, error) {
 }
 
 // takeFrom removes the sandbox's entries. One that points to another server by
-// now is somebody else's.
+// now is not the sandbox's.
 func (m *merged) takeFrom(c *clientcmdapi.Config) {
 	for name, server := range m.Servers {
 		if cluster := c.Clusters[name]; cluster == nil || cluster.Server != server {

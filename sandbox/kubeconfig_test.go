@@ -236,7 +236,7 @@ func TestPersonsKubeconfig(t *testing.T) {
 		"/a/config:/b": "/a/config",
 	} {
 		t.Setenv("KUBECONFIG", value)
-		if got, err := PersonsKubeconfig(); got != want || err != nil {
+		if got, err := UserKubeconfig(); got != want || err != nil {
 			t.Errorf("KUBECONFIG=%q: %s, %v", value, got, err)
 		}
 	}

@@ -15,31 +15,31 @@ import (
 	"github.com/kalypso-dev/kalypso/sandbox/state"
 )
 
-// Place is something of the sandbox that a browser can show.
-type Place struct {
+// WebPage is a page of the sandbox that a browser can show.
+type WebPage struct {
 	Name    string `json:"name"`
 	Title   string `json:"title"`
 	URL     string `json:"url"`
 	Running bool   `json:"running"` // the sandbox is, so there is something to see
 	User    string `json:"user,omitempty"`
-	// Part is what can be named within the place, "" for nothing.
+	// Part is what can be named within the page, "" for nothing.
 	Part string `json:"part,omitempty"`
 
 	within func(ctx context.Context, h Home, part string) (url string, err error)
 }
 
-// Places are all that there are, also of a sandbox that is down.
-func Places(ctx context.Context, h Home) ([]Place, error) {
+// WebPages returns all pages, also of a sandbox that is down.
+func WebPages(ctx context.Context, h Home) ([]WebPage, error) {
 	s, err := h.Load()
 	if err != nil {
 		return nil, err
 	}
-	all := []Place{
+	all := []WebPage{
 		{Name: "gitea", Title: "the forge with the workshop's repositories", URL: s.OrgURL(), User: s.Admin.User, Part: "REPOSITORY", within: repositoryURL},
 	}
 	for _, c := range s.Clusters() {
 		if c.Reconciler == state.ArgoCD {
-			all = append(all, Place{Name: "argocd", Title: "Argo CD of cluster " + c.Name, URL: s.LocalURL(c.Listener()), User: gitops.ArgoCDUser})
+			all = append(all, WebPage{Name: "argocd", Title: "Argo CD of cluster " + c.Name, URL: s.LocalURL(c.Listener()), User: gitops.ArgoCDUser})
 		}
 	}
 	_, err = daemon.NewClient(h).Components(ctx)
@@ -49,10 +49,10 @@ func Places(ctx context.Context, h Home) ([]Place, error) {
 	return all, nil
 }
 
-// FindPlace returns one place, or with a part the part of it. The error is a
-// *usage.Error for a name or a part that there is not.
-func FindPlace(ctx context.Context, h Home, name, part string) (*Place, error) {
-	all, err := Places(ctx, h)
+// FindWebPage returns one page, or with a part the part of it. The error is a
+// *usage.Error for an unknown name or part.
+func FindWebPage(ctx context.Context, h Home, name, part string) (*WebPage, error) {
+	all, err := WebPages(ctx, h)
 	if err != nil {
 		return nil, err
 	}
@@ -60,18 +60,18 @@ func FindPlace(ctx context.Context, h Home, name, part string) (*Place, error) {
 	for i, p := range all {
 		names[i] = p.Name
 	}
-	if err := state.CheckName("place", name, names); err != nil {
+	if err := state.CheckName("page", name, names); err != nil {
 		return nil, err
 	}
-	place := &all[slices.Index(names, name)]
+	page := &all[slices.Index(names, name)]
 	if part == "" {
-		return place, nil
+		return page, nil
 	}
-	if place.within == nil {
+	if page.within == nil {
 		return nil, usage.Errorf("%s is opened as a whole", name)
 	}
-	place.URL, err = place.within(ctx, h, part)
-	return place, err
+	page.URL, err = page.within(ctx, h, part)
+	return page, err
 }
 
 const (
@@ -99,8 +99,8 @@ func repositoryURL(ctx context.Context, h Home, name string) (string, error) {
 // repositories are the names of all that the forge has in the organisation.
 func repositories(ctx context.Context, c *Credentials) ([]string, error) {
 	var names []string
-	for page := 1; ; page++ {
-		b, err := loopback.Get(ctx, fmt.Sprintf("%s/api/v1/orgs/%s/repos?limit=%d&page=%d", c.URL, Organisation, forgePage, page), c.Token)
+	for n := 1; ; n++ {
+		b, err := loopback.Get(ctx, fmt.Sprintf("%s/api/v1/orgs/%s/repos?limit=%d&page=%d", c.URL, Organisation, forgePage, n), c.Token)
 		if err != nil {
 			return nil, err
 		}

@@ -92,24 +92,24 @@ func forge(t *testing.T, h Home, names []string) {
 
 func TestFindPlace(t *testing.T) {
 	h := Home(t.TempDir())
-	if _, err := FindPlace(t.Context(), h, "gitea", ""); !errors.Is(err, ErrNoSandbox) {
+	if _, err := FindWebPage(t.Context(), h, "gitea", ""); !errors.Is(err, ErrNoSandbox) {
 		t.Error(err)
 	}
 	s, err := h.Ensure(t.Context(), Choice{Workshop: "basic-inference"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := FindPlace(t.Context(), h, "gitea", "")
+	p, err := FindWebPage(t.Context(), h, "gitea", "")
 	if err != nil || p.URL != s.OrgURL() || p.User != "platform" || p.Running {
 		t.Errorf("%+v, %v", p, err)
 	}
 	// nobody can be asked
-	p, err = FindPlace(t.Context(), h, "gitea", "mine")
+	p, err = FindWebPage(t.Context(), h, "gitea", "mine")
 	if err != nil || p.URL != s.OrgURL()+"/mine" {
 		t.Errorf("%+v, %v", p, err)
 	}
 	var mistake *usage.Error
-	if _, err := FindPlace(t.Context(), h, "gite", ""); !errors.As(err, &mistake) || !strings.Contains(err.Error(), "did you mean gitea?") {
+	if _, err := FindWebPage(t.Context(), h, "gite", ""); !errors.As(err, &mistake) || !strings.Contains(err.Error(), "did you mean gitea?") {
 		t.Error(err)
 	}
 
@@ -119,17 +119,17 @@ func TestFindPlace(t *testing.T) {
 	}
 	forge(t, h, append(names, "kalypso-control-plane"))
 	daemontest.Serve(t, h, daemontest.Steady("gitea"))
-	p, err = FindPlace(t.Context(), h, "gitea", "kalypso-control-plane")
+	p, err = FindWebPage(t.Context(), h, "gitea", "kalypso-control-plane")
 	if err != nil || p.URL != s.OrgURL()+"/kalypso-control-plane" || !p.Running {
 		t.Errorf("%+v, %v", p, err)
 	}
-	if _, err := FindPlace(t.Context(), h, "gitea", "kalypso-controlplane"); !errors.As(err, &mistake) || !strings.Contains(err.Error(), "did you mean kalypso-control-plane?") {
+	if _, err := FindWebPage(t.Context(), h, "gitea", "kalypso-controlplane"); !errors.As(err, &mistake) || !strings.Contains(err.Error(), "did you mean kalypso-control-plane?") {
 		t.Error(err)
 	}
 	if err := os.WriteFile(gitea.Server{Dir: h.Path("gitea")}.TokenFile(gitea.AdminToken), []byte("wrong"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if p, err := FindPlace(t.Context(), h, "gitea", "a b"); err != nil || !strings.HasSuffix(p.URL, "/a%20b") {
+	if p, err := FindWebPage(t.Context(), h, "gitea", "a b"); err != nil || !strings.HasSuffix(p.URL, "/a%20b") {
 		t.Errorf("a forge that does not say: %+v, %v", p, err)
 	}
 }

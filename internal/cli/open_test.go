@@ -62,12 +62,12 @@ func TestOpenLists(t *testing.T) {
 		t.Errorf("exit code %d:\n%s", code, out)
 	}
 	code, out, _ = call(t, "open", "-o", "json")
-	var all []sandbox.Place
+	var all []sandbox.WebPage
 	if err := json.Unmarshal([]byte(out), &all); code != cmdutil.ExitOK || err != nil || len(all) == 0 || !all[0].Running || all[0].URL == "" {
 		t.Errorf("exit code %d, %v:\n%s", code, err, out)
 	}
 	code, out, _ = call(t, "open", "gitea", "-o", "json")
-	var one sandbox.Place
+	var one sandbox.WebPage
 	if err := json.Unmarshal([]byte(out), &one); code != cmdutil.ExitOK || err != nil || one.Name != "gitea" {
 		t.Errorf("exit code %d, %v:\n%s", code, err, out)
 	}

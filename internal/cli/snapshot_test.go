@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/kalypso-dev/kalypso/internal/cli/cmdutil"
-	"github.com/kalypso-dev/kalypso/sandbox"
+	"github.com/kalypso-dev/kalypso/sandbox/snapshot"
 )
 
 // TestSnapshotOfASandboxThatIsDown is a session; each line goes on from the
@@ -60,7 +60,7 @@ func TestSnapshotOfARunningSandbox(t *testing.T) {
 	if code, _, talk := call(t, "snapshot", "load", "old", "--yes"); code != cmdutil.ExitOK || !strings.Contains(talk, "Loaded old, and ready (") || !strings.Contains(talk, "saved by kalypso v0, and this is "+testVersion) {
 		t.Errorf("exit code %d, says %q", code, talk)
 	}
-	var all []sandbox.Snapshot
+	var all []snapshot.Snapshot
 	code, out, _ := call(t, "snapshot", "list", "-o", "json")
 	if err := json.Unmarshal([]byte(out), &all); code != cmdutil.ExitOK || err != nil || len(all) != 1 || all[0].Name != "old" {
 		t.Errorf("exit code %d, %q: %v", code, out, err)

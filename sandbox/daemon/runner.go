@@ -100,7 +100,7 @@ func scopedVariable(environment, name string) string {
 }
 
 // registrationToken is by what the forge lets a new runner in. It is asked for
-// at each start: whoever resets the forge resets its runners, too.
+// at each start: a reset of the forge resets its runners, too.
 func (st *Stack) registrationToken(ctx context.Context) (string, error) {
 	admin, err := os.ReadFile(st.gitea.TokenFile(gitea.AdminToken))
 	if err != nil {

@@ -29,7 +29,7 @@ const (
 	subscribeDeadline    = 60 * time.Second
 	imagesDeadline       = 60 * time.Second
 	// subscriptionInterval only makes up for a lost webhook, and for what
-	// somebody has changed by hand: each reconciliation costs the cluster a dry run
+	// was changed by hand: each reconciliation costs the cluster a dry run
 	// of everything that was applied. The tutorials, without webhooks, take 10 s.
 	subscriptionInterval = time.Minute
 )

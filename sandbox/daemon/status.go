@@ -91,7 +91,7 @@ func (s *Server) status(ctx context.Context) *Status {
 // cluster has its own, and perhaps a reconciler that does not listen here.
 func (st *Status) urls(s *state.State) map[string]string {
 	urls := map[string]string{"gitea": s.ForgeURL()}
-	for _, name := range []string{"etcd", "scheduler", "notifier", "arm", "runner"} {
+	for _, name := range []string{"scheduler", "notifier", "arm", "runner"} {
 		urls[name] = "http://" + s.Address(name)
 	}
 	theirs := map[string]bool{}

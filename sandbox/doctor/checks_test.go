@@ -307,7 +307,7 @@ func TestPlatform(t *testing.T) {
 func TestUser(t *testing.T) {
 	examineEach(t, "user", []situation{
 		{"root", nil, OK, []string{"root"}},
-		{"a person", func(sys *System, _ *Subject) { sys.UID, sys.User = 1000, "tom" }, Note, []string{"tom, not root", "simulated nodes"}},
+		{"a user", func(sys *System, _ *Subject) { sys.UID, sys.User = 1000, "tom" }, Note, []string{"tom, not root", "simulated nodes"}},
 	})
 }
 

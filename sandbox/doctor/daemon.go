@@ -56,7 +56,7 @@ func nodesLeft(sys *System, s *Subject) (Finding, bool) {
 	for _, dir := range sys.nodes(s.Home) {
 		left, err := sys.NodeLeft(dir)
 		if err != nil {
-			return warning(fmt.Sprintf("the node in %s cannot be looked at (%v)", dir, err), "nobody knows whether something of it is left", "try again as root"), true
+			return warning(fmt.Sprintf("the node in %s cannot be looked at (%v)", dir, err), "it is not known whether something of it is left", "try again as root"), true
 		}
 		all = append(all, left...)
 	}

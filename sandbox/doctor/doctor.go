@@ -48,7 +48,7 @@ type Check struct {
 	// moment, so they can be made before every start.
 	Gate  bool
 	limit time.Duration
-	look  func(context.Context, *System, *Subject) Finding
+	run   func(context.Context, *System, *Subject) Finding
 }
 
 const usualLimit = 2 * time.Second
@@ -84,7 +84,7 @@ func Gate() []Check {
 	var gate []Check
 	for _, c := range All() {
 		if c.Name == engineCheck {
-			c.look = checkKindEngine // nobody waits for one that is not needed
+			c.run = checkKindEngine // one that is not needed is not waited for
 		}
 		if c.Gate {
 			gate = append(gate, c)
@@ -137,12 +137,12 @@ func (c Check) examine(ctx context.Context, sys *System, s *Subject) Finding {
 	ctx, cancel := context.WithTimeout(ctx, c.limit)
 	defer cancel()
 	done := make(chan Finding, 1)
-	go func() { done <- c.look(ctx, sys, s) }()
+	go func() { done <- c.run(ctx, sys, s) }()
 	var f Finding
 	select {
 	case f = <-done:
 	case <-ctx.Done():
-		f = warning(fmt.Sprintf("no answer within %s", c.limit), "nobody knows how it is", "try again; what hangs may be a network drive or the machine itself")
+		f = warning(fmt.Sprintf("no answer within %s", c.limit), "its state is not known", "try again; what hangs may be a network drive or the machine itself")
 	}
 	if f.Lost == realPods && !s.embedded() {
 		f = ok("%s", f.Found) // no clusters get nodes of this kind
@@ -164,7 +164,7 @@ type Subject struct {
 	Home      string // the folder; "" with HomeError
 	HomeError error  // why there is no folder to look at
 	// Others is the error about things in the folder that are not a sandbox's;
-	// nil also where nobody has looked.
+	// nil also where it was not checked.
 	Others      error
 	Socket      string // the control door
 	SocketLimit int    // how long its path may be
@@ -195,7 +195,7 @@ type Daemon struct {
 	Resident  int64  // bytes of memory, of it and of its components
 }
 
-// embedded tells whether clusters are processes of this machine.
+// embedded reports whether clusters are processes of this machine.
 func (s *Subject) embedded() bool { return s.Provider == "" || s.Provider == "embedded" }
 
 // Payload is what this binary has packed.

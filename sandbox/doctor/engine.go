@@ -100,7 +100,7 @@ func (e *engine) check(ctx context.Context, sys *System) Finding {
 	case f.rootless && len(f.lacks) > 0:
 		return fatal(fmt.Sprintf("%s; it may not limit %s", found, strings.Join(f.lacks, ", ")), "kind makes no nodes without these limits",
 			"write `[Service]` and `Delegate=yes` on two lines of /etc/systemd/system/user@.service.d/delegate.conf, "+sys.asRoot("systemctl daemon-reload", true)+", and log in again")
-	case e.at.elsewhere(ctx, sys):
+	case e.at.isRemote(ctx, sys):
 		return fatal(found, "the clusters listen on 127.0.0.1 of that machine, which this one does not reach", e.at.leave())
 	case f.arch != sys.Arch:
 		return warning(found, fmt.Sprintf("the programs for the nodes are for %s: they run there only where it is emulated, and slowly", sys.Arch),
@@ -163,12 +163,12 @@ func checkNodeImage(ctx context.Context, sys *System, s *Subject) Finding {
 	is, err := sys.Run(ctx, e.path, "image", "inspect", "--format", "{{.Os}}/{{.Architecture}}", s.NodeImage)
 	switch {
 	case errors.Is(err, context.DeadlineExceeded):
-		return warning(fmt.Sprintf("%s hangs: no answer in %s", e.program, engineLimit), "nobody knows whether there is "+s.NodeImage, e.restart(sys))
+		return warning(fmt.Sprintf("%s hangs: no answer in %s", e.program, engineLimit), "it is not known whether there is "+s.NodeImage, e.restart(sys))
 	case err != nil && notThere.MatchString(err.Error()):
 		return fatal(fmt.Sprintf("%s has no image %s", e.program, s.NodeImage), "kind's nodes are made of it",
 			fmt.Sprintf("`%s pull %s`, or where no registry can be reached `make kind-node-image`", e.program, s.NodeImage))
 	case err != nil:
-		return warning(fmt.Sprintf("%s does not tell of %s (%v)", e.program, s.NodeImage, err), "nobody knows whether it is there", e.restart(sys))
+		return warning(fmt.Sprintf("%s does not tell of %s (%v)", e.program, s.NodeImage, err), "it is not known whether it is there", e.restart(sys))
 	case is != e.facts.os+"/"+e.facts.arch:
 		return warning(fmt.Sprintf("%s is for %s, the engine is for %s/%s", s.NodeImage, is, e.facts.os, e.facts.arch),
 			"nodes of it run only where it is emulated, and slowly", fmt.Sprintf("`%s pull --platform %s/%s %s`", e.program, e.facts.os, e.facts.arch, s.NodeImage))
@@ -237,7 +237,7 @@ func checkEngineDisk(ctx context.Context, sys *System, s *Subject) Finding {
 	}
 	space, err := sys.Space(e.facts.data)
 	if err != nil {
-		return warning(fmt.Sprintf("%s cannot be asked for free space (%v)", e.facts.data, err), "nobody knows whether there is room", "look at it with df")
+		return warning(fmt.Sprintf("%s cannot be asked for free space (%v)", e.facts.data, err), "it is not known whether there is room", "look at it with df")
 	}
 	found := fmt.Sprintf("%s free at %s", amount(space.Free), e.facts.data)
 	lost := fmt.Sprintf("images and clusters take some %s", amount(usualData))

@@ -13,7 +13,7 @@ import (
 type engine struct {
 	program string // docker, podman or nerdctl; "" with err and fix where there is none
 	path    string
-	at      place
+	at      endpoint
 	facts   facts
 	err     error // why there are no facts
 	fix     string
@@ -48,7 +48,7 @@ func (s *System) engine(ctx context.Context) *engine {
 			defer close(s.answered)
 			s.asked = s.chooseEngine()
 			if s.asked.err == nil {
-				s.asked.at = s.placeOf(s.asked.program)
+				s.asked.at = s.endpointOf(s.asked.program)
 				s.asked.facts, s.asked.err = s.factsOf(ctx, s.asked)
 			}
 		}()

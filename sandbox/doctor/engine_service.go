@@ -14,7 +14,7 @@ import (
 // start is how to start an engine that does not run.
 func (e *engine) start(sys *System) string {
 	switch {
-	case e.at.elsewhereByName():
+	case e.at.isRemoteByName():
 		return "start it on its machine, or " + e.at.leave()
 	case e.isColima():
 		return "`colima start`"
@@ -31,7 +31,7 @@ func (e *engine) start(sys *System) string {
 // restart is how to restart an engine that hangs.
 func (e *engine) restart(sys *System) string {
 	switch {
-	case e.at.elsewhereByName():
+	case e.at.isRemoteByName():
 		return "restart it on its machine, or " + e.at.leave()
 	case e.isColima():
 		return "`colima restart`"
@@ -80,34 +80,34 @@ func (e *engine) isDesktop() bool {
 	return strings.HasPrefix(e.at.context, "desktop") || strings.Contains(e.facts.system, "Docker Desktop")
 }
 
-// virtual tells whether the engine's machine is not this one, as it is on a Mac.
+// virtual reports whether the engine's machine is not this one, as it is on a Mac.
 func (e *engine) virtual(sys *System) bool {
-	return sys.OS != "linux" || e.isDesktop() || e.isColima() || e.at.elsewhereByName()
+	return sys.OS != "linux" || e.isDesktop() || e.isColima() || e.at.isRemoteByName()
 }
 
-// elsewhereByName is about the host as it is written, for an engine that does
+// isRemoteByName is about the host as it is written, for an engine that does
 // not answer anyway.
-func (p place) elsewhereByName() bool {
+func (p endpoint) isRemoteByName() bool {
 	return strings.HasPrefix(p.host, "ssh:") || strings.HasPrefix(p.host, "tcp:") || strings.HasPrefix(p.host, "http")
 }
 
-// place is where a program looks for its engine.
-type place struct {
+// endpoint is where a program connects to its engine.
+type endpoint struct {
 	by      string // the variable that says so
 	context string // the name of Docker's context
 	host    string // a URL; "" for the usual socket
 }
 
-// placeOf finds out where the program of an engine looks for it. What cannot be
-// read counts as the usual place.
-func (s *System) placeOf(program string) place {
+// endpointOf finds out where the program of an engine looks for it. What cannot be
+// read counts as the usual endpoint.
+func (s *System) endpointOf(program string) endpoint {
 	switch program {
 	case "docker":
-		return s.placeOfDocker()
+		return s.dockerEndpoint()
 	case "podman":
 		for _, name := range []string{"CONTAINER_HOST", "CONTAINER_CONNECTION"} {
 			if value := s.Env(name); value != "" {
-				p := place{by: name}
+				p := endpoint{by: name}
 				if name == "CONTAINER_HOST" {
 					p.host = value
 				}
@@ -116,28 +116,28 @@ func (s *System) placeOf(program string) place {
 		}
 	case "nerdctl":
 		if value := s.Env("CONTAINERD_ADDRESS"); value != "" {
-			return place{by: "CONTAINERD_ADDRESS", host: value}
+			return endpoint{by: "CONTAINERD_ADDRESS", host: value}
 		}
 	}
-	return place{}
+	return endpoint{}
 }
 
-func (s *System) placeOfDocker() place {
+func (s *System) dockerEndpoint() endpoint {
 	if host := s.Env("DOCKER_HOST"); host != "" {
-		return place{by: "DOCKER_HOST", host: host}
+		return endpoint{by: "DOCKER_HOST", host: host}
 	}
 	dir := s.Env("DOCKER_CONFIG")
 	if dir == "" {
 		dir = path.Join(s.Env("HOME"), ".docker")
 	}
-	p := place{by: "DOCKER_CONTEXT", context: s.Env("DOCKER_CONTEXT")}
+	p := endpoint{by: "DOCKER_CONTEXT", context: s.Env("DOCKER_CONTEXT")}
 	if p.context == "" {
 		var config struct{ CurrentContext string }
 		_ = json.Unmarshal([]byte(s.read(path.Join(dir, "config.json"))), &config)
-		p = place{context: config.CurrentContext}
+		p = endpoint{context: config.CurrentContext}
 	}
 	if p.context == "" || p.context == "default" {
-		return place{}
+		return endpoint{}
 	}
 	var meta struct {
 		Endpoints struct{ Docker struct{ Host string } }
@@ -148,8 +148,8 @@ func (s *System) placeOfDocker() place {
 	return p
 }
 
-// named tells the place where it is not the usual one.
-func (p place) named() string {
+// named is the endpoint in words, "" for the usual one.
+func (p endpoint) named() string {
 	var words []string
 	if p.context != "" {
 		words = append(words, "context "+p.context)
@@ -166,8 +166,8 @@ func (p place) named() string {
 	return " (" + strings.Join(words, ", ") + ")"
 }
 
-// leave is how to go back to the usual place.
-func (p place) leave() string {
+// leave is how to go back to the usual endpoint.
+func (p endpoint) leave() string {
 	how := "`docker context use default`"
 	if p.by != "" {
 		how = "`unset " + p.by + "`"
@@ -184,9 +184,9 @@ func redacted(host string) string {
 	return u.Redacted()
 }
 
-// elsewhere tells whether the engine is on another machine. Its virtual machine
+// elsewhere reports whether the engine is on another machine. Its virtual machine
 // on this one is not: its ports are passed on to this one's loopback.
-func (p place) elsewhere(ctx context.Context, sys *System) bool {
+func (p endpoint) isRemote(ctx context.Context, sys *System) bool {
 	u, err := url.Parse(p.host)
 	if err != nil || u.Hostname() == "" || u.Scheme == "unix" || u.Scheme == "npipe" {
 		return false

@@ -41,7 +41,7 @@ func checkHome(_ context.Context, sys *System, s *Subject) Finding {
 	space, err := sys.Space(place)
 	switch {
 	case err != nil:
-		return warning(fmt.Sprintf("%s can be written, and its file system cannot be asked (%v)", place, err), "nobody knows whether there is room", another)
+		return warning(fmt.Sprintf("%s can be written, and its file system cannot be asked (%v)", place, err), "it is not known whether there is room", another)
 	case space.NoExec:
 		return fatal(place+" is on a file system mounted noexec", "the unpacked programs cannot run there", another+" on another file system")
 	case space.Remote != "":
@@ -72,7 +72,7 @@ func checkDisk(_ context.Context, sys *System, s *Subject) Finding {
 	place := sys.nearest(s.Home)
 	space, err := sys.Space(place)
 	if err != nil {
-		return warning(fmt.Sprintf("%s cannot be asked for free space (%v)", place, err), "nobody knows whether there is room", "set KALYPSO_HOME to another folder")
+		return warning(fmt.Sprintf("%s cannot be asked for free space (%v)", place, err), "it is not known whether there is room", "set KALYPSO_HOME to another folder")
 	}
 	needed := uint64(s.Payload.Missing)
 	if s.Ports == nil {

@@ -36,7 +36,7 @@ func (s *System) usualMemory(subject *Subject) uint64 {
 	return sharedMemory + ofOne*uint64(subject.Clusters)
 }
 
-// checkMemory asks for memory that nobody uses.
+// checkMemory asks for unused memory.
 func checkMemory(ctx context.Context, sys *System, s *Subject) Finding {
 	const fix = "end other programs, or use a machine with more memory"
 	total, available, swap := sys.memory()
@@ -189,7 +189,7 @@ func checkOpenFiles(_ context.Context, sys *System, _ *Subject) Finding {
 
 // What a cluster has of inotify, measured: its control plane, and its node when
 // that is real (kubelet 5 and 103, containerd 2 and 1, kube-proxy 1 and 1).
-// spareInstances are for the person's editor and the like, and spareWatches for
+// spareInstances are for the user's editor and the like, and spareWatches for
 // pods, of which each adds a few to the kubelet's. A node of kind has 28 and 356,
 // and some more where its image has a journal.
 const (

@@ -45,7 +45,7 @@ func checkPorts(ctx context.Context, sys *System, s *Subject) Finding {
 	return ok("%d of %d in use, all by this sandbox", ours, len(s.Ports))
 }
 
-// isOurs tells whether a process is part of the sandbox, or of one in the same
+// isOurs reports whether a process is part of the sandbox, or of one in the same
 // folder that has been killed and is not quite gone.
 func (s *System) isOurs(pid int, subject *Subject) bool {
 	if d := subject.Daemon; d != nil && (pid == d.PID || slices.Contains(d.Processes, pid)) {
@@ -58,14 +58,14 @@ func (s *System) isOurs(pid int, subject *Subject) bool {
 	return noted && s.isDaemon(pid) || s.runsFrom(pid, subject.Home)
 }
 
-// isDaemon tells whether a process looks like a daemon of kalypso: the ID in a
-// file may be somebody else's by now.
+// isDaemon reports whether a process looks like a daemon of kalypso: the ID in a
+// file may be another process's by now.
 func (s *System) isDaemon(pid int) bool {
 	_, arguments, _ := strings.Cut(s.read(procPath(pid, "cmdline")), "\x00")
 	return strings.HasPrefix(arguments, "daemon\x00")
 }
 
-// runsFrom tells whether a process's program is below a folder.
+// runsFrom reports whether a process's program is below a folder.
 func (s *System) runsFrom(pid int, folder string) bool {
 	program := s.link(procPath(pid, "exe"))
 	return folder != "" && strings.HasPrefix(program, filepath.Clean(folder)+"/")
@@ -148,7 +148,7 @@ func checkLoopback(ctx context.Context, sys *System, _ *Subject) Finding {
 // proxyVariables in the order in which curl and git ask for them.
 var proxyVariables = []string{"http_proxy", "https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY", "HTTP_PROXY"}
 
-// checkProxy asks whether calls of the person's own programs to the sandbox
+// checkProxy asks whether calls of the user's own programs to the sandbox
 // would go to a proxy, which cannot reach it. Kalypso's parts use none.
 func checkProxy(_ context.Context, sys *System, _ *Subject) Finding {
 	var set []string
@@ -203,7 +203,7 @@ func proxyHost(value string) string {
 	return u.Host
 }
 
-// excepted tells whether a list of exceptions has a host, as curl reads it.
+// excepted reports whether a list of exceptions has a host, as curl reads it.
 func excepted(list, host string) bool {
 	address, err := netip.ParseAddr(host)
 	isAddress := err == nil

@@ -90,7 +90,8 @@ func runProgram(ctx context.Context, program string, args ...string) (string, er
 	cmd := exec.CommandContext(ctx, program, args...)
 	// it must neither ask nor speak another language
 	cmd.Env = append(os.Environ(), "LC_ALL=C")
-	cmd.WaitDelay = 100 * time.Millisecond
+	// of a grandchild that keeps the pipe; a busy machine needs a while to read it
+	cmd.WaitDelay = time.Second
 	out, err := cmd.Output()
 	if ctx.Err() != nil {
 		return "", ctx.Err()

@@ -70,7 +70,7 @@ func (g Server) path(elem ...string) string {
 func (g Server) config() string { return g.path("app.ini") }
 
 func (g Server) environment() []string {
-	// the person's own git settings, templates and hooks must not reach the forge
+	// the user's own git settings, templates and hooks must not reach the forge
 	return append(append([]string{}, g.Env...), "HOME="+g.Dir, "GITEA_WORK_DIR="+g.Dir, "GIT_CONFIG_NOSYSTEM=1")
 }
 

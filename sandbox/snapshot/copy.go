@@ -19,8 +19,8 @@ import (
 const clockGrain = 100 * time.Millisecond
 
 // copier copies folders and files that are being written. A first pass, while
-// everything runs, copies nearly all; a second one, while the writers stand
-// still, brings the copy to the state of that instant, and costs little.
+// everything runs, copies nearly all; a second one, while the writers are
+// stopped, brings the copy to the state of that instant, and costs little.
 type copier struct {
 	from, to string
 	known    map[string]copied // by path below from
@@ -29,7 +29,7 @@ type copier struct {
 // copied is what a file was like just before it was copied.
 type copied struct {
 	fs.FileInfo
-	looked time.Time
+	checked time.Time
 }
 
 func newCopier(from, to string) *copier {
@@ -84,7 +84,7 @@ func (c *copier) drop(rel string) error {
 
 // entry copies one file, link or folder, without what is in it.
 func (c *copier) entry(rel string) error {
-	looked := time.Now()
+	checked := time.Now()
 	info, err := os.Lstat(filepath.Join(c.from, rel))
 	if err != nil {
 		return err
@@ -117,12 +117,12 @@ func (c *copier) entry(rel string) error {
 			err = os.Chtimes(to, time.Time{}, info.ModTime())
 		}
 	default:
-		return nil // a socket or the like: whoever listens makes it anew
+		return nil // a socket or the like: its listener makes it anew
 	}
 	if err != nil {
 		return err
 	}
-	c.known[rel] = copied{info, looked}
+	c.known[rel] = copied{info, checked}
 	return nil
 }
 
@@ -132,7 +132,7 @@ func (c copied) same(now fs.FileInfo) bool {
 		return now.Mode() == c.Mode()
 	}
 	return os.SameFile(c.FileInfo, now) && c.Mode() == now.Mode() && c.Size() == now.Size() &&
-		c.ModTime().Equal(now.ModTime()) && c.ModTime().Before(c.looked.Add(-clockGrain))
+		c.ModTime().Equal(now.ModTime()) && c.ModTime().Before(c.checked.Add(-clockGrain))
 }
 
 func copyLink(from, to string) error {

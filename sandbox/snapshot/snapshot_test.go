@@ -24,11 +24,11 @@ func TestSnapshotNames(t *testing.T) {
 
 func TestHalfASnapshotIsNeverListed(t *testing.T) {
 	h := state.Home(t.TempDir())
-	files.Fill(t, string(h), map[string]string{"gitea/db": "one"})
 	s, err := h.Ensure(t.Context(), state.Choice{})
 	if err != nil {
 		t.Fatal(err)
 	}
+	files.Fill(t, string(h), map[string]string{"gitea/db": "one"})
 	thawed := 0
 	cannot := errors.New("process 7 still runs")
 	for what, freeze := range map[string]Freezer{

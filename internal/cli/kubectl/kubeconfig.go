@@ -73,7 +73,7 @@ func Kubeconfig(_ context.Context, o *KubeconfigOptions) error {
 }
 
 func (o *KubeconfigOptions) merge(home sandbox.Home) error {
-	file, err := sandbox.PersonsKubeconfig()
+	file, err := sandbox.UserKubeconfig()
 	if err != nil {
 		return err
 	}

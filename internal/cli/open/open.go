@@ -56,20 +56,20 @@ func Run(ctx context.Context, o *Options) error {
 		return err
 	}
 	if o.Place == "" {
-		all, err := sandbox.Places(ctx, home)
+		all, err := sandbox.WebPages(ctx, home)
 		if err != nil {
 			return err
 		}
 		return o.Output.Print(o.App, all, func() error { return printPlaces(o.Out, all) })
 	}
-	place, err := sandbox.FindPlace(ctx, home, o.Place, o.Part)
+	place, err := sandbox.FindWebPage(ctx, home, o.Place, o.Part)
 	if err != nil {
 		return err
 	}
 	return o.Output.Print(o.App, place, func() error { return o.open(place) })
 }
 
-func printPlaces(out io.Writer, all []sandbox.Place) error {
+func printPlaces(out io.Writer, all []sandbox.WebPage) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "PLACE\tPART\tURL\tWHAT IT IS")
 	for _, p := range all {
@@ -84,7 +84,7 @@ func printPlaces(out io.Writer, all []sandbox.Place) error {
 
 // open prints the URL before anything else: whatever becomes of a browser, that
 // is what was asked for.
-func (o *Options) open(p *sandbox.Place) error {
+func (o *Options) open(p *sandbox.WebPage) error {
 	fmt.Fprintln(o.Out, p.URL)
 	switch {
 	case !p.Running && o.Print:
