@@ -92,7 +92,7 @@ func awaitReady(ctx context.Context, c *daemon.Client, of selection) (now []supe
 				continue
 			}
 			now = append(now, s)
-			if s.State == supervisor.Failed && !s.Held && s.Since.After(of.since) {
+			if s.State == supervisor.Failed && !s.Held && !s.Since.Before(of.since) {
 				failed = append(failed, s)
 			}
 		}
