@@ -8,6 +8,10 @@ import (
 	"testing"
 	"time"
 
+	"code.gitea.io/sdk/gitea"
+
+	"github.com/kalypso-dev/kalypso/internal/testkit/giteafake"
+	"github.com/kalypso-dev/kalypso/internal/testkit/gitkit"
 	"github.com/kalypso-dev/kalypso/scenarios"
 )
 
@@ -78,7 +82,7 @@ metadata: {name: x}
 -- broken.yaml --
 a: [
 `
-	f := newFakeWorld(t)
+	f := newFakeForge(t)
 	settings := filepath.Join(t.TempDir(), "gitconfig")
 	if err := os.WriteFile(settings, []byte("[url \"http://127.0.0.1:1/\"]\n\tinsteadOf = http\n"), 0o600); err != nil {
 		t.Fatal(err)
@@ -101,7 +105,7 @@ a: [
 
 // The token is in no file that is left behind and in nothing that is printed.
 func TestTokenStaysSecret(t *testing.T) {
-	f := onboardWorld(t)
+	f := onboardForge(t)
 	r, err := Run(t.Context(), Options{Workshop: "basic-inference", Name: "onboard-app", Access: f.access(), Keep: true})
 	if err != nil {
 		t.Fatal(err)
@@ -112,7 +116,7 @@ func TestTokenStaysSecret(t *testing.T) {
 			return err
 		}
 		b, err := os.ReadFile(path)
-		if strings.Contains(string(b), testToken) {
+		if strings.Contains(string(b), giteafake.Token) {
 			t.Errorf("the token is in %s", path)
 		}
 		return err
@@ -120,14 +124,14 @@ func TestTokenStaysSecret(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	bad, check := runText(t, f.access(), "# x\n\nstep Leak\nexec echo "+testToken+"\nexec false\n")
-	if check == nil || strings.Contains(bad.Steps[0].Output, testToken) || !strings.Contains(bad.Steps[0].Output, "***") {
+	bad, check := runText(t, f.access(), "# x\n\nstep Leak\nexec echo "+giteafake.Token+"\nexec false\n")
+	if check == nil || strings.Contains(bad.Steps[0].Output, giteafake.Token) || !strings.Contains(bad.Steps[0].Output, "***") {
 		t.Errorf("output %q", bad.Steps[0].Output)
 	}
 }
 
 func TestOutputOfAFailedStep(t *testing.T) {
-	f := newFakeWorld(t)
+	f := newFakeForge(t)
 	r, err := runText(t, f.access(), `# x
 
 step First
@@ -166,8 +170,8 @@ FAIL: script.txtar:11: unexpected command failure`
 // A text that is missed is missed in what was shown, with or without an end of
 // line there.
 func TestReasonNamesTheFile(t *testing.T) {
-	f := quietWorld(t)
-	f.seed(controlPlane, "main", map[string]string{"lines.yaml": "name: x\n", "line.yaml": "abc"})
+	f := forgeWithoutScheduler(t)
+	f.control.Push("main", map[string]string{"lines.yaml": "name: x\n", "line.yaml": "abc"})
 	for _, file := range []string{"lines.yaml", "line.yaml"} {
 		_, err := runText(t, f.access(), "# x\n\nstep Look\nlook\nrepo show kalypso-control-plane main "+file+"\nstdout ^zzz$\n")
 		want := "no match for `^zzz$` found in " + file + " on main of kalypso-control-plane"
@@ -183,8 +187,8 @@ func TestReasonNamesTheFile(t *testing.T) {
 }
 
 func TestWaitTellsWhatItSees(t *testing.T) {
-	f := newFakeWorld(t)
-	f.open(f.seed(gitopsRepo, "kalypso/dev", map[string]string{"x": "y"})).closed = true
+	f := newFakeForge(t)
+	f.open(map[string]string{"x": "y"}).State = gitea.StateClosed
 	began := time.Now()
 	_, err := runText(t, f.access(), "# x\n\nstep Wait\npr wait kalypso-platform-gitops dev 300ms\n")
 	if err == nil || !strings.Contains(err.Reason, "none is open; the latest, #1, is closed") {
@@ -198,26 +202,24 @@ func TestWaitTellsWhatItSees(t *testing.T) {
 // The words about issues, statuses, workflows, repositories and pages, each
 // when things are so and when they are not.
 func TestMoreWords(t *testing.T) {
-	f := newFakeWorld(t)
-	commit := f.seed(controlPlane, "main", map[string]string{
+	f := newFakeForge(t)
+	commit := f.control.Push("main", map[string]string{
 		"a.yaml": "kind: A\nmetadata: {name: x}\n",
 		"b.txt":  "one\ntwo\nthree\n",
 	})
-	f.issues = []*fakeIssue{
-		{number: 1, title: "Broken", body: "- inference_url is required"},
-		{number: 2, title: "Mended", closed: true},
-		{number: 3, title: "Twice"}, {number: 4, title: "Twice"},
+	f.control.Issues = []*gitea.Issue{
+		{Index: 1, Title: "Broken", Body: "- inference_url is required", State: gitea.StateOpen},
+		{Index: 2, Title: "Mended", State: gitea.StateClosed},
+		{Index: 3, Title: "Twice", State: gitea.StateOpen}, {Index: 4, Title: "Twice", State: gitea.StateOpen},
 	}
-	f.status = map[string][]map[string]any{commit: {
-		{"id": 2, "context": "dev environment", "status": "pending", "description": "Deployed"},
-		{"id": 1, "context": "dev environment", "status": "pending", "description": "Promoted"},
-	}}
-	f.runs = []*fakeRun{
-		{id: 1, file: "good.yaml", commit: commit, status: "completed", ends: "success"},
-		{id: 2, file: "slow.yaml", commit: commit, status: "in_progress"},
-		{id: 3, file: "again.yaml", commit: commit, status: "completed", ends: "failure"},
-		{id: 4, file: "bad.yaml", commit: commit, status: "completed", ends: "failure", log: "step one\nno space left\n"},
+	f.control.Statuses[commit] = []*gitea.Status{
+		{ID: 2, Context: "dev environment", State: gitea.StatusPending, Description: "Deployed"},
+		{ID: 1, Context: "dev environment", State: gitea.StatusPending, Description: "Promoted"},
 	}
+	f.control.AddRun("good.yaml", commit, "completed", "success")
+	f.control.AddRun("slow.yaml", commit, "in_progress", "")
+	f.control.AddRun("again.yaml", commit, "completed", "failure")
+	f.control.AddRun("bad.yaml", commit, "completed", "failure").Log = "step one\nno space left\n"
 	tests := []struct {
 		name, script string
 		reason       string // "" passes
@@ -263,12 +265,12 @@ func TestMoreWords(t *testing.T) {
 		{"page says something else", "http get ns svc/page 80 / Bye", `/ of svc/page in ns does not say "Bye"`},
 		{"no page", "http get ns svc/page 80 /missing", "the answer is 404"},
 		{"no service", "http get ns svc/nothing 80 /", `no way to the pods: Error from server (NotFound)`},
-		{"az knows the token, the log does not", "az show '$TOKEN'\nstdout 'token: " + testToken[:6] + "'", ""},
+		{"az knows the token, the log does not", "az show '$TOKEN'\nstdout 'token: " + giteafake.Token[:6] + "'", ""},
 		{"az acts", "eventually 1s az x delete", "az cannot be tried again and again"},
 		{"variables last", "env X=y\nexec true", ""},
 	}
 	const files = "\n-- a --\nkind: A\nmetadata: {name: x}\n-- b --\nkind: A\nmetadata: {name: y}\n-- lines --\ntwo\nthree\n"
-	runs := len(f.runs)
+	runs := len(f.control.Runs)
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			r, err := runText(t, f.access(), "# A test\n\nstep Try\n"+test.script+"\n"+files)
@@ -282,24 +284,22 @@ func TestMoreWords(t *testing.T) {
 			}
 		})
 	}
-	if started := len(f.runs) - runs; started != 2 {
+	if started := len(f.control.Runs) - runs; started != 2 {
 		t.Errorf("%d workflows were started, not 2", started)
 	}
 }
 
 // A pull request that was there before a push has not come of it.
 func TestPullRequestOfAPush(t *testing.T) {
-	f := newFakeWorld(t)
-	f.onPush = func(*fakeWorld, string) {}
-	head := f.seed(gitopsRepo, "kalypso/dev", map[string]string{"x": "1"})
-	old := exec.Command("git", "-C", f.dir(gitopsRepo), "commit-tree", head+"^{tree}", "-p", head+"~1", "-m", "old")
-	old.Env = append(os.Environ(), "GIT_COMMITTER_DATE=2020-01-01T00:00:00Z", "GIT_AUTHOR_NAME=t", "GIT_AUTHOR_EMAIL=t@t",
-		"GIT_COMMITTER_NAME=t", "GIT_COMMITTER_EMAIL=t@t")
+	f := forgeWithoutScheduler(t)
+	head := f.gitops.Push("kalypso/dev", map[string]string{"x": "1"})
+	old := exec.Command("git", "-C", f.gitops.Dir, "commit-tree", head+"^{tree}", "-p", head+"~1", "-m", "old")
+	old.Env = append(gitkit.Environment(), "GIT_COMMITTER_DATE=2020-01-01T00:00:00Z")
 	out, err := old.Output()
 	if err != nil {
 		t.Fatal(err)
 	}
-	f.open(strings.TrimSpace(string(out))).merged = true
+	f.gitops.Merge(f.gitops.Open("Kalypso: dev: change", "dev", "kalypso/dev", strings.TrimSpace(string(out))))
 	const script = `# x
 
 step Push and wait
@@ -315,7 +315,7 @@ kind: A
 	if check == nil || !strings.Contains(check.Reason, "#1 (Kalypso: dev: change) is merged, but is older than the last push") {
 		t.Errorf("error %v", check)
 	}
-	f.open(f.seed(gitopsRepo, "kalypso/dev", map[string]string{"x": "2"})).merged = true
+	f.gitops.Merge(f.open(map[string]string{"x": "2"}))
 	if _, check := runText(t, f.access(), script); check != nil {
 		t.Errorf("one that has come since: %s", check.Reason)
 	}
@@ -323,8 +323,7 @@ kind: A
 
 // What was pushed once is not pushed again, though somebody has changed it.
 func TestPushOnce(t *testing.T) {
-	f := newFakeWorld(t)
-	f.onPush = func(*fakeWorld, string) {}
+	f := forgeWithoutScheduler(t)
 	const script = `# x
 
 step Push
@@ -339,12 +338,12 @@ kind: A
 	if _, err := runText(t, f.access(), script); err != nil {
 		t.Fatal(err)
 	}
-	head := f.seed(controlPlane, "main", map[string]string{"new": "kind: B\n"})
+	head := f.control.Push("main", map[string]string{"new": "kind: B\n"})
 	r, err := runText(t, f.access(), script)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := testGit(t, f.dir(controlPlane), "rev-parse", "main"); got != head {
+	if got := f.control.Git("rev-parse", "main"); got != head {
 		t.Error("it was pushed again")
 	}
 	if !strings.HasPrefix(r.Steps[0].Note, "done already: commit ") {

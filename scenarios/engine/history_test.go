@@ -3,6 +3,10 @@ package engine
 import (
 	"strings"
 	"testing"
+
+	"code.gitea.io/sdk/gitea"
+
+	"github.com/kalypso-dev/kalypso/internal/testkit/gitkit"
 )
 
 // repository is a clone in which a test makes a history.
@@ -11,13 +15,13 @@ type repository struct {
 	dir string
 }
 
-func cloned(f *fakeWorld) *repository {
+func cloned(f *fakeForge) *repository {
 	r := &repository{t: f.t, dir: f.t.TempDir()}
-	r.git("clone", "--quiet", f.dir(controlPlane), ".")
+	r.git("clone", "--quiet", f.control.Dir, ".")
 	return r
 }
 
-func (r *repository) git(args ...string) string { return testGit(r.t, r.dir, args...) }
+func (r *repository) git(args ...string) string { return gitkit.Run(r.t, r.dir, args...) }
 
 // commit adds a line to a file.
 func (r *repository) commit(file, line string) string {
@@ -66,7 +70,7 @@ func TestBroughtBy(t *testing.T) {
 			return r.commit("file.yaml", wantedFile)
 		},
 	} {
-		f := quietWorld(t)
+		f := forgeWithoutScheduler(t)
 		r := cloned(f)
 		want := bring(r)
 		for range historyPage + 1 { // others go on, over more than a page
@@ -83,15 +87,14 @@ func TestBroughtBy(t *testing.T) {
 // A promotion of a later commit takes what it contains along, and no other.
 func TestPromotes(t *testing.T) {
 	t.Parallel()
-	f := quietWorld(t)
+	f := forgeWithoutScheduler(t)
 	r := cloned(f)
 	first := r.git("rev-parse", "HEAD")
 	merge := r.byPullRequest("file.yaml", wantedFile)
 	last := r.commit("README.md", "and more")
 	r.push()
-	head := f.seed(gitopsRepo, "kalypso/dev", map[string]string{trackingPath: merge + "\n"})
-	f.open(head).labels = []map[string]any{{"name": promotedLabel}}
-	f.seed(controlPlane, "dev", map[string]string{basePath: "spec:\n  commit: " + merge + "\n"})
+	f.open(map[string]string{trackingPath: merge + "\n"}, promoted)
+	f.control.Push("dev", map[string]string{basePath: "spec:\n  commit: " + merge + "\n"})
 	for commit, want := range map[string]string{
 		first: "", merge: "", merge + "^2": "",
 		last: "does not contain " + short(last), noCommit: "does not contain 0000000", "": "not known yet which commit",
@@ -116,8 +119,8 @@ func TestPromotes(t *testing.T) {
 // A pull request is marked as a promotion if it is one.
 func TestPromotionIsMarked(t *testing.T) {
 	t.Parallel()
-	f := quietWorld(t)
-	commit := testGit(t, f.dir(controlPlane), "rev-parse", "main")
+	f := forgeWithoutScheduler(t)
+	commit := f.control.Git("rev-parse", "main")
 	look := func() string {
 		_, err := runText(t, f.access(), "# x\n\nstep Look\npr wait kalypso-platform-gitops dev 1s\npr promotes kalypso-control-plane "+commit+"\n")
 		if err == nil {
@@ -125,21 +128,21 @@ func TestPromotionIsMarked(t *testing.T) {
 		}
 		return err.Reason
 	}
-	own := f.open(f.seed(gitopsRepo, "kalypso/dev", map[string]string{trackingPath: commit + "\n"}))
+	own := f.open(map[string]string{trackingPath: commit + "\n"})
 	if why := look(); !strings.Contains(why, "does not have the label promoted") {
 		t.Errorf("its own, unmarked: %s", why)
 	}
-	own.labels = []map[string]any{{"name": promotedLabel}}
+	own.Labels = []*gitea.Label{promoted}
 	if why := look(); why != "" {
 		t.Errorf("its own: %s", why)
 	}
-	own.closed = true
-	f.seed(gitopsRepo, "dev", map[string]string{trackingPath: commit + "\n"})
-	later := f.open(f.seed(gitopsRepo, "kalypso/dev", map[string]string{"x": "y"}))
+	own.State = gitea.StateClosed
+	f.gitops.Push("dev", map[string]string{trackingPath: commit + "\n"})
+	later := f.open(map[string]string{"x": "y"})
 	if why := look(); why != "" {
 		t.Errorf("an earlier one's: %s", why)
 	}
-	later.labels = own.labels
+	later.Labels = own.Labels
 	if why := look(); !strings.Contains(why, "does not change "+trackingPath) {
 		t.Errorf("an earlier one's, marked: %s", why)
 	}
@@ -149,7 +152,7 @@ func TestPromotionIsMarked(t *testing.T) {
 // an earlier one is not.
 func TestToldOfALaterCommit(t *testing.T) {
 	t.Parallel()
-	f := quietWorld(t)
+	f := forgeWithoutScheduler(t)
 	r := cloned(f)
 	before := r.git("rev-parse", "HEAD")
 	commit := r.commit("file.yaml", wantedFile)
@@ -171,10 +174,11 @@ func TestToldOfALaterCommit(t *testing.T) {
 		return status, workflow
 	}
 	told := func(commit, state, ends string) {
-		f.mu.Lock()
-		defer f.mu.Unlock()
-		f.status = map[string][]map[string]any{commit: {{"id": 1, "context": "dev environment", "status": state, "description": "Deployed"}}}
-		f.runs = []*fakeRun{{id: 1, file: "ci.yaml", commit: commit, status: "completed", ends: ends}}
+		f.Lock()
+		defer f.Unlock()
+		f.control.Statuses = map[string][]*gitea.Status{commit: {{ID: 1, Context: "dev environment", State: gitea.StatusState(state), Description: "Deployed"}}}
+		f.control.Runs = nil
+		f.control.AddRun("ci.yaml", commit, "completed", ends)
 	}
 	told(before, "success", "success")
 	if status, workflow := look(); !strings.Contains(status, "commit "+short(commit)+" has no status yet") || !strings.Contains(workflow, "has not run for commit "+short(commit)) {

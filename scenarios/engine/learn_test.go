@@ -52,7 +52,7 @@ func soon(t *testing.T) context.Context {
 }
 
 // learn holds a lesson with answers, and returns what it said.
-func learn(t *testing.T, f *fakeWorld, file string, answers ...answer) (done bool, said string) {
+func learn(t *testing.T, f *fakeForge, file string, answers ...answer) (done bool, said string) {
 	t.Helper()
 	progress, err := scenarios.LoadProgress(file)
 	if err != nil {
@@ -72,15 +72,15 @@ func learn(t *testing.T, f *fakeWorld, file string, answers ...answer) (done boo
 
 func TestLearn(t *testing.T) {
 	t.Parallel()
-	f := quietWorld(t)
-	file := filepath.Join(f.root, "scenarios", "progress.json")
+	f := forgeWithoutScheduler(t)
+	file := filepath.Join(f.home, "scenarios", "progress.json")
 
 	// a user looks for help, does the first step elsewhere, reads, and leaves
 	done, said := learn(t, f, file,
 		answer{after: "not yet: kalypso-control-plane has no file file.yaml", line: "hint"},
 		answer{after: "Hint 1 of 2: Look here.", line: "what"},
 		answer{after: `There is no "what"`, do: func() {
-			f.seed(controlPlane, "main", map[string]string{"file.yaml": "kind: A\nmetadata: {name: x}\n", "state.yaml": "name: x\n"})
+			f.control.Push("main", map[string]string{"file.yaml": "kind: A\nmetadata: {name: x}\n", "state.yaml": "name: x\n"})
 		}},
 		answer{after: "It is so.", line: ""},
 		answer{after: "Step 3 of 4", line: "quit"},
@@ -103,7 +103,7 @@ func TestLearn(t *testing.T) {
 	}
 
 	// on a new sandbox the steps that were done are to be done again
-	_, said = learn(t, quietWorld(t), file, answer{after: "Step 1 of 4", line: "quit"})
+	_, said = learn(t, forgeWithoutScheduler(t), file, answer{after: "Step 1 of 4", line: "quit"})
 	if !strings.Contains(said, "Step 1, Push a file, was done and is not any more") {
 		t.Errorf("%s", said)
 	}
@@ -120,9 +120,9 @@ func TestLearn(t *testing.T) {
 // A wrong attempt is told as a whole.
 func TestLearnFindsOut(t *testing.T) {
 	t.Parallel()
-	f := quietWorld(t)
+	f := forgeWithoutScheduler(t)
 	wrong := func() {
-		f.seed(controlPlane, "main", map[string]string{"file.yaml": "kind: A\nmetadata: {name: z, more: 1}\n"})
+		f.control.Push("main", map[string]string{"file.yaml": "kind: A\nmetadata: {name: z, more: 1}\n"})
 	}
 	_, said := learn(t, f, "",
 		answer{after: "[enter checks now · hint (2 left) · show what to do · solve does it for you · skip · quit]", do: wrong},
@@ -151,7 +151,7 @@ func TestLearnFindsOut(t *testing.T) {
 // The end of the input is like leaving.
 func TestLearnWithoutAnybody(t *testing.T) {
 	t.Parallel()
-	f := quietWorld(t)
+	f := forgeWithoutScheduler(t)
 	done, err := Learn(t.Context(), Lesson{
 		Options: sectionOptions(f, sections), Progress: &scenarios.Progress{Done: map[string][]string{}}, In: strings.NewReader(""), Out: io.Discard,
 	})
@@ -163,8 +163,8 @@ func TestLearnWithoutAnybody(t *testing.T) {
 // What has passed by keeps nobody waiting.
 func TestLearnTellsWhatHasPassedBy(t *testing.T) {
 	t.Parallel()
-	f := quietWorld(t)
-	f.seed(controlPlane, "main", map[string]string{
+	f := forgeWithoutScheduler(t)
+	f.control.Push("main", map[string]string{
 		"file.yaml": "metadata: {name: x}\nkind: A\n", "state.yaml": "kind: A\nmetadata: {name: y}\n",
 	})
 	done, said := learn(t, f, "",
@@ -179,7 +179,7 @@ func TestLearnTellsWhatHasPassedBy(t *testing.T) {
 // A step that waits for a pull request can be skipped before that is there.
 func TestLearnSkipsAWait(t *testing.T) {
 	t.Parallel()
-	f := quietWorld(t)
+	f := forgeWithoutScheduler(t)
 	const text = `# Skip
 
 step Wait
@@ -201,7 +201,7 @@ pr merged
 	p := &pupil{in: out, answers: []answer{
 		{after: "there is none", line: "skip"},
 		{after: "not yet: pull request to dev of kalypso-platform-gitops: there is none", do: func() {
-			f.open(f.seed(gitopsRepo, "kalypso/dev", map[string]string{"x": "1\n"}))
+			f.open(map[string]string{"x": "1\n"})
 		}},
 		{after: "It is so.", line: ""},
 		{after: "Step 3 of 3", line: "solve"},

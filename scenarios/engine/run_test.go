@@ -3,15 +3,18 @@ package engine
 import (
 	"context"
 	"errors"
-	"os"
+	"net/http"
 	"path/filepath"
 	"strings"
 	"testing"
 	"testing/fstest"
 	"time"
 
-	"github.com/kalypso-dev/kalypso/scenarios"
 	"github.com/rogpeppe/go-internal/txtar"
+
+	"github.com/kalypso-dev/kalypso/internal/testkit/giteafake"
+	"github.com/kalypso-dev/kalypso/internal/testkit/httpfault"
+	"github.com/kalypso-dev/kalypso/scenarios"
 )
 
 // scenarioFile is a file of the first scenario, filled in.
@@ -30,11 +33,11 @@ func scenarioFile(t *testing.T, name string, w Access) string {
 	return ""
 }
 
-// onboardWorld has the application that the first scenario is about.
-func onboardWorld(t *testing.T) *fakeWorld {
+// onboardForge has the application that the first scenario is about.
+func onboardForge(t *testing.T) *fakeForge {
 	t.Helper()
-	f := newFakeWorld(t)
-	f.seed("basic-inference-orchestration", "main", map[string]string{"workload/workload.yaml": scenarioFile(t, "workload.yaml", f.access())})
+	f := newFakeForge(t)
+	f.Create("kalypso/basic-inference-orchestration", "main").Push("main", map[string]string{"workload/workload.yaml": scenarioFile(t, "workload.yaml", f.access())})
 	return f
 }
 
@@ -65,8 +68,10 @@ func runText(t *testing.T, w Access, text string) (scenarios.Result, *scenarios.
 
 func TestOnboardApp(t *testing.T) {
 	t.Parallel()
-	f := onboardWorld(t)
-	f.busy = 2
+	f := onboardForge(t)
+	// what Gitea answers while it works out whether there are conflicts
+	f.Fail(giteafake.Fault{Times: 2, Answer: httpfault.Text(http.StatusMethodNotAllowed, "application/json", `{"message":"Please try again later"}`),
+		On: func(q *http.Request) bool { return strings.HasSuffix(q.URL.Path, "/merge") }})
 	var titles []string
 	r, err := Run(t.Context(), Options{Workshop: "basic-inference", Name: "onboard-app", Access: f.access(), Report: func(e scenarios.Event) {
 		if e.Kind == scenarios.StepEnds {
@@ -89,14 +94,14 @@ func TestOnboardApp(t *testing.T) {
 	}
 
 	heads := func() string {
-		return testGit(t, f.dir(controlPlane), "show-ref") + testGit(t, f.dir(gitopsRepo), "show-ref")
+		return f.control.Git("show-ref") + f.gitops.Git("show-ref")
 	}
 	before := heads()
 	again, err := Run(t.Context(), Options{Workshop: "basic-inference", Name: "onboard-app", Access: f.access()})
 	if err != nil {
 		t.Fatalf("second run: %v", err)
 	}
-	if heads() != before || len(f.pulls) != 1 {
+	if heads() != before || len(f.gitops.Pulls) != 1 {
 		t.Error("the second run has changed something")
 	}
 	if len(again.Measurements) != 0 {
@@ -111,11 +116,11 @@ func TestOnboardApp(t *testing.T) {
 
 func TestOnboardAppAfterInterruption(t *testing.T) {
 	t.Parallel()
-	f := onboardWorld(t)
-	f.seed(controlPlane, "main", map[string]string{
+	f := onboardForge(t)
+	f.control.Push("main", map[string]string{
 		"workloads/basic-inference-workload-registration.yaml": scenarioFile(t, "registration.yaml", f.access()),
 	})
-	schedule(nil)(f, controlPlane)
+	f.schedule("kalypso/"+controlPlane, nil)
 	r, err := runOnboard(t, f.access())
 	if err != nil {
 		t.Fatal(err)
@@ -123,7 +128,7 @@ func TestOnboardAppAfterInterruption(t *testing.T) {
 	if len(r.Measurements) != 1 || r.Measurements[0].Name != "merge to applied" {
 		t.Errorf("measured %v", r.Measurements)
 	}
-	if !f.pulls[0].merged {
+	if !f.gitops.Pulls[0].HasMerged {
 		t.Error("not merged")
 	}
 }
@@ -131,8 +136,11 @@ func TestOnboardAppAfterInterruption(t *testing.T) {
 // Each check fails when what it is for has not come about.
 func TestOnboardAppFails(t *testing.T) {
 	const folder = "dev/basic-inference-dev/"
-	changed := func(name, from, to string) func(*fakeWorld, string) {
-		return func(f *fakeWorld, repo string) {
+	schedule := func(changed map[string]string) func(*fakeForge, string) {
+		return func(f *fakeForge, repo string) { f.schedule(repo, changed) }
+	}
+	changed := func(name, from, to string) func(*fakeForge, string) {
+		return func(f *fakeForge, repo string) {
 			content := scenarioFile(f.t, name, f.access())
 			if !strings.Contains(content, from) {
 				f.t.Errorf("%s has no %q", name, from)
@@ -142,12 +150,12 @@ func TestOnboardAppFails(t *testing.T) {
 	}
 	tests := []struct {
 		name      string
-		scheduler func(*fakeWorld, string)
+		scheduler func(*fakeForge, string)
 		cluster   bool // follows the repository
 		step      int
 		reason    string
 	}{
-		{"no scheduler", func(*fakeWorld, string) {}, true, 2, "not within 400ms: there is none"},
+		{"no scheduler", func(*fakeForge, string) {}, true, 2, "not within 400ms: there is none"},
 		{"nothing assigned", schedule(map[string]string{folder + "namespace.yaml": "", folder + "platform-config.yaml": "", folder + "reconciler.yaml": ""}), true, 2,
 			"#1 (Kalypso: dev: change) is open, but does not change dev/basic-inference-dev/namespace.yaml"},
 		{"a file too few", schedule(map[string]string{folder + "reconciler.yaml": ""}), true, 2, "does not change dev/basic-inference-dev/reconciler.yaml"},
@@ -164,16 +172,15 @@ func TestOnboardAppFails(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			f := onboardWorld(t)
-			f.onPush = test.scheduler
+			f := onboardForge(t)
+			f.OnPush = func(repo string) { test.scheduler(f, repo) }
 			w := f.access()
 			if !test.cluster {
-				f.seed("other", "dev", map[string]string{"README.md": "nothing\n"})
+				other := f.Create("kalypso/other", "dev")
+				other.Push("dev", map[string]string{"README.md": "nothing\n"})
 				// the scheduler's files are made by access, which writes the kubeconfig
-				w.Kubeconfig = filepath.Join(f.root, "other-kubeconfig")
-				if err := os.WriteFile(w.Kubeconfig, []byte(f.dir("other")), 0o600); err != nil {
-					t.Fatal(err)
-				}
+				w.Kubeconfig = filepath.Join(f.home, "other-kubeconfig")
+				writeFile(t, f.home, "other-kubeconfig", other.Dir)
 			}
 			r, err := runOnboard(t, w)
 			if err == nil {
@@ -193,8 +200,8 @@ func TestOnboardAppFails(t *testing.T) {
 			if !strings.Contains(err.Reason, test.reason) {
 				t.Errorf("the reason is %q, want %q in it", err.Reason, test.reason)
 			}
-			if len(f.pulls) > 0 && f.pulls[0].merged != (test.step > 7) {
-				t.Errorf("merged: %v", f.pulls[0].merged)
+			if len(f.gitops.Pulls) > 0 && f.gitops.Pulls[0].HasMerged != (test.step > 7) {
+				t.Errorf("merged: %v", f.gitops.Pulls[0].HasMerged)
 			}
 		})
 	}
@@ -202,8 +209,8 @@ func TestOnboardAppFails(t *testing.T) {
 
 func TestInterrupted(t *testing.T) {
 	t.Parallel()
-	f := onboardWorld(t)
-	f.onPush = func(*fakeWorld, string) {}
+	f := onboardForge(t)
+	f.OnPush = nil
 	ctx, cancel := context.WithCancel(t.Context())
 	began := time.Now()
 	r, err := Run(ctx, Options{Workshop: "basic-inference", Name: "onboard-app", Access: f.access(), Report: func(e scenarios.Event) {
@@ -224,7 +231,7 @@ func TestInterrupted(t *testing.T) {
 
 func TestRunAllStopsAtTheFirstFailure(t *testing.T) {
 	t.Parallel()
-	f := newFakeWorld(t)
+	f := newFakeForge(t)
 	head := "# Title\n#\n# Persona: platform team\n\n"
 	files := fstest.MapFS{
 		"w/order":       {Data: []byte("one\ntwo\nthree\n")},

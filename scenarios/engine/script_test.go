@@ -9,6 +9,7 @@ import (
 	"testing"
 	"testing/fstest"
 
+	"github.com/kalypso-dev/kalypso/internal/testkit/giteafake"
 	"github.com/kalypso-dev/kalypso/scenarios"
 )
 
@@ -67,18 +68,12 @@ func sectionsIn(text string) fstest.MapFS {
 	return fstest.MapFS{"test/order": {Data: []byte("script\n")}, "test/script.txtar": {Data: []byte(text)}}
 }
 
-func sectionOptions(f *fakeWorld, text string) Options {
+func sectionOptions(f *fakeForge, text string) Options {
 	return Options{Workshop: "test", Name: "script", Access: f.access(), Library: scenarios.Library{Files: sectionsIn(text)}}
 }
 
-func quietWorld(t *testing.T) *fakeWorld {
-	f := newFakeWorld(t)
-	f.onPush = func(*fakeWorld, string) {}
-	return f
-}
-
 func TestHonest(t *testing.T) {
-	verify := func(f *fakeWorld, text string) (scenarios.Result, string) {
+	verify := func(f *fakeForge, text string) (scenarios.Result, string) {
 		o := sectionOptions(f, text)
 		o.VerifyChecks = true
 		r, err := Run(t.Context(), o)
@@ -88,7 +83,7 @@ func TestHonest(t *testing.T) {
 		}
 		return r, ""
 	}
-	f := quietWorld(t)
+	f := forgeWithoutScheduler(t)
 	r, reason := verify(f, sections)
 	if reason != "" || !strings.HasPrefix(r.Steps[0].Note, "before: kalypso-control-plane has no file file.yaml") {
 		t.Errorf("%s; note %q", reason, r.Steps[0].Note)
@@ -97,11 +92,11 @@ func TestHonest(t *testing.T) {
 		t.Errorf("on a access where it is done: %q", reason)
 	}
 	always := strings.Replace(sections, "check\nrepo same-yaml kalypso-control-plane main file.yaml wanted.yaml", "check\nexists wanted.yaml", 1)
-	if _, reason = verify(quietWorld(t), always); !strings.HasPrefix(reason, "the check passes before the step is done") {
+	if _, reason = verify(forgeWithoutScheduler(t), always); !strings.HasPrefix(reason, "the check passes before the step is done") {
 		t.Errorf("a check that always passes: %q", reason)
 	}
 	broken := strings.Replace(sections, "check\nrepo same-yaml kalypso-control-plane main file.yaml wanted.yaml", "check\nsame-yaml nothing wanted.yaml", 1)
-	if _, reason = verify(quietWorld(t), broken); !strings.Contains(reason, "cannot even be made") {
+	if _, reason = verify(forgeWithoutScheduler(t), broken); !strings.Contains(reason, "cannot even be made") {
 		t.Errorf("a check that cannot be made: %q", reason)
 	}
 }
@@ -136,9 +131,9 @@ repo show kalypso-control-plane main file.yaml
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			f := quietWorld(t)
+			f := forgeWithoutScheduler(t)
 			if test.seed != nil {
-				f.seed(controlPlane, "main", test.seed)
+				f.control.Push("main", test.seed)
 			}
 			o := sectionOptions(f, test.text)
 			o.VerifyChecks = true
@@ -155,16 +150,16 @@ repo show kalypso-control-plane main file.yaml
 }
 
 func TestRunAgain(t *testing.T) {
-	f := quietWorld(t)
+	f := forgeWithoutScheduler(t)
 	if _, err := Run(t.Context(), sectionOptions(f, sections)); err != nil {
 		t.Fatal(err)
 	}
-	head := testGit(t, f.dir(controlPlane), "rev-parse", "main")
+	head := f.control.Git("rev-parse", "main")
 	r, err := Run(t.Context(), sectionOptions(f, sections))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if testGit(t, f.dir(controlPlane), "rev-parse", "main") != head {
+	if f.control.Git("rev-parse", "main") != head {
 		t.Error("something was pushed again")
 	}
 	if !strings.Contains(r.Steps[0].Note, "done already") || r.Steps[1].Note != "has passed by" || r.Steps[3].Note != "done already" {
@@ -174,7 +169,7 @@ func TestRunAgain(t *testing.T) {
 
 // A failure is no step that has passed by.
 func TestMomentaryFails(t *testing.T) {
-	f := quietWorld(t)
+	f := forgeWithoutScheduler(t)
 	r, err := Run(t.Context(), sectionOptions(f, strings.Replace(sections, "'name: x'", "'name: z'", 1)))
 	if err == nil || r.Steps[1].State != scenarios.Failed {
 		t.Errorf("error %v, %s", err, r.Steps[1].State)
@@ -182,7 +177,7 @@ func TestMomentaryFails(t *testing.T) {
 }
 
 func TestSimulated(t *testing.T) {
-	f := quietWorld(t)
+	f := forgeWithoutScheduler(t)
 	o := sectionOptions(f, sections)
 	o.Access.Simulated = map[string]string{"drone": "no root"}
 	r, err := Run(t.Context(), o)
@@ -202,7 +197,7 @@ func TestSimulated(t *testing.T) {
 }
 
 func TestCheck(t *testing.T) {
-	f := quietWorld(t)
+	f := forgeWithoutScheduler(t)
 	boxes := func() string {
 		t.Helper()
 		all, err := Check(t.Context(), sectionOptions(f, sections), []string{"script"})
@@ -219,20 +214,20 @@ func TestCheck(t *testing.T) {
 		}
 		return out
 	}
-	head := testGit(t, f.dir(controlPlane), "show-ref")
+	head := f.control.Git("show-ref")
 	if got := boxes(); got != "----" {
 		t.Errorf("at the beginning: %s", got)
 	}
-	if testGit(t, f.dir(controlPlane), "show-ref") != head {
+	if f.control.Git("show-ref") != head {
 		t.Error("a check has changed something")
 	}
-	f.seed(controlPlane, "main", map[string]string{
+	f.control.Push("main", map[string]string{
 		"file.yaml": "# by hand\nmetadata: {name: x}\nkind: A\n", "state.yaml": "metadata: {name: x}\n",
 	})
 	if got := boxes(); got != "xxx-" {
 		t.Errorf("after the first step: %s", got)
 	}
-	f.seed(controlPlane, "main", map[string]string{"state.yaml": "kind: A\nmetadata: {name: z}\n"})
+	f.control.Push("main", map[string]string{"state.yaml": "kind: A\nmetadata: {name: z}\n"})
 	all, err := Check(t.Context(), sectionOptions(f, sections), []string{"script"})
 	if want := "state.yaml on main of kalypso-control-plane is not as it should be: A y: missing"; err != nil || all[0].Steps[3].Reason != want {
 		t.Errorf("%v, the reason is %q, want %q", err, all[0].Steps[3].Reason, want)
@@ -242,7 +237,7 @@ func TestCheck(t *testing.T) {
 // What passes by counts as done when what comes after it in the tutorial is,
 // whatever is asked for, and in whatever order.
 func TestCheckInAnyOrder(t *testing.T) {
-	f := quietWorld(t)
+	f := forgeWithoutScheduler(t)
 	files := sectionsIn(sections)
 	files["test/order"].Data = []byte("script\nnext\n")
 	files["test/next.txtar"] = &fstest.MapFile{Data: []byte(`# N
@@ -264,7 +259,7 @@ kind: B
 metadata: {name: y}
 `)}
 	o := Options{Workshop: "test", Access: f.access(), Library: scenarios.Library{Files: files}}
-	f.seed(controlPlane, "main", map[string]string{"file.yaml": "metadata: {name: x}\nkind: A\n", "state.yaml": "metadata: {name: x}\n"})
+	f.control.Push("main", map[string]string{"file.yaml": "metadata: {name: x}\nkind: A\n", "state.yaml": "metadata: {name: x}\n"})
 	all, err := Check(t.Context(), o, []string{"next", "script"})
 	if err != nil {
 		t.Fatal(err)
@@ -272,7 +267,7 @@ metadata: {name: y}
 	if all[0].Name != "next" || all[0].Steps[1].Done {
 		t.Errorf("what an earlier scenario has done lets a later one's pass by: %+v", all)
 	}
-	f.seed(controlPlane, "main", map[string]string{"state.yaml": "metadata: {name: y}\nkind: B\n"})
+	f.control.Push("main", map[string]string{"state.yaml": "metadata: {name: y}\nkind: B\n"})
 	files["test/script.txtar"] = &fstest.MapFile{Data: []byte("# S\n\nstep M\ntransient\nlook\nrepo show kalypso-control-plane main state.yaml\nstdout 'name: x'\n")}
 	if all, err = Check(t.Context(), o, []string{"script"}); err != nil {
 		t.Fatal(err)
@@ -294,7 +289,7 @@ metadata: {name: y}
 // What a scenario builds on is done, or is run before it: that counts for each of
 // those that are named.
 func TestMissing(t *testing.T) {
-	f := quietWorld(t)
+	f := forgeWithoutScheduler(t)
 	o := Options{Workshop: "test", Access: f.access(), Library: scenarios.Library{Files: fstest.MapFS{
 		"test/order": {Data: []byte("script\nnext\nthird\n")}, "test/script.txtar": {Data: []byte(sections)},
 		"test/next.txtar":  {Data: []byte("# N\n\nstep Wait\nlook\nrepo show kalypso-control-plane main other.yaml\n")},
@@ -316,27 +311,27 @@ func TestMissing(t *testing.T) {
 	try([]string{"script", "next", "third"}, "", "", "")
 	try([]string{"next", "script"}, "next", "script", "Push a file: ")
 	try([]string{"script", "third"}, "third", "next", "Wait: ")
-	f.seed(controlPlane, "main", map[string]string{"file.yaml": "metadata: {name: x}\nkind: A\n", "state.yaml": "name: x\n"})
+	f.control.Push("main", map[string]string{"file.yaml": "metadata: {name: x}\nkind: A\n", "state.yaml": "name: x\n"})
 	try([]string{"next"}, "next", "script", "Change it: ")
-	f.seed(controlPlane, "main", map[string]string{"state.yaml": "metadata: {name: y}\nkind: A\n"})
+	f.control.Push("main", map[string]string{"state.yaml": "metadata: {name: y}\nkind: A\n"})
 	try([]string{"next"}, "", "", "")
 	try([]string{"third"}, "third", "next", "Wait: ")
 }
 
 func TestDump(t *testing.T) {
-	f := quietWorld(t)
-	logs := filepath.Join(f.root, "logs")
+	f := forgeWithoutScheduler(t)
+	logs := filepath.Join(f.home, "logs")
 	if err := os.Mkdir(logs, 0o700); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.WriteFile(filepath.Join(logs, "scheduler.log"), []byte("planned\npassword: hunter22\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(f.root, "status"), []byte("all is well"), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(f.home, "status"), []byte("all is well"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	o := sectionOptions(f, strings.Replace(sections, "'name: x'", "'name: z'", 1))
-	o.Dumps = filepath.Join(f.root, "dumps")
+	o.Dumps = filepath.Join(f.home, "dumps")
 	o.Access.Secrets = []string{"hunter22"}
 	r, err := Run(t.Context(), o)
 	if err == nil || r.DumpError != nil {
@@ -358,18 +353,18 @@ func TestDump(t *testing.T) {
 				t.Errorf("%s lacks %q:\n%s", file, want, b)
 			}
 		}
-		if strings.Contains(string(b), testToken) || strings.Contains(string(b), "hunter22") {
+		if strings.Contains(string(b), giteafake.Token) || strings.Contains(string(b), "hunter22") {
 			t.Errorf("%s has a secret", file)
 		}
 	}
 }
 
 func TestInterruptedIsNotDumped(t *testing.T) {
-	f := quietWorld(t)
+	f := forgeWithoutScheduler(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	o := sectionOptions(f, sections)
-	o.Dumps = filepath.Join(f.root, "dumps")
+	o.Dumps = filepath.Join(f.home, "dumps")
 	if _, err := Run(ctx, o); !errors.Is(err, context.Canceled) {
 		t.Errorf("error %v", err)
 	}

@@ -36,13 +36,13 @@ func TestStopped(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			f := quietWorld(t)
-			if err := os.WriteFile(filepath.Join(f.root, "status"), []byte(test.status), 0o600); err != nil {
+			f := forgeWithoutScheduler(t)
+			if err := os.WriteFile(filepath.Join(f.home, "status"), []byte(test.status), 0o600); err != nil {
 				t.Fatal(err)
 			}
 			o := sectionOptions(f, "# x\n\nstep Try\nlook\n"+test.script+"\n-- wanted.yaml --\nkind: A\nmetadata: {name: x}\n")
 			// without the repository the fake kubectl is refused
-			if err := os.WriteFile(o.Access.Kubeconfig, []byte(filepath.Join(f.root, "nothing")), 0o600); err != nil {
+			if err := os.WriteFile(o.Access.Kubeconfig, []byte(filepath.Join(f.home, "nothing")), 0o600); err != nil {
 				t.Fatal(err)
 			}
 			began := time.Now()

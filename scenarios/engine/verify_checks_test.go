@@ -9,9 +9,9 @@ import (
 // Nothing passes by before anybody can have done what comes after it: a machine
 // that does a user's part is found out.
 func TestNothingHasPassedByYet(t *testing.T) {
-	f := newFakeWorld(t)
-	f.onPush = func(f *fakeWorld, repo string) {
-		f.seed(repo, "main", map[string]string{"state.yaml": "kind: A\nmetadata: {name: y}\n"})
+	f := forgeWithoutScheduler(t)
+	f.OnPush = func(string) {
+		f.control.Push("main", map[string]string{"state.yaml": "kind: A\nmetadata: {name: y}\n"})
 	}
 	r, err := Run(t.Context(), sectionOptions(f, sections))
 	if err == nil || r.Steps[1].State != scenarios.Failed {

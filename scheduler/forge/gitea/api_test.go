@@ -3,16 +3,15 @@ package gitea_test
 import (
 	"encoding/json"
 	"errors"
-	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"slices"
-	"strconv"
 	"sync"
 	"testing"
 
 	sdk "code.gitea.io/sdk/gitea"
 
+	"github.com/kalypso-dev/kalypso/internal/testkit/giteafake"
 	"github.com/kalypso-dev/kalypso/scheduler/forge"
 	"github.com/kalypso-dev/kalypso/scheduler/forge/gitclient"
 	"github.com/kalypso-dev/kalypso/scheduler/forge/gitea"
@@ -52,17 +51,6 @@ func (a *api) made() []string {
 	return made
 }
 
-// page answers with one page of a list, as Gitea does.
-func page[T any](w http.ResponseWriter, r *http.Request, all []T) {
-	size, _ := strconv.Atoi(r.URL.Query().Get("limit"))
-	n, _ := strconv.Atoi(r.URL.Query().Get("page"))
-	from, to := min((n-1)*size, len(all)), min(n*size, len(all))
-	if to < len(all) {
-		w.Header().Set("Link", fmt.Sprintf(`<http://%s%s?limit=%d&page=%d>; rel="next"`, r.Host, r.URL.Path, size, n+1))
-	}
-	_ = json.NewEncoder(w).Encode(all[from:to])
-}
-
 func user(name string) *sdk.User { return &sdk.User{UserName: name} }
 
 // TestIssuesOfAllPages lists more than a page, with users' among them.
@@ -84,7 +72,7 @@ func TestIssuesOfAllPages(t *testing.T) {
 		if r.URL.Query().Get("state") != "all" {
 			t.Errorf("query %s", r.URL.RawQuery)
 		}
-		page(w, r, all)
+		giteafake.Page(w, r, all)
 	})
 	list, err := a.forge.Issues(ctx, "acme/gitops")
 	if err != nil {
@@ -128,7 +116,7 @@ func TestPullRequestsEndAtTheNewest(t *testing.T) {
 	fork := *lists["open"][121]
 	fork.Head = &sdk.PRBranchInfo{Ref: "kalypso/dev", Name: "kalypso/dev", RepoID: 2}
 	lists["open"][121] = &fork
-	a := newAPI(t, func(w http.ResponseWriter, r *http.Request) { page(w, r, lists[r.URL.Query().Get("state")]) })
+	a := newAPI(t, func(w http.ResponseWriter, r *http.Request) { giteafake.Page(w, r, lists[r.URL.Query().Get("state")]) })
 	list, err := a.forge.PullRequests(ctx, "acme/gitops", "kalypso/dev", "dev")
 	if err != nil {
 		t.Fatal(err)

@@ -20,7 +20,7 @@ func TestContract(t *testing.T) {
 	for name, part := range forgecontract.Parts() {
 		t.Run(name, func(t *testing.T) {
 			s := newServer(t)
-			_, ann := s.person("ann")
+			_, ann := s.newUser("ann")
 			part(t, &harness{server: s, ann: ann, works: map[string]*work{}})
 		})
 	}

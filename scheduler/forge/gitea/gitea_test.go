@@ -268,7 +268,7 @@ func TestPullRequest(t *testing.T) {
 		t.Errorf("listed (-want +got):\n%s", diff)
 	}
 
-	person, ann := s.person("ann")
+	person, ann := s.newUser("ann")
 	label := must(ann.CreateLabel(owner, name, sdk.CreateLabelOption{Name: "theirs", Color: "#00aabb"}))
 	must(ann.AddIssueLabels(owner, name, 1, sdk.IssueLabelsOption{Labels: []int64{label.ID}}))
 	second := commit("2")
@@ -348,7 +348,7 @@ func TestIssues(t *testing.T) {
 	s := newServer(t)
 	repo := s.create("gitops", false)
 	owner, name, _ := strings.Cut(repo, "/")
-	_, ann := s.person("ann")
+	_, ann := s.newUser("ann")
 	must(ann.CreateIssue(owner, name, sdk.CreateIssueOption{Title: "theirs"}))
 	body := "Config data validation failed:\n\n- x is required\n\n<!-- kalypso:problem environment=dev -->\n"
 	i, err := s.forge.SaveIssue(ctx, repo, forge.Issue{Title: "Can't generate", Body: body})

@@ -1,17 +1,16 @@
 package gitea_test
 
 import (
-	"bytes"
 	"fmt"
 	"math/rand/v2"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	sdk "code.gitea.io/sdk/gitea"
 
+	"github.com/kalypso-dev/kalypso/internal/testkit/gitkit"
 	"github.com/kalypso-dev/kalypso/scheduler/forge/gitea"
 	"github.com/kalypso-dev/kalypso/scheduler/model"
 )
@@ -63,8 +62,8 @@ func (s *server) create(name string, private bool) string {
 
 func (s *server) cloneURL(repo string) string { return s.url + "/" + repo + ".git" }
 
-// user makes a user who may write to the organisation's repositories.
-func (s *server) person(name string) (user string, client *sdk.Client) {
+// newUser makes a user who may write to the organisation's repositories.
+func (s *server) newUser(name string) (user string, client *sdk.Client) {
 	s.Helper()
 	user = name + strings.TrimPrefix(s.org, "t")
 	no := false
@@ -100,17 +99,7 @@ func (s *server) clone(repo string) *work {
 // git runs git and returns its output.
 func (w *work) git(args ...string) string {
 	w.Helper()
-	c := exec.Command("git", args...)
-	c.Dir = w.dir
-	c.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_SYSTEM=/dev/null", "HOME="+w.dir,
-		"GIT_AUTHOR_NAME=ann", "GIT_AUTHOR_EMAIL=ann@example.com", "GIT_COMMITTER_NAME=ann", "GIT_COMMITTER_EMAIL=ann@example.com")
-	var stderr bytes.Buffer
-	c.Stderr = &stderr
-	out, err := c.Output()
-	if err != nil {
-		w.Fatalf("git %s: %v\n%s", strings.Join(args, " "), err, stderr.String())
-	}
-	return strings.TrimSpace(string(out))
+	return gitkit.Run(w, w.dir, args...)
 }
 
 // push commits files on a branch and pushes it.
