@@ -10,9 +10,9 @@ import (
 
 // unread returns the errors of the environment: each stands for an object that
 // the model does without.
-func (w *world) unread() []model.Diagnostic {
+func (x *explainer) unread() []model.Diagnostic {
 	var errors []model.Diagnostic
-	for _, d := range w.env.Diagnostics {
+	for _, d := range x.env.Diagnostics {
 		if d.Severity == model.Error {
 			errors = append(errors, d)
 		}
@@ -20,22 +20,22 @@ func (w *world) unread() []model.Diagnostic {
 	return errors
 }
 
-// hiding returns the errors that may be why a target is not there, the closest
-// ones there are: those about registrations that have led to no workload, first
-// of the registrations whose name the target's begins with, then of all; then
-// those of workloads that were read elsewhere than their registration says;
-// then all.
-func (w *world) hiding(asked string) []model.Diagnostic {
+// blockers returns the errors that may be why a target is not there, the
+// closest ones there are: those about registrations that have led to no
+// workload, first of the registrations whose name the target's begins with,
+// then of all; then those of workloads that were read elsewhere than their
+// registration says; then all.
+func (x *explainer) blockers(asked string) []model.Diagnostic {
 	var named, registrations, elsewhere []model.Diagnostic
-	errors := w.unread()
-	for _, r := range w.env.Registrations {
-		if w.registered(r) {
+	errors := x.unread()
+	for _, r := range x.env.Registrations {
+		if x.registered(r) {
 			continue
 		}
 		for _, d := range errors {
 			switch {
 			case !concerns(d, r):
-				if !sameBranch(d, w.env.ControlPlane.Repo, w.env.ControlPlane.Branch) && !sameBranch(d, r.Position.Repo, r.Position.Branch) {
+				if !sameBranch(d, x.env.ControlPlane.Repo, x.env.ControlPlane.Branch) && !sameBranch(d, r.Position.Repo, r.Position.Branch) {
 					elsewhere = append(elsewhere, d)
 				}
 			case asked == r.Name, strings.HasPrefix(asked, r.Name+"-"), strings.HasPrefix(asked, r.Name+"/"):
@@ -57,8 +57,8 @@ func sameBranch(d model.Diagnostic, repo, branch string) bool {
 	return d.Position.Repo == repo && d.Position.Branch == branch
 }
 
-func (w *world) registered(r model.WorkloadRegistration) bool {
-	return slices.ContainsFunc(w.env.Workloads, func(workload model.Workload) bool {
+func (x *explainer) registered(r model.WorkloadRegistration) bool {
+	return slices.ContainsFunc(x.env.Workloads, func(workload model.Workload) bool {
 		return workload.Registration.Name == r.Name
 	})
 }

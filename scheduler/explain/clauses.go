@@ -8,45 +8,46 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/kalypso-dev/kalypso/scheduler/clause"
 	"github.com/kalypso-dev/kalypso/scheduler/model"
 	"github.com/kalypso-dev/kalypso/scheduler/plan"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// requirement is one condition on labels, however it was written.
+// requirement is one condition on labels, of a selector or of an object with
+// configuration.
 type requirement struct {
-	key      string
-	operator metav1.LabelSelectorOperator
-	values   []string
+	clause.Clause
 	position model.Position
 }
 
-// The operators that label selectors do not name.
-const (
-	equals    metav1.LabelSelectorOperator = "="
-	workspace metav1.LabelSelectorOperator = "workspace"
-)
+// workspace is the operator of a policy's condition on the workspace.
+const workspace metav1.LabelSelectorOperator = "workspace"
+
+func equals(key, value string, at model.Position) requirement {
+	return requirement{clause.Clause{Key: key, Operator: clause.Equals, Values: []string{value}}, at}
+}
 
 // String is what follows "wants".
 func (r requirement) String() string {
-	values := make([]string, len(r.values))
-	for i, value := range r.values {
+	values := make([]string, len(r.Values))
+	for i, value := range r.Values {
 		values[i] = shown(value)
 	}
 	list := strings.Join(values, ", ")
-	switch r.operator {
+	switch r.Operator {
 	case workspace:
 		return "workspace " + list
 	case metav1.LabelSelectorOpIn:
-		return r.key + " in (" + list + ")"
+		return r.Key + " in (" + list + ")"
 	case metav1.LabelSelectorOpNotIn:
-		return r.key + " not in (" + list + ")"
+		return r.Key + " not in (" + list + ")"
 	case metav1.LabelSelectorOpExists:
-		return "a label " + r.key
+		return "a label " + r.Key
 	case metav1.LabelSelectorOpDoesNotExist:
-		return "no label " + r.key
+		return "no label " + r.Key
 	}
-	return r.key + "=" + list
+	return r.Key + "=" + list
 }
 
 // shown is a label's value for people, who cannot see an empty one.
@@ -57,34 +58,25 @@ func shown(value string) string {
 	return value
 }
 
-// holds says whether a policy's requirement holds for labels. It asks for a
-// selector of this one clause: all clauses of a selector must hold, so they
-// may be asked for one by one.
+// holds says whether a policy's requirement holds for labels.
 func (r requirement) holds(labels map[string]string) bool {
-	switch r.operator {
-	case workspace:
-		return labels[r.key] == r.values[0]
-	case equals:
-		return plan.Selects(metav1.LabelSelector{MatchLabels: map[string]string{r.key: r.values[0]}}, labels)
+	if r.Operator == workspace {
+		return labels[r.Key] == r.Values[0]
 	}
-	return plan.Selects(metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{
-		{Key: r.key, Operator: r.operator, Values: r.values},
-	}}, labels)
+	return r.Fits(labels)
 }
 
 // targetRequirements returns what a policy wants of a deployment target.
 func targetRequirements(policy model.SchedulingPolicy) []requirement {
+	const field = "deploymentTargetSelector"
 	spec := policy.Spec.DeploymentTargetSelector
-	var all []requirement
+	all := selectorRequirements(policy, field, spec.LabelSelector)
 	if spec.Workspace != "" {
-		all = append(all, requirement{
-			key:      plan.WorkspaceLabel,
-			operator: workspace,
-			values:   []string{spec.Workspace},
-			position: policy.At("spec", "deploymentTargetSelector", "workspace"),
-		})
+		r := equals(plan.WorkspaceLabel, spec.Workspace, policy.At("spec", field, "workspace"))
+		r.Operator = workspace
+		all = slices.Insert(all, 0, r)
 	}
-	return asWritten(append(all, selectorRequirements(policy, "deploymentTargetSelector", spec.LabelSelector)...))
+	return asWritten(all)
 }
 
 // clusterTypeRequirements returns what a policy wants of a cluster type.
@@ -94,21 +86,8 @@ func clusterTypeRequirements(policy model.SchedulingPolicy) []requirement {
 
 func selectorRequirements(policy model.SchedulingPolicy, field string, s metav1.LabelSelector) []requirement {
 	var all []requirement
-	for _, key := range slices.Sorted(maps.Keys(s.MatchLabels)) {
-		all = append(all, requirement{
-			key:      key,
-			operator: equals,
-			values:   []string{s.MatchLabels[key]},
-			position: policy.At("spec", field, "labelSelector", "matchLabels", key),
-		})
-	}
-	for i, e := range s.MatchExpressions {
-		all = append(all, requirement{
-			key:      e.Key,
-			operator: e.Operator,
-			values:   e.Values,
-			position: policy.At("spec", field, "labelSelector", "matchExpressions", strconv.Itoa(i)),
-		})
+	for _, c := range clause.Of(s) {
+		all = append(all, requirement{c, policy.At(append([]string{"spec", field, "labelSelector"}, c.Path...)...)})
 	}
 	return all
 }
@@ -121,12 +100,7 @@ func labelRequirements[Spec any](object model.Object[Spec]) (counted []requireme
 			ignored = append(ignored, key)
 			continue
 		}
-		counted = append(counted, requirement{
-			key:      key,
-			operator: equals,
-			values:   []string{object.Labels[key]},
-			position: object.At("metadata", "labels", key),
-		})
+		counted = append(counted, equals(key, object.Labels[key], object.At("metadata", "labels", key)))
 	}
 	return asWritten(counted), ignored
 }
@@ -140,75 +114,75 @@ func asWritten(all []requirement) []requirement {
 	return all
 }
 
-// miss words why a requirement does not hold for the sides, which have the
-// words of a vocabulary between them and others of their kind.
-func (r requirement) miss(sides []side, v *vocabulary) *Miss {
-	owners := having(sides, r.key)
+// miss words why a requirement does not hold for the subjects. The values are
+// those of all objects of their kind.
+func (r requirement) miss(subjects []subject, v *labelValues) *Miss {
+	owners := having(subjects, r.Key)
 	if len(owners) == 0 {
-		return r.missing(sides, v)
+		return r.missing(subjects, v)
 	}
 	has := make([]string, len(owners))
 	for i, owner := range owners {
-		has[i] = owner.has(r.key, r.operator == metav1.LabelSelectorOpDoesNotExist)
+		has[i] = owner.has(r.Key, r.Operator == metav1.LabelSelectorOpDoesNotExist)
 	}
 	m := &Miss{
 		Reason: fmt.Sprintf("wants %s, %s", r, strings.Join(has, " and ")),
-		Found:  new(owners[0].at(r.key)),
+		Found:  new(owners[0].at(r.Key)),
 	}
-	r.suggestValue(m, sides, owners, v)
+	r.suggestValue(m, subjects, owners, v)
 	return m
 }
 
-// missing words that no side has the label.
-func (r requirement) missing(sides []side, v *vocabulary) *Miss {
-	if v.knows(r.key) {
+// missing words that no subject has the label.
+func (r requirement) missing(subjects []subject, v *labelValues) *Miss {
+	if v.knows(r.Key) {
 		m := &Miss{
-			Reason: fmt.Sprintf("wants %s, %s", r, none(sides, r.key)),
-			Add:    new(sides[0].at(r.key)),
+			Reason: fmt.Sprintf("wants %s, %s", r, none(subjects, r.Key)),
+			Add:    new(subjects[0].at(r.Key)),
 		}
-		r.suggestValue(m, sides, nil, v)
+		r.suggestValue(m, subjects, nil, v)
 		return m
 	}
 	m := &Miss{}
-	own := ownKeys(sides)
-	m.Nearest = model.Nearest(r.key, own)
+	own := ownKeys(subjects)
+	m.Nearest = model.Nearest(r.Key, own)
 	if m.Nearest == "" {
-		m.Nearest = v.nearestKey(r.key)
+		m.Nearest = v.nearestKey(r.Key)
 	}
 	if m.Nearest != "" {
-		m.Hint = fmt.Sprintf("no %s has a label %s; did you mean %s?", words(sides, " or "), r.key, m.Nearest)
+		m.Hint = fmt.Sprintf("no %s has a label %s; did you mean %s?", words(subjects, " or "), r.Key, m.Nearest)
 	}
 	if m.own = slices.Contains(own, m.Nearest); m.own {
-		owner := having(sides, m.Nearest)[0]
+		owner := having(subjects, m.Nearest)[0]
 		m.Reason = fmt.Sprintf("wants %s, %s", r, owner.has(m.Nearest, true))
 		m.Found = new(owner.at(m.Nearest))
 		return m
 	}
-	m.Reason = fmt.Sprintf("wants %s, %s", r, none(sides, r.key))
-	m.Add = new(sides[0].at(r.key))
+	m.Reason = fmt.Sprintf("wants %s, %s", r, none(subjects, r.Key))
+	m.Add = new(subjects[0].at(r.Key))
 	return m
 }
 
 // suggestValue looks for a value that was meant, among the owners' first, when
 // a requirement asks for a value that nobody has.
-func (r requirement) suggestValue(m *Miss, sides, owners []side, v *vocabulary) {
-	if r.operator != equals && r.operator != metav1.LabelSelectorOpIn && r.operator != workspace {
+func (r requirement) suggestValue(m *Miss, subjects, owners []subject, v *labelValues) {
+	if r.Operator != clause.Equals && r.Operator != metav1.LabelSelectorOpIn && r.Operator != workspace {
 		return
 	}
 	var own []string
 	for _, owner := range owners {
-		own = append(own, owner.labels[r.key])
+		own = append(own, owner.labels[r.Key])
 	}
-	for _, value := range r.values {
-		if v.has(r.key, value) {
+	for _, value := range r.Values {
+		if v.has(r.Key, value) {
 			continue
 		}
 		m.Nearest = model.Nearest(value, own)
 		if m.own = m.Nearest != ""; !m.own {
-			m.Nearest = v.nearestValue(r.key, value)
+			m.Nearest = v.nearestValue(r.Key, value)
 		}
 		if m.Nearest != "" {
-			m.Hint = fmt.Sprintf("no %s has %s; did you mean %s?", words(sides, " or "), r.written(value), m.Nearest)
+			m.Hint = fmt.Sprintf("no %s has %s; did you mean %s?", words(subjects, " or "), r.written(value), m.Nearest)
 			return
 		}
 	}
@@ -216,14 +190,14 @@ func (r requirement) suggestValue(m *Miss, sides, owners []side, v *vocabulary) 
 
 // written is a requirement's label with one of its values.
 func (r requirement) written(value string) string {
-	if r.operator == workspace {
+	if r.Operator == workspace {
 		return "workspace " + shown(value)
 	}
-	return r.key + "=" + shown(value)
+	return r.Key + "=" + shown(value)
 }
 
-// has words what a side has under a key.
-func (s side) has(key string, withKey bool) string {
+// has words what a subject has under a key.
+func (s subject) has(key string, withKey bool) string {
 	value := shown(s.labels[key])
 	switch {
 	case withKey:
@@ -234,25 +208,25 @@ func (s side) has(key string, withKey bool) string {
 	return fmt.Sprintf("%s has %s", s.word, value)
 }
 
-// none words that no side has a label.
-func none(sides []side, key string) string {
-	if len(sides) == 1 {
-		return fmt.Sprintf("%s has no label %s", sides[0].word, key)
+// none words that no subject has a label.
+func none(subjects []subject, key string) string {
+	if len(subjects) == 1 {
+		return fmt.Sprintf("%s has no label %s", subjects[0].word, key)
 	}
-	return fmt.Sprintf("neither %s has a label %s", words(sides, " nor "), key)
+	return fmt.Sprintf("neither %s has a label %s", words(subjects, " nor "), key)
 }
 
-func words(sides []side, conjunction string) string {
-	all := make([]string, len(sides))
-	for i, s := range sides {
+func words(subjects []subject, conjunction string) string {
+	all := make([]string, len(subjects))
+	for i, s := range subjects {
 		all[i] = s.word
 	}
 	return strings.Join(all, conjunction)
 }
 
-func having(sides []side, key string) []side {
-	var owners []side
-	for _, s := range sides {
+func having(subjects []subject, key string) []subject {
+	var owners []subject
+	for _, s := range subjects {
 		if _, ok := s.labels[key]; ok {
 			owners = append(owners, s)
 		}
@@ -260,16 +234,16 @@ func having(sides []side, key string) []side {
 	return owners
 }
 
-func ownKeys(sides []side) []string {
+func ownKeys(subjects []subject) []string {
 	var keys []string
-	for _, s := range sides {
+	for _, s := range subjects {
 		keys = append(keys, slices.Sorted(maps.Keys(s.labels))...)
 	}
 	return keys
 }
 
-// side is an object whose labels clauses are held against.
-type side struct {
+// subject is an object whose labels clauses are held against.
+type subject struct {
 	word   string // what people call it
 	labels map[string]string
 	// at is where a label stands or, when it is not there, where one would be
@@ -279,23 +253,23 @@ type side struct {
 	names map[string]bool
 }
 
-func clusterTypeSide(c model.ClusterType) side {
-	return side{
+func clusterTypeSubject(c model.ClusterType) subject {
+	return subject{
 		word:   "cluster type",
 		labels: c.Labels,
 		at:     func(key string) model.Position { return c.At("metadata", "labels", key) },
 	}
 }
 
-func targetSide(t *target) side {
-	return side{word: "target", labels: t.Labels, at: t.labelAt}
+func targetSubject(t *target) subject {
+	return subject{word: "target", labels: t.Labels, at: t.labelAt}
 }
 
-// configSides are what the labels of ConfigMaps and ConfigSchemas are held
+// configSubjects are what the labels of ConfigMaps and ConfigSchemas are held
 // against. There, some keys mean names, whatever labels of these keys the
 // objects have.
-func configSides(c model.ClusterType, t *target) []side {
-	first, second := clusterTypeSide(c), targetSide(t)
+func configSubjects(c model.ClusterType, t *target) []subject {
+	first, second := clusterTypeSubject(c), targetSubject(t)
 	first.labels, second.labels = described(c.Labels), described(t.Labels)
 	first.labels[plan.ClusterTypeLabel] = c.Name
 	second.labels[plan.DeploymentTargetLabel] = t.Name
@@ -314,7 +288,7 @@ func configSides(c model.ClusterType, t *target) []side {
 		}
 		return t.labelAt(key)
 	}
-	return []side{first, second}
+	return []subject{first, second}
 }
 
 // described returns the labels whose keys are not those of names.

@@ -17,12 +17,12 @@ import (
 type matcher struct {
 	clusterType model.ClusterType
 	target      *target
-	sides       []side
-	vocabulary  *vocabulary
+	subjects    []subject
+	labelValues *labelValues
 }
 
 func (m matcher) fits(r requirement) bool {
-	return plan.Fits(m.clusterType, m.target.Target, r.key, r.values[0])
+	return plan.Fits(m.clusterType, m.target.Target, r.Key, r.Values[0])
 }
 
 // labelled says whether an object's labels match the pair.
@@ -31,15 +31,8 @@ func labelled[Spec any](m matcher, object model.Object[Spec]) Labelled {
 	l := Labelled{
 		Name:    object.Name,
 		Place:   object.Position,
-		Clauses: make([]Clause, 0, len(counted)),
+		Clauses: check(counted, m.fits, m.labelValues, m.subjects...),
 		Ignored: slices.DeleteFunc(ignored, func(key string) bool { return key == platformConfig }),
-	}
-	for _, r := range counted {
-		clause := Clause{Text: r.String(), Place: r.position, Holds: m.fits(r)}
-		if !clause.Holds {
-			clause.Miss = r.miss(m.sides, m.vocabulary)
-		}
-		l.Clauses = append(l.Clauses, clause)
 	}
 	l.Matches = len(failing(l.Clauses)) == 0
 	return l
@@ -66,9 +59,9 @@ func (m matcher) configMap(config model.PlatformConfig) Labelled {
 			continue
 		}
 		for _, label := range labels {
-			r := requirement{key: label[0], operator: equals, values: label[1:], position: position}
+			r := equals(label[0], label[1], position)
 			if !m.fits(r) {
-				l.Keys = append(l.Keys, Key{Field: field, Place: position, Miss: *r.miss(m.sides, m.vocabulary)})
+				l.Keys = append(l.Keys, Key{Field: field, Place: position, Miss: *r.miss(m.subjects, m.labelValues)})
 				break
 			}
 		}
@@ -93,16 +86,16 @@ func late(l Labelled) int {
 }
 
 // pair says what a target gets on a cluster type.
-func (w *world) pair(ctx context.Context, t *target, c model.ClusterType, assigned bool) (*Pair, error) {
-	o, err := w.outcome(ctx, t, c, assigned)
+func (x *explainer) pair(ctx context.Context, t *target, c model.ClusterType, assigned bool) (*Pair, error) {
+	o, err := x.outcome(ctx, t, c, assigned)
 	if err != nil {
 		return nil, err
 	}
 	p := &Pair{
 		Assigned:  assigned,
 		Config:    values(o.assignment.Config),
-		Templates: w.templates(c),
-		Files:     w.files(t, c, o),
+		Templates: x.templates(c),
+		Files:     x.files(t, c, o),
 		Problems:  []Problem{},
 	}
 	if !assigned || len(t.twins) > 0 {
@@ -110,15 +103,15 @@ func (w *world) pair(ctx context.Context, t *target, c model.ClusterType, assign
 			p.Problems = append(p.Problems, problem(found))
 		}
 	}
-	m := matcher{clusterType: c, target: t, sides: configSides(c, t), vocabulary: w.ofConfigs()}
-	p.ConfigMaps = make([]Labelled, 0, len(w.env.Configs))
-	for _, config := range w.env.Configs {
+	m := matcher{clusterType: c, target: t, subjects: configSubjects(c, t), labelValues: x.ofConfigs()}
+	p.ConfigMaps = make([]Labelled, 0, len(x.env.Configs))
+	for _, config := range x.env.Configs {
 		p.ConfigMaps = append(p.ConfigMaps, m.configMap(config))
 	}
 	order(p.ConfigMaps)
 	p.Schemas = t.schemas(o.problems)
 	p.OtherSchemas = []Labelled{}
-	for _, object := range w.env.ConfigSchemas {
+	for _, object := range x.env.ConfigSchemas {
 		if l := labelled(m, object); !l.Matches {
 			p.OtherSchemas = append(p.OtherSchemas, l)
 			continue
@@ -154,10 +147,10 @@ func schema(of string, position model.Position, problems []plan.Problem) Schema 
 }
 
 // templates returns the templates that a cluster type names.
-func (w *world) templates(c model.ClusterType) []Template {
+func (x *explainer) templates(c model.ClusterType) []Template {
 	use := func(file, field, name string) Template {
 		t := Template{File: file, Name: name, NamedBy: c.At("spec", field)}
-		for _, object := range w.env.Templates {
+		for _, object := range x.env.Templates {
 			if object.Name == name {
 				t.Place = new(object.Position)
 			}
@@ -172,13 +165,13 @@ func (w *world) templates(c model.ClusterType) []Template {
 }
 
 // files returns the files of a pair and what happens to each.
-func (w *world) files(t *target, c model.ClusterType, o outcome) []File {
+func (x *explainer) files(t *target, c model.ClusterType, o outcome) []File {
 	actions := map[string]string{}
 	for _, file := range o.assignment.Files {
 		actions[file] = "keep"
 	}
-	folder := path.Join("/", w.env.GitOps.Path, c.Name, t.Name)[1:] + "/"
-	for _, change := range slices.Concat(o.changes, w.plan.Changes) {
+	folder := path.Join("/", x.env.GitOps.Path, c.Name, t.Name)[1:] + "/"
+	for _, change := range slices.Concat(o.changes, x.plan.Changes) {
 		if strings.HasPrefix(change.Path, folder) {
 			actions[change.Path] = string(change.Action)
 		}

@@ -37,8 +37,8 @@ func Explain(ctx context.Context, env *model.Environment, p *plan.Plan, q Query)
 	if p.Environment != env.Name {
 		return nil, fmt.Errorf("explaining environment %s: the plan is of %s", env.Name, p.Environment)
 	}
-	w := newWorld(env, p)
-	t, err := w.target(q.Target)
+	x := newExplainer(env, p)
+	t, err := x.target(q.Target)
 	if err != nil {
 		return nil, err
 	}
@@ -48,32 +48,32 @@ func Explain(ctx context.Context, env *model.Environment, p *plan.Plan, q Query)
 		GitOps:       Place{Repo: env.GitOps.Repo, Branch: env.GitOps.Branch},
 		ClusterTypes: len(env.ClusterTypes),
 		Target:       t.explained(),
-		LeftOut:      w.leftOut(),
+		LeftOut:      x.leftOut(),
 	}
 	if q.ClusterType == "" {
-		e.judged(w, t, env.ClusterTypes)
-		e.Problems = w.problems(t, "")
+		e.judged(x, t, env.ClusterTypes)
+		e.Problems = x.problems(t, "")
 		return e, nil
 	}
-	c, err := w.clusterType(q.ClusterType)
+	c, err := x.clusterType(q.ClusterType)
 	if err != nil {
 		return nil, err
 	}
 	e.ClusterType = &ClusterType{Name: c.Name, Labels: labelsOf(c.Labels), Place: c.Position}
-	e.judged(w, t, []model.ClusterType{c})
-	e.Problems = w.problems(t, c.Name)
-	if e.Pair, err = w.pair(ctx, t, c, len(e.Assigned) > 0); err != nil {
+	e.judged(x, t, []model.ClusterType{c})
+	e.Problems = x.problems(t, c.Name)
+	if e.Pair, err = x.pair(ctx, t, c, len(e.Assigned) > 0); err != nil {
 		return nil, err
 	}
 	return e, nil
 }
 
 // judged adds what the policies make of the target, and what follows from that.
-func (e *Explanation) judged(w *world, t *target, clusterTypes []model.ClusterType) {
-	e.Policies = w.policies(t, clusterTypes, e.ClusterType != nil)
+func (e *Explanation) judged(x *explainer, t *target, clusterTypes []model.ClusterType) {
+	e.Policies = x.policies(t, clusterTypes, e.ClusterType != nil)
 	e.Assigned = assigned(e.Policies)
 	if len(e.Assigned) == 0 {
-		e.Nearest = w.nearest(t, clusterTypes)
+		e.Nearest = x.nearest(t, clusterTypes)
 	}
 }
 
@@ -101,14 +101,14 @@ func labelsOf(labels map[string]string) map[string]string {
 // problems returns the plan's problems about a target on one cluster type or,
 // with "", on all, and those about the target itself. What the plan has under
 // the name of a target with twins may be another's, except for that.
-func (w *world) problems(t *target, clusterType string) []Problem {
+func (x *explainer) problems(t *target, clusterType string) []Problem {
 	problems := []Problem{}
-	for _, p := range w.plan.Problems {
+	for _, p := range x.plan.Problems {
 		var concerns bool
 		switch {
 		case p.Reason == plan.InvalidModel:
 		case p.Reason == plan.Held:
-			concerns = w.holds(p, t, clusterType)
+			concerns = x.holds(p, t, clusterType)
 		case p.Target == "":
 			concerns = p.Position == t.Position
 		default:
@@ -124,7 +124,7 @@ func (w *world) problems(t *target, clusterType string) []Problem {
 
 // holds says whether a problem keeps the files of a target as they are, which
 // its message alone tells.
-func (w *world) holds(p plan.Problem, t *target, clusterType string) bool {
+func (x *explainer) holds(p plan.Problem, t *target, clusterType string) bool {
 	words := strings.FieldsFunc(p.Message, func(r rune) bool { return r == ' ' || r == ',' || r == ':' })
 	return slices.ContainsFunc(words, func(word string) bool {
 		c, name, _ := strings.Cut(word, "/")
@@ -132,9 +132,9 @@ func (w *world) holds(p plan.Problem, t *target, clusterType string) bool {
 	})
 }
 
-func (w *world) leftOut() []Problem {
+func (x *explainer) leftOut() []Problem {
 	errors := []Problem{}
-	for _, d := range w.unread() {
+	for _, d := range x.unread() {
 		errors = append(errors, diagnostic(d))
 	}
 	return errors
@@ -161,13 +161,13 @@ func problem(p plan.Problem) Problem {
 	}
 }
 
-// world is what an explanation is made from.
-type world struct {
+// explainer is what an explanation is made from.
+type explainer struct {
 	env     *model.Environment
 	plan    *plan.Plan
 	targets []*target // as the plan has them
 	// What all objects of the environment say of themselves.
-	ofTargets, ofClusterTypes *vocabulary
+	ofTargets, ofClusterTypes *labelValues
 }
 
 // target is a deployment target with the workload that defines it.
@@ -178,8 +178,8 @@ type target struct {
 	twins    []*target
 }
 
-func newWorld(env *model.Environment, p *plan.Plan) *world {
-	w := &world{env: env, plan: p}
+func newExplainer(env *model.Environment, p *plan.Plan) *explainer {
+	x := &explainer{env: env, plan: p}
 	workloads := map[string]model.Workload{}
 	for _, workload := range env.Workloads {
 		workloads[workload.Name] = workload
@@ -192,35 +192,35 @@ func newWorld(env *model.Environment, p *plan.Plan) *world {
 				t.index = i
 			}
 		}
-		w.targets = append(w.targets, t)
+		x.targets = append(x.targets, t)
 		byName[t.Name] = append(byName[t.Name], t)
 	}
-	var targetSides, clusterTypeSides []side
-	for _, t := range w.targets {
+	var targetSubjects, clusterTypeSubjects []subject
+	for _, t := range x.targets {
 		for _, other := range byName[t.Name] {
 			if other != t {
 				t.twins = append(t.twins, other)
 			}
 		}
-		targetSides = append(targetSides, targetSide(t))
+		targetSubjects = append(targetSubjects, targetSubject(t))
 	}
 	for _, c := range env.ClusterTypes {
-		clusterTypeSides = append(clusterTypeSides, clusterTypeSide(c))
+		clusterTypeSubjects = append(clusterTypeSubjects, clusterTypeSubject(c))
 	}
-	w.ofTargets, w.ofClusterTypes = vocabularyOf(targetSides), vocabularyOf(clusterTypeSides)
-	return w
+	x.ofTargets, x.ofClusterTypes = labelValuesOf(targetSubjects), labelValuesOf(clusterTypeSubjects)
+	return x
 }
 
 // ofConfigs holds what labels of ConfigMaps and ConfigSchemas can ask for.
-func (w *world) ofConfigs() *vocabulary {
-	var sides []side
-	for _, t := range w.targets {
-		sides = append(sides, configSides(model.ClusterType{}, t)[1])
+func (x *explainer) ofConfigs() *labelValues {
+	var subjects []subject
+	for _, t := range x.targets {
+		subjects = append(subjects, configSubjects(model.ClusterType{}, t)[1])
 	}
-	for _, c := range w.env.ClusterTypes {
-		sides = append(sides, configSides(c, &target{})[0])
+	for _, c := range x.env.ClusterTypes {
+		subjects = append(subjects, configSubjects(c, &target{})[0])
 	}
-	return vocabularyOf(sides)
+	return labelValuesOf(subjects)
 }
 
 // shortName is the target's name in its workload.
@@ -259,11 +259,11 @@ type outcome struct {
 // outcome returns what comes of a pair. A pair that no policy assigns is
 // planned by itself as if one did. So is a target with twins: what the plan has
 // under their name may be another's.
-func (w *world) outcome(ctx context.Context, t *target, c model.ClusterType, assigned bool) (outcome, error) {
-	p := w.plan
+func (x *explainer) outcome(ctx context.Context, t *target, c model.ClusterType, assigned bool) (outcome, error) {
+	p := x.plan
 	if !assigned || len(t.twins) > 0 {
 		var err error
-		if p, err = w.trial(ctx, t, c); err != nil {
+		if p, err = x.dryRun(ctx, t, c); err != nil {
 			return outcome{}, err
 		}
 	}
@@ -281,10 +281,10 @@ func (w *world) outcome(ctx context.Context, t *target, c model.ClusterType, ass
 	return found, nil
 }
 
-// trial plans an environment in which there are only this target's workload,
+// dryRun plans an environment in which there are only this target's workload,
 // this cluster type, and one policy that selects all.
-func (w *world) trial(ctx context.Context, t *target, c model.ClusterType) (*plan.Plan, error) {
-	env := *w.env
+func (x *explainer) dryRun(ctx context.Context, t *target, c model.ClusterType) (*plan.Plan, error) {
+	env := *x.env
 	env.ClusterTypes = []model.ClusterType{c}
 	env.Policies = []model.SchedulingPolicy{{Metadata: v1alpha1.Metadata{Name: "trial"}}}
 	env.Workloads = []model.Workload{t.workload}

@@ -7,21 +7,16 @@ import (
 	"github.com/kalypso-dev/kalypso/scheduler/model"
 )
 
-// vocabulary holds the values that the objects of an environment give to each
+// labelValues holds the values that the objects of an environment give to each
 // label. A clause that wants none of them looks misspelt. A fleet has many
 // clauses that want the same, so it remembers what was near to what.
-type vocabulary struct {
-	values     map[string][]string // by key, sorted
-	nearValues map[[2]string]string
-	nearKeys   map[string]string
+type labelValues struct {
+	values map[string][]string // by key, sorted
+	near   map[[2]string]string
 }
 
-func vocabularyOf(objects []side) *vocabulary {
-	v := &vocabulary{
-		values:     map[string][]string{},
-		nearValues: map[[2]string]string{},
-		nearKeys:   map[string]string{},
-	}
+func labelValuesOf(objects []subject) *labelValues {
+	v := &labelValues{values: map[string][]string{}, near: map[[2]string]string{}}
 	for _, object := range objects {
 		for key, value := range object.labels {
 			v.values[key] = append(v.values[key], value)
@@ -35,33 +30,31 @@ func vocabularyOf(objects []side) *vocabulary {
 }
 
 // knows says whether any object has a label.
-func (v *vocabulary) knows(key string) bool {
+func (v *labelValues) knows(key string) bool {
 	return len(v.values[key]) > 0
 }
 
 // has says whether any object gives a value to a label.
-func (v *vocabulary) has(key, value string) bool {
+func (v *labelValues) has(key, value string) bool {
 	_, found := slices.BinarySearch(v.values[key], value)
 	return found
 }
 
 // nearestKey returns the label of some object that a key most likely means.
-func (v *vocabulary) nearestKey(key string) string {
-	near, known := v.nearKeys[key]
-	if !known {
-		near = model.Nearest(key, slices.Sorted(maps.Keys(v.values)))
-		v.nearKeys[key] = near
-	}
-	return near
+func (v *labelValues) nearestKey(key string) string {
+	return v.remember([2]string{key}, func() string { return model.Nearest(key, slices.Sorted(maps.Keys(v.values))) })
 }
 
 // nearestValue returns the value of a label that most likely is meant.
-func (v *vocabulary) nearestValue(key, value string) string {
-	asked := [2]string{key, value}
-	near, known := v.nearValues[asked]
+func (v *labelValues) nearestValue(key, value string) string {
+	return v.remember([2]string{key, "=" + value}, func() string { return model.Nearest(value, v.values[key]) })
+}
+
+func (v *labelValues) remember(asked [2]string, find func() string) string {
+	near, known := v.near[asked]
 	if !known {
-		near = model.Nearest(value, v.values[key])
-		v.nearValues[asked] = near
+		near = find()
+		v.near[asked] = near
 	}
 	return near
 }

@@ -8,17 +8,28 @@ import (
 	"github.com/kalypso-dev/kalypso/scheduler/model"
 )
 
-// judge holds requirements against an object.
-func judge(requirements []requirement, s side, v *vocabulary) []Clause {
+// check makes a clause of each requirement, with the reason why it does not
+// hold for the subjects.
+func check(requirements []requirement, holds func(requirement) bool, v *labelValues, subjects ...subject) []Clause {
 	clauses := make([]Clause, 0, len(requirements))
 	for _, r := range requirements {
-		clause := Clause{Text: r.String(), Place: r.position, Holds: r.holds(s.labels)}
+		clause := Clause{Text: r.String(), Place: r.position, Holds: holds(r)}
 		if !clause.Holds {
-			clause.Miss = r.miss([]side{s}, v)
+			clause.Miss = r.miss(subjects, v)
 		}
 		clauses = append(clauses, clause)
 	}
 	return clauses
+}
+
+// targetClauses checks what a policy wants of a target.
+func (x *explainer) targetClauses(policy model.SchedulingPolicy, t *target) []Clause {
+	return check(targetRequirements(policy), func(r requirement) bool { return r.holds(t.Labels) }, x.ofTargets, targetSubject(t))
+}
+
+// clusterTypeClauses checks what a policy wants of a cluster type.
+func (x *explainer) clusterTypeClauses(requirements []requirement, c model.ClusterType) []Clause {
+	return check(requirements, func(r requirement) bool { return r.holds(c.Labels) }, x.ofClusterTypes, clusterTypeSubject(c))
 }
 
 // failing returns the clauses that do not hold.
@@ -34,18 +45,18 @@ func failing(clauses []Clause) []Clause {
 
 // policies says what every policy makes of a target and what those that select
 // it, or else all, make of the given cluster types.
-func (w *world) policies(t *target, clusterTypes []model.ClusterType, all bool) []Policy {
-	policies := make([]Policy, 0, len(w.env.Policies))
-	for _, object := range w.env.Policies {
+func (x *explainer) policies(t *target, clusterTypes []model.ClusterType, all bool) []Policy {
+	policies := make([]Policy, 0, len(x.env.Policies))
+	for _, object := range x.env.Policies {
 		p := Policy{
 			Name:         object.Name,
 			Place:        object.Position,
-			Clauses:      judge(targetRequirements(object), targetSide(t), w.ofTargets),
+			Clauses:      x.targetClauses(object, t),
 			ClusterTypes: []Verdict{},
 		}
 		p.SelectsTarget = len(failing(p.Clauses)) == 0
 		if p.SelectsTarget || all {
-			p.ClusterTypes = w.verdicts(object, clusterTypes)
+			p.ClusterTypes = x.verdicts(object, clusterTypes)
 		}
 		policies = append(policies, p)
 	}
@@ -60,11 +71,11 @@ func (w *world) policies(t *target, clusterTypes []model.ClusterType, all bool) 
 }
 
 // verdicts says what a policy makes of cluster types.
-func (w *world) verdicts(policy model.SchedulingPolicy, clusterTypes []model.ClusterType) []Verdict {
+func (x *explainer) verdicts(policy model.SchedulingPolicy, clusterTypes []model.ClusterType) []Verdict {
 	requirements := clusterTypeRequirements(policy)
 	verdicts := make([]Verdict, 0, len(clusterTypes))
 	for _, c := range clusterTypes {
-		clauses := judge(requirements, clusterTypeSide(c), w.ofClusterTypes)
+		clauses := x.clusterTypeClauses(requirements, c)
 		verdicts = append(verdicts, Verdict{
 			ClusterType: c.Name,
 			Place:       c.Position,
@@ -125,14 +136,14 @@ func assigned(policies []Policy) []Assigned {
 //
 // There can be very many pairs, so first they are only counted, and why they
 // miss is worded for the best of them.
-func (w *world) nearest(t *target, clusterTypes []model.ClusterType) *Nearest {
+func (x *explainer) nearest(t *target, clusterTypes []model.ClusterType) *Nearest {
 	type pair struct {
 		policy      model.SchedulingPolicy
 		clusterType model.ClusterType
 	}
 	var best []pair
 	fewest := 0
-	for _, policy := range w.env.Policies {
+	for _, policy := range x.env.Policies {
 		ofTarget := countFailing(targetRequirements(policy), t.Labels)
 		requirements := clusterTypeRequirements(policy)
 		for _, c := range clusterTypes {
@@ -151,8 +162,8 @@ func (w *world) nearest(t *target, clusterTypes []model.ClusterType) *Nearest {
 			Policy:      p.policy.Name,
 			ClusterType: p.clusterType.Name,
 			Fails: failing(slices.Concat(
-				judge(targetRequirements(p.policy), targetSide(t), w.ofTargets),
-				judge(clusterTypeRequirements(p.policy), clusterTypeSide(p.clusterType), w.ofClusterTypes),
+				x.targetClauses(p.policy, t),
+				x.clusterTypeClauses(clusterTypeRequirements(p.policy), p.clusterType),
 			)),
 		}
 		if found == nil || n.compare(found) < 0 {

@@ -52,10 +52,10 @@ func (e *InputError) Text() string {
 }
 
 // target finds the deployment target that a question is about.
-func (w *world) target(asked string) (*target, error) {
+func (x *explainer) target(asked string) (*target, error) {
 	named := func(matches func(t *target) bool) []*target {
 		var found []*target
-		for _, t := range w.targets {
+		for _, t := range x.targets {
 			if matches(t) {
 				found = append(found, t)
 			}
@@ -73,16 +73,16 @@ func (w *world) target(asked string) (*target, error) {
 		case 1:
 			return found[0], nil
 		default:
-			return nil, w.ambiguous(asked, found)
+			return nil, x.ambiguous(asked, found)
 		}
 	}
-	return nil, w.noTarget(asked)
+	return nil, x.noTarget(asked)
 }
 
 // ambiguous reports a name that several targets have.
-func (w *world) ambiguous(asked string, found []*target) *InputError {
+func (x *explainer) ambiguous(asked string, found []*target) *InputError {
 	e := &InputError{
-		Message: fmt.Sprintf("%s is the name of %d deployment targets in %s", asked, len(found), w.env.Name),
+		Message: fmt.Sprintf("%s is the name of %d deployment targets in %s", asked, len(found), x.env.Name),
 		Hint:    fmt.Sprintf("name the workload too, as in %s/%s", found[0].Workload, found[0].shortName()),
 		What:    "targets of this name",
 	}
@@ -96,27 +96,27 @@ func (w *world) ambiguous(asked string, found []*target) *InputError {
 }
 
 // noTarget reports a target that is not there.
-func (w *world) noTarget(asked string) *InputError {
+func (x *explainer) noTarget(asked string) *InputError {
 	e := &InputError{
-		Message: fmt.Sprintf("there is no deployment target %s in %s", asked, w.env.Name),
-		What:    "deployment targets of " + w.env.Name,
+		Message: fmt.Sprintf("there is no deployment target %s in %s", asked, x.env.Name),
+		What:    "deployment targets of " + x.env.Name,
 	}
 	var shortNames []string
-	for _, t := range w.targets {
+	for _, t := range x.targets {
 		e.Candidates = append(e.Candidates, t.Name)
 		shortNames = append(shortNames, t.shortName())
 	}
 	e.Candidates = slices.Compact(e.Candidates)
-	if environments := w.environmentsOf(asked); len(environments) > 0 {
-		e.Message = fmt.Sprintf("%s is a deployment target of %s, not of %s", asked, strings.Join(environments, " and "), w.env.Name)
+	if environments := x.environmentsOf(asked); len(environments) > 0 {
+		e.Message = fmt.Sprintf("%s is a deployment target of %s, not of %s", asked, strings.Join(environments, " and "), x.env.Name)
 		e.Hint = fmt.Sprintf("ask for the environment %s, or correct the target's environment in its workload", environments[0])
 		return e
 	}
-	e.Diagnostics = w.hiding(asked)
+	e.Diagnostics = x.blockers(asked)
 	switch {
-	case slices.ContainsFunc(w.env.ClusterTypes, func(c model.ClusterType) bool { return c.Name == asked }):
+	case slices.ContainsFunc(x.env.ClusterTypes, func(c model.ClusterType) bool { return c.Name == asked }):
 		e.Hint = asked + " is a cluster type: the deployment target comes first"
-	case slices.ContainsFunc(w.targets, func(t *target) bool { return t.Workload == asked }):
+	case slices.ContainsFunc(x.targets, func(t *target) bool { return t.Workload == asked }):
 		e.Hint = asked + " is a workload: ask for one of its deployment targets"
 	default:
 		if near := model.Nearest(asked, append(slices.Clone(e.Candidates), shortNames...)); near != "" {
@@ -127,9 +127,9 @@ func (w *world) noTarget(asked string) *InputError {
 }
 
 // environmentsOf returns the other environments that a target is of, sorted.
-func (w *world) environmentsOf(asked string) []string {
+func (x *explainer) environmentsOf(asked string) []string {
 	var found []string
-	for _, workload := range w.env.Workloads {
+	for _, workload := range x.env.Workloads {
 		for _, spec := range workload.Spec.DeploymentTargets {
 			if slices.Contains([]string{workload.Name + "-" + spec.Name, workload.Name + "/" + spec.Name, spec.Name}, asked) {
 				found = append(found, spec.Environment)
@@ -141,12 +141,12 @@ func (w *world) environmentsOf(asked string) []string {
 }
 
 // clusterType finds the cluster type that a question is about.
-func (w *world) clusterType(asked string) (model.ClusterType, error) {
+func (x *explainer) clusterType(asked string) (model.ClusterType, error) {
 	e := &InputError{
-		Message: fmt.Sprintf("there is no cluster type %s in %s", asked, w.env.Name),
-		What:    "cluster types of " + w.env.Name,
+		Message: fmt.Sprintf("there is no cluster type %s in %s", asked, x.env.Name),
+		What:    "cluster types of " + x.env.Name,
 	}
-	for _, c := range w.env.ClusterTypes {
+	for _, c := range x.env.ClusterTypes {
 		if c.Name == asked {
 			return c, nil
 		}
@@ -156,8 +156,8 @@ func (w *world) clusterType(asked string) (model.ClusterType, error) {
 	if near := model.Nearest(asked, e.Candidates); near != "" {
 		e.Hint = fmt.Sprintf("did you mean %s?", near)
 	}
-	e.Diagnostics = slices.DeleteFunc(w.unread(), func(d model.Diagnostic) bool {
-		return slices.ContainsFunc(w.env.Registrations, func(r model.WorkloadRegistration) bool { return concerns(d, r) })
+	e.Diagnostics = slices.DeleteFunc(x.unread(), func(d model.Diagnostic) bool {
+		return slices.ContainsFunc(x.env.Registrations, func(r model.WorkloadRegistration) bool { return concerns(d, r) })
 	})
 	return model.ClusterType{}, e
 }

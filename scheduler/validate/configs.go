@@ -6,9 +6,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/kalypso-dev/kalypso/scheduler/clause"
 	"github.com/kalypso-dev/kalypso/scheduler/model"
 	"github.com/kalypso-dev/kalypso/scheduler/plan"
-	"github.com/kalypso-dev/kalypso/scheduler/validate/clause"
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 

@@ -4,10 +4,10 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/kalypso-dev/kalypso/scheduler/clause"
 	"github.com/kalypso-dev/kalypso/scheduler/model"
 	"github.com/kalypso-dev/kalypso/scheduler/plan"
 	"github.com/kalypso-dev/kalypso/scheduler/v1alpha1"
-	"github.com/kalypso-dev/kalypso/scheduler/validate/clause"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 

@@ -6,8 +6,8 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/kalypso-dev/kalypso/scheduler/clause"
 	"github.com/kalypso-dev/kalypso/scheduler/model"
-	"github.com/kalypso-dev/kalypso/scheduler/validate/clause"
 	"github.com/kalypso-dev/kalypso/scheduler/validate/policytest"
 )
 

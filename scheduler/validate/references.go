@@ -7,8 +7,8 @@ import (
 	"strings"
 
 	"github.com/kalypso-dev/kalypso/internal/yamlpos"
+	"github.com/kalypso-dev/kalypso/scheduler/clause"
 	"github.com/kalypso-dev/kalypso/scheduler/v1alpha1"
-	"github.com/kalypso-dev/kalypso/scheduler/validate/clause"
 )
 
 // references reports what is written in repositories and leads nowhere.

@@ -10,9 +10,9 @@ import (
 	"strings"
 
 	"github.com/kalypso-dev/kalypso/internal/yamlpos"
+	"github.com/kalypso-dev/kalypso/scheduler/clause"
 	"github.com/kalypso-dev/kalypso/scheduler/model"
 	"github.com/kalypso-dev/kalypso/scheduler/v1alpha1"
-	"github.com/kalypso-dev/kalypso/scheduler/validate/clause"
 )
 
 // templateTexts reports templates that do not parse, whether or not they are

@@ -7,9 +7,9 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/kalypso-dev/kalypso/scheduler/clause"
 	"github.com/kalypso-dev/kalypso/scheduler/plan"
 	"github.com/kalypso-dev/kalypso/scheduler/v1alpha1"
-	"github.com/kalypso-dev/kalypso/scheduler/validate/clause"
 )
 
 // workloads reports deployment targets that will never run anywhere, and

@@ -7,10 +7,10 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/kalypso-dev/kalypso/scheduler/clause"
 	"github.com/kalypso-dev/kalypso/scheduler/model"
 	"github.com/kalypso-dev/kalypso/scheduler/plan"
 	"github.com/kalypso-dev/kalypso/scheduler/v1alpha1"
-	"github.com/kalypso-dev/kalypso/scheduler/validate/clause"
 	"go.yaml.in/yaml/v3"
 )
 

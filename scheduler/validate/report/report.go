@@ -8,9 +8,9 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/kalypso-dev/kalypso/scheduler/clause"
 	"github.com/kalypso-dev/kalypso/scheduler/model"
 	"github.com/kalypso-dev/kalypso/scheduler/validate"
-	"github.com/kalypso-dev/kalypso/scheduler/validate/clause"
 )
 
 // Look says how text is shown. The zero Look is plain.

@@ -1,5 +1,5 @@
-// Package clause takes label selectors apart, so that one can say which of
-// their conditions does not fit instead of only that something does not.
+// Package clause takes label selectors apart into their conditions, for packages
+// that say which of them does not fit: explain and validate.
 //
 // Whether a single condition fits is asked of package plan, which decides the
 // same for the whole selector.
@@ -25,6 +25,9 @@ type Clause struct {
 	Path     []string // of its field below the selector
 }
 
+// Equals is the operator of matchLabels, which has no name in expressions.
+const Equals metav1.LabelSelectorOperator = "="
+
 // Of returns a selector's clauses: those of matchLabels in order of their
 // keys, then the expressions as they stand. An empty selector has none.
 func Of(s metav1.LabelSelector) []Clause {
@@ -32,7 +35,7 @@ func Of(s metav1.LabelSelector) []Clause {
 	for _, key := range slices.Sorted(maps.Keys(s.MatchLabels)) {
 		clauses = append(clauses, Clause{
 			Key:      key,
-			Operator: metav1.LabelSelectorOpIn,
+			Operator: Equals,
 			Values:   []string{s.MatchLabels[key]},
 			Path:     []string{"matchLabels", key},
 		})
@@ -50,8 +53,12 @@ func Of(s metav1.LabelSelector) []Clause {
 
 // Fits says whether the clause alone selects an object with these labels.
 func (c Clause) Fits(labels map[string]string) bool {
+	operator := c.Operator
+	if operator == Equals {
+		operator = metav1.LabelSelectorOpIn
+	}
 	return plan.Selects(metav1.LabelSelector{
-		MatchExpressions: []metav1.LabelSelectorRequirement{{Key: c.Key, Operator: c.Operator, Values: c.Values}},
+		MatchExpressions: []metav1.LabelSelectorRequirement{{Key: c.Key, Operator: operator, Values: c.Values}},
 	}, labels)
 }
 
