@@ -97,18 +97,20 @@ type ControlPlaneConfig struct {
 
 // LoadConfig reads the configuration file for Serve. Files that it names are
 // relative to its own folder.
-func LoadConfig(file string) (Config, error) { return load(file, true) }
+func LoadConfig(file string) (Config, error) { return load(file, ParseConfig) }
 
 // LoadOnceConfig reads one for RunOnce, to which no webhooks come: their secret
 // may be missing.
-func LoadOnceConfig(file string) (Config, error) { return load(file, false) }
+func LoadOnceConfig(file string) (Config, error) {
+	return load(file, func(file string, data []byte) (Config, error) { return parse(file, data, false) })
+}
 
-func load(file string, served bool) (Config, error) {
+func load(file string, parse func(string, []byte) (Config, error)) (Config, error) {
 	data, err := os.ReadFile(file)
 	if err != nil {
 		return Config{}, fmt.Errorf("scheduler configuration: %w", err)
 	}
-	c, err := parse(file, data, served)
+	c, err := parse(file, data)
 	if err != nil {
 		return Config{}, err
 	}
