@@ -5,8 +5,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/kalypso-dev/kalypso/sandbox/cluster"
@@ -44,7 +46,7 @@ func (c *component) prepare(ctx context.Context) error {
 	if err := Clean(ctx, c.node.Dir); err != nil {
 		return err
 	}
-	if err := c.tell(ctx); err != nil {
+	if err := c.register(ctx); err != nil {
 		return err
 	}
 	c.began = time.Now().Truncate(time.Second)
@@ -122,7 +124,7 @@ func (c *component) check(ctx context.Context) error {
 	return c.node.checkDNS(ctx)
 }
 
-// heartbeat is when a kubelet last said how its node is.
+// heartbeat is when a kubelet last reported the status of its node.
 func heartbeat(o *unstructured.Unstructured) time.Time {
 	conditions, _, _ := unstructured.NestedSlice(o.Object, "status", "conditions")
 	for _, c := range conditions {
@@ -135,9 +137,9 @@ func heartbeat(o *unstructured.Unstructured) time.Time {
 	return time.Time{}
 }
 
-// tell makes the cluster know the node's addresses before its programs look
-// for them.
-func (c *component) tell(ctx context.Context) error {
+// register applies the objects with the node's addresses before the node's
+// programs look for them.
+func (c *component) register(ctx context.Context) error {
 	if c.client == nil {
 		client, err := cluster.NewClient(c.node.Kubeconfig, "")
 		if err != nil {
@@ -145,11 +147,11 @@ func (c *component) tell(ctx context.Context) error {
 		}
 		c.client = client
 	}
-	if err := simulated.Forget(ctx, c.client, c.node.Cluster); err != nil {
-		return fmt.Errorf("forget the simulated node: %w", err)
+	if err := simulated.Remove(ctx, c.client, c.node.Cluster); err != nil {
+		return err
 	}
 	if err := c.client.Apply(ctx, c.node.manifests()); err != nil {
-		return fmt.Errorf("tell the cluster of its node: %w", err)
+		return fmt.Errorf("register the node: %w", err)
 	}
 	return nil
 }
@@ -161,4 +163,93 @@ func (c *component) Stop(ctx context.Context) error {
 		return err // never started: what an earlier run left is for Init
 	}
 	return errors.Join(err, Clean(ctx, c.node.Dir))
+}
+
+// spec is the contract with the program init of the component node, which
+// documents the fields.
+type spec struct {
+	Hostname string            `json:"hostname"`
+	Dir      string            `json:"dir"`
+	Seen     []string          `json:"seen"`
+	Cgroup   string            `json:"cgroup"`
+	Address  string            `json:"address"`
+	Services string            `json:"services"`
+	Links    map[string]string `json:"links"`
+	Sysctls  map[string]string `json:"sysctls"`
+	Egress   string            `json:"egress"`
+	Ingress  string            `json:"ingress"`
+	Forwards []forward         `json:"forwards"`
+	Programs []program         `json:"programs"`
+}
+
+type forward struct {
+	Listen []string `json:"listen"`
+	To     string   `json:"to"`
+}
+
+type program struct {
+	Name  string   `json:"name"`
+	Path  string   `json:"path"`
+	Argv  []string `json:"argv"`
+	Env   []string `json:"env"`
+	Log   string   `json:"log"`
+	After string   `json:"after,omitempty"`
+	Once  bool     `json:"once,omitempty"`
+}
+
+// kernelSettings are what the kubelet insists on. They are the whole machine's,
+// so the node gets to see them as it wants, and the machine keeps its own.
+var kernelSettings = map[string]string{
+	"vm/overcommit_memory":     "1",
+	"vm/panic_on_oom":          "0",
+	"kernel/panic":             "10",
+	"kernel/panic_on_oops":     "1",
+	"kernel/keys/root_maxkeys": "1000000",
+	// the kubelet's rule: 25 bytes for each key
+	"kernel/keys/root_maxbytes": "25000000",
+}
+
+// searchPath holds mount, iptables and what else the kubelet calls.
+const searchPath = "/run/kalypso/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin:/run/current-system/sw/bin"
+
+// called are the node component's programs that others call by name.
+var called = []string{"host-local", "loopback", "portmap", "ptp", "containerd-shim-runc-v2", "runc"}
+
+func (n Node) spec() spec {
+	kube, programs := n.Kube(), n.Programs()
+	s := spec{
+		Hostname: n.Cluster,
+		Dir:      n.Dir,
+		Seen:     slices.Compact(slices.Sorted(slices.Values([]string{filepath.Dir(kube), programs}))),
+		Cgroup:   cgroupOf(n.Dir),
+		Address:  Address + "/24",
+		Services: ServiceNetwork,
+		Links:    map[string]string{"kubectl": kube},
+		Sysctls:  maps.Clone(kernelSettings),
+		Egress:   n.egress(),
+		Ingress:  n.ingress(),
+		Forwards: []forward{{Listen: []string{loopback(n.APIPort), onNode(n.APIPort)}, To: loopback(n.APIPort)}},
+	}
+	for _, name := range called {
+		s.Links[name] = filepath.Join(programs, name)
+	}
+	if n.ForgePort != 0 {
+		s.Forwards = append(s.Forwards, forward{Listen: []string{loopback(n.ForgePort), onNode(n.ForgePort)}, To: loopback(n.ForgePort)})
+	}
+	tool := filepath.Join(programs, "node")
+	env := []string{"PATH=" + searchPath, "HOME=/tmp", "TMPDIR=/tmp"}
+	add := func(name, path, after string, once bool, argv ...string) {
+		s.Programs = append(s.Programs, program{
+			Name: name, Path: path, Argv: argv, Env: env,
+			Log: n.file("logs", name+".log"), After: after, Once: once,
+		})
+	}
+	add("coredns", tool, "", false, "coredns", "-conf", n.file("Corefile"))
+	add("containerd", tool, "", false, "containerd", "--config", n.file("containerd.toml"))
+	add("pause", tool, n.containerd(), true, "ctr", "--address", n.containerd(), "--namespace", "k8s.io", "images", "import", n.file("pause.tar"))
+	add("kubelet", kube, "", false, "kubelet",
+		"--config="+n.file("kubelet.yaml"), "--kubeconfig="+n.file("node.kubeconfig"),
+		"--hostname-override="+n.Cluster, "--node-ip="+Address)
+	add("kube-proxy", kube, "", false, "kube-proxy", "--config="+n.file("kube-proxy.yaml"), "--hostname-override="+n.Cluster)
+	return s
 }

@@ -3,11 +3,12 @@ package node
 import (
 	"archive/tar"
 	"bytes"
-	"encoding/json"
-	"errors"
 	"io"
-	"strings"
 	"testing"
+
+	"github.com/google/go-containerregistry/pkg/name"
+	"github.com/google/go-containerregistry/pkg/v1/tarball"
+	"github.com/google/go-containerregistry/pkg/v1/validate"
 )
 
 func TestImage(t *testing.T) {
@@ -19,59 +20,42 @@ func TestImage(t *testing.T) {
 	if err != nil || !bytes.Equal(archive, again) {
 		t.Error("the same image has two forms")
 	}
-	files := untar(t, archive)
-	for name, content := range files {
-		if blob, ok := strings.CutPrefix(name, "blobs/sha256/"); ok && blob != sum(content) {
-			t.Errorf("%s has another digest", name)
-		}
+	tag, err := name.NewTag("kalypso.internal/a:1")
+	if err != nil {
+		t.Fatal(err)
 	}
-	var index, manifest, config struct {
-		Manifests, Layers []struct{ Digest string }
-		Config            struct {
-			Digest     string
-			Entrypoint []string
-		}
-		RootFS struct {
-			DiffIDs []string `json:"diff_ids"`
-		}
+	image, err := tarball.Image(func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(archive)), nil }, &tag)
+	if err != nil {
+		t.Fatal(err)
 	}
-	parse := func(name string, to any) {
-		t.Helper()
-		name = strings.Replace(name, "sha256:", "blobs/sha256/", 1)
-		if err := json.Unmarshal(files[name], to); err != nil {
-			t.Fatalf("%s: %v", name, err)
-		}
+	if err := validate.Image(image); err != nil {
+		t.Error(err)
 	}
-	parse("index.json", &index)
-	parse(index.Manifests[0].Digest, &manifest)
-	parse(manifest.Config.Digest, &config)
+	config, err := image.ConfigFile()
+	if err != nil {
+		t.Fatal(err)
+	}
 	if got := config.Config.Entrypoint; len(got) != 1 || got[0] != "/a" {
 		t.Errorf("entry point %q", got)
 	}
-	layer := manifest.Layers[0].Digest
-	if config.RootFS.DiffIDs[0] != layer {
-		t.Errorf("layer %s, but the configuration has %s", layer, config.RootFS.DiffIDs[0])
+	layers, err := image.Layers()
+	if err != nil || len(layers) != 1 {
+		t.Fatalf("%d layers, error %v", len(layers), err)
 	}
-	inside := untar(t, files[strings.Replace(layer, "sha256:", "blobs/sha256/", 1)])
-	if string(inside["a"]) != "program" || len(inside) != 1 {
-		t.Errorf("layer holds %q", inside)
+	layer, err := layers[0].Uncompressed()
+	if err != nil {
+		t.Fatal(err)
 	}
-}
-
-func untar(t *testing.T, archive []byte) map[string][]byte {
-	t.Helper()
-	files := map[string][]byte{}
-	r := tar.NewReader(bytes.NewReader(archive))
-	for {
-		h, err := r.Next()
-		if errors.Is(err, io.EOF) {
-			return files
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		if files[h.Name], err = io.ReadAll(r); err != nil {
-			t.Fatal(err)
-		}
+	defer layer.Close()
+	r := tar.NewReader(layer)
+	h, err := r.Next()
+	if err != nil || h.Name != "a" || h.Mode != 0o755 {
+		t.Fatalf("the layer's first file is %+v, error %v", h, err)
+	}
+	if content, err := io.ReadAll(r); err != nil || string(content) != "program" {
+		t.Errorf("the program is %q, error %v", content, err)
+	}
+	if h, err := r.Next(); err != io.EOF {
+		t.Errorf("the layer has also %+v, error %v", h, err)
 	}
 }

@@ -9,8 +9,8 @@
 // firewall's rules. Control groups and the node's folder stay; [Clean] removes
 // the groups, and [Leftovers] lists what there is.
 //
-// The node has no way out. Three doors lead through it, all of them files in
-// its folder that both sides see:
+// The node's network has no route out of it. Three sockets in the node's folder,
+// which both sides have mounted, cross its border:
 //
 //   - egress: the API server reaches kubelet, pods and Services through it, by
 //     its own egress selector (see [Node.EgressConfig]);
@@ -25,7 +25,11 @@
 package node
 
 import (
+	"bufio"
+	"context"
+	"fmt"
 	"net"
+	"net/http"
 	"path/filepath"
 	"strconv"
 	"time"
@@ -100,3 +104,55 @@ func (n Node) server() string {
 
 func loopback(port int) string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(port)) }
 func onNode(port int) string   { return net.JoinHostPort(Address, strconv.Itoa(port)) }
+
+// UnsupportedError says why there can be no real node on this machine.
+type UnsupportedError struct {
+	Problem string
+	Remedy  string
+}
+
+func (e *UnsupportedError) Error() string { return e.Problem + ": " + e.Remedy }
+
+const dnsLimit = 3 * time.Second
+
+// Dial connects to an address as the node sees it: a pod, a Service, itself.
+// The other side must not speak first.
+func (n Node) Dial(ctx context.Context, address string) (net.Conn, error) {
+	c, err := (&net.Dialer{}).DialContext(ctx, "unix", n.egress())
+	if err != nil {
+		return nil, err
+	}
+	if deadline, ok := ctx.Deadline(); ok {
+		_ = c.SetDeadline(deadline)
+	}
+	if _, err := fmt.Fprintf(c, "CONNECT %[1]s HTTP/1.1\r\nHost: %[1]s\r\n\r\n", address); err != nil {
+		c.Close()
+		return nil, err
+	}
+	answer, err := http.ReadResponse(bufio.NewReader(c), &http.Request{Method: http.MethodConnect})
+	if err == nil && answer.StatusCode != http.StatusOK {
+		err = fmt.Errorf("%s cannot be reached in the node: %s", address, answer.Status)
+	}
+	if err != nil {
+		c.Close()
+		return nil, err
+	}
+	_ = c.SetDeadline(time.Time{})
+	return c, nil
+}
+
+// checkDNS asks the node's DNS server for the one name that every cluster has.
+func (n Node) checkDNS(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, dnsLimit)
+	defer cancel()
+	r := &net.Resolver{PreferGo: true, Dial: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		c, err := n.Dial(ctx, onNode(53))
+		// hidden behind an interface: a unix socket can also carry packets, and
+		// then the resolver would send one
+		return struct{ net.Conn }{c}, err
+	}}
+	if _, err := r.LookupHost(ctx, "kubernetes.default.svc.cluster.local."); err != nil {
+		return fmt.Errorf("DNS of the node: %w", err)
+	}
+	return nil
+}

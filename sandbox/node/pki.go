@@ -21,7 +21,7 @@ import (
 
 const (
 	dnsUser = "kalypso:coredns"
-	// certificateYears is longer than any sandbox lives
+	// certificateYears is longer than a sandbox is used
 	certificateYears = 10
 )
 
@@ -38,7 +38,7 @@ type identity struct{ file, user, group string }
 
 // writeIdentities writes the kubelet's serving certificate and a kubeconfig
 // for each program, signed by the cluster's authority. They are made anew at
-// every start: nobody else holds them.
+// every start: no other program has them.
 func (n Node) writeIdentities() error {
 	authority, err := tls.LoadX509KeyPair(filepath.Join(n.PKI, "ca.crt"), filepath.Join(n.PKI, "ca.key"))
 	if err != nil {

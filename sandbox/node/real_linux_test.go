@@ -263,8 +263,11 @@ func (w *realWorld) deploy(t *testing.T) {
 	if err := os.WriteFile(archive, image, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := w.node.Load(t.Context(), archive); err != nil {
-		t.Fatal(err)
+	load := exec.CommandContext(t.Context(), filepath.Join(w.node.Programs(), "node"),
+		"ctr", "--address", w.node.containerd(), "--namespace", "k8s.io", "images", "import", archive)
+	load.Env = w.node.Env
+	if out, err := load.CombinedOutput(); err != nil {
+		t.Fatalf("load %s into the node: %v\n%s", archive, err, out)
 	}
 	manifest := program + ".yaml"
 	if err := os.WriteFile(manifest, []byte(guestManifest), 0o600); err != nil {

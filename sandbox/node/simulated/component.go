@@ -46,7 +46,7 @@ func (c *component) prepare(ctx context.Context) error {
 		return err
 	}
 	if err := c.client.Apply(ctx, object); err != nil {
-		return fmt.Errorf("tell the cluster of its simulated node: %w", err)
+		return fmt.Errorf("register the simulated node: %w", err)
 	}
 	if err := c.endLease(ctx); err != nil {
 		return err
@@ -61,7 +61,7 @@ func (c *component) prepare(ctx context.Context) error {
 		"--kubeconfig=" + c.node.Kubeconfig,
 		"--address=" + address,
 		"--pods=" + podNetwork,
-		"--egress=" + door,
+		"--egress=" + egressSocket,
 	}
 	return nil
 }

@@ -14,11 +14,18 @@
 package simulated
 
 import (
+	"context"
+	"encoding/json"
 	"fmt"
 	"path/filepath"
+	"runtime"
 	"time"
 
+	"github.com/kalypso-dev/kalypso/sandbox/cluster"
 	"github.com/kalypso-dev/kalypso/sandbox/supervisor"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 const (
@@ -28,8 +35,8 @@ const (
 	// because is the annotation with the reason.
 	because = "kalypso.dev/simulated-because"
 
-	// address and podNetwork are the real node's, so that what a learner sees
-	// is the same. Nobody has them.
+	// address and podNetwork are the real node's, so that what a user sees
+	// is the same. No host has them.
 	address    = "10.245.250.1"
 	podNetwork = "10.245.0.1/24" // the first address, and its network
 
@@ -59,7 +66,7 @@ type Node struct {
 // Name is the name of the node's unit, the same as a real node's.
 func (n Node) Name() string { return "node-" + n.Cluster }
 
-// Title is what people read about the unit.
+// Title is what users read about the unit.
 func (n Node) Title() string {
 	return fmt.Sprintf("simulated node of cluster %s: pods do not really run", n.Cluster)
 }
@@ -73,21 +80,27 @@ func (n Node) Unit(needs ...string) supervisor.Unit {
 	}
 }
 
-// door is the name of the socket in the node's folder, where the program runs:
-// its whole path may be longer than the path of a socket can be.
-const door = "egress"
+// egressSocket is the name of the socket in the node's folder, where the program
+// runs: its whole path may be longer than the path of a socket can be.
+const egressSocket = "egress"
 
 // EgressConfig is the file for the API server's --egress-selector-config-file,
 // and its content: what the API server dials in the cluster it is refused, with
-// the reason. Without it those calls would leave the machine, to whoever has
-// these addresses there. The path in it is relative to the working folder of
-// the control planes, for the same reason as the door's.
+// the reason. Without it those calls would leave the machine, to the hosts that
+// have these addresses in its network. The path in it is relative to the working
+// folder of the control planes, because a socket's path is limited.
 func (n Node) EgressConfig() (file string, content []byte) {
-	path := filepath.Join(n.Dir, door)
+	path := filepath.Join(n.Dir, egressSocket)
 	if relative, err := filepath.Rel(n.Clusters, path); err == nil {
 		path = relative
 	}
-	return filepath.Join(n.Dir, "egress.yaml"), fmt.Appendf(nil, `apiVersion: apiserver.k8s.io/v1beta1
+	return filepath.Join(n.Dir, "egress.yaml"), EgressSelector(path)
+}
+
+// EgressSelector is a configuration of the API server by which it dials what is
+// in the cluster through the HTTP proxy on a socket.
+func EgressSelector(socket string) []byte {
+	return fmt.Appendf(nil, `apiVersion: apiserver.k8s.io/v1beta1
 kind: EgressSelectorConfiguration
 egressSelections:
 - name: cluster
@@ -95,5 +108,56 @@ egressSelections:
     proxyProtocol: HTTPConnect
     transport:
       uds: {udsName: %q}
-`, path)
+`, socket)
+}
+
+var (
+	nodes  = schema.GroupVersionKind{Version: "v1", Kind: "Node"}
+	leases = schema.GroupVersionKind{Group: "coordination.k8s.io", Version: "v1", Kind: "Lease"}
+)
+
+// leaseNamespace is where nodes keep their leases.
+const leaseNamespace = "kube-node-lease"
+
+// object is the node as it is applied to the cluster; kwok sets its status.
+// The label of the role is what `kubectl get nodes` shows.
+func (n Node) object() ([]byte, error) {
+	return json.Marshal(map[string]any{
+		"apiVersion": "v1",
+		"kind":       "Node",
+		"metadata": map[string]any{
+			"name": n.Cluster,
+			"labels": map[string]string{
+				Mark:                                "true",
+				"node-role.kubernetes.io/simulated": "",
+				"kubernetes.io/hostname":            n.Cluster,
+				"kubernetes.io/os":                  "linux",
+				"kubernetes.io/arch":                runtime.GOARCH,
+			},
+			"annotations": map[string]string{Mark: "true", because: n.Why},
+		},
+	})
+}
+
+// Remove removes a cluster's node when it is a simulated one, so that a real
+// one of the same name is not taken for it. Pods bound to it stay, and the real
+// node starts them.
+func Remove(ctx context.Context, c *cluster.Client, name string) error {
+	resource, err := c.Resource(nodes, "")
+	if err != nil {
+		return err
+	}
+	o, err := resource.Get(ctx, name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) || err == nil && o.GetLabels()[Mark] == "" {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	uid := o.GetUID()
+	err = resource.Delete(ctx, name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}})
+	if err != nil && !apierrors.IsNotFound(err) {
+		return fmt.Errorf("remove the simulated node %s: %w", name, err)
+	}
+	return nil
 }

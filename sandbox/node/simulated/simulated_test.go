@@ -18,7 +18,7 @@ func testNode(home string) Node {
 	}
 }
 
-// whoever looks at the node must see that it is none
+// A user who looks at the node must see that it is none.
 func TestNodeSaysThatItIsSimulated(t *testing.T) {
 	n := testNode(t.TempDir())
 	b, err := n.object()
@@ -46,7 +46,7 @@ func TestNodeSaysThatItIsSimulated(t *testing.T) {
 
 // a socket's path can be 103 characters long on every system, and a home's can
 // be nearly that
-func TestDoorOfALongHome(t *testing.T) {
+func TestEgressSocketOfALongHome(t *testing.T) {
 	n := testNode("/" + strings.Repeat("h", 90))
 	file, content := n.EgressConfig()
 	if !strings.HasPrefix(file, n.Dir) {
