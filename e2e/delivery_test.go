@@ -59,11 +59,11 @@ func killedGate(t *testing.T, m *machine) {
 // cancelledGate: somebody cancels a gate in the browser. That is no success
 // either.
 func cancelledGate(t *testing.T, m *machine) {
-	person := m.browse()
+	user := m.browse()
 	commit, run := m.waitingGate(map[string]string{
 		"templates/namespace.yaml": m.file(controlPlane, "main", "templates/namespace.yaml") + "# not this\n",
 	})
-	person.post(run.URL+"/cancel", nil)
+	user.post(run.URL+"/cancel", nil)
 	m.waitForConclusion(run, "cancelled")
 	m.waitForStatus(commit, "dev environment", "failure", "Failed to deploy")
 }

@@ -43,7 +43,7 @@ func TestExistingProvider(t *testing.T) {
 		{"KilledDaemon", killedGuest},
 		{"DownAndUp", guestComesAgain},
 		{"KilledThenDown", killedGuestGoes},
-		{"ClusterAway", clusterAway},
+		{"ClusterStopped", clusterStopped},
 		{"Reset", resetGuest},
 		{"Delete", guestGoes},
 	} {
@@ -107,9 +107,9 @@ func (g *guest) applied() {
 
 func refusedClusters(t *testing.T, g *guest) {
 	g.before = g.listing()
-	person := filepath.Join(g.dir, "person")
-	away := filepath.Join(person, "away")
-	if err := os.WriteFile(away, []byte(`{apiVersion: v1, kind: Config, clusters: [{name: c, cluster: {server: "https://127.0.0.1:1"}}],
+	userHome := filepath.Join(g.dir, "user")
+	absent := filepath.Join(userHome, "away")
+	if err := os.WriteFile(absent, []byte(`{apiVersion: v1, kind: Config, clusters: [{name: c, cluster: {server: "https://127.0.0.1:1"}}],
 contexts: [{name: away, context: {cluster: c}}]}`), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -122,7 +122,7 @@ contexts: [{name: away, context: {cluster: c}}]}`), 0o600); err != nil {
 	}{
 		{"arc-cluster", 2, []string{"write NAME=CONTEXT"}},
 		{"drone=large", 2, []string{`there is no cluster "drone"`, "Choose one of arc-cluster"}},
-		{"arc-cluster=larg", 2, []string{"did you mean large?", "Choose one of away, drone, large, limited", away}},
+		{"arc-cluster=larg", 2, []string{"did you mean large?", "Choose one of away, drone, large, limited", absent}},
 		{"arc-cluster=away", 5, []string{"https://127.0.0.1:1", "does not answer", "connection refused", "kubectl --context away version"}},
 		{"arc-cluster=drone", 5, []string{"GitRepository flux-system/dev is there, and nothing in the cluster acts on it"}},
 		{"arc-cluster=limited", 5, []string{"may not", "create, update, patch, delete namespaces;", "customresourcedefinitions.apiextensions.k8s.io", "cluster-admin"}},
@@ -147,7 +147,7 @@ contexts: [{name: away, context: {cluster: c}}]}`), 0o600); err != nil {
 		t.Error("a sandbox has been made")
 	}
 	g.host.run("kubectl", "--context", g.context, "delete", "clusterrolebinding,serviceaccount", "limited", "--namespace", "mine")
-	for _, f := range []string{away, limited} {
+	for _, f := range []string{absent, limited} {
 		if err := os.Remove(f); err != nil {
 			t.Fatal(err)
 		}
@@ -165,7 +165,7 @@ func (g *guest) limitedUser() string {
 	kubectl("create", "clusterrolebinding", "limited", "--clusterrole=view", "--serviceaccount=mine:limited")
 	server := kubectl("config", "view", "--minify", "--output=jsonpath={.clusters[0].cluster.server}")
 	ca := kubectl("config", "view", "--minify", "--raw", "--output=jsonpath={.clusters[0].cluster.certificate-authority-data}")
-	file := filepath.Join(g.dir, "person", "limited")
+	file := filepath.Join(g.dir, "user", "limited")
 	config := fmt.Sprintf(`{apiVersion: v1, kind: Config, clusters: [{name: l, cluster: {server: %q, certificate-authority-data: %q}}],
 users: [{name: l, user: {token: %q}}], contexts: [{name: limited, context: {cluster: l, user: l}}]}`, server, ca, kubectl("create", "token", "limited"))
 	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
@@ -287,8 +287,8 @@ func killedGuestGoes(t *testing.T, g *guest) {
 	g.asBefore()
 }
 
-// clusterAway: what cannot be removed is not forgotten.
-func clusterAway(t *testing.T, g *guest) {
+// clusterStopped: what cannot be removed is not forgotten.
+func clusterStopped(t *testing.T, g *guest) {
 	g.up()
 	g.host.run("stop", g.context)
 	for _, args := range [][]string{{"down"}, {"down", "--delete"}} {

@@ -84,15 +84,15 @@ func newMachine(t *testing.T) *machine {
 	if err != nil {
 		t.Fatal(err)
 	}
-	person, bin, tmp := filepath.Join(dir, "person"), filepath.Join(dir, "bin"), filepath.Join(dir, "tmp")
-	for _, d := range []string{person, bin, tmp} {
+	userHome, bin, tmp := filepath.Join(dir, "user"), filepath.Join(dir, "bin"), filepath.Join(dir, "tmp")
+	for _, d := range []string{userHome, bin, tmp} {
 		if err := os.Mkdir(d, 0o700); err != nil {
 			t.Fatal(err)
 		}
 	}
-	m := &machine{t: t, dir: dir, binary: filepath.Join(bin, "kalypso"), home: filepath.Join(person, ".kalypso")}
+	m := &machine{t: t, dir: dir, binary: filepath.Join(bin, "kalypso"), home: filepath.Join(userHome, ".kalypso")}
 	copyFile(t, binary(t), m.binary)
-	m.env = []string{"HOME=" + person, "TMPDIR=" + tmp, "PATH=" + basePath(t, dir)}
+	m.env = []string{"HOME=" + userHome, "TMPDIR=" + tmp, "PATH=" + basePath(t, dir)}
 	t.Cleanup(func() {
 		if _, err := os.Stat(m.home); err == nil {
 			if out, err := m.try("down", "--delete"); err != nil {
@@ -170,7 +170,7 @@ func (o output) all() string { return o.stdout + o.stderr }
 func (m *machine) command(ctx context.Context, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, m.binary, args...)
 	cmd.Env = m.env
-	cmd.Dir = filepath.Join(m.dir, "person")
+	cmd.Dir = filepath.Join(m.dir, "user")
 	if m.user != nil {
 		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: m.user}
 	}

@@ -402,7 +402,7 @@ func deleteAll(t *testing.T, m *machine) {
 	if err := m.noProcesses(); err != nil {
 		t.Error(err)
 	}
-	for _, dir := range []string{"person", "tmp"} {
+	for _, dir := range []string{"user", "tmp"} {
 		left, err := os.ReadDir(filepath.Join(m.dir, dir))
 		if err != nil {
 			t.Fatal(err)

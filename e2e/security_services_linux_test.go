@@ -25,10 +25,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestServicesAndStrangers is what another user of the machine, and a web page
+// TestServicesAndOtherUsers is what another user of the machine, and a web page
 // in a browser of this machine, can do with the sandbox's services: read what
 // is open, and nothing else.
-func TestServicesAndStrangers(t *testing.T) {
+func TestServicesAndOtherUsers(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("only root can become somebody else")
 	}
@@ -41,12 +41,12 @@ func TestServicesAndStrangers(t *testing.T) {
 		name string
 		run  func(*testing.T, *machine)
 	}{
-		{"Forge", strangersAtTheForge},
-		{"ArgoCD", strangersAtArgoCD},
-		{"Flux", strangersAtFlux},
-		{"Azure", strangersAtAzure},
-		{"Webhooks", strangersWebhooks},
-		{"Socket", strangersAtTheSocket},
+		{"Forge", otherUsersAtTheForge},
+		{"ArgoCD", otherUsersAtArgoCD},
+		{"Flux", otherUsersAtFlux},
+		{"Azure", otherUsersAtAzure},
+		{"Webhooks", otherUsersWebhooks},
+		{"Socket", otherUsersAtTheSocket},
 		{"Commands", func(t *testing.T, m *machine) { noSecretsInCommands(t, m, commands) }},
 	} {
 		t.Run(part.name, func(t *testing.T) {
@@ -72,8 +72,8 @@ type attempt struct {
 	says              string // regular expression; "" for whatever it says
 }
 
-// asStranger makes the request as nobody does.
-func asStranger(t *testing.T, a attempt) (int, string) {
+// asOtherUser makes the request as nobody does.
+func asOtherUser(t *testing.T, a attempt) (int, string) {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), a.method, a.url, strings.NewReader(a.body))
 	if err != nil {
@@ -108,7 +108,7 @@ func try(t *testing.T, all []attempt) {
 		if a.method == "" {
 			a.method = http.MethodGet
 		}
-		code, body := asStranger(t, a)
+		code, body := asOtherUser(t, a)
 		if !slices.Contains(a.codes, code) {
 			t.Errorf("%s: %s %s is answered %d, not one of %v: %.300s", a.name, a.method, a.url, code, a.codes, body)
 		}
@@ -128,7 +128,7 @@ var (
 
 // The forge's repositories are open to read, as those of the tutorials are on
 // GitHub. A name that leads here from elsewhere shows nothing of them.
-func strangersAtTheForge(t *testing.T, m *machine) {
+func otherUsersAtTheForge(t *testing.T, m *machine) {
 	c := m.credentials()
 	repo, api := c.OrgURL+"/"+controlPlane, c.URL+"/api/v1"
 	foreign := map[string]string{"Origin": foreignOrigin, "Sec-Fetch-Site": "cross-site"}
@@ -141,7 +141,7 @@ func strangersAtTheForge(t *testing.T, m *machine) {
 	}
 	login := url.Values{"user_name": {c.User}, "password": {c.Password}}.Encode()
 	account := url.Values{"user_name": {"stranger"}, "email": {"s@localhost.localdomain"}, "password": {"12345678"}, "retype": {"12345678"}}.Encode()
-	before := m.forgeWorld()
+	before := m.forgeState()
 	try(t, []attempt{
 		{name: "open", url: repo, codes: answered},
 		{name: "open", url: repo + "/info/refs?service=git-upload-pack", codes: answered},
@@ -171,13 +171,13 @@ func strangersAtTheForge(t *testing.T, m *machine) {
 		{name: "metrics", url: c.URL + "/metrics", codes: missing},
 		{name: "profiles", url: c.URL + "/debug/pprof/", codes: missing},
 	})
-	if diff := cmp.Diff(before, m.forgeWorld()); diff != "" {
+	if diff := cmp.Diff(before, m.forgeState()); diff != "" {
 		t.Errorf("the forge has changed:\n%s", diff)
 	}
 }
 
-// forgeWorld is what strangers must not change.
-func (m *machine) forgeWorld() map[string]string {
+// forgeState is what strangers must not change.
+func (m *machine) forgeState() map[string]string {
 	all := m.heads()
 	for _, path := range []string{"admin/users", "admin/actions/runners", "orgs/kalypso/hooks", "repos/kalypso/" + controlPlane + "/issues?state=all", "packages/kalypso"} {
 		var list []struct {
@@ -196,7 +196,7 @@ func (m *machine) forgeWorld() map[string]string {
 }
 
 // Argo CD shows its sign-in page, and takes a password from it.
-func strangersAtArgoCD(t *testing.T, m *machine) {
+func otherUsersAtArgoCD(t *testing.T, m *machine) {
 	at := m.credentials().ArgoCD[0].URL
 	const folder = "/tmp/extensions"
 	if err := os.Mkdir(folder, 0o755); err == nil { // as anybody may
@@ -243,7 +243,7 @@ func strangersAtArgoCD(t *testing.T, m *machine) {
 }
 
 // Flux's artifacts are for itself.
-func strangersAtFlux(t *testing.T, m *machine) {
+func otherUsersAtFlux(t *testing.T, m *machine) {
 	text := m.run("kubectl", "--context", "drone", "--namespace", "flux-system", "get", "gitrepository", "dev", "-o", "jsonpath={.status.artifact.url}").stdout
 	artifact, err := url.Parse(text)
 	if err != nil || artifact.Host == "" {
@@ -269,7 +269,7 @@ func strangersAtFlux(t *testing.T, m *machine) {
 }
 
 // The emulated Azure does nothing without its token.
-func strangersAtAzure(t *testing.T, m *machine) {
+func otherUsersAtAzure(t *testing.T, m *machine) {
 	azure := m.credentials().Azure
 	subscription := azure.Endpoint + "/subscriptions/" + azure.Subscription
 	const version = "?api-version=2024-11-01"
@@ -289,7 +289,7 @@ func strangersAtAzure(t *testing.T, m *machine) {
 }
 
 // What takes webhooks takes them from the forge, and tells nobody else how it is.
-func strangersWebhooks(t *testing.T, m *machine) {
+func otherUsersWebhooks(t *testing.T, m *machine) {
 	event := map[string]string{"Content-Type": "application/json", "X-Gitea-Event": "push", "X-Gitea-Signature": strings.Repeat("0", 64), "Origin": foreignOrigin}
 	for _, s := range []struct{ name, hook, status string }{{"scheduler", "/webhook", "/status"}, {"runner", "/webhook", "/status"}, {"notifier", "/", ""}} {
 		at := fmt.Sprintf("http://127.0.0.1:%d", m.ports()[s.name])
@@ -310,7 +310,7 @@ func strangersWebhooks(t *testing.T, m *machine) {
 }
 
 // The daemon's socket, and all else in the sandbox's folder, is its owner's.
-func strangersAtTheSocket(t *testing.T, m *machine) {
+func otherUsersAtTheSocket(t *testing.T, m *machine) {
 	if c, err := dialAsNobody(t, "unix", filepath.Join(m.home, "daemon.sock")); !errors.Is(err, fs.ErrPermission) {
 		t.Errorf("connected to the daemon: %v, %v", c, err)
 	}

@@ -72,7 +72,7 @@ func tour(t *testing.T, m *machine) {
 			t.Errorf("the log lacks %q", want)
 		}
 	}
-	if strings.Contains(log, "home is "+filepath.Join(m.dir, "person")+"\n") {
+	if strings.Contains(log, "home is "+filepath.Join(m.dir, "user")+"\n") {
 		t.Error("a job works in the person's own home")
 	}
 	if t.Failed() {

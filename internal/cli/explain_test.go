@@ -16,7 +16,7 @@ import (
 // returns the flags that name them.
 func explainFlags(t *testing.T, more ...txtar.File) []string {
 	t.Helper()
-	archive, err := txtar.ParseFile(filepath.Join("..", "..", "scheduler", "plan", "testdata", "worlds", "hello-world.txtar"))
+	archive, err := txtar.ParseFile(filepath.Join("..", "..", "scheduler", "plan", "testdata", "inputs", "hello-world.txtar"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -201,8 +201,8 @@ func TestSchedulerOnceOnGitHub(t *testing.T) {
 	}
 }
 
-// TestSchedulerOnceTellsWhatIsWrong is about its exit codes.
-func TestSchedulerOnceTellsWhatIsWrong(t *testing.T) {
+// TestSchedulerOnceReportsProblems is about its exit codes.
+func TestSchedulerOnceReportsProblems(t *testing.T) {
 	s, w := helloGitHub(t)
 	w.begin()
 	w.onboard()

@@ -89,7 +89,7 @@ func TestValidateASoundControlPlane(t *testing.T) {
 }
 
 func TestValidateExitCodes(t *testing.T) {
-	worlds := map[string][]string{}
+	repositories := map[string][]string{}
 	for _, c := range []struct {
 		rule string
 		args []string
@@ -107,11 +107,11 @@ func TestValidateExitCodes(t *testing.T) {
 		{"policy-test", []string{"--tests"}, cmdutil.ExitFailure, "; 1 of 6 policy tests passed"},
 		{"exposed-policy-tests", []string{"--tests"}, cmdutil.ExitOK, "; 1 of 1 policy test passed"},
 	} {
-		if worlds[c.rule] == nil {
+		if repositories[c.rule] == nil {
 			control, flags := validateFlags(t, c.rule)
-			worlds[c.rule] = append([]string{"validate", control}, flags...)
+			repositories[c.rule] = append([]string{"validate", control}, flags...)
 		}
-		code, _, talk := call(t, slices.Concat(worlds[c.rule], c.args)...)
+		code, _, talk := call(t, slices.Concat(repositories[c.rule], c.args)...)
 		if code != c.code || strings.Count(talk, c.says) != 1 {
 			t.Errorf("%s %v: exit code %d, want %d; says %q, want once %q", c.rule, c.args, code, c.code, talk, c.says)
 		}

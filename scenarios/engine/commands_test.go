@@ -186,7 +186,7 @@ func TestReasonNamesTheFile(t *testing.T) {
 	}
 }
 
-func TestWaitTellsWhatItSees(t *testing.T) {
+func TestWaitReportsWhatItFound(t *testing.T) {
 	f := newFakeForge(t)
 	f.open(map[string]string{"x": "y"}).State = gitea.StateClosed
 	began := time.Now()

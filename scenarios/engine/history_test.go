@@ -150,7 +150,7 @@ func TestPromotionIsMarked(t *testing.T) {
 
 // What is told of a later commit is told of what it contains, and what is told of
 // an earlier one is not.
-func TestToldOfALaterCommit(t *testing.T) {
+func TestReportsALaterCommit(t *testing.T) {
 	t.Parallel()
 	f := forgeWithoutScheduler(t)
 	r := cloned(f)
@@ -173,23 +173,23 @@ func TestToldOfALaterCommit(t *testing.T) {
 		}
 		return status, workflow
 	}
-	told := func(commit, state, ends string) {
+	expectState := func(commit, state, ends string) {
 		f.Lock()
 		defer f.Unlock()
 		f.control.Statuses = map[string][]*gitea.Status{commit: {{ID: 1, Context: "dev environment", State: gitea.StatusState(state), Description: "Deployed"}}}
 		f.control.Runs = nil
 		f.control.AddRun("ci.yaml", commit, "completed", ends)
 	}
-	told(before, "success", "success")
+	expectState(before, "success", "success")
 	if status, workflow := look(); !strings.Contains(status, "commit "+short(commit)+" has no status yet") || !strings.Contains(workflow, "has not run for commit "+short(commit)) {
 		t.Errorf("of an earlier one: %s; %s", status, workflow)
 	}
-	told(last, "failure", "failure")
+	expectState(last, "failure", "failure")
 	if status, workflow := look(); !strings.Contains(status, "dev environment of commit "+short(last)+" is failure") || !strings.Contains(workflow, "has ended with failure") {
 		t.Errorf("otherwise: %s; %s", status, workflow)
 	}
 	for _, c := range []string{commit, last} {
-		told(c, "success", "success")
+		expectState(c, "success", "success")
 		if status, workflow := look(); status+workflow != "" {
 			t.Errorf("%s; %s", status, workflow)
 		}

@@ -13,7 +13,7 @@ import (
 )
 
 // pupil types an answer when the lesson has said something.
-type pupil struct {
+type fakeUser struct {
 	in      *io.PipeWriter
 	mu      sync.Mutex
 	said    strings.Builder
@@ -26,7 +26,7 @@ type answer struct {
 	do    func() // instead
 }
 
-func (p *pupil) Write(b []byte) (int, error) {
+func (p *fakeUser) Write(b []byte) (int, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.said.Write(b)
@@ -59,7 +59,7 @@ func learn(t *testing.T, f *fakeForge, file string, answers ...answer) (done boo
 		t.Fatal(err)
 	}
 	in, out := io.Pipe()
-	p := &pupil{in: out, answers: answers}
+	p := &fakeUser{in: out, answers: answers}
 	done, err = Learn(soon(t), Lesson{Options: sectionOptions(f, sections), Progress: progress, In: in, Out: p})
 	if err != nil {
 		t.Fatalf("%v\n%s", err, p.said.String())
@@ -161,7 +161,7 @@ func TestLearnWithoutAnybody(t *testing.T) {
 }
 
 // What has passed by keeps nobody waiting.
-func TestLearnTellsWhatHasPassedBy(t *testing.T) {
+func TestLearnReportsWhatHasPassedBy(t *testing.T) {
 	t.Parallel()
 	f := forgeWithoutScheduler(t)
 	f.control.Push("main", map[string]string{
@@ -198,7 +198,7 @@ check
 pr merged
 `
 	in, out := io.Pipe()
-	p := &pupil{in: out, answers: []answer{
+	p := &fakeUser{in: out, answers: []answer{
 		{after: "there is none", line: "skip"},
 		{after: "not yet: pull request to dev of kalypso-platform-gitops: there is none", do: func() {
 			f.open(map[string]string{"x": "1\n"})

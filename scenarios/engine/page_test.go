@@ -99,7 +99,7 @@ func TestPage(t *testing.T) {
 }
 
 // Every word that a solve section uses is told of, and so is each file.
-func TestEveryPageTellsAll(t *testing.T) {
+func TestEveryPageIsComplete(t *testing.T) {
 	for _, workshop := range []string{"hello-world", "basic-inference"} {
 		infos, err := scenarios.Tutorials.List(workshop)
 		if err != nil {

@@ -72,7 +72,7 @@ func sectionOptions(f *fakeForge, text string) Options {
 	return Options{Workshop: "test", Name: "script", Access: f.access(), Library: scenarios.Library{Files: sectionsIn(text)}}
 }
 
-func TestHonest(t *testing.T) {
+func TestVerifyChecks(t *testing.T) {
 	verify := func(f *fakeForge, text string) (scenarios.Result, string) {
 		o := sectionOptions(f, text)
 		o.VerifyChecks = true
@@ -103,7 +103,7 @@ func TestHonest(t *testing.T) {
 
 // What there is to look at after a action must not be so before it, unless the
 // scenario says so.
-func TestHonestLooks(t *testing.T) {
+func TestVerifyChecksLooks(t *testing.T) {
 	const negative = `step See nothing of it
 # It is not there yet.
 look
@@ -168,7 +168,7 @@ func TestRunAgain(t *testing.T) {
 }
 
 // A failure is no step that has passed by.
-func TestMomentaryFails(t *testing.T) {
+func TestTransientFails(t *testing.T) {
 	f := forgeWithoutScheduler(t)
 	r, err := Run(t.Context(), sectionOptions(f, strings.Replace(sections, "'name: x'", "'name: z'", 1)))
 	if err == nil || r.Steps[1].State != scenarios.Failed {

@@ -126,7 +126,7 @@ func checkStep(t *testing.T, step scenarios.StepInfo) {
 
 // A text is found anywhere in what a command prints, so that the name of a
 // state that is a part of another one's is no text to look for.
-func TestComplianceIsToldApart(t *testing.T) {
+func TestComplianceCheckIsSpecific(t *testing.T) {
 	for _, workshop := range []string{"hello-world", "basic-inference"} {
 		all, err := scenarios.Tutorials.List(workshop)
 		if err != nil {

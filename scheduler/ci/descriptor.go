@@ -58,7 +58,7 @@ type descriptorSpec struct {
 
 type describedWorkload struct {
 	Name        string               `yaml:"name"`
-	Source      describedPlace       `yaml:"source"`
+	Source      describedFolder      `yaml:"source"`
 	Application describedApplication `yaml:"application"`
 }
 
@@ -68,12 +68,12 @@ type describedApplication struct {
 }
 
 type describedTarget struct {
-	Name        string         `yaml:"name"`
-	Environment string         `yaml:"environment"`
-	Manifests   describedPlace `yaml:"manifests"`
+	Name        string          `yaml:"name"`
+	Environment string          `yaml:"environment"`
+	Manifests   describedFolder `yaml:"manifests"`
 }
 
-type describedPlace struct {
+type describedFolder struct {
 	Repo   string `yaml:"repo"`
 	Branch string `yaml:"branch"`
 	Path   string `yaml:"path"`
@@ -147,10 +147,10 @@ func (d Description) of(workload Workload, target Target) ([]byte, error) {
 		Spec: descriptorSpec{
 			Workload: describedWorkload{
 				Name:        workload.Name,
-				Source:      describedPlace{d.Source, d.Branch, folder},
+				Source:      describedFolder{d.Source, d.Branch, folder},
 				Application: describedApplication{d.Application, descriptorMetadata{d.Workspace}},
 			},
-			DeploymentTarget: describedTarget{target.Name, target.Environment, describedPlace{target.Repo, target.Branch, "./" + target.Folder}},
+			DeploymentTarget: describedTarget{target.Name, target.Environment, describedFolder{target.Repo, target.Branch, "./" + target.Folder}},
 			WorkloadVersion:  describedVersion{d.Version, d.Build, d.Commit, built},
 		},
 	})

@@ -20,8 +20,8 @@ import (
 // How long a merge is tried: a forge needs a moment to see that a new pull
 // request can be merged.
 const (
-	mergePatience = 30 * time.Second
-	mergePace     = 500 * time.Millisecond
+	mergeTimeout = 30 * time.Second
+	mergePace    = 500 * time.Millisecond
 )
 
 // PullRequest says what to bring to a GitOps repository.
@@ -177,7 +177,7 @@ func (p PullRequest) body(changes string) string {
 // merge merges the pull request and removes its branch.
 func (p PullRequest) merge(ctx context.Context, f Forge, number int, head string) (string, error) {
 	var commit string
-	err := retry.Until(ctx, fmt.Sprintf("merging pull request %d", number), mergePatience, func(ctx context.Context) (err error) {
+	err := retry.Until(ctx, fmt.Sprintf("merging pull request %d", number), mergeTimeout, func(ctx context.Context) (err error) {
 		commit, err = f.Merge(ctx, p.Repo, number, head)
 		if errors.Is(err, forge.ErrNotYet) {
 			return err

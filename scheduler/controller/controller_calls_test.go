@@ -40,22 +40,22 @@ func TestCallsPerRun(t *testing.T) {
 		publishing := []string{"PullRequests acme/gitops kalypso/dev", "Read acme/gitops kalypso/dev", "Issues acme/gitops"}
 		f.Calls()
 
-		r.tell("push", platform, "dev")
+		r.notify("push", platform, "dev")
 		calls("nothing new", slices.Concat(reads, publishing)...)
 
 		r.push(platform, "dev", map[string]string{"config.yaml": config("west")})
-		r.tell("push", platform, "dev")
+		r.notify("push", platform, "dev")
 		calls("push to update", slices.Concat(reads, publishing, []string{
 			"Commit acme/gitops kalypso/dev",
 			"SavePullRequest acme/gitops Kalypso: dev: assign web-dev to drone, promote " + f.Branch(platform, "main")[:7],
 		})...)
 
 		f.Merge(gitOps, 1)
-		r.tell("push", gitOps, "dev")
+		r.notify("push", gitOps, "dev")
 		calls("merge", slices.Concat(reads, publishing)...)
 
 		r.push(platform, "dev", map[string]string{"config.yaml": config("east")})
-		r.tell("push", platform, "dev")
+		r.notify("push", platform, "dev")
 		calls("push to pull request", slices.Concat(reads, publishing, []string{
 			"Commit acme/gitops kalypso/dev",
 			"SavePullRequest acme/gitops Kalypso: dev: update web-dev on drone",

@@ -76,7 +76,7 @@ func TestFault05ReadErrorDoesNotShrinkThePlan(t *testing.T) {
 					since := time.Now()
 					f.Calls()
 					r.push(platform, "dev", map[string]string{"policy.yaml": "", "cluster.yaml": "", "config.yaml": ""})
-					r.tell("push", platform, "dev")
+					r.notify("push", platform, "dev")
 					down := r.status("dev")
 					if !test.partly {
 						if w := f.Writes(); len(w) > 0 {
@@ -98,7 +98,7 @@ func TestFault05ReadErrorDoesNotShrinkThePlan(t *testing.T) {
 						"cluster.yaml": object("ClusterType", "drone", "", "{reconciler: reconciler, namespaceService: namespace, configType: config}"),
 						"config.yaml":  config("east"),
 					})
-					r.tell("push", platform, "dev")
+					r.notify("push", platform, "dev")
 					r.pass(2 * time.Minute)
 					if s := r.status("dev"); s.State != Synced || s.Error != "" || s.ErrorSince != nil || len(s.Issues) > 0 || s.PullRequest != nil {
 						t.Errorf("not recovered: %+v", s)
@@ -131,7 +131,7 @@ func everything(f *forgefake.Forge) (lines []string) {
 // way: what is deployed stays until the model says otherwise.
 func TestFault05WhatIsGoneIsNoOrderToRemove(t *testing.T) {
 	for name, take := range map[string]struct {
-		away func(*forgefake.Forge)
+		remove func(*forgefake.Forge)
 		// failed, not synced with a problem
 		failed bool
 	}{
@@ -145,12 +145,12 @@ func TestFault05WhatIsGoneIsNoOrderToRemove(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			f := deployed(t, "dev")
 			bubble(t, f, nil, func(r *running) {
-				take.away(f)
+				take.remove(f)
 				state := everything(f)
 				f.Calls()
 				for repo, branches := range map[string][]string{app: {"main"}, platform: {"main", "dev"}, gitOps: {"dev"}} {
 					for _, branch := range branches {
-						r.tell("delete", repo, branch)
+						r.notify("delete", repo, branch)
 					}
 				}
 				r.pass(2 * time.Minute)
@@ -175,7 +175,7 @@ func TestFault05GitOpsRepositoryIsGone(t *testing.T) {
 	bubble(t, f, nil, func(r *running) {
 		f.DeleteRepo(gitOps)
 		f.Calls()
-		r.tell("push", platform, "dev")
+		r.notify("push", platform, "dev")
 		if s := r.status("dev"); s.State != Failed || !strings.Contains(s.Error, "not found") {
 			t.Errorf("status %+v", s)
 		}
@@ -235,8 +235,8 @@ func TestOneEnvironmentsFailureStopsNoOther(t *testing.T) {
 				for _, e := range []string{"dev", "stage"} {
 					r.push(platform, e, map[string]string{"config.yaml": config("west")})
 				}
-				r.tell("push", platform, "dev")
-				r.tell("push", platform, "stage")
+				r.notify("push", platform, "dev")
+				r.notify("push", platform, "stage")
 				r.pass(5 * time.Minute)
 				if got := f.Files(gitOps, "kalypso/stage")["drone/web-stage/platform-config.yaml"]; !strings.Contains(got, "west") {
 					t.Errorf("stage: %q", got)
@@ -282,7 +282,7 @@ func TestControlPlaneIsUnreadable(t *testing.T) {
 		})
 		commit := r.Status().ControlPlane.Commit
 		r.push(platform, "main", map[string]string{".environments/stage.yaml": ""})
-		r.tell("push", platform, "main")
+		r.notify("push", platform, "main")
 		r.pass(3 * time.Minute)
 		c := r.Status().ControlPlane
 		if !strings.Contains(c.Error, "the forge is down") || c.ErrorSince == nil || !c.ErrorSince.Equal(since) || c.Commit != commit {

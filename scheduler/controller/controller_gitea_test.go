@@ -44,7 +44,7 @@ func TestGitea(t *testing.T) {
 	}
 
 	// The world of the tests without a server, copied to this one.
-	world := newPlatform("dev", "stage")
+	offline := newPlatform("dev", "stage")
 	repos := map[string][]string{platform: {"dev", "stage", "main"}, app: {"main"}, gitOps: {"dev", "stage"}}
 	name := func(repo string) string { return strings.TrimPrefix(repo, "acme/") }
 	push := func(repo, branch string, files map[string]string) {
@@ -67,7 +67,7 @@ func TestGitea(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, branch := range branches {
-			push(repo, branch, world.Files(repo, branch))
+			push(repo, branch, offline.Files(repo, branch))
 		}
 	}
 
@@ -132,7 +132,7 @@ func TestGitea(t *testing.T) {
 	}
 	t.Logf("%s\n%s", list[0].Title, list[0].Body)
 
-	config := world.Files(platform, "dev")
+	config := offline.Files(platform, "dev")
 	config["config.yaml"] = strings.ReplaceAll(config["config.yaml"], "east", "west")
 	head, err := f.Head(ctx, model.Reference{Repo: url + "/" + org + "/platform", Branch: "dev"})
 	if err != nil {

@@ -22,7 +22,7 @@ import (
 // App, and takes one change from the push to the merge by webhooks alone.
 func TestServeOnGitHub(t *testing.T) {
 	s := githubfake.Start(t)
-	world := newPlatform("dev", "stage")
+	offline := newPlatform("dev", "stage")
 	here := func(files map[string]string) map[string]string {
 		moved := map[string]string{}
 		for name, content := range files {
@@ -32,7 +32,7 @@ func TestServeOnGitHub(t *testing.T) {
 	}
 	for repo, branches := range map[string][]string{platform: {"main", "dev", "stage"}, app: {"main"}, gitOps: {"dev", "stage"}} {
 		for _, branch := range branches {
-			s.Push(repo, branch, here(world.Files(repo, branch)))
+			s.Push(repo, branch, here(offline.Files(repo, branch)))
 		}
 	}
 	dir := t.TempDir()

@@ -34,8 +34,8 @@ func TestStoppedAnywhere(t *testing.T) {
 		bubble(t, f, promoting, func(r *running) {
 			change(f)
 			f.Calls()
-			r.tell("push", platform, "dev")
-			r.tell("push", platform, "main")
+			r.notify("push", platform, "dev")
+			r.notify("push", platform, "main")
 			calls = len(f.Calls())
 		})
 		return seen(f), calls
@@ -99,8 +99,8 @@ func seen(f *forgefake.Forge) (lines []string) {
 	return lines
 }
 
-// TestToldBeforeRun posts a webhook to a Controller that does not run yet.
-func TestToldBeforeRun(t *testing.T) {
+// TestNotifiedBeforeRun posts a webhook to a Controller that does not run yet.
+func TestNotifiedBeforeRun(t *testing.T) {
 	f := newPlatform("dev")
 	synctest.Test(t, func(t *testing.T) {
 		w, err := New(Options{
@@ -195,14 +195,14 @@ func TestGivenUpAndTakenUp(t *testing.T) {
 				<-hold
 			}
 		})
-		r.tell("push", platform, "dev")
+		r.notify("push", platform, "dev")
 		r.push(platform, "main", map[string]string{".environments/dev.yaml": ""})
-		r.tell("push", platform, "main")
+		r.notify("push", platform, "main")
 		if s := r.status("dev"); s.Name != "" {
 			t.Errorf("dev: %+v", s)
 		}
 		r.push(platform, "main", map[string]string{".environments/dev.yaml": environmentFile("dev")})
-		r.tell("push", platform, "main")
+		r.notify("push", platform, "main")
 		if s := r.status("dev"); s.Name == "" || entered != 1 {
 			t.Errorf("dev: %+v, %d runs at a time", s, entered)
 		}

@@ -70,7 +70,7 @@ func TestEventsWakeWhatTheyConcern(t *testing.T) {
 	} {
 		t.Run(fmt.Sprint(test.kind, " ", test.repo, " ", test.branch), func(t *testing.T) {
 			bubble(t, newPlatform("dev", "stage"), nil, func(r *running) {
-				r.tell(test.kind, test.repo, test.branch)
+				r.notify(test.kind, test.repo, test.branch)
 				if got := [2]int{r.status("dev").Runs - 1, r.status("stage").Runs - 1}; got != [2]int{test.dev, test.stage} {
 					t.Errorf("runs %v, want %d and %d", got, test.dev, test.stage)
 				}
@@ -86,7 +86,7 @@ func TestWorkloadOnABranchLikeOurs(t *testing.T) {
 	f.Push(app, "kalypso/dev", map[string]string{"workload.yaml": workload("dev")})
 	f.Push(platform, "main", map[string]string{"registrations/web.yaml": object("WorkloadRegistration", "web", "", "{workload: {"+folder(app, "kalypso/dev")+"}, workspace: team}")})
 	bubble(t, f, nil, func(r *running) {
-		r.tell("push", app, "kalypso/dev")
+		r.notify("push", app, "kalypso/dev")
 		if s := r.status("dev"); s.Runs != 2 {
 			t.Errorf("%d runs", s.Runs)
 		}
@@ -103,7 +103,7 @@ func TestFault11WebhookWithinASecond(t *testing.T) {
 		if s := r.status("dev"); s.Runs != 1 {
 			t.Fatalf("%d runs before the webhook", s.Runs)
 		}
-		r.tell("push", platform, "dev")
+		r.notify("push", platform, "dev")
 		if got := f.Files(gitOps, "kalypso/dev")["drone/web-dev/platform-config.yaml"]; !strings.Contains(got, "west") {
 			t.Errorf("platform config %q", got)
 		}
@@ -138,9 +138,9 @@ func TestEventsDuringARunMakeOneMore(t *testing.T) {
 				}
 			}
 		})
-		r.tell("push", platform, "dev")
+		r.notify("push", platform, "dev")
 		for range 5 {
-			r.tell("push", app, "main")
+			r.notify("push", app, "main")
 		}
 		if s := r.status("dev"); s.State != Planning || s.Runs != 1 {
 			t.Errorf("dev: %+v", s)
@@ -186,7 +186,7 @@ func TestErrorsAreRetriedWithBackoff(t *testing.T) {
 		if since := r.status("dev").ErrorSince; !since.Equal(start) {
 			t.Errorf("error since %s, want %s", since, start)
 		}
-		r.tell("push", platform, "dev") // an event starts the backoff anew
+		r.notify("push", platform, "dev") // an event starts the backoff anew
 		at(0, 10)
 		at(1100*time.Millisecond, 11)
 		broken.Store(false)
@@ -204,8 +204,8 @@ func TestProblemsAreLoggedOnce(t *testing.T) {
 	f := newPlatform("dev")
 	bubble(t, f, nil, func(r *running) {
 		r.push(platform, "dev", map[string]string{"broken.yaml": "a: [\n"})
-		r.tell("push", platform, "dev")
-		r.tell("push", platform, "dev")
+		r.notify("push", platform, "dev")
+		r.notify("push", platform, "dev")
 		s := r.status("dev")
 		if len(s.Problems) == 0 || !strings.Contains(s.Problems[0], "broken.yaml:") {
 			t.Fatalf("problems %q", s.Problems)
@@ -214,7 +214,7 @@ func TestProblemsAreLoggedOnce(t *testing.T) {
 			t.Errorf("%d lines for %d problems:\n%s", n, len(s.Problems), r.log)
 		}
 		r.push(platform, "dev", map[string]string{"broken.yaml": ""})
-		r.tell("push", platform, "dev")
+		r.notify("push", platform, "dev")
 		if n := strings.Count(r.log.String(), "problem is gone: "); n != len(s.Problems) {
 			t.Errorf("%d lines for %d problems that are gone:\n%s", n, len(s.Problems), r.log)
 		}
@@ -232,7 +232,7 @@ func TestEnvironmentsComeAndGo(t *testing.T) {
 			t.Fatalf("stage is followed: %+v", s)
 		}
 		r.push(platform, "main", map[string]string{".environments/stage.yaml": environmentFile("stage")})
-		r.tell("push", platform, "main")
+		r.notify("push", platform, "main")
 		if s := r.status("stage"); s.State != Synced {
 			t.Errorf("stage: %+v", s)
 		}
@@ -246,7 +246,7 @@ func TestEnvironmentsComeAndGo(t *testing.T) {
 			"apiVersion: scheduler.kalypso.io/v1alpha1\na: [\n",
 		} {
 			r.push(platform, "main", map[string]string{".environments/stage.yaml": broken})
-			r.tell("push", platform, "main")
+			r.notify("push", platform, "main")
 			if s := r.status("stage"); s.Name == "" {
 				t.Fatalf("stage was given up over %q", broken)
 			}
@@ -256,12 +256,12 @@ func TestEnvironmentsComeAndGo(t *testing.T) {
 		}
 		// nor is a mistake in what has not been promoted kept from anybody
 		r.push(platform, "main", map[string]string{"templates/odd.yaml": "apiVersion: scheduler.kalypso.io/v1alpha1\nkind: Template\nmetadata: {name: odd}\nspec: {}\n"})
-		r.tell("push", platform, "main")
+		r.notify("push", platform, "main")
 		if p := r.Status().ControlPlane.Problems; !slices.ContainsFunc(p, func(line string) bool { return strings.Contains(line, "templates/odd.yaml:4:") }) {
 			t.Errorf("problems of the control plane: %q", p)
 		}
 		r.push(platform, "main", map[string]string{".environments/stage.yaml": ""})
-		r.tell("push", platform, "main")
+		r.notify("push", platform, "main")
 		if s := r.status("stage"); s.Name != "" {
 			t.Errorf("stage is still followed: %+v", s)
 		}
@@ -275,7 +275,7 @@ func TestControlPlaneAppearsLater(t *testing.T) {
 			t.Errorf("control plane %+v", c)
 		}
 		f.Push(platform, "main", map[string]string{".environments/dev.yaml": environmentFile("dev")})
-		r.tell("push", platform, "main")
+		r.notify("push", platform, "main")
 		if c := r.Status().ControlPlane; c.Error != "" {
 			t.Errorf("control plane %+v", c)
 		}
@@ -304,7 +304,7 @@ func TestPromotesTheFirstEnvironment(t *testing.T) {
 			t.Errorf("statuses %v", got)
 		}
 		r.push(platform, "main", map[string]string{"templates/n.yaml": template("other", "kind: x")})
-		r.tell("push", platform, "main")
+		r.notify("push", platform, "main")
 		if s := r.status("dev"); s.Promoted != f.Branch(platform, "main") {
 			t.Errorf("dev pins %s", s.Promoted)
 		}
@@ -334,7 +334,7 @@ func TestEventsDuringTheFirstRun(t *testing.T) {
 		go func() { ended <- w.Run(ctx) }()
 		synctest.Wait()
 		r := &running{t, w, serverOf(w), f, nil}
-		r.tell("push", app, "main")
+		r.notify("push", app, "main")
 		close(hold)
 		synctest.Wait()
 		if s := r.status("dev"); s.Runs != 2 {

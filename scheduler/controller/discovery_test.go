@@ -36,7 +36,7 @@ func TestOneBranchForTwo(t *testing.T) {
 	bubble(t, f, nil, func(r *running) {
 		push := func(repo, branch string, files map[string]string) {
 			r.push(repo, branch, files)
-			r.tell("push", repo, branch)
+			r.notify("push", repo, branch)
 		}
 		f.Merge(gitOps, 1)
 		f.Merge(gitOps, 2)

@@ -448,7 +448,7 @@ func TestLosingTheLeadStopsTheRun(t *testing.T) {
 			}
 		})
 		a.push(platform, "dev", map[string]string{"config.yaml": config("west")})
-		a.tell("push", platform, "dev")
+		a.notify("push", platform, "dev")
 		reach.cut(func(context.Context) error { return errors.New("no route to the API server") })
 		<-hung
 		f.OnCall(nil)

@@ -166,7 +166,7 @@ func (r *running) push(repo, branch string, files map[string]string) {
 
 // tell sends a webhook and waits until all is quiet, without letting time
 // pass.
-func (r *running) tell(kind, repo, branch string) {
+func (r *running) notify(kind, repo, branch string) {
 	r.Helper()
 	body := webhook(r.T, kind, repo, branch)
 	if code := post(r.Webhook(), kind, body, sign(secretly, body)); code != http.StatusAccepted {

@@ -40,7 +40,7 @@ const serveVariable = "KALYPSO_TEST_SERVE"
 // time while what is known from the first is still there.
 func TestMemoryOfTheProcess(t *testing.T) {
 	if config := os.Getenv(serveVariable); config != "" {
-		serveUntilTold(t, config)
+		serveUntilSignal(t, config)
 		return
 	}
 	if testing.Short() {
@@ -48,7 +48,7 @@ func TestMemoryOfTheProcess(t *testing.T) {
 	}
 	marks := "apiVersion: scheduler.kalypso.io/v1alpha1\nkind: ClusterType\nmetadata: {name: x}\nspec: {reconciler: a, namespaceService: b}\nx:\n" + strings.Repeat("- a\n", 120_000)
 	text := append([]byte("# scheduler.kalypso.io "), bytes.Repeat([]byte("x"), 7<<20)...)
-	for name, world := range map[string]struct {
+	for name, size := range map[string]struct {
 		repositories map[string]func(*gitpack.Packer) plumbing.Hash // of workloads, each several times
 		times        int
 		own          string // a file that is in each environment's own branch, as often
@@ -89,11 +89,11 @@ func TestMemoryOfTheProcess(t *testing.T) {
 			s := githubfake.Start(t)
 			files := newPlatform(environments...)
 			hostile := map[string]http.Handler{}
-			for name, make := range world.repositories {
+			for name, make := range size.repositories {
 				p := new(gitpack.Packer)
 				head := make(p)
 				pack := p.Pack(p.Count())
-				for i := range world.times {
+				for i := range size.times {
 					name := fmt.Sprintf("%s%d", name, i)
 					hostile["/"+name+".git"] = gitpack.Handler(head, 0, pack)
 				}
@@ -110,9 +110,9 @@ func TestMemoryOfTheProcess(t *testing.T) {
 			files.Push(platform, "main", map[string]string{"registrations/hostile.yaml": registrations})
 			for _, e := range environments {
 				own := map[string]string{}
-				for i := range world.times {
-					if world.own != "" {
-						own[fmt.Sprintf("own/%d.yaml", i)] = fmt.Sprintf("%s- %d\n", world.own, i)
+				for i := range size.times {
+					if size.own != "" {
+						own[fmt.Sprintf("own/%d.yaml", i)] = fmt.Sprintf("%s- %d\n", size.own, i)
 					}
 				}
 				files.Push(platform, e, own)
@@ -145,9 +145,9 @@ func TestMemoryOfTheProcess(t *testing.T) {
 	}
 }
 
-// serveUntilTold is the process that is measured. It ends with its standard
+// serveUntilSignal is the process that is measured. It ends with its standard
 // input, so that it does not outlive the test.
-func serveUntilTold(t *testing.T, file string) {
+func serveUntilSignal(t *testing.T, file string) {
 	config, err := LoadConfig(file)
 	if err != nil {
 		t.Fatal(err)

@@ -60,10 +60,10 @@ kalypso_plans_total{control_plane="acme/platform@main",environment="stage",resul
 
 		t.Log("a change, a problem, and nothing left")
 		r.push(platform, "dev", map[string]string{"config.yaml": config("west")})
-		r.tell("push", platform, "dev")
+		r.notify("push", platform, "dev")
 		want(`action="updated"`, "kalypso_pull_requests_total{action=\"updated\",control_plane=\"acme/platform@main\",environment=\"dev\"} 1\n")
 		r.push(platform, "dev", map[string]string{"config.yaml": strings.ReplaceAll(config("west"), "region", "area")})
-		r.tell("push", platform, "dev")
+		r.notify("push", platform, "dev")
 		want(`kalypso_problems{control_plane="acme/platform@main",environment="dev"`, `kalypso_problems{control_plane="acme/platform@main",environment="dev",severity="error"} 1
 kalypso_problems{control_plane="acme/platform@main",environment="dev",severity="warning"} 0
 `)
@@ -73,14 +73,14 @@ kalypso_problems{control_plane="acme/platform@main",environment="dev",severity="
 
 		t.Log("the forge refuses")
 		f.Down(func(forgefake.Call) error { return fmt.Errorf("no: %w", gitclient.ErrDenied) })
-		r.tell("push", platform, "stage")
+		r.notify("push", platform, "stage")
 		want("kalypso_forge_errors_total", "kalypso_forge_errors_total{control_plane=\"acme/platform@main\",reason=\"denied\"} 1\n")
 		want(`failing{control_plane="acme/platform@main",environment="stage"`, "kalypso_environment_failing{control_plane=\"acme/platform@main\",environment=\"stage\"} 1\n")
 		f.Down(nil)
 
 		t.Log("an environment that is gone is told of no more")
 		r.push(platform, "main", map[string]string{".environments/stage.yaml": ""})
-		r.tell("push", platform, "main")
+		r.notify("push", platform, "main")
 		want(`environment="stage"`, "")
 		problems, err := testutil.GatherAndLint(r.options.Metrics.registry)
 		if err != nil || len(problems) > 0 {

@@ -147,7 +147,7 @@ func TestReady(t *testing.T) {
 
 		t.Log("a new environment, and one that fails, do not make it less ready")
 		r.push(platform, "main", map[string]string{".environments/qa.yaml": environmentFile("qa")})
-		r.tell("push", platform, "main")
+		r.notify("push", platform, "main")
 		r.wantReady(http.StatusOK, "ok")
 
 		t.Log("hours without events are no silence")
@@ -247,7 +247,7 @@ func TestSeveralControlPlanes(t *testing.T) {
 		runs := func() [2]int {
 			return [2]int{first.Status().Environments[0].Runs, second.Status().Environments[0].Runs}
 		}
-		tell := func(repo, branch string) {
+		notify := func(repo, branch string) {
 			t.Helper()
 			body := webhook(t, "push", repo, branch)
 			if code := post(d.Webhook(), "push", body, sign(secretly, body)); code != http.StatusAccepted {
@@ -266,7 +266,7 @@ func TestSeveralControlPlanes(t *testing.T) {
 			{platform, "main", 1, 1}, // the base of both
 			{"acme/nobody", "main", 0, 0},
 		} {
-			tell(step.repo, step.branch)
+			notify(step.repo, step.branch)
 			after := runs()
 			if got := [2]int{after[0] - before[0], after[1] - before[1]}; got != [2]int{step.first, step.second} {
 				t.Errorf("a push to %s@%s: runs %v", step.repo, step.branch, got)

@@ -46,9 +46,9 @@ func TestAgreesWithPlan(t *testing.T) {
 // TestAgreesOnPlansWorlds does the same with the worlds that package plan is
 // tested with: those have everything that can go wrong.
 func TestAgreesOnPlansWorlds(t *testing.T) {
-	files, err := filepath.Glob("../plan/testdata/worlds/*.txtar")
+	files, err := filepath.Glob("../plan/testdata/inputs/*.txtar")
 	if err != nil || len(files) == 0 {
-		t.Fatalf("no worlds: %v", err)
+		t.Fatalf("no inputs: %v", err)
 	}
 	for _, file := range files {
 		t.Run(filepath.Base(file), func(t *testing.T) {
@@ -65,7 +65,7 @@ func TestAgreesOnPlansWorlds(t *testing.T) {
 
 // askAll asks about every target and every pair. The pairs' answers must be
 // those of the plan, and the targets' the sum of their pairs'.
-func askAll(t *testing.T, w *modeltest.World, env *model.Environment, p *plan.Plan, seen map[string]int) {
+func askAll(t *testing.T, w *modeltest.Repositories, env *model.Environment, p *plan.Plan, seen map[string]int) {
 	t.Helper()
 	type pair struct{ clusterType, target string }
 	got := map[pair][]string{}
@@ -213,7 +213,7 @@ func checkPair(t *testing.T, env *model.Environment, p *plan.Plan, e *explain.Ex
 // checkMisses proves of every clause that it has a reason exactly when it does
 // not hold, and that it stands where it says: its key is on that line, and the
 // key of a label that was found is on the line where it was found.
-func checkMisses(t *testing.T, w *modeltest.World, e *explain.Explanation, seen map[string]int) {
+func checkMisses(t *testing.T, w *modeltest.Repositories, e *explain.Explanation, seen map[string]int) {
 	t.Helper()
 	line := func(p explain.Place) string {
 		tree := w.Tree(strings.TrimPrefix(p.Repo, modeltest.Forge), p.Branch)

@@ -27,7 +27,7 @@ func tutorial(t testing.TB) (*model.Environment, *plan.Plan) {
 
 func plansWorld(t testing.TB, name string) (*model.Environment, *plan.Plan) {
 	t.Helper()
-	archive, err := os.ReadFile(filepath.Join("..", "plan", "testdata", "worlds", name+".txtar"))
+	archive, err := os.ReadFile(filepath.Join("..", "plan", "testdata", "inputs", name+".txtar"))
 	if err != nil {
 		t.Fatal(err)
 	}

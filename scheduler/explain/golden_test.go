@@ -21,13 +21,13 @@ import (
 var update = flag.Bool("update", false, "rewrite the golden files in testdata/golden")
 
 // helloWorld is the tutorial's fleet, on which all worlds here are built.
-const helloWorld = "../plan/testdata/worlds/hello-world.txtar"
+const helloWorld = "../plan/testdata/inputs/hello-world.txtar"
 
 // ask is how a world's comment marks a question.
 const ask = "$ explain "
 
 // world is the tutorial's with the files of an archive on top.
-func world(t testing.TB, archive *txtar.Archive) *modeltest.World {
+func world(t testing.TB, archive *txtar.Archive) *modeltest.Repositories {
 	t.Helper()
 	base, err := txtar.ParseFile(helloWorld)
 	if err != nil {
@@ -38,7 +38,7 @@ func world(t testing.TB, archive *txtar.Archive) *modeltest.World {
 }
 
 // planned loads and plans the world's environment dev.
-func planned(t testing.TB, w *modeltest.World) (*model.Environment, *plan.Plan) {
+func planned(t testing.TB, w *modeltest.Repositories) (*model.Environment, *plan.Plan) {
 	t.Helper()
 	env, err := model.LoadEnvironment(t.Context(), w, "dev", model.Reference{Repo: modeltest.Forge + "control", Branch: "dev"})
 	if err != nil {
@@ -75,12 +75,12 @@ func answer(t testing.TB, env *model.Environment, p *plan.Plan, question string)
 	return e.Text()
 }
 
-// TestGolden asks every question of every world in testdata/worlds and compares
+// TestGolden asks every question of every world in testdata/inputs and compares
 // the answers with those in testdata/golden.
 func TestGolden(t *testing.T) {
-	files, err := filepath.Glob("testdata/worlds/*.txtar")
+	files, err := filepath.Glob("testdata/inputs/*.txtar")
 	if err != nil || len(files) == 0 {
-		t.Fatalf("no worlds: %v", err)
+		t.Fatalf("no inputs: %v", err)
 	}
 	for _, file := range files {
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".txtar"), func(t *testing.T) {

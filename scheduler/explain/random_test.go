@@ -14,7 +14,7 @@ var (
 	someNames  = []string{"drone", "dron", "large", "small"}
 )
 
-// randomWorld writes a world whose targets can be twins and whose policies,
+// randomModel writes a world whose targets can be twins and whose policies,
 // ConfigMaps and schemas match some of it.
 func randomWorld(r *rand.Rand) string {
 	g := &generator{r: r}

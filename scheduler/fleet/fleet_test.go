@@ -100,7 +100,7 @@ type observed struct {
 
 func (o observed) Observe(context.Context, Source) ([]Configuration, error) { return o.all, o.err }
 
-func TestObserversFailWhenOneCannotTell(t *testing.T) {
+func TestObserversFailWithOne(t *testing.T) {
 	down := errors.New("down")
 	one, two := Configuration{Name: "one"}, Configuration{Name: "two"}
 	all, err := Observers{observed{all: []Configuration{one}}, observed{all: []Configuration{two}}}.Observe(t.Context(), Source{})

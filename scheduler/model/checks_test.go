@@ -58,12 +58,12 @@ func TestAppConfigKeys(t *testing.T) {
 	head := func(name, label string) string {
 		return "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: " + name + ", labels: {" + label + "}}\n"
 	}
-	world := modeltest.Parse(pointers)
-	world.Write("control", "dev", "a.yaml", []byte(head("azure-app-config-dev", "")+data))
-	world.Write("control", "dev", "b.yaml", []byte(head("other", `platform-config: "true"`)+data))
-	world.Write("control", "dev", "c.yaml", []byte(head("azure-app-config-labelled", `platform-config: "true"`)+data))
-	world.Write("control", "dev", "d.yaml", []byte(head("foreign", "")+data))
-	env := load(t, world)
+	repos := modeltest.Parse(pointers)
+	repos.Write("control", "dev", "a.yaml", []byte(head("azure-app-config-dev", "")+data))
+	repos.Write("control", "dev", "b.yaml", []byte(head("other", `platform-config: "true"`)+data))
+	repos.Write("control", "dev", "c.yaml", []byte(head("azure-app-config-labelled", `platform-config: "true"`)+data))
+	repos.Write("control", "dev", "d.yaml", []byte(head("foreign", "")+data))
+	env := load(t, repos)
 	const hint = " | write label.value.label.value.key: each label with its value, then the key's own name"
 	want := []string{
 		`warning control@dev:a.yaml:5: ConfigMap azure-app-config-dev: key "region.URL" applies nowhere` + hint,

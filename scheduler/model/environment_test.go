@@ -70,9 +70,9 @@ spec:
 
 var dev = model.Reference{Repo: modeltest.Forge + "control", Branch: "dev", Path: "."}
 
-func load(t *testing.T, world *modeltest.World) *model.Environment {
+func load(t *testing.T, repos *modeltest.Repositories) *model.Environment {
 	t.Helper()
-	env, err := model.LoadEnvironment(context.Background(), world, "dev", dev)
+	env, err := model.LoadEnvironment(context.Background(), repos, "dev", dev)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -93,7 +93,7 @@ func lines(diagnostics []model.Diagnostic) []string {
 }
 
 func TestLoadEnvironment(t *testing.T) {
-	world := modeltest.Parse(pointers + application + `
+	repos := modeltest.Parse(pointers + application + `
 -- control@dev/anywhere/at all.yml --
 apiVersion: v1
 kind: Service
@@ -143,7 +143,7 @@ kind: Environment
 metadata: {name: dev}
 spec: {controlPlane: {repo: https://forge.test/kalypso/control, branch: dev, path: .}}
 `)
-	env := load(t, world)
+	env := load(t, repos)
 	if got := lines(env.Diagnostics); len(got) > 0 || env.Incomplete || env.ConfigIncomplete {
 		t.Fatalf("diagnostics: %q", got)
 	}
@@ -197,14 +197,14 @@ spec: {controlPlane: {repo: https://forge.test/kalypso/control, branch: dev, pat
 
 // TestPinnedBase proves that the promoted commit wins over the branch.
 func TestPinnedBase(t *testing.T) {
-	world := modeltest.Parse(pointers + application)
-	pinned := world.Tree("control", "main").Commit
-	world.Remove("control", "main", "registrations.yaml")
-	if env := load(t, world); len(env.Workloads) != 0 || env.Promoted != "" {
+	repos := modeltest.Parse(pointers + application)
+	pinned := repos.Tree("control", "main").Commit
+	repos.Remove("control", "main", "registrations.yaml")
+	if env := load(t, repos); len(env.Workloads) != 0 || env.Promoted != "" {
 		t.Fatalf("head: %d workloads, promoted %q", len(env.Workloads), env.Promoted)
 	}
 	pin := func(commit string) {
-		world.Write("control", "dev", "base-repo.yaml", []byte(`apiVersion: scheduler.kalypso.io/v1alpha1
+		repos.Write("control", "dev", "base-repo.yaml", []byte(`apiVersion: scheduler.kalypso.io/v1alpha1
 kind: BaseRepo
 metadata: {name: main}
 spec:
@@ -213,7 +213,7 @@ spec:
   commit: `+commit+"\n"))
 	}
 	pin(pinned)
-	env := load(t, world)
+	env := load(t, repos)
 	if len(env.Workloads) != 1 || env.Promoted != pinned {
 		t.Fatalf("pinned: %d workloads, promoted %q", len(env.Workloads), env.Promoted)
 	}
@@ -221,7 +221,7 @@ spec:
 		t.Errorf("registration's position: %s", got)
 	}
 	pin(strings.Repeat("f", 40))
-	env = load(t, world)
+	env = load(t, repos)
 	want := []string{"error control@dev:base-repo.yaml:7: repository https://forge.test/kalypso/control or its commit ffffffffffffffffffffffffffffffffffffffff is not there | check the spelling, or create it"}
 	if diff := cmp.Diff(want, lines(env.Diagnostics)); diff != "" {
 		t.Errorf("diagnostics (-want +got):\n%s", diff)
@@ -232,16 +232,16 @@ spec:
 	if env.Promoted != "" {
 		t.Errorf("promoted %s, which is not there", env.Promoted)
 	}
-	world.Write("control", "dev", "another.yaml", []byte("apiVersion: scheduler.kalypso.io/v1alpha1\nkind: BaseRepo\nmetadata: {name: another}\nspec: {repo: https://forge.test/kalypso/control, branch: main, commit: "+pinned+"}\n"))
-	if env := load(t, world); len(env.Workloads) != 1 || env.Promoted != "" {
+	repos.Write("control", "dev", "another.yaml", []byte("apiVersion: scheduler.kalypso.io/v1alpha1\nkind: BaseRepo\nmetadata: {name: another}\nspec: {repo: https://forge.test/kalypso/control, branch: main, commit: "+pinned+"}\n"))
+	if env := load(t, repos); len(env.Workloads) != 1 || env.Promoted != "" {
 		t.Errorf("%d workloads; another base's commit is promoted for the main one's: %q", len(env.Workloads), env.Promoted)
 	}
 	pin("1234567")
-	if env := load(t, world); env.Promoted != "" || !env.BaseUnreadable {
+	if env := load(t, repos); env.Promoted != "" || !env.BaseUnreadable {
 		t.Errorf("another base's commit is promoted for one that is no string: %q, %q", env.Promoted, lines(env.Diagnostics))
 	}
 	pin(pinned)
-	if env := load(t, world); env.Promoted != pinned || env.BaseUnreadable || len(env.Diagnostics) > 0 {
+	if env := load(t, repos); env.Promoted != pinned || env.BaseUnreadable || len(env.Diagnostics) > 0 {
 		t.Errorf("promoted %q, %q", env.Promoted, lines(env.Diagnostics))
 	}
 }
@@ -249,17 +249,17 @@ spec:
 // TestBaseInTheEnvironment reads a base from the environment's own folder, at
 // its head and at a commit. Only what differs there is said twice.
 func TestBaseInTheEnvironment(t *testing.T) {
-	world := modeltest.Parse(pointers)
+	repos := modeltest.Parse(pointers)
 	base := func(commit string) {
-		world.Write("control", "dev", "base-repo.yaml", []byte("apiVersion: scheduler.kalypso.io/v1alpha1\nkind: BaseRepo\nmetadata: {name: main}\nspec: {repo: https://forge.test/kalypso/control, branch: dev, path: ./b"+commit+"}\n"))
+		repos.Write("control", "dev", "base-repo.yaml", []byte("apiVersion: scheduler.kalypso.io/v1alpha1\nkind: BaseRepo\nmetadata: {name: main}\nspec: {repo: https://forge.test/kalypso/control, branch: dev, path: ./b"+commit+"}\n"))
 	}
 	base("")
-	world.Write("control", "dev", "b/same.yaml", []byte(clusterType))
-	world.Write("control", "dev", "b/other.yaml", []byte(strings.Replace(clusterType, "small", "large", 1)))
+	repos.Write("control", "dev", "b/same.yaml", []byte(clusterType))
+	repos.Write("control", "dev", "b/other.yaml", []byte(strings.Replace(clusterType, "small", "large", 1)))
 	want := []string{"ClusterType large", "ClusterType small"}
 	check := func(diagnostics ...string) {
 		t.Helper()
-		env := load(t, world)
+		env := load(t, repos)
 		if diff := cmp.Diff(want, names(env)); diff != "" {
 			t.Errorf("objects (-want +got):\n%s", diff)
 		}
@@ -268,18 +268,18 @@ func TestBaseInTheEnvironment(t *testing.T) {
 		}
 	}
 	check()
-	base(", commit: " + world.Tree("control", "dev").Commit)
+	base(", commit: " + repos.Tree("control", "dev").Commit)
 	check()
-	world.Write("control", "dev", "b/other.yaml", []byte(strings.Replace(clusterType, "small", "large", 1)+"# changed\n"))
+	repos.Write("control", "dev", "b/other.yaml", []byte(strings.Replace(clusterType, "small", "large", 1)+"# changed\n"))
 	check("error control@dev:b/other.yaml:1: ClusterType large is already defined at control@dev:b/other.yaml:1 | a base reads the same folder at another commit: give it a folder or branch of its own")
 }
 
 func TestReadErrors(t *testing.T) {
 	for _, branch := range []string{"control@dev", "control@main", "shop@main"} {
-		world := modeltest.Parse(pointers + application)
+		repos := modeltest.Parse(pointers + application)
 		broken := errors.New("connection refused")
-		world.Errors[branch] = broken
-		env, err := model.LoadEnvironment(context.Background(), world, "dev", dev)
+		repos.Errors[branch] = broken
+		env, err := model.LoadEnvironment(context.Background(), repos, "dev", dev)
 		if env != nil || !errors.Is(err, broken) {
 			t.Errorf("%s: environment %v, error %v", branch, env, err)
 		}
@@ -294,7 +294,7 @@ func TestReadErrors(t *testing.T) {
 
 // TestReadsOnce proves that one environment never sees two states of a branch.
 func TestReadsOnce(t *testing.T) {
-	world := modeltest.Parse(pointers + application + `
+	repos := modeltest.Parse(pointers + application + `
 -- control@main/again.yaml --
 apiVersion: scheduler.kalypso.io/v1alpha1
 kind: WorkloadRegistration
@@ -305,7 +305,7 @@ apiVersion: scheduler.kalypso.io/v1alpha1
 kind: Workload
 metadata: {name: other}
 `)
-	env := load(t, world)
+	env := load(t, repos)
 	if len(env.Workloads) != 2 {
 		t.Fatalf("workloads: %v", env.Workloads)
 	}
@@ -317,7 +317,7 @@ metadata: {name: other}
 		t.Errorf("sources (-want +got):\n%s", diff)
 	}
 	seen := map[string]int{}
-	for _, ref := range world.Reads {
+	for _, ref := range repos.Reads {
 		seen[ref.Repo+"@"+ref.Branch]++
 	}
 	for branch, n := range seen {
@@ -359,15 +359,15 @@ func TestReferencesNotFound(t *testing.T) {
 			if text == pointers+application {
 				t.Fatal("the test changes nothing")
 			}
-			world := modeltest.Parse(text)
-			env := load(t, world)
+			repos := modeltest.Parse(text)
+			env := load(t, repos)
 			if diff := cmp.Diff(test.want, lines(env.Diagnostics)); diff != "" {
 				t.Errorf("diagnostics (-want +got):\n%s", diff)
 			}
 			if !env.Incomplete {
 				t.Error("the model passes for complete")
 			}
-			for _, read := range world.Reads {
+			for _, read := range repos.Reads {
 				if !slices.ContainsFunc(env.Sources, func(s model.Reference) bool { return s.Repo == read.Repo && s.Branch == read.Branch }) {
 					t.Errorf("%v was read and is no source", read)
 				}
@@ -409,21 +409,21 @@ func TestIgnoredEnvironments(t *testing.T) {
 		{"no YAML", ".environments/\n", "", ".environments/dev.json", false},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			world := modeltest.Parse("")
-			world.Write("control", "main", ".sourceignore", []byte(test.ignore))
-			world.Write("control", "main", test.file, object("Environment", "dev"))
-			environments, diagnostics := model.LoadEnvironments(world.Tree("control", "main"), test.path)
+			repos := modeltest.Parse("")
+			repos.Write("control", "main", ".sourceignore", []byte(test.ignore))
+			repos.Write("control", "main", test.file, object("Environment", "dev"))
+			environments, diagnostics := model.LoadEnvironments(repos.Tree("control", "main"), test.path)
 			if found := len(environments) == 1; found != test.want || len(diagnostics) > 0 {
 				t.Errorf("found %v, want %v; diagnostics %v", found, test.want, diagnostics)
 			}
 		})
 	}
-	world := modeltest.Parse("")
-	world.Write("control", "main", ".sourceignore", []byte(".environments/\n"))
-	world.Write("control", "main", ".environments/a.yaml", object("ClusterType", "small"))
-	world.Write("control", "main", ".environments/b.yaml", object("Environment", "UPPER"))
-	world.Write("control", "main", ".environments/c.yaml", []byte("kind: [\n"))
-	tree := world.Tree("control", "main")
+	repos := modeltest.Parse("")
+	repos.Write("control", "main", ".sourceignore", []byte(".environments/\n"))
+	repos.Write("control", "main", ".environments/a.yaml", object("ClusterType", "small"))
+	repos.Write("control", "main", ".environments/b.yaml", object("Environment", "UPPER"))
+	repos.Write("control", "main", ".environments/c.yaml", []byte("kind: [\n"))
+	tree := repos.Tree("control", "main")
 	_, diagnostics := model.LoadEnvironments(tree, "")
 	if len(diagnostics) != 2 || diagnostics[0].Position.File != ".environments/b.yaml" || diagnostics[1].Position.File != ".environments/c.yaml" {
 		t.Errorf("diagnostics of a wrong object and a broken file: %v", diagnostics)
@@ -438,7 +438,7 @@ func TestIgnoredEnvironments(t *testing.T) {
 }
 
 func TestLoadEnvironments(t *testing.T) {
-	world := modeltest.Parse(`
+	repos := modeltest.Parse(`
 -- control@main/.environments/all.yaml --
 apiVersion: scheduler.kalypso.io/v1alpha1
 kind: Environment
@@ -472,7 +472,7 @@ metadata: {name: ignored}
 spec:
   controlPlane: {repo: r, branch: dev}
 `)
-	environments, diagnostics := model.LoadEnvironments(world.Tree("control", "main"), "")
+	environments, diagnostics := model.LoadEnvironments(repos.Tree("control", "main"), "")
 	var got []string
 	for _, e := range environments {
 		got = append(got, e.Name+" "+e.Spec.ControlPlane.Repo+"@"+e.Spec.ControlPlane.Branch)

@@ -38,9 +38,9 @@ func TestUnreadableSchemas(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			world := modeltest.Parse(pointers)
-			world.Write("control", "dev", "f.yaml", []byte(test.file))
-			env := load(t, world)
+			repos := modeltest.Parse(pointers)
+			repos.Write("control", "dev", "f.yaml", []byte(test.file))
+			env := load(t, repos)
 			if env.SchemasIncomplete != test.lost || env.Incomplete != test.incomplete || env.ConfigIncomplete {
 				t.Errorf("schemas %v, all %v, configuration %v; want %v, %v, false: %q",
 					env.SchemasIncomplete, env.Incomplete, env.ConfigIncomplete, test.lost, test.incomplete, lines(env.Diagnostics))
@@ -65,9 +65,9 @@ func TestUnreadableSchemas(t *testing.T) {
 // TestUnreadableConfig proves that a ConfigMap with an error stays with its
 // labels and gives no value, not even one that could be read.
 func TestUnreadableConfig(t *testing.T) {
-	world := modeltest.Parse(pointers)
-	world.Write("control", "dev", "f.yaml", []byte("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c, labels: {platform-config: 'true', region: east}}\ndata: {A: '1', B: 2}\n"))
-	env := load(t, world)
+	repos := modeltest.Parse(pointers)
+	repos.Write("control", "dev", "f.yaml", []byte("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c, labels: {platform-config: 'true', region: east}}\ndata: {A: '1', B: 2}\n"))
+	env := load(t, repos)
 	if len(env.Configs) != 1 || !env.Incomplete || env.ConfigIncomplete || env.SchemasIncomplete {
 		t.Fatalf("configs %v, incomplete %v, config %v, schemas %v", env.Configs, env.Incomplete, env.ConfigIncomplete, env.SchemasIncomplete)
 	}
@@ -83,15 +83,15 @@ func TestUnreadableConfig(t *testing.T) {
 // TestSchemasOfMissingBase proves that a base that is not there may hold
 // schemas, and that a schema's name that stands twice loses one.
 func TestSchemasOfMissingBase(t *testing.T) {
-	world := modeltest.Parse(pointers)
-	world.Write("control", "dev", "base-repo.yaml", []byte("apiVersion: scheduler.kalypso.io/v1alpha1\nkind: BaseRepo\nmetadata: {name: main}\nspec: {repo: https://forge.test/kalypso/nowhere, branch: main}\n"))
-	if !load(t, world).SchemasIncomplete {
+	repos := modeltest.Parse(pointers)
+	repos.Write("control", "dev", "base-repo.yaml", []byte("apiVersion: scheduler.kalypso.io/v1alpha1\nkind: BaseRepo\nmetadata: {name: main}\nspec: {repo: https://forge.test/kalypso/nowhere, branch: main}\n"))
+	if !load(t, repos).SchemasIncomplete {
 		t.Error("without the base no schema is missed")
 	}
-	world = modeltest.Parse(pointers)
+	repos = modeltest.Parse(pointers)
 	const schema = "apiVersion: scheduler.kalypso.io/v1alpha1\nkind: ConfigSchema\nmetadata: {name: s}\nspec: {schema: '{}'}\n"
-	world.Write("control", "dev", "a.yaml", []byte(schema+"---\n"+schema))
-	if env := load(t, world); !env.SchemasIncomplete || len(env.ConfigSchemas) != 1 {
+	repos.Write("control", "dev", "a.yaml", []byte(schema+"---\n"+schema))
+	if env := load(t, repos); !env.SchemasIncomplete || len(env.ConfigSchemas) != 1 {
 		t.Errorf("two of one name: schemas %v, incomplete %v", env.ConfigSchemas, env.SchemasIncomplete)
 	}
 }

@@ -26,12 +26,12 @@ func FuzzLoadEnvironment(f *testing.F) {
 		f.Add(seed, "*.txt\n!a/\n")
 	}
 	f.Fuzz(func(t *testing.T, content, ignore string) {
-		world := modeltest.Parse(pointers + application)
+		repos := modeltest.Parse(pointers + application)
 		for _, branch := range [][2]string{{"control", "dev"}, {"control", "main"}, {"shop", "main"}} {
-			world.Write(branch[0], branch[1], "workload/fuzz.yaml", []byte(content))
-			world.Write(branch[0], branch[1], "a/.sourceignore", []byte(ignore))
+			repos.Write(branch[0], branch[1], "workload/fuzz.yaml", []byte(content))
+			repos.Write(branch[0], branch[1], "a/.sourceignore", []byte(ignore))
 		}
-		env, err := model.LoadEnvironment(t.Context(), world, "dev", dev)
+		env, err := model.LoadEnvironment(t.Context(), repos, "dev", dev)
 		if err != nil {
 			t.Fatal(err)
 		}

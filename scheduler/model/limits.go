@@ -126,22 +126,22 @@ func (c *Counter) Add(name string, depth int) error {
 	return nil
 }
 
-// Keeper collects contents of files within the limits, each by a key that
+// ContentCache collects contents of files within the limits, each by a key that
 // equal contents share.
-type Keeper[Key comparable] struct {
+type ContentCache[Key comparable] struct {
 	kept            map[Key][]byte
 	others          map[Key][]byte // of files that do not matter; nil when they are too many
 	matter, notable int64          // bytes of both
 }
 
-// NewKeeper returns an empty Keeper.
-func NewKeeper[Key comparable]() *Keeper[Key] {
-	return &Keeper[Key]{kept: map[Key][]byte{}, others: map[Key][]byte{}}
+// NewContentCache returns an empty ContentCache.
+func NewContentCache[Key comparable]() *ContentCache[Key] {
+	return &ContentCache[Key]{kept: map[Key][]byte{}, others: map[Key][]byte{}}
 }
 
 // Admit counts a content of a size, once for its key, and says whether it is to
 // be read and handed to Keep. It fails when there is too much that matters.
-func (k *Keeper[Key]) Admit(matters bool, size int64) (bool, error) {
+func (k *ContentCache[Key]) Admit(matters bool, size int64) (bool, error) {
 	switch {
 	case size > MaxFile:
 		return false, nil
@@ -158,7 +158,7 @@ func (k *Keeper[Key]) Admit(matters bool, size int64) (bool, error) {
 }
 
 // Keep takes a content that was admitted.
-func (k *Keeper[Key]) Keep(key Key, matters bool, content []byte) {
+func (k *ContentCache[Key]) Keep(key Key, matters bool, content []byte) {
 	if content == nil {
 		content = []byte{} // nil is for what was not read
 	}
@@ -170,10 +170,10 @@ func (k *Keeper[Key]) Keep(key Key, matters bool, content []byte) {
 }
 
 // WithoutOthers says whether only what matters is kept.
-func (k *Keeper[Key]) WithoutOthers() bool { return k.others == nil }
+func (k *ContentCache[Key]) WithoutOthers() bool { return k.others == nil }
 
 // Get returns the content of a file, nil when it was not kept.
-func (k *Keeper[Key]) Get(key Key, matters bool) []byte {
+func (k *ContentCache[Key]) Get(key Key, matters bool) []byte {
 	if content, ok := k.kept[key]; ok && (matters || k.others != nil) {
 		return content
 	}

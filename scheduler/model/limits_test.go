@@ -30,9 +30,9 @@ metadata: {name: till}
 // count as removed.
 func TestRepositoryBeyondALimit(t *testing.T) {
 	for branch, at := range map[string]string{"shop@main": "registrations.yaml", "control@main": "base-repo.yaml"} {
-		world := modeltest.Parse(pointers + application + second)
-		world.Errors[branch] = fmt.Errorf("reading it: %w", &model.LimitError{What: "files and folders", Max: 300_000, Hint: "less", Commit: strings.Repeat("1", 40)})
-		env := load(t, world)
+		repos := modeltest.Parse(pointers + application + second)
+		repos.Errors[branch] = fmt.Errorf("reading it: %w", &model.LimitError{What: "files and folders", Max: 300_000, Hint: "less", Commit: strings.Repeat("1", 40)})
+		env := load(t, repos)
 		if !env.Incomplete || env.BaseUnreadable != (branch == "control@main") {
 			t.Errorf("%s: incomplete %t, base unreadable %t", branch, env.Incomplete, env.BaseUnreadable)
 		}
@@ -58,30 +58,30 @@ func TestRepositoryBeyondALimit(t *testing.T) {
 
 // manyLarge is a world with repositories of 28 MiB, 35 MiB and so on, besides
 // two small ones.
-func manyLarge() *modeltest.World {
-	world := modeltest.Parse(pointers + application + second)
+func manyLarge() *modeltest.Repositories {
+	repos := modeltest.Parse(pointers + application + second)
 	bulk := make([]byte, 7<<20) // all of them share it
 	copy(bulk, "apiVersion: scheduler.kalypso.io/v1alpha1 # ")
 	for i := range 8 {
 		name := fmt.Sprintf("app%d", i)
-		world.Write("control", "main", name+".yaml", fmt.Appendf(nil, `apiVersion: scheduler.kalypso.io/v1alpha1
+		repos.Write("control", "main", name+".yaml", fmt.Appendf(nil, `apiVersion: scheduler.kalypso.io/v1alpha1
 kind: WorkloadRegistration
 metadata: {name: %s}
 spec: {workload: {repo: https://forge.test/kalypso/%s, branch: main, path: .}, workspace: team}
 `, name, name))
 		for n := range 4 + i {
-			world.Write(name, "main", fmt.Sprintf("%d.yaml", n), bulk)
+			repos.Write(name, "main", fmt.Sprintf("%d.yaml", n), bulk)
 		}
 	}
-	return world
+	return repos
 }
 
 // TestWorkloadsTogether has many repositories that are within the limits each:
 // the largest give way, whatever the order, and the small ones stay.
 func TestWorkloadsTogether(t *testing.T) {
-	world := manyLarge()
+	repos := manyLarge()
 	for range 5 {
-		env := load(t, world)
+		env := load(t, repos)
 		if len(env.Workloads) != 2 || !env.Incomplete {
 			t.Errorf("workloads %v", env.Workloads)
 		}
@@ -105,7 +105,7 @@ func beyond(env *model.Environment) string {
 // TestPool has two environments that want more together than both may have:
 // each gets its share whatever the other has, and more while the other has less.
 func TestPool(t *testing.T) {
-	world, pool := manyLarge(), new(model.Pool)
+	repos, pool := manyLarge(), new(model.Pool)
 	var a, b model.Loader
 	for _, step := range []struct {
 		does    string
@@ -117,11 +117,11 @@ func TestPool(t *testing.T) {
 		{"alone", func() { pool.Join(&a) }, &a, "app5.yaml app6.yaml app7.yaml", false},
 		{"a newcomer gets its share", func() { pool.Join(&b) }, &b, "app3.yaml app4.yaml app5.yaml app6.yaml app7.yaml", true},
 		{"what is too much is given back", func() {}, &a, "app3.yaml app4.yaml app5.yaml app6.yaml app7.yaml", false},
-		{"a load that fails keeps what there was", func() { world.Errors["app0@main"] = errors.New("forge is down") }, &b, "fails", false},
-		{"what another has left is there again", func() { delete(world.Errors, "app0@main"); pool.Leave(&b) }, &a, "app5.yaml app6.yaml app7.yaml", false},
+		{"a load that fails keeps what there was", func() { repos.Errors["app0@main"] = errors.New("forge is down") }, &b, "fails", false},
+		{"what another has left is there again", func() { delete(repos.Errors, "app0@main"); pool.Leave(&b) }, &a, "app5.yaml app6.yaml app7.yaml", false},
 	} {
 		step.do()
-		env, err := step.loads.Load(t.Context(), world, "dev", model.Reference{Repo: modeltest.Forge + "control", Branch: "dev"})
+		env, err := step.loads.Load(t.Context(), repos, "dev", model.Reference{Repo: modeltest.Forge + "control", Branch: "dev"})
 		if (err != nil) != (step.beyond == "fails") {
 			t.Fatalf("%s: %v", step.does, err)
 		}
@@ -150,9 +150,9 @@ func TestYAMLThatStandsForMuch(t *testing.T) {
 			if !ours {
 				text = bytes.ReplaceAll(text, []byte("scheduler.kalypso.io"), []byte("example.com"))
 			}
-			world := modeltest.Parse(pointers)
-			world.Write("control", "dev", "z.yaml", text)
-			env := load(t, world)
+			repos := modeltest.Parse(pointers)
+			repos.Write("control", "dev", "z.yaml", text)
+			env := load(t, repos)
 			found := 0
 			for _, d := range env.Diagnostics {
 				if d.Position.File == "z.yaml" && d.Severity == model.Error {
@@ -175,9 +175,9 @@ func TestAliasesThatStandForMuch(t *testing.T) {
 	}
 	merges := strings.Replace(text, "labels:\n", "labels: &l\n", 1) + strings.Repeat("  - {name: a, environment: dev, labels: {<<: *l}}\n", 10_000)
 	for name, content := range map[string]string{"aliases": text + strings.Repeat("  - *a\n", 100_000), "merge keys": merges} {
-		world := modeltest.Parse(pointers + application)
-		world.Write("shop", "main", "workload/workload.yaml", []byte(content))
-		env := load(t, world)
+		repos := modeltest.Parse(pointers + application)
+		repos.Write("shop", "main", "workload/workload.yaml", []byte(content))
+		env := load(t, repos)
 		found := 0
 		for _, d := range env.Diagnostics {
 			if d.Position.File == "workload/workload.yaml" && d.Severity == model.Error {
@@ -193,11 +193,11 @@ func TestAliasesThatStandForMuch(t *testing.T) {
 // TestMarksTogether has many files in the environment's branch and its base that
 // are within the limits each: the largest give way, one by one, and are errors.
 func TestMarksTogether(t *testing.T) {
-	world := modeltest.Parse(pointers + application)
+	repos := modeltest.Parse(pointers + application)
 	object := "apiVersion: scheduler.kalypso.io/v1alpha1\nkind: ClusterType\nmetadata: {name: %s}\nspec: {reconciler: a, namespaceService: b}\n"
 	write := func(branch string, names string, lines int) {
 		for _, name := range strings.Fields(names) {
-			world.Write("control", branch, name+".yaml", fmt.Appendf(nil, object+strings.Repeat("#\n", lines), name))
+			repos.Write("control", branch, name+".yaml", fmt.Appendf(nil, object+strings.Repeat("#\n", lines), name))
 		}
 	}
 	write("dev", "a b c", 200_000)
@@ -205,11 +205,11 @@ func TestMarksTogether(t *testing.T) {
 	write("dev", "e", 1)
 	write("main", "f", 250_000)
 	write("main", "g", 1)
-	world.Write("control", "dev", "data.yaml", []byte(strings.Repeat("- a\n", 190_000))) // no object, which counts for nothing
+	repos.Write("control", "dev", "data.yaml", []byte(strings.Repeat("- a\n", 190_000))) // no object, which counts for nothing
 	var loader model.Loader
 	check := func(types, want string) {
 		t.Helper()
-		env, err := loader.Load(t.Context(), world, "dev", model.Reference{Repo: modeltest.Forge + "control", Branch: "dev"})
+		env, err := loader.Load(t.Context(), repos, "dev", model.Reference{Repo: modeltest.Forge + "control", Branch: "dev"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -228,9 +228,9 @@ func TestMarksTogether(t *testing.T) {
 	}
 	check("a b c e g", "d.yaml f.yaml")
 	check("a b c e g", "d.yaml f.yaml")
-	world.Remove("control", "dev", "b.yaml")
+	repos.Remove("control", "dev", "b.yaml")
 	check("a c d e g", "f.yaml")
-	world.Remove("control", "dev", "d.yaml")
+	repos.Remove("control", "dev", "d.yaml")
 	check("a c e f g", "")
 	write("dev", "d", 300_000)
 	check("a c d e g", "f.yaml")

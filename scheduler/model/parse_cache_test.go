@@ -11,7 +11,7 @@ import (
 	"github.com/kalypso-dev/kalypso/scheduler/model/modeltest"
 )
 
-const memoryWorld = `
+const memoryArchive = `
 -- control@dev/base.yaml --
 apiVersion: scheduler.kalypso.io/v1alpha1
 kind: BaseRepo
@@ -56,16 +56,16 @@ var sameModel = cmp.Options{
 // somebody without a memory each time, and only the changed file's objects are
 // other ones.
 func TestLoaderRemembers(t *testing.T) {
-	world := modeltest.Parse(memoryWorld)
+	repos := modeltest.Parse(memoryArchive)
 	control := model.Reference{Repo: modeltest.Forge + "control", Branch: "dev"}
 	var loader model.Loader
 	load := func() *model.Environment {
 		t.Helper()
-		env, err := loader.Load(t.Context(), world, "dev", control)
+		env, err := loader.Load(t.Context(), repos, "dev", control)
 		if err != nil {
 			t.Fatal(err)
 		}
-		fresh, err := model.LoadEnvironment(t.Context(), world, "dev", control)
+		fresh, err := model.LoadEnvironment(t.Context(), repos, "dev", control)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -79,8 +79,8 @@ func TestLoaderRemembers(t *testing.T) {
 	}
 	append := func(repo, branch, file, text string) func() {
 		return func() {
-			old := world.Tree(repo, branch).Files[file]
-			world.Write(repo, branch, file, slices.Concat(old, []byte(text)))
+			old := repos.Tree(repo, branch).Files[file]
+			repos.Write(repo, branch, file, slices.Concat(old, []byte(text)))
 		}
 	}
 	steps := []struct {
@@ -89,15 +89,15 @@ func TestLoaderRemembers(t *testing.T) {
 		drone, workload bool // stay the same
 	}{
 		{"nothing", func() {}, true, true},
-		{"a file of people", func() { world.Write("control", "dev", "README.md", []byte("x")) }, true, true},
-		{"another file", func() { world.Write("control", "dev", "a.yaml", []byte("# nothing\n")) }, true, true},
+		{"a file of people", func() { repos.Write("control", "dev", "README.md", []byte("x")) }, true, true},
+		{"another file", func() { repos.Write("control", "dev", "a.yaml", []byte("# nothing\n")) }, true, true},
 		{"its own file", append("control", "dev", "types.yaml", "# more\n"), false, true},
-		{"the mistake is corrected", func() { world.Write("control", "dev", "broken.yaml", []byte("a: 1\n")) }, true, true},
-		{"an ignore file", func() { world.Write("control", "dev", ".sourceignore", []byte("a.yaml\n")) }, true, true},
+		{"the mistake is corrected", func() { repos.Write("control", "dev", "broken.yaml", []byte("a: 1\n")) }, true, true},
+		{"an ignore file", func() { repos.Write("control", "dev", ".sourceignore", []byte("a.yaml\n")) }, true, true},
 		{"the registration", append("control", "main", "registration.yaml", "# more\n"), true, false},
 		{"the workload", append("shop", "main", "workload/workload.yaml", "# more\n"), true, false},
-		{"the repository's other files", func() { world.Write("shop", "main", "main.go", []byte("x")) }, true, true},
-		{"a file goes", func() { world.Remove("control", "dev", "a.yaml") }, true, true},
+		{"the repository's other files", func() { repos.Write("shop", "main", "main.go", []byte("x")) }, true, true},
+		{"a file goes", func() { repos.Remove("control", "dev", "a.yaml") }, true, true},
 	}
 	before := load()
 	if len(before.Diagnostics) != 1 {
@@ -126,19 +126,19 @@ func TestLoaderRemembers(t *testing.T) {
 // TestLoaderForgetsNothing proves that a load that fails leaves the memory as it
 // was.
 func TestLoaderForgetsNothing(t *testing.T) {
-	world := modeltest.Parse(memoryWorld)
+	repos := modeltest.Parse(memoryArchive)
 	control := model.Reference{Repo: modeltest.Forge + "control", Branch: "dev"}
 	var loader model.Loader
-	first, err := loader.Load(t.Context(), world, "dev", control)
+	first, err := loader.Load(t.Context(), repos, "dev", control)
 	if err != nil {
 		t.Fatal(err)
 	}
-	world.Errors["shop@main"] = errors.New("forge is down")
-	if _, err := loader.Load(t.Context(), world, "dev", control); err == nil {
+	repos.Errors["shop@main"] = errors.New("forge is down")
+	if _, err := loader.Load(t.Context(), repos, "dev", control); err == nil {
 		t.Fatal("a read error went unnoticed")
 	}
-	delete(world.Errors, "shop@main")
-	again, err := loader.Load(t.Context(), world, "dev", control)
+	delete(repos.Errors, "shop@main")
+	again, err := loader.Load(t.Context(), repos, "dev", control)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -345,8 +345,8 @@ func unmarked(node *yaml.Node) *miss {
 	for _, path := range [][]string{nil, {"metadata"}} {
 		for node := range yamlpos.Fields(yamlpos.Value(node, path...)) {
 			key := node.Value
-			inPlace := key == "labels" && path != nil
-			if misspelt(key, "labels") || strings.HasPrefix(key, "labels") && !inPlace || strings.Contains(key, platformConfigLabel) || misspelt(key, platformConfigLabel) {
+			expected := key == "labels" && path != nil
+			if misspelt(key, "labels") || strings.HasPrefix(key, "labels") && !expected || strings.Contains(key, platformConfigLabel) || misspelt(key, platformConfigLabel) {
 				return &miss{kind: kindConfigMap, field: append(path, key), message: "unknown field " + strings.Join(append(path, key), "."), hint: hint}
 			}
 		}

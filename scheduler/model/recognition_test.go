@@ -140,9 +140,9 @@ func TestDocuments(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			world := modeltest.Parse(pointers)
-			world.Write("control", "dev", "f.yaml", []byte(test.file))
-			env := load(t, world)
+			repos := modeltest.Parse(pointers)
+			repos.Write("control", "dev", "f.yaml", []byte(test.file))
+			env := load(t, repos)
 			if test.objects == nil {
 				test.objects = []string{}
 			}
@@ -175,9 +175,9 @@ func TestDocuments(t *testing.T) {
 const dnsHint = `a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')`
 
 func TestMergeKey(t *testing.T) {
-	world := modeltest.Parse(pointers)
-	world.Write("control", "dev", "f.yaml", []byte("apiVersion: scheduler.kalypso.io/v1alpha1\nkind: ClusterType\nmetadata: {name: small}\nspec:\n  <<: {reconciler: a, namespaceService: b}\n  reconciler: c\n"))
-	got := load(t, world).ClusterTypes[0].Spec
+	repos := modeltest.Parse(pointers)
+	repos.Write("control", "dev", "f.yaml", []byte("apiVersion: scheduler.kalypso.io/v1alpha1\nkind: ClusterType\nmetadata: {name: small}\nspec:\n  <<: {reconciler: a, namespaceService: b}\n  reconciler: c\n"))
+	got := load(t, repos).ClusterTypes[0].Spec
 	if got.Reconciler != "c" || got.NamespaceService != "b" {
 		t.Errorf("spec: %+v", got)
 	}
@@ -186,10 +186,10 @@ func TestMergeKey(t *testing.T) {
 // TestOneBadFile proves that a file that cannot be read costs its own objects
 // and no other.
 func TestOneBadFile(t *testing.T) {
-	world := modeltest.Parse(pointers + application)
-	world.Write("control", "dev", "good.yaml", []byte(clusterType))
-	world.Write("control", "dev", "bad.yaml", []byte(policyHead+"spec: [\n"))
-	env := load(t, world)
+	repos := modeltest.Parse(pointers + application)
+	repos.Write("control", "dev", "good.yaml", []byte(clusterType))
+	repos.Write("control", "dev", "bad.yaml", []byte(policyHead+"spec: [\n"))
+	env := load(t, repos)
 	want := []string{"ClusterType small", "WorkloadRegistration shop", "Workload shop"}
 	if diff := cmp.Diff(want, names(env)); diff != "" {
 		t.Errorf("objects (-want +got):\n%s", diff)
@@ -201,12 +201,12 @@ func TestOneBadFile(t *testing.T) {
 
 func TestDuplicates(t *testing.T) {
 	second := strings.Replace(clusterType, "flux", "argocd", 1)
-	world := modeltest.Parse(pointers)
-	world.Write("control", "dev", "a.yaml", []byte(clusterType))
-	world.Write("control", "dev", "b.yaml", []byte("---\n"+second))
-	world.Write("control", "main", "a.yaml", []byte(second))
+	repos := modeltest.Parse(pointers)
+	repos.Write("control", "dev", "a.yaml", []byte(clusterType))
+	repos.Write("control", "dev", "b.yaml", []byte("---\n"+second))
+	repos.Write("control", "main", "a.yaml", []byte(second))
 	for range 20 {
-		env := load(t, world)
+		env := load(t, repos)
 		if len(env.ClusterTypes) != 1 || env.ClusterTypes[0].Spec.Reconciler != "flux" {
 			t.Fatalf("cluster types: %+v", env.ClusterTypes)
 		}
@@ -258,9 +258,9 @@ func TestWorkloadFindings(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			world := modeltest.Parse(pointers + application)
-			world.Write("shop", "main", "workload/workload.yaml", []byte("apiVersion: scheduler.kalypso.io/v1alpha1\nkind: Workload\nmetadata:\n  name: shop\nspec:\n  deploymentTargets:\n"+test.workload))
-			env := load(t, world)
+			repos := modeltest.Parse(pointers + application)
+			repos.Write("shop", "main", "workload/workload.yaml", []byte("apiVersion: scheduler.kalypso.io/v1alpha1\nkind: Workload\nmetadata:\n  name: shop\nspec:\n  deploymentTargets:\n"+test.workload))
+			env := load(t, repos)
 			if diff := cmp.Diff([]string{test.want}, lines(env.Diagnostics)); diff != "" {
 				t.Errorf("diagnostics (-want +got):\n%s", diff)
 			}
@@ -274,11 +274,11 @@ func TestWorkloadFindings(t *testing.T) {
 // TestChartBesideWorkload proves that text which merely looks like YAML, as
 // charts hold it, does not put a workload in doubt.
 func TestChartBesideWorkload(t *testing.T) {
-	world := modeltest.Parse(strings.Replace(pointers+application, "path: ./workload\n", "path: .\n", 1))
-	world.Write("shop", "main", "chart/Chart.yaml", []byte("apiVersion: v2\nname: shop\nversion: 1.0.0\n"))
-	world.Write("shop", "main", "chart/values.yaml", nil)
-	world.Write("shop", "main", "chart/templates/deployment.yaml", []byte("{{- if .Values.on }}\nkind: Deployment\n{{- end }}\n"))
-	env := load(t, world)
+	repos := modeltest.Parse(strings.Replace(pointers+application, "path: ./workload\n", "path: .\n", 1))
+	repos.Write("shop", "main", "chart/Chart.yaml", []byte("apiVersion: v2\nname: shop\nversion: 1.0.0\n"))
+	repos.Write("shop", "main", "chart/values.yaml", nil)
+	repos.Write("shop", "main", "chart/templates/deployment.yaml", []byte("{{- if .Values.on }}\nkind: Deployment\n{{- end }}\n"))
+	env := load(t, repos)
 	if env.Incomplete || len(env.Workloads) != 1 {
 		t.Errorf("incomplete %v, workloads %v", env.Incomplete, env.Workloads)
 	}
@@ -288,14 +288,14 @@ func TestChartBesideWorkload(t *testing.T) {
 }
 
 func TestRegisteredTwice(t *testing.T) {
-	world := modeltest.Parse(pointers + application + `
+	repos := modeltest.Parse(pointers + application + `
 -- control@main/again.yaml --
 apiVersion: scheduler.kalypso.io/v1alpha1
 kind: WorkloadRegistration
 metadata: {name: again}
 spec: {workload: {repo: https://forge.test/kalypso/shop, branch: main, path: workload}, workspace: other}
 `)
-	env := load(t, world)
+	env := load(t, repos)
 	if len(env.Workloads) != 1 || env.Workloads[0].Registration.Name != "again" {
 		t.Errorf("workloads: %+v", env.Workloads)
 	}
@@ -329,39 +329,39 @@ func TestIgnored(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			world := modeltest.Parse(pointers)
-			world.Write("control", "dev", ".sourceignore", []byte(test.ignore))
-			world.Write("control", "dev", test.file, []byte(clusterType))
+			repos := modeltest.Parse(pointers)
+			repos.Write("control", "dev", ".sourceignore", []byte(test.ignore))
+			repos.Write("control", "dev", test.file, []byte(clusterType))
 			// Patterns that catch the pointers too are caught by the base's objects only.
-			found := len(load(t, world).ClusterTypes) > 0
+			found := len(load(t, repos).ClusterTypes) > 0
 			if found == test.want {
 				t.Errorf("%s with %q: ignored %v, want %v", test.file, test.ignore, !found, test.want)
 			}
 		})
 	}
 	t.Run("the deeper file wins", func(t *testing.T) {
-		world := modeltest.Parse(pointers)
-		world.Write("control", "dev", ".sourceignore", []byte("f.yaml\n"))
-		world.Write("control", "dev", "a/.sourceignore", []byte("!f.yaml\n"))
-		world.Write("control", "dev", "a/f.yaml", []byte(clusterType))
-		world.Write("control", "dev", "f.yaml", []byte(strings.Replace(clusterType, "small", "large", 1)))
-		if diff := cmp.Diff([]string{"ClusterType small"}, names(load(t, world))); diff != "" {
+		repos := modeltest.Parse(pointers)
+		repos.Write("control", "dev", ".sourceignore", []byte("f.yaml\n"))
+		repos.Write("control", "dev", "a/.sourceignore", []byte("!f.yaml\n"))
+		repos.Write("control", "dev", "a/f.yaml", []byte(clusterType))
+		repos.Write("control", "dev", "f.yaml", []byte(strings.Replace(clusterType, "small", "large", 1)))
+		if diff := cmp.Diff([]string{"ClusterType small"}, names(load(t, repos))); diff != "" {
 			t.Errorf("objects (-want +got):\n%s", diff)
 		}
 	})
 	t.Run("nested file", func(t *testing.T) {
-		world := modeltest.Parse(pointers)
-		world.Write("control", "dev", "a/.sourceignore", []byte("/b.yaml\n"))
-		world.Write("control", "dev", "a/b.yaml", []byte(clusterType))
-		world.Write("control", "dev", "b.yaml", []byte(strings.Replace(clusterType, "small", "large", 1)))
-		if diff := cmp.Diff([]string{"ClusterType large"}, names(load(t, world))); diff != "" {
+		repos := modeltest.Parse(pointers)
+		repos.Write("control", "dev", "a/.sourceignore", []byte("/b.yaml\n"))
+		repos.Write("control", "dev", "a/b.yaml", []byte(clusterType))
+		repos.Write("control", "dev", "b.yaml", []byte(strings.Replace(clusterType, "small", "large", 1)))
+		if diff := cmp.Diff([]string{"ClusterType large"}, names(load(t, repos))); diff != "" {
 			t.Errorf("objects (-want +got):\n%s", diff)
 		}
 	})
 }
 
 func TestPathNarrows(t *testing.T) {
-	world := modeltest.Parse(`
+	repos := modeltest.Parse(`
 -- control@dev/env/f.yaml --
 ` + clusterType + `
 -- control@dev/environment/f.yaml --
@@ -369,7 +369,7 @@ func TestPathNarrows(t *testing.T) {
 	for _, path := range []string{"env", "./env", "/env/", "env/f.yaml", "x/../env"} {
 		ref := dev
 		ref.Path = path
-		env, err := model.LoadEnvironment(t.Context(), world, "dev", ref)
+		env, err := model.LoadEnvironment(t.Context(), repos, "dev", ref)
 		if err != nil {
 			t.Fatal(err)
 		}

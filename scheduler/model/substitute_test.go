@@ -14,7 +14,7 @@ import (
 // TestSubstitute sends reads elsewhere and wants that to show in what was read
 // and where it stands, and in nothing that the objects say.
 func TestSubstitute(t *testing.T) {
-	world := modeltest.Parse(pointers + application + `
+	repos := modeltest.Parse(pointers + application + `
 -- mine@feature/registration.yaml --
 apiVersion: scheduler.kalypso.io/v1alpha1
 kind: WorkloadRegistration
@@ -36,7 +36,7 @@ metadata: {name: feature}
 		ref.Branch, ref.Path = "feature", "elsewhere"
 		return ref, nil
 	}
-	env, err := model.LoadEnvironment(t.Context(), world, "dev", dev, model.Substitute(elsewhere))
+	env, err := model.LoadEnvironment(t.Context(), repos, "dev", dev, model.Substitute(elsewhere))
 	if err != nil {
 		t.Fatal(err)
 	}

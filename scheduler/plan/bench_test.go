@@ -24,7 +24,7 @@ const head = "apiVersion: scheduler.kalypso.io/v1alpha1\n"
 // fleet is an environment of which policy i selects the cluster types and the
 // deployment targets of group i. Configuration is for all, for each region, for
 // each group, for some cluster types and for some targets.
-func fleet(clusterTypes, targets, policies int) *modeltest.World {
+func fleet(clusterTypes, targets, policies int) *modeltest.Repositories {
 	var archive strings.Builder
 	write := func(repo, branch, file, text string, args ...any) {
 		fmt.Fprintf(&archive, "-- %s@%s/%s --\n%s\n", repo, branch, file, fmt.Sprintf(text, args...))
@@ -178,24 +178,24 @@ func BenchmarkOneChange(b *testing.B) {
 			{"targetGone", "app-00003", "main", "workload/workload.yaml", "environment: dev", "environment: qa", 3 * f.clusterTypes / f.policies},
 			{"clusterTypeLabel", "control", "dev", "types/0000.yaml", "region: region-0", "region: region-1", perType},
 		}
-		world := fleet(f.clusterTypes, f.targets, f.policies)
+		repos := fleet(f.clusterTypes, f.targets, f.policies)
 		var loader model.Loader
 		var planner plan.Planner
 		load := func(b *testing.B) *model.Environment {
-			env, err := loader.Load(b.Context(), world, "dev", fleetBranch)
+			env, err := loader.Load(b.Context(), repos, "dev", fleetBranch)
 			if err != nil {
 				b.Fatal(err)
 			}
 			return env
 		}
-		env, err := loader.Load(b.Context(), world, "dev", fleetBranch)
+		env, err := loader.Load(b.Context(), repos, "dev", fleetBranch)
 		if err != nil {
 			b.Fatal(err)
 		}
 		branch := &model.Tree{Commit: "merged", Files: planWith(b, &planner, env, nil).Files()}
 		planWith(b, &planner, env, branch)
 		for _, c := range changes {
-			old := string(world.Tree(c.repo, c.branch).Files[c.file])
+			old := string(repos.Tree(c.repo, c.branch).Files[c.file])
 			edited := strings.Replace(old, c.old, c.new, 1)
 			if edited == old {
 				b.Fatalf("%s: nothing to change in %s", c.name, old)
@@ -213,7 +213,7 @@ func BenchmarkOneChange(b *testing.B) {
 						if i%2 == 1 {
 							text = old
 						}
-						world.Write(c.repo, c.branch, c.file, []byte(text))
+						repos.Write(c.repo, c.branch, c.file, []byte(text))
 						runtime.GC() // of what the test makes; the planner's own garbage counts
 						if withModel {
 							b.StartTimer()
@@ -228,7 +228,7 @@ func BenchmarkOneChange(b *testing.B) {
 						b.StartTimer()
 					}
 					b.StopTimer()
-					world.Write(c.repo, c.branch, c.file, []byte(old))
+					repos.Write(c.repo, c.branch, c.file, []byte(old))
 					planWith(b, &planner, load(b), branch)
 				})
 			}

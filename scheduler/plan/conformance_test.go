@@ -117,8 +117,8 @@ func conformanceCases(t *testing.T, archive string) []conformanceCase {
 // conform compares the plan of a case with the original's and returns what
 // differs for a reason, as "clusterType/target reason".
 func conform(t *testing.T, c conformanceCase) (departures []string) {
-	world := modeltest.Parse(c.Input)
-	env, err := model.LoadEnvironment(t.Context(), world, "dev", model.Reference{Repo: modeltest.Forge + "control", Branch: "dev"})
+	repos := modeltest.Parse(c.Input)
+	env, err := model.LoadEnvironment(t.Context(), repos, "dev", model.Reference{Repo: modeltest.Forge + "control", Branch: "dev"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -23,31 +23,31 @@ import (
 
 const faultHead = "apiVersion: scheduler.kalypso.io/v1alpha1\n"
 
-// faultWorld is the world that the rules start from, with files on top of it.
-func faultWorld(t testing.TB, files string) *modeltest.World {
+// faultRepos is the world that the rules start from, with files on top of it.
+func faultRepos(t testing.TB, files string) *modeltest.Repositories {
 	t.Helper()
 	base, err := txtar.ParseFile("testdata/base.txtar")
 	if err != nil {
 		t.Fatal(err)
 	}
-	world := modeltest.Parse("")
-	world.Add(base.Files...)
-	world.Add(txtar.Parse([]byte(files)).Files...)
-	return world
+	repos := modeltest.Parse("")
+	repos.Add(base.Files...)
+	repos.Add(txtar.Parse([]byte(files)).Files...)
+	return repos
 }
 
-func faultPlan(t testing.TB, world *modeltest.World) *plan.Plan {
+func faultPlan(t testing.TB, repos *modeltest.Repositories) *plan.Plan {
 	t.Helper()
-	return newPlan(t, environment(t, world, "dev"), world.Tree("gitops", "dev"))
+	return newPlan(t, environment(t, repos, "dev"), repos.Tree("gitops", "dev"))
 }
 
 // mergePlan does to the GitOps branch what merging the plan's pull request does.
-func mergePlan(world *modeltest.World, p *plan.Plan) {
+func mergePlan(repos *modeltest.Repositories, p *plan.Plan) {
 	for _, c := range p.Changes {
 		if c.Action == plan.Remove {
-			world.Remove("gitops", "dev", c.Path)
+			repos.Remove("gitops", "dev", c.Path)
 		} else {
-			world.Write("gitops", "dev", c.Path, c.Content)
+			repos.Write("gitops", "dev", c.Path, c.Content)
 		}
 	}
 }
@@ -67,8 +67,8 @@ const largeType = "-- control@dev/large.yaml --\n" + faultHead + "kind: ClusterT
 
 // Two policies that select one pair collide, and block the environment.
 func TestFault01PoliciesCollide(t *testing.T) {
-	world := faultWorld(t, largeType+"-- control@dev/again.yaml --\n"+faultHead+"kind: SchedulingPolicy\nmetadata: {name: again}\nspec: {deploymentTargetSelector: {labelSelector: {matchLabels: {purpose: test}}}}\n")
-	p := faultPlan(t, world)
+	repos := faultRepos(t, largeType+"-- control@dev/again.yaml --\n"+faultHead+"kind: SchedulingPolicy\nmetadata: {name: again}\nspec: {deploymentTargetSelector: {labelSelector: {matchLabels: {purpose: test}}}}\n")
+	p := faultPlan(t, repos)
 	got := map[string][]string{}
 	for _, a := range p.Assignments {
 		got[a.ClusterType+"/"+a.Target] = a.Policies
@@ -81,11 +81,11 @@ func TestFault01PoliciesCollide(t *testing.T) {
 
 // One bad assignment blocks all.
 func TestFault02OneBadBlocksAll(t *testing.T) {
-	world := faultWorld(t, largeType)
-	mergePlan(world, faultPlan(t, world))
-	world.Write("control", "dev", "schema.yaml", []byte(faultHead+"kind: ConfigSchema\nmetadata: {name: s, labels: {size: small}}\nspec: {schema: '{\"required\": [\"URL\"]}'}\n"))
-	world.Write("control", "dev", "config.yaml", []byte("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c, labels: {platform-config: \"true\"}}\ndata: {K: v}\n"))
-	p := faultPlan(t, world)
+	repos := faultRepos(t, largeType)
+	mergePlan(repos, faultPlan(t, repos))
+	repos.Write("control", "dev", "schema.yaml", []byte(faultHead+"kind: ConfigSchema\nmetadata: {name: s, labels: {size: small}}\nspec: {schema: '{\"required\": [\"URL\"]}'}\n"))
+	repos.Write("control", "dev", "config.yaml", []byte("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c, labels: {platform-config: \"true\"}}\ndata: {K: v}\n"))
+	p := faultPlan(t, repos)
 	if diff := cmp.Diff([]string{"modify large/shop-test/platform-config.yaml"}, changes(p)); diff != "" {
 		t.Errorf("changes (-want +got):\n%s", diff)
 	}
@@ -98,64 +98,64 @@ func TestFault02OneBadBlocksAll(t *testing.T) {
 // Whatever cannot be read, on whichever branch: there is no plan, and where
 // what was read cannot be understood, nothing is removed.
 func TestFault05ReadErrorsDelete(t *testing.T) {
-	world := faultWorld(t, largeType+"-- control@dev/config.yaml --\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: c, labels: {platform-config: \"true\"}}\ndata: {K: v}\n")
-	mergePlan(world, faultPlan(t, world))
+	repos := faultRepos(t, largeType+"-- control@dev/config.yaml --\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: c, labels: {platform-config: \"true\"}}\ndata: {K: v}\n")
+	mergePlan(repos, faultPlan(t, repos))
 	ref := model.Reference{Repo: modeltest.Forge + "control", Branch: "dev"}
 	broken := errors.New("connection reset")
 	for _, branch := range []string{"control@dev", "control@main", "shop@main"} {
-		world.Errors[branch] = broken
-		env, err := model.LoadEnvironment(t.Context(), world, "dev", ref)
+		repos.Errors[branch] = broken
+		env, err := model.LoadEnvironment(t.Context(), repos, "dev", ref)
 		if env != nil || !errors.Is(err, broken) {
 			t.Errorf("%s: environment %v, error %v", branch, env, err)
 		}
-		world.Errors[branch] = fmt.Errorf("repository: %w", model.ErrNotFound)
-		env, err = model.LoadEnvironment(t.Context(), world, "dev", ref)
+		repos.Errors[branch] = fmt.Errorf("repository: %w", model.ErrNotFound)
+		env, err = model.LoadEnvironment(t.Context(), repos, "dev", ref)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if p := newPlan(t, env, world.Tree("gitops", "dev")); len(p.Changes) > 0 || len(p.Problems) == 0 {
+		if p := newPlan(t, env, repos.Tree("gitops", "dev")); len(p.Changes) > 0 || len(p.Problems) == 0 {
 			t.Errorf("%s is not there: changes %q, problems %v", branch, changes(p), p.Problems)
 		}
-		world.Errors[branch] = fmt.Errorf("repository: %w", &model.LimitError{What: "files and folders", Max: 1})
-		env, err = model.LoadEnvironment(t.Context(), world, "dev", ref)
+		repos.Errors[branch] = fmt.Errorf("repository: %w", &model.LimitError{What: "files and folders", Max: 1})
+		env, err = model.LoadEnvironment(t.Context(), repos, "dev", ref)
 		if branch == "control@dev" {
 			if env != nil || !errors.As(err, new(*model.LimitError)) {
 				t.Errorf("the environment itself is too large: %v, error %v", env, err)
 			}
 		} else if err != nil {
 			t.Fatal(err)
-		} else if p := newPlan(t, env, world.Tree("gitops", "dev")); len(p.Changes) > 0 || len(p.Problems) == 0 {
+		} else if p := newPlan(t, env, repos.Tree("gitops", "dev")); len(p.Changes) > 0 || len(p.Problems) == 0 {
 			t.Errorf("%s is too large: changes %q, problems %v", branch, changes(p), p.Problems)
 		}
-		delete(world.Errors, branch)
+		delete(repos.Errors, branch)
 	}
 	for _, file := range []string{"control@dev/config.yaml", "control@dev/large.yaml", "control@dev/policy.yaml", "control@main/shop.yaml", "control@main/templates.yaml", "shop@main/workload/workload.yaml"} {
 		name, path, _ := strings.Cut(file, "/")
 		repo, branch, _ := strings.Cut(name, "@")
-		good := world.Tree(repo, branch).Files[path]
-		world.Write(repo, branch, path, slices.Concat(good, []byte("\n  - [\n")))
-		if p := faultPlan(t, world); len(p.Changes) > 0 || len(p.Problems) == 0 {
+		good := repos.Tree(repo, branch).Files[path]
+		repos.Write(repo, branch, path, slices.Concat(good, []byte("\n  - [\n")))
+		if p := faultPlan(t, repos); len(p.Changes) > 0 || len(p.Problems) == 0 {
 			t.Errorf("%s is broken: changes %q, problems %v", file, changes(p), p.Problems)
 		}
-		world.Write(repo, branch, path, nil)
-		if p := faultPlan(t, world); len(p.Changes) > 0 || len(p.Problems) == 0 {
+		repos.Write(repo, branch, path, nil)
+		if p := faultPlan(t, repos); len(p.Changes) > 0 || len(p.Problems) == 0 {
 			t.Errorf("%s is too large: changes %q, problems %v", file, changes(p), p.Problems)
 		}
-		world.Write(repo, branch, path, good)
+		repos.Write(repo, branch, path, good)
 	}
-	if p := faultPlan(t, world); len(p.Changes)+len(p.Problems) > 0 {
+	if p := faultPlan(t, repos); len(p.Changes)+len(p.Problems) > 0 {
 		t.Errorf("in the end: changes %q, problems %v", changes(p), p.Problems)
 	}
 }
 
 // Texts that look like numbers are coerced before validation, and in manifests.
 func TestFault06NumbersCoerced(t *testing.T) {
-	world := faultWorld(t, "-- control@dev/config.yaml --\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: c, labels: {platform-config: \"true\"}}\n"+
+	repos := faultRepos(t, "-- control@dev/config.yaml --\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: c, labels: {platform-config: \"true\"}}\n"+
 		"data: {VERSION: \"1.10\", ZEROS: \"007\", FLAG: \"true\", EXPONENT: \"1e3\", MAP: '{version: \"1.10\", zeros: \"007\"}'}\n"+
 		"-- control@dev/schema.yaml --\n"+faultHead+"kind: ConfigSchema\nmetadata: {name: s}\nspec:\n  schema: |\n"+
 		"    {\"properties\": {\"VERSION\": {\"type\": \"string\", \"pattern\": \"^1[.]10$\"}, \"ZEROS\": {\"type\": \"string\", \"minLength\": 3}, \"FLAG\": {\"type\": \"string\"}, \"EXPONENT\": {\"type\": \"string\"},\n"+
 		"     \"MAP\": {\"properties\": {\"version\": {\"type\": \"string\", \"pattern\": \"^1[.]10$\"}, \"zeros\": {\"type\": \"string\", \"minLength\": 3}}}}}\n")
-	p := faultPlan(t, world)
+	p := faultPlan(t, repos)
 	if len(p.Problems) > 0 {
 		t.Fatalf("problems: %v", p.Problems)
 	}
@@ -177,9 +177,9 @@ func TestFault07ActionsLoop(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			world := faultWorld(t, "-- control@dev/config.yaml --\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: c, labels: {platform-config: \"true\"}}\ndata: "+test.data+"\n")
+			repos := faultRepos(t, "-- control@dev/config.yaml --\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: c, labels: {platform-config: \"true\"}}\ndata: "+test.data+"\n")
 			start := time.Now()
-			p := faultPlan(t, world)
+			p := faultPlan(t, repos)
 			if len(p.Problems) != 1 || p.Problems[0].Reason != plan.TemplateFailed || !strings.Contains(p.Problems[0].Message, test.want) {
 				t.Fatalf("problems: %v", p.Problems)
 			}
@@ -191,17 +191,17 @@ func TestFault07ActionsLoop(t *testing.T) {
 			}
 		})
 	}
-	world := faultWorld(t, "-- control@dev/config.yaml --\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: c, labels: {platform-config: \"true\"}}\ndata: {A: \"{{ print `{{` }}\", B: \"{{ .Workload }}\"}\n")
-	if p := faultPlan(t, world); len(p.Problems) != 1 {
+	repos := faultRepos(t, "-- control@dev/config.yaml --\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: c, labels: {platform-config: \"true\"}}\ndata: {A: \"{{ print `{{` }}\", B: \"{{ .Workload }}\"}\n")
+	if p := faultPlan(t, repos); len(p.Problems) != 1 {
 		t.Errorf("a result that holds braces: %v", p.Problems)
 	}
 }
 
 // Unknown keys print "<no value>" into manifests.
 func TestFault08NoValue(t *testing.T) {
-	world := faultWorld(t, "-- control@main/url.yaml --\n"+faultHead+"kind: Template\nmetadata: {name: url}\nspec:\n  type: config\n  manifests:\n    - |\n      a: 1\n      url: {{ .ConfigData.URL }}\n"+
+	repos := faultRepos(t, "-- control@main/url.yaml --\n"+faultHead+"kind: Template\nmetadata: {name: url}\nspec:\n  type: config\n  manifests:\n    - |\n      a: 1\n      url: {{ .ConfigData.URL }}\n"+
 		"-- control@dev/small.yaml --\n"+faultHead+"kind: ClusterType\nmetadata: {name: small}\nspec: {reconciler: flux, namespaceService: default, configType: url}\n")
-	p := faultPlan(t, world)
+	p := faultPlan(t, repos)
 	if len(p.Problems) != 1 {
 		t.Fatalf("problems: %v", p.Problems)
 	}
@@ -209,8 +209,8 @@ func TestFault08NoValue(t *testing.T) {
 	if want := "control@main:url.yaml:9: template url, line 2 of manifest 1: .ConfigData.URL has no value"; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
-	world.Write("control", "main", "url.yaml", []byte(faultHead+"kind: Template\nmetadata: {name: url}\nspec:\n  type: config\n  manifests: [\"a: {{ if .ConfigData.URL }}yes{{ else }}no{{ end }}\"]\n"))
-	if got := added(t, faultPlan(t, world), "small/shop-test/platform-config.yaml"); got != "a: no\n" {
+	repos.Write("control", "main", "url.yaml", []byte(faultHead+"kind: Template\nmetadata: {name: url}\nspec:\n  type: config\n  manifests: [\"a: {{ if .ConfigData.URL }}yes{{ else }}no{{ end }}\"]\n"))
+	if got := added(t, faultPlan(t, repos), "small/shop-test/platform-config.yaml"); got != "a: no\n" {
 		t.Errorf("asked for a missing key: %q", got)
 	}
 }
@@ -222,7 +222,7 @@ func TestFault09JoinedNames(t *testing.T) {
 		return "-- control@main/" + name + ".yaml --\n" + faultHead + "kind: WorkloadRegistration\nmetadata: {name: " + name + "}\nspec: {workload: {repo: https://forge.test/kalypso/" + name + ", branch: main}, workspace: team}\n" +
 			"-- " + name + "@main/workload.yaml --\n" + faultHead + "kind: Workload\nmetadata: {name: " + name + "}\nspec:\n  deploymentTargets:\n    - {name: " + target + ", environment: dev, manifests: {path: .}}\n"
 	}
-	p := faultPlan(t, faultWorld(t, workload("a", "b-c")+workload("a-b", "c")+workload(long, "t")))
+	p := faultPlan(t, faultRepos(t, workload("a", "b-c")+workload("a-b", "c")+workload(long, "t")))
 	got := map[string]string{}
 	for _, problem := range p.Problems {
 		if problem.Reason == plan.InvalidName {
@@ -247,9 +247,9 @@ func TestFault09JoinedNames(t *testing.T) {
 func TestFault10ReadsEnvironment(t *testing.T) {
 	t.Setenv("KALYPSO_SECRET", "the scheduler's own")
 	for _, action := range []string{`env "KALYPSO_SECRET"`, `expandenv "$KALYPSO_SECRET"`, `getHostByName "localhost"`, "now", "randAlphaNum 5", "uuidv4", `genPrivateKey "rsa"`} {
-		world := faultWorld(t, "-- control@main/t.yaml --\n"+faultHead+"kind: Template\nmetadata: {name: t}\nspec:\n  type: config\n  manifests: ['a: {{ "+action+" }}']\n"+
+		repos := faultRepos(t, "-- control@main/t.yaml --\n"+faultHead+"kind: Template\nmetadata: {name: t}\nspec:\n  type: config\n  manifests: ['a: {{ "+action+" }}']\n"+
 			"-- control@dev/small.yaml --\n"+faultHead+"kind: ClusterType\nmetadata: {name: small}\nspec: {reconciler: flux, namespaceService: default, configType: t}\n")
-		p := faultPlan(t, world)
+		p := faultPlan(t, repos)
 		if len(p.Problems) != 1 || !strings.Contains(p.Problems[0].Message, "not defined") {
 			t.Errorf("%s: problems %v", action, p.Problems)
 		}
@@ -265,22 +265,22 @@ func TestFault10ReadsEnvironment(t *testing.T) {
 // what the change touches: a planner that knows a fleet of 120 assignments
 // needs for one of them a small part of what it takes to plan them all.
 func TestFault12EverythingRendersAgain(t *testing.T) {
-	world := faultWorld(t, "")
+	repos := faultRepos(t, "")
 	for i := range 120 {
-		world.Write("control", "dev", fmt.Sprintf("type-%03d.yaml", i), fmt.Appendf(nil,
+		repos.Write("control", "dev", fmt.Sprintf("type-%03d.yaml", i), fmt.Appendf(nil,
 			"%skind: ClusterType\nmetadata: {name: type-%03d}\nspec: {reconciler: flux, namespaceService: default}\n", faultHead, i))
 	}
 	var loader model.Loader
 	config := func(value string) *model.Environment {
-		world.Write("control", "dev", "config.yaml", []byte("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c, labels: {platform-config: \"true\", cluster-type: type-007}}\ndata: {K: "+value+"}\n"))
-		env, err := loader.Load(t.Context(), world, "dev", model.Reference{Repo: modeltest.Forge + "control", Branch: "dev"})
+		repos.Write("control", "dev", "config.yaml", []byte("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c, labels: {platform-config: \"true\", cluster-type: type-007}}\ndata: {K: "+value+"}\n"))
+		env, err := loader.Load(t.Context(), repos, "dev", model.Reference{Repo: modeltest.Forge + "control", Branch: "dev"})
 		if err != nil {
 			t.Fatal(err)
 		}
 		return env
 	}
 	envs := []*model.Environment{config("one"), config("two")}
-	branch := world.Tree("gitops", "dev")
+	branch := repos.Tree("gitops", "dev")
 	var planner plan.Planner
 	next := 0
 	again := testing.AllocsPerRun(4, func() {

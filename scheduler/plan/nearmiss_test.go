@@ -18,37 +18,37 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// missWorld is an up-to-date world with an object of each kind in a file of its
+// missRepos is an up-to-date world with an object of each kind in a file of its
 // own, of which each is needed for something on the GitOps branch.
-func missWorld(t testing.TB) *modeltest.World {
+func missRepos(t testing.TB) *modeltest.Repositories {
 	t.Helper()
 	const object = "apiVersion: scheduler.kalypso.io/v1alpha1\nkind: %s\nmetadata:\n  name: %s\n%s"
-	world := faultWorld(t, "")
+	input := faultRepos(t, "")
 	write := func(repo, branch, file, kind, name, rest string) {
-		world.Write(repo, branch, file, fmt.Appendf(nil, object, kind, name, rest))
+		input.Write(repo, branch, file, fmt.Appendf(nil, object, kind, name, rest))
 	}
 	write("control", "dev", "small.yaml", "ClusterType", "small", "  labels:\n    region: west\nspec:\n  reconciler: flux\n  namespaceService: default\n")
 	write("control", "dev", "large.yaml", "ClusterType", "large", "  labels:\n    region: east\nspec:\n  reconciler: flux\n  namespaceService: default\n")
 	write("control", "dev", "policy.yaml", "SchedulingPolicy", "west", "spec:\n  clusterTypeSelector:\n    labelSelector:\n      matchLabels:\n        region: west\n")
 	write("control", "dev", "others.yaml", "SchedulingPolicy", "east", "spec:\n  clusterTypeSelector:\n    labelSelector:\n      matchLabels:\n        region: east\n")
 	write("control", "dev", "schema.yaml", "ConfigSchema", "keys", "spec:\n  schema: '{\"required\": [\"COMMON\"]}'\n")
-	world.Write("control", "dev", "config.yaml", []byte("apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: west\n  labels:\n    platform-config: \"true\"\n    region: west\ndata:\n  REGION: west\n"))
-	world.Write("control", "main", "common.yaml", []byte("apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: common\n  labels:\n    platform-config: \"true\"\ndata:\n  COMMON: all\n"))
+	input.Write("control", "dev", "config.yaml", []byte("apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: west\n  labels:\n    platform-config: \"true\"\n    region: west\ndata:\n  REGION: west\n"))
+	input.Write("control", "main", "common.yaml", []byte("apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: common\n  labels:\n    platform-config: \"true\"\ndata:\n  COMMON: all\n"))
 	write("control", "main", "stock.yaml", "WorkloadRegistration", "stock", "spec:\n  workload:\n    repo: https://forge.test/kalypso/stock\n    branch: main\n  workspace: team\n")
 	write("stock", "main", "stock.yaml", "Workload", "stock", "spec:\n  deploymentTargets:\n    - name: test\n      environment: dev\n      manifests: {path: ./stock}\n")
 	write("stock", "main", "cellar.yaml", "Workload", "cellar", "spec:\n  deploymentTargets:\n    - name: test\n      environment: dev\n      manifests: {path: ./cellar}\n")
-	mergePlan(world, faultPlan(t, world))
-	if p := faultPlan(t, world); len(p.Changes)+len(p.Problems) > 0 || len(p.Assignments) != 6 {
+	mergePlan(input, faultPlan(t, input))
+	if p := faultPlan(t, input); len(p.Changes)+len(p.Problems) > 0 || len(p.Assignments) != 6 {
 		t.Fatalf("%d assignments, changes %q, problems %v", len(p.Assignments), changes(p), p.Problems)
 	}
-	return world
+	return input
 }
 
 // losses are the changes that take something from the GitOps branch: files that
 // go, and those that change and miss a line then.
-func losses(world *modeltest.World, p *plan.Plan) []string {
+func losses(input *modeltest.Repositories, p *plan.Plan) []string {
 	var lost []string
-	files := world.Tree("gitops", "dev").Files
+	files := input.Tree("gitops", "dev").Files
 	for _, c := range p.Changes {
 		gone := c.Action == plan.Remove
 		for line := range bytes.Lines(files[c.Path]) {
@@ -63,14 +63,14 @@ func losses(world *modeltest.World, p *plan.Plan) []string {
 
 // errorsIn returns the places of the errors in a file, as "file:line".
 func errorsIn(p *plan.Plan, repo, branch, file string) []string {
-	var places []string
+	var positions []string
 	for _, problem := range p.Problems {
 		at := problem.Position
 		if problem.Severity == model.Error && at.Repo == modeltest.Forge+repo && at.Branch == branch && at.File == file {
-			places = append(places, fmt.Sprintf("%s:%d", at.File, at.Line))
+			positions = append(positions, fmt.Sprintf("%s:%d", at.File, at.Line))
 		}
 	}
-	return places
+	return positions
 }
 
 const (
@@ -203,17 +203,17 @@ func TestNearMiss(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			world := missWorld(t)
-			place, file, _ := strings.Cut(test.file, "/")
-			repo, branch, _ := strings.Cut(place, "@")
-			good := string(world.Tree(repo, branch).Files[file])
+			input := missRepos(t)
+			ref, file, _ := strings.Cut(test.file, "/")
+			repo, branch, _ := strings.Cut(ref, "@")
+			good := string(input.Tree(repo, branch).Files[file])
 			bad := test.to(good)
 			if bad == good {
 				t.Fatal("the file is not changed")
 			}
-			world.Write(repo, branch, file, []byte(bad))
-			p := faultPlan(t, world)
-			if lost := losses(world, p); len(lost) > 0 {
+			input.Write(repo, branch, file, []byte(bad))
+			p := faultPlan(t, input)
+			if lost := losses(input, p); len(lost) > 0 {
 				t.Errorf("lost: %q", lost)
 			}
 			if got, want := errorsIn(p, repo, branch, file), fmt.Sprintf("%s:%d", file, test.line); !slices.Contains(got, want) {
@@ -222,8 +222,8 @@ func TestNearMiss(t *testing.T) {
 			if !p.Incomplete {
 				t.Error("the plan does not say that it is incomplete")
 			}
-			world.Write(repo, branch, file, []byte(good))
-			if p := faultPlan(t, world); len(p.Changes)+len(p.Problems) > 0 {
+			input.Write(repo, branch, file, []byte(good))
+			if p := faultPlan(t, input); len(p.Changes)+len(p.Problems) > 0 {
 				t.Errorf("mended: changes %q, problems %v", changes(p), p.Problems)
 			}
 		})
@@ -233,19 +233,19 @@ func TestNearMiss(t *testing.T) {
 // TestNearMissHoldsWhatItMayHave proves that a near miss holds back no more
 // than it may have given.
 func TestNearMissHoldsWhatItMayHave(t *testing.T) {
-	world := missWorld(t)
-	good := world.Tree("control", "dev").Files["config.yaml"]
-	world.Write("control", "dev", "config.yaml", bytes.Replace(good, []byte("ConfigMap"), []byte("Configmap"), 1))
-	world.Write("control", "dev", "east.yaml", []byte("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: east, labels: {platform-config: \"true\", region: east}}\ndata: {NEW: value}\n"))
+	input := missRepos(t)
+	good := input.Tree("control", "dev").Files["config.yaml"]
+	input.Write("control", "dev", "config.yaml", bytes.Replace(good, []byte("ConfigMap"), []byte("Configmap"), 1))
+	input.Write("control", "dev", "east.yaml", []byte("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: east, labels: {platform-config: \"true\", region: east}}\ndata: {NEW: value}\n"))
 	want := []string{"modify large/cellar-test/platform-config.yaml", "modify large/shop-test/platform-config.yaml", "modify large/stock-test/platform-config.yaml"}
-	if p := faultPlan(t, world); !slices.Equal(changes(p), want) {
+	if p := faultPlan(t, input); !slices.Equal(changes(p), want) {
 		t.Errorf("changes %q, want %q", changes(p), want)
 	}
 	t.Run("an empty file that nothing came from", func(t *testing.T) {
-		world := missWorld(t)
-		world.Write("control", "dev", "empty.yaml", nil)
-		world.Write("control", "dev", "schema.yaml", fmt.Appendf(nil, "%skind: ConfigSchema\nmetadata: {name: keys}\nspec: {schema: '{}'}\n", faultHead))
-		if p := faultPlan(t, world); len(p.Problems) != 1 || p.Problems[0].Severity != model.Warning {
+		input := missRepos(t)
+		input.Write("control", "dev", "empty.yaml", nil)
+		input.Write("control", "dev", "schema.yaml", fmt.Appendf(nil, "%skind: ConfigSchema\nmetadata: {name: keys}\nspec: {schema: '{}'}\n", faultHead))
+		if p := faultPlan(t, input); len(p.Problems) != 1 || p.Problems[0].Severity != model.Warning {
 			t.Errorf("problems %v", p.Problems)
 		}
 	})
@@ -262,20 +262,20 @@ func TestLists(t *testing.T) {
 		return text
 	}
 	for _, nested := range []bool{false, true} {
-		world := missWorld(t)
-		dev := world.Tree("control", "dev").Files
+		input := missRepos(t)
+		dev := input.Tree("control", "dev").Files
 		files := []string{"config.yaml", "small.yaml", "large.yaml", "policy.yaml", "others.yaml", "schema.yaml"}
 		var objects []string
 		for _, file := range files {
 			objects = append(objects, string(dev[file]))
-			world.Remove("control", "dev", file)
+			input.Remove("control", "dev", file)
 		}
 		text := list("List", objects...)
 		if nested {
 			text = list("List", list("List", objects[1:]...), list("ConfigMapList", objects[0]), "apiVersion: apps/v1\nkind: Deployment", "apiVersion: v1\nkind: List\nitems: []")
 		}
-		world.Write("control", "dev", "all.yaml", []byte(text))
-		p := faultPlan(t, world)
+		input.Write("control", "dev", "all.yaml", []byte(text))
+		p := faultPlan(t, input)
 		if len(p.Changes)+len(p.Problems) > 0 || len(p.Assignments) != 6 {
 			t.Fatalf("nested %v: %d assignments, changes %q, problems %v", nested, len(p.Assignments), changes(p), p.Problems)
 		}
@@ -287,9 +287,9 @@ func TestLists(t *testing.T) {
 		}
 	}
 	t.Run("a list in itself", func(t *testing.T) {
-		world := missWorld(t)
-		world.Write("control", "dev", "all.yaml", []byte("&l\napiVersion: v1\nkind: List\nitems: [*l, *l, {<<: *l}]\n"))
-		if p := faultPlan(t, world); len(p.Changes) > 0 {
+		input := missRepos(t)
+		input.Write("control", "dev", "all.yaml", []byte("&l\napiVersion: v1\nkind: List\nitems: [*l, *l, {<<: *l}]\n"))
+		if p := faultPlan(t, input); len(p.Changes) > 0 {
 			t.Errorf("changes %q", changes(p))
 		}
 	})
@@ -305,18 +305,18 @@ func TestLists(t *testing.T) {
 // content, or a file that is cut between two documents. Another value of a label,
 // a key less, a target less: that is how people change things.
 func FuzzOneFile(f *testing.F) {
-	worlds := []*modeltest.World{missWorld(f)}
+	inputs := []*modeltest.Repositories{missRepos(f)}
 	for _, name := range []string{"hello-world", "union", "path", "shell"} {
-		archive, err := os.ReadFile("testdata/worlds/" + name + ".txtar")
+		archive, err := os.ReadFile("testdata/inputs/" + name + ".txtar")
 		if err != nil {
 			f.Fatal(err)
 		}
-		world := modeltest.Parse(string(archive))
-		mergePlan(world, spoiledPlan(f, world, "", "", "", nil))
-		if p := spoiledPlan(f, world, "", "", "", nil); len(p.Changes) > 0 || len(p.Assignments) == 0 {
+		input := modeltest.Parse(string(archive))
+		mergePlan(input, spoiledPlan(f, input, "", "", "", nil))
+		if p := spoiledPlan(f, input, "", "", "", nil); len(p.Changes) > 0 || len(p.Assignments) == 0 {
 			f.Fatalf("%s: changes %q", name, changes(p))
 		}
-		worlds = append(worlds, world)
+		inputs = append(inputs, input)
 	}
 	for way := range uint8(spoilings) {
 		for file := range uint8(12) {
@@ -325,39 +325,39 @@ func FuzzOneFile(f *testing.F) {
 		}
 	}
 	f.Fuzz(func(t *testing.T, n, file, way uint8, at uint16) {
-		world := worlds[int(n)%len(worlds)]
+		input := inputs[int(n)%len(inputs)]
 		var files []string
-		for _, branch := range world.Branches() {
+		for _, branch := range input.Branches() {
 			if repo, name, _ := strings.Cut(branch, "@"); !strings.HasSuffix(repo, "gitops") {
-				for _, path := range slices.Sorted(maps.Keys(world.Tree(repo, name).Files)) {
+				for _, path := range slices.Sorted(maps.Keys(input.Tree(repo, name).Files)) {
 					if strings.HasSuffix(path, ".yaml") && !strings.HasPrefix(path, ".") {
 						files = append(files, branch+"/"+path)
 					}
 				}
 			}
 		}
-		place, path, _ := strings.Cut(files[int(file)%len(files)], "/")
-		repo, branch, _ := strings.Cut(place, "@")
-		good := world.Tree(repo, branch).Files[path]
+		ref, path, _ := strings.Cut(files[int(file)%len(files)], "/")
+		repo, branch, _ := strings.Cut(ref, "@")
+		good := input.Tree(repo, branch).Files[path]
 		bad := spoil(good, way, int(at))
-		p := spoiledPlan(t, world, repo, branch, path, bad)
-		lost := losses(world, p)
+		p := spoiledPlan(t, input, repo, branch, path, bad)
+		lost := losses(input, p)
 		if len(lost) > 0 && len(errorsIn(p, repo, branch, path)) == 0 && !saysSomethingElse(good, bad, way%spoilings == takeLine) {
-			t.Errorf("%s/%s: %q is lost, problems %v, the file is\n%s", place, path, lost, p.Problems, bad)
+			t.Errorf("%s/%s: %q is lost, problems %v, the file is\n%s", ref, path, lost, p.Problems, bad)
 		}
 	})
 }
 
 // spoiledReader reads a world in which one file has another content.
 type spoiledReader struct {
-	world              *modeltest.World
+	input              *modeltest.Repositories
 	repo, branch, path string
 	content            []byte
 }
 
 func (r *spoiledReader) Read(_ context.Context, ref model.Reference) (*model.Tree, error) {
 	repo := strings.TrimPrefix(ref.Repo, modeltest.Forge)
-	tree := r.world.Tree(repo, ref.Branch)
+	tree := r.input.Tree(repo, ref.Branch)
 	if tree == nil || ref.Commit != "" && ref.Commit != tree.Commit {
 		return nil, fmt.Errorf("%s: %w", ref, model.ErrNotFound)
 	}
@@ -371,14 +371,14 @@ func (r *spoiledReader) Read(_ context.Context, ref model.Reference) (*model.Tre
 }
 
 // spoiledPlan plans a world in which one file has another content.
-func spoiledPlan(t testing.TB, world *modeltest.World, repo, branch, path string, content []byte) *plan.Plan {
+func spoiledPlan(t testing.TB, input *modeltest.Repositories, repo, branch, path string, content []byte) *plan.Plan {
 	t.Helper()
 	control := model.Reference{Repo: modeltest.Forge + "control", Branch: "dev"}
-	env, err := model.LoadEnvironment(context.Background(), &spoiledReader{world, repo, branch, path, content}, "dev", control)
+	env, err := model.LoadEnvironment(context.Background(), &spoiledReader{input, repo, branch, path, content}, "dev", control)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return newPlan(t, env, world.Tree("gitops", "dev"))
+	return newPlan(t, env, input.Tree("gitops", "dev"))
 }
 
 const (

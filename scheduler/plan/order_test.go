@@ -28,14 +28,14 @@ import (
 // registrations and whatever else there are several of. No byte of what the
 // plan writes may change, and of what it says nothing but places.
 func TestOrderMeansNothing(t *testing.T) {
-	for name, world := range goldenWorlds(t) {
+	for name, repos := range goldenInputs(t) {
 		t.Run(name, func(t *testing.T) {
-			want, ok := unordered(t, world)
+			want, ok := unordered(t, repos)
 			if !ok {
 				t.Skip("says itself that an order decides")
 			}
 			for seed := range uint64(6) {
-				got, _ := unordered(t, mixed(t, world, rand.New(rand.NewPCG(seed, 0))))
+				got, _ := unordered(t, mixed(t, repos, rand.New(rand.NewPCG(seed, 0))))
 				if diff := cmp.Diff(want, got); diff != "" {
 					t.Fatalf("seed %d (-want +got):\n%s", seed, diff)
 				}
@@ -44,16 +44,16 @@ func TestOrderMeansNothing(t *testing.T) {
 	}
 }
 
-// goldenWorlds returns the worlds of all rules and of the larger plans.
-func goldenWorlds(t *testing.T) map[string]*modeltest.World {
+// goldenInputs returns the worlds of all rules and of the larger plans.
+func goldenInputs(t *testing.T) map[string]*modeltest.Repositories {
 	t.Helper()
-	worlds := map[string]*modeltest.World{}
+	inputs := map[string]*modeltest.Repositories{}
 	for _, file := range ruleFiles(t) {
-		_, worlds["rules/"+ruleName(file)] = rule(t, file)
+		_, inputs["rules/"+ruleName(file)] = rule(t, file)
 	}
-	files, err := filepath.Glob("testdata/worlds/*.txtar")
+	files, err := filepath.Glob("testdata/inputs/*.txtar")
 	if err != nil || len(files) == 0 {
-		t.Fatalf("no worlds: %v", err)
+		t.Fatalf("no inputs: %v", err)
 	}
 	const dev = "apiVersion: scheduler.kalypso.io/v1alpha1\nkind: Environment\nmetadata: {name: dev}\nspec:\n  controlPlane: {repo: " + modeltest.Forge + "control, branch: dev}\n"
 	for _, file := range files {
@@ -61,11 +61,11 @@ func goldenWorlds(t *testing.T) map[string]*modeltest.World {
 		if err != nil {
 			t.Fatal(err)
 		}
-		world := modeltest.Parse(string(archive))
-		world.Write("control", "main", ".environments/dev.yaml", []byte(dev))
-		worlds["worlds/"+ruleName(file)] = world
+		repos := modeltest.Parse(string(archive))
+		repos.Write("control", "main", ".environments/dev.yaml", []byte(dev))
+		inputs["inputs/"+ruleName(file)] = repos
 	}
-	return worlds
+	return inputs
 }
 
 // position is a place as messages mention it.
@@ -74,9 +74,9 @@ var position = regexp.MustCompile(`[\w-]+@[\w-]+:\S+:\d+`)
 // unordered is what a plan says without its places, its lines sorted, and all
 // that it writes. It returns false for a world in which the first of two
 // objects counts, or whose base is pinned to content that mixing would change.
-func unordered(t *testing.T, world *modeltest.World) (map[string]string, bool) {
+func unordered(t *testing.T, repos *modeltest.Repositories) (map[string]string, bool) {
 	t.Helper()
-	p := newPlan(t, environment(t, world, "dev"), world.Tree("gitops", "dev"))
+	p := newPlan(t, environment(t, repos, "dev"), repos.Tree("gitops", "dev"))
 	ok := p.Promoted == ""
 	nowhere := model.Position{}
 	for i := range p.Targets {
@@ -107,12 +107,12 @@ func unordered(t *testing.T, world *modeltest.World) (map[string]string, bool) {
 }
 
 // mixed returns a world that says the same in another order.
-func mixed(t *testing.T, world *modeltest.World, r *rand.Rand) *modeltest.World {
+func mixed(t *testing.T, repos *modeltest.Repositories, r *rand.Rand) *modeltest.Repositories {
 	t.Helper()
 	result := modeltest.Parse("")
-	for _, name := range world.Branches() {
+	for _, name := range repos.Branches() {
 		repo, branch, _ := strings.Cut(name, "@")
-		files := world.Tree(repo, branch).Files
+		files := repos.Tree(repo, branch).Files
 		result.Add(txtar.File{Name: name}) // there also when it is empty
 		rename := repo == "control" && !nameMatters(files)
 		for _, file := range slices.Sorted(maps.Keys(files)) {

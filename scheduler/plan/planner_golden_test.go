@@ -57,34 +57,34 @@ func summary(p *plan.Plan) string {
 	return b.String()
 }
 
-// TestGolden plans every world in testdata/worlds and compares the result with
+// TestGolden plans every world in testdata/inputs and compares the result with
 // the tree of the same name in testdata/golden: its plan.txt is the summary,
 // all else the files that the plan wants.
 func TestGolden(t *testing.T) {
-	worlds, err := filepath.Glob("testdata/worlds/*.txtar")
-	if err != nil || len(worlds) == 0 {
-		t.Fatalf("no worlds: %v", err)
+	archives, err := filepath.Glob("testdata/inputs/*.txtar")
+	if err != nil || len(archives) == 0 {
+		t.Fatalf("no inputs: %v", err)
 	}
-	for _, file := range worlds {
+	for _, file := range archives {
 		name := strings.TrimSuffix(filepath.Base(file), ".txtar")
 		t.Run(name, func(t *testing.T) {
 			archive, err := os.ReadFile(file)
 			if err != nil {
 				t.Fatal(err)
 			}
-			world := modeltest.Parse(string(archive))
-			env, err := model.LoadEnvironment(context.Background(), world, "dev", model.Reference{Repo: modeltest.Forge + "control", Branch: "dev"})
+			repos := modeltest.Parse(string(archive))
+			env, err := model.LoadEnvironment(context.Background(), repos, "dev", model.Reference{Repo: modeltest.Forge + "control", Branch: "dev"})
 			if err != nil {
 				t.Fatal(err)
 			}
-			p := newPlan(t, env, world.Tree("gitops", "dev"))
+			p := newPlan(t, env, repos.Tree("gitops", "dev"))
 			got := map[string][]byte{"plan.txt": []byte(summary(p))}
 			for path, content := range p.Files() {
 				got["files/"+path] = content
 			}
 			golden(t, filepath.Join("testdata", "golden", name), got)
-			checkConsistent(t, world.Tree("gitops", "dev"), p)
-			checkOrder(t, env, world.Tree("gitops", "dev"), p)
+			checkConsistent(t, repos.Tree("gitops", "dev"), p)
+			checkOrder(t, env, repos.Tree("gitops", "dev"), p)
 		})
 	}
 }
@@ -209,35 +209,35 @@ func shuffled[T any](r *rand.Rand, list []T) []T {
 
 // TestFixedPoint proves that merging a plan leaves nothing to do.
 func TestFixedPoint(t *testing.T) {
-	worlds, _ := filepath.Glob("testdata/worlds/*.txtar")
-	for _, file := range worlds {
+	archives, _ := filepath.Glob("testdata/inputs/*.txtar")
+	for _, file := range archives {
 		archive, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)
 		}
-		world := modeltest.Parse(string(archive))
+		repos := modeltest.Parse(string(archive))
 		ref := model.Reference{Repo: modeltest.Forge + "control", Branch: "dev"}
-		env, err := model.LoadEnvironment(t.Context(), world, "dev", ref)
+		env, err := model.LoadEnvironment(t.Context(), repos, "dev", ref)
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, c := range newPlan(t, env, world.Tree("gitops", "dev")).Changes {
+		for _, c := range newPlan(t, env, repos.Tree("gitops", "dev")).Changes {
 			if c.Action == plan.Remove {
-				world.Remove("gitops", "dev", c.Path)
+				repos.Remove("gitops", "dev", c.Path)
 			} else {
-				world.Write("gitops", "dev", c.Path, c.Content)
+				repos.Write("gitops", "dev", c.Path, c.Content)
 			}
 		}
-		if again := newPlan(t, env, world.Tree("gitops", "dev")).Changes; len(again) > 0 {
+		if again := newPlan(t, env, repos.Tree("gitops", "dev")).Changes; len(again) > 0 {
 			t.Errorf("%s: %d changes after the merge, the first is %s %s", file, len(again), again[0].Action, again[0].Path)
 		}
 	}
 }
 
 func TestNilAndEmptyBranch(t *testing.T) {
-	world := workshop(t)
+	repos := workshop(t)
 	c := model.Reference{Repo: modeltest.Forge + "kalypso-control-plane", Branch: "dev"}
-	env, err := model.LoadEnvironment(t.Context(), world, "dev", c)
+	env, err := model.LoadEnvironment(t.Context(), repos, "dev", c)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,16 +10,16 @@ import (
 	"github.com/kalypso-dev/kalypso/scheduler/model/modeltest"
 )
 
-// randomWorld changes a world at random. Few names and values, so that things
+// randomModel changes a world at random. Few names and values, so that things
 // meet often.
-type randomWorld struct {
-	*modeltest.World
+type randomModel struct {
+	*modeltest.Repositories
 	r *rand.Rand
 }
 
-func (w *randomWorld) one(of ...string) string { return of[w.r.IntN(len(of))] }
+func (w *randomModel) one(of ...string) string { return of[w.r.IntN(len(of))] }
 
-func (w *randomWorld) labels() string {
+func (w *randomModel) labels() string {
 	text := ""
 	for _, key := range []string{"region", "size", "cluster-type", "deployment-target", "workload", "workspace", "app.kubernetes.io/name"} {
 		if w.r.IntN(4) == 0 {
@@ -29,7 +29,7 @@ func (w *randomWorld) labels() string {
 	return text
 }
 
-func (w *randomWorld) value(key string) string {
+func (w *randomModel) value(key string) string {
 	switch key {
 	case "cluster-type":
 		return w.one("east", "west", "north")
@@ -43,7 +43,7 @@ func (w *randomWorld) value(key string) string {
 	return w.one("a", "b")
 }
 
-func (w *randomWorld) selector() string {
+func (w *randomModel) selector() string {
 	text := "{"
 	if w.r.IntN(2) == 0 {
 		text += fmt.Sprintf("matchLabels: {region: %s}, ", w.one("a", "b"))
@@ -55,7 +55,7 @@ func (w *randomWorld) selector() string {
 }
 
 // change changes one thing and says which.
-func (w *randomWorld) change() string {
+func (w *randomModel) change() string {
 	const head = "apiVersion: scheduler.kalypso.io/v1alpha1\n"
 	control := func(file, text string) string {
 		w.Write("control", "dev", file, []byte(text))
@@ -124,7 +124,7 @@ func (w *randomWorld) change() string {
 }
 
 // merge puts a plan on the branch.
-func (w *randomWorld) merge(p *Plan) {
+func (w *randomModel) merge(p *Plan) {
 	for _, c := range p.Changes {
 		if c.Action == Remove {
 			w.Remove("gitops", "dev", c.Path)
@@ -137,10 +137,10 @@ func (w *randomWorld) merge(p *Plan) {
 // TestPlannerIsNew changes worlds at random and proves each time that the
 // planner's memory makes no difference.
 func TestPlannerIsNew(t *testing.T) {
-	const worlds, steps = 12, 60
+	const rounds, steps = 12, 60
 	assignments, failed := 0, 0
-	for seed := range uint64(worlds) {
-		w := &randomWorld{World: twoApps(), r: rand.New(rand.NewPCG(seed, 1))}
+	for seed := range uint64(rounds) {
+		w := &randomModel{Repositories: twoApps(), r: rand.New(rand.NewPCG(seed, 1))}
 		a, f := w.replan(t, steps, w.change)
 		if t.Failed() {
 			return
@@ -148,16 +148,16 @@ func TestPlannerIsNew(t *testing.T) {
 		assignments, failed = assignments+a, failed+f
 	}
 	t.Logf("%d assignments, %d problems with assignments", assignments, failed)
-	if assignments < worlds*steps || failed < worlds {
+	if assignments < rounds*steps || failed < rounds {
 		t.Errorf("too little happens: %d assignments, %d problems with them", assignments, failed)
 	}
 }
 
-// TestPlannerIsNewInStrangeWorlds is the same with what is rare.
-func TestPlannerIsNewInStrangeWorlds(t *testing.T) {
-	const worlds, steps = 12, 60
-	for seed := range uint64(worlds) {
-		w := &randomWorld{World: twoApps(), r: rand.New(rand.NewPCG(seed, 77))}
+// TestPlannerIsNewOnRareChanges is the same with what is rare.
+func TestPlannerIsNewOnRareChanges(t *testing.T) {
+	const rounds, steps = 12, 60
+	for seed := range uint64(rounds) {
+		w := &randomModel{Repositories: twoApps(), r: rand.New(rand.NewPCG(seed, 77))}
 		w.replan(t, steps, func() string {
 			if w.r.IntN(2) == 0 {
 				return w.change()
@@ -173,7 +173,7 @@ func TestPlannerIsNewInStrangeWorlds(t *testing.T) {
 // replan changes a world step by step, and compares what a planner and a loader
 // with memories plan to what new ones do. It returns how many assignments there
 // were in all, and how many problems with them.
-func (w *randomWorld) replan(t *testing.T, steps int, change func() string) (assignments, failed int) {
+func (w *randomModel) replan(t *testing.T, steps int, change func() string) (assignments, failed int) {
 	t.Helper()
 	w.Write("gitops", "dev", "README.md", []byte("x"))
 	ref := model.Reference{Repo: modeltest.Forge + "control", Branch: "dev"}
@@ -213,7 +213,7 @@ func (w *randomWorld) replan(t *testing.T, steps int, change func() string) (ass
 
 // rareChange changes what seldom changes: names that are joined to the same
 // one, folders, pins, ignored files, a second base, templates of another type.
-func (w *randomWorld) rareChange() string {
+func (w *randomModel) rareChange() string {
 	const head = "apiVersion: scheduler.kalypso.io/v1alpha1\n"
 	switch w.r.IntN(9) {
 	case 0: // shop + x-test and shop-x + test have one name
@@ -269,7 +269,7 @@ func (w *randomWorld) rareChange() string {
 // TestLabelIndex proves that the numbers for labels say the same as the labels.
 func TestLabelIndex(t *testing.T) {
 	for seed := range uint64(200) {
-		w := &randomWorld{r: rand.New(rand.NewPCG(seed, 2))}
+		w := &randomModel{r: rand.New(rand.NewPCG(seed, 2))}
 		env := &model.Environment{Name: "dev"}
 		for i := range 8 {
 			env.Configs = append(env.Configs, config(t, fmt.Sprintf("c%d", i), "{platform-config: 'true'"+w.labels()+"}", "{}"))

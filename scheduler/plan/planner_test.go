@@ -14,10 +14,10 @@ import (
 )
 
 // twoApps is an environment with two workloads on two cluster types.
-func twoApps() *modeltest.World {
+func twoApps() *modeltest.Repositories {
 	const head = "apiVersion: scheduler.kalypso.io/v1alpha1\n"
-	world := modeltest.Parse("")
-	object := func(branch, file, text string) { world.Write("control", branch, file, []byte(head+text)) }
+	repos := modeltest.Parse("")
+	object := func(branch, file, text string) { repos.Write("control", branch, file, []byte(head+text)) }
 	object("dev", "base.yaml", "kind: BaseRepo\nmetadata: {name: main}\nspec: {repo: "+modeltest.Forge+"control, branch: main}\n")
 	object("dev", "gitops.yaml", "kind: GitOpsRepo\nmetadata: {name: dev}\nspec: {repo: "+modeltest.Forge+"gitops, branch: dev}\n")
 	object("dev", "policy.yaml", "kind: SchedulingPolicy\nmetadata: {name: all}\n")
@@ -29,9 +29,9 @@ func twoApps() *modeltest.World {
 	}
 	for _, name := range []string{"shop", "stock"} {
 		object("main", name+".yaml", "kind: WorkloadRegistration\nmetadata: {name: "+name+"}\nspec: {workspace: team, workload: {repo: "+modeltest.Forge+name+", branch: main}}\n")
-		world.Write(name, "main", "workload.yaml", []byte(head+"kind: Workload\nmetadata: {name: "+name+"}\nspec:\n  deploymentTargets:\n    - {name: test, environment: dev}\n"))
+		repos.Write(name, "main", "workload.yaml", []byte(head+"kind: Workload\nmetadata: {name: "+name+"}\nspec:\n  deploymentTargets:\n    - {name: test, environment: dev}\n"))
 	}
-	return world
+	return repos
 }
 
 func configText(name, label, value string) []byte {
@@ -53,11 +53,11 @@ func samePlan(t *testing.T, name string, want, got *Plan) {
 // is worked out again, and the plan is the one of somebody without a memory,
 // although planning was stopped before at every place where it can be.
 func TestPlanner(t *testing.T) {
-	world := twoApps()
+	repos := twoApps()
 	edit := func(repo, branch, file, content string) func() {
 		return func() {
-			old := world.Tree(repo, branch).Files[file]
-			world.Write(repo, branch, file, []byte(content+string(old)))
+			old := repos.Tree(repo, branch).Files[file]
+			repos.Write(repo, branch, file, []byte(content+string(old)))
 		}
 	}
 	steps := []struct {
@@ -67,32 +67,32 @@ func TestPlanner(t *testing.T) {
 	}{
 		{"the first plan", func() {}, 4},
 		{"nothing", func() {}, 0},
-		{"configuration for one region", func() { world.Write("control", "dev", "c.yaml", configText("c", "region: east", "a")) }, 2},
-		{"its value", func() { world.Write("control", "dev", "c.yaml", configText("c", "region: east", "b")) }, 2},
-		{"its region", func() { world.Write("control", "dev", "c.yaml", configText("c", "region: west", "b")) }, 4},
-		{"configuration for nobody", func() { world.Write("control", "dev", "d.yaml", configText("d", "region: north", "b")) }, 0},
-		{"configuration for one workload", func() { world.Write("control", "dev", "e.yaml", configText("e", "workload: shop", "e")) }, 2},
+		{"configuration for one region", func() { repos.Write("control", "dev", "c.yaml", configText("c", "region: east", "a")) }, 2},
+		{"its value", func() { repos.Write("control", "dev", "c.yaml", configText("c", "region: east", "b")) }, 2},
+		{"its region", func() { repos.Write("control", "dev", "c.yaml", configText("c", "region: west", "b")) }, 4},
+		{"configuration for nobody", func() { repos.Write("control", "dev", "d.yaml", configText("d", "region: north", "b")) }, 0},
+		{"configuration for one workload", func() { repos.Write("control", "dev", "e.yaml", configText("e", "workload: shop", "e")) }, 2},
 		{"a line that moves", edit("control", "dev", "e.yaml", "# moved\n"), 2},
 		{"a schema for one pair", func() {
-			world.Write("control", "dev", "s.yaml", []byte("apiVersion: scheduler.kalypso.io/v1alpha1\nkind: ConfigSchema\nmetadata: {name: s, labels: {region: east, workload: stock}}\nspec: {schema: '{\"required\": [\"X\"]}'}\n"))
+			repos.Write("control", "dev", "s.yaml", []byte("apiVersion: scheduler.kalypso.io/v1alpha1\nkind: ConfigSchema\nmetadata: {name: s, labels: {region: east, workload: stock}}\nspec: {schema: '{\"required\": [\"X\"]}'}\n"))
 		}, 1},
 		{"a workload", edit("shop", "main", "workload.yaml", "# moved\n"), 2},
 		{"a cluster type", edit("control", "dev", "east.yaml", "# moved\n"), 2},
 		{"a template", edit("control", "main", "flux.yaml", "# moved\n"), 4},
 		{"a policy", edit("control", "dev", "policy.yaml", "# moved\n"), 0},
-		{"a file of nobody", func() { world.Write("control", "dev", "README.md", []byte("x")) }, 0},
+		{"a file of nobody", func() { repos.Write("control", "dev", "README.md", []byte("x")) }, 0},
 	}
 	var loader model.Loader
 	var planner Planner
 	for _, step := range steps {
 		step.do()
-		env, err := loader.Load(t.Context(), world, "dev", model.Reference{Repo: modeltest.Forge + "control", Branch: "dev"})
+		env, err := loader.Load(t.Context(), repos, "dev", model.Reference{Repo: modeltest.Forge + "control", Branch: "dev"})
 		if err != nil {
 			t.Fatal(err)
 		}
 		var got *Plan
 		for n := 0; got == nil; n++ {
-			got, err = planner.New(endingAfter(n), env, world.Tree("gitops", "dev"))
+			got, err = planner.New(endingAfter(n), env, repos.Tree("gitops", "dev"))
 			if got == nil && !errors.Is(err, context.Canceled) || got != nil && (err != nil || n < 4) {
 				t.Fatalf("%s, stopped at look %d: %v", step.name, n, err)
 			}
@@ -103,7 +103,7 @@ func TestPlanner(t *testing.T) {
 		if planner.computed != step.computed {
 			t.Errorf("%s: %d assignments were worked out, want %d", step.name, planner.computed, step.computed)
 		}
-		samePlan(t, step.name, planWith(t, new(Planner), env, world.Tree("gitops", "dev")), got)
+		samePlan(t, step.name, planWith(t, new(Planner), env, repos.Tree("gitops", "dev")), got)
 	}
 }
 

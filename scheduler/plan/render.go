@@ -171,7 +171,7 @@ const templateName = "manifest"
 var (
 	templateErrorLine  = regexp.MustCompile(`^template: ` + templateName + `:(\d+)(?::\d+)?: `)
 	templateErrorNoise = regexp.MustCompile(`^executing "(?:[^"\\]|\\.)*" at <(.*?)>: `)
-	unclosedPlace      = regexp.MustCompile(` started at ` + templateName + `:(\d+)$`)
+	unclosedPosition   = regexp.MustCompile(` started at ` + templateName + `:(\d+)$`)
 	guardNoise         = regexp.MustCompile(`(?:` + guardName + `|` + quotedName + `) "\d+" "((?:[^"\\]|\\.)*)" ?`)
 )
 
@@ -193,7 +193,7 @@ func templateError(err error) *renderError {
 		e.at = at[1]
 	}
 	e.message = plainNames.Replace(e.message)
-	if start := unclosedPlace.FindStringSubmatchIndex(e.message); start != nil {
+	if start := unclosedPosition.FindStringSubmatchIndex(e.message); start != nil {
 		e.line, _ = strconv.Atoi(e.message[start[2]:start[3]])
 		e.message = e.message[:start[0]]
 	}

@@ -27,9 +27,9 @@ const wantFolder = "want/"
 func TestRules(t *testing.T) {
 	for _, file := range ruleFiles(t) {
 		t.Run(ruleName(file), func(t *testing.T) {
-			archive, world := rule(t, file)
-			env := environment(t, world, "dev")
-			p := newPlan(t, env, world.Tree("gitops", "dev"))
+			archive, repos := rule(t, file)
+			env := environment(t, repos, "dev")
+			p := newPlan(t, env, repos.Tree("gitops", "dev"))
 			got := map[string]string{wantFolder + "plan.txt": report(p)}
 			for _, c := range p.Changes {
 				// READMEs are the same in all rules.
@@ -68,7 +68,7 @@ func ruleName(file string) string {
 }
 
 // rule reads a rule's archive and makes its world.
-func rule(t testing.TB, file string) (*txtar.Archive, *modeltest.World) {
+func rule(t testing.TB, file string) (*txtar.Archive, *modeltest.Repositories) {
 	t.Helper()
 	base, err := txtar.ParseFile("testdata/base.txtar")
 	if err != nil {
@@ -78,26 +78,26 @@ func rule(t testing.TB, file string) (*txtar.Archive, *modeltest.World) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	world := modeltest.Parse("")
-	world.Add(base.Files...)
+	repos := modeltest.Parse("")
+	repos.Add(base.Files...)
 	for _, f := range archive.Files {
 		if !strings.HasPrefix(f.Name, wantFolder) {
-			world.Add(f)
+			repos.Add(f)
 		}
 	}
-	return archive, world
+	return archive, repos
 }
 
 // environment loads an environment as the control plane's main branch names it.
-func environment(t testing.TB, world *modeltest.World, name string) *model.Environment {
+func environment(t testing.TB, repos *modeltest.Repositories, name string) *model.Environment {
 	t.Helper()
-	environments, diagnostics := model.LoadEnvironments(world.Tree("control", "main"), "")
+	environments, diagnostics := model.LoadEnvironments(repos.Tree("control", "main"), "")
 	for _, e := range environments {
 		if e.Name != name {
 			continue
 		}
 		c := e.Spec.ControlPlane
-		env, err := model.LoadEnvironment(t.Context(), world, name, model.Reference{Repo: c.Repo, Branch: c.Branch, Path: c.Path})
+		env, err := model.LoadEnvironment(t.Context(), repos, name, model.Reference{Repo: c.Repo, Branch: c.Branch, Path: c.Path})
 		if err != nil {
 			t.Fatal(err)
 		}

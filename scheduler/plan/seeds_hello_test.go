@@ -19,8 +19,8 @@ func TestHelloWorldTutorial(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			w := &walk{T: t, world: modeltest.Parse(""), control: "kalypso-control-plane", gitops: "kalypso-gitops"}
-			w.world.Add(start.Files...)
+			w := &walk{T: t, repos: modeltest.Parse(""), control: "kalypso-control-plane", gitops: "kalypso-gitops"}
+			w.repos.Add(start.Files...)
 			says := printed(t, "hello-world")
 			helloOnboard(w, says)
 			helloDev(w, says)
@@ -43,7 +43,7 @@ func helloOnboard(w *walk, says map[string][]byte) {
 	w.expect("dev")
 	w.promote("dev")
 	files := w.expect("dev", "modify .github/tracking/Promoted_Commit_Id")
-	if got := strings.TrimSpace(string(files[".github/tracking/Promoted_Commit_Id"])); got != w.world.Tree(w.control, "main").Commit {
+	if got := strings.TrimSpace(string(files[".github/tracking/Promoted_Commit_Id"])); got != w.repos.Tree(w.control, "main").Commit {
 		w.Errorf("promoted %q", got)
 	}
 	want := []string{"hello-world-app-functional-test", "hello-world-app-performance-test"}
@@ -59,9 +59,9 @@ func helloOnboard(w *walk, says map[string][]byte) {
 // the main branch as it is now.
 func (w *walk) promote(environment string) {
 	w.Helper()
-	lines := strings.Split(string(w.world.Tree(w.control, environment).Files["base-repo.yaml"]), "\n")
+	lines := strings.Split(string(w.repos.Tree(w.control, environment).Files["base-repo.yaml"]), "\n")
 	i := slices.IndexFunc(lines, func(line string) bool { return strings.HasPrefix(line, "  commit: ") })
-	lines[i] = "  commit: " + w.world.Tree(w.control, "main").Commit
+	lines[i] = "  commit: " + w.repos.Tree(w.control, "main").Commit
 	w.write(w.control, environment, "base-repo.yaml", []byte(strings.Join(lines, "\n")))
 }
 
@@ -148,7 +148,7 @@ func helloStage(w *walk, says map[string][]byte) {
 func helloConfigure(w *walk, config []byte) {
 	w.Helper()
 	const file = "large/hello-world-app-uat-test/platform-config.yaml"
-	before := documents(w.T, w.world.Tree(w.gitops, "stage").Files[file])
+	before := documents(w.T, w.repos.Tree(w.gitops, "stage").Files[file])
 	w.write(w.control, "stage", "cluster-types/west-us/west-us-config.yaml", config)
 	after := documents(w.T, w.expect("stage", "modify "+file)[file])
 	data := func(documents []any) map[string]any { return documents[0].(map[string]any)["data"].(map[string]any) }

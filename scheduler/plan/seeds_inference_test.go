@@ -12,7 +12,7 @@ import (
 // holds the scheduler, and the repositories that a learner begins with, to all
 // that it prints.
 func TestBasicInferenceTutorial(t *testing.T) {
-	w := &walk{T: t, world: workshop(t), control: "kalypso-control-plane", gitops: "kalypso-platform-gitops"}
+	w := &walk{T: t, repos: workshop(t), control: "kalypso-control-plane", gitops: "kalypso-platform-gitops"}
 	says := printed(t, "basic-inference")
 	inferenceStart(w, says)
 	inferenceOnboard(w, says)
@@ -25,10 +25,10 @@ func TestBasicInferenceTutorial(t *testing.T) {
 // inferenceStart compares what the tutorial says is there with what is there.
 func inferenceStart(w *walk, says map[string][]byte) {
 	w.Helper()
-	w.same("workload.yaml", says["workload.yaml"], w.world.Tree("basic-inference-orchestration", "main").Files["workload/workload.yaml"])
+	w.same("workload.yaml", says["workload.yaml"], w.repos.Tree("basic-inference-orchestration", "main").Files["workload/workload.yaml"])
 	var qa []byte
 	for _, name := range []string{"east-us", "west-us"} {
-		qa = append(append(qa, w.world.Tree(w.control, "qa").Files["cluster-types/"+name+".yaml"]...), "---\n"...)
+		qa = append(append(qa, w.repos.Tree(w.control, "qa").Files["cluster-types/"+name+".yaml"]...), "---\n"...)
 	}
 	both := documents(w.T, qa)
 	if diff := cmp.Diff(documents(w.T, says["cluster-types.yaml"]), slices.DeleteFunc(both, func(d any) bool { return d == nil })); diff != "" {
@@ -106,8 +106,8 @@ func inferenceRequest(w *walk, says map[string][]byte) {
 		if got.ClusterType != clusterType || got.Target != "basic-inference-"+environment || got.Reason != plan.InvalidConfig || got.Message != "inference_url is required" {
 			w.Errorf("%s: %+v", environment, got)
 		}
-		if place := got.Position.String(); place != "basic-inference-orchestration@main:workload/workload.yaml:27" {
-			w.Errorf("%s: the problem is at %s", environment, place)
+		if position := got.Position.String(); position != "basic-inference-orchestration@main:workload/workload.yaml:27" {
+			w.Errorf("%s: the problem is at %s", environment, position)
 		}
 	}
 }

@@ -39,7 +39,7 @@ func printed(t *testing.T, tutorial string) map[string][]byte {
 // walk is a person on the way through a tutorial, with both teams' hats on.
 type walk struct {
 	*testing.T
-	world   *modeltest.World
+	repos   *modeltest.Repositories
 	control string // the control plane's repository
 	gitops  string // the platform's GitOps repository
 }
@@ -47,17 +47,17 @@ type walk struct {
 // plan plans an environment as it is at the moment.
 func (w *walk) plan(environment string) *plan.Plan {
 	w.Helper()
-	environments, diagnostics := model.LoadEnvironments(w.world.Tree(w.control, "main"), "")
+	environments, diagnostics := model.LoadEnvironments(w.repos.Tree(w.control, "main"), "")
 	i := slices.IndexFunc(environments, func(e model.EnvironmentObject) bool { return e.Name == environment })
 	if i < 0 {
 		w.Fatalf("there is no environment %s: %v", environment, diagnostics)
 	}
 	c := environments[i].Spec.ControlPlane
-	env, err := model.LoadEnvironment(w.Context(), w.world, environment, model.Reference{Repo: c.Repo, Branch: c.Branch, Path: c.Path})
+	env, err := model.LoadEnvironment(w.Context(), w.repos, environment, model.Reference{Repo: c.Repo, Branch: c.Branch, Path: c.Path})
 	if err != nil {
 		w.Fatal(err)
 	}
-	return newPlan(w, env, w.world.Tree(w.gitops, environment))
+	return newPlan(w, env, w.repos.Tree(w.gitops, environment))
 }
 
 // expect plans an environment without problems and with exactly these changes,
@@ -77,12 +77,12 @@ func (w *walk) expect(environment string, want ...string) map[string][]byte {
 func (w *walk) merge(environment string, p *plan.Plan) map[string][]byte {
 	for _, c := range p.Changes {
 		if c.Action == plan.Remove {
-			w.world.Remove(w.gitops, environment, c.Path)
+			w.repos.Remove(w.gitops, environment, c.Path)
 		} else {
-			w.world.Write(w.gitops, environment, c.Path, c.Content)
+			w.repos.Write(w.gitops, environment, c.Path, c.Content)
 		}
 	}
-	return w.world.Tree(w.gitops, environment).Files
+	return w.repos.Tree(w.gitops, environment).Files
 }
 
 // same compares a generated file with a printed one, field for field.
@@ -112,7 +112,7 @@ func (w *walk) field(content []byte, document int, keys ...string) string {
 }
 
 func (w *walk) write(repo, branch, file string, content []byte) {
-	w.world.Write(repo, branch, file, content)
+	w.repos.Write(repo, branch, file, content)
 }
 
 // assignment lists the changes that add an assignment.

@@ -36,11 +36,11 @@ func FuzzWorkload(f *testing.F) {
 
 	// Another world without the team's workload says what the other team has.
 	load := func(t testing.TB, text string) (*model.Environment, *Plan) {
-		world := twoApps()
-		world.Write("control", "dev", "c.yaml", configText("c", "region: east", "a"))
-		world.Write("control", "dev", "d.yaml", configText("d", "size: 'true'", "[1, {name: x}]"))
-		world.Write("shop", "main", "workload.yaml", []byte(text))
-		env, err := model.LoadEnvironment(t.Context(), world, "dev", model.Reference{Repo: modeltest.Forge + "control", Branch: "dev"})
+		repos := twoApps()
+		repos.Write("control", "dev", "c.yaml", configText("c", "region: east", "a"))
+		repos.Write("control", "dev", "d.yaml", configText("d", "size: 'true'", "[1, {name: x}]"))
+		repos.Write("shop", "main", "workload.yaml", []byte(text))
+		env, err := model.LoadEnvironment(t.Context(), repos, "dev", model.Reference{Repo: modeltest.Forge + "control", Branch: "dev"})
 		if err != nil {
 			t.Fatal(err)
 		}

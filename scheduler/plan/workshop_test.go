@@ -49,36 +49,36 @@ spec:
         region: westus
 `
 
-// workshopWorld returns the world of the basic-inference workshop.
-func workshopWorld() (*modeltest.World, error) {
+// workshopRepos returns the world of the basic-inference workshop.
+func workshopRepos() (*modeltest.Repositories, error) {
 	w, err := fixtures.Load("basic-inference", strings.TrimSuffix(modeltest.Forge, "/"))
 	if err != nil {
 		return nil, err
 	}
-	world := modeltest.Parse("")
+	repos := modeltest.Parse("")
 	for _, repo := range w.Repositories {
 		for _, branch := range repo.Branches {
 			for path, content := range branch.Files {
-				world.Write(repo.Name, branch.Name, path, content)
+				repos.Write(repo.Name, branch.Name, path, content)
 			}
 		}
 	}
-	return world, nil
+	return repos, nil
 }
 
-func workshop(t *testing.T) *modeltest.World {
+func workshop(t *testing.T) *modeltest.Repositories {
 	t.Helper()
-	world, err := workshopWorld()
+	repos, err := workshopRepos()
 	if err != nil {
 		t.Fatal(err)
 	}
-	return world
+	return repos
 }
 
 // planned plans an environment of a workshop as it is at the moment.
-func planned(t *testing.T, world *modeltest.World, environment string) *plan.Plan {
+func planned(t *testing.T, repos *modeltest.Repositories, environment string) *plan.Plan {
 	t.Helper()
-	main := world.Tree("kalypso-control-plane", "main")
+	main := repos.Tree("kalypso-control-plane", "main")
 	environments, diagnostics := model.LoadEnvironments(main, "")
 	if len(diagnostics) > 0 {
 		t.Fatalf("environments: %v", diagnostics)
@@ -88,23 +88,23 @@ func planned(t *testing.T, world *modeltest.World, environment string) *plan.Pla
 			continue
 		}
 		c := e.Spec.ControlPlane
-		env, err := model.LoadEnvironment(context.Background(), world, e.Name, model.Reference{Repo: c.Repo, Branch: c.Branch, Path: c.Path})
+		env, err := model.LoadEnvironment(context.Background(), repos, e.Name, model.Reference{Repo: c.Repo, Branch: c.Branch, Path: c.Path})
 		if err != nil {
 			t.Fatal(err)
 		}
-		return newPlan(t, env, world.Tree("kalypso-platform-gitops", environment))
+		return newPlan(t, env, repos.Tree("kalypso-platform-gitops", environment))
 	}
 	t.Fatalf("there is no environment %s", environment)
 	return nil
 }
 
 // merge does to the GitOps branch what merging the plan's pull request does.
-func merge(world *modeltest.World, p *plan.Plan) {
+func merge(repos *modeltest.Repositories, p *plan.Plan) {
 	for _, c := range p.Changes {
 		if c.Action == plan.Remove {
-			world.Remove("kalypso-platform-gitops", p.GitOps.Branch, c.Path)
+			repos.Remove("kalypso-platform-gitops", p.GitOps.Branch, c.Path)
 		} else {
-			world.Write("kalypso-platform-gitops", p.GitOps.Branch, c.Path, c.Content)
+			repos.Write("kalypso-platform-gitops", p.GitOps.Branch, c.Path, c.Content)
 		}
 	}
 }
@@ -137,7 +137,7 @@ func documents(t *testing.T, content []byte) []any {
 // TestWorkshop walks through the workshop's tasks as far as the scheduler has a
 // part in them.
 func TestWorkshop(t *testing.T) {
-	world := workshop(t)
+	repos := workshop(t)
 	expect := func(p *plan.Plan, want ...string) {
 		t.Helper()
 		if want == nil {
@@ -156,7 +156,7 @@ func TestWorkshop(t *testing.T) {
 	}
 
 	t.Log("before anything is registered there is nothing to do")
-	dev, qa := planned(t, world, "dev"), planned(t, world, "qa")
+	dev, qa := planned(t, repos, "dev"), planned(t, repos, "qa")
 	expect(dev)
 	expect(qa)
 	if len(dev.Problems)+len(qa.Problems) > 0 {
@@ -164,13 +164,13 @@ func TestWorkshop(t *testing.T) {
 	}
 
 	t.Log("a registration is assigned by the default policy on dev, by none on qa")
-	world.Write("kalypso-control-plane", "main", registrationFile, []byte(registration))
-	dev = planned(t, world, "dev")
+	repos.Write("kalypso-control-plane", "main", registrationFile, []byte(registration))
+	dev = planned(t, repos, "dev")
 	expect(dev,
 		"add dev/basic-inference-dev/namespace.yaml",
 		"add dev/basic-inference-dev/platform-config.yaml",
 		"add dev/basic-inference-dev/reconciler.yaml")
-	expect(planned(t, world, "qa"))
+	expect(planned(t, repos, "qa"))
 	for name := range map[string]bool{"namespace": true, "platform-config": true, "reconciler": true} {
 		want, err := os.ReadFile(filepath.Join("testdata", "basic-inference", name+".yaml"))
 		if err != nil {
@@ -182,21 +182,21 @@ func TestWorkshop(t *testing.T) {
 			t.Errorf("%s.yaml (-want +got):\n%s", name, diff)
 		}
 	}
-	merge(world, dev)
-	expect(planned(t, world, "dev"))
+	merge(repos, dev)
+	expect(planned(t, repos, "dev"))
 
 	t.Log("a policy on qa selects west-us only")
-	world.Write("kalypso-control-plane", "qa", "scheduling-policies/basic-inference-policy.yaml", []byte(qaPolicy))
-	qa = planned(t, world, "qa")
+	repos.Write("kalypso-control-plane", "qa", "scheduling-policies/basic-inference-policy.yaml", []byte(qaPolicy))
+	qa = planned(t, repos, "qa")
 	expect(qa,
 		"add west-us/basic-inference-qa/namespace.yaml",
 		"add west-us/basic-inference-qa/platform-config.yaml",
 		"add west-us/basic-inference-qa/reconciler.yaml")
-	merge(world, qa)
+	merge(repos, qa)
 
 	t.Log("a required value that nobody provides is one problem in each environment, and nothing else")
-	workload := world.Tree("basic-inference-orchestration", "main").Files["workload/workload.yaml"]
-	world.Write("basic-inference-orchestration", "main", "workload/workload.yaml", append(slices.Clone(workload), []byte(`  configSchemas:
+	workload := repos.Tree("basic-inference-orchestration", "main").Files["workload/workload.yaml"]
+	repos.Write("basic-inference-orchestration", "main", "workload/workload.yaml", append(slices.Clone(workload), []byte(`  configSchemas:
      - |
       {
       "properties": {
@@ -210,7 +210,7 @@ func TestWorkshop(t *testing.T) {
         ]
       }
 `)...))
-	dev, qa = planned(t, world, "dev"), planned(t, world, "qa")
+	dev, qa = planned(t, repos, "dev"), planned(t, repos, "qa")
 	expect(dev)
 	expect(qa)
 	if diff := cmp.Diff([]string{"dev/basic-inference-dev: inference_url is required"}, messages(dev)); diff != "" {
@@ -221,7 +221,7 @@ func TestWorkshop(t *testing.T) {
 	}
 
 	t.Log("a value on dev solves the problem there and changes one file")
-	world.Write("kalypso-control-plane", "dev", "configs/inference-config.yaml", []byte(`apiVersion: v1
+	repos.Write("kalypso-control-plane", "dev", "configs/inference-config.yaml", []byte(`apiVersion: v1
 kind: ConfigMap
 metadata:
   name: inference-config
@@ -231,7 +231,7 @@ metadata:
 data:
   inference_url: "https://httpbin.org/post"
 `))
-	dev, qa = planned(t, world, "dev"), planned(t, world, "qa")
+	dev, qa = planned(t, repos, "dev"), planned(t, repos, "qa")
 	expect(dev, "modify dev/basic-inference-dev/platform-config.yaml")
 	if len(dev.Problems) > 0 || len(qa.Problems) != 1 {
 		t.Fatalf("problems: %v %v", dev.Problems, qa.Problems)
@@ -244,7 +244,7 @@ data:
 
 	t.Log("regional values on qa change west-us only")
 	for region, url := range map[string]string{"eastus": "https://qa-eastus-api.contoso.com", "westus": "https://qa-westus-api.contoso.com"} {
-		world.Write("kalypso-control-plane", "qa", "configs/"+region+".yaml", []byte(`apiVersion: v1
+		repos.Write("kalypso-control-plane", "qa", "configs/"+region+".yaml", []byte(`apiVersion: v1
 kind: ConfigMap
 metadata:
   name: `+region+`-config
@@ -255,15 +255,15 @@ data:
   inference_url: `+url+`
 `))
 	}
-	qa = planned(t, world, "qa")
+	qa = planned(t, repos, "qa")
 	expect(qa, "modify west-us/basic-inference-qa/platform-config.yaml")
 	if !bytes.Contains(qa.Changes[0].Content, []byte("https://qa-westus-api.contoso.com")) || len(qa.Problems) > 0 {
 		t.Fatalf("content\n%s\nproblems: %v", qa.Changes[0].Content, qa.Problems)
 	}
 
 	t.Log("without its registration the application is gone, the cluster types stay")
-	world.Remove("kalypso-control-plane", "main", registrationFile)
-	expect(planned(t, world, "dev"),
+	repos.Remove("kalypso-control-plane", "main", registrationFile)
+	expect(planned(t, repos, "dev"),
 		"remove dev/basic-inference-dev/namespace.yaml",
 		"remove dev/basic-inference-dev/platform-config.yaml",
 		"remove dev/basic-inference-dev/reconciler.yaml")
@@ -271,16 +271,16 @@ data:
 
 // TestPromotedCommit pins the base repository and finds the pin on the branch.
 func TestPromotedCommit(t *testing.T) {
-	world := workshop(t)
-	before := world.Tree("kalypso-control-plane", "main").Commit
-	base := world.Tree("kalypso-control-plane", "dev").Files["base-repo.yaml"]
-	world.Write("kalypso-control-plane", "dev", "base-repo.yaml", append(slices.Clone(base), []byte("  commit: "+before+"\n")...))
-	p := planned(t, world, "dev")
+	repos := workshop(t)
+	before := repos.Tree("kalypso-control-plane", "main").Commit
+	base := repos.Tree("kalypso-control-plane", "dev").Files["base-repo.yaml"]
+	repos.Write("kalypso-control-plane", "dev", "base-repo.yaml", append(slices.Clone(base), []byte("  commit: "+before+"\n")...))
+	p := planned(t, repos, "dev")
 	if p.Promoted != before || string(p.Files()[".github/tracking/Promoted_Commit_Id"]) != before+"\n" {
 		t.Fatalf("promoted %q, files %q", p.Promoted, slices.Sorted(maps.Keys(p.Files())))
 	}
-	merge(world, p)
-	if again := changes(planned(t, world, "dev")); len(again) > 0 {
+	merge(repos, p)
+	if again := changes(planned(t, repos, "dev")); len(again) > 0 {
 		t.Fatalf("changes after the merge: %v", again)
 	}
 }

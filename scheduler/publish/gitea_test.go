@@ -18,8 +18,8 @@ import (
 	"github.com/kalypso-dev/kalypso/scheduler/publish"
 )
 
-// giteaWorld is a GitOps repository on a real server.
-type giteaWorld struct {
+// giteaRepo is a GitOps repository on a real server.
+type giteaRepo struct {
 	*testing.T
 	api         *sdk.Client
 	forge       *gitea.Forge
@@ -27,14 +27,14 @@ type giteaWorld struct {
 	url         string
 }
 
-// newGiteaWorld makes one on the server that KALYPSO_TEST_GITEA_URL names. The
+// newGiteaRepo makes one on the server that KALYPSO_TEST_GITEA_URL names. The
 // token in KALYPSO_TEST_GITEA_TOKEN must be an administrator's.
-func newGiteaWorld(t *testing.T) *giteaWorld {
+func newGiteaRepo(t *testing.T) *giteaRepo {
 	url, token := strings.TrimSuffix(os.Getenv("KALYPSO_TEST_GITEA_URL"), "/"), os.Getenv("KALYPSO_TEST_GITEA_TOKEN")
 	if url == "" || token == "" {
 		t.Skip("KALYPSO_TEST_GITEA_URL and KALYPSO_TEST_GITEA_TOKEN name no Gitea server")
 	}
-	w := &giteaWorld{T: t, owner: fmt.Sprintf("p%08x", rand.Uint32()), name: "gitops"}
+	w := &giteaRepo{T: t, owner: fmt.Sprintf("p%08x", rand.Uint32()), name: "gitops"}
 	var err error
 	if w.api, err = sdk.NewClient(url, sdk.SetToken(token)); err != nil {
 		t.Fatal(err)
@@ -53,7 +53,7 @@ func newGiteaWorld(t *testing.T) *giteaWorld {
 }
 
 // plan makes the plan that the branch shall hold want, besides its README.md.
-func (w *giteaWorld) plan(want map[string]string, problems ...plan.Problem) *plan.Plan {
+func (w *giteaRepo) plan(want map[string]string, problems ...plan.Problem) *plan.Plan {
 	w.Helper()
 	tree, err := w.forge.Read(context.Background(), model.Reference{Repo: w.url, Branch: "dev"})
 	if err != nil {
@@ -81,7 +81,7 @@ func (w *giteaWorld) plan(want map[string]string, problems ...plan.Problem) *pla
 }
 
 // apply applies a plan and checks that a second time writes nothing.
-func (w *giteaWorld) apply(what string, p *plan.Plan, want publish.Action) publish.Result {
+func (w *giteaRepo) apply(what string, p *plan.Plan, want publish.Action) publish.Result {
 	w.Helper()
 	start := time.Now()
 	r, err := publish.Apply(context.Background(), w.forge, p, publish.Options{})
@@ -102,7 +102,7 @@ func (w *giteaWorld) apply(what string, p *plan.Plan, want publish.Action) publi
 // TestGitea takes a pull request and issues through their lives on a real
 // server, and looks whether the server keeps every text as it was given.
 func TestGitea(t *testing.T) {
-	w := newGiteaWorld(t)
+	w := newGiteaRepo(t)
 	long := problem("drone", "web-dev", strings.Repeat("é <b>*x*</b> `y` ", 300))
 	long.Position.Repo = w.url
 	promoted := map[string]string{".github/tracking/Promoted_Commit_Id": "0123456789abcdef\n"}

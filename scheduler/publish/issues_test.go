@@ -195,19 +195,19 @@ func TestUsersIssuesAreLeftAlone(t *testing.T) {
 	w.forge.OpenIssue(repo, "ann", issueTitle("api-dev"), "mine")
 	w.forge.OpenIssue(repo, forgefake.Account, "by the scheduler's account, for people", "no marker")
 	w.forge.CommentByUser(repo, 1, "ann", "I look into this")
-	people := w.forge.AllIssues(repo)[1:]
+	foreign := w.forge.AllIssues(repo)[1:]
 
 	w.apply(w.plan(nil, x, problem("drone", "api-dev", "x is required")))
 	w.apply(w.plan(nil, problem("drone", "web-dev", "y is required")))
 	w.apply(w.plan(nil))
 	all := w.forge.AllIssues(repo)
-	if diff := cmp.Diff(people, all[1:len(people)+1]); diff != "" {
+	if diff := cmp.Diff(foreign, all[1:len(foreign)+1]); diff != "" {
 		t.Errorf("people's issues (-before +after):\n%s", diff)
 	}
-	if len(all) != len(people)+2 {
+	if len(all) != len(foreign)+2 {
 		t.Errorf("%d issues", len(all))
 	}
-	for _, i := range people {
+	for _, i := range foreign {
 		w.comments(i.Number)
 	}
 	w.comments(1, "ann: I look into this", gone)

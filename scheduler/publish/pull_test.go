@@ -242,9 +242,9 @@ func TestFault03ClosesUsersPullRequests(t *testing.T) {
 		})
 	}
 	w.forge.OpenPullRequest(repo, forgefake.Account, "feature", "stage") // the scheduler's account, but not its work
-	people := w.forge.AllPullRequests(repo)[1:]
+	foreign := w.forge.AllPullRequests(repo)[1:]
 	var branches []string
-	for _, p := range people {
+	for _, p := range foreign {
 		branches = append(branches, w.forge.Branch(repo, p.Head))
 	}
 
@@ -255,10 +255,10 @@ func TestFault03ClosesUsersPullRequests(t *testing.T) {
 	w.apply(w.plan(nil))
 	w.apply(w.plan(pairFiles("drone", "web-dev", "3")))
 
-	if diff := cmp.Diff(people, w.forge.AllPullRequests(repo)[1:len(people)+1]); diff != "" {
+	if diff := cmp.Diff(foreign, w.forge.AllPullRequests(repo)[1:len(foreign)+1]); diff != "" {
 		t.Errorf("people's pull requests (-before +after):\n%s", diff)
 	}
-	for i, p := range people {
+	for i, p := range foreign {
 		if w.forge.Branch(repo, p.Head) != branches[i] {
 			t.Errorf("branch %s was touched", p.Head)
 		}

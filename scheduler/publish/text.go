@@ -249,7 +249,7 @@ func (w words) issueBody(problems []plan.Problem) string {
 	isConfig := func(p plan.Problem) bool { return p.Reason == plan.InvalidConfig }
 	section("Config data validation failed:", isConfig)
 	section("Generating the manifests failed:", func(p plan.Problem) bool { return !isConfig(p) })
-	places := unique(problems, func(p plan.Problem) string {
+	positions := unique(problems, func(p plan.Problem) string {
 		at := p.Position.String()
 		switch {
 		case at == "" && p.Hint == "":
@@ -261,9 +261,9 @@ func (w words) issueBody(problems []plan.Problem) string {
 		}
 		return "- " + w.position(p.Position) + ": " + message(p.Hint) + "\n"
 	})
-	if len(places) > 0 {
+	if len(positions) > 0 {
 		b.WriteString("\nWhere to fix it:\n\n")
-		writeList(&b, maxPositions, "places", places, same)
+		writeList(&b, maxPositions, "places", positions, same)
 	}
 	return b.String()
 }

@@ -102,13 +102,13 @@ func within(file, folder string) bool {
 // collection is the files of a tree in the making, within the limits that hold
 // for every repository: a clone holds what others have pushed.
 type collection struct {
-	contents *model.Keeper[string]
+	contents *model.ContentCache[string]
 	count    model.Counter
 	names    []string
 }
 
 func newCollection() *collection {
-	return &collection{contents: model.NewKeeper[string]()}
+	return &collection{contents: model.NewContentCache[string]()}
 }
 
 // pass counts a file, a folder, or something else.

@@ -41,8 +41,8 @@ nothing
 
 	const noWorkload = `error there is no Workload at "./hello" in `
 	for name, c := range map[string]struct {
-		place string
-		want  string
+		location string
+		want     string
 	}{
 		"the repository":                   {"copy", "workload changed at copy@main:hello/w.yaml:1"},
 		"the folder in it":                 {"copy/hello", "workload changed at hello@main:w.yaml:1"},
@@ -55,7 +55,7 @@ nothing
 		"nothing of that kind":             {"empty", noWorkload + "empty@main"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := open(t, source.Options{ControlPlane: filepath.Join(root, "cp"), Workloads: map[string]string{"hello": filepath.Join(root, c.place)}})
+			s := open(t, source.Options{ControlPlane: filepath.Join(root, "cp"), Workloads: map[string]string{"hello": filepath.Join(root, c.location)}})
 			env := s.load("dev")
 			if name == "another of a clone" {
 				// Then two registrations read workloads of one name.

@@ -13,9 +13,9 @@ import (
 	"github.com/kalypso-dev/kalypso/scheduler/source"
 )
 
-// TestPlacesThatAreNone wants each mistake to be said with what it was about
+// TestInvalidLocations wants each mistake to be said with what it was about
 // and what to do.
-func TestPlacesThatAreNone(t *testing.T) {
+func TestInvalidLocations(t *testing.T) {
 	root := platformRepositories(t)
 	cp := filepath.Join(root, "cp")
 	server := serve(t, root, nil)
@@ -387,9 +387,9 @@ func TestHTTP(t *testing.T) {
 
 	t.Log("a password in a URL is for the server alone")
 	s = open(t, source.Options{ControlPlane: strings.Replace(url, "//", "//me:hush@", 1)})
-	told := fmt.Sprintf("%v %+v", s, s.load("dev"))
-	if strings.Contains(told, "hush") || !strings.Contains(told, "me:xxxxx@") {
-		t.Errorf("the password is told: %s", told)
+	text := fmt.Sprintf("%v %+v", s, s.load("dev"))
+	if strings.Contains(text, "hush") || !strings.Contains(text, "me:xxxxx@") {
+		t.Errorf("the password is told: %s", text)
 	}
 
 	t.Log("a model from elsewhere does not reach files of this machine")

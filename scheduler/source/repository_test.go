@@ -12,9 +12,9 @@ import (
 )
 
 // read reads a branch of a place, as the GitOps branch of an environment.
-func read(t *testing.T, place, branch string) (*model.Tree, error) {
+func read(t *testing.T, location, branch string) (*model.Tree, error) {
 	t.Helper()
-	w, err := source.Open(t.Context(), source.Options{ControlPlane: place, GitOps: place})
+	w, err := source.Open(t.Context(), source.Options{ControlPlane: location, GitOps: location})
 	if err != nil {
 		return nil, err
 	}
@@ -22,9 +22,9 @@ func read(t *testing.T, place, branch string) (*model.Tree, error) {
 }
 
 // content is what a branch of a place holds; nil when there is no such branch.
-func content(t *testing.T, place, branch string) map[string]string {
+func content(t *testing.T, location, branch string) map[string]string {
 	t.Helper()
-	tree, err := read(t, place, branch)
+	tree, err := read(t, location, branch)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -38,10 +38,10 @@ func content(t *testing.T, place, branch string) map[string]string {
 	return files
 }
 
-func expect(t *testing.T, place, branch string, want map[string]string) {
+func expect(t *testing.T, location, branch string, want map[string]string) {
 	t.Helper()
-	if diff := cmp.Diff(want, content(t, place, branch)); diff != "" {
-		t.Errorf("branch %s of %s (-want +got):\n%s", branch, place, diff)
+	if diff := cmp.Diff(want, content(t, location, branch)); diff != "" {
+		t.Errorf("branch %s of %s (-want +got):\n%s", branch, location, diff)
 	}
 }
 

@@ -456,8 +456,8 @@ func TestDefaultBranch(t *testing.T) {
 	root := platformRepositories(t)
 	cp := filepath.Join(root, "cp")
 	git(t, cp, "checkout", "-q", "qa")
-	for place, want := range map[string]string{cp: "main", "file://" + cp: "qa", serve(t, root, nil) + "/cp": "HEAD"} {
-		if got := open(t, source.Options{ControlPlane: place}).String(); got != "branch "+want+" of "+place {
+	for location, want := range map[string]string{cp: "main", "file://" + cp: "qa", serve(t, root, nil) + "/cp": "HEAD"} {
+		if got := open(t, source.Options{ControlPlane: location}).String(); got != "branch "+want+" of "+location {
 			t.Errorf("%s, want %s", got, want)
 		}
 	}

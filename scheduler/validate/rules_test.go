@@ -20,7 +20,7 @@ import (
 var update = flag.Bool("update", false, "rewrite what golden tests expect")
 
 // sound returns the world that nothing is wrong with.
-func sound(t *testing.T) *modeltest.World {
+func sound(t *testing.T) *modeltest.Repositories {
 	t.Helper()
 	archive, err := os.ReadFile("testdata/sound.txtar")
 	if err != nil {
@@ -30,7 +30,7 @@ func sound(t *testing.T) *modeltest.World {
 }
 
 // validated validates a world and runs its policy tests.
-func validated(t *testing.T, world *modeltest.World) validate.Report {
+func validated(t *testing.T, world *modeltest.Repositories) validate.Report {
 	t.Helper()
 	in, err := validatetest.Input(world, "control")
 	if err != nil {
@@ -57,7 +57,7 @@ func TestASoundWorldHasNoFindings(t *testing.T) {
 func TestRules(t *testing.T) {
 	files, err := filepath.Glob("testdata/rules/*.txtar")
 	if err != nil || len(files) == 0 {
-		t.Fatalf("no worlds: %v", err)
+		t.Fatalf("no inputs: %v", err)
 	}
 	covered := map[string]bool{}
 	for _, file := range files {

@@ -15,7 +15,7 @@ import (
 
 // expectTutorial validates a tutorial's world and compares the findings, among
 // which there must be no error.
-func expectTutorial(t *testing.T, world *modeltest.World, controlPlane, file, section string) {
+func expectTutorial(t *testing.T, world *modeltest.Repositories, controlPlane, file, section string) {
 	t.Helper()
 	in, err := validatetest.Input(world, controlPlane)
 	if err != nil {
@@ -36,8 +36,8 @@ func expectTutorial(t *testing.T, world *modeltest.World, controlPlane, file, se
 }
 
 func TestHelloWorldTutorial(t *testing.T) {
-	const file = "testdata/worlds/hello-world.txtar"
-	dev, err := os.ReadFile("../plan/testdata/worlds/hello-world.txtar")
+	const file = "testdata/inputs/hello-world.txtar"
+	dev, err := os.ReadFile("../plan/testdata/inputs/hello-world.txtar")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -53,7 +53,7 @@ func TestHelloWorldTutorial(t *testing.T) {
 }
 
 func TestBasicInferenceWorkshop(t *testing.T) {
-	const file = "testdata/worlds/basic-inference.txtar"
+	const file = "testdata/inputs/basic-inference.txtar"
 	w, err := fixtures.Load("basic-inference", strings.TrimSuffix(modeltest.Forge, "/"))
 	if err != nil {
 		t.Fatal(err)

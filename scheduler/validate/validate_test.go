@@ -18,7 +18,7 @@ import (
 )
 
 // broken returns the sound world with the changes of some rules' archives.
-func broken(t *testing.T, rules ...string) *modeltest.World {
+func broken(t *testing.T, rules ...string) *modeltest.Repositories {
 	t.Helper()
 	world := sound(t)
 	for _, rule := range rules {

@@ -92,14 +92,14 @@ func tableColumns(rows []map[string]string, order []string) []string {
 }
 
 func byOrder(order []string) func(a, b string) int {
-	place := func(k string) int {
+	rank := func(k string) int {
 		if i := slices.Index(order, k); i >= 0 {
 			return i
 		}
 		return len(order)
 	}
 	return func(a, b string) int {
-		return cmp.Or(cmp.Compare(place(a), place(b)), cmp.Compare(len(a), len(b))*sameStem(a, b), cmp.Compare(a, b))
+		return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(len(a), len(b))*sameStem(a, b), cmp.Compare(a, b))
 	}
 }
 

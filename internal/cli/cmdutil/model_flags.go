@@ -93,14 +93,14 @@ func (f *ModelFlags) Open(ctx context.Context, a *App) (*source.Platform, error)
 func (f *ModelFlags) overrides() (map[string]string, error) {
 	workloads := map[string]string{}
 	for _, w := range f.workloads {
-		name, place, ok := strings.Cut(w, "=")
-		if !ok || name == "" || place == "" {
+		name, location, ok := strings.Cut(w, "=")
+		if !ok || name == "" || location == "" {
 			return nil, usage.Errorf("--workload %s: write NAME=DIR_OR_URL, with the name of a WorkloadRegistration", w)
 		}
 		if _, twice := workloads[name]; twice {
 			return nil, usage.Errorf("--workload names %s twice", name)
 		}
-		workloads[name] = place
+		workloads[name] = location
 	}
 	return workloads, nil
 }
@@ -210,20 +210,20 @@ type gitCredentials struct {
 
 // trust adds the servers of URLs, and of what ssh reaches the https server.
 // Folders among them mean nothing.
-func (c *gitCredentials) trust(places ...string) {
+func (c *gitCredentials) trust(locations ...string) {
 	if c.trusted == nil {
 		c.trusted = map[string]bool{}
 	}
-	for _, place := range places {
-		if o := origin(place); o != "" {
+	for _, location := range locations {
+		if o := origin(location); o != "" {
 			c.trusted[o] = true
 		}
 	}
 }
 
 // get returns user and password for a URL, both "" for none.
-func (c *gitCredentials) get(place string) (user, password string) {
-	o := origin(place)
+func (c *gitCredentials) get(location string) (user, password string) {
+	o := origin(location)
 	if o == "" {
 		return "", ""
 	}
@@ -247,15 +247,15 @@ func (c *gitCredentials) get(place string) (user, password string) {
 const tokenUser = "x-access-token"
 
 // origin is the scheme and host that a secret may go to, "" for none.
-func origin(place string) string {
-	if !strings.Contains(place, "://") {
-		host, _, ok := strings.Cut(place, ":")
+func origin(location string) string {
+	if !strings.Contains(location, "://") {
+		host, _, ok := strings.Cut(location, ":")
 		if _, after, found := strings.Cut(host, "@"); found && ok && !strings.ContainsAny(host, `/\`) {
 			return "https://" + strings.ToLower(after)
 		}
 		return ""
 	}
-	u, err := url.Parse(place)
+	u, err := url.Parse(location)
 	if err != nil {
 		return ""
 	}

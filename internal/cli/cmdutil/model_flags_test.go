@@ -15,7 +15,7 @@ func TestWhoGetsCredentials(t *testing.T) {
 		sandbox: &sandbox.Credentials{URL: "http://localhost:3000", User: "platform", Password: "hush"},
 	}
 	c.trust("https://git.test/acme/cp", "git@ssh.test:acme/cp", "ssh://git@other.test:2222/acme/cp", "http://plain.test:8080/cp", "/a/folder", "folder", "C:\\x", "file:///x")
-	for place, want := range map[string]string{
+	for location, want := range map[string]string{
 		"https://git.test/acme/cp":        "x-access-token:token",
 		"https://Git.test:443/other":      "x-access-token:token",
 		"https://ssh.test/acme/cp":        "x-access-token:token",
@@ -41,8 +41,8 @@ func TestWhoGetsCredentials(t *testing.T) {
 		"://":                             ":",
 		"":                                ":",
 	} {
-		if user, password := c.get(place); user+":"+password != want {
-			t.Errorf("%s gets %s:%s, want %s", place, user, password, want)
+		if user, password := c.get(location); user+":"+password != want {
+			t.Errorf("%s gets %s:%s, want %s", location, user, password, want)
 		}
 	}
 	env[gitUserVariable] = "me"

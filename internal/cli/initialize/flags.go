@@ -150,13 +150,13 @@ func (f *Options) connect() (*github.Forge, error) {
 // secrets reads the values that the flags name.
 func (f *Options) secrets(w fixtures.Workshop) (map[string]string, error) {
 	all := map[string]string{}
-	read := func(flag, given string, value func(place string) (string, error)) error {
-		name, place, ok := strings.Cut(given, "=")
+	read := func(flag, given string, value func(source string) (string, error)) error {
+		name, source, ok := strings.Cut(given, "=")
 		if !ok && flag == "--secret-env" {
-			place = name // a variable of the secret's own name
+			source = name // a variable of the secret's own name
 		}
 		switch {
-		case place == "":
+		case source == "":
 			return usageError(flag + " wants NAME=" + strings.ToUpper(strings.TrimPrefix(flag, "--secret-")) + ": it names where the secret is")
 		case !slices.Contains(w.Secrets, name):
 			return usageError(fmt.Sprintf("%s: the workflows of %s use no secret %q, but %s", flag, w.Name, name, strings.Join(w.Secrets, " and ")))
@@ -164,7 +164,7 @@ func (f *Options) secrets(w fixtures.Workshop) (map[string]string, error) {
 			return usageError(fmt.Sprintf("the secret %s is given twice", name))
 		}
 		var err error
-		all[name], err = value(place)
+		all[name], err = value(source)
 		return err
 	}
 	for _, given := range f.secretEnv {

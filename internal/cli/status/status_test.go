@@ -96,7 +96,7 @@ func TestStatusOnATerminal(t *testing.T) {
 	}
 }
 
-func TestGivenClustersAreToldOf(t *testing.T) {
+func TestReportsAttachedClusters(t *testing.T) {
 	now := time.Date(2025, 3, 1, 12, 0, 0, 0, time.UTC)
 	s := &sandbox.Status{
 		Running: true, Home: "/h", Workshop: "w", Since: now, Existing: []sandbox.ExistingCluster{

@@ -15,7 +15,7 @@ import (
 
 // Input loads all environments that the branch main of a world's control plane
 // defines.
-func Input(world *modeltest.World, controlPlane string) (validate.Input, error) {
+func Input(world *modeltest.Repositories, controlPlane string) (validate.Input, error) {
 	ctx := context.Background()
 	objects, diagnostics := model.LoadEnvironments(world.Tree(controlPlane, "main"), "")
 	in := validate.Input{Diagnostics: diagnostics}
@@ -39,7 +39,7 @@ func Input(world *modeltest.World, controlPlane string) (validate.Input, error) 
 // Change writes files of a txtar archive into a world: those whose names begin
 // with the prefix and go on as modeltest's do. An empty file removes the one of
 // its name.
-func Change(world *modeltest.World, archive *txtar.Archive, prefix string) error {
+func Change(world *modeltest.Repositories, archive *txtar.Archive, prefix string) error {
 	for _, file := range archive.Files {
 		name, ok := strings.CutPrefix(file.Name, prefix)
 		repo, rest, isFile := strings.Cut(name, "@")

@@ -169,7 +169,7 @@ func (l *loader) contents(p *pack, leftOut func(name string) bool) error {
 			wanted[e.hash] = wanted[e.hash] || model.MayMatter(name)
 		}
 	}
-	kept := model.NewKeeper[plumbing.Hash]()
+	kept := model.NewContentCache[plumbing.Hash]()
 	sizes := make(map[plumbing.Hash]int64, len(wanted))
 	err := p.each(plumbing.BlobObject, func(hash plumbing.Hash, size int64, content func() ([]byte, error)) (bool, error) {
 		matters, ok := wanted[hash]

@@ -268,7 +268,7 @@ func TestPullRequest(t *testing.T) {
 		t.Errorf("listed (-want +got):\n%s", diff)
 	}
 
-	person, ann := s.newUser("ann")
+	login, ann := s.newUser("ann")
 	label := must(ann.CreateLabel(owner, name, sdk.CreateLabelOption{Name: "theirs", Color: "#00aabb"}))
 	must(ann.AddIssueLabels(owner, name, 1, sdk.IssueLabelsOption{Labels: []int64{label.ID}}))
 	second := commit("2")
@@ -294,7 +294,7 @@ func TestPullRequest(t *testing.T) {
 		t.Errorf("closed by a user: %+v", l)
 	}
 	must(ann.CreatePullRequest(owner, name, sdk.CreatePullRequestOption{Head: "kalypso/dev", Base: "dev", Title: "theirs"}))
-	if l := list(); len(l) != 2 || l[0].Own || l[0].Author != person || !l[1].Own {
+	if l := list(); len(l) != 2 || l[0].Own || l[0].Author != login || !l[1].Own {
 		t.Errorf("with a user's: %+v", l)
 	}
 	must(ann.EditPullRequest(owner, name, 2, sdk.EditPullRequestOption{State: &closed}))

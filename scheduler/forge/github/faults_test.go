@@ -241,15 +241,15 @@ func secret(t *testing.T, token string, err error) {
 func TestLimitsAreObeyed(t *testing.T) {
 	w := newFixture(t)
 	w.Push("acme/gitops", "dev", map[string]string{"a": "b"})
-	var told []github.Wait
-	f := w.connect(t, github.Options{User: w.bot.Login, Waiting: func(wait github.Wait) { told = append(told, wait) }})
+	var waits []github.Wait
+	f := w.connect(t, github.Options{User: w.bot.Login, Waiting: func(wait github.Wait) { waits = append(waits, wait) }})
 	start := time.Now()
 	w.Fail(githubfake.Fault{Answer: githubfake.SecondaryLimit(3)})
 	if _, err := f.Issues(t.Context(), "acme/gitops"); err != nil {
 		t.Error(err)
 	}
-	if took := time.Since(start); took < 3*time.Second || len(told) != 1 || told[0].Request != "GET /api/v3/repos/acme/gitops/issues" || !strings.Contains(told[0].Reason, "secondary") {
-		t.Errorf("after %s, told %+v", took, told)
+	if took := time.Since(start); took < 3*time.Second || len(waits) != 1 || waits[0].Request != "GET /api/v3/repos/acme/gitops/issues" || !strings.Contains(waits[0].Reason, "secondary") {
+		t.Errorf("after %s, told %+v", took, waits)
 	}
 
 	// a limit that outlasts the caller is an error at once, and nothing is sent

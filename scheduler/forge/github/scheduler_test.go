@@ -113,7 +113,7 @@ var commitOf = regexp.MustCompile(`COMMIT\(([^@()]+)@([^@()]+)\)`)
 
 // told is what the scheduler has said and done, without what differs between
 // servers: their addresses and the IDs that come of them.
-type told struct {
+type outcome struct {
 	Pulls []forge.PullRequest
 	Files map[string]string
 }
@@ -126,10 +126,10 @@ func (s stage) plain(text string) string {
 	return ids.ReplaceAllString(text, "ID")
 }
 
-func (s stage) told(t *testing.T) map[string]told {
-	all := map[string]told{}
+func (s stage) outcome(t *testing.T) map[string]outcome {
+	all := map[string]outcome{}
 	for _, environment := range []string{"dev", "stage"} {
-		one := told{Files: map[string]string{}}
+		one := outcome{Files: map[string]string{}}
 		pulls, err := s.Forge().PullRequests(t.Context(), "kalypso/kalypso-gitops", "kalypso/"+environment, environment)
 		if err != nil {
 			t.Fatal(err)
@@ -163,7 +163,7 @@ func TestHelloWorld(t *testing.T) {
 		says[f.Name] = f
 	}
 	at := func(where, what string) txtar.File { return txtar.File{Name: where, Data: says[what].Data} }
-	results := map[string][]map[string]told{}
+	results := map[string][]map[string]outcome{}
 	for name, s := range stages(t) {
 		control := s.prefix + "kalypso-control-plane"
 		merge := func() {
@@ -190,14 +190,14 @@ func TestHelloWorld(t *testing.T) {
 			at("kalypso-control-plane@dev/scheduling/kaizen/performance-test-policy.yaml", "performance-test-policy.yaml"),
 		)
 		once(t, s.Forge(), control)
-		results[name] = append(results[name], s.told(t))
+		results[name] = append(results[name], s.outcome(t))
 		merge()
 		for _, e := range once(t, s.Forge(), control) {
 			if e.PullRequest != nil || e.Assignments != map[string]int{"dev": 2}[e.Name] {
 				t.Errorf("%s: in the end %s is %+v", name, e.Name, e)
 			}
 		}
-		results[name] = append(results[name], s.told(t))
+		results[name] = append(results[name], s.outcome(t))
 	}
 	end := results["GitHub"][1]["dev"]
 	if len(end.Files["drone/hello-world-app-functional-test/reconciler.yaml"]) == 0 || len(end.Pulls) != 2 || end.Pulls[0].State != forge.Merged {

@@ -17,11 +17,11 @@ import (
 	"github.com/rogpeppe/go-internal/txtar"
 )
 
-// Forge begins the URL of every repository of a World.
+// Forge begins the URL of every repository of Repositories.
 const Forge = "https://forge.test/kalypso/"
 
-// World is a set of branches. It implements [model.Reader].
-type World struct {
+// Repositories is a set of branches. It implements [model.Reader].
+type Repositories struct {
 	mu     sync.Mutex
 	trees  map[string]*model.Tree // by repository and branch
 	past   map[string]*model.Tree // by repository and commit, all there ever was
@@ -32,8 +32,8 @@ type World struct {
 // Parse makes a world from a txtar archive whose files are named
 // "repository@branch/path". A file named "repository@branch" stands for an
 // empty branch. It panics on any other name, for a test wrote it.
-func Parse(archive string) *World {
-	w := &World{trees: map[string]*model.Tree{}, past: map[string]*model.Tree{}, Errors: map[string]error{}}
+func Parse(archive string) *Repositories {
+	w := &Repositories{trees: map[string]*model.Tree{}, past: map[string]*model.Tree{}, Errors: map[string]error{}}
 	w.Add(txtar.Parse([]byte(archive)).Files...)
 	return w
 }
@@ -44,7 +44,7 @@ var commitOf = regexp.MustCompile(`COMMIT\(([^@()]+)@([^@()]+)\)`)
 
 // Add writes the files of an archive, one after the other, to what is there.
 // "COMMIT(repository@branch)" in a file becomes that branch's commit.
-func (w *World) Add(files ...txtar.File) {
+func (w *Repositories) Add(files ...txtar.File) {
 	pending := map[string]map[string][]byte{} // by branch, then by path
 	flush := func() {
 		for key, content := range pending {
@@ -82,7 +82,7 @@ func (w *World) Add(files ...txtar.File) {
 }
 
 // Branches lists the branches there are as "repository@branch", sorted.
-func (w *World) Branches() []string {
+func (w *Repositories) Branches() []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return slices.Sorted(maps.Keys(w.trees))
@@ -90,7 +90,7 @@ func (w *World) Branches() []string {
 
 // Write puts a file on a branch, which it creates. An empty path creates the
 // branch only.
-func (w *World) Write(repo, branch, path string, content []byte) {
+func (w *Repositories) Write(repo, branch, path string, content []byte) {
 	files := map[string][]byte{}
 	if path != "" {
 		files[path] = append([]byte{}, content...) // nil would be a file that was not read
@@ -98,7 +98,7 @@ func (w *World) Write(repo, branch, path string, content []byte) {
 	w.write(repo, branch, files)
 }
 
-func (w *World) write(repo, branch string, files map[string][]byte) {
+func (w *Repositories) write(repo, branch string, files map[string][]byte) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	tree := &model.Tree{Repo: Forge + repo, Branch: branch, Files: map[string][]byte{}}
@@ -110,7 +110,7 @@ func (w *World) write(repo, branch string, files map[string][]byte) {
 }
 
 // Remove takes a file off a branch.
-func (w *World) Remove(repo, branch, path string) {
+func (w *Repositories) Remove(repo, branch, path string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	old := w.trees[repo+"@"+branch]
@@ -119,14 +119,14 @@ func (w *World) Remove(repo, branch, path string) {
 	w.keep(repo, tree)
 }
 
-func (w *World) keep(repo string, tree *model.Tree) {
+func (w *Repositories) keep(repo string, tree *model.Tree) {
 	tree.Commit = commit(tree.Files)
 	w.trees[repo+"@"+tree.Branch] = tree
 	w.past[repo+"@"+tree.Commit] = tree
 }
 
 // Tree returns the content of a branch, nil when there is none.
-func (w *World) Tree(repo, branch string) *model.Tree {
+func (w *Repositories) Tree(repo, branch string) *model.Tree {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.trees[repo+"@"+branch]
@@ -134,7 +134,7 @@ func (w *World) Tree(repo, branch string) *model.Tree {
 
 // Read returns the branch that ref names, or its commit, which may be any that
 // a branch of the repository ever had; then the tree has no branch.
-func (w *World) Read(_ context.Context, ref model.Reference) (*model.Tree, error) {
+func (w *Repositories) Read(_ context.Context, ref model.Reference) (*model.Tree, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.Reads = append(w.Reads, ref)

@@ -22,9 +22,9 @@ import (
 	"github.com/kalypso-dev/kalypso/sandbox/supervisor"
 )
 
-// TestAway takes parts of a sandbox away, and brings them back: one cluster,
+// TestStoppedCluster takes parts of a sandbox away, and brings them back: one cluster,
 // or the time since a snapshot, or all since the beginning.
-func TestAway(t *testing.T) {
+func TestStoppedCluster(t *testing.T) {
 	m := newMachine(t)
 	out := m.up()
 	t.Logf("first up: %.2f s", out.took.Seconds())
@@ -40,7 +40,7 @@ func TestAway(t *testing.T) {
 		{"KilledWhileLoading", killedWhileLoading},
 		{"Reset", resetAll},
 		{"KilledWhileResetting", killedWhileResetting},
-		{"Down", awayWhileDown},
+		{"Down", stoppedWhileDown},
 	} {
 		if !t.Run(part.name, func(t *testing.T) {
 			m.t = t
@@ -429,7 +429,7 @@ func killedWhileResetting(t *testing.T, m *machine) {
 	m.nothingAside()
 }
 
-func awayWhileDown(t *testing.T, m *machine) {
+func stoppedWhileDown(t *testing.T, m *machine) {
 	name := m.lastCluster()
 	m.mark("down")
 	m.run("down")
