@@ -10,7 +10,6 @@ import (
 
 	"github.com/kalypso-dev/kalypso/scheduler/model"
 	"github.com/kalypso-dev/kalypso/scheduler/plan"
-	"github.com/kalypso-dev/kalypso/scheduler/v1alpha1"
 )
 
 // matcher holds labels of ConfigMaps and ConfigSchemas against a pair.
@@ -148,20 +147,17 @@ func schema(of string, position model.Position, problems []plan.Problem) Schema 
 
 // templates returns the templates that a cluster type names.
 func (x *explainer) templates(c model.ClusterType) []Template {
-	use := func(file, field, name string) Template {
-		t := Template{File: file, Name: name, NamedBy: c.At("spec", field)}
+	var all []Template
+	for _, named := range plan.NamedTemplates(&c) {
+		t := Template{File: named.File, Name: named.Name, NamedBy: c.At("spec", named.Field)}
 		for _, object := range x.env.Templates {
-			if object.Name == name {
+			if object.Name == named.Name {
 				t.Place = new(object.Position)
 			}
 		}
-		return t
+		all = append(all, t)
 	}
-	return []Template{
-		use("namespace", "namespaceService", c.Spec.NamespaceService),
-		use("platform-config", "configType", cmp.Or(c.Spec.ConfigType, v1alpha1.DefaultConfigType)),
-		use("reconciler", "reconciler", c.Spec.Reconciler),
-	}
+	return all
 }
 
 // files returns the files of a pair and what happens to each.

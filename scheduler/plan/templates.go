@@ -60,25 +60,39 @@ func (t *templates) next(env *model.Environment, id func() int64) *templates {
 	return n
 }
 
+// NamedTemplate is a template that a cluster type names, which need not exist.
+type NamedTemplate struct {
+	File  string // that it makes, without extension
+	Field string // of the cluster type's spec
+	Name  string
+	Type  v1alpha1.TemplateType // that it must have
+}
+
+// NamedTemplates returns the templates that a cluster type names.
+func NamedTemplates(c *model.ClusterType) []NamedTemplate {
+	return []NamedTemplate{
+		{namespaceFile, "namespaceService", c.Spec.NamespaceService, v1alpha1.NamespaceTemplate},
+		{configFile, "configType", cmp.Or(c.Spec.ConfigType, v1alpha1.DefaultConfigType), v1alpha1.ConfigTemplate},
+		{reconcilerFile, "reconciler", c.Spec.Reconciler, v1alpha1.ReconcilerTemplate},
+	}
+}
+
 // of returns the templates that a cluster type names, and problems at the fields
 // that name one that does not exist or is of another type.
 func (t *templates) of(c *model.ClusterType) (uses []use, unknown, mistyped []Problem) {
-	find := func(file, field, name string, kind v1alpha1.TemplateType) {
-		found := t.byName[name]
+	for _, n := range NamedTemplates(c) {
+		found := t.byName[n.Name]
 		if found == nil {
-			unknown = append(unknown, newProblem(model.Error, UnknownTemplate, c.At("spec", field), model.Suggest(name, t.names(kind), t.ofType(kind)),
-				"cluster type %s: %s names template %s, which does not exist", c.Name, field, name))
-			return
+			unknown = append(unknown, newProblem(model.Error, UnknownTemplate, c.At("spec", n.Field), model.Suggest(n.Name, t.names(n.Type), t.ofType(n.Type)),
+				"cluster type %s: %s names template %s, which does not exist", c.Name, n.Field, n.Name))
+			continue
 		}
-		uses = append(uses, use{file + extension(found.Template), found})
-		if found.Spec.Type != kind { // no error, because the original scheduler does not look at the type
-			mistyped = append(mistyped, newProblem(model.Warning, UnknownTemplate, c.At("spec", field), t.ofType(kind),
-				"cluster type %s: %s names template %s, which is of type %s", c.Name, field, name, found.Spec.Type))
+		uses = append(uses, use{n.File + extension(found.Template), found})
+		if found.Spec.Type != n.Type { // no error, because the original scheduler does not look at the type
+			mistyped = append(mistyped, newProblem(model.Warning, UnknownTemplate, c.At("spec", n.Field), t.ofType(n.Type),
+				"cluster type %s: %s names template %s, which is of type %s", c.Name, n.Field, n.Name, found.Spec.Type))
 		}
 	}
-	find(namespaceFile, "namespaceService", c.Spec.NamespaceService, v1alpha1.NamespaceTemplate)
-	find(configFile, "configType", cmp.Or(c.Spec.ConfigType, v1alpha1.DefaultConfigType), v1alpha1.ConfigTemplate)
-	find(reconcilerFile, "reconciler", c.Spec.Reconciler, v1alpha1.ReconcilerTemplate)
 	return uses, unknown, mistyped
 }
 

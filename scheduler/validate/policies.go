@@ -85,7 +85,7 @@ func (e *examination) targetSelector(p model.SchedulingPolicy) {
 			return
 		}
 	}
-	if why, bad := nobody(selector.LabelSelector, sets, who); bad {
+	if why, bad := selectsNone(selector.LabelSelector, sets, who); bad {
 		report(why, "labelSelector")
 	}
 }
@@ -96,7 +96,7 @@ func (e *examination) clusterTypeSelector(p model.SchedulingPolicy) {
 	for _, c := range e.Model.ClusterTypes {
 		sets = append(sets, c.Labels)
 	}
-	if why, bad := nobody(p.Spec.ClusterTypeSelector.LabelSelector, sets, "none"); bad {
+	if why, bad := selectsNone(p.Spec.ClusterTypeSelector.LabelSelector, sets, "none"); bad {
 		e.report(Finding{
 			Rule: PolicyNoClusterType, Severity: Warning, object: objectOf(v1alpha1.KindSchedulingPolicy, p), unused: true,
 			Position: p.At(append([]string{"spec", "clusterTypeSelector", "labelSelector"}, why.path...)...),
@@ -106,16 +106,16 @@ func (e *examination) clusterTypeSelector(p model.SchedulingPolicy) {
 	}
 }
 
-// misfit is why a selector selects none of the objects that there are.
+// misfit is why a selector selects none of the objects that exist.
 type misfit struct {
 	path          []string // of the field to blame, below the selector
 	message, hint string
 }
 
-// nobody says whether a selector selects none of the objects with these
+// selectsNone says whether a selector selects none of the objects with these
 // labels, and the first of its clauses that none of them fits. The word for
 // them begins the message.
-func nobody(s metav1.LabelSelector, sets []map[string]string, who string) (misfit, bool) {
+func selectsNone(s metav1.LabelSelector, sets []map[string]string, who string) (misfit, bool) {
 	if slices.ContainsFunc(sets, func(labels map[string]string) bool { return plan.Selects(s, labels) }) {
 		return misfit{}, false
 	}
@@ -150,34 +150,4 @@ func (e *examination) clusterTypes() {
 			})
 		}
 	}
-}
-
-// use is one of the templates that a cluster type names.
-type use struct {
-	field    string
-	template string
-	wanted   v1alpha1.TemplateType
-	file     string // that it makes, without extension
-}
-
-func usesOf(c model.ClusterType) []use {
-	configType := c.Spec.ConfigType
-	if configType == "" {
-		configType = v1alpha1.DefaultConfigType
-	}
-	return []use{
-		{"namespaceService", c.Spec.NamespaceService, v1alpha1.NamespaceTemplate, "namespace"},
-		{"configType", configType, v1alpha1.ConfigTemplate, "platform-config"},
-		{"reconciler", c.Spec.Reconciler, v1alpha1.ReconcilerTemplate, "reconciler"},
-	}
-}
-
-// template returns the template of that name, or false.
-func (e *examination) template(name string) (model.Template, bool) {
-	for _, t := range e.Model.Templates {
-		if t.Name == name {
-			return t, true
-		}
-	}
-	return model.Template{}, false
 }

@@ -43,7 +43,7 @@ func validated(t *testing.T, world *modeltest.Repositories) validate.Report {
 func TestASoundWorldHasNoFindings(t *testing.T) {
 	r := validated(t, sound(t))
 	if len(r.Findings) > 0 {
-		t.Errorf("findings:\n%s", report.Text(r, report.Look{}))
+		t.Errorf("findings:\n%s", report.Text(r, report.Style{}))
 	}
 	if r.Summary.Suppressed != 1 {
 		t.Errorf("%d findings are silenced, want the one with a comment", r.Summary.Suppressed)
@@ -76,13 +76,13 @@ func TestRules(t *testing.T) {
 			if !has(r, rule) {
 				t.Errorf("nothing is found by rule %s", rule)
 			}
-			expectSection(t, file, archive, "findings", report.Text(r, report.Look{}))
+			expectSection(t, file, archive, "findings", report.Text(r, report.Style{}))
 			if err := validatetest.Change(world, archive, "fixed/"); err != nil {
 				t.Fatal(err)
 			}
 			fixed := validated(t, world)
 			if len(fixed.Findings) > 0 {
-				t.Errorf("findings when it is put right:\n%s", report.Text(fixed, report.Look{}))
+				t.Errorf("findings when it is put right:\n%s", report.Text(fixed, report.Style{}))
 			}
 		})
 	}

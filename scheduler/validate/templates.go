@@ -12,6 +12,7 @@ import (
 	"github.com/kalypso-dev/kalypso/internal/yamlpos"
 	"github.com/kalypso-dev/kalypso/scheduler/clause"
 	"github.com/kalypso-dev/kalypso/scheduler/model"
+	"github.com/kalypso-dev/kalypso/scheduler/plan"
 	"github.com/kalypso-dev/kalypso/scheduler/v1alpha1"
 )
 
@@ -33,8 +34,8 @@ func (e *examination) templateTexts(ctx context.Context) {
 func (e *examination) templates() {
 	named := map[string]bool{}
 	for _, c := range e.Model.ClusterTypes {
-		for _, use := range usesOf(c) {
-			named[use.template] = true
+		for _, t := range plan.NamedTemplates(&c) {
+			named[t.Name] = true
 		}
 	}
 	for _, t := range e.Model.Templates {
@@ -46,6 +47,16 @@ func (e *examination) templates() {
 			})
 		}
 	}
+}
+
+// template returns the template of that name, or false.
+func (e *examination) template(name string) (model.Template, bool) {
+	for _, t := range e.Model.Templates {
+		if t.Name == name {
+			return t, true
+		}
+	}
+	return model.Template{}, false
 }
 
 // manifest is a rendered document's identity, as Kubernetes sees it.
@@ -78,22 +89,22 @@ type maker struct {
 // deployment targets make, which Flux refuses together with all else on the
 // cluster.
 func (e *examination) rendered() {
-	clusterTypes := map[string]model.ClusterType{}
-	for _, c := range e.Model.ClusterTypes {
-		clusterTypes[c.Name] = c
+	clusterTypes := map[string]*model.ClusterType{}
+	for i := range e.Model.ClusterTypes {
+		clusterTypes[e.Model.ClusterTypes[i].Name] = &e.Model.ClusterTypes[i]
 	}
 	makers := map[manifest][]maker{}
 	root := cleanFolder(e.Model.GitOps.Path)
 	for _, change := range e.plan.Changes {
 		// A path is root/cluster type/deployment target/file.
 		parts := strings.Split(strings.TrimPrefix(strings.TrimPrefix(change.Path, root), "/"), "/")
-		if len(parts) != 3 || path.Ext(parts[2]) != ".yaml" {
+		if len(parts) != 3 || path.Ext(parts[2]) != ".yaml" || clusterTypes[parts[0]] == nil {
 			continue
 		}
 		m := maker{Assignment: Assignment{e.Model.Name, parts[0], parts[1]}}
-		for _, use := range usesOf(clusterTypes[parts[0]]) {
-			if use.file+".yaml" == parts[2] {
-				m.template, _ = e.template(use.template)
+		for _, t := range plan.NamedTemplates(clusterTypes[parts[0]]) {
+			if t.File+".yaml" == parts[2] {
+				m.template, _ = e.template(t.Name)
 			}
 		}
 		if m.template.Name == "" {

@@ -32,7 +32,7 @@ func expectTutorial(t *testing.T, world *modeltest.Repositories, controlPlane, f
 	if err != nil {
 		t.Fatal(err)
 	}
-	expectSection(t, file, archive, section, report.Text(r, report.Look{}))
+	expectSection(t, file, archive, section, report.Text(r, report.Style{}))
 }
 
 func TestHelloWorldTutorial(t *testing.T) {

@@ -11,9 +11,9 @@ import (
 	"github.com/kalypso-dev/kalypso/scheduler/validate/report"
 )
 
-func (o *Options) look() report.Look {
+func (o *Options) style() report.Style {
 	st := cmdutil.NewStyle(o.Out)
-	return report.Look{
+	return report.Style{
 		Path:  o.path,
 		Faint: st.Faint,
 		Paint: func(severity model.Severity, text string) string {

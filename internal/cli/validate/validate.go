@@ -149,7 +149,7 @@ func (o *Options) format(r validate.Report) ([]byte, error) {
 		}
 		return report.SARIF(r, program)
 	}
-	return report.Text(r, o.look()), nil
+	return report.Text(r, o.style()), nil
 }
 
 func (o *Options) printRules() error {

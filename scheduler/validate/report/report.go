@@ -13,8 +13,8 @@ import (
 	"github.com/kalypso-dev/kalypso/scheduler/validate"
 )
 
-// Look says how text is shown. The zero Look is plain.
-type Look struct {
+// Style says how text is shown. The zero Style is plain.
+type Style struct {
 	// Path returns the path of a position's file as the reader's editor finds
 	// it; nil leaves it relative to its repository.
 	Path  func(model.Position) string
@@ -25,8 +25,8 @@ type Look struct {
 // Text writes findings by branch and file, each in one line that begins with
 // file:line:column, and below it what to do and whom it concerns. Results of
 // policy tests follow.
-func Text(r validate.Report, look Look) []byte {
-	w := &textWriter{look: look, several: len(r.Environments) > 1}
+func Text(r validate.Report, style Style) []byte {
+	w := &textWriter{style: style, several: len(r.Environments) > 1}
 	for _, f := range r.Findings {
 		if f.Rule != validate.FailedTest || len(r.Tests) == 0 {
 			w.finding(f)
@@ -38,7 +38,7 @@ func Text(r validate.Report, look Look) []byte {
 
 type textWriter struct {
 	out     bytes.Buffer
-	look    Look
+	style   Style
 	several bool           // environments are worth mentioning
 	last    model.Position // of the finding before
 }
@@ -68,8 +68,8 @@ func (w *textWriter) heading(text string) {
 
 func (w *textWriter) line(at model.Position, severity model.Severity, message, rule string) {
 	word := string(severity) + ":"
-	if w.look.Paint != nil {
-		word = w.look.Paint(severity, word)
+	if w.style.Paint != nil {
+		word = w.style.Paint(severity, word)
 	}
 	// One line per finding: what else a message has goes below.
 	first, rest, _ := strings.Cut(message, "\n")
@@ -80,8 +80,8 @@ func (w *textWriter) line(at model.Position, severity model.Severity, message, r
 // place is file:line:column, as far as it is known.
 func (w *textWriter) place(at model.Position) string {
 	file := at.File
-	if w.look.Path != nil {
-		file = w.look.Path(at)
+	if w.style.Path != nil {
+		file = w.style.Path(at)
 	}
 	switch {
 	case file == "":
@@ -123,10 +123,10 @@ func (w *textWriter) concerns(f validate.Finding) string {
 }
 
 func (w *textWriter) faint(text string) string {
-	if w.look.Faint == nil {
+	if w.style.Faint == nil {
 		return text
 	}
-	return w.look.Faint(text)
+	return w.style.Faint(text)
 }
 
 // tests writes one line per test, and below one that failed its failures as
@@ -145,8 +145,8 @@ func (w *textWriter) tests(r validate.Report) {
 		if !t.Passed {
 			word, severity = "FAIL", validate.Error
 		}
-		if w.look.Paint != nil {
-			word = w.look.Paint(severity, word)
+		if w.style.Paint != nil {
+			word = w.style.Paint(severity, word)
 		}
 		fmt.Fprintf(&w.out, "%s  %-*s  %s\n", word, width, t.Environment, t.Name)
 		for _, f := range t.Failures {

@@ -69,16 +69,16 @@ func golden(t *testing.T, name string, got []byte) {
 }
 
 func TestText(t *testing.T) {
-	golden(t, "report.txt", report.Text(mistakes(t), report.Look{}))
+	golden(t, "report.txt", report.Text(mistakes(t), report.Style{}))
 }
 
-func TestTextWithALook(t *testing.T) {
+func TestTextWithAStyle(t *testing.T) {
 	r := validate.Report{Environments: []string{"dev"}, Findings: []validate.Finding{
 		{Rule: "a", Severity: validate.Warning, Position: model.Position{Repo: "r", Branch: "dev", File: "f.yaml", Line: 3}, Message: "first\nsecond", Hint: "hint", Environments: []string{"dev"}},
 		{Rule: "b", Severity: validate.Note, Position: model.Position{Repo: "r", Branch: "dev", File: "g.yaml"}, Message: "third",
 			Assignments: []validate.Assignment{{Environment: "dev", ClusterType: "c", Target: "t"}}},
 	}}
-	got := report.Text(r, report.Look{
+	got := report.Text(r, report.Style{
 		Path:  func(p model.Position) string { return "clone/" + p.File },
 		Paint: func(s model.Severity, text string) string { return strings.ToUpper(text) + string(s[0]) },
 		Faint: func(text string) string { return "(" + text + ")" },
@@ -126,7 +126,7 @@ func TestNothingFoundIsAnEmptyList(t *testing.T) {
 	if err != nil || !strings.Contains(string(got), `"findings": []`) || !strings.Contains(string(got), `"environments": []`) {
 		t.Errorf("%s: %v", got, err)
 	}
-	if text := report.Text(validate.Report{}, report.Look{}); len(text) > 0 {
+	if text := report.Text(validate.Report{}, report.Style{}); len(text) > 0 {
 		t.Errorf("text %q", text)
 	}
 }
