@@ -51,7 +51,7 @@ func Of(s metav1.LabelSelector) []Clause {
 	return clauses
 }
 
-// Fits says whether the clause alone selects an object with these labels.
+// Fits reports whether the clause alone selects an object with these labels.
 func (c Clause) Fits(labels map[string]string) bool {
 	operator := c.Operator
 	if operator == Equals {
@@ -62,7 +62,7 @@ func (c Clause) Fits(labels map[string]string) bool {
 	}, labels)
 }
 
-// String is the clause as people write it.
+// String is the clause as users write it.
 func (c Clause) String() string {
 	switch c.Operator {
 	case metav1.LabelSelectorOpExists:
@@ -120,7 +120,7 @@ func Suggest(wanted []string, introduction string, candidates []string) string {
 	return introduction + " " + List(candidates)
 }
 
-// List joins names for people, and leaves out what is too many.
+// List joins names for users, and leaves out what is too many.
 func List(names []string) string {
 	if more := len(names) - maxListed; more > 1 {
 		return fmt.Sprintf("%s and %d more", strings.Join(names[:maxListed], ", "), more)

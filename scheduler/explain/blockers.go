@@ -63,7 +63,7 @@ func (x *explainer) registered(r model.WorkloadRegistration) bool {
 	})
 }
 
-// concerns says whether an error is about a registration's document or
+// concerns reports whether an error is about a registration's document or
 // anything at the place that it names.
 func concerns(d model.Diagnostic, r model.WorkloadRegistration) bool {
 	file := d.Position.File
@@ -76,7 +76,7 @@ func concerns(d model.Diagnostic, r model.WorkloadRegistration) bool {
 		(root == "" || file == root || strings.HasPrefix(file, root+"/"))
 }
 
-// ordered sorts diagnostics by place, each once.
+// ordered sorts diagnostics by position, each once.
 func ordered(diagnostics []model.Diagnostic) []model.Diagnostic {
 	slices.SortStableFunc(diagnostics, func(a, b model.Diagnostic) int {
 		return model.ComparePositions(a.Position, b.Position)

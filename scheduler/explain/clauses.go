@@ -50,7 +50,7 @@ func (r requirement) String() string {
 	return r.Key + "=" + list
 }
 
-// shown is a label's value for people, who cannot see an empty one.
+// shown is a label's value for users, who would not see an empty one.
 func shown(value string) string {
 	if value == "" || strings.ContainsAny(value, " ,\"") {
 		return strconv.Quote(value)
@@ -58,7 +58,7 @@ func shown(value string) string {
 	return value
 }
 
-// holds says whether a policy's requirement holds for labels.
+// holds reports whether a policy's requirement holds for labels.
 func (r requirement) holds(labels map[string]string) bool {
 	if r.Operator == workspace {
 		return labels[r.Key] == r.Values[0]

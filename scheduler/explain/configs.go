@@ -24,7 +24,7 @@ func (m matcher) fits(r requirement) bool {
 	return plan.Fits(m.clusterType, m.target.Target, r.Key, r.Values[0])
 }
 
-// labelled says whether an object's labels match the pair.
+// labelled reports whether an object's labels match the pair.
 func labelled[Spec any](m matcher, object model.Object[Spec]) Labelled {
 	counted, ignored := labelRequirements(object)
 	l := Labelled{
@@ -41,7 +41,7 @@ func labelled[Spec any](m matcher, object model.Object[Spec]) Labelled {
 // it does not count otherwise goes without saying.
 const platformConfig = "platform-config"
 
-// configMap says whether a ConfigMap matches the pair, and of one whose keys
+// configMap reports whether a ConfigMap matches the pair, and of one whose keys
 // carry labels which keys do not apply.
 func (m matcher) configMap(config model.PlatformConfig) Labelled {
 	l := labelled(m, config)

@@ -3,7 +3,7 @@
 // comes from.
 //
 // [Explain] takes what was planned from, what was planned, and a question, and
-// returns an [Explanation]: plain data, for programs as JSON and for people as
+// returns an [Explanation]: plain data, for programs as JSON and for users as
 // [Explanation.Text]. It reads nothing else and decides nothing by itself:
 // whether a clause holds and whether a label fits, package plan says, so that
 // an explanation never differs from the plan.
@@ -122,7 +122,7 @@ func (x *explainer) problems(t *target, clusterType string) []Problem {
 	return problems
 }
 
-// holds says whether a problem keeps the files of a target as they are, which
+// holds reports whether a problem keeps the files of a target as they are, which
 // its message alone tells.
 func (x *explainer) holds(p plan.Problem, t *target, clusterType string) bool {
 	words := strings.FieldsFunc(p.Message, func(r rune) bool { return r == ' ' || r == ',' || r == ':' })

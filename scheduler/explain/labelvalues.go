@@ -29,12 +29,12 @@ func labelValuesOf(objects []subject) *labelValues {
 	return v
 }
 
-// knows says whether any object has a label.
+// knows reports whether any object has a label.
 func (v *labelValues) knows(key string) bool {
 	return len(v.values[key]) > 0
 }
 
-// has says whether any object gives a value to a label.
+// has reports whether any object gives a value to a label.
 func (v *labelValues) has(key, value string) bool {
 	_, found := slices.BinarySearch(v.values[key], value)
 	return found

@@ -25,7 +25,7 @@ func (e *InputError) Error() string { return e.Message }
 // maxCandidates bounds how many names a text lists.
 const maxCandidates = 20
 
-// Text is the error for people, with all that it knows.
+// Text is the error for users, with all that it knows.
 func (e *InputError) Text() string {
 	t := &text{e: &Explanation{}}
 	t.section("%s", e.Message)

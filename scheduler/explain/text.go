@@ -11,7 +11,7 @@ import (
 // maxErrors bounds how many errors of the environment a text lists.
 const maxErrors = 10
 
-// Text is the explanation for people: what comes of the target first, then
+// Text is the explanation for users: what comes of the target first, then
 // why. It is made for a terminal of 100 columns. Places in the environment's
 // own branch are written without repository and branch. JSON has some things
 // that the text leaves out: all clauses of every cluster type above all.

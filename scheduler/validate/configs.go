@@ -108,7 +108,7 @@ func (e *examination) shadowed() map[model.Position]string {
 	return by
 }
 
-// unmatched says whether a ConfigMap or ConfigSchema with these labels fits no
+// unmatched reports whether a ConfigMap or ConfigSchema with these labels fits no
 // cluster type with any deployment target, scheduled there or not.
 func (e *examination) unmatched(labels map[string]string) (misfit, bool) {
 	counting := maps.Clone(labels)
@@ -120,8 +120,8 @@ func (e *examination) unmatched(labels map[string]string) (misfit, bool) {
 func (e *examination) unmatchedExactly(labels map[string]string) (misfit, bool) {
 	keys := slices.Sorted(maps.Keys(labels))
 	if len(e.plan.Targets) == 0 {
-		// What future deployment targets will be like nobody knows, so only
-		// what is said of cluster types alone can be judged.
+		// Future deployment targets are unknown, so only labels about cluster
+		// types alone are checked.
 		keys = slices.DeleteFunc(keys, func(key string) bool { return key != plan.ClusterTypeLabel })
 	}
 	fits := func(keys ...string) bool {
@@ -162,7 +162,7 @@ func (e *examination) anyPair(ask func(model.ClusterType, plan.Target) bool) boo
 	})
 }
 
-// nearLabel says what the writer of a label on configuration may have meant.
+// nearLabel suggests what a label on configuration was meant to be.
 func (e *examination) nearLabel(key, value string) string {
 	var clusterTypes, targets, workloads []string
 	sets := []map[string]string{{plan.ClusterTypeLabel: "", plan.DeploymentTargetLabel: ""}}

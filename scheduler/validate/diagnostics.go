@@ -51,7 +51,7 @@ func fromDiagnostic(d model.Diagnostic, like Finding) Finding {
 	return like
 }
 
-// diagnostics reports what the model says.
+// diagnostics reports those of the model.
 func (e *examination) diagnostics() {
 	for _, d := range e.Model.Diagnostics {
 		e.report(fromDiagnostic(d, Finding{}))

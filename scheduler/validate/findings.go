@@ -23,7 +23,7 @@ const (
 // Severities lists all severities, the worst first.
 func Severities() []model.Severity { return []model.Severity{Error, Warning, Note} }
 
-// Finding is one thing that somebody should look at.
+// Finding is a mistake, or what is likely to be one.
 type Finding struct {
 	Rule         string         `json:"rule"` // the ID of one of Rules
 	Severity     model.Severity `json:"severity"`
@@ -38,7 +38,7 @@ type Finding struct {
 
 	object object // that it is about; zero when unknown
 	field  string // of the object that it is about; "" for the object as a whole
-	unused bool   // it says that this is not used, which only all environments together can know
+	unused bool   // it is about what is not used, which is known from all environments together
 }
 
 // Assignment is a deployment target on a cluster type.
@@ -106,7 +106,7 @@ func newReport(environments []string, findings []Finding, tests []policytest.Res
 	return r
 }
 
-// Reaches says whether any finding is as bad as a severity, or worse.
+// Reaches reports whether any finding is as bad as a severity, or worse.
 func (r Report) Reaches(severity model.Severity) bool {
 	return slices.ContainsFunc(r.Findings, func(f Finding) bool { return rank(f.Severity) <= rank(severity) })
 }
@@ -222,7 +222,7 @@ func suppress(findings []Finding, subjects []Subject) (kept []Finding, suppresse
 	return kept, suppressed
 }
 
-// silenced returns the rules that comments silence at a place. Files that have
+// silenced returns the rules that comments silence at a position. Files that have
 // been split into lines are kept in lines.
 func silenced(at model.Position, subjects []Subject, lines map[model.Position][]string) []string {
 	file := model.Position{Repo: at.Repo, Branch: at.Branch, File: at.File}
@@ -284,7 +284,7 @@ func withoutLines(message string) string {
 	return lineInText.ReplaceAllString(placeInText.ReplaceAllString(message, "$1"), "line")
 }
 
-// branchName is a branch of a repository for people: "repository@branch".
+// branchName is a branch of a repository for users: "repository@branch".
 func branchName(repo, branch string) string {
 	return model.Position{Repo: repo, Branch: branch}.String()
 }

@@ -74,7 +74,7 @@ func cleanFolder(folder string) string {
 	return strings.TrimPrefix(path.Clean("/"+folder), "/")
 }
 
-// within says whether a file lies in a folder.
+// within reports whether a file lies in a folder.
 func within(file, folder string) bool {
 	folder = cleanFolder(folder)
 	return folder == "" || file == folder || strings.HasPrefix(file, folder+"/")

@@ -112,7 +112,7 @@ type misfit struct {
 	message, hint string
 }
 
-// selectsNone says whether a selector selects none of the objects with these
+// selectsNone reports whether a selector selects none of the objects with these
 // labels, and the first of its clauses that none of them fits. The word for
 // them begins the message.
 func selectsNone(s metav1.LabelSelector, sets []map[string]string, who string) (misfit, bool) {

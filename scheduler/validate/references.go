@@ -40,14 +40,14 @@ func (e *examination) noGitOps() Finding {
 // sharedGitOps reports environments that publish to the same folder of the same
 // branch, each where it says so.
 func sharedGitOps(all []*examination) {
-	type place struct{ repo, branch, folder string }
-	first := map[place]*examination{}
+	type target struct{ repo, branch, folder string }
+	first := map[target]*examination{}
 	for _, e := range all {
 		ref := e.Model.GitOps
 		if ref.Repo == "" {
 			continue
 		}
-		at := place{strings.TrimSuffix(strings.TrimRight(ref.Repo, "/"), ".git"), ref.Branch, cleanFolder(ref.Path)}
+		at := target{strings.TrimSuffix(strings.TrimRight(ref.Repo, "/"), ".git"), ref.Branch, cleanFolder(ref.Path)}
 		other, found := first[at]
 		if !found {
 			first[at] = e

@@ -102,8 +102,8 @@ var keywords = map[string]int{
 // misspelling is a field of a schema that is nearly a keyword.
 type misspelling struct{ path, near string }
 
-// misspelledKeywords finds fields of a JSON schema that look like a slip of
-// the pen, sorted by path. Other unknown fields are somebody's own.
+// misspelledKeywords finds fields of a JSON schema that look like a
+// misspelling, sorted by path. Other unknown fields are extensions.
 func misspelledKeywords(text string) []misspelling {
 	var schema any
 	if json.Unmarshal([]byte(text), &schema) != nil {

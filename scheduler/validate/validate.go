@@ -148,7 +148,7 @@ func (e *examination) branch() model.Position {
 	return model.Position{Repo: ref.Repo, Branch: ref.Branch, File: cleanFolder(ref.Path)}
 }
 
-// exists says whether there is, or may be, an environment of that name.
+// exists reports whether there is, or may be, an environment of that name.
 func (e *examination) exists(environment string) bool {
 	return len(e.known) == 0 || slices.Contains(e.known, environment)
 }
@@ -202,7 +202,7 @@ func Trees(ctx context.Context, r model.Reader, env *model.Environment) ([]Sourc
 	return sources, nil
 }
 
-// isWorkload says whether a source was read for a registration only: for what
+// isWorkload reports whether a source was read for a registration only: for what
 // that says, or for what somebody has given in its place.
 func isWorkload(env *model.Environment, ref model.Reference) bool {
 	if sameFolder(ref, env.ControlPlane) {
@@ -218,7 +218,7 @@ func isWorkload(env *model.Environment, ref model.Reference) bool {
 	})
 }
 
-// sameFolder says whether two references name the same place, at whatever
+// sameFolder reports whether two references name the same place, at whatever
 // commit.
 func sameFolder(a, b model.Reference) bool {
 	return a.Repo == b.Repo && a.Branch == b.Branch && cleanFolder(a.Path) == cleanFolder(b.Path)

@@ -63,7 +63,7 @@ func (e *examination) unscheduled() {
 	}
 }
 
-// labelList writes a target's labels as people write them in a selector.
+// labelList writes a target's labels as users write them in a selector.
 func labelList(t plan.Target) string {
 	var list []string
 	for _, key := range slices.Sorted(maps.Keys(t.Labels)) {

@@ -30,7 +30,7 @@ import (
 	"github.com/kalypso-dev/kalypso/scheduler/model"
 )
 
-// IsFile says whether a file holds policy tests, by its name.
+// IsFile reports whether a file holds policy tests, by its name.
 func IsFile(name string) bool {
 	return strings.HasSuffix(name, ".policytest.yaml") || strings.HasSuffix(name, ".policytest.yml")
 }

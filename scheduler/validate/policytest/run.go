@@ -39,7 +39,7 @@ func Run(ctx context.Context, tests []Test, env *model.Environment, p *plan.Plan
 			continue
 		}
 		r := &run{test: t, env: env}
-		found, err := r.place(ctx, p)
+		found, err := r.resolve(ctx, p)
 		if err != nil {
 			return nil, err
 		}
@@ -60,17 +60,17 @@ type run struct {
 	env      *model.Environment
 	failures []Failure
 
-	target plan.Target
-	placed map[string]plan.Assignment // by cluster type
+	target   plan.Target
+	assigned map[string]plan.Assignment // by cluster type
 }
 
 func (r *run) fail(at model.Position, reason, format string, args ...any) {
 	r.failures = append(r.failures, Failure{Position: at, Message: fmt.Sprintf(format, args...), Reason: reason})
 }
 
-// place finds out where the target lands. It returns false when there is no
+// resolve finds the target and its assignments. It returns false when there is no
 // such target.
-func (r *run) place(ctx context.Context, p *plan.Plan) (bool, error) {
+func (r *run) resolve(ctx context.Context, p *plan.Plan) (bool, error) {
 	name := r.test.Target.Text
 	if name == "" {
 		var err error
@@ -92,10 +92,10 @@ func (r *run) place(ctx context.Context, p *plan.Plan) (bool, error) {
 			"there is no deployment target %s", name)
 		return false, nil
 	}
-	r.placed = map[string]plan.Assignment{}
+	r.assigned = map[string]plan.Assignment{}
 	for _, a := range p.Assignments {
 		if a.Target == name {
-			r.placed[a.ClusterType] = a
+			r.assigned[a.ClusterType] = a
 		}
 	}
 	return true, nil
@@ -137,13 +137,13 @@ func (r *run) on(n Name) {
 	if c == nil {
 		return
 	}
-	if _, on := r.placed[n.Text]; !on {
+	if _, on := r.assigned[n.Text]; !on {
 		r.fail(n.Position, nearestPolicy(r.env, r.target, *c), "%s is not on %s", r.test.target(), n.Text)
 	}
 }
 
 func (r *run) notOn(clusterType string, at model.Position) {
-	if a, on := r.placed[clusterType]; on {
+	if a, on := r.assigned[clusterType]; on {
 		r.fail(at, r.policies(a), "%s is on %s", r.test.target(), clusterType)
 	}
 }
@@ -180,7 +180,7 @@ func (r *run) config(want Config) {
 	if c == nil {
 		return
 	}
-	assignment, on := r.placed[want.ClusterType]
+	assignment, on := r.assigned[want.ClusterType]
 	if !on {
 		r.fail(want.Position, nearestPolicy(r.env, r.target, *c), "%s is not on %s, so it has no %s there", r.test.target(), want.ClusterType, want.Key)
 		return

@@ -1,4 +1,4 @@
-// Package report writes down what a validation found: as text for people and
+// Package report writes down what a validation found: as text for users and
 // editors, as JSON for scripts, and as SARIF for code scanning.
 package report
 
@@ -73,12 +73,12 @@ func (w *textWriter) line(at model.Position, severity model.Severity, message, r
 	}
 	// One line per finding: what else a message has goes below.
 	first, rest, _ := strings.Cut(message, "\n")
-	fmt.Fprintf(&w.out, "%s: %s %s %s\n", w.place(at), word, first, w.faint("["+rule+"]"))
+	fmt.Fprintf(&w.out, "%s: %s %s %s\n", w.position(at), word, first, w.faint("["+rule+"]"))
 	w.below(rest)
 }
 
-// place is file:line:column, as far as it is known.
-func (w *textWriter) place(at model.Position) string {
+// position is file:line:column, as far as it is known.
+func (w *textWriter) position(at model.Position) string {
 	file := at.File
 	if w.style.Path != nil {
 		file = w.style.Path(at)
