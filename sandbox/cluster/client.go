@@ -33,7 +33,7 @@ const fieldManager = "kalypso"
 type Client struct {
 	Dynamic   dynamic.Interface
 	Discovery discovery.DiscoveryInterface
-	// Inventory is asked before Apply writes; nil on clusters that are the sandbox's
+	// Inventory records what Apply creates; nil on clusters that are the sandbox's
 	// own.
 	Inventory Inventory
 
@@ -54,7 +54,7 @@ func NewClient(kubeconfig, context string) (*Client, error) {
 	return ForConfig(config)
 }
 
-// ForConfig is NewClient with what a kubeconfig says.
+// ForConfig is NewClient with a configuration that was read already.
 func ForConfig(config *rest.Config) (*Client, error) {
 	config.QPS, config.Burst = 200, 400
 	config.WarningHandler = rest.NoWarnings{}
@@ -73,7 +73,7 @@ func ForConfig(config *rest.Config) (*Client, error) {
 	}, nil
 }
 
-// Healthy returns nil when the API server says it is ready.
+// Healthy returns nil when the API server is ready.
 func (c *Client) Healthy(ctx context.Context) error {
 	body, err := c.Discovery.RESTClient().Get().AbsPath("/readyz").DoRaw(ctx)
 	if err == nil {
@@ -104,6 +104,11 @@ func (c *Client) Apply(ctx context.Context, manifests []byte) error {
 	if err != nil {
 		return err
 	}
+	return c.ApplyObjects(ctx, objects...)
+}
+
+// ApplyObjects is Apply of objects.
+func (c *Client) ApplyObjects(ctx context.Context, objects ...*unstructured.Unstructured) error {
 	for _, o := range objects {
 		var foreign *ForeignError
 		if err := c.apply(ctx, o); errors.As(err, &foreign) {
@@ -136,14 +141,14 @@ func patch(ctx context.Context, resource dynamic.ResourceInterface, o *unstructu
 	return resource.Patch(ctx, o.GetName(), types.ApplyPatchType, b, metav1.PatchOptions{FieldManager: fieldManager, Force: &force})
 }
 
-// Foreign tells whether others have written an object, and Apply has not.
+// Foreign reports whether an object was written by others only, and not by Apply.
 func Foreign(o *unstructured.Unstructured) bool {
 	fields := o.GetManagedFields()
 	return len(fields) > 0 && !slices.ContainsFunc(fields, func(f metav1.ManagedFieldsEntry) bool { return f.Manager == fieldManager })
 }
 
-// Resource returns the door to the objects of a kind, in a namespace if the
-// kind has one. The kinds of the cluster are read again when this one is not
+// Resource returns the client of a kind's objects, in a namespace if the kind has
+// one. The kinds of the cluster are read again when this one is not
 // known, since it may have come since.
 func (c *Client) Resource(kind schema.GroupVersionKind, namespace string) (dynamic.ResourceInterface, error) {
 	c.mu.Lock()
@@ -201,26 +206,26 @@ func Decode(manifests []byte) ([]*unstructured.Unstructured, error) {
 	}
 }
 
-// Inventory keeps account of what is put on a cluster that has other people's
-// things on it, too, so that just that can be taken off again.
+// Inventory records the objects that are created on a cluster which also has
+// foreign objects, so that exactly these can be deleted again.
 type Inventory interface {
-	// Claim is asked before an object is written; there is what the cluster has
-	// by its name, nil for nothing. It may add to the object, and notes it before
-	// it returns. An object that it does not want to be written is left as it is;
-	// the error is a *ForeignError where that would not do.
+	// Claim is called before an object is written; there is the object of that
+	// name on the cluster, nil for none. It may add to the object, and has
+	// recorded it when it returns. write is false for a foreign object that can be
+	// used as it is; for others the error is a *ForeignError.
 	Claim(o, there *unstructured.Unstructured) (write bool, err error)
-	// Made is told how the object has been written.
+	// Made is called with the object as it has been written.
 	Made(o *unstructured.Unstructured) error
 }
 
-// ForeignError is about an object that is in the way and is somebody else's.
+// ForeignError is about a foreign object with a name that the sandbox needs.
 type ForeignError struct{ Object string }
 
 func (e *ForeignError) Error() string {
 	return e.Object + " is there already, and is not this sandbox's: remove it, or use another cluster"
 }
 
-// Describe names an object for people.
+// Describe names an object in messages.
 func Describe(kind, namespace, name string) string {
 	if namespace == "" {
 		return kind + " " + name
@@ -240,7 +245,7 @@ func applyWith(ctx context.Context, l Inventory, resource dynamic.ResourceInterf
 	if write, err := l.Claim(o, there); err != nil || !write {
 		return err
 	}
-	// one that somebody makes at this very moment is not taken over
+	// without force, so that a foreign object created meanwhile is not taken over
 	made, err := patch(ctx, resource, o, there != nil)
 	if there == nil && apierrors.IsConflict(err) {
 		err = fmt.Errorf("%w: %w", &ForeignError{Describe(o.GetKind(), o.GetNamespace(), o.GetName())}, err)

@@ -32,12 +32,12 @@ const (
 type Embedded struct {
 	Program  func() string            // path of the staged kube binary, known once it is staged
 	Dir      string                   // folder for data and certificates
-	Socket   string                   // etcd's only listener, in a folder that nobody else may enter
+	Socket   string                   // etcd's only listener, in a folder that only its user may enter
 	Registry string                   // see supervisor.Process
 	Env      []string                 // environment of the children
 	Log      func(name string) string // log file of a component
-	// PortFree returns an error when a stranger has the port of a cluster's API
-	// server.
+	// PortFree returns an error when another program has the port of a cluster's
+	// API server.
 	PortFree func(cluster string) error
 	// Egress returns a cluster's file for --egress-selector-config-file and its
 	// content, or no file where nodes are reached as everything else; may be nil.
@@ -108,7 +108,7 @@ func (e Embedded) ControlPlane(name string, port int) supervisor.Unit {
 		}
 		return os.WriteFile(file, content, 0o600)
 	}
-	var client *Client // made once: asking for readiness must cost next to nothing
+	var client *Client // made once, so that a probe is cheap
 	p.Check = func(ctx context.Context) error {
 		if client == nil {
 			c, err := NewClient(e.AdminKubeconfig(name), "")
@@ -133,10 +133,10 @@ func serverURL(port int) string {
 	return "https://" + net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
 }
 
-// etcdAnswer is how long etcd may take to say how it is.
+// etcdAnswer is the deadline of a health check of etcd.
 const etcdAnswer = 5 * time.Second
 
-// etcdHealth asks the etcd behind a socket whether it serves.
+// etcdHealth checks whether the etcd behind a socket serves.
 func etcdHealth(socket string) func(context.Context) error {
 	client := &http.Client{Timeout: etcdAnswer, Transport: &http.Transport{
 		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {

@@ -46,7 +46,7 @@ var clients = []client{
 
 // ensurePKI writes the keys, certificates and kubeconfigs of a cluster into
 // dir, all of them or none. A folder that is there is complete and stays as it
-// is: the certificates are part of what people hold kubeconfigs for.
+// is: users have kubeconfigs with these certificates.
 func ensurePKI(dir, name, server string) error {
 	if _, err := os.Stat(dir); err == nil {
 		return nil

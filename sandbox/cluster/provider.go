@@ -13,9 +13,9 @@ import (
 	"github.com/kalypso-dev/kalypso/sandbox/supervisor"
 )
 
-// Provider gets a sandbox its clusters, keeps them, and gives them back. The
-// names are those of the tutorials; each provider sees to it that only what is
-// this sandbox's is ever touched.
+// Provider creates a sandbox's clusters, runs them, and deletes them. The names
+// are those of the tutorials. A provider changes nothing but what is this
+// sandbox's.
 type Provider interface {
 	// Units make a cluster be there and keep it so, each after what it needs.
 	// They start it, or create it where it is not there yet, and stop it without
@@ -27,7 +27,7 @@ type Provider interface {
 	Kubeconfig(name string) string
 	// List returns the clusters of this sandbox that exist, running or not.
 	List(ctx context.Context) ([]string, error)
-	// Stop ends a cluster that nobody keeps any more, as the units would.
+	// Stop ends a cluster that no daemon runs any more, as the units would.
 	Stop(ctx context.Context, name string) error
 	// Delete removes a cluster with all that it holds, whether it runs or not.
 	// One that is not there is no error.
@@ -36,8 +36,8 @@ type Provider interface {
 	Logs(ctx context.Context, name, dir string) error
 }
 
-// Loader is a Provider whose nodes are given images by hand. Reconcilers run in
-// its clusters.
+// Loader is a Provider that loads images into its nodes, so that reconcilers can
+// run in its clusters.
 type Loader interface {
 	Provider
 	// Load puts an image on all nodes of a cluster, where they do not have it:

@@ -63,7 +63,7 @@ func requirements(s *state.State, c state.Cluster) (attached.Requirements, error
 // where it has none.
 func (st *Stack) ownReconciler(name string) string {
 	f, _ := st.attached.Facts(name)
-	return f.Theirs
+	return f.ReconcilerNamespace
 }
 
 // explainOwn says what a cluster's own reconciler needs to follow the forge, which

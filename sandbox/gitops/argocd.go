@@ -42,12 +42,12 @@ type ArgoCD struct {
 	Registry string   // see supervisor.Process
 	Env      []string // environment of the child
 	Log      string   // log file
-	// Port of the API server and its pages on 127.0.0.1. People keep the URL,
+	// Port of the API server and its pages on 127.0.0.1. Users keep the URL,
 	// so it stays the same.
 	Port int
-	// PortFree returns an error when the port is taken by a stranger.
+	// PortFree returns an error when another program has the port.
 	PortFree func() error
-	// Password of ArgoCDUser, from the first start on until a person changes it
+	// Password of ArgoCDUser, from the first start on until the user changes it
 	// in Argo CD: 8 to 72 characters.
 	Password string
 }
@@ -55,7 +55,7 @@ type ArgoCD struct {
 // Name of the unit.
 func (a ArgoCD) Name() string { return "argocd-" + a.Cluster }
 
-// URL is where people find the web pages.
+// URL is that of the web pages.
 func (a ArgoCD) URL() string { return "http://localhost:" + strconv.Itoa(a.Port) }
 
 func (a ArgoCD) settings() ArgoCDSettings {

@@ -151,8 +151,8 @@ func compared(o *unstructured.Unstructured) error {
 }
 
 const (
-	// refreshAnnotation makes Argo CD look at the repository at once, and is
-	// taken away when it has
+	// refreshAnnotation makes Argo CD compare with the repository at once, and is
+	// removed after that
 	// (argo-cd.readthedocs.io/en/stable/user-guide/annotations-and-labels).
 	refreshAnnotation = "argocd.argoproj.io/refresh"
 
@@ -163,14 +163,13 @@ const (
 var refreshPatch = []byte(`{"metadata":{"annotations":{"` + refreshAnnotation + `":"normal"}}}`)
 
 // RefreshArgoCD makes Argo CD compare every application that follows the
-// branch, and returns when each has seen the commit, or has looked three times
-// and not found it, which is so when a later one is there already.
+// branch, and returns when each has seen the commit, or has compared three times
+// without it, as when a later commit is there already.
 //
-// The annotation does what Argo CD's webhook would do in the end, with less in
-// between: it needs no address and no secret, and one that is set while Argo CD
-// is down is found when it comes back. Its trap is that Argo CD takes it away
-// at the end of a comparison: asked twice within one, it has looked only once,
-// perhaps before the second push. So the commit it has seen is what counts.
+// The annotation does what Argo CD's webhook would do in the end, but needs no
+// address and no secret, and is kept while Argo CD is down. Its trap: Argo CD
+// removes it at the end of a comparison, so a second request within that one is
+// lost, and with it the second push. So the commit that it has compared counts.
 func RefreshArgoCD(ctx context.Context, c *cluster.Client, repository, branch, commit string) error {
 	all, err := c.Resource(applicationKind, metav1.NamespaceAll)
 	if err != nil {
@@ -180,7 +179,7 @@ func RefreshArgoCD(ctx context.Context, c *cluster.Client, repository, branch, c
 	if err != nil {
 		return err
 	}
-	var asked []refresh
+	var requested []refresh
 	var failed []error
 	for _, o := range list.Items {
 		if !appFollows(&o, repository, branch) {
@@ -191,13 +190,13 @@ func RefreshArgoCD(ctx context.Context, c *cluster.Client, repository, branch, c
 			return err
 		}
 		r := refresh{applications: one, name: o.GetName(), commit: commit}
-		if err := r.ask(ctx); err != nil {
+		if err := r.request(ctx); err != nil {
 			failed = append(failed, err)
 			continue
 		}
-		asked = append(asked, r)
+		requested = append(requested, r)
 	}
-	for _, r := range asked {
+	for _, r := range requested {
 		if err := r.seen(ctx); err != nil {
 			failed = append(failed, err)
 		}
@@ -211,16 +210,16 @@ type refresh struct {
 	name, commit string
 }
 
-func (r refresh) ask(ctx context.Context) error {
+func (r refresh) request(ctx context.Context) error {
 	_, err := r.applications.Patch(ctx, r.name, types.MergePatchType, refreshPatch, metav1.PatchOptions{FieldManager: "kalypso-notifier"})
 	if err != nil {
-		return fmt.Errorf("ask for a refresh of Application %s: %w", r.name, err)
+		return fmt.Errorf("request a refresh of Application %s: %w", r.name, err)
 	}
 	return nil
 }
 
-// seen waits until the application has been compared, and asks again when that
-// was without the commit.
+// seen waits until the application has been compared, and requests another
+// comparison when that was without the commit.
 func (r refresh) seen(ctx context.Context) error {
 	tick := time.NewTicker(refreshPoll)
 	defer tick.Stop()
@@ -241,7 +240,7 @@ func (r refresh) seen(ctx context.Context) error {
 			return nil
 		}
 		attempt++
-		if err := r.ask(ctx); err != nil {
+		if err := r.request(ctx); err != nil {
 			return err
 		}
 	}
@@ -254,7 +253,7 @@ func revisions(o *unstructured.Unstructured) []string {
 	return append(all, one)
 }
 
-// appFollows tells whether a source of the application is that branch. One
+// appFollows reports whether a source of the application is that branch. One
 // that names no branch follows the repository's default branch, which is not
 // known here: it follows any.
 func appFollows(o *unstructured.Unstructured, repository, branch string) bool {

@@ -22,18 +22,17 @@ import (
 // ArgoCDSettings are what Argo CD finds on a cluster, wherever it runs.
 type ArgoCDSettings struct {
 	Kinds    string // folder of its definitions
-	URL      string // where people find the web pages
+	URL      string // of the web pages
 	Password string // see ArgoCD
 	// Resync is how often an application is compared without a push; 0 leaves it
 	// to Argo CD, or to what it is started with.
 	Resync time.Duration
 }
 
-// argoCDBefore are the namespace and the settings, with the URL of the web
-// pages, and what it may be followed by, left open. What is not said is Argo CD's own default; the kinds that
-// are left out, and the changes that are not looked at, are those of its own
-// manifests as far as a sandbox has them. Argo CD sees only what carries the
-// label.
+// argoCDBefore are the namespace and the settings, a format for the URL of the
+// web pages and the lines after it. Other settings have Argo CD's defaults. The
+// excluded kinds and the ignored changes are those of its own manifests as far as
+// a sandbox has them. Argo CD reads only objects with the label.
 const argoCDBefore = `apiVersion: v1
 kind: Namespace
 metadata:
@@ -94,7 +93,7 @@ func (s ArgoCDSettings) before() []byte {
 }
 
 // Install puts Argo CD's kinds, settings and password on the cluster. Each step
-// looks at what is there, so it may be cut off anywhere and done again.
+// depends on what is there, so it may be interrupted anywhere and repeated.
 func (s ArgoCDSettings) Install(ctx context.Context, client *cluster.Client) error {
 	if err := client.Apply(ctx, s.before()); err != nil {
 		return err
@@ -153,15 +152,7 @@ func InstallKinds(ctx context.Context, client *cluster.Client, dir string) error
 	if err != nil {
 		return err
 	}
-	var objects []map[string]any
-	for _, o := range kinds {
-		objects = append(objects, o.Object)
-	}
-	all, err := manifests(objects...)
-	if err != nil {
-		return err
-	}
-	if err := client.Apply(ctx, all); err != nil {
+	if err := client.ApplyObjects(ctx, kinds...); err != nil {
 		return err
 	}
 	definitions, err := client.Resource(customResourceDefinition, "")
@@ -181,13 +172,9 @@ func argoCDLabels(name string) map[string]any {
 }
 
 func argoCDObject(apiVersion, kind, name string, rest, labels map[string]any) map[string]any {
-	metadata := map[string]any{"name": name, "namespace": ArgoCDNamespace}
+	o := object(apiVersion, kind, ArgoCDNamespace, name, rest)
 	if len(labels) > 0 {
-		metadata["labels"] = labels
-	}
-	o := map[string]any{"apiVersion": apiVersion, "kind": kind, "metadata": metadata}
-	for k, v := range rest {
-		o[k] = v
+		o["metadata"].(map[string]any)["labels"] = labels
 	}
 	return o
 }
@@ -210,7 +197,7 @@ const (
 	argoCDInitialSecret = "argocd-initial-admin-secret"
 )
 
-// setPassword gives Argo CD the password, unless it has it already.
+// setPassword sets the password of Argo CD, unless it is set already.
 func (s ArgoCDSettings) setPassword(ctx context.Context, client *cluster.Client) error {
 	secrets, err := client.Resource(schema.GroupVersionKind{Version: "v1", Kind: "Secret"}, ArgoCDNamespace)
 	if err != nil {

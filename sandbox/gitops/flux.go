@@ -52,7 +52,7 @@ type Flux struct {
 	Port int
 	// Token opens the artifact server. It is kept on the cluster like the port.
 	Token string
-	// PortFree returns an error when the port is taken by a stranger.
+	// PortFree returns an error when another program has the port.
 	PortFree func() error
 }
 
@@ -160,7 +160,7 @@ func (s Subscription) Manifests() ([]byte, error) {
 	interval, retry := s.Interval.String(), min(s.Interval, subscriptionRetry).String()
 	return manifests(
 		fluxSecret(s.Name+"-auth", s.User, s.Token),
-		object("source.toolkit.fluxcd.io/v1", "GitRepository", s.Name, map[string]any{
+		object("source.toolkit.fluxcd.io/v1", "GitRepository", FluxNamespace, s.Name, map[string]any{
 			"spec": map[string]any{
 				"interval":  interval,
 				"url":       s.URL,
@@ -168,7 +168,7 @@ func (s Subscription) Manifests() ([]byte, error) {
 				"secretRef": map[string]any{"name": s.Name + "-auth"},
 			},
 		}),
-		object("kustomize.toolkit.fluxcd.io/v1", "Kustomization", s.Name+"-"+s.Name, map[string]any{
+		object("kustomize.toolkit.fluxcd.io/v1", "Kustomization", FluxNamespace, s.Name+"-"+s.Name, map[string]any{
 			"spec": map[string]any{
 				"interval":      interval,
 				"retryInterval": retry,
@@ -191,17 +191,17 @@ func FluxCredentials(ctx context.Context, client *cluster.Client, name, user, to
 }
 
 func fluxSecret(name, user, token string) map[string]any {
-	return object("v1", "Secret", name, map[string]any{
+	return object("v1", "Secret", FluxNamespace, name, map[string]any{
 		"type":       "Opaque",
 		"stringData": map[string]any{"username": user, "password": token},
 	})
 }
 
-func object(apiVersion, kind, name string, rest map[string]any) map[string]any {
+func object(apiVersion, kind, namespace, name string, rest map[string]any) map[string]any {
 	o := map[string]any{
 		"apiVersion": apiVersion,
 		"kind":       kind,
-		"metadata":   map[string]any{"name": name, "namespace": FluxNamespace},
+		"metadata":   map[string]any{"name": name, "namespace": namespace},
 	}
 	for k, v := range rest {
 		o[k] = v

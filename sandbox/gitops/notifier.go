@@ -26,18 +26,17 @@ const (
 	requestedAt = "reconcile.fluxcd.io/requestedAt"
 )
 
-// Notifier tells the reconcilers of all clusters about pushes, so that they
-// fetch at once instead of at their next interval. It serves the forge's
-// webhook.
+// Notifier hands the forge's push webhooks to the reconcilers of all clusters, so
+// that they fetch at once instead of at their next interval.
 type Notifier struct {
 	Secret string // of the webhook
-	// Followers are those that may follow the branch that was pushed to; asked at
-	// each event.
+	// Followers returns those that may follow the branch that was pushed to; called
+	// for each event.
 	Followers func() []Follower
 	Log       *slog.Logger
 }
 
-// Follower is a cluster with what makes its reconciler look at a branch of a
+// Follower is a cluster with what makes its reconciler fetch a branch of a
 // repository at once: [PokeFlux] or [RefreshArgoCD].
 type Follower struct {
 	Cluster string

@@ -41,13 +41,13 @@ func join(c net.Conn, stream *yamux.Stream) {
 		reset(c)
 	}
 	_ = stream.Close()
-	// a closed stream still reads, and nobody is interested any more
+	// a closed stream still reads, which is of no use any more
 	_ = stream.SetReadDeadline(time.Unix(1, 0))
 	both.Wait()
 }
 
-// carry waits for both directions. It returns false when what this connection
-// has to be told is that it was cut short.
+// carry waits for both directions. It returns false when this connection
+// must be reset, because the stream was cut short.
 func carry(sent, received <-chan error, ended <-chan struct{}) bool {
 	whole := false
 	for sending := true; sending || !whole; {
@@ -68,8 +68,8 @@ func carry(sent, received <-chan error, ended <-chan struct{}) bool {
 			}
 			var failed *writeError
 			if errors.As(err, &failed) && sending {
-				// the connection takes no more: what it has said until then is
-				// still to be told, such as why it has hung up
+				// the connection takes no more: what it has sent until then still
+				// has to go out, such as the reason for its close
 				<-sent
 			}
 			return whole
@@ -78,7 +78,7 @@ func carry(sent, received <-chan error, ended <-chan struct{}) bool {
 	return true
 }
 
-// send makes records of what the connection says.
+// send makes records of what the connection sends.
 func send(stream io.Writer, c io.Reader) error {
 	buf := make([]byte, recordHead+recordMax)
 	for {
@@ -103,7 +103,7 @@ func send(stream io.Writer, c io.Reader) error {
 // writeError is that of a connection which takes no more.
 type writeError struct{ error }
 
-// receive says to the connection what the records have. It closes ended with
+// receive writes the records to the connection. It closes ended with
 // the last one, and returns when the stream has ended or the connection takes
 // no more.
 func receive(c net.Conn, stream io.Reader, ended chan<- struct{}) error {
@@ -137,8 +137,8 @@ func receive(c net.Conn, stream io.Reader, ended chan<- struct{}) error {
 	return errCut
 }
 
-// closeWrite tells the other end of a connection that no more comes. One that
-// cannot be told so is told by its close.
+// closeWrite ends one direction of a connection. One that has no half-close is
+// ended by its Close.
 func closeWrite(c net.Conn) {
 	if h, ok := c.(interface{ CloseWrite() error }); ok {
 		_ = h.CloseWrite()

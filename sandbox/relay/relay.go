@@ -1,8 +1,8 @@
 // Package relay gives a container with a network of its own connections to a
 // server that listens on this machine's loopback only.
 //
-// In the container runs the program of component relay, started by whoever can
-// start a process there, such as `docker exec -i NODE kalypso-relay serve
+// In the container runs the program of component relay, started with a command
+// such as `docker exec -i NODE kalypso-relay serve
 // --listen=127.0.0.1:3000`. Its standard input and output are the connection
 // between both; each connection that it accepts becomes a stream on it, for
 // which this side dials:
@@ -17,8 +17,8 @@
 //
 // # Protocol
 //
-// The streams are yamux's; the program opens them. What it says on the first
-// one is a line with its name and the protocol's number, then a line for each
+// The streams are yamux's; the program opens them. On the first one it sends
+// a line with its name and the protocol's number, then a line for each
 // address it listens on. Every other stream carries a connection. A yamux
 // stream has one end, a connection has three: each direction by itself, and
 // both cut short. So each direction is a sequence of records, a length of two
@@ -48,11 +48,10 @@ const hello = "kalypso-relay 1"
 
 const (
 	window = 1 << 20
-	// stall is how long a busy machine may need to pass a message on. Whoever
-	// takes longer is gone.
-	stall    = 30 * time.Second
-	asking   = 15 * time.Second
-	helloMax = 16 << 10
+	// writeTimeout is how long a busy machine may need to pass a message on.
+	writeTimeout = 30 * time.Second
+	keepAlive    = 15 * time.Second
+	helloMax     = 16 << 10
 )
 
 // Dial connects to the server on this machine. It should have a limit of its
@@ -62,7 +61,7 @@ type Dial func(ctx context.Context) (net.Conn, error)
 
 // A Relay is one side of one connection to the program in a container.
 type Relay struct {
-	conn *remembering
+	conn *prefixRecorder
 	dial Dial
 
 	listening chan struct{} // closed when addresses are known
@@ -74,7 +73,7 @@ type Relay struct {
 	in, out             atomic.Int64
 }
 
-// Counts tells what a Relay has done.
+// Counts are the statistics of a Relay.
 type Counts struct {
 	Open   int64 // connections now
 	Total  int64 // connections ever
@@ -87,7 +86,7 @@ type Counts struct {
 // Write that wait.
 func New(conn io.ReadWriteCloser, dial Dial) *Relay {
 	return &Relay{
-		conn: &remembering{ReadWriteCloser: conn}, dial: dial,
+		conn: &prefixRecorder{ReadWriteCloser: conn}, dial: dial,
 		listening: make(chan struct{}), ended: make(chan struct{}),
 	}
 }
@@ -119,7 +118,7 @@ func (r *Relay) Listening(ctx context.Context) ([]string, error) {
 		}
 		return nil, r.err
 	case <-ctx.Done():
-		return nil, fmt.Errorf("relay: the program does not say that it listens: %w", context.Cause(ctx))
+		return nil, fmt.Errorf("relay: the program has not reported that it listens: %w", context.Cause(ctx))
 	}
 }
 
@@ -130,7 +129,7 @@ func (r *Relay) Counts() Counts {
 
 func (r *Relay) serve(ctx context.Context) error {
 	c := yamux.DefaultConfig()
-	c.MaxStreamWindowSize, c.ConnectionWriteTimeout, c.KeepAliveInterval = window, stall, asking
+	c.MaxStreamWindowSize, c.ConnectionWriteTimeout, c.KeepAliveInterval = window, writeTimeout, keepAlive
 	c.LogOutput = io.Discard // what matters is in the error
 	session, err := yamux.Server(r.conn, c)
 	if err != nil {
@@ -145,7 +144,7 @@ func (r *Relay) serve(ctx context.Context) error {
 		cancel()
 		all.Wait()
 	}()
-	err = r.greeted(session)
+	err = r.readHello(session)
 	for err == nil {
 		var stream *yamux.Stream
 		if stream, err = session.AcceptStream(); err == nil {
@@ -158,8 +157,8 @@ func (r *Relay) serve(ctx context.Context) error {
 	return r.explain(err)
 }
 
-// greeted reads the first stream.
-func (r *Relay) greeted(session *yamux.Session) error {
+// readHello reads the first stream.
+func (r *Relay) readHello(session *yamux.Session) error {
 	stream, err := session.AcceptStream()
 	if err != nil {
 		return err
@@ -175,7 +174,7 @@ func (r *Relay) greeted(session *yamux.Session) error {
 	}
 	lines := strings.Split(strings.TrimSpace(string(text)), "\n")
 	if lines[0] != hello {
-		return fmt.Errorf("the program says %q where %q is expected", lines[0], hello)
+		return fmt.Errorf("the program sends %q where %q is expected", lines[0], hello)
 	}
 	r.addresses = lines[1:]
 	close(r.listening)
@@ -197,13 +196,13 @@ func (r *Relay) carry(ctx context.Context, stream *yamux.Stream) {
 	join(counting{c, r}, stream)
 }
 
-// explain says why the connection has ended. What is not the protocol is the
-// complaint of whoever should have started the program.
+// explain returns why the connection has ended. Output that is not the protocol
+// is the error of the command that should have started the program.
 func (r *Relay) explain(err error) error {
-	said := strings.TrimSpace(r.conn.beginning())
+	output := strings.TrimSpace(r.conn.beginning())
 	switch {
-	case said != "" && said[0] != 0: // the first byte of yamux
-		return fmt.Errorf("relay: the program in the container has not started: %s", said)
+	case output != "" && output[0] != 0: // the first byte of yamux
+		return fmt.Errorf("relay: the program in the container has not started: %s", output)
 	case errors.Is(err, io.EOF):
 		return errors.New("relay: the program in the container has ended")
 	}
@@ -222,27 +221,27 @@ type pipe struct {
 
 func (p pipe) Close() error { return errors.Join(p.WriteCloser.Close(), p.ReadCloser.Close()) }
 
-// remembering keeps the beginning of what it reads.
-type remembering struct {
+// prefixRecorder keeps the beginning of what it reads, for error messages.
+type prefixRecorder struct {
 	io.ReadWriteCloser
-	mu   sync.Mutex
-	said []byte
+	mu     sync.Mutex
+	prefix []byte
 }
 
-const rememberedMax = 1 << 10
+const prefixMax = 1 << 10
 
-func (r *remembering) Read(p []byte) (int, error) {
+func (r *prefixRecorder) Read(p []byte) (int, error) {
 	n, err := r.ReadWriteCloser.Read(p)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.said = append(r.said, p[:min(n, rememberedMax-len(r.said))]...)
+	r.prefix = append(r.prefix, p[:min(n, prefixMax-len(r.prefix))]...)
 	return n, err
 }
 
-func (r *remembering) beginning() string {
+func (r *prefixRecorder) beginning() string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return string(r.said)
+	return string(r.prefix)
 }
 
 // counting is a connection whose bytes are counted.

@@ -315,7 +315,7 @@ func TestStrangePrograms(t *testing.T) {
 		{"an engine's complaint", "OCI runtime exec failed: no such file\r\n", "has not started: OCI runtime exec failed: no such file"},
 		{"a short one", "sh: no\n", "has not started: sh: no"},
 		{"nothing", "", "has ended"},
-		{"another protocol", stream("kalypso-relay 9\n"), `says "kalypso-relay 9" where "kalypso-relay 1" is expected`},
+		{"another protocol", stream("kalypso-relay 9\n"), `sends "kalypso-relay 9" where "kalypso-relay 1" is expected`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			ours, theirs := net.Pipe()

@@ -10,14 +10,14 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// gather adds to the record what the reconcilers have applied by order of what
-// is in the record, and what that has ordered in turn.
-func (m *remover) gather(ctx context.Context) error {
-	queue := m.lastFirst(slices.Concat(m.record.Made, m.record.Applied), orders)
+// collectApplied adds to the inventory what the reconcilers have applied for its
+// subscriptions, and for subscriptions among these in turn.
+func (m *remover) collectApplied(ctx context.Context) error {
+	queue := m.lastFirst(slices.Concat(m.record.Made, m.record.Applied), listsApplied)
 	for len(queue) > 0 {
 		e := queue[0]
 		queue = queue[1:]
-		o, err := m.mine(ctx, e)
+		o, err := m.current(ctx, e)
 		if err != nil {
 			return err
 		}
@@ -29,11 +29,11 @@ func (m *remover) gather(ctx context.Context) error {
 			return fmt.Errorf("what %s has applied: %w", e, err)
 		}
 		for _, a := range slices.Concat(appliedBy(o), labelled) {
-			known, err := m.take(ctx, o, a)
+			known, err := m.adopt(ctx, o, a)
 			if err != nil {
 				return err
 			}
-			if known != nil && orders(*known) {
+			if known != nil && listsApplied(*known) {
 				queue = append(queue, *known)
 			}
 		}
@@ -41,24 +41,25 @@ func (m *remover) gather(ctx context.Context) error {
 	return m.save()
 }
 
-// orders tells whether an entry has an account of what was applied for it.
-func orders(e entry) bool {
+// listsApplied reports whether the status of an object lists what was applied for
+// it.
+func listsApplied(e entry) bool {
 	return e.Group == kustomization.Group && e.Kind == kustomization.Kind || e.Group == application.Group && e.Kind == application.Kind
 }
 
-// take adds an object to the record that was applied by another's order, and
-// returns it if it is new there. What was there before is left alone, and what
-// does not say that it is of that one.
-func (m *remover) take(ctx context.Context, by *unstructured.Unstructured, a entry) (*entry, error) {
+// adopt adds an object to the inventory that was applied for another, and returns
+// its entry if it is new there. Foreign objects are left out: older ones, and
+// those without the reconciler's label or annotation.
+func (m *remover) adopt(ctx context.Context, by *unstructured.Unstructured, a entry) (*entry, error) {
 	o, err := get(ctx, m.client, a)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", a, err)
 	}
-	if o == nil || !belongs(o, by) {
+	if o == nil || !appliedFor(o, by) {
 		return nil, nil
 	}
 	e := entryOf(o)
-	if slices.ContainsFunc(slices.Concat(m.record.Made, m.record.Applied), e.names) {
+	if slices.ContainsFunc(slices.Concat(m.record.Made, m.record.Applied), e.sameName) {
 		return nil, nil
 	}
 	if o.GetCreationTimestamp().UTC().Before(m.record.Since) {
@@ -69,9 +70,9 @@ func (m *remover) take(ctx context.Context, by *unstructured.Unstructured, a ent
 	return &e, nil
 }
 
-// labelledBy finds what Flux has applied for a Kustomization by its labels: it
-// writes its account later than the objects, and can be cut off in between. All
-// objects with such labels are asked for once.
+// labelledBy finds what Flux has applied for a Kustomization by its labels: Flux
+// writes its inventory later than the objects, and can be killed in between. All
+// objects with such labels are listed once.
 func (m *remover) labelledBy(ctx context.Context, o *unstructured.Unstructured) (applied []entry, err error) {
 	if entryOf(o).Group != kustomization.Group {
 		return nil, nil
@@ -93,14 +94,15 @@ func (m *remover) labelledBy(ctx context.Context, o *unstructured.Unstructured) 
 		}
 	}
 	for i := range m.labelled {
-		if belongs(&m.labelled[i], o) {
+		if appliedFor(&m.labelled[i], o) {
 			applied = append(applied, entryOf(&m.labelled[i]))
 		}
 	}
 	return applied, nil
 }
 
-// appliedBy reads the account of a Kustomization or an Application.
+// appliedBy reads the inventory in the status of a Kustomization or an
+// Application.
 func appliedBy(o *unstructured.Unstructured) (applied []entry) {
 	if entryOf(o).Group == kustomization.Group {
 		list, _, _ := unstructured.NestedSlice(o.Object, "status", "inventory", "entries")
@@ -143,9 +145,9 @@ func inventoried(id, version string) (entry, bool) {
 	return entry{rest[g+1:], version, kind, namespace, strings.ReplaceAll(rest[:g], "__", ":"), ""}, true
 }
 
-// belongs tells whether an object says that it was applied for another: by
-// Flux's labels, or Argo CD's annotation or label.
-func belongs(o, by *unstructured.Unstructured) bool {
+// appliedFor reports whether an object was applied for another, by Flux's labels,
+// or Argo CD's annotation or label.
+func appliedFor(o, by *unstructured.Unstructured) bool {
 	labels := o.GetLabels()
 	if entryOf(by).Group == kustomization.Group {
 		return labels[kustomization.Group+"/name"] == by.GetName() && labels[kustomization.Group+"/namespace"] == by.GetNamespace()

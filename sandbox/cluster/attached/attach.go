@@ -18,54 +18,54 @@ const (
 	answerWait     = 90 * time.Second
 	readyWait      = 60 * time.Second
 	retryEach      = time.Second
-	// probeEach is how often somebody looks whether the cluster is still there;
-	// it is away when it is not, so many times in a row.
+	// probeEach is the time between two probes of an attached cluster; after
+	// probeFailures failed ones in a row it counts as gone.
 	probeEach     = 30 * time.Second
 	probeFailures = 2
 )
 
-// attachment is what makes an existing cluster one of the sandbox's.
+// attachment attaches a cluster to the sandbox, and watches it.
 type attachment struct {
 	*Provider
 	name   string
 	source Source
 }
 
-// run is what supervisor.Background does: it ends when the cluster has gone.
-func (v attachment) run(ctx context.Context, say func(string), ready func()) error {
-	say("waiting for an answer")
-	if err := patiently(ctx, "an answer of cluster "+v.name, answerWait, say, v.answers); err != nil {
+// run implements supervisor.Background: it ends when the cluster has gone.
+func (v attachment) run(ctx context.Context, report func(string), ready func()) error {
+	report("waiting for an answer")
+	if err := retryTransient(ctx, "an answer of cluster "+v.name, answerWait, report, v.answers); err != nil {
 		return err
 	}
-	if err := v.finishRemoval(ctx, say); err != nil {
+	if err := v.finishRemoval(ctx, report); err != nil {
 		return err
 	}
-	say("looking at the cluster")
+	report("checking the cluster")
 	var f Facts
-	err := patiently(ctx, "cluster "+v.name, readyWait, say, func(ctx context.Context) (err error) {
+	err := retryTransient(ctx, "cluster "+v.name, readyWait, report, func(ctx context.Context) (err error) {
 		f, err = v.Preflight(ctx, v.name)
 		return err
 	})
 	if err != nil {
 		return err
 	}
-	if err := v.enter(f); err != nil {
+	if err := v.attach(f); err != nil {
 		return err
 	}
 	ready()
 	return v.untilGone(ctx)
 }
 
-// patiently looks until all is well, or something is wrong that does not mend
-// itself, which is a *supervisor.PermanentError.
-func patiently(ctx context.Context, what string, limit time.Duration, say func(string), check func(context.Context) error) error {
+// retryTransient repeats check until it succeeds, or fails with more than
+// transient problems, which is a *supervisor.PermanentError.
+func retryTransient(ctx context.Context, what string, limit time.Duration, report func(string), check func(context.Context) error) error {
 	var last error
 	err := retry.Until(ctx, what, limit, func(ctx context.Context) error {
-		if last = check(ctx); last == nil || !passes(last) {
+		if last = check(ctx); last == nil || !transient(last) {
 			return nil
 		}
-		say(last.Error())
-		pause(ctx, retryEach) // each look is many calls
+		report(last.Error())
+		pause(ctx, retryEach) // each check is many calls
 		return last
 	})
 	if err == nil && last != nil {
@@ -81,42 +81,42 @@ func pause(ctx context.Context, d time.Duration) {
 	}
 }
 
-// passes tells whether all that is wrong may mend itself.
-func passes(err error) bool {
+// transient reports whether all of the problems may resolve themselves.
+func transient(err error) bool {
 	if joined, ok := err.(interface{ Unwrap() []error }); ok {
 		for _, e := range joined.Unwrap() {
-			if !passes(e) {
+			if !transient(e) {
 				return false
 			}
 		}
 		return true
 	}
 	var p *Problem
-	return !errors.As(err, &p) || p.Passing
+	return !errors.As(err, &p) || p.Transient
 }
 
-// finishRemoval goes on with one that was cut off. What it has not taken yet
-// would go some time later.
-func (v attachment) finishRemoval(ctx context.Context, say func(string)) error {
+// finishRemoval completes a removal that was interrupted, before anything new is
+// applied.
+func (v attachment) finishRemoval(ctx context.Context, report func(string)) error {
 	l := v.inventory(v.name)
 	r, err := l.read()
 	if err != nil || !r.Removing {
 		return err
 	}
-	say("removing what is left of before")
-	if _, err := Remove(ctx, l.file, say); err != nil {
+	report("removing what is left of before")
+	if _, err := Remove(ctx, l.file, report); err != nil {
 		return err
 	}
 	l.forget()
 	return nil
 }
 
-// enter writes down what the sandbox is to use.
-func (v attachment) enter(f Facts) error {
+// attach writes the inventory's head and the kubeconfig that the sandbox uses.
+func (v attachment) attach(f Facts) error {
 	if err := v.inventory(v.name).begin(v.name, f.UID); err != nil {
 		return err
 	}
-	// anew each time: a person may have logged in again
+	// written each time, since the user may have logged in again
 	if err := v.source.write(v.name, v.Kubeconfig(v.name)); err != nil {
 		return err
 	}

@@ -12,22 +12,22 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// usedDefinition says who needs a kind.
+// usedDefinition returns what uses a definition, "" for nothing.
 func (m *remover) usedDefinition(ctx context.Context, definition entry) (string, error) {
 	for r, suffix := range map[Reconciler]string{Flux: ".toolkit.fluxcd.io", ArgoCD: "." + application.Group} {
-		if in := m.theirs[r]; in != "" && strings.HasSuffix(definition.Name, suffix) {
+		if in := m.reconcilers[r]; in != "" && strings.HasSuffix(definition.Name, suffix) {
 			return fmt.Sprintf("%s in namespace %s needs it", r, in), nil
 		}
 	}
-	return held(m.instance(ctx, definition))
+	return usage(m.instance(ctx, definition))
 }
 
-// usedNamespace says what is in a namespace.
+// usedNamespace returns what uses a namespace, "" for nothing.
 func (m *remover) usedNamespace(ctx context.Context, namespace entry) (string, error) {
-	return held(m.foreignObject(ctx, namespace))
+	return usage(m.foreignObject(ctx, namespace))
 }
 
-func held(name string, err error) (string, error) {
+func usage(name string, err error) (string, error) {
 	if name == "" || err != nil {
 		return "", err
 	}
@@ -54,11 +54,12 @@ func (m *remover) instance(ctx context.Context, definition entry) (string, error
 	return entryOf(&list[0]).String(), nil
 }
 
-// passing are kinds whose objects come and go with others, or by themselves.
-var passing = []string{"Endpoints", "EndpointSlice", "Event", "Lease"}
+// dependentKinds are those whose objects come and go with others, or by
+// themselves.
+var dependentKinds = []string{"Endpoints", "EndpointSlice", "Event", "Lease"}
 
-// foreignObject names an object in a namespace that somebody has put there, "" for
-// none. Those of the sandbox are gone already.
+// foreignObject names a foreign object in a namespace, "" for none. The sandbox's
+// own are gone already.
 func (m *remover) foreignObject(ctx context.Context, namespace entry) (string, error) {
 	all, err := m.listable(true)
 	if err != nil {
@@ -87,7 +88,7 @@ func (m *remover) listable(namespaced bool) ([]schema.GroupVersionResource, erro
 			return nil, err
 		}
 		for _, r := range l.APIResources {
-			if namespaced && !r.Namespaced || strings.Contains(r.Name, "/") || slices.Contains(passing, r.Kind) ||
+			if namespaced && !r.Namespaced || strings.Contains(r.Name, "/") || slices.Contains(dependentKinds, r.Kind) ||
 				!slices.Contains(r.Verbs, "list") || !slices.Contains(r.Verbs, "delete") {
 				continue
 			}
@@ -97,8 +98,8 @@ func (m *remover) listable(namespaced bool) ([]schema.GroupVersionResource, erro
 	return all, nil
 }
 
-// unlisted tells whether an error of a list means that there is nothing for us:
-// people with such rights have put nothing there.
+// unlisted reports whether an error of a list means that kalypso has applied no
+// such object: with the user's rights it could not have.
 func unlisted(err error) bool {
 	return apierrors.IsForbidden(err) || apierrors.IsNotFound(err) || apierrors.IsMethodNotSupported(err)
 }
@@ -130,9 +131,9 @@ func (m *remover) foreignObjectOf(ctx context.Context, r schema.GroupVersionReso
 	return "", nil
 }
 
-// everywhere tells whether there is an object of that name in the namespace
-// default, too: then it is one that each namespace gets by itself, such as the
-// account default, or the certificate of a service mesh.
+// everywhere reports whether the namespace default has an object of that name,
+// too: then each namespace gets one, such as the account default, or the
+// certificate of a service mesh.
 func (m *remover) everywhere(ctx context.Context, r schema.GroupVersionResource, name string) (bool, error) {
 	_, err := m.client.Dynamic.Resource(r).Namespace(metav1.NamespaceDefault).Get(ctx, name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {

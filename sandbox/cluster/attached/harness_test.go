@@ -106,7 +106,7 @@ func (w *world) enter(t *testing.T) *cluster.Client {
 	t.Helper()
 	system := w.api.objects["v1/namespaces/kube-system"]["metadata"].(object)
 	v := attachment{w.Provider, name, w.Sources[name]}
-	if err := v.enter(Facts{UID: types.UID(system["uid"].(string))}); err != nil {
+	if err := v.attach(Facts{UID: types.UID(system["uid"].(string))}); err != nil {
 		t.Fatal(err)
 	}
 	return w.client(t)

@@ -18,11 +18,11 @@ import (
 	"github.com/kalypso-dev/kalypso/sandbox/cluster"
 )
 
-// ownerAnnotation is on all that a sandbox puts on an existing cluster. It tells
-// whose an object is that was made just before its ID could be noted.
+// ownerAnnotation is on all objects that a sandbox applies to an attached cluster.
+// It identifies those that were created just before their UID could be recorded.
 const ownerAnnotation = "kalypso.dev/sandbox"
 
-// inventory writes down what is about to be made, and lets be what was there.
+// inventory records an object before it is created, and refuses foreign objects.
 type inventory struct {
 	file   string
 	id     string // of the sandbox
@@ -34,7 +34,7 @@ type inventory struct {
 
 var _ cluster.Inventory = (*inventory)(nil)
 
-// load reads the record once. Nobody else writes it while a daemon runs.
+// load reads the record once: only one daemon writes it at a time.
 func (l *inventory) load() error {
 	if l.record != nil {
 		return nil
@@ -47,7 +47,7 @@ func (l *inventory) load() error {
 	return nil
 }
 
-// begin notes which cluster the record is about.
+// begin records which cluster the inventory is of.
 func (l *inventory) begin(name string, uid types.UID) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -70,7 +70,7 @@ func (l *inventory) read() (record, error) {
 	return r, nil
 }
 
-// forget makes the next use read the record again.
+// forget makes the next use read the file again.
 func (l *inventory) forget() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -85,7 +85,7 @@ func (l *inventory) Claim(o, there *unstructured.Unstructured) (bool, error) {
 		return false, err
 	}
 	if there != nil && !l.ours(there) {
-		return false, leave(o, there)
+		return false, foreignConflict(o, there)
 	}
 	annotations := o.GetAnnotations()
 	if annotations == nil {
@@ -99,7 +99,7 @@ func (l *inventory) Claim(o, there *unstructured.Unstructured) (bool, error) {
 	e := entryOf(o)
 	e.UID = ""
 	if old := l.record.find(e); old != nil {
-		*old = e // the one before is gone
+		*old = e // the former object is gone
 	} else {
 		l.record.Made = append(l.record.Made, e)
 	}
@@ -133,15 +133,15 @@ func (l *inventory) ours(there *unstructured.Unstructured) bool {
 	return l.record.made(entryOf(there), marked(there, l.id))
 }
 
-// marked tells whether an object bears the ID of a sandbox, which has none as
-// long as it is only thought of.
+// marked reports whether an object has a sandbox's ID as its owner. A sandbox that
+// has not been created yet has no ID.
 func marked(o *unstructured.Unstructured, sandbox string) bool {
 	return sandbox != "" && o.GetAnnotations()[ownerAnnotation] == sandbox
 }
 
-// made tells whether an object that is there is one that was made. Its mark
-// counts only where its ID has not been noted: people copy objects with all that
-// they bear.
+// made reports whether an object on the cluster was created by kalypso. The owner
+// annotation counts only where no UID was recorded: users copy objects with their
+// annotations.
 func (r *record) made(there entry, marked bool) bool {
 	e := r.find(there)
 	if e == nil || e.UID == "" {
@@ -150,8 +150,9 @@ func (r *record) made(there entry, marked bool) bool {
 	return e.UID == there.UID
 }
 
-// leave returns nil for what may be used though it is somebody else's.
-func leave(o, there *unstructured.Unstructured) error {
+// foreignConflict returns nil for foreign objects that may be shared: namespaces,
+// and definitions that serve all needed versions.
+func foreignConflict(o, there *unstructured.Unstructured) error {
 	switch e := entryOf(o); {
 	case e.isNamespace():
 		return nil
@@ -190,24 +191,24 @@ func served(definition *unstructured.Unstructured) (versions []string) {
 	return versions
 }
 
-// record is all that it takes to clean a cluster up.
+// record is an inventory's file: all that it takes to clean a cluster up.
 type record struct {
 	Sandbox string `json:"sandbox"` // ID
 	Name    string `json:"name"`    // of the cluster in the sandbox
 	Source  Source `json:"source"`
-	// Cluster tells it from another one that the context may lead to one day.
+	// Cluster identifies it, since the context may lead to another one later.
 	Cluster types.UID `json:"cluster,omitempty"`
-	// Since is when the first object was made, by the cluster's clock. What is
-	// older was there before.
+	// Since is when the first object was created, by the cluster's clock. Older
+	// objects are foreign.
 	Since time.Time `json:"since,omitzero"`
-	// Removing is set as soon as a removal has begun. It is finished before
-	// anything new is made.
+	// Removing is set when a removal has begun. It is completed before anything
+	// new is applied.
 	Removing bool    `json:"removing,omitempty"`
 	Made     []entry `json:"made"`              // by kalypso, in that order
 	Applied  []entry `json:"applied,omitempty"` // by reconcilers, from git; found when it is removed
 }
 
-// entry is an object.
+// entry names an object.
 type entry struct {
 	Group     string    `json:"group,omitempty"`
 	Version   string    `json:"version"`
@@ -228,12 +229,12 @@ func (e entry) kind() schema.GroupVersionKind {
 
 func (e entry) String() string { return cluster.Describe(e.Kind, e.Namespace, e.Name) }
 
-// names tells whether two entries are of the same name, in whatever version.
-func (e entry) names(other entry) bool {
+// sameName reports whether two entries name the same object, in whatever version.
+func (e entry) sameName(other entry) bool {
 	return e.Group == other.Group && e.Kind == other.Kind && e.Namespace == other.Namespace && e.Name == other.Name
 }
 
-// RecordFile is where the record of a cluster lies.
+// RecordFile is the inventory file of a cluster.
 func RecordFile(dir, name string) string { return filepath.Join(dir, name, "made.json") }
 
 func readRecord(file string) (*record, error) {
@@ -261,16 +262,16 @@ func (r *record) write(file string) error {
 
 func (r *record) empty() bool { return len(r.Made)+len(r.Applied) == 0 }
 
-// find returns what was made by that name, nil for nothing.
+// find returns the created entry of that name, nil for none.
 func (r *record) find(e entry) *entry {
-	if i := slices.IndexFunc(r.Made, e.names); i >= 0 {
+	if i := slices.IndexFunc(r.Made, e.sameName); i >= 0 {
 		return &r.Made[i]
 	}
 	return nil
 }
 
-// drop forgets what there is no longer.
+// drop removes an entry.
 func (r *record) drop(e entry) {
-	gone := func(other entry) bool { return e.names(other) }
+	gone := func(other entry) bool { return e.sameName(other) }
 	r.Made, r.Applied = slices.DeleteFunc(r.Made, gone), slices.DeleteFunc(r.Applied, gone)
 }

@@ -19,7 +19,8 @@ import (
 	"github.com/kalypso-dev/kalypso/sandbox/cluster"
 )
 
-// identity is what no two clusters have in common.
+// identity returns the UID of a cluster's namespace kube-system, which no other
+// cluster has.
 func identity(ctx context.Context, client *cluster.Client) (types.UID, error) {
 	o, err := client.Dynamic.Resource(namespaces).Get(ctx, metav1.NamespaceSystem, metav1.GetOptions{})
 	if err != nil {
@@ -28,7 +29,7 @@ func identity(ctx context.Context, client *cluster.Client) (types.UID, error) {
 	return o.GetUID(), nil
 }
 
-// get returns nil for an object, or a kind, that there is not.
+// get returns nil for an object, or a kind, that does not exist.
 func get(ctx context.Context, client *cluster.Client, e entry) (*unstructured.Unstructured, error) {
 	resource, err := client.Resource(e.kind(), e.Namespace)
 	if meta.IsNoMatchError(err) {
@@ -44,7 +45,7 @@ func get(ctx context.Context, client *cluster.Client, e entry) (*unstructured.Un
 	return o, err
 }
 
-// listAll returns nothing for a kind that there is not.
+// listAll returns nothing for a kind that does not exist.
 func listAll(ctx context.Context, client *cluster.Client, kind schema.GroupVersionKind, namespace string) ([]unstructured.Unstructured, error) {
 	resource, err := client.Resource(kind, namespace)
 	if meta.IsNoMatchError(err) {
@@ -70,12 +71,12 @@ func (m *remover) remove(ctx context.Context, entries []entry) error {
 			return err
 		}
 	}
-	return m.gone(ctx, entries, goneWait)
+	return m.waitGone(ctx, entries, goneWait)
 }
 
-// mine returns an object of the record as it is on the cluster, nil when it is
-// gone. One that somebody has made in its place is not mine.
-func (m *remover) mine(ctx context.Context, e entry) (*unstructured.Unstructured, error) {
+// current returns an object of the inventory as it is on the cluster, nil when it
+// is gone. A foreign one of the same name counts as gone.
+func (m *remover) current(ctx context.Context, e entry) (*unstructured.Unstructured, error) {
 	o, err := get(ctx, m.client, e)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", e, err)
@@ -96,7 +97,7 @@ func (m *remover) mine(ctx context.Context, e entry) (*unstructured.Unstructured
 }
 
 func (m *remover) delete(ctx context.Context, e entry) error {
-	o, err := m.mine(ctx, e)
+	o, err := m.current(ctx, e)
 	if err != nil || o == nil || o.GetDeletionTimestamp() != nil {
 		return err
 	}
@@ -112,9 +113,9 @@ func (m *remover) delete(ctx context.Context, e entry) error {
 	return nil
 }
 
-// release takes off the finalizers of the reconcilers. Those of others stay.
-func (m *remover) release(ctx context.Context, e entry) error {
-	o, err := m.mine(ctx, e)
+// removeFinalizers removes those of the reconcilers. Foreign ones stay.
+func (m *remover) removeFinalizers(ctx context.Context, e entry) error {
+	o, err := m.current(ctx, e)
 	if err != nil || o == nil {
 		return err
 	}
@@ -128,7 +129,7 @@ func (m *remover) release(ctx context.Context, e entry) error {
 	if err != nil {
 		return err
 	}
-	// with the version, so that nothing that others do meanwhile is undone
+	// with the resourceVersion, so that no concurrent change is undone
 	o.SetFinalizers(others)
 	_, err = resource.Update(ctx, o, metav1.UpdateOptions{FieldManager: "kalypso"})
 	if err != nil && !apierrors.IsNotFound(err) {
@@ -137,33 +138,34 @@ func (m *remover) release(ctx context.Context, e entry) error {
 	return nil
 }
 
-// gone waits until none of the objects is there.
-func (m *remover) gone(ctx context.Context, entries []entry, limit time.Duration) error {
+// waitGone waits until none of the objects is there.
+func (m *remover) waitGone(ctx context.Context, entries []entry, limit time.Duration) error {
 	left := sets.New(entries...)
 	if len(left) == 0 {
 		return nil
 	}
-	return retry.Until(ctx, "their end", limit, func(ctx context.Context) (first error) {
+	return retry.Until(ctx, "the deletion of objects", limit, func(ctx context.Context) (first error) {
 		for _, e := range entries {
 			if !left.Has(e) {
 				continue
 			}
-			o, err := m.mine(ctx, e)
+			o, err := m.current(ctx, e)
 			switch {
 			case err != nil:
 				return err
 			case o == nil:
 				left.Delete(e)
 			case first == nil:
-				first = fmt.Errorf("%s is still there%s", e, holds(o))
+				first = fmt.Errorf("%s is still there%s", e, deletionBlockers(o))
 			}
 		}
 		return first
 	})
 }
 
-// holds says what keeps a deleted object.
-func holds(o *unstructured.Unstructured) string {
+// deletionBlockers describes what keeps a deleted object, "" when that is not
+// known.
+func deletionBlockers(o *unstructured.Unstructured) string {
 	var why []string
 	conditions, _, _ := unstructured.NestedSlice(o.Object, "status", "conditions")
 	for _, c := range conditions {

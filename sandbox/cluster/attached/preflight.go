@@ -26,26 +26,27 @@ const (
 	listLimit = 20 * time.Second
 )
 
-// Facts are what is to be known of a cluster that can be used.
+// Facts are what a preflight has found out about a cluster.
 type Facts struct {
-	UID     types.UID // tells it from other clusters
+	UID     types.UID // identifies the cluster
 	Server  string    // URL
 	Version string    // of Kubernetes
 	Nodes   int
-	// Theirs says where the cluster has a reconciler of its own; "" for nowhere.
-	Theirs string
+	// ReconcilerNamespace is where the cluster has a reconciler of its own, "" when
+	// it has none.
+	ReconcilerNamespace string
 }
 
-// Problem is why a cluster cannot be used as it is.
+// Problem is a reason why a cluster cannot be used as it is.
 type Problem struct {
 	Found, Lost, Fix string
-	// Passing is set for what may mend itself.
-	Passing bool
+	// Transient is set for what may resolve itself, so that a retry makes sense.
+	Transient bool
 }
 
 func (p *Problem) Error() string { return p.Found + ": " + p.Lost + "; " + p.Fix }
 
-// Preflight finds out whether a cluster can be used, and changes nothing. The error
+// Preflight checks whether a cluster can be used, and changes nothing. The error
 // is of one or more [*Problem].
 func (p *Provider) Preflight(ctx context.Context, name string) (Facts, error) {
 	s := p.Sources[name]
@@ -65,7 +66,7 @@ func (p *Provider) Preflight(ctx context.Context, name string) (Facts, error) {
 	return l.all(ctx)
 }
 
-// preflight is one check of a cluster.
+// preflight is the check of one cluster.
 type preflight struct {
 	name         string
 	source       Source
@@ -93,7 +94,7 @@ func (l preflight) all(ctx context.Context) (Facts, error) {
 	traits := l.requirements.Reconciler.traits()
 	lacks, err := denied(ctx, l.client, traits.access)
 	if err != nil {
-		return f, l.wrong(err)
+		return f, l.callFailed(err)
 	}
 	var problems []error
 	if err := l.oldEnough(f.Version, traits.oldest); err != nil {
@@ -103,26 +104,25 @@ func (l preflight) all(ctx context.Context) (Facts, error) {
 		return f, errors.Join(append(problems, l.mayNot(lacks))...)
 	}
 	if f.UID, err = identity(ctx, l.client); err != nil {
-		return f, l.wrong(err)
+		return f, l.callFailed(err)
 	}
 	if f.Nodes, err = l.nodes(ctx); err != nil {
 		problems = append(problems, err)
 	}
-	if f.Theirs, err = l.theirs(ctx, traits.parts); err != nil {
+	if f.ReconcilerNamespace, err = l.reconcilerNamespace(ctx, traits.parts); err != nil {
 		problems = append(problems, err)
 	}
-	problems = append(problems, l.same(f.UID), l.foreign(ctx, f, traits.kinds))
+	problems = append(problems, l.sameCluster(f.UID), l.conflicts(ctx, f, traits.kinds))
 	return f, errors.Join(problems...)
 }
 
-// wrong is about a call that should have worked.
-func (l preflight) wrong(err error) error {
+// callFailed is about a call that should have worked.
+func (l preflight) callFailed(err error) error {
 	return &Problem{
-		Found: fmt.Sprintf("cluster %s, %s: %v", l.name, l.source, err),
-		Lost:  "it cannot be looked at",
-		Fix:   fmt.Sprintf("find out with `kubectl --context %s get namespaces`", l.source.Context),
-		// a refusal stays one
-		Passing: !apierrors.IsForbidden(err) && !apierrors.IsUnauthorized(err),
+		Found:     fmt.Sprintf("cluster %s, %s: %v", l.name, l.source, err),
+		Lost:      "it cannot be looked at",
+		Fix:       fmt.Sprintf("find out with `kubectl --context %s get namespaces`", l.source.Context),
+		Transient: !apierrors.IsForbidden(err) && !apierrors.IsUnauthorized(err),
 	}
 }
 
@@ -137,15 +137,15 @@ func (l preflight) version(ctx context.Context) (string, error) {
 	}
 	if err != nil {
 		return "", &Problem{
-			Found:   fmt.Sprintf("cluster %s: %s, of %s, does not answer: %v", l.name, l.config.Host, l.source, err),
-			Lost:    "nothing can be put there",
-			Fix:     fmt.Sprintf("start the cluster, until `kubectl --context %s version` works", l.source.Context),
-			Passing: true,
+			Found:     fmt.Sprintf("cluster %s: %s, of %s, does not answer: %v", l.name, l.config.Host, l.source, err),
+			Lost:      "nothing can be put there",
+			Fix:       fmt.Sprintf("start the cluster, until `kubectl --context %s version` works", l.source.Context),
+			Transient: true,
 		}
 	}
 	var v struct{ GitVersion string }
 	if err := json.Unmarshal(b, &v); err != nil {
-		return "", l.wrong(fmt.Errorf("its version is not understood: %w", err))
+		return "", l.callFailed(fmt.Errorf("its version is not understood: %w", err))
 	}
 	return v.GitVersion, nil
 }
@@ -153,7 +153,7 @@ func (l preflight) version(ctx context.Context) (string, error) {
 func (l preflight) oldEnough(is, oldest string) error {
 	v, err := version.ParseGeneric(is)
 	if err != nil {
-		return l.wrong(fmt.Errorf("its version %q is not understood: %w", is, err))
+		return l.callFailed(fmt.Errorf("its version %q is not understood: %w", is, err))
 	}
 	if v.AtLeast(version.MustParseGeneric(oldest)) {
 		return nil
@@ -173,11 +173,11 @@ func (l preflight) mayNot(lacks []string) error {
 	}
 }
 
-// nodes counts those that take pods.
+// nodes counts those that are ready.
 func (l preflight) nodes(ctx context.Context) (int, error) {
 	list, err := listAll(ctx, l.client, nodeKind, "")
 	if err != nil {
-		return 0, l.wrong(err)
+		return 0, l.callFailed(err)
 	}
 	var why []string
 	n := 0
@@ -195,28 +195,29 @@ func (l preflight) nodes(ctx context.Context) (int, error) {
 		why = append(why, "it has none")
 	}
 	return 0, &Problem{
-		Found:   fmt.Sprintf("cluster %s, %s, has no node that is ready: %s", l.name, l.source, strings.Join(why, "; ")),
-		Lost:    "no pod can run there",
-		Fix:     "start a node",
-		Passing: true,
+		Found:     fmt.Sprintf("cluster %s, %s, has no node that is ready: %s", l.name, l.source, strings.Join(why, "; ")),
+		Lost:      "no pod can run there",
+		Fix:       "start a node",
+		Transient: true,
 	}
 }
 
-// theirs says where the cluster's own reconciler is.
-func (l preflight) theirs(ctx context.Context, parts []string) (string, error) {
+// reconcilerNamespace returns where the cluster has a reconciler of its own, ""
+// when it has none.
+func (l preflight) reconcilerNamespace(ctx context.Context, parts []string) (string, error) {
 	found := map[string]string{} // part to namespace
 	for _, kind := range []string{"Deployment", "StatefulSet"} {
 		list, err := listAll(ctx, l.client, schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: kind}, "")
 		if err != nil {
-			return "", l.wrong(err)
+			return "", l.callFailed(err)
 		}
 		for _, o := range list {
-			replicas, given, _ := unstructured.NestedInt64(o.Object, "spec", "replicas")
-			if given && replicas == 0 {
+			replicas, set, _ := unstructured.NestedInt64(o.Object, "spec", "replicas")
+			if set && replicas == 0 {
 				continue
 			}
 			for _, part := range parts {
-				if is(&o, part) {
+				if isPart(&o, part) {
 					found[part] = o.GetNamespace()
 				}
 			}
@@ -244,16 +245,16 @@ func (l preflight) theirs(ctx context.Context, parts []string) (string, error) {
 	return in, nil
 }
 
-// is tells whether a workload is a part of a reconciler. Charts may call it
-// otherwise.
-func is(o *unstructured.Unstructured, part string) bool {
+// isPart reports whether a workload is a part of a reconciler. Charts may name it
+// otherwise, so labels count, too.
+func isPart(o *unstructured.Unstructured, part string) bool {
 	labels := o.GetLabels()
 	return o.GetName() == part || labels["app.kubernetes.io/name"] == part ||
 		labels["app.kubernetes.io/part-of"] == "flux" && labels["app.kubernetes.io/component"] == part
 }
 
-// same returns nil when what was recorded is about this cluster.
-func (l preflight) same(uid types.UID) error {
+// sameCluster returns nil when the inventory is of this cluster, or empty.
+func (l preflight) sameCluster(uid types.UID) error {
 	if l.record.empty() || l.record.Cluster == uid {
 		return nil
 	}
@@ -271,10 +272,11 @@ func count(n int) string {
 	return fmt.Sprintf("made %d objects", n)
 }
 
-// foreign returns nil when nothing is in the way.
-func (l preflight) foreign(ctx context.Context, f Facts, acts []schema.GroupVersionKind) error {
+// conflicts returns nil when no foreign object has a name that the sandbox needs,
+// or would be acted on by the sandbox's reconciler.
+func (l preflight) conflicts(ctx context.Context, f Facts, acts []schema.GroupVersionKind) error {
 	wanted := l.requirements.Subscription
-	if f.Theirs == "" {
+	if f.ReconcilerNamespace == "" {
 		wanted = slices.Concat(l.requirements.Settings, wanted)
 	}
 	var problems []error
@@ -287,19 +289,19 @@ func (l preflight) foreign(ctx context.Context, f Facts, acts []schema.GroupVers
 	for _, o := range wanted {
 		there, err := get(ctx, l.client, entryOf(o))
 		if err != nil {
-			return l.wrong(err)
+			return l.callFailed(err)
 		}
-		if there == nil || l.record.made(entryOf(there), marked(there, l.id)) || leave(o, there) == nil {
+		if there == nil || l.record.made(entryOf(there), marked(there, l.id)) || foreignConflict(o, there) == nil {
 			continue
 		}
 		add(entryOf(o).String()+" is there already", "the sandbox needs that name, and changes nothing of others")
 	}
-	// a reconciler acts on all that it finds, also on what nobody acts on now
-	if f.Theirs == "" && l.record.empty() && len(problems) == 0 {
+	// a reconciler acts on all objects of its kinds, also on idle foreign ones
+	if f.ReconcilerNamespace == "" && l.record.empty() && len(problems) == 0 {
 		for _, kind := range acts {
 			list, err := listAll(ctx, l.client, kind, "")
 			if err != nil {
-				return l.wrong(err)
+				return l.callFailed(err)
 			}
 			for _, o := range list {
 				if l.requirements.Reconciler == Flux || o.GetNamespace() == l.requirements.Namespace {

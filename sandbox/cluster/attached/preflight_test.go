@@ -87,8 +87,8 @@ func TestPreflight(t *testing.T) {
 			c.do(t, w)
 			before := w.api.paths()
 			f, err := w.Preflight(t.Context(), name)
-			if f.Theirs != c.theirs {
-				t.Errorf("theirs %q, want %q", f.Theirs, c.theirs)
+			if f.ReconcilerNamespace != c.theirs {
+				t.Errorf("theirs %q, want %q", f.ReconcilerNamespace, c.theirs)
 			}
 			if len(c.says) == 0 {
 				if err != nil {
@@ -101,10 +101,10 @@ func TestPreflight(t *testing.T) {
 			}
 			for _, says := range c.says {
 				if err == nil || !strings.Contains(err.Error(), says) {
-					t.Errorf("does not say %q: %v", says, err)
+					t.Errorf("does not report %q: %v", says, err)
 				}
 			}
-			if passes(err) != c.passes {
+			if transient(err) != c.passes {
 				t.Errorf("it passes: %v", !c.passes)
 			}
 			if len(w.api.paths()) != len(before) || len(w.api.deleted) > 0 {
@@ -119,11 +119,11 @@ func TestServerThatCannotBeAsked(t *testing.T) {
 	file := w.Sources[name].Files[0]
 	writeKubeconfig(t, dirOf(file), "http://127.0.0.1:1")
 	_, err := w.Preflight(t.Context(), name)
-	if err == nil || !passes(err) || !strings.Contains(err.Error(), "http://127.0.0.1:1, of context mine of "+file+", does not answer") {
+	if err == nil || !transient(err) || !strings.Contains(err.Error(), "http://127.0.0.1:1, of context mine of "+file+", does not answer") {
 		t.Error(err)
 	}
 	edit(t, file, "name: mine,", "name: gone,")
-	if _, err = w.Preflight(t.Context(), name); err == nil || passes(err) || !strings.Contains(err.Error(), "there is no context mine in "+file+" any more") {
+	if _, err = w.Preflight(t.Context(), name); err == nil || transient(err) || !strings.Contains(err.Error(), "there is no context mine in "+file+" any more") {
 		t.Error(err)
 	}
 }
@@ -138,7 +138,7 @@ func TestAnotherClusterByNow(t *testing.T) {
 		t.Fatalf("the same cluster: %v", err)
 	}
 	w.api.change(t, "v1/namespaces/kube-system", func(o object) { o["metadata"].(object)["uid"] = "other" })
-	if _, err := w.Preflight(t.Context(), name); err == nil || passes(err) || !strings.Contains(err.Error(), "leads to another cluster than the one on which kalypso has made 7 objects") {
+	if _, err := w.Preflight(t.Context(), name); err == nil || transient(err) || !strings.Contains(err.Error(), "leads to another cluster than the one on which kalypso has made 7 objects") {
 		t.Error(err)
 	}
 }

@@ -1,14 +1,14 @@
-// Package attached lets a sandbox use clusters that the person has already, in
-// place of ones that it would make.
+// Package attached lets a sandbox use clusters that the user has already,
+// instead of clusters that it creates.
 //
-// Such a cluster is a guest room. It is looked at before anything is changed; a
-// record of what is put there is written before it is put there, see [inventory];
-// and [Remove] takes exactly that off again, with what the reconcilers have
-// applied of git. What was there before is never changed. The record lies in
-// the cluster's folder and holds all that it takes to clean up, so that it
-// outlives a killed daemon.
+// A preflight checks such a cluster before anything is changed. Each object is
+// written to an inventory file before it is applied, see [inventory], and
+// [Remove] deletes exactly these objects, and those that the reconcilers have
+// applied from git. Foreign objects, which were there before, are never changed.
+// The inventory file is in the cluster's folder and has all that a removal
+// needs, so that it outlives a killed daemon.
 //
-// Nothing runs in the cluster but what git says: Flux and Argo CD work on it
+// Only the workloads from git run in the cluster: Flux and Argo CD work on it
 // from this machine, where they reach the forge.
 package attached
 
@@ -25,14 +25,14 @@ import (
 	"github.com/kalypso-dev/kalypso/sandbox/supervisor"
 )
 
-// Provider has the clusters that a person has given to a sandbox.
+// Provider has the attached clusters of a sandbox.
 type Provider struct {
 	ID      string            // of the sandbox
 	Dir     string            // folder for the clusters' files
 	Sources map[string]Source // by cluster
-	// Requirements is what the sandbox wants of a cluster.
+	// Requirements returns what the sandbox needs of a cluster.
 	Requirements func(cluster string) (Requirements, error)
-	// Renewed is told that a cluster has a new kubeconfig; may be nil.
+	// Renewed is called when a cluster has a new kubeconfig; may be nil.
 	Renewed func(cluster string)
 
 	mu          sync.Mutex
@@ -42,7 +42,7 @@ type Provider struct {
 
 var _ cluster.Provider = (*Provider)(nil)
 
-// Has tells whether a cluster is one of these.
+// Has reports whether a cluster is attached.
 func (p *Provider) Has(name string) bool {
 	_, ok := p.Sources[name]
 	return ok
@@ -62,7 +62,7 @@ func (p *Provider) Kubeconfig(name string) string {
 	return filepath.Join(p.Dir, name, "admin.kubeconfig")
 }
 
-// Inventory keeps the record of one cluster.
+// Inventory is the inventory of one cluster.
 func (p *Provider) Inventory(name string) cluster.Inventory { return p.inventory(name) }
 
 func (p *Provider) inventory(name string) *inventory {
@@ -77,8 +77,8 @@ func (p *Provider) inventory(name string) *inventory {
 	return p.inventories[name]
 }
 
-// Facts returns what was found when the cluster was looked at last, false when
-// that has not been yet.
+// Facts returns what the last preflight of a cluster has found, false when there
+// was none yet.
 func (p *Provider) Facts(name string) (Facts, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -117,7 +117,7 @@ func (p *Provider) Delete(ctx context.Context, name string) error {
 	_, err := Remove(ctx, RecordFile(p.Dir, name), nil)
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	delete(p.inventories, name) // it remembers what is gone
+	delete(p.inventories, name) // its objects are gone
 	return err
 }
 
@@ -125,8 +125,8 @@ func (p *Provider) Delete(ctx context.Context, name string) error {
 // collect.
 func (p *Provider) Logs(context.Context, string, string) error { return nil }
 
-// replaceFile writes a file in one step, so that whoever comes after a power
-// cut finds the old content or the new one.
+// replaceFile writes a file atomically: after a power cut it has the old content
+// or the new one.
 func replaceFile(file string, content []byte) error {
 	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
 		return err

@@ -19,13 +19,13 @@ import (
 const (
 	removeAnswerWait = 10 * time.Second
 	goneWait         = 2 * time.Minute
-	releaseWait      = 10 * time.Second
-	// theirWait is how long the cluster's own reconciler may take to clean up
-	// after what it has followed, before that is done for it.
-	theirWait = 20 * time.Second
+	finalizerWait    = 10 * time.Second
+	// reconcilerWait is how long the cluster's own reconciler may take to delete
+	// what it has applied, before the sandbox does it.
+	reconcilerWait = 20 * time.Second
 )
 
-// LeftError says that something is still on a cluster, and why.
+// LeftError is about objects that could not be removed from a cluster, and why.
 type LeftError struct {
 	Cluster string
 	Source  Source
@@ -34,12 +34,12 @@ type LeftError struct {
 }
 
 func (e *LeftError) Error() string {
-	return fmt.Sprintf("cluster %s, %s, still has what the sandbox has put there (%s): %v", e.Cluster, e.Source, some(e.Objects), e.Err)
+	return fmt.Sprintf("cluster %s, %s, still has what the sandbox has put there (%s): %v", e.Cluster, e.Source, abbreviate(e.Objects), e.Err)
 }
 
 func (e *LeftError) Unwrap() error { return e.Err }
 
-// Hint says what a person can do.
+// Hint is what the user can do.
 func (e *LeftError) Hint() string {
 	var missing *MissingError
 	if errors.As(e.Err, &missing) {
@@ -48,8 +48,8 @@ func (e *LeftError) Hint() string {
 	return "When that is mended, `kalypso down` again takes it off. If the cluster is gone for good, remove its context from the kubeconfig; then `kalypso down --delete` forgets it."
 }
 
-// some names a few of many.
-func some(names []string) string {
+// abbreviate names a few of many.
+func abbreviate(names []string) string {
 	const few = 3
 	if len(names) <= few {
 		return strings.Join(names, ", ")
@@ -57,14 +57,14 @@ func some(names []string) string {
 	return fmt.Sprintf("%s and %d more", strings.Join(names[:few], ", "), len(names)-few)
 }
 
-// Remove takes off a cluster what a record says, and what the reconcilers have
-// applied there. It may be cut off at any moment and called again. The notes
-// tell what stays on purpose. The error is a *LeftError when something is still
-// there that should not be; with a *MissingError below it, nobody knows any more
-// where the cluster is. say is told what is done; it may be nil.
+// Remove deletes from a cluster the objects of an inventory file, and those that
+// the reconcilers have applied. It may be interrupted at any moment and called
+// again. The notes name what stays on purpose. The error is a *LeftError when
+// objects are left; it wraps a *MissingError when the kubeconfig has the
+// cluster's context no longer. report gets each step; it may be nil.
 //
-// Nothing of the sandbox may run that makes new objects.
-func Remove(ctx context.Context, file string, say func(string)) (notes []string, err error) {
+// Nothing of the sandbox may run that creates new objects.
+func Remove(ctx context.Context, file string, report func(string)) (notes []string, err error) {
 	r, err := readRecord(file)
 	if err != nil {
 		return nil, err
@@ -72,10 +72,10 @@ func Remove(ctx context.Context, file string, say func(string)) (notes []string,
 	if r.empty() {
 		return nil, forgetFile(file)
 	}
-	if say == nil {
-		say = func(string) {}
+	if report == nil {
+		report = func(string) {}
 	}
-	m := &remover{file: file, record: r, say: say}
+	m := &remover{file: file, record: r, report: report}
 	err = m.all(ctx)
 	if err != nil {
 		left := &LeftError{Cluster: r.Name, Source: r.Source, Err: err}
@@ -94,8 +94,7 @@ func forgetFile(file string) error {
 	return nil
 }
 
-// Pending tells whether something is still on one of the clusters, by their
-// records.
+// Pending reports whether an inventory file still has objects.
 func Pending(files []string) (bool, error) {
 	for _, f := range files {
 		if r, err := readRecord(f); err != nil || !r.empty() {
@@ -107,14 +106,13 @@ func Pending(files []string) (bool, error) {
 
 // remover is one removal.
 type remover struct {
-	file   string
-	record *record
-	client *cluster.Client
-	say    func(string)
-	notes  []string
-	theirs map[Reconciler]string // namespaces of the cluster's own, where it has them
-	// labelled are all objects that Flux has applied for anybody; nil as long as
-	// they have not been asked for.
+	file        string
+	record      *record
+	client      *cluster.Client
+	report      func(string)
+	notes       []string
+	reconcilers map[Reconciler]string // namespaces of the cluster's own, where it has them
+	// labelled are all objects that any Flux has applied; nil before they are listed.
 	labelled []unstructured.Unstructured
 }
 
@@ -126,8 +124,8 @@ func (m *remover) note(format string, args ...any) {
 
 func (m *remover) save() error { return m.record.write(m.file) }
 
-// all removes everything in an order in which nothing makes anew what is
-// removed, and nothing is lost that tells what is still to be removed.
+// all removes everything in an order in which no reconciler creates again what is
+// removed, and the reconcilers' own inventories are read before they go.
 func (m *remover) all(ctx context.Context) error {
 	here, err := m.connect(ctx)
 	if err != nil {
@@ -140,22 +138,22 @@ func (m *remover) all(ctx context.Context) error {
 	if err := m.save(); err != nil {
 		return err
 	}
-	m.say("finding what has been applied")
-	if err := m.gather(ctx); err != nil {
+	m.report("finding what has been applied")
+	if err := m.collectApplied(ctx); err != nil {
 		return err
 	}
 	for _, step := range []struct {
 		what string
 		do   func(context.Context) error
 	}{
-		{"ending what follows git", m.endFollowing},
+		{"ending the subscriptions to git", m.deleteSubscriptions},
 		{"removing what has been applied", m.removeApplied},
-		{"removing what followed git", m.removeFollowing},
-		{"removing what kalypso has made", m.removeMade},
+		{"removing the subscriptions to git", m.removeSubscriptions},
+		{"removing what kalypso has created", m.removeMade},
 		{"removing the kinds", m.removeDefinitions},
 		{"removing the namespaces", m.removeNamespaces},
 	} {
-		m.say(step.what)
+		m.report(step.what)
 		if err := errors.Join(step.do(ctx), m.save()); err != nil {
 			return fmt.Errorf("%s: %w", step.what, err)
 		}
@@ -163,7 +161,7 @@ func (m *remover) all(ctx context.Context) error {
 	return nil
 }
 
-// connect returns false when there is nothing to remove any more.
+// connect returns false when the context leads to another cluster by now.
 func (m *remover) connect(ctx context.Context) (here bool, err error) {
 	if m.client, _, err = m.record.Source.connect(m.record.Name, listLimit); err != nil {
 		return false, err
@@ -190,15 +188,14 @@ func (m *remover) connect(ctx context.Context) (here bool, err error) {
 	return true, nil
 }
 
-// The groups of the entries, in the order in which they go.
-
-// follows tells whether an entry makes something follow git: its finalizers are
-// for a reconciler that does not run any more.
-func (e entry) follows() bool {
+// isSubscription reports whether an entry is an object of Flux or Argo CD that
+// makes the cluster follow git. Its finalizers are for a reconciler that does not
+// run any more.
+func (e entry) isSubscription() bool {
 	return !e.isDefinition() && (strings.HasSuffix(e.Group, ".toolkit.fluxcd.io") || e.Group == application.Group)
 }
 
-// lastFirst picks entries, those that were made last first.
+// lastFirst picks entries, the latest first.
 func (m *remover) lastFirst(from []entry, pick func(entry) bool) (picked []entry) {
 	for _, e := range slices.Backward(from) {
 		if pick(e) {
@@ -208,31 +205,31 @@ func (m *remover) lastFirst(from []entry, pick func(entry) bool) (picked []entry
 	return picked
 }
 
-func (m *remover) following() []entry {
-	return m.lastFirst(slices.Concat(m.record.Made, m.record.Applied), entry.follows)
+func (m *remover) subscriptions() []entry {
+	return m.lastFirst(slices.Concat(m.record.Made, m.record.Applied), entry.isSubscription)
 }
 
-func plain(e entry) bool { return !e.follows() && !e.isDefinition() && !e.isNamespace() }
+func plain(e entry) bool { return !e.isSubscription() && !e.isDefinition() && !e.isNamespace() }
 
-// endFollowing marks as deleted what makes reconcilers apply things, so that
-// even one which runs applies nothing any more.
-func (m *remover) endFollowing(ctx context.Context) error {
-	for _, e := range m.following() {
+// deleteSubscriptions deletes the subscriptions without waiting, so that a
+// reconciler which still runs applies nothing any more.
+func (m *remover) deleteSubscriptions(ctx context.Context) error {
+	for _, e := range m.subscriptions() {
 		if err := m.delete(ctx, e); err != nil {
 			return err
 		}
 	}
-	// one of the cluster's own takes away itself what it has applied
-	m.theirs = map[Reconciler]string{}
+	// the cluster's own reconciler deletes what it has applied
+	m.reconcilers = map[Reconciler]string{}
 	for _, r := range []Reconciler{Flux, ArgoCD} {
 		l := preflight{name: m.record.Name, source: m.record.Source, client: m.client, requirements: Requirements{Reconciler: r, Namespace: "argocd"}}
-		// half a reconciler is none that would do it
-		if in, err := l.theirs(ctx, r.traits().parts); err == nil && in != "" {
-			m.theirs[r] = in
+		// an incomplete reconciler would not do it
+		if in, err := l.reconcilerNamespace(ctx, r.traits().parts); err == nil && in != "" {
+			m.reconcilers[r] = in
 		}
 	}
-	if len(m.theirs) > 0 {
-		_ = m.gone(ctx, m.following(), theirWait) // what is not gone then is helped
+	if len(m.reconcilers) > 0 {
+		_ = m.waitGone(ctx, m.subscriptions(), reconcilerWait) // what is not gone then is removed below
 	}
 	return nil
 }
@@ -241,13 +238,13 @@ func (m *remover) removeApplied(ctx context.Context) error {
 	return m.remove(ctx, m.lastFirst(m.record.Applied, plain))
 }
 
-// removeFollowing takes off the finalizers. What they were for has been done.
-func (m *remover) removeFollowing(ctx context.Context) error {
-	all := m.following()
-	err := retry.Until(ctx, "the finalizers", releaseWait, func(ctx context.Context) error {
+// removeSubscriptions removes the finalizers: their work has been done.
+func (m *remover) removeSubscriptions(ctx context.Context) error {
+	all := m.subscriptions()
+	err := retry.Until(ctx, "the finalizers", finalizerWait, func(ctx context.Context) error {
 		for _, e := range all {
-			if err := m.release(ctx, e); err != nil {
-				return err // perhaps somebody has just changed the object
+			if err := m.removeFinalizers(ctx, e); err != nil {
+				return err // such as a conflict with a concurrent change
 			}
 		}
 		return nil
@@ -255,29 +252,29 @@ func (m *remover) removeFollowing(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return m.gone(ctx, all, goneWait)
+	return m.waitGone(ctx, all, goneWait)
 }
 
 func (m *remover) removeMade(ctx context.Context) error {
 	return m.remove(ctx, m.lastFirst(m.record.Made, plain))
 }
 
-// removeDefinitions leaves those of which people have objects: these would go
+// removeDefinitions leaves those with foreign objects, which would be deleted
 // with them.
 func (m *remover) removeDefinitions(ctx context.Context) error {
 	return m.removeUnused(ctx, m.lastFirst(slices.Concat(m.record.Made, m.record.Applied), entry.isDefinition), m.usedDefinition)
 }
 
-// removeNamespaces leaves those in which people have put something.
+// removeNamespaces leaves those with foreign objects.
 func (m *remover) removeNamespaces(ctx context.Context) error {
 	return m.removeUnused(ctx, m.lastFirst(slices.Concat(m.record.Made, m.record.Applied), entry.isNamespace), m.usedNamespace)
 }
 
-// removeUnused removes what nobody else uses; used says what for, "" for nothing.
+// removeUnused removes what is not in use; used returns by what, "" for nothing.
 func (m *remover) removeUnused(ctx context.Context, entries []entry, used func(context.Context, entry) (string, error)) error {
 	var unused []entry
 	for _, e := range entries {
-		o, err := m.mine(ctx, e)
+		o, err := m.current(ctx, e)
 		if err != nil {
 			return err
 		}

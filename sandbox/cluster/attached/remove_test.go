@@ -317,7 +317,7 @@ func TestNamespaceThatDoesNotEnd(t *testing.T) {
 	_, err := w.take(ctx)
 	for _, says := range []string{"cluster drone", "context mine of ", "(Namespace app)", "removing the namespaces", "pods. has 1 resource instances"} {
 		if err == nil || !strings.Contains(err.Error(), says) {
-			t.Errorf("does not say %q: %v", says, err)
+			t.Errorf("does not report %q: %v", says, err)
 		}
 	}
 	delete(w.api.keeps, "v1/namespaces/app")

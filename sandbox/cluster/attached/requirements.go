@@ -14,7 +14,7 @@ import (
 	"github.com/kalypso-dev/kalypso/sandbox/cluster"
 )
 
-// Reconciler is what makes a cluster follow git.
+// Reconciler makes a cluster follow git.
 type Reconciler string
 
 const (
@@ -22,21 +22,21 @@ const (
 	ArgoCD Reconciler = "Argo CD"
 )
 
-// Requirements is what a sandbox wants of a cluster.
+// Requirements are what a sandbox needs of a cluster.
 type Requirements struct {
 	Reconciler Reconciler
 	// Namespace is where the reconciler's own objects are.
 	Namespace string
 	// Subscription are the objects that make the cluster follow git, by name.
 	Subscription []*unstructured.Unstructured
-	// Settings are what the reconciler needs beside its kinds. A cluster that has
-	// a reconciler of its own gets none.
+	// Settings are what the reconciler needs beside its kinds. A cluster with a
+	// reconciler of its own gets none.
 	Settings []*unstructured.Unstructured
 }
 
 var namespaces = schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
 
-// traits are what is to be known of a reconciler.
+// traits are what the preflight must know about a reconciler.
 type traits struct {
 	// oldest is the oldest Kubernetes that it works on, by its own account:
 	// `flux check` of Flux 2.9, and what Argo CD 3.2 is tested with.
@@ -45,7 +45,7 @@ type traits struct {
 	parts []string
 	// kinds are those that it acts on, wherever they come from.
 	kinds []schema.GroupVersionKind
-	// access is what the two kinds of things need: ours, and what git has.
+	// access covers kalypso's own objects, and those that git has.
 	access []access
 }
 
@@ -65,7 +65,7 @@ func (r Reconciler) traits() traits {
 			access: append(slices.Clone(commonAccess),
 				access{"argoproj.io", "applications", everyVerb},
 				access{"argoproj.io", "appprojects", everyVerb},
-				// it keeps a picture of everything
+				// its cache has all objects of the cluster
 				access{"*", "*", []string{"list", "watch"}}),
 		}
 	}
@@ -107,7 +107,7 @@ var selfReview = schema.GroupVersionResource{Group: "authorization.k8s.io", Vers
 
 const reviewsAtOnce = 16
 
-// denied asks the cluster what the person may not do of what is wanted, as
+// denied returns which of the wanted access rights the user lacks, as
 // "create, delete customresourcedefinitions.apiextensions.k8s.io".
 func denied(ctx context.Context, client *cluster.Client, wanted []access) ([]string, error) {
 	allowed := make([][]bool, len(wanted))

@@ -19,7 +19,7 @@ import (
 	"github.com/kalypso-dev/kalypso/sandbox/cluster"
 )
 
-// Source is where a person has a cluster.
+// Source is the context of the user's kubeconfig that leads to a cluster.
 type Source struct {
 	Files   []string `json:"files"`   // of the kubeconfig, with their whole paths
 	Context string   `json:"context"` // in it
@@ -29,7 +29,7 @@ func (s Source) String() string {
 	return fmt.Sprintf("context %s of %s", s.Context, strings.Join(s.Files, " and "))
 }
 
-// Files are those of the person's kubeconfig, with their whole paths: what
+// Files are those of the user's kubeconfig, with their whole paths: what
 // KUBECONFIG lists, or the one in the home folder.
 func Files() ([]string, error) {
 	var all []string
@@ -67,7 +67,7 @@ func load(files []string) (*clientcmdapi.Config, error) {
 	return rules.Load()
 }
 
-// MissingError says that a kubeconfig has a context no longer.
+// MissingError is about a context that a kubeconfig has no longer.
 type MissingError struct{ Source Source }
 
 func (e *MissingError) Error() string {
@@ -99,7 +99,7 @@ func (s Source) config(name string) (*clientcmdapi.Config, error) {
 	if user == nil {
 		user = clientcmdapi.NewAuthInfo()
 	}
-	if err := outside(there, user); err != nil {
+	if err := addEnvironment(there, user); err != nil {
 		return nil, fmt.Errorf("%s: %w", s, err)
 	}
 	one := clientcmdapi.NewConfig()
@@ -110,9 +110,10 @@ func (s Source) config(name string) (*clientcmdapi.Config, error) {
 	return one, nil
 }
 
-// outside writes down what a person's programs know from their environment,
-// which is not that of the sandbox's.
-func outside(c *clientcmdapi.Cluster, user *clientcmdapi.AuthInfo) error {
+// addEnvironment writes into the kubeconfig the proxy and the variables that the
+// user's programs take from their environment: the daemon's children have
+// another one.
+func addEnvironment(c *clientcmdapi.Cluster, user *clientcmdapi.AuthInfo) error {
 	if c.ProxyURL == "" {
 		proxy, err := proxyOf(c.Server)
 		if err != nil {
@@ -124,15 +125,15 @@ func outside(c *clientcmdapi.Cluster, user *clientcmdapi.AuthInfo) error {
 		return nil
 	}
 	for _, name := range slices.Concat(folderVariables, proxyVariables) {
-		given := slices.ContainsFunc(user.Exec.Env, func(v clientcmdapi.ExecEnvVar) bool { return v.Name == name })
-		if value, ok := os.LookupEnv(name); ok && !given {
+		set := slices.ContainsFunc(user.Exec.Env, func(v clientcmdapi.ExecEnvVar) bool { return v.Name == name })
+		if value, ok := os.LookupEnv(name); ok && !set {
 			user.Exec.Env = append(user.Exec.Env, clientcmdapi.ExecEnvVar{Name: name, Value: value})
 		}
 	}
 	return nil
 }
 
-// folderVariables say where a program that logs in has what it keeps.
+// folderVariables name the folders in which a login program keeps its state.
 var folderVariables = []string{"HOME", "XDG_CONFIG_HOME", "XDG_CACHE_HOME", "XDG_DATA_HOME"}
 
 var proxyVariables = []string{"HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "no_proxy"}
@@ -150,20 +151,21 @@ func proxyOf(server string) (string, error) {
 	return proxy.String(), nil
 }
 
-// keptOut begin the variables that would change what the reconcilers themselves
-// do. Those of folders and proxies are in the kubeconfig, for the program that
-// logs in alone.
+// keptOut are prefixes of variables that would change the reconcilers'
+// behaviour. Those of folders and proxies are in the kubeconfig, for the login
+// program alone.
 var keptOut = []string{
 	"ARGOCD", "FLUX", "GIT_", "GODEBUG=", "GOGC=", "GOMAXPROCS=", "GOMEMLIMIT=", "GOTRACEBACK=",
 	"KUBE", "RUNTIME_NAMESPACE=", "SSH_", "TMPDIR=",
 }
 
 // Environment is that of a reconciler which works on the cluster from this
-// machine: base, and where a program logs in, what that may need to do so.
+// machine: base, and for a kubeconfig with a login program this process's
+// variables, too, since the program may need them.
 func (p *Provider) Environment(name string, base []string) []string {
 	c, err := p.Sources[name].config(name)
 	if err != nil || c.AuthInfos[name].Exec == nil {
-		return base // what is wrong, the cluster's unit has said
+		return base // the cluster's unit reports the error
 	}
 	all := slices.Clone(base)
 	for _, kv := range os.Environ() {
@@ -176,7 +178,7 @@ func (p *Provider) Environment(name string, base []string) []string {
 	return all
 }
 
-// write makes the kubeconfig of the sandbox's own.
+// write writes the sandbox's own kubeconfig of the cluster.
 func (s Source) write(name, file string) error {
 	c, err := s.config(name)
 	if err != nil {
@@ -204,7 +206,7 @@ func (s Source) connect(name string, limit time.Duration) (*cluster.Client, *res
 	return client, config, err
 }
 
-// answers returns nil when an API server answers, whatever it has.
+// answers returns an API server's version, as JSON.
 func answers(ctx context.Context, client *cluster.Client) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, callLimit)
 	defer cancel()

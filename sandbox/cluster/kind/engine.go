@@ -41,7 +41,7 @@ const chooser = "KIND_EXPERIMENTAL_PROVIDER"
 
 // FindEngine chooses the engine as kind does: the one that the variable
 // KIND_EXPERIMENTAL_PROVIDER names, or the first program that is installed. It
-// does not ask the engine. The error says what to install.
+// does not connect to the engine. The error names what to install.
 func FindEngine() (Engine, error) {
 	e := Engine{Program: os.Getenv(chooser), Environment: map[string]string{}}
 	switch {
@@ -97,13 +97,13 @@ func (e *HangsError) Error() string {
 func (e Engine) Answers(ctx context.Context) error {
 	_, err := e.quick(ctx, "version", "--format", "{{.Client.Version}} {{.Server.Version}}")
 	if err != nil && e.Program == "podman" {
-		// a podman without a service has no server to tell of
+		// a podman without a service has no server version
 		_, err = e.quick(ctx, "info", "--format", "{{.Host.OS}}")
 	}
 	return err
 }
 
-// quick asks for something that takes no time.
+// quick runs a command that an engine answers at once.
 func (e Engine) quick(ctx context.Context, args ...string) (string, error) {
 	short, cancel := context.WithTimeout(ctx, answerLimit)
 	defer cancel()
@@ -146,7 +146,7 @@ const (
 	PublishedImage = "kindest/node:v1.35.8@sha256:07b2536e30b803ed61d1677a79df6115f798ce64c80f9e22f6ed45afd09323c0"
 )
 
-// NoImageError says that the image for nodes is not there and cannot be had.
+// NoImageError is about a node image that is not there and cannot be pulled.
 type NoImageError struct {
 	Engine Engine
 	Image  string
@@ -162,9 +162,9 @@ func (e *NoImageError) Unwrap() error { return e.Err }
 
 // EnsureImage returns the image for nodes: the one that is wanted; when none
 // is, the one built here, if there is one, and the published one otherwise. It
-// pulls what the engine does not have, telling say of the progress. The error
+// pulls what the engine does not have, with its progress to report. The error
 // is a *NoImageError, or about the engine.
-func (e Engine) EnsureImage(ctx context.Context, wanted string, say func(string)) (string, error) {
+func (e Engine) EnsureImage(ctx context.Context, wanted string, report func(string)) (string, error) {
 	choice := []string{wanted}
 	if wanted == "" {
 		choice = []string{BuiltImage, PublishedImage}
@@ -176,28 +176,28 @@ func (e Engine) EnsureImage(ctx context.Context, wanted string, say func(string)
 		}
 	}
 	image := choice[len(choice)-1]
-	say("pulling " + image)
-	if err := e.pull(ctx, image, say); err != nil {
+	report("pulling " + image)
+	if err := e.pull(ctx, image, report); err != nil {
 		return "", &NoImageError{e, image, err}
 	}
 	return image, nil
 }
 
-// HasImage tells whether the engine has an image.
+// HasImage reports whether the engine has an image.
 func (e Engine) HasImage(ctx context.Context, image string) (bool, error) {
 	_, err := e.quick(ctx, "image", "inspect", "--format", "{{.Id}}", image)
 	var hangs *HangsError
 	if err == nil || errors.As(err, &hangs) {
 		return err == nil, err
 	}
-	// the words for a missing image differ from engine to engine
+	// the message for a missing image differs from engine to engine
 	if answers := e.Answers(ctx); answers != nil {
 		return false, answers
 	}
 	return false, nil
 }
 
-func (e Engine) pull(ctx context.Context, image string, say func(string)) error {
+func (e Engine) pull(ctx context.Context, image string, report func(string)) error {
 	cmd := e.command(ctx, "pull", image)
 	out, err := cmd.StdoutPipe()
 	if err != nil {
@@ -210,7 +210,7 @@ func (e Engine) pull(ctx context.Context, image string, say func(string)) error 
 	}
 	lines := bufio.NewScanner(out)
 	for lines.Scan() {
-		say(lines.Text())
+		report(lines.Text())
 	}
 	if err := cmd.Wait(); err != nil {
 		if text := lastLine(wrong.String()); text != "" {

@@ -46,7 +46,7 @@ type Provider struct {
 	Port func(cluster string) int
 	// Publish are more ports on 127.0.0.1, with the node's port behind each.
 	Publish func(cluster string) map[int]int
-	// PortsFree returns an error when a stranger has one of a cluster's ports.
+	// PortsFree returns an error when another program has one of a cluster's ports.
 	PortsFree func(cluster string) error
 	// Forge is the port on this machine's loopback that the nodes are to find on
 	// theirs; Relay is the program that brings it there, known once it is staged.
@@ -56,7 +56,7 @@ type Provider struct {
 
 var _ cluster.Loader = Provider{}
 
-// RelayName is the unit that gives a cluster its way to the forge.
+// RelayName is the unit of a cluster's relay to the forge.
 func RelayName(cluster string) string { return "relay-" + cluster }
 
 // Units implements cluster.Provider.
@@ -88,7 +88,7 @@ func (p Provider) node(name string) *node {
 	}
 }
 
-// kindProvider talks to the engine through kind, which cannot be told to end.
+// kindProvider talks to the engine through kind, which has no cancellation.
 func (p Provider) kindProvider(log *logger) *kindcluster.Provider {
 	option := map[string]kindcluster.ProviderOption{
 		"docker": kindcluster.ProviderWithDocker(), "podman": kindcluster.ProviderWithPodman(), "nerdctl": kindcluster.ProviderWithNerdctl(""),
@@ -96,8 +96,8 @@ func (p Provider) kindProvider(log *logger) *kindcluster.Provider {
 	return kindcluster.NewProvider(kindcluster.ProviderWithLogger(log), option)
 }
 
-// AwayError is about an engine that does not answer, and so nobody knows which
-// of the clusters there are.
+// AwayError is about an engine that does not answer, so that it is unknown which
+// clusters exist.
 type AwayError struct {
 	Program string
 	Err     error
@@ -145,7 +145,7 @@ func (p Provider) Delete(ctx context.Context, name string) error {
 		return err
 	}
 	if slices.Contains(existing, name) {
-		// the folder's own, so that no kubeconfig of the person's is looked at
+		// the folder's own, so that kind does not change the user's kubeconfig
 		if err := p.kindProvider(quiet()).Delete(p.kindName(name), p.kindKubeconfig(name)); err != nil {
 			return fmt.Errorf("delete cluster %s: %w", name, err)
 		}
@@ -187,11 +187,11 @@ func (p Provider) loadNode(ctx context.Context, n nodes.Node, image string, writ
 	return err
 }
 
-// oldControlGroups lets the kubelet start where the machine has the first
-// version of control groups, which it refuses since 1.35.
-const oldControlGroups = "kind: KubeletConfiguration\napiVersion: kubelet.config.k8s.io/v1beta1\nfailCgroupV1: false\n"
+// allowCgroupV1 lets the kubelet start on a machine with cgroup v1, which it
+// refuses since 1.35.
+const allowCgroupV1 = "kind: KubeletConfiguration\napiVersion: kubelet.config.k8s.io/v1beta1\nfailCgroupV1: false\n"
 
-// config is the cluster as kind is told of it.
+// config is kind's configuration of the cluster.
 func (n *node) config(ctx context.Context) ([]byte, error) {
 	first := v1alpha4.Node{Role: v1alpha4.ControlPlaneRole, Labels: map[string]string{"kalypso.dev/sandbox": n.ID}}
 	ports := n.Publish(n.name)
@@ -206,18 +206,18 @@ func (n *node) config(ctx context.Context) ([]byte, error) {
 		Nodes:      []v1alpha4.Node{first},
 		Networking: v1alpha4.Networking{APIServerAddress: "127.0.0.1", APIServerPort: int32(n.Port(n.name))},
 	}
-	old, err := n.Engine.oldControlGroups(ctx)
+	v1, err := n.Engine.usesCgroupV1(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if old {
-		c.KubeadmConfigPatches = []string{oldControlGroups}
+	if v1 {
+		c.KubeadmConfigPatches = []string{allowCgroupV1}
 	}
 	return yaml.Marshal(c)
 }
 
-// oldControlGroups tells whether the engine's machine has the first version.
-func (e Engine) oldControlGroups(ctx context.Context) (bool, error) {
+// usesCgroupV1 reports whether the engine's machine has cgroup v1.
+func (e Engine) usesCgroupV1(ctx context.Context) (bool, error) {
 	format := "{{.CgroupVersion}}"
 	if e.Program == "podman" {
 		format = "{{.Host.CgroupsVersion}}"

@@ -105,7 +105,7 @@ func TestBring(t *testing.T) {
 			e.answer("start", "exit 0")
 			e.answer("rm", "exit 0")
 			e.answer("image inspect", "exit 1")
-			err := n.bring(t.Context(), quiet())
+			err := n.ensureRunning(t.Context(), quiet())
 			if c.wantErr == "" && err != nil || c.wantErr != "" && (err == nil || !strings.Contains(err.Error(), c.wantErr)) {
 				t.Errorf("error %v, want %q", err, c.wantErr)
 			}
@@ -124,11 +124,11 @@ func TestPermanentErrors(t *testing.T) {
 	e.answer("image inspect", "exit 1")
 	p := newProvider(t, e)
 	var permanent *supervisor.PermanentError
-	if err := p.node("drone").bring(t.Context(), quiet()); !errors.As(err, &permanent) {
+	if err := p.node("drone").ensureRunning(t.Context(), quiet()); !errors.As(err, &permanent) {
 		t.Errorf("missing image: %v", err)
 	}
 	p.PortsFree = func(string) error { return &supervisor.PermanentError{Err: errors.New("port taken")} }
-	if err := p.node("drone").bring(t.Context(), quiet()); !errors.As(err, &permanent) || err.Error() != "port taken" {
+	if err := p.node("drone").ensureRunning(t.Context(), quiet()); !errors.As(err, &permanent) || err.Error() != "port taken" {
 		t.Errorf("taken port: %v", err)
 	}
 }

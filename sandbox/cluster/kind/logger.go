@@ -14,8 +14,8 @@ import (
 	"sigs.k8s.io/kind/pkg/log"
 )
 
-// logger gets what kind tells: all of it goes to a log file, and the steps that
-// it announces to whoever shows progress.
+// logger is kind's: everything goes to a log file, and the steps that kind
+// announces to the progress report, too.
 type logger struct {
 	mu   sync.Mutex
 	out  io.WriteCloser // nil for a quiet one

@@ -25,11 +25,11 @@ import (
 )
 
 const (
-	// engineWait is how long an engine may be away that is being restarted.
+	// engineWait is how long the restart of an engine may take.
 	engineWait = 2 * time.Minute
 	healthWait = 3 * time.Minute
 	endPoll    = 100 * time.Millisecond
-	askPause   = 300 * time.Millisecond
+	probePause = 300 * time.Millisecond
 )
 
 // node is the container that is a cluster.
@@ -42,32 +42,32 @@ type node struct {
 type state struct {
 	ID      string
 	Running bool
-	Cluster string // that kind says it belongs to
+	Cluster string // by kind's label
 }
 
-// noteFile holds the ID of the container that has been made to the end. One
-// without it was cut off on the way.
+// noteFile holds the ID of the container once its creation is complete. One
+// without it was interrupted.
 const noteFile = "kind.json"
 
 type note struct {
 	Container string `json:"container"`
 }
 
-// run is what supervisor.Background does: it ends with the container.
-func (n *node) run(ctx context.Context, say func(string), ready func()) error {
-	log, err := openLogger(n.Log(n.name), say)
+// run implements supervisor.Background: it ends with the container.
+func (n *node) run(ctx context.Context, report func(string), ready func()) error {
+	log, err := openLogger(n.Log(n.name), report)
 	if err != nil {
 		return err
 	}
 	defer log.Close()
-	say("waiting for " + n.Engine.Program)
-	if err := retry.Until(ctx, "the container engine", engineWait, unhurried(n.Engine.Answers)); err != nil {
+	report("waiting for " + n.Engine.Program)
+	if err := retry.Until(ctx, "the container engine", engineWait, withPause(n.Engine.Answers)); err != nil {
 		return err
 	}
-	if err := n.bring(ctx, log); err != nil {
+	if err := n.ensureRunning(ctx, log); err != nil {
 		return err
 	}
-	say("waiting for the API server and the node")
+	report("waiting for the API server and the node")
 	client, err := cluster.NewClient(n.Kubeconfig(n.name), "")
 	if err != nil {
 		return err
@@ -80,13 +80,14 @@ func (n *node) run(ctx context.Context, say func(string), ready func()) error {
 	return n.untilEnd(ctx)
 }
 
-// unhurried leaves time between two questions, each of which starts a program.
-func unhurried(ask func(context.Context) error) func(context.Context) error {
+// withPause adds a pause between two failed probes, each of which starts a
+// program.
+func withPause(probe func(context.Context) error) func(context.Context) error {
 	return func(ctx context.Context) error {
-		err := ask(ctx)
+		err := probe(ctx)
 		if err != nil {
 			select {
-			case <-time.After(askPause):
+			case <-time.After(probePause):
 			case <-ctx.Done():
 			}
 		}
@@ -94,9 +95,9 @@ func unhurried(ask func(context.Context) error) func(context.Context) error {
 	}
 }
 
-// bring makes the container run: it may be there and run, be stopped, be half
-// made, or not be there.
-func (n *node) bring(ctx context.Context, log *logger) error {
+// ensureRunning creates or starts the container; one whose creation was
+// interrupted is created again.
+func (n *node) ensureRunning(ctx context.Context, log *logger) error {
 	have, err := n.inspect(ctx)
 	if err != nil {
 		return err
@@ -110,7 +111,7 @@ func (n *node) bring(ctx context.Context, log *logger) error {
 	case have.Cluster != n.kind:
 		return &supervisor.PermanentError{Err: fmt.Errorf("there is a container %s that kind has not made: rename or remove it", n.container)}
 	case have.ID != made.Container:
-		log.step("removing a cluster that was cut off while it was made")
+		log.step("removing a cluster whose creation was interrupted")
 		if err := n.Delete(ctx, n.name); err != nil {
 			return err
 		}
@@ -128,7 +129,7 @@ func (n *node) bring(ctx context.Context, log *logger) error {
 func (n *node) inspect(ctx context.Context) (*state, error) {
 	out, err := n.Engine.quick(ctx, "container", "inspect", n.container)
 	if err != nil {
-		// the words for a missing container differ from engine to engine
+		// the message for a missing container differs from engine to engine
 		if names, listErr := n.Engine.quick(ctx, "ps", "--all", "--filter", "name="+n.container, "--format", "{{.Names}}"); listErr != nil || contains(names, n.container) {
 			return nil, errors.Join(err, listErr)
 		}
@@ -199,8 +200,8 @@ func (n *node) create(ctx context.Context, log *logger) error {
 	return n.writeNote(note{have.ID})
 }
 
-// abandon ends a creation. kind does not listen, but without its container it
-// comes to an end.
+// abandon ends a creation by removing the container: kind itself has no
+// cancellation.
 func (n *node) abandon(done <-chan error) error {
 	ctx, cancel := context.WithTimeout(context.Background(), stopGrace)
 	defer cancel()
@@ -320,24 +321,24 @@ const (
 	relayDeadline = engineWait + time.Minute
 	relayPath     = "/usr/local/bin/kalypso-relay"
 	dialLimit     = 5 * time.Second
-	// podNetwork is what kind gives to pods unless it is told otherwise.
+	// podNetwork is what kind gives to pods by default.
 	podNetwork = "10.244.0.0/16"
 )
 
 // relay keeps the forge's address valid within the node: a program in it
 // listens there, and what connects comes out on this machine. It goes through
-// the engine's own door for running programs, so it needs no open port, and is
-// the same wherever the engine runs.
-func (n *node) relay(ctx context.Context, say func(string), ready func()) error {
-	// the engine may be away, and then the node comes after it
-	if err := retry.Until(ctx, "the node", engineWait, unhurried(n.runs)); err != nil {
+// the engine's exec, so it needs no open port, and works the same wherever the
+// engine runs.
+func (n *node) relay(ctx context.Context, report func(string), ready func()) error {
+	// the engine may be restarting, and the node starts after it
+	if err := retry.Until(ctx, "the node", engineWait, withPause(n.runs)); err != nil {
 		return err
 	}
-	say("copying the relay onto the node")
+	report("copying the relay onto the node")
 	if _, err := n.Engine.run(ctx, "cp", n.Relay(), n.container+":"+relayPath); err != nil {
 		return err
 	}
-	say("connecting")
+	report("connecting")
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	port := strconv.Itoa(n.Forge)
@@ -372,7 +373,7 @@ func (n *node) relay(ctx context.Context, say func(string), ready func()) error 
 		err = <-ended
 	}
 	cancel()
-	_ = cmd.Wait() // how it has ended is in the relay's error and in its words
+	_ = cmd.Wait() // the relay's error and standard error have the reason
 	if text := strings.TrimSpace(wrong.String()); text != "" {
 		err = errors.Join(err, errors.New(text))
 	}

@@ -31,10 +31,10 @@ type ArgoCD struct {
 	Relay  func() string // folder of the staged component relay
 	// ForgePort is as Flux has it.
 	ForgePort int
-	// URL is where people find the web pages. Argo CD answers with TLS, as it does
+	// URL is that of the web pages. Argo CD answers with TLS, as it does
 	// by default, unless the URL says http.
 	URL string
-	// Password of gitops.ArgoCDUser, from the first time on until a person changes
+	// Password of gitops.ArgoCDUser, from the first time on until the user changes
 	// it in Argo CD: 8 to 72 characters.
 	Password string
 }
@@ -145,7 +145,7 @@ func (a ArgoCD) insecure() bool { return strings.HasPrefix(a.URL, "http://") }
 
 // Install puts Argo CD on the cluster, or makes what is there of it as it should
 // be, and returns when the API server of the cluster serves its kinds. Whether
-// it runs is for [ArgoCD.Ready] to say.
+// it runs, [ArgoCD.Ready] reports.
 func (a ArgoCD) Install(ctx context.Context, c *cluster.Client) error {
 	objects, err := a.manifests(ctx)
 	if err != nil {
@@ -157,7 +157,7 @@ func (a ArgoCD) Install(ctx context.Context, c *cluster.Client) error {
 	if err := setCachePassword(ctx, c); err != nil {
 		return fmt.Errorf("password of the cache: %w", err)
 	}
-	return apply(ctx, c, objects)
+	return c.ApplyObjects(ctx, objects...)
 }
 
 // Ready returns nil when all parts are, and what is not ready yet and why
@@ -172,13 +172,13 @@ func (a ArgoCD) Ready(ctx context.Context, c *cluster.Client) error {
 
 // argoCDKept is what is taken of upstream's manifests: what belongs to these
 // parts, and the settings that their pods cannot start without. Nothing here
-// needs the others, which would cost a person's machine as much again.
+// needs the others, which would need as much memory again.
 var (
 	argoCDKept         = []string{"server", "repo-server", "application-controller", "redis", "metrics"}
 	argoCDKeptSettings = []string{"argocd-ssh-known-hosts-cm", "argocd-tls-certs-cm", "argocd-gpg-keys-cm"}
 )
 
-// A namespace of a sandbox needs no walls.
+// networkPolicy is left out: a sandbox's namespaces are not isolated.
 const networkPolicy = "NetworkPolicy"
 
 // manifests are upstream's, with our image.
@@ -298,7 +298,7 @@ func (a ArgoCD) editPart(o *unstructured.Unstructured, image, relay string) erro
 		useImage(c, image)
 		c.Env = append(c.Env, argoCDVariables...)
 		if name == "argocd-repo-server" {
-			// the only one that speaks with a forge: the others ask it
+			// the only part that connects to a forge
 			spec.InitContainers = []corev1.Container{forgeSidecar(relay, a.ForgePort)}
 		}
 		return nil
@@ -350,5 +350,5 @@ func setCachePassword(ctx context.Context, c *cluster.Client) error {
 	} else if !apierrors.IsNotFound(err) {
 		return err
 	}
-	return apply(ctx, c, []*unstructured.Unstructured{wanted})
+	return c.ApplyObjects(ctx, wanted)
 }

@@ -102,7 +102,7 @@ func (f Flux) Install(ctx context.Context, c *cluster.Client) error {
 	if err := gitops.InstallKinds(ctx, c, f.kinds()); err != nil {
 		return err
 	}
-	return apply(ctx, c, objects)
+	return c.ApplyObjects(ctx, objects...)
 }
 
 func (f Flux) kinds() string { return filepath.Join(f.Staged(), "crds") }
@@ -122,7 +122,7 @@ func (f Flux) Ready(ctx context.Context, c *cluster.Client) error {
 var fluxRBAC []byte
 
 // soon are upstream's flags for how soon what failed is tried again: the forge
-// and the cluster are on the same machine, and a person is waiting.
+// and the cluster are on the same machine, and the user waits.
 var soon = []string{"--min-retry-delay=250ms", "--max-retry-delay=30s", "--requeue-dependency=2s"}
 
 // manifests are what upstream's command makes of upstream's Deployments, with
@@ -154,9 +154,9 @@ func (f Flux) manifests() ([]*unstructured.Unstructured, error) {
 	o.Namespace = gitops.FluxNamespace
 	o.Components = []string{sourceController, kustomizeController}
 	o.Registry = ""
-	// a namespace of a sandbox needs no walls
+	// a sandbox's namespaces are not isolated
 	o.NetworkPolicy = false
-	// given a base, it fetches nothing
+	// with a base, it fetches nothing
 	generated, err := install.Generate(o, base)
 	if err != nil {
 		return nil, fmt.Errorf("manifests of Flux: %w", err)
@@ -229,7 +229,7 @@ func (f Flux) controller(name string) ([]byte, error) {
 	for _, file := range []string{"service.yaml", "deployment.yaml"} {
 		b, err := os.ReadFile(filepath.Join(f.Staged(), "manager", name, file))
 		if errors.Is(err, os.ErrNotExist) && file == "service.yaml" {
-			continue // nothing asks it for anything
+			continue // it has no clients
 		}
 		if err != nil {
 			return nil, err

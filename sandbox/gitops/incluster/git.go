@@ -22,7 +22,7 @@ var gitHelpers = []string{"git-remote-http", "git-remote-https"}
 type machineGit struct {
 	machine elf.Machine
 	files   []entry
-	env     []string // what it has to be told where it is
+	env     []string // environment variables that locate its files
 }
 
 // findGit takes git from this machine, with the libraries that it and its
@@ -114,7 +114,7 @@ func machineProgram(path string) (elf.Machine, string, error) {
 	f, err := elf.Open(path)
 	var format *elf.FormatError
 	if errors.As(err, &format) {
-		return 0, "", fmt.Errorf("%s is a script and not a program, so what it needs cannot be told: put the folder of the program itself first in PATH", path)
+		return 0, "", fmt.Errorf("%s is a script and not a program, so its libraries cannot be found: put the folder of the program itself first in PATH", path)
 	}
 	if err != nil {
 		return 0, "", err
@@ -137,7 +137,7 @@ func machineProgram(path string) (elf.Machine, string, error) {
 // name into an address.
 var nameServices = []string{"libnss_files.so.2", "libnss_dns.so.2", "libresolv.so.2"}
 
-// libraries asks the loader which libraries it would load for a program.
+// libraries lists the libraries that the loader would load for a program.
 func libraries(ctx context.Context, loader, program string) ([]string, error) {
 	list, err := output(ctx, loader, "--list", program)
 	if err != nil {
@@ -185,7 +185,7 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// output returns what a program says, in a language that can be parsed.
+// output returns a program's output, in the C locale so that it can be parsed.
 func output(ctx context.Context, program string, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, program, args...)
 	cmd.Env = append(os.Environ(), "LC_ALL=C")

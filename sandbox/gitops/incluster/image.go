@@ -1,5 +1,5 @@
 // Package incluster puts Flux and Argo CD into a cluster, in the shape in which
-// their own projects install them, so that a person finds what is found in
+// their own projects install them, so that a user finds what is found in
 // production: Deployments, Services and service accounts of the known names, in
 // the known namespaces.
 //
@@ -8,7 +8,7 @@
 // load into the nodes; pods find them there and nowhere else, since their pull
 // policy is Never.
 //
-// The forge listens on the loopback of the user's machine, and git says so:
+// The forge listens on the loopback of the user's machine, and git URLs name it so:
 // http://localhost:PORT/. To make that the forge in a pod, too, each pod that
 // fetches from git has a sidecar that listens on the same port of the pod's
 // loopback and passes connections on to the node's address, where a relay waits
@@ -231,7 +231,6 @@ func (l *layer) Size() (int64, error) {
 	return l.size, err
 }
 
-// MediaType says that the archive is not compressed.
 func (l *layer) MediaType() (types.MediaType, error) { return types.DockerUncompressedLayer, nil }
 
 // Compressed returns the archive as it is.
@@ -261,7 +260,7 @@ func unhex(s string) []byte {
 	return b
 }
 
-// nobody runs the images' programs, where upstream's images say so, too.
+// nobody is the user and group of the images' programs, as in upstream's images.
 const nobody = "65534:65534"
 
 // linuxProgram returns which machines a program runs on. It must run on Linux

@@ -1,7 +1,6 @@
 package incluster
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -21,8 +20,8 @@ import (
 	"github.com/kalypso-dev/kalypso/sandbox/cluster"
 )
 
-// probePeriod is how often a pod is asked whether it is ready: it is after a
-// second or two, and a person waits for it.
+// probePeriod is the seconds between two readiness probes: a pod is ready after a
+// second or two, and the user waits for it.
 const probePeriod = 2
 
 // editPod changes the pods of a workload.
@@ -48,8 +47,8 @@ func editPod(o *unstructured.Unstructured, edit func(*corev1.PodSpec) error) err
 	return unstructured.SetNestedMap(o.Object, changed, "spec", "template", "spec")
 }
 
-// useImage makes a container run our image, be ready as soon as it is, and tell
-// its end in its status.
+// useImage makes a container run our image, be probed without a delay, and report
+// why it terminated in its status.
 func useImage(c *corev1.Container, image string) {
 	c.Image, c.ImagePullPolicy = image, corev1.PullNever
 	c.TerminationMessagePolicy = corev1.TerminationMessageFallbackToLogsOnError
@@ -114,8 +113,7 @@ func forgeSidecar(image string, port int) corev1.Container {
 	}
 }
 
-// restricted is what the strictest of Kubernetes' pod security standards asks
-// for.
+// restricted is what Kubernetes' pod security standard "restricted" requires.
 func restricted() *corev1.SecurityContext {
 	yes, no := true, false
 	return &corev1.SecurityContext{
@@ -159,13 +157,13 @@ func (w workload) ready(ctx context.Context, c *cluster.Client, namespace string
 	if err != nil {
 		return err
 	}
-	if why := troubles(pods); why != "" {
+	if why := podProblem(pods); why != "" {
 		state = why
 	}
 	return errors.New(state)
 }
 
-// progress says how far a workload is, "" when it is where it should be.
+// progress describes what a workload waits for, "" when it is ready.
 func progress(o *unstructured.Unstructured) (string, error) {
 	// both kinds have these by the same names
 	var d appsv1.Deployment
@@ -177,7 +175,7 @@ func progress(o *unstructured.Unstructured) (string, error) {
 		want = *d.Spec.Replicas
 	}
 	if d.Status.ObservedGeneration < d.Generation {
-		return "not looked at by the cluster yet", nil
+		return "not observed by its controller yet", nil
 	}
 	for _, c := range d.Status.Conditions {
 		// such as a quota, or an account that is missing
@@ -199,11 +197,11 @@ func podsOf(ctx context.Context, c *cluster.Client, o *unstructured.Unstructured
 	if err != nil {
 		return nil, err
 	}
-	door, err := c.Resource(schema.GroupVersionKind{Version: "v1", Kind: "Pod"}, o.GetNamespace())
+	podClient, err := c.Resource(schema.GroupVersionKind{Version: "v1", Kind: "Pod"}, o.GetNamespace())
 	if err != nil {
 		return nil, err
 	}
-	list, err := door.List(ctx, metav1.ListOptions{LabelSelector: metav1.FormatLabelSelector(&metav1.LabelSelector{MatchLabels: labels})})
+	list, err := podClient.List(ctx, metav1.ListOptions{LabelSelector: metav1.FormatLabelSelector(&metav1.LabelSelector{MatchLabels: labels})})
 	if err != nil {
 		return nil, err
 	}
@@ -218,9 +216,9 @@ func podsOf(ctx context.Context, c *cluster.Client, o *unstructured.Unstructured
 	return pods, nil
 }
 
-// troubles says what keeps the newest pod from being ready, "" when nothing
-// does that will not pass by itself.
-func troubles(pods []corev1.Pod) string {
+// podProblem describes what keeps the newest pod from being ready, "" when it is
+// only starting.
+func podProblem(pods []corev1.Pod) string {
 	if len(pods) == 0 {
 		return ""
 	}
@@ -231,7 +229,7 @@ func troubles(pods []corev1.Pod) string {
 		}
 	}
 	for _, c := range append(p.Status.InitContainerStatuses, p.Status.ContainerStatuses...) {
-		if why := trouble(c); why != "" {
+		if why := containerProblem(c); why != "" {
 			return fmt.Sprintf("pod %s: container %s: %s", p.Name, c.Name, why)
 		}
 	}
@@ -241,42 +239,28 @@ func troubles(pods []corev1.Pod) string {
 	return ""
 }
 
-func trouble(c corev1.ContainerStatus) string {
+func containerProblem(c corev1.ContainerStatus) string {
 	var parts []string
 	if w := c.State.Waiting; w != nil && w.Reason != "PodInitializing" && w.Reason != "ContainerCreating" {
 		parts = append(parts, strings.TrimSuffix(w.Reason+": "+w.Message, ": "))
 	}
 	if t := c.State.Terminated; t != nil && t.ExitCode != 0 {
-		parts = append(parts, ended(t))
+		parts = append(parts, describeTermination(t))
 	}
 	// a container that runs again may yet become ready; why it ended is known
 	if t := c.LastTerminationState.Terminated; t != nil && !c.Ready {
-		parts = append(parts, fmt.Sprintf("ended %d times, last: %s", c.RestartCount, ended(t)))
+		parts = append(parts, fmt.Sprintf("ended %d times, last: %s", c.RestartCount, describeTermination(t)))
 	}
 	return strings.Join(parts, "; ")
 }
 
-// lastWords is how much of what a container said at its end is told.
-const lastWords = 400
+// messageMax is how much of a container's termination message is reported.
+const messageMax = 400
 
-func ended(t *corev1.ContainerStateTerminated) string {
+func describeTermination(t *corev1.ContainerStateTerminated) string {
 	message := strings.TrimSpace(t.Message)
-	if len(message) > lastWords {
-		message = "..." + message[len(message)-lastWords:]
+	if len(message) > messageMax {
+		message = "..." + message[len(message)-messageMax:]
 	}
 	return strings.TrimSuffix(fmt.Sprintf("%s with exit code %d: %s", t.Reason, t.ExitCode, message), ": ")
-}
-
-// apply puts the objects on the cluster in their order.
-func apply(ctx context.Context, c *cluster.Client, objects []*unstructured.Unstructured) error {
-	var all bytes.Buffer
-	for _, o := range objects {
-		b, err := o.MarshalJSON()
-		if err != nil {
-			return err
-		}
-		all.Write(b)
-		all.WriteString("\n---\n")
-	}
-	return c.Apply(ctx, all.Bytes())
 }

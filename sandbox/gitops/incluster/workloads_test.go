@@ -12,8 +12,8 @@ import (
 func TestProgress(t *testing.T) {
 	for name, c := range map[string]struct{ object, want string }{
 		"ready":               {"metadata: {generation: 2}\nstatus: {observedGeneration: 2, replicas: 1, updatedReplicas: 1, readyReplicas: 1}", ""},
-		"new":                 {"metadata: {generation: 1}", "not looked at"},
-		"changed just now":    {"metadata: {generation: 3}\nstatus: {observedGeneration: 2, replicas: 1, updatedReplicas: 1, readyReplicas: 1}", "not looked at"},
+		"new":                 {"metadata: {generation: 1}", "not observed"},
+		"changed just now":    {"metadata: {generation: 3}\nstatus: {observedGeneration: 2, replicas: 1, updatedReplicas: 1, readyReplicas: 1}", "not observed"},
 		"starting":            {"metadata: {generation: 1}\nstatus: {observedGeneration: 1, replicas: 1, updatedReplicas: 1}", "0 of 1"},
 		"old one is ready":    {"metadata: {generation: 2}\nstatus: {observedGeneration: 2, replicas: 1, readyReplicas: 1}", "0 of 1"},
 		"old one is there":    {"metadata: {generation: 2}\nstatus: {observedGeneration: 2, replicas: 2, updatedReplicas: 1, readyReplicas: 1}", "of before"},
@@ -61,7 +61,7 @@ func TestTroubles(t *testing.T) {
 			if err := yaml.Unmarshal([]byte(c.status), &p.Status); err != nil {
 				t.Fatal(err)
 			}
-			got := troubles([]corev1.Pod{p})
+			got := podProblem([]corev1.Pod{p})
 			if len(c.want) == 0 && got != "" {
 				t.Errorf("%q", got)
 			}
@@ -72,13 +72,13 @@ func TestTroubles(t *testing.T) {
 			}
 		})
 	}
-	if got := troubles(nil); got != "" {
+	if got := podProblem(nil); got != "" {
 		t.Errorf("no pods: %q", got)
 	}
 }
 
 func TestTheLastWordsOfAContainerAreToldAndNoMore(t *testing.T) {
-	got := ended(&corev1.ContainerStateTerminated{Reason: "Error", ExitCode: 2, Message: strings.Repeat("x", 5000) + "the reason\n"})
+	got := describeTermination(&corev1.ContainerStateTerminated{Reason: "Error", ExitCode: 2, Message: strings.Repeat("x", 5000) + "the reason\n"})
 	if len(got) > 500 || !strings.HasSuffix(got, "the reason") {
 		t.Errorf("%d bytes: %s", len(got), got)
 	}

@@ -20,20 +20,20 @@ import (
 
 const (
 	// keyLabel is the label of an image with the key of what it is made of. It
-	// tells the image apart whatever an engine calls its content.
+	// identifies the image, whose ID differs between engines.
 	keyLabel = "kalypso.dev/kind-node"
-	// crictl is the module that pins crictl, which kind and people call on a
+	// crictl is the module that pins crictl, which kind and users call on a
 	// node. It has one of its own: it is made of newer parts of Kubernetes.
 	crictl = "sandbox/cluster/kind/nodeimage/crictl"
 )
 
 // A builder makes one image.
 type builder struct {
-	parts *components.Payload
-	in    inputs
-	cache cache
-	work  string // an empty folder
-	say   sayer
+	parts  *components.Payload
+	in     inputs
+	cache  cache
+	work   string // an empty folder
+	report reporter
 }
 
 // build writes the image's archive.
@@ -61,7 +61,7 @@ func (b builder) build(ctx context.Context, archive string) error {
 	if err != nil {
 		return err
 	}
-	b.say("pods: packing images")
+	b.report("pods: packing images")
 	pods, err := b.podImages(r, kube, node)
 	if err == nil {
 		err = missing(names, pods)
@@ -69,7 +69,7 @@ func (b builder) build(ctx context.Context, archive string) error {
 	if err != nil {
 		return fmt.Errorf("images of pods: %w", err)
 	}
-	b.say("pods: importing images")
+	b.report("pods: importing images")
 	store, err := b.preload(ctx, filepath.Join(node, "node"), names, pods)
 	if err != nil {
 		return fmt.Errorf("containerd's store: %w", err)
@@ -78,7 +78,7 @@ func (b builder) build(ctx context.Context, archive string) error {
 	if err != nil {
 		return err
 	}
-	b.say("node: packing")
+	b.report("node: packing")
 	image, err := b.nodeImage(r.base(), own, files, store)
 	if err != nil {
 		return err
@@ -86,7 +86,7 @@ func (b builder) build(ctx context.Context, archive string) error {
 	return b.write(ctx, archive, image)
 }
 
-// gather makes what takes long, one beside the other.
+// gather makes what takes long, concurrently.
 func (b builder) gather(ctx context.Context) (debian, crictl string, err error) {
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() (err error) {
@@ -102,12 +102,12 @@ func (b builder) gather(ctx context.Context) (debian, crictl string, err error) 
 
 // crictl builds the client of containerd. Go's own cache makes this quick.
 func (b builder) crictl(ctx context.Context) (string, error) {
-	b.say("crictl: building")
+	b.report("crictl: building")
 	to := filepath.Join(b.work, "crictl")
 	_, err := tool{dir: filepath.FromSlash(crictl), env: []string{"CGO_ENABLED=0", "GOWORK=off", "GOFLAGS="},
 		args: []string{"go", "build", "-mod=readonly", "-trimpath", "-buildvcs=false", "-ldflags", "-s -w", "-o", to, "sigs.k8s.io/cri-tools/cmd/crictl"}}.run(ctx)
 	if err == nil {
-		b.say("crictl: built")
+		b.report("crictl: built")
 	}
 	return to, err
 }
@@ -189,6 +189,6 @@ func (b builder) write(ctx context.Context, archive string, image v1.Image) erro
 	if err != nil {
 		return err
 	}
-	b.say("node: %d MB", info.Size()>>20)
+	b.report("node: %d MB", info.Size()>>20)
 	return ctx.Err()
 }

@@ -13,7 +13,7 @@ import (
 )
 
 func TestNodeImageIsWhatAnEngineLoads(t *testing.T) {
-	b := builder{work: t.TempDir(), say: quiet(), in: inputs{Kubernetes: "v1.2.3"}}
+	b := builder{work: t.TempDir(), report: quiet(), in: inputs{Kubernetes: "v1.2.3"}}
 	parts := make([]tree, 4)
 	for i := range parts {
 		parts[i] = tree{}

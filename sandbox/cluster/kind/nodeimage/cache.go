@@ -59,13 +59,13 @@ func openCache(env func(string) string) (cache, error) {
 
 // archive returns the image's archive, made by build if it is not there. build
 // gets a folder to work in and the file to write.
-func (c cache) archive(ctx context.Context, say sayer, in inputs, build func(work, to string) error) (string, error) {
+func (c cache) archive(ctx context.Context, report reporter, in inputs, build func(work, to string) error) (string, error) {
 	path := filepath.Join(string(c), "node-"+in.Kubernetes+"-"+in.key()+".tar")
 	if c.has(path) {
-		say("the image is there (%s)", in.key())
+		report("the image is there (%s)", in.key())
 		return path, nil
 	}
-	unlock, err := c.lock(ctx, say)
+	unlock, err := c.lock(ctx, report)
 	if err != nil {
 		return "", err
 	}
@@ -73,7 +73,7 @@ func (c cache) archive(ctx context.Context, say sayer, in inputs, build func(wor
 	if c.has(path) {
 		return path, nil
 	}
-	say("the image is not in the cache (%s), building", in.key())
+	report("the image is not in the cache (%s), building", in.key())
 	// not in /tmp, which may be memory; what a build that was killed has left goes
 	work := filepath.Join(string(c), "work")
 	if err := os.RemoveAll(work); err != nil {
@@ -98,24 +98,24 @@ func (c cache) root(in inputs) string {
 	return filepath.Join(string(c), "debian-"+in.Suite+"-"+in.rootKey()+".tar")
 }
 
-// has tells whether a file is there, and notes that it was of use.
+// has reports whether a file is there, and updates its time of use.
 func (c cache) has(path string) bool {
 	now := time.Now()
 	return os.Chtimes(path, now, now) == nil
 }
 
 // lock waits for another build of the image.
-func (c cache) lock(ctx context.Context, say sayer) (func(), error) {
+func (c cache) lock(ctx context.Context, report reporter) (func(), error) {
 	f, err := os.OpenFile(filepath.Join(string(c), "node.lock"), os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
 		return nil, err
 	}
-	told := false
+	reported := false
 	err = retry.Until(ctx, "the end of another build of the image", buildLimit, func(context.Context) error {
 		err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
-		if err != nil && !told {
-			say("waiting for another build of the image")
-			told = true
+		if err != nil && !reported {
+			report("waiting for another build of the image")
+			reported = true
 		}
 		return err
 	})

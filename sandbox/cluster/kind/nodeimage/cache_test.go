@@ -16,7 +16,7 @@ import (
 	"github.com/kalypso-dev/kalypso/sandbox/components"
 )
 
-func quiet() sayer { return talk(io.Discard, time.Now()) }
+func quiet() reporter { return newReporter(io.Discard, time.Now()) }
 
 func TestOpenCache(t *testing.T) {
 	dir := t.TempDir()

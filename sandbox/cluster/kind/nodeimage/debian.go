@@ -43,7 +43,7 @@ var leftOut = []string{
 func (b builder) debianRoot(ctx context.Context) (string, error) {
 	archive := b.cache.root(b.in)
 	if b.cache.has(archive) {
-		b.say("Debian root: in the cache")
+		b.report("Debian root: in the cache")
 		return archive, nil
 	}
 	if _, err := exec.LookPath("debootstrap"); err != nil {
@@ -56,7 +56,7 @@ func (b builder) debianRoot(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	b.say("Debian root: installing %s with %d packages", b.in.Suite, len(packages))
+	b.report("Debian root: installing %s with %d packages", b.in.Suite, len(packages))
 	dir := filepath.Join(b.work, "debian")
 	// in a mount namespace of its own: what it mounts goes with it, however it ends
 	_, err = tool{args: []string{"unshare", "--mount", "--propagation", "private",
@@ -77,7 +77,7 @@ func (b builder) debianRoot(ctx context.Context) (string, error) {
 	if err := os.RemoveAll(dir); err != nil {
 		return "", err
 	}
-	b.say("Debian root: installed")
+	b.report("Debian root: installed")
 	return archive, os.Rename(fresh, archive)
 }
 
@@ -87,7 +87,7 @@ type mirror struct {
 	components []string
 }
 
-// findMirror asks apt where this machine has its packages from.
+// findMirror finds the machine's source of packages with apt.
 func findMirror(ctx context.Context, suite string) (mirror, error) {
 	out, err := tool{args: []string{"apt-get", "indextargets", "--format", "$(RELEASE) $(COMPONENT) $(REPO_URI)", "Identifier: Packages"}}.run(ctx)
 	if err != nil {

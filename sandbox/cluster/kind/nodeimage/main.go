@@ -52,10 +52,10 @@ func main() {
 const payload = "sandbox/components/payload"
 
 // run builds the image and loads it, and returns the exit code. The archive's
-// path goes to stdout, all talk to stderr.
+// path goes to stdout, progress to stderr.
 func run(ctx context.Context, stdout, stderr io.Writer) int {
-	say := talk(stderr, time.Now())
-	archive, err := image(ctx, say)
+	report := newReporter(stderr, time.Now())
+	archive, err := image(ctx, report)
 	if err == nil {
 		fmt.Fprintln(stdout, archive)
 		return 0
@@ -65,16 +65,16 @@ func run(ctx context.Context, stdout, stderr io.Writer) int {
 		fmt.Fprintf(stderr, "\n%s\n\n", failed.tail)
 	}
 	if ctx.Err() != nil {
-		say("interrupted")
+		report("interrupted")
 		return 130
 	}
-	say("%v", err)
+	report("%v", err)
 	return 1
 }
 
 // image makes the image, unless it is there, and loads it, unless the engine
 // has it. It returns the path of the archive.
-func image(ctx context.Context, say sayer) (string, error) {
+func image(ctx context.Context, report reporter) (string, error) {
 	if _, err := os.Stat(payload); err != nil {
 		return "", fmt.Errorf("run this from the root of the repository: %w", err)
 	}
@@ -90,33 +90,33 @@ func image(ctx context.Context, say sayer) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	archive, err := store.archive(ctx, say, in, func(work, to string) error {
-		return builder{parts: parts, in: in, cache: store, work: work, say: say}.build(ctx, to)
+	archive, err := store.archive(ctx, report, in, func(work, to string) error {
+		return builder{parts: parts, in: in, cache: store, work: work, report: report}.build(ctx, to)
 	})
 	if err != nil {
 		return "", err
 	}
-	return archive, load(ctx, say, archive, in)
+	return archive, load(ctx, report, archive, in)
 }
 
-// A sayer tells the user what happens now.
-type sayer func(format string, args ...any)
+// A reporter prints a line of progress.
+type reporter func(format string, args ...any)
 
-// talk returns a sayer that puts the time since began before each line.
-func talk(w io.Writer, began time.Time) sayer {
+// newReporter returns a reporter that puts the time since began before each line.
+func newReporter(w io.Writer, began time.Time) reporter {
 	return func(format string, args ...any) {
 		fmt.Fprintf(w, "kind-node-image: %6.1f s  %s\n", time.Since(began).Seconds(), fmt.Sprintf(format, args...))
 	}
 }
 
 const (
-	// endDelay is how long a tool that is told to end may take to clean up.
+	// endDelay is how long an interrupted tool may take to clean up.
 	endDelay = 30 * time.Second
 	// tailLines is how much of a failed tool's output is shown.
 	tailLines = 30
 )
 
-// A commandError is a tool that failed, with the end of what it said.
+// A commandError is a tool that failed, with the end of its output.
 type commandError struct {
 	name string
 	tail string
@@ -167,36 +167,36 @@ func tail(text string) string {
 }
 
 // load gives the image to the engine, unless it has it. Without an engine it
-// says how to do that later, which is no error.
-func load(ctx context.Context, say sayer, archive string, in inputs) error {
+// reports how to do that later, which is no error.
+func load(ctx context.Context, report reporter, archive string, in inputs) error {
 	engine, err := kind.FindEngine()
 	if err == nil {
 		err = engine.Answers(ctx)
 	}
 	if err != nil {
-		say("not loaded: %v", err)
-		say("load it later: docker load -i %s", archive)
+		report("not loaded: %v", err)
+		report("load it later: docker load -i %s", archive)
 		return nil
 	}
-	ask := func(args ...string) (string, error) {
+	command := func(args ...string) (string, error) {
 		out, err := tool{args: append([]string{engine.Program}, args...)}.run(ctx)
 		return strings.TrimSpace(string(out)), err
 	}
 	// an error means that there is no such image
-	had, _ := ask("image", "inspect", "--format", `{{.Id}} {{index .Config.Labels "`+keyLabel+`"}}`, in.tag())
+	had, _ := command("image", "inspect", "--format", `{{.Id}} {{index .Config.Labels "`+keyLabel+`"}}`, in.tag())
 	id, key, _ := strings.Cut(had, " ")
 	if key == in.key() {
-		say("%s has %s", engine.Program, in.tag())
+		report("%s has %s", engine.Program, in.tag())
 		return nil
 	}
-	say("loading %s into %s", in.tag(), engine.Program)
-	if _, err := ask("load", "-i", archive); err != nil {
+	report("loading %s into %s", in.tag(), engine.Program)
+	if _, err := command("load", "-i", archive); err != nil {
 		return fmt.Errorf("load %s: %w", archive, err)
 	}
 	if id != "" {
 		// the one before has no name any more; it stays while a node is made of it
-		_, _ = ask("image", "rm", id)
+		_, _ = command("image", "rm", id)
 	}
-	say("%s has %s", engine.Program, in.tag())
+	report("%s has %s", engine.Program, in.tag())
 	return nil
 }

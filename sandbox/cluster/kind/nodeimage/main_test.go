@@ -57,7 +57,7 @@ func TestLoadWithoutEngine(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
 	t.Setenv("KIND_EXPERIMENTAL_PROVIDER", "")
 	var said strings.Builder
-	must(t, load(t.Context(), talk(&said, time.Now()), "/x/a.tar", inputs{}))
+	must(t, load(t.Context(), newReporter(&said, time.Now()), "/x/a.tar", inputs{}))
 	if !strings.Contains(said.String(), "docker load -i /x/a.tar") {
 		t.Errorf("said %q", said.String())
 	}
@@ -65,7 +65,7 @@ func TestLoadWithoutEngine(t *testing.T) {
 
 func TestDebianRootSaysWhatToInstall(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
-	_, err := builder{cache: cache(t.TempDir()), say: quiet()}.debianRoot(t.Context())
+	_, err := builder{cache: cache(t.TempDir()), report: quiet()}.debianRoot(t.Context())
 	if err == nil || !strings.Contains(err.Error(), "apt-get install") {
 		t.Errorf("error is %v", err)
 	}

@@ -41,7 +41,7 @@ var proxyNeeds = []string{
 func imageNames(ctx context.Context, kube, version string) (map[string][]string, error) {
 	out, err := tool{path: kube, args: []string{"kubeadm", "config", "images", "list", "--kubernetes-version", version}}.run(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("ask kubeadm which images it wants: %w", err)
+		return nil, fmt.Errorf("list kubeadm's images: %w", err)
 	}
 	names := map[string][]string{}
 	for _, name := range strings.Fields(string(out)) {
@@ -144,7 +144,7 @@ func (b builder) podImage(program string, layers ...v1.Layer) (v1.Image, error) 
 func missing(names map[string][]string, images map[string]v1.Image) error {
 	for _, what := range slices.Sorted(maps.Keys(names)) {
 		if images[what] == nil {
-			return fmt.Errorf("kubeadm asks for the image %s, which this program does not make", names[what][0])
+			return fmt.Errorf("kubeadm needs the image %s, which this program does not make", names[what][0])
 		}
 	}
 	return nil
@@ -220,8 +220,8 @@ func startContainerd(ctx context.Context, node, store, run, socket string) (end 
 		return err
 	})
 	if err != nil {
-		said, _ := os.ReadFile(logName)
-		return nil, errors.Join(&commandError{name: "containerd", tail: tail(string(said)), err: err}, end())
+		output, _ := os.ReadFile(logName)
+		return nil, errors.Join(&commandError{name: "containerd", tail: tail(string(output)), err: err}, end())
 	}
 	return end, nil
 }

@@ -61,7 +61,7 @@ func podBuilder(t *testing.T) (b builder, r *root, kube, node string) {
 	for _, path := range []string{filepath.Join(kube, "kube"), filepath.Join(node, "node"), filepath.Join(node, "pause")} {
 		must(t, os.WriteFile(path, []byte(filepath.Base(path)), 0o755))
 	}
-	return builder{work: t.TempDir(), say: quiet(), in: inputs{Kubernetes: "v1.2.3"}}, writeRoot(t, files), kube, node
+	return builder{work: t.TempDir(), report: quiet(), in: inputs{Kubernetes: "v1.2.3"}}, writeRoot(t, files), kube, node
 }
 
 func TestPodImages(t *testing.T) {
