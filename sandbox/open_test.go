@@ -1,17 +1,17 @@
 package sandbox
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
-	"net/http"
 	"net/http/httptest"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/kalypso-dev/kalypso/internal/testkit/daemontest"
+	"github.com/kalypso-dev/kalypso/internal/testkit/giteafake"
 	"github.com/kalypso-dev/kalypso/internal/usage"
 	"github.com/kalypso-dev/kalypso/sandbox/gitea"
 	"github.com/kalypso-dev/kalypso/sandbox/state"
@@ -59,31 +59,20 @@ func forge(t *testing.T, h Home, names []string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := state.WriteFile(gitea.Server{Dir: h.Path("gitea")}.TokenFile(gitea.AdminToken), []byte("sesame")); err != nil {
+	if err := state.WriteFile(gitea.Server{Dir: h.Path("gitea")}.TokenFile(gitea.AdminToken), []byte(giteafake.Token)); err != nil {
 		t.Fatal(err)
 	}
 	l, err := net.Listen("tcp", s.Address("gitea"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path != "/api/v1/orgs/kalypso/repos" || r.Header.Get("Authorization") != "Bearer sesame" {
-			http.NotFound(w, r)
-			return
+	fake := giteafake.New(t)
+	for _, name := range names {
+		if err := os.MkdirAll(filepath.Join(fake.Root, "kalypso", name+".git"), 0o700); err != nil {
+			t.Fatal(err)
 		}
-		var page, limit int
-		fmt.Sscan(r.URL.Query().Get("page"), &page)
-		fmt.Sscan(r.URL.Query().Get("limit"), &limit)
-		from := min((page-1)*limit, len(names))
-		type repository struct {
-			Name string `json:"name"`
-		}
-		some := []repository{}
-		for _, name := range names[from:min(from+limit, len(names))] {
-			some = append(some, repository{name})
-		}
-		json.NewEncoder(w).Encode(some)
-	}))
+	}
+	server := httptest.NewUnstartedServer(fake)
 	server.Listener.Close()
 	server.Listener = l
 	server.Start()
@@ -115,7 +104,7 @@ func TestFindPlace(t *testing.T) {
 
 	var names []string
 	for i := range forgePage + 1 {
-		names = append(names, fmt.Sprintf("other-%02d", i))
+		names = append(names, fmt.Sprintf("another-%02d", i))
 	}
 	forge(t, h, append(names, "kalypso-control-plane"))
 	daemontest.Serve(t, h, daemontest.Steady("gitea"))

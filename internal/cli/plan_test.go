@@ -11,7 +11,9 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
 	"github.com/kalypso-dev/kalypso/internal/cli/cmdutil"
+	"github.com/kalypso-dev/kalypso/internal/testkit/gitkit"
 	"github.com/kalypso-dev/kalypso/scheduler/plan"
 	"github.com/kalypso-dev/kalypso/scheduler/view"
 )
@@ -103,8 +105,8 @@ func TestPlanOverHTTP(t *testing.T) {
 	root := t.TempDir()
 	server := serveGit(t, root, "hush")
 	cp := registered(t, root, server)
-	runGit(t, cp, "add", "-A")
-	runGit(t, cp, "commit", "-qm", "register")
+	gitkit.Run(t, cp, "add", "-A")
+	gitkit.Run(t, cp, "commit", "-qm", "register")
 	url := server + "/kalypso-control-plane"
 
 	code, out, talk := call(t, "plan", "-e", "dev", "--control-plane", url)
@@ -133,7 +135,7 @@ func TestPlanOverHTTP(t *testing.T) {
 		w.WriteHeader(http.StatusNotFound)
 	}))
 	t.Cleanup(other.Close)
-	runGit(t, cp, "remote", "add", "origin", url)
+	gitkit.Run(t, cp, "remote", "add", "origin", url)
 	writeFile(t, filepath.Join(cp, "other.yaml"), []byte(strings.NewReplacer("FORGE", other.URL, "{name: basic-inference}", "{name: other}").Replace(registration)))
 	code, out, talk = call(t, "plan", "-e", "dev", "--control-plane", cp)
 	if code != cmdutil.ExitOK || talk != "" || !strings.HasSuffix(out, "\n3 files to add in 1 assignment; 1 problem.\n") ||

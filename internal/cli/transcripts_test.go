@@ -5,10 +5,8 @@ import (
 	"flag"
 	"fmt"
 	"net/http"
-	"net/http/cgi"
 	"net/http/httptest"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -16,26 +14,14 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/rogpeppe/go-internal/txtar"
+
 	"github.com/kalypso-dev/kalypso/fixtures"
 	"github.com/kalypso-dev/kalypso/internal/cli/cmdutil"
-	"github.com/rogpeppe/go-internal/txtar"
+	"github.com/kalypso-dev/kalypso/internal/testkit/gitkit"
 )
 
 var updateTranscripts = flag.Bool("update", false, "rewrite golden files")
-
-// runGit runs git as nobody in particular.
-func runGit(t *testing.T, dir string, args ...string) string {
-	t.Helper()
-	cmd := exec.Command("git", args...)
-	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_NOSYSTEM=1", "GIT_AUTHOR_NAME=t", "GIT_AUTHOR_EMAIL=t@example.com",
-		"GIT_COMMITTER_NAME=t", "GIT_COMMITTER_EMAIL=t@example.com", "GIT_AUTHOR_DATE=2025-01-01T00:00:00Z", "GIT_COMMITTER_DATE=2025-01-01T00:00:00Z")
-	out, err := cmd.CombinedOutput()
-	if err != nil {
-		t.Fatalf("git %v: %v\n%s", args, err, out)
-	}
-	return strings.TrimSpace(string(out))
-}
 
 func writeFile(t *testing.T, file string, content []byte) {
 	t.Helper()
@@ -58,19 +44,19 @@ func writeWorkshop(t *testing.T, root, forge string) {
 	}
 	for _, r := range workshop.Repositories {
 		dir := filepath.Join(root, r.Name)
-		runGit(t, root, "init", "-q", "-b", r.Branches[0].Name, r.Name)
+		gitkit.Run(t, root, "init", "-q", "-b", r.Branches[0].Name, r.Name)
 		for i, b := range r.Branches {
 			if i > 0 {
-				runGit(t, dir, "checkout", "-q", "--orphan", b.Name)
-				runGit(t, dir, "rm", "-rfq", ".")
+				gitkit.Run(t, dir, "checkout", "-q", "--orphan", b.Name)
+				gitkit.Run(t, dir, "rm", "-rfq", ".")
 			}
 			for name, content := range b.Files {
 				writeFile(t, filepath.Join(dir, name), content)
 			}
-			runGit(t, dir, "add", "-A")
-			runGit(t, dir, "commit", "-qm", "start")
+			gitkit.Run(t, dir, "add", "-A")
+			gitkit.Run(t, dir, "commit", "-qm", "start")
 		}
-		runGit(t, dir, "checkout", "-q", r.Branches[0].Name)
+		gitkit.Run(t, dir, "checkout", "-q", r.Branches[0].Name)
 	}
 }
 
@@ -78,10 +64,7 @@ func writeWorkshop(t *testing.T, root, forge string) {
 // those who send the password, if there is one.
 func serveGit(t *testing.T, root, password string) string {
 	t.Helper()
-	backend := &cgi.Handler{
-		Path: filepath.Join(runGit(t, root, "--exec-path"), "git-http-backend"),
-		Env:  []string{"GIT_PROJECT_ROOT=" + root, "GIT_HTTP_EXPORT_ALL=1", "GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=safe.directory", "GIT_CONFIG_VALUE_0=*"},
-	}
+	backend := gitkit.Handler(t, root)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if _, sent, _ := r.BasicAuth(); sent != password {
 			w.Header().Set("WWW-Authenticate", "Basic")
@@ -178,7 +161,7 @@ func transcript(t *testing.T, root string, archive *txtar.Archive) string {
 				fmt.Fprintf(&all, "exit %d\n", code)
 			}
 		case "git":
-			runGit(t, words[1], words[2:]...)
+			gitkit.Run(t, words[1], words[2:]...)
 		case "put":
 			i := slices.IndexFunc(archive.Files, func(f txtar.File) bool { return f.Name == words[1] })
 			if i < 0 {
@@ -188,7 +171,7 @@ func transcript(t *testing.T, root string, archive *txtar.Archive) string {
 		case "apply":
 			patch := filepath.Join(t.TempDir(), "patch")
 			writeFile(t, patch, []byte(last))
-			runGit(t, words[1], "apply", patch)
+			gitkit.Run(t, words[1], "apply", patch)
 		default:
 			t.Fatalf("there is no command %s", words[0])
 		}

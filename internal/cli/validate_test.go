@@ -3,15 +3,16 @@ package cli
 import (
 	"encoding/json"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
-	"github.com/kalypso-dev/kalypso/internal/cli/cmdutil"
-	"github.com/kalypso-dev/kalypso/scheduler/validate"
 	"github.com/rogpeppe/go-internal/txtar"
+
+	"github.com/kalypso-dev/kalypso/internal/cli/cmdutil"
+	"github.com/kalypso-dev/kalypso/internal/testkit/gitkit"
+	"github.com/kalypso-dev/kalypso/scheduler/validate"
 )
 
 // validateFlags puts a world of the room validate into git repositories, with
@@ -56,17 +57,9 @@ func commitBranch(t *testing.T, dir, name string, files map[string][]byte) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	git := func(args ...string) {
-		t.Helper()
-		cmd := exec.Command("git", append([]string{"-c", "user.name=t", "-c", "user.email=t@example.com", "-c", "gc.auto=0"}, args...)...)
-		cmd.Dir = dir
-		if out, err := cmd.CombinedOutput(); err != nil {
-			t.Fatalf("git %v: %v\n%s", args, err, out)
-		}
-	}
-	git("init", "--quiet")
-	git("checkout", "--quiet", "--orphan", branch)
-	git("rm", "-rfq", "--ignore-unmatch", ".")
+	gitkit.Run(t, dir, "init", "--quiet")
+	gitkit.Run(t, dir, "checkout", "--quiet", "--orphan", branch)
+	gitkit.Run(t, dir, "rm", "-rfq", "--ignore-unmatch", ".")
 	for path, content := range files {
 		file := filepath.Join(dir, filepath.FromSlash(path))
 		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
@@ -76,8 +69,8 @@ func commitBranch(t *testing.T, dir, name string, files map[string][]byte) {
 			t.Fatal(err)
 		}
 	}
-	git("add", "--all")
-	git("commit", "--quiet", "--allow-empty", "-m", name)
+	gitkit.Run(t, dir, "add", "--all")
+	gitkit.Run(t, dir, "commit", "--quiet", "--allow-empty", "-m", name)
 }
 
 func TestValidateASoundControlPlane(t *testing.T) {

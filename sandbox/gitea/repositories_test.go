@@ -2,16 +2,15 @@ package gitea
 
 import (
 	"fmt"
-	"net/http/cgi"
 	"net/http/httptest"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/kalypso-dev/kalypso/fixtures"
 	"github.com/kalypso-dev/kalypso/fixtures/seed"
+	"github.com/kalypso-dev/kalypso/internal/testkit/gitkit"
 )
 
 // served is an empty bare repository behind git's own http server.
@@ -19,25 +18,17 @@ func served(t *testing.T) (url, dir string) {
 	t.Helper()
 	root := t.TempDir()
 	dir = filepath.Join(root, "r.git")
-	run(t, "", "git", "init", "-q", "--bare", "-b", "main", dir)
-	run(t, dir, "git", "config", "http.receivepack", "true")
-	execPath := strings.TrimSpace(run(t, "", "git", "--exec-path"))
-	server := httptest.NewServer(&cgi.Handler{
-		Path: filepath.Join(execPath, "git-http-backend"),
-		Env:  []string{"GIT_PROJECT_ROOT=" + root, "GIT_HTTP_EXPORT_ALL=1"},
-	})
+	runGit(t, "", "init", "-q", "--bare", "-b", "main", dir)
+	server := httptest.NewServer(gitkit.Handler(t, root))
 	t.Cleanup(server.Close)
 	return server.URL + "/r.git", dir
 }
 
-func run(t *testing.T, dir, name string, args ...string) string {
+func runGit(t *testing.T, dir string, args ...string) string {
 	t.Helper()
-	cmd := exec.Command(name, args...)
-	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_NOSYSTEM=1")
-	out, err := cmd.CombinedOutput()
+	out, err := gitkit.Output(dir, "", args...)
 	if err != nil {
-		t.Fatalf("%s %v: %v\n%s", name, args, err, out)
+		t.Fatal(err)
 	}
 	return string(out)
 }
@@ -59,9 +50,9 @@ func TestPushMakesWhatGitWouldMake(t *testing.T) {
 	if err := push(t.Context(), url, "u", "p", sample); err != nil {
 		t.Fatal(err)
 	}
-	run(t, dir, "git", "fsck", "--strict", "--full")
+	runGit(t, dir, "fsck", "--strict", "--full")
 	work := filepath.Join(t.TempDir(), "work")
-	run(t, "", "git", "clone", "-q", "-b", "main", dir, work)
+	runGit(t, "", "clone", "-q", "-b", "main", dir, work)
 	for name, content := range sample.Branches[0].Files {
 		got, err := os.ReadFile(filepath.Join(work, name))
 		if err != nil || string(got) != string(content) {
@@ -71,14 +62,14 @@ func TestPushMakesWhatGitWouldMake(t *testing.T) {
 	if info, err := os.Stat(filepath.Join(work, "a-b/run.sh")); err != nil || info.Mode()&0o100 == 0 {
 		t.Error("a script is not executable")
 	}
-	if out := run(t, work, "git", "status", "--porcelain"); out != "" {
+	if out := runGit(t, work, "status", "--porcelain"); out != "" {
 		t.Errorf("a fresh clone has changes:\n%s", out)
 	}
 	// the tree must be the one that git itself writes for these files
-	before := run(t, work, "git", "rev-parse", "HEAD^{tree}")
-	run(t, work, "git", "rm", "-rq", "--cached", ".")
-	run(t, work, "git", "add", "-A")
-	if after := run(t, work, "git", "write-tree"); after != before {
+	before := runGit(t, work, "rev-parse", "HEAD^{tree}")
+	runGit(t, work, "rm", "-rq", "--cached", ".")
+	runGit(t, work, "add", "-A")
+	if after := runGit(t, work, "write-tree"); after != before {
 		t.Errorf("tree %s, git makes %s", before, after)
 	}
 }
@@ -96,14 +87,14 @@ func TestPushAgainChangesNothing(t *testing.T) {
 	if ours, err := untouched(dir, sample); err != nil || !ours {
 		t.Errorf("half a push: %v, %v", ours, err)
 	}
-	first := run(t, dir, "git", "rev-parse", "main")
+	first := runGit(t, dir, "rev-parse", "main")
 	if err := push(t.Context(), url, "u", "p", sample); err != nil {
 		t.Fatal(err)
 	}
-	if got := run(t, dir, "git", "rev-parse", "main"); got != first {
+	if got := runGit(t, dir, "rev-parse", "main"); got != first {
 		t.Errorf("main moved from %s to %s", first, got)
 	}
-	run(t, dir, "git", "rev-parse", "--verify", "dev")
+	runGit(t, dir, "rev-parse", "--verify", "dev")
 	if err := push(t.Context(), url, "u", "p", sample); err != nil {
 		t.Fatal("third push:", err)
 	}
@@ -121,11 +112,11 @@ func TestPinnedBranch(t *testing.T) {
 	if err := push(t.Context(), url, "u", "p", r); err != nil {
 		t.Fatal(err)
 	}
-	main := strings.TrimSpace(run(t, dir, "git", "rev-parse", "main"))
-	if got, want := run(t, dir, "git", "show", "stage:base-repo.yaml"), strings.Replace(base, "spec:\n", "spec:\n  commit: "+main+"\n", 1); got != want {
+	main := strings.TrimSpace(runGit(t, dir, "rev-parse", "main"))
+	if got, want := runGit(t, dir, "show", "stage:base-repo.yaml"), strings.Replace(base, "spec:\n", "spec:\n  commit: "+main+"\n", 1); got != want {
 		t.Errorf("stage has:\n%s", got)
 	}
-	if got := run(t, dir, "git", "show", "stage~:base-repo.yaml"); got != base {
+	if got := runGit(t, dir, "show", "stage~:base-repo.yaml"); got != base {
 		t.Errorf("stage began with:\n%s", got)
 	}
 	if ours, err := untouched(dir, r); err != nil || !ours {
@@ -153,13 +144,13 @@ func TestBranchOnTop(t *testing.T) {
 	if err := push(t.Context(), url, "u", "p", r); err != nil {
 		t.Fatal(err)
 	}
-	if got, want := run(t, dir, "git", "rev-parse", "more~"), run(t, dir, "git", "rev-parse", "main"); got != want {
+	if got, want := runGit(t, dir, "rev-parse", "more~"), runGit(t, dir, "rev-parse", "main"); got != want {
 		t.Errorf("more is on top of %s, want %s", got, want)
 	}
-	if got := run(t, dir, "git", "log", "-1", "--format=%s", "more"); got != "Add more\n" {
+	if got := runGit(t, dir, "log", "-1", "--format=%s", "more"); got != "Add more\n" {
 		t.Errorf("the commit is called %q", got)
 	}
-	if got := run(t, dir, "git", "diff", "--name-status", "main", "more"); got != "A\tmore\n" {
+	if got := runGit(t, dir, "diff", "--name-status", "main", "more"); got != "A\tmore\n" {
 		t.Errorf("it changes %q", got)
 	}
 	r.Branches[0], r.Branches[1] = r.Branches[1], r.Branches[0]
@@ -191,10 +182,10 @@ func TestRecordedCommit(t *testing.T) {
 		dirs = append(dirs, dir)
 	}
 	const record = ".github/tracking/Promoted_Commit_Id"
-	if got, want := run(t, dirs[0], "git", "show", "dev:"+record), run(t, dirs[1], "git", "rev-parse", "main"); got != want {
+	if got, want := runGit(t, dirs[0], "show", "dev:"+record), runGit(t, dirs[1], "rev-parse", "main"); got != want {
 		t.Errorf("recorded %s, want %s", got, want)
 	}
-	if got := run(t, dirs[0], "git", "ls-tree", "-r", "main"); got != "" {
+	if got := runGit(t, dirs[0], "ls-tree", "-r", "main"); got != "" {
 		t.Errorf("main has %s", got)
 	}
 	if _, err := seed.Of(list("controls")); err == nil || !strings.Contains(err.Error(), "controls") {
@@ -209,7 +200,7 @@ func TestSameFilesMakeSameCommit(t *testing.T) {
 		if err := push(t.Context(), url, "u", "p", sample); err != nil {
 			t.Fatal(err)
 		}
-		commits = append(commits, run(t, dir, "git", "for-each-ref"))
+		commits = append(commits, runGit(t, dir, "for-each-ref"))
 	}
 	if commits[0] != commits[1] {
 		t.Errorf("%s\n%s", commits[0], commits[1])
@@ -222,21 +213,21 @@ func TestAWorkOfAPersonIsNotOverwritten(t *testing.T) {
 		t.Fatal(err)
 	}
 	work := filepath.Join(t.TempDir(), "work")
-	run(t, "", "git", "clone", "-q", "-b", "main", dir, work)
+	runGit(t, "", "clone", "-q", "-b", "main", dir, work)
 	if err := os.WriteFile(filepath.Join(work, "mine"), []byte("mine"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	run(t, work, "git", "add", "-A")
-	run(t, work, "git", "-c", "user.name=p", "-c", "user.email=p@localhost", "commit", "-qm", "mine")
-	run(t, work, "git", "push", "-q")
-	mine := run(t, dir, "git", "rev-parse", "main")
+	runGit(t, work, "add", "-A")
+	runGit(t, work, "-c", "user.name=p", "-c", "user.email=p@localhost", "commit", "-qm", "mine")
+	runGit(t, work, "push", "-q")
+	mine := runGit(t, dir, "rev-parse", "main")
 	if ours, err := untouched(dir, sample); err != nil || ours {
 		t.Errorf("a repository with a person's commit counts as ours: %v", err)
 	}
 	if err := push(t.Context(), url, "u", "p", sample); err != nil {
 		t.Fatal(err)
 	}
-	if got := run(t, dir, "git", "rev-parse", "main"); got != mine {
+	if got := runGit(t, dir, "rev-parse", "main"); got != mine {
 		t.Error("the person's commit is gone")
 	}
 }
@@ -283,21 +274,21 @@ func TestWriteBare(t *testing.T) {
 		if err := push(t.Context(), url, "u", "p", sample); err != nil {
 			t.Fatal(err)
 		}
-		pushed = run(t, dir, "git", "for-each-ref")
+		pushed = runGit(t, dir, "for-each-ref")
 	}
 	dir := filepath.Join(t.TempDir(), "r.git")
 	for range 2 { // also over what a cut has left
 		if err := writeBare(dir, sample); err != nil {
 			t.Fatal(err)
 		}
-		if got := run(t, dir, "git", "for-each-ref"); got != pushed {
+		if got := runGit(t, dir, "for-each-ref"); got != pushed {
 			t.Errorf("written:\n%s\npushed:\n%s", got, pushed)
 		}
-		run(t, dir, "git", "fsck", "--strict", "--full")
-		if got := run(t, dir, "git", "symbolic-ref", "HEAD"); got != "refs/heads/main\n" {
+		runGit(t, dir, "fsck", "--strict", "--full")
+		if got := runGit(t, dir, "symbolic-ref", "HEAD"); got != "refs/heads/main\n" {
 			t.Errorf("HEAD is %s", got)
 		}
-		if got := run(t, dir, "git", "rev-parse", "--is-bare-repository"); got != "true\n" {
+		if got := runGit(t, dir, "rev-parse", "--is-bare-repository"); got != "true\n" {
 			t.Errorf("bare: %s", got)
 		}
 		if ours, err := untouched(dir, sample); err != nil || !ours {

@@ -14,6 +14,7 @@ import (
 	"github.com/bradleyfalzon/ghinstallation/v2"
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/kalypso-dev/kalypso/internal/testkit/giteafake"
 	"github.com/kalypso-dev/kalypso/internal/testkit/githubfake"
 	"github.com/kalypso-dev/kalypso/scheduler/ci"
 	"github.com/kalypso-dev/kalypso/scheduler/forge"
@@ -277,7 +278,7 @@ const workflowWithInputs = `on:
 // workflow. What GitHub says comes from GitHub.
 func TestInputsOfWorkflows(t *testing.T) {
 	s := githubfake.Start(t)
-	const repo, dispatches = "acme/x", "POST /api/v1/repos/acme/x/actions/workflows/%s/dispatches"
+	const repo = "acme/x"
 	workflows := map[string]string{
 		"cd.yaml":      workflowWithInputs,
 		"none.yaml":    "on: {workflow_dispatch: }\n",
@@ -286,18 +287,21 @@ func TestInputsOfWorkflows(t *testing.T) {
 		"push.yaml":    "on: push\n",
 		"nothing.yaml": "jobs: {}\n",
 	}
-	files, answers := map[string]string{}, map[string]string{}
+	files := map[string]string{}
 	for name, content := range workflows {
 		files[".github/workflows/"+name] = content
-		answers["GET /api/v1/repos/acme/x/raw/.github/workflows/"+name] = "200 " + content
-		answers[strings.Replace(dispatches, "%s", name, 1)] = "204 "
 	}
 	s.Push(repo, "main", files)
+	g := giteafake.Start(t)
+	g.Create(repo, "main").Push("main", files)
 	onGitHub, err := ci.OpenForge(ci.Environment{Server: s.URL, API: s.URL + "/api/v3", Token: s.User("ann").Token, Forge: ci.GitHub})
 	if err != nil {
 		t.Fatal(err)
 	}
-	onGitea := newAPI(t, answers).forge(ci.Gitea, "/api/v1")
+	onGitea, err := ci.OpenForge(ci.Environment{Server: g.URL, API: g.URL + "/api/v1", Token: giteafake.Token, Forge: ci.Gitea})
+	if err != nil {
+		t.Fatal(err)
+	}
 	for name, test := range map[string]struct {
 		file   string
 		inputs string

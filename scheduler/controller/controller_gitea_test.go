@@ -1,7 +1,6 @@
 package controller
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -9,7 +8,6 @@ import (
 	"math/rand/v2"
 	"net/http/httptest"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -18,6 +16,7 @@ import (
 	sdk "code.gitea.io/sdk/gitea"
 
 	"github.com/kalypso-dev/kalypso/internal/testkit/forgefake"
+	"github.com/kalypso-dev/kalypso/internal/testkit/gitkit"
 	"github.com/kalypso-dev/kalypso/scheduler/forge"
 	"github.com/kalypso-dev/kalypso/scheduler/forge/gitea"
 	"github.com/kalypso-dev/kalypso/scheduler/model"
@@ -50,7 +49,7 @@ func TestGitea(t *testing.T) {
 	push := func(repo, branch string, files map[string]string) {
 		t.Helper()
 		dir := t.TempDir()
-		git(t, dir, "init", "-q", "-b", "work")
+		gitkit.Run(t, dir, "init", "-q", "-b", "work")
 		for path, content := range files {
 			content = strings.ReplaceAll(content, strings.TrimSuffix(forgefake.URL("acme/"), ".git"), url+"/"+org+"/")
 			file := filepath.Join(dir, path)
@@ -58,9 +57,9 @@ func TestGitea(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		git(t, dir, "add", "-A")
-		git(t, dir, "commit", "-q", "-m", "work")
-		git(t, dir, "push", "-q", "-f", strings.Replace(url, "://", "://x:"+token+"@", 1)+"/"+org+"/"+name(repo)+".git", "HEAD:refs/heads/"+branch)
+		gitkit.Run(t, dir, "add", "-A")
+		gitkit.Run(t, dir, "commit", "-q", "-m", "work")
+		gitkit.Run(t, dir, "push", "-q", "-f", strings.Replace(url, "://", "://x:"+token+"@", 1)+"/"+org+"/"+name(repo)+".git", "HEAD:refs/heads/"+branch)
 	}
 	for repo, branches := range repos {
 		if _, _, err := api.CreateOrgRepo(org, sdk.CreateRepoOption{Name: name(repo), DefaultBranch: branches[0]}); err != nil {
@@ -173,17 +172,4 @@ func TestGitea(t *testing.T) {
 		t.Error("errors were logged")
 	}
 	t.Logf("%d runs in all", runs)
-}
-
-func git(t *testing.T, dir string, args ...string) {
-	t.Helper()
-	c := exec.Command("git", args...)
-	c.Dir = dir
-	c.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_SYSTEM=/dev/null",
-		"GIT_AUTHOR_NAME=ann", "GIT_AUTHOR_EMAIL=ann@example.com", "GIT_COMMITTER_NAME=ann", "GIT_COMMITTER_EMAIL=ann@example.com")
-	var out bytes.Buffer
-	c.Stdout, c.Stderr = &out, &out
-	if err := c.Run(); err != nil {
-		t.Fatalf("git %s: %v\n%s", args[0], err, out.String())
-	}
 }

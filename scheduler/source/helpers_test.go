@@ -7,10 +7,8 @@ import (
 	"io/fs"
 	"maps"
 	"net/http"
-	"net/http/cgi"
 	"net/http/httptest"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -18,6 +16,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/txtar"
 
+	"github.com/kalypso-dev/kalypso/internal/testkit/gitkit"
 	"github.com/kalypso-dev/kalypso/scheduler/source"
 )
 
@@ -64,16 +63,9 @@ func TestMain(m *testing.M) {
 // git runs git in a folder and returns what it prints.
 func git(t *testing.T, dir string, args ...string) string {
 	t.Helper()
-	cmd := exec.Command("git", append([]string{
-		"-c", "user.name=t", "-c", "user.email=t@example.com", "-c", "init.defaultBranch=main",
-		"-c", "protocol.file.allow=always", "-c", "gc.auto=0", "-c", "maintenance.auto=false", "-c", "advice.detachedHead=false",
+	return gitkit.Run(t, dir, append([]string{
+		"-c", "init.defaultBranch=main", "-c", "protocol.file.allow=always", "-c", "gc.auto=0", "-c", "maintenance.auto=false",
 	}, args...)...)
-	cmd.Dir = dir
-	out, err := cmd.CombinedOutput()
-	if err != nil {
-		t.Fatalf("git %v: %v\n%s", args, err, out)
-	}
-	return strings.TrimSpace(string(out))
 }
 
 // write puts the files of a txtar archive into a folder.
@@ -133,10 +125,8 @@ func repositories(t *testing.T, root, forge, archive string) {
 		}
 		git(t, root, "init", "-q", "-b", branch, repo)
 		dir := filepath.Join(root, repo)
-		cmd := exec.Command("git", "-c", "fastimport.unpackLimit=1000", "fast-import", "--quiet")
-		cmd.Dir, cmd.Stdin = dir, strings.NewReader(stream.String())
-		if out, err := cmd.CombinedOutput(); err != nil {
-			t.Fatalf("git fast-import: %v\n%s", err, out)
+		if _, err := gitkit.Git(dir, stream.String(), "-c", "fastimport.unpackLimit=1000", "fast-import", "--quiet"); err != nil {
+			t.Fatal(err)
 		}
 		git(t, dir, "reset", "-q", "--hard")
 	}
@@ -146,10 +136,7 @@ func repositories(t *testing.T, root, forge, archive string) {
 // goes through check first, which may answer it.
 func serve(t *testing.T, root string, check func(w http.ResponseWriter, r *http.Request) (done bool)) string {
 	t.Helper()
-	backend := &cgi.Handler{
-		Path: filepath.Join(git(t, root, "--exec-path"), "git-http-backend"),
-		Env:  []string{"GIT_PROJECT_ROOT=" + root, "GIT_HTTP_EXPORT_ALL=1", "GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=safe.directory", "GIT_CONFIG_VALUE_0=*"},
-	}
+	backend := gitkit.Handler(t, root)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if check == nil || !check(w, r) {
 			backend.ServeHTTP(w, r)

@@ -5,11 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/kalypso-dev/kalypso/internal/testkit/gitkit"
 	"github.com/kalypso-dev/kalypso/scheduler/model"
 	"github.com/kalypso-dev/kalypso/scheduler/plan"
 )
@@ -35,14 +36,14 @@ func TestPatch(t *testing.T) {
 				t.Fatalf("patch (-want +got):\n%s", diff)
 			}
 			dir := t.TempDir()
-			git(t, dir, "init", "-q")
+			gitkit.Run(t, dir, "init", "-q")
 			file := filepath.Join(dir, c.change.Path)
 			if c.change.Action != plan.Add {
 				write(t, file, []byte(c.before))
 			}
 			patch := filepath.Join(t.TempDir(), "patch")
 			write(t, patch, []byte("# a remark\n"+got+"\n# another\n"))
-			git(t, dir, "apply", patch)
+			gitkit.Run(t, dir, "apply", patch)
 			content, err := os.ReadFile(file)
 			if removed := errors.Is(err, os.ErrNotExist); removed != (c.change.Action == plan.Remove) || !bytes.Equal(content, c.change.Content) {
 				t.Errorf("git makes %q, %v", content, err)
@@ -99,16 +100,6 @@ func TestGroups(t *testing.T) {
 	}
 	if s := p.Summary(); s.Assignments != 4 {
 		t.Errorf("summary %+v", s)
-	}
-}
-
-func git(t *testing.T, dir string, args ...string) {
-	t.Helper()
-	cmd := exec.Command("git", args...)
-	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_NOSYSTEM=1")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("git %v: %v\n%s", args, err, out)
 	}
 }
 

@@ -44,7 +44,7 @@ func (s *Server) routes() {
 }
 
 func (s *Server) listRepositories(w http.ResponseWriter, q *http.Request) {
-	folders, _ := os.ReadDir(filepath.Join(s.root, q.PathValue("owner")))
+	folders, _ := os.ReadDir(filepath.Join(s.Root, q.PathValue("owner")))
 	var list []gitea.Repository
 	for _, folder := range folders {
 		list = append(list, gitea.Repository{Name: strings.TrimSuffix(folder.Name(), ".git")})

@@ -36,10 +36,10 @@ const (
 type Server struct {
 	sync.Mutex
 	URL    string            // without a path; set by Start
+	Root   string            // of the bare repositories, which are at Root/owner/name.git
 	OnPush func(repo string) // is called with owner/name after a push over HTTP, unless it is nil
 
 	tb     testing.TB
-	root   string // the bare repositories are at root/owner/name.git
 	mux    *http.ServeMux
 	repos  map[string]*Repository // by owner/name
 	faults httpfault.Faults[*http.Request]
@@ -50,8 +50,8 @@ type Fault = httpfault.Fault[*http.Request]
 
 // New returns a server that listens nowhere.
 func New(tb testing.TB) *Server {
-	s := &Server{tb: tb, root: tb.TempDir(), mux: http.NewServeMux(), repos: map[string]*Repository{}}
-	s.mux.Handle("/", s.serveGit(gitkit.Handler(tb, s.root)))
+	s := &Server{tb: tb, Root: tb.TempDir(), mux: http.NewServeMux(), repos: map[string]*Repository{}}
+	s.mux.Handle("/", s.serveGit(gitkit.Handler(tb, s.Root)))
 	s.mux.HandleFunc("/api/", missing)
 	s.routes()
 	return s
@@ -162,11 +162,11 @@ type Run struct {
 // Create makes an empty repository; name is owner/name.
 func (s *Server) Create(name, branch string) *Repository {
 	s.tb.Helper()
-	r := &Repository{Dir: filepath.Join(s.root, name+".git"), Statuses: map[string][]*gitea.Status{}, tb: s.tb, url: s.URL + "/" + name}
+	r := &Repository{Dir: filepath.Join(s.Root, name+".git"), Statuses: map[string][]*gitea.Status{}, tb: s.tb, url: s.URL + "/" + name}
 	if err := os.MkdirAll(filepath.Dir(r.Dir), 0o755); err != nil {
 		s.tb.Fatal(err)
 	}
-	gitkit.Run(s.tb, s.root, "init", "--quiet", "--bare", "--initial-branch", branch, r.Dir)
+	gitkit.Run(s.tb, s.Root, "init", "--quiet", "--bare", "--initial-branch", branch, r.Dir)
 	s.Lock()
 	defer s.Unlock()
 	s.repos[name] = r

@@ -6,7 +6,6 @@ import (
 	"io/fs"
 	"maps"
 	"net/http"
-	"net/http/cgi"
 	"net/http/httptest"
 	"os"
 	"os/exec"
@@ -15,6 +14,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/kalypso-dev/kalypso/internal/testkit/gitkit"
 	"github.com/kalypso-dev/kalypso/internal/testkit/httpfault"
 )
 
@@ -25,19 +25,13 @@ func newBare(dir string) bare {
 	b := bare(dir)
 	must(0, os.MkdirAll(filepath.Dir(dir), 0o755))
 	cmd := exec.Command("git", "init", "-q", "--bare", "-b", "main", "--template=", dir)
-	cmd.Env = environment()
+	cmd.Env = gitkit.Environment()
 	must(cmd.CombinedOutput())
 	config := must(os.OpenFile(filepath.Join(dir, "config"), os.O_APPEND|os.O_WRONLY, 0o600))
 	// GitHub lets any commit be fetched by its ID
 	must(config.WriteString("[uploadpack]\n\tallowAnySHA1InWant = true\n[receive]\n\tdenyDeleteCurrent = ignore\n\tautogc = false\n[gc]\n\tauto = 0\n"))
 	must(0, config.Close())
 	return b
-}
-
-func environment() []string {
-	return append(os.Environ(), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_SYSTEM=/dev/null",
-		"GIT_AUTHOR_NAME=a user", "GIT_AUTHOR_EMAIL=user@example.com",
-		"GIT_COMMITTER_NAME=a user", "GIT_COMMITTER_EMAIL=user@example.com")
 }
 
 // run runs git and returns its output without the last line's end.
@@ -49,7 +43,7 @@ func (b bare) run(env []string, input []byte, args ...string) (string, error) {
 func (b bare) output(env []string, input []byte, args ...string) ([]byte, error) {
 	cmd := exec.Command("git", args...)
 	cmd.Dir = string(b)
-	cmd.Env = append(environment(), env...)
+	cmd.Env = append(gitkit.Environment(), env...)
 	cmd.Stdin = bytes.NewReader(input)
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
@@ -147,14 +141,6 @@ func (b bare) files(commit string) map[string]string {
 		data = rest[size+1:]
 	}
 	return files
-}
-
-// gitBackend serves the bare repositories below a folder by git's own program.
-func gitBackend(root string) http.Handler {
-	return &cgi.Handler{Path: must(exec.LookPath("git")), Args: []string{"http-backend"}, Env: []string{
-		"GIT_PROJECT_ROOT=" + root, "GIT_HTTP_EXPORT_ALL=1", "REMOTE_USER=x",
-		"GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_SYSTEM=/dev/null",
-	}}
 }
 
 func gitKind(q *http.Request) string {

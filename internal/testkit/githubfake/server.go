@@ -26,13 +26,13 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
-	"os/exec"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
 	"time"
 
+	"github.com/kalypso-dev/kalypso/internal/testkit/gitkit"
 	"github.com/kalypso-dev/kalypso/internal/testkit/httpfault"
 )
 
@@ -71,15 +71,12 @@ type TB interface {
 // skipped.
 func Start(tb TB) *Server {
 	tb.Helper()
-	if _, err := exec.LookPath("git"); err != nil {
-		tb.Skip("there is no git to keep repositories with")
-	}
 	s := &Server{
 		root: tb.TempDir(), mux: http.NewServeMux(), users: map[string]*User{}, tokens: map[string]*grant{},
 		apps: map[int64]*app{}, orgs: map[string]bool{}, plans: map[string]organisation{}, renamed: map[string]*repository{}, repos: map[string]*repository{}, nextID: 1000,
 		rate: rate{limit: 5000, left: 5000},
 	}
-	s.git = gitBackend(s.root)
+	s.git = gitkit.Handler(tb, s.root)
 	s.routes()
 	server := httptest.NewServer(s)
 	tb.Cleanup(server.Close)

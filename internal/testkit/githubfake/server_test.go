@@ -5,13 +5,13 @@ import (
 	"io"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/kalypso-dev/kalypso/internal/testkit/githubfake"
+	"github.com/kalypso-dev/kalypso/internal/testkit/gitkit"
 )
 
 // ask makes a request of the API and returns the answer's status and body.
@@ -153,12 +153,7 @@ func TestGit(t *testing.T) {
 	s.Allow(reader, "acme/App", githubfake.Read)
 	dir := t.TempDir()
 	git := func(in string, args ...string) (string, error) {
-		c := exec.Command("git", args...)
-		c.Dir = in
-		c.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_SYSTEM=/dev/null", "GIT_TERMINAL_PROMPT=0",
-			"GIT_AUTHOR_NAME=ann", "GIT_AUTHOR_EMAIL=a@example.com", "GIT_COMMITTER_NAME=ann", "GIT_COMMITTER_EMAIL=a@example.com")
-		out, err := c.CombinedOutput()
-		return string(out), err
+		return gitkit.Git(in, "", args...)
 	}
 	as := func(u *githubfake.User, url string) string {
 		return strings.Replace(url, "://", "://x-access-token:"+u.Token+"@", 1)

@@ -5,7 +5,6 @@ package gitkit
 import (
 	"bytes"
 	"fmt"
-	"io"
 	"net/http"
 	"net/http/cgi"
 	"os"
@@ -56,7 +55,7 @@ func Handler(tb interface{ Skip(args ...any) }, root string) http.Handler {
 	if err != nil {
 		tb.Skip("there is no git to serve repositories with")
 	}
-	return &cgi.Handler{Path: git, Args: []string{"http-backend"}, Stderr: io.Discard, Env: []string{
+	return &cgi.Handler{Path: git, Args: []string{"http-backend"}, Env: []string{
 		"GIT_PROJECT_ROOT=" + root, "GIT_HTTP_EXPORT_ALL=1", "REMOTE_USER=x", "GIT_CONFIG_GLOBAL=" + os.DevNull, "GIT_CONFIG_NOSYSTEM=1",
 		"GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=safe.directory", "GIT_CONFIG_VALUE_0=*",
 	}}

@@ -1,19 +1,17 @@
 package gitclient_test
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"net/http"
-	"net/http/cgi"
 	"net/http/httptest"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"testing"
 
+	"github.com/kalypso-dev/kalypso/internal/testkit/gitkit"
 	"github.com/kalypso-dev/kalypso/scheduler/forge/gitclient"
 )
 
@@ -37,14 +35,8 @@ func (s *server) put(h handler) { s.between.Store(&h) }
 
 func newServer(t *testing.T) *server {
 	t.Helper()
-	path, err := exec.LookPath("git")
-	if err != nil {
-		t.Skip("there is no git to serve repositories with")
-	}
 	s := &server{T: t, root: t.TempDir()}
-	backend := &cgi.Handler{Path: path, Args: []string{"http-backend"}, Env: []string{
-		"GIT_PROJECT_ROOT=" + s.root, "GIT_HTTP_EXPORT_ALL=1", "REMOTE_USER=x", "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_SYSTEM=/dev/null",
-	}}
+	backend := gitkit.Handler(t, s.root)
 	h := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		s.requests.Add(1)
 		if _, password, _ := r.BasicAuth(); password != s.password {
@@ -78,17 +70,7 @@ func (s *server) create(name string) (remote gitclient.Remote, work string) {
 
 func (s *server) git(dir string, args ...string) string {
 	s.Helper()
-	c := exec.Command("git", args...)
-	c.Dir = dir
-	c.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_SYSTEM=/dev/null",
-		"GIT_AUTHOR_NAME=ann", "GIT_AUTHOR_EMAIL=ann@example.com", "GIT_COMMITTER_NAME=ann", "GIT_COMMITTER_EMAIL=ann@example.com")
-	var stderr bytes.Buffer
-	c.Stderr = &stderr
-	out, err := c.Output()
-	if err != nil {
-		s.Fatalf("git %s: %v\n%s", strings.Join(args, " "), err, stderr.String())
-	}
-	return strings.TrimSpace(string(out))
+	return gitkit.Run(s, dir, args...)
 }
 
 func (s *server) push(work, branch, content string) string {
