@@ -61,7 +61,7 @@ func (p *Progress) Add(info Info, title string) error {
 	return p.save()
 }
 
-// remove forgets a step that is not done any more.
+// Remove forgets a step that is not done any more.
 func (p *Progress) Remove(info Info, title string) error {
 	key := info.Workshop + "/" + info.Name
 	p.Done[key] = slices.DeleteFunc(p.Done[key], func(t string) bool { return t == title })
