@@ -10,6 +10,7 @@ package builder
 
 import (
 	"context"
+	"debug/buildinfo"
 	"errors"
 	"fmt"
 	"io"
@@ -30,12 +31,12 @@ type Builder struct {
 	Cache string
 	// Recipes are the components.
 	Recipes []recipe.Recipe
-	// Progress gets one line for each thing done.
+	// Progress gets one line for each step.
 	Progress io.Writer
 }
 
-// Main has a Builder with the settings of the environment work in the current
-// folder, and returns the exit code.
+// Main runs work on a Builder of the repository in the current folder, with the
+// settings of the environment, and returns the exit code.
 func Main(ctx context.Context, stderr io.Writer, work func(Builder, context.Context) error) int {
 	cache, err := cacheFolder(os.Getenv)
 	if err == nil {
@@ -224,4 +225,29 @@ func (b Builder) build(ctx context.Context, r recipe.Recipe, c cache, key, platf
 	}
 	b.log(r.Name, "pack")
 	return c.add(bench.Out, key, platform, components.Component{Name: r.Name, Versions: versions})
+}
+
+// versionsOf reads the versions of modules out of the program that was linked
+// from them. names maps what the software is called to its module.
+func versionsOf(program string, names map[string]string) (map[string]string, error) {
+	info, err := buildinfo.ReadFile(program)
+	if err != nil {
+		return nil, err
+	}
+	linked := map[string]string{}
+	for _, m := range info.Deps {
+		linked[m.Path] = m.Version
+		if m.Replace != nil {
+			linked[m.Path] = m.Replace.Version
+		}
+	}
+	versions := map[string]string{}
+	for name, path := range names {
+		v, ok := linked[path]
+		if !ok {
+			return nil, fmt.Errorf("%s is not linked into %s", path, program)
+		}
+		versions[name] = v
+	}
+	return versions, nil
 }

@@ -78,7 +78,7 @@ func TestBuildOnce(t *testing.T) {
 		t.Errorf("the second build built %d components", n)
 	}
 	if _, err := os.Stat(filepath.Join(b.payload(), "left.tar.zst")); !errors.Is(err, fs.ErrNotExist) {
-		t.Error("a stranger is left in the payload")
+		t.Error("an archive of an earlier build is left in the payload")
 	}
 
 	dir := t.TempDir()

@@ -10,6 +10,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -30,12 +31,12 @@ type Command struct {
 	// Args are the tool and its arguments.
 	Args []string
 	// Progress, if set, gets each line that the tool writes to standard error,
-	// and tells whether it only reports progress: such a line is not kept for an
+	// and returns whether it only reports progress: such a line is not kept for an
 	// Error.
 	Progress func(line string) bool
 }
 
-// An Error is a tool that failed, with the end of what it said.
+// An Error is a tool that failed, with the end of its output.
 type Error struct {
 	Args []string
 	Tail string
@@ -61,18 +62,18 @@ func (c Command) Output(ctx context.Context) ([]byte, error) {
 }
 
 func (c Command) run(ctx context.Context, stdout io.Writer) error {
-	var said tail
+	var output tail
 	cmd := exec.CommandContext(ctx, c.Args[0], c.Args[1:]...)
 	cmd.Dir = c.Dir
 	cmd.Env = append(os.Environ(), c.Env...)
-	cmd.Stderr = &said
-	lines := lineFilter{drop: c.Progress, rest: &said}
+	cmd.Stderr = &output
+	lines := lineFilter{drop: c.Progress, rest: &output}
 	if c.Progress != nil {
 		cmd.Stderr = &lines
 	}
 	cmd.Stdout = stdout
 	if stdout == nil {
-		cmd.Stdout = &said
+		cmd.Stdout = &output
 	}
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	cmd.WaitDelay = killDelay
@@ -87,7 +88,7 @@ func (c Command) run(ctx context.Context, stdout io.Writer) error {
 	if errors.Is(err, exec.ErrNotFound) {
 		err = exec.ErrNotFound
 	}
-	return &Error{Args: c.Args, Tail: said.String(), Err: err}
+	return &Error{Args: c.Args, Tail: output.String(), Err: err}
 }
 
 // lineFilter passes on the lines that drop does not claim.
@@ -120,14 +121,10 @@ func (f *lineFilter) flush() {
 
 // brief leaves out of a command line what only a machine wants to read.
 func brief(args []string) []string {
-	var out []string
-	for _, a := range args {
-		if len(out) == 4 {
-			return append(out, "...")
-		}
-		out = append(out, a)
+	if len(args) <= 4 {
+		return args
 	}
-	return out
+	return append(slices.Clone(args[:4]), "...")
 }
 
 // tail keeps the end of what is written to it, by two streams at once.

@@ -16,7 +16,7 @@ func TestParseBundle(t *testing.T) {
 		rule, "@scope/pkg@1.0.0-beta.1", rule, "ISC text",
 		rule, "bare@2.0.0", rule, "",
 	}, "\n")
-	got := ParseBundle(text)
+	got := parseBundle(text)
 	if len(got) != 3 {
 		t.Fatalf("packages are %+v", got)
 	}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 
 	"sigs.k8s.io/yaml"
 
@@ -170,13 +171,60 @@ func openSchema(definition []byte) ([]byte, error) {
 // takeLicenses reads the list of licences that the bundler has written, and
 // takes it out of the pages.
 func takeLicenses(path string) ([]components.License, error) {
-	list, err := os.ReadFile(path)
+	licenses, err := license.OfBundle(path)
 	if err != nil {
 		return nil, err
 	}
-	licenses := license.ParseBundle(string(list))
-	if len(licenses) == 0 {
-		return nil, fmt.Errorf("no npm package is listed in the front end's %s", filepath.Base(path))
-	}
 	return licenses, os.Remove(path)
+}
+
+// argoCDPages is what Argo CD's module has of the web pages. What they are
+// built with comes from the component's folder ui: Argo CD's own list of
+// packages names one that only GitHub has.
+var argoCDPages = []string{"src", "babel.config.js"}
+
+// buildPages builds Argo CD's web pages in site, which has the component's
+// folder ui and the module's sources.
+func buildPages(ctx context.Context, b Bench, site, version string) error {
+	b.Log("fetch Node and the front end's packages")
+	node, env, err := fetchNode(ctx, site)
+	if err != nil {
+		return err
+	}
+	// what Argo CD's sources use of a newer argo-ui than npm has
+	if err := copyTree(filepath.Join(site, "argo-ui"), filepath.Join(site, "node_modules", "argo-ui")); err != nil {
+		return err
+	}
+	b.Log("bundle the front end")
+	webpack := filepath.Join(site, "node_modules", "webpack", "bin", "webpack.js")
+	return run(ctx, site, append(env, "ARGO_VERSION="+version), node, webpack, "--config", "webpack.config.js", "--mode", "production")
+}
+
+var scriptOfPage = regexp.MustCompile(`<script[^>]*\ssrc="([^"]+)"`)
+
+// checkPages makes sure that the pages will work: without their script Argo CD
+// starts, answers, and shows nothing.
+func checkPages(dir string) error {
+	page, err := os.ReadFile(filepath.Join(dir, "index.html"))
+	if err != nil {
+		return fmt.Errorf("the front end's build made no start page: %w", err)
+	}
+	scripts := scriptOfPage.FindAllSubmatch(page, -1)
+	if len(scripts) == 0 {
+		return errors.New("the front end's start page has no script")
+	}
+	files := []string{filepath.Join("assets", "fonts.css")}
+	for _, s := range scripts {
+		files = append(files, filepath.FromSlash(string(s[1])))
+	}
+	for _, f := range files {
+		// the server makes this one
+		if f == "extensions.js" {
+			continue
+		}
+		if _, err := os.Stat(filepath.Join(dir, f)); err != nil {
+			return fmt.Errorf("the front end's start page needs what its build did not make: %w", err)
+		}
+	}
+	return nil
 }

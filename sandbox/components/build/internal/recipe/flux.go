@@ -2,10 +2,13 @@ package recipe
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path"
 	"path/filepath"
+
+	"sigs.k8s.io/yaml"
 
 	"github.com/kalypso-dev/kalypso/sandbox/components"
 )
@@ -52,7 +55,7 @@ func finishFlux(ctx context.Context, b Bench) ([]components.License, error) {
 	if err := packManagers(ctx, b); err != nil {
 		return nil, err
 	}
-	return packCRDs(ctx, b)
+	return nil, packCRDs(ctx, b)
 }
 
 func packManagers(ctx context.Context, b Bench) error {
@@ -62,13 +65,34 @@ func packManagers(ctx context.Context, b Bench) error {
 			return err
 		}
 		to := filepath.Join(b.Out, "manager", path.Base(module))
-		if err := os.MkdirAll(to, 0o755); err != nil {
+		for _, name := range files {
+			if err := copyTree(filepath.Join(m.Dir, "config", "manager", name), filepath.Join(to, name)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func packCRDs(ctx context.Context, b Bench) error {
+	to := filepath.Join(b.Out, "crds")
+	if err := os.MkdirAll(to, 0o755); err != nil {
+		return err
+	}
+	for module, files := range crds {
+		m, err := findModule(ctx, b.Source, module)
+		if err != nil {
 			return err
 		}
-		for _, name := range files {
-			data, err := os.ReadFile(filepath.Join(m.Dir, "config", "manager", name))
+		for name, old := range files {
+			data, err := os.ReadFile(filepath.Join(m.Dir, "config", "crd", "bases", name))
 			if err != nil {
 				return err
+			}
+			if old {
+				if data, err = serveOldVersion(data); err != nil {
+					return fmt.Errorf("%s: %w", name, err)
+				}
 			}
 			if err := os.WriteFile(filepath.Join(to, name), data, 0o644); err != nil {
 				return err
@@ -78,30 +102,55 @@ func packManagers(ctx context.Context, b Bench) error {
 	return nil
 }
 
-func packCRDs(ctx context.Context, b Bench) ([]components.License, error) {
-	to := filepath.Join(b.Out, "crds")
-	if err := os.MkdirAll(to, 0o755); err != nil {
+// oldVersion is the API version that the tutorials' manifests are written in.
+// Flux serves it no longer. What they use of it is unchanged in its successor.
+const oldVersion = "v1beta2"
+
+// serveOldVersion adds oldVersion to a resource definition: served, not
+// stored, deprecated, with the schema of the stored version. Objects are
+// converted by changing their apiVersion, so a field that only the old version
+// had is unknown here, as it is to the controller.
+func serveOldVersion(definition []byte) ([]byte, error) {
+	var crd map[string]any
+	if err := yaml.Unmarshal(definition, &crd); err != nil {
 		return nil, err
 	}
-	for module, files := range crds {
-		m, err := findModule(ctx, b.Source, module)
-		if err != nil {
-			return nil, err
+	spec, _ := crd["spec"].(map[string]any)
+	versions, _ := spec["versions"].([]any)
+	names, _ := spec["names"].(map[string]any)
+	if len(versions) == 0 || names["kind"] == nil {
+		return nil, errors.New("not a definition with kind and versions")
+	}
+	if conversion, ok := spec["conversion"].(map[string]any); ok && conversion["strategy"] != "None" {
+		return nil, fmt.Errorf("conversion strategy is %v, must be None", conversion["strategy"])
+	}
+	var stored map[string]any
+	for _, v := range versions {
+		v, _ := v.(map[string]any)
+		if v["name"] == oldVersion {
+			if v["served"] == true {
+				return definition, nil
+			}
+			return nil, fmt.Errorf("%s is defined, but not served", oldVersion)
 		}
-		for name, old := range files {
-			data, err := os.ReadFile(filepath.Join(m.Dir, "config", "crd", "bases", name))
-			if err != nil {
-				return nil, err
-			}
-			if old {
-				if data, err = serveOldVersion(data); err != nil {
-					return nil, fmt.Errorf("%s: %w", name, err)
-				}
-			}
-			if err := os.WriteFile(filepath.Join(to, name), data, 0o644); err != nil {
-				return nil, err
-			}
+		if v["storage"] == true {
+			stored = v
 		}
 	}
-	return nil, nil
+	if stored == nil {
+		return nil, errors.New("no version is stored")
+	}
+	old := make(map[string]any, len(stored)+2)
+	for k, v := range stored {
+		old[k] = v
+	}
+	old["name"] = oldVersion
+	old["served"] = true
+	old["storage"] = false
+	old["deprecated"] = true
+	old["deprecationWarning"] = fmt.Sprintf("%v/%s %v is served here for old manifests only, and is gone from Flux; use %v/%v",
+		spec["group"], oldVersion, names["kind"], spec["group"], stored["name"])
+	spec["versions"] = append(versions, old)
+	spec["conversion"] = map[string]any{"strategy": "None"}
+	return yaml.Marshal(crd)
 }

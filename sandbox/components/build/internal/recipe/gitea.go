@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 
 	"github.com/kalypso-dev/kalypso/sandbox/components"
@@ -31,9 +33,7 @@ func Gitea() Recipe {
 
 func finishGitea(ctx context.Context, b Bench) ([]components.License, error) {
 	// it is linked from the standard library alone, so it adds no licence
-	args := append([]string{"go", "build"}, buildFlags...)
-	args = append(args, "-ldflags", linkFlags, "-o", filepath.Join(b.Out, "hook"), "./hook")
-	if err := (command.Command{Dir: b.Source, Env: goEnv, Args: args}).Run(ctx); err != nil {
+	if err := (Compilation{Dir: b.Source, Env: goEnv, Flags: programFlags, Package: "./hook", Out: filepath.Join(b.Out, "hook"), Log: b.Log}).Run(ctx); err != nil {
 		return nil, err
 	}
 	return packStatic(ctx, b)
@@ -72,15 +72,7 @@ func packStatic(ctx context.Context, b Bench) ([]components.License, error) {
 			return nil, err
 		}
 	}
-	bundled, err := os.ReadFile(filepath.Join(b.Out, "static", "public", "assets", "licenses.txt"))
-	if err != nil {
-		return nil, err
-	}
-	licenses := license.ParseBundle(string(bundled))
-	if len(licenses) == 0 {
-		return nil, errors.New("no npm package is listed in the front end's licenses.txt")
-	}
-	return licenses, nil
+	return license.OfBundle(filepath.Join(b.Out, "static", "public", "assets", "licenses.txt"))
 }
 
 // checkFrontend makes sure that the pages will work: without its script and
@@ -149,4 +141,67 @@ func copyTree(from, to string) error {
 		}
 		return os.WriteFile(target, data, 0o644)
 	})
+}
+
+// buildFrontend builds Gitea's web assets in site, a writable copy of its
+// module. Node and pnpm come from the component's folder frontend, where a
+// lock file pins them; npm is the one tool the machine must have.
+func buildFrontend(ctx context.Context, b Bench, site string) error {
+	tools := filepath.Join(b.Work, "tools")
+	if err := copyTree(filepath.Join(b.Source, "frontend"), tools); err != nil {
+		return err
+	}
+	b.Log("fetch Node and pnpm")
+	node, env, err := fetchNode(ctx, tools)
+	if err != nil {
+		return err
+	}
+	b.Log("fetch the front end's packages")
+	pnpm := filepath.Join(tools, "node_modules", "pnpm", "bin", "pnpm.cjs")
+	store := filepath.Join(b.Work, "store")
+	if err := run(ctx, site, env, node, pnpm, "install", "--frozen-lockfile", "--prod", "--ignore-scripts", "--reporter=append-only", "--store-dir", store); err != nil {
+		return err
+	}
+	b.Log("bundle the front end")
+	vite := filepath.Join(site, "node_modules", "vite", "bin", "vite.js")
+	return run(ctx, site, append(env, "ENABLE_SOURCEMAP=false"), node, vite, "build", "--logLevel", "warn")
+}
+
+// fetchNode installs the packages that the lock file in a folder pins, Node
+// among them, and returns Node and the environment to run it in.
+func fetchNode(ctx context.Context, dir string) (node string, env []string, err error) {
+	if err := run(ctx, dir, nil, "npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund"); err != nil {
+		if errors.Is(err, exec.ErrNotFound) {
+			return "", nil, fmt.Errorf("npm is needed to build the front ends of Gitea and Argo CD: %w", err)
+		}
+		return "", nil, err
+	}
+	if node, err = findNode(dir); err != nil {
+		return "", nil, err
+	}
+	// tools that start "node" by name must get the same one
+	path := "PATH=" + filepath.Dir(node) + string(os.PathListSeparator) + os.Getenv("PATH")
+	return node, []string{path, "CI=true", "NODE_ENV=production"}, nil
+}
+
+// findNode returns the Node that npm fetched for this platform, or the
+// machine's own where the registry has none.
+func findNode(tools string) (string, error) {
+	arch := map[string]string{"amd64": "x64"}[runtime.GOARCH]
+	if arch == "" {
+		arch = runtime.GOARCH
+	}
+	node := filepath.Join(tools, "node_modules", "node-"+runtime.GOOS+"-"+arch, "bin", "node")
+	if _, err := os.Stat(node); err == nil {
+		return node, nil
+	}
+	node, err := exec.LookPath("node")
+	if err != nil {
+		return "", fmt.Errorf("node 22.18 or later is needed to build the front ends of Gitea and Argo CD: %w", err)
+	}
+	return node, nil
+}
+
+func run(ctx context.Context, dir string, env []string, args ...string) error {
+	return command.Command{Dir: dir, Env: env, Args: args}.Run(ctx)
 }

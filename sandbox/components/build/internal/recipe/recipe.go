@@ -48,7 +48,7 @@ type Recipe struct {
 	Finish func(ctx context.Context, b Bench) ([]components.License, error)
 }
 
-// A Bench is the place where a recipe is carried out.
+// A Bench has the folders in which a recipe is carried out.
 type Bench struct {
 	// Source is the component's folder in the repository; it is only read.
 	Source string
@@ -56,7 +56,7 @@ type Bench struct {
 	Out string
 	// Work is for what is not.
 	Work string
-	// Log tells the user what takes time now.
+	// Log reports to the user what takes time now.
 	Log func(format string, args ...any)
 }
 
@@ -72,6 +72,9 @@ func All() []Recipe {
 
 // linkFlags drop the symbol table and debug information.
 const linkFlags = "-s -w"
+
+// programFlags build a program that has no version stamped in.
+var programFlags = append(slices.Clone(buildFlags), "-ldflags", linkFlags)
 
 // Inputs lists all that decides what comes out, except for the component's
 // folder and the Go toolchain.
@@ -109,11 +112,11 @@ func (r Recipe) Env() []string {
 func (r Recipe) Make(ctx context.Context, b Bench) ([]components.License, error) {
 	link := linkFlags
 	if len(r.Stamp) > 0 {
-		version, err := moduleVersion(ctx, b.Source, r.Module)
+		m, err := findModule(ctx, b.Source, r.Module)
 		if err != nil {
 			return nil, err
 		}
-		stamps, err := stamp(r.Stamp, version)
+		stamps, err := stamp(r.Stamp, m.Version)
 		if err != nil {
 			return nil, err
 		}
@@ -154,4 +157,59 @@ func writeOverlay(b Bench, files map[string]string) (string, error) {
 	}
 	path := filepath.Join(b.Work, "overlay.json")
 	return path, os.WriteFile(path, data, 0o644)
+}
+
+// Kube is etcd, a Kubernetes control plane and kubectl in one program.
+func Kube() Recipe {
+	const v = "k8s.io/component-base/version."
+	return Recipe{
+		Name:   "kube",
+		Module: "k8s.io/kubernetes",
+		Stamp: []string{
+			v + "gitVersion={version}",
+			v + "gitMajor={major}",
+			v + "gitMinor={minor}",
+			v + "gitTreeState=clean",
+			// built from a module, which knows no commit and has no date
+			v + "gitCommit=module",
+			v + "buildDate=1970-01-01T00:00:00Z",
+		},
+		Versions: map[string]string{
+			"Kubernetes": "k8s.io/kubernetes",
+			"kubectl":    "k8s.io/kubernetes",
+			"etcd":       "go.etcd.io/etcd/server/v3",
+		},
+	}
+}
+
+// Kwok simulates the nodes of embedded clusters on a machine that cannot have
+// real ones.
+func Kwok() Recipe {
+	return Recipe{
+		Name:     "kwok",
+		Revision: 1,
+		Versions: map[string]string{"kwok": "sigs.k8s.io/kwok"},
+	}
+}
+
+// Runner runs the forge's workflows on this machine, and so without the part of
+// its library that drives a container engine.
+func Runner() Recipe {
+	return Recipe{
+		Name:     "runner",
+		Tags:     "WITHOUT_DOCKER",
+		Revision: 1,
+		Versions: map[string]string{"act": "github.com/nektos/act"},
+	}
+}
+
+// Relay runs in the nodes and pods of clusters in containers, which are
+// Linux's whatever this machine is.
+func Relay() Recipe {
+	return Recipe{
+		Name:     "relay",
+		GOOS:     "linux",
+		Revision: 1,
+		Versions: map[string]string{"yamux": "github.com/hashicorp/yamux"},
+	}
 }

@@ -1,21 +1,12 @@
 package recipe
 
 import (
+	"debug/elf"
 	"os"
 	"path/filepath"
 	"slices"
 	"testing"
 )
-
-func TestStamp(t *testing.T) {
-	got, err := stamp([]string{"a.v={version}", "a.m={major}.{minor}"}, "v1.35.4")
-	if err != nil || got != " -X a.v=v1.35.4 -X a.m=1.35" {
-		t.Errorf("flags are %q, error %v", got, err)
-	}
-	if _, err := stamp([]string{"a={version}"}, "v1"); err == nil {
-		t.Error("v1 was accepted")
-	}
-}
 
 // Whatever changes what comes out must change the inputs.
 func TestInputsTellRecipesApart(t *testing.T) {
@@ -33,57 +24,29 @@ func TestInputsTellRecipesApart(t *testing.T) {
 	}
 }
 
-func TestCheckFrontend(t *testing.T) {
-	dir := t.TempDir()
-	files := []string{"js/index.abc.js", "js/iife.abc.js", "css/index.abc.css", "css/theme-gitea-auto.abc.css", ".vite/manifest.json"}
-	for _, f := range files {
-		path := filepath.Join(dir, f)
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, nil, 0o644); err != nil {
-			t.Fatal(err)
-		}
+// TestRelay builds the program as it has to be for a node, and for a pod that
+// has nothing else: Linux's, and complete in itself.
+func TestRelay(t *testing.T) {
+	if testing.Short() {
+		t.Skip("compiles a program")
 	}
-	if err := checkFrontend(dir); err != nil {
+	b := Bench{Source: filepath.Join("..", "..", "..", "relay"), Out: t.TempDir(), Work: t.TempDir(), Log: t.Logf}
+	if _, err := Relay().Make(t.Context(), b); err != nil {
 		t.Fatal(err)
 	}
-	for _, f := range files {
-		if err := os.Rename(filepath.Join(dir, f), filepath.Join(dir, "away")); err != nil {
-			t.Fatal(err)
-		}
-		if err := checkFrontend(dir); err == nil {
-			t.Errorf("a front end without %s was accepted", f)
-		}
-		if err := os.Rename(filepath.Join(dir, "away"), filepath.Join(dir, f)); err != nil {
-			t.Fatal(err)
-		}
-	}
-}
-
-func TestMoveStatic(t *testing.T) {
-	from, to := filepath.Join(t.TempDir(), "options"), filepath.Join(t.TempDir(), "static", "options")
-	for _, f := range []string{"locale/locale_en-US.json", "locale/locale_de-DE.json", "locale/TRANSLATORS", "license/MIT", "x.js.map"} {
-		path := filepath.Join(from, f)
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, nil, 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := moveStatic(from, to); err != nil {
+	f, err := os.Open(filepath.Join(b.Out, "relay"))
+	if err != nil {
 		t.Fatal(err)
 	}
-	var got []string
-	for _, pattern := range []string{"*.*", "*/*"} {
-		found, _ := filepath.Glob(filepath.Join(to, pattern))
-		for _, f := range found {
-			rel, _ := filepath.Rel(to, f)
-			got = append(got, rel)
-		}
+	defer f.Close()
+	program, err := elf.NewFile(f)
+	if err != nil {
+		t.Fatal(err)
 	}
-	if want := []string{"license/MIT", "locale/locale_en-US.json"}; !slices.Equal(got, want) {
-		t.Errorf("static has %v, want %v", got, want)
+	if libraries, err := program.ImportedLibraries(); len(libraries) > 0 || err != nil {
+		t.Errorf("needs %v, %v", libraries, err)
+	}
+	if slices.ContainsFunc(program.Progs, func(p *elf.Prog) bool { return p.Type == elf.PT_INTERP }) {
+		t.Error("needs a loader")
 	}
 }

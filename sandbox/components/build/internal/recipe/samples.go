@@ -10,7 +10,6 @@ import (
 
 	"github.com/kalypso-dev/kalypso/fixtures"
 	"github.com/kalypso-dev/kalypso/sandbox/components"
-	"github.com/kalypso-dev/kalypso/sandbox/components/build/internal/command"
 	"github.com/kalypso-dev/kalypso/scheduler/ci/gosources"
 )
 
@@ -28,7 +27,7 @@ func Samples() Recipe {
 	r := Recipe{Name: "samples", Revision: 2, Finish: finishSamples}
 	for _, s := range samples {
 		sources, err := sampleSources(s.workshop, s.repository)
-		// an error is told by Finish, which meets it again
+		// Finish returns the same error
 		r.Lists = append(r.Lists, fmt.Sprint(s.name, err))
 		for _, name := range slices.Sorted(maps.Keys(sources)) {
 			r.Lists = append(r.Lists, name, string(sources[name]))
@@ -78,10 +77,8 @@ func finishSamples(ctx context.Context, b Bench) ([]components.License, error) {
 				return nil, err
 			}
 		}
-		args := append([]string{"go", "build"}, buildFlags...)
 		program := filepath.Join(b.Out, s.name)
-		args = append(args, "-ldflags", linkFlags, "-o", program, ".")
-		if err := (command.Command{Dir: dir, Env: append(GoEnv(), "GOOS=linux"), Args: args}).Run(ctx); err != nil {
+		if err := (Compilation{Dir: dir, Env: append(GoEnv(), "GOOS=linux"), Flags: programFlags, Package: ".", Out: program, Log: b.Log}).Run(ctx); err != nil {
 			return nil, err
 		}
 		fingerprint := gosources.Fingerprint(sources) + "\n"

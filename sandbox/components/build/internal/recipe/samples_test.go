@@ -11,7 +11,7 @@ import (
 )
 
 // TestSamples builds the applications and compares their fingerprints with
-// those of the folders that a person gets from the forge.
+// those of the folders that a user gets from the forge.
 func TestSamples(t *testing.T) {
 	if testing.Short() {
 		t.Skip("compiles programs")

@@ -169,3 +169,55 @@ func textsIn(root, dir string) ([]components.LicenseFile, error) {
 	}
 	return files, nil
 }
+
+// npmTitle matches a package with its version, and no Go module: those are in
+// the bundle too, as their authors listed them, but are read from the modules.
+var npmTitle = regexp.MustCompile(`^((?:@[^/@\s]+/)?[^/@\s]+)@(\d\S*)$`)
+
+// OfBundle reads the licences of npm packages out of the file that a front end's
+// bundler writes. A file without any is an error.
+func OfBundle(path string) ([]components.License, error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	licenses := parseBundle(string(text))
+	if len(licenses) == 0 {
+		return nil, fmt.Errorf("no npm package is listed in the front end's %s", filepath.Base(path))
+	}
+	return licenses, nil
+}
+
+// parseBundle takes a line of dashes, the package's title, a line of dashes and
+// the text for each package.
+func parseBundle(text string) []components.License {
+	lines := strings.Split(text, "\n")
+	var out []components.License
+	var body []string
+	open := false
+	flush := func() {
+		if !open {
+			return
+		}
+		if t := strings.TrimSpace(strings.Join(body, "\n")); t != "" {
+			out[len(out)-1].Files = []components.LicenseFile{{Name: "LICENSE", Text: t + "\n"}}
+		}
+	}
+	for i := 0; i < len(lines); i++ {
+		if i+2 < len(lines) && isRule(lines[i]) && isRule(lines[i+2]) {
+			flush()
+			body, open = nil, false
+			if m := npmTitle.FindStringSubmatch(lines[i+1]); m != nil {
+				out = append(out, components.License{Module: "npm:" + m[1], Version: m[2]})
+				open = true
+			}
+			i += 2
+			continue
+		}
+		body = append(body, lines[i])
+	}
+	flush()
+	return out
+}
+
+func isRule(line string) bool { return len(line) == 80 && strings.Trim(line, "-") == "" }

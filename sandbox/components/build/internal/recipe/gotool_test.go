@@ -65,3 +65,13 @@ func TestErrorsOfTheCompilerAreKept(t *testing.T) {
 		t.Errorf("tail is %q", failed.Tail)
 	}
 }
+
+func TestStamp(t *testing.T) {
+	got, err := stamp([]string{"a.v={version}", "a.m={major}.{minor}"}, "v1.35.4")
+	if err != nil || got != " -X a.v=v1.35.4 -X a.m=1.35" {
+		t.Errorf("flags are %q, error %v", got, err)
+	}
+	if _, err := stamp([]string{"a={version}"}, "v1"); err == nil {
+		t.Error("v1 was accepted")
+	}
+}
