@@ -53,11 +53,11 @@ func (st *Stack) providerUnits() []supervisor.Unit {
 // for each cluster. One that does not answer does not keep the others away.
 func (st *Stack) CollectLogs(ctx context.Context, dir string) error {
 	var all []error
-	for _, p := range []cluster.Provider{st.made, st.attached} {
+	for i, p := range []cluster.Provider{st.made, st.attached} {
 		names, err := p.List(ctx)
 		all = append(all, err)
 		for _, name := range names {
-			if st.cluster(name) != p {
+			if st.attached.Has(name) != (i == 1) {
 				continue
 			}
 			if err := p.Logs(ctx, name, filepath.Join(dir, name)); err != nil {
