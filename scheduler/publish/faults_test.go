@@ -178,10 +178,17 @@ func (f flow) interrupted(t *testing.T, call forgefake.Call, n int, when forgefa
 func (w *fixture) unexposed(when string) {
 	w.Helper()
 	for _, pr := range w.forge.AllPullRequests(repo) {
-		if pr.State != forge.Open || pr.Draft || !pr.Own || strings.Contains(pr.Body, " hold=released ") {
+		exposed := func(pr forge.PullRequest) bool {
+			return pr.State == forge.Open && !pr.Draft && pr.Own && !strings.Contains(pr.Body, " hold=released ")
+		}
+		if !exposed(pr) {
 			continue
 		}
 		have, left := w.forge.Files(repo, "dev"), w.forge.Files(repo, pr.Head)
+		// other calls go on meanwhile: the files count only with the pull request as it is after them
+		if i := slices.IndexFunc(w.forge.AllPullRequests(repo), func(now forge.PullRequest) bool { return now.Number == pr.Number && exposed(now) }); i < 0 {
+			continue
+		}
 		gone := 0
 		for path := range have {
 			if _, ok := left[path]; !ok {
