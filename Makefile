@@ -57,6 +57,7 @@ kind-node-image: ## the image of kind's nodes, built without a registry, for the
 
 .PHONY: lint
 lint: $(GOLANGCI_LINT) $(DEADCODE) ## import rules, words, the usual mistakes, and functions that no command reaches
+	$(GO) run ./.ci/words
 	$(GOLANGCI_LINT) run ./...
 	@dead=$$($(DEADCODE) -test=false ./cmd/...) && test -z "$$dead" || { echo "$$dead"; exit 1; }
 

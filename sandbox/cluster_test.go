@@ -63,8 +63,8 @@ func TestStopAndStartOfACluster(t *testing.T) {
 	if !daemon.AllReady(d.Status(t)) {
 		t.Error("somebody would wait for a cluster that was stopped on purpose")
 	}
-	if away, err := h.StoppedClusters(); err != nil || !slices.Equal(away, []string{"large"}) {
-		t.Errorf("on disk: %q, %v", away, err)
+	if stopped, err := h.StoppedClusters(); err != nil || !slices.Equal(stopped, []string{"large"}) {
+		t.Errorf("on disk: %q, %v", stopped, err)
 	}
 	if _, err := Restart(t.Context(), h, "large", time.Minute, nil); err == nil || !strings.Contains(err.Error(), "`kalypso start large` brings it back") {
 		t.Errorf("restart: %v", err)
@@ -86,8 +86,8 @@ func TestStopAndStartOfACluster(t *testing.T) {
 	if s := d.Status(t)[3]; s.State != supervisor.Ready || large.Starts() != 2 {
 		t.Errorf("%+v, %d starts", s, large.Starts())
 	}
-	if away, err := h.StoppedClusters(); err != nil || len(away) != 0 {
-		t.Errorf("on disk: %q, %v", away, err)
+	if stopped, err := h.StoppedClusters(); err != nil || len(stopped) != 0 {
+		t.Errorf("on disk: %q, %v", stopped, err)
 	}
 }
 

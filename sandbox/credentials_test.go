@@ -8,7 +8,7 @@ import (
 	"github.com/kalypso-dev/kalypso/sandbox/state"
 )
 
-func TestArmEndpointStaysAndTellsNoSecret(t *testing.T) {
+func TestArmEndpointStaysAndHasNoSecret(t *testing.T) {
 	h := Home(t.TempDir())
 	s := &state.State{ID: "1", Workshop: "basic-inference", WebhookSecret: "s3cret", Ports: map[string]int{"arm": 23456}}
 	if err := h.Save(s); err != nil {

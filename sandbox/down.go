@@ -86,7 +86,7 @@ func (o DownOptions) note(notes ...string) {
 
 // adviseForget adds how to go on without a container engine.
 func (o DownOptions) adviseForget(err error) error {
-	var missing *kind.AwayError
+	var missing *kind.NoAnswerError
 	if !o.Delete || !errors.As(err, &missing) {
 		return err
 	}

@@ -59,8 +59,8 @@ func TestAnEngineThatIsGoneCanBeForgotten(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = Down(t.Context(), DownOptions{Home: h, Delete: true})
-	var away *kind.AwayError
-	if !errors.As(err, &away) || !strings.Contains(err.Error(), "nobody there") || !strings.Contains(err.Error(), "--forget") || !h.Exists() {
+	var noAnswer *kind.NoAnswerError
+	if !errors.As(err, &noAnswer) || !strings.Contains(err.Error(), "nobody there") || !strings.Contains(err.Error(), "--forget") || !h.Exists() {
 		t.Errorf("without its engine: %v", err)
 	}
 	var note string

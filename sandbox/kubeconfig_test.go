@@ -25,7 +25,7 @@ func kubeconfigOf(current string, servers map[string]string) clientcmdapi.Config
 }
 
 // world is a sandbox with two clusters and a place for the person's kubeconfig.
-func kubeconfigWorld(t *testing.T) (Home, string) {
+func kubeconfigHarness(t *testing.T) (Home, string) {
 	t.Helper()
 	h := Home(filepath.Join(t.TempDir(), "home"))
 	if err := os.MkdirAll(string(h), 0o700); err != nil {
@@ -80,7 +80,7 @@ func unmerge(t *testing.T, h Home) string {
 
 func TestMergeAndUnmerge(t *testing.T) {
 	for _, switchTo := range []bool{false, true} {
-		h, file := kubeconfigWorld(t)
+		h, file := kubeconfigHarness(t)
 		before := write(t, file, kubeconfigOf("work", map[string]string{"work": "https://work.example.com"}))
 		merge(t, h, file, switchTo)
 		c, err := clientcmd.LoadFromFile(file)
@@ -108,7 +108,7 @@ func TestMergeAndUnmerge(t *testing.T) {
 }
 
 func TestMergeMakesAndRemovesTheFile(t *testing.T) {
-	h, file := kubeconfigWorld(t)
+	h, file := kubeconfigHarness(t)
 	merge(t, h, file, true)
 	merge(t, h, file, false)
 	unmerge(t, h)
@@ -121,8 +121,8 @@ func TestMergeMakesAndRemovesTheFile(t *testing.T) {
 }
 
 // What people have changed since belongs to them.
-func TestUnmergeKeepsWhatPeopleChanged(t *testing.T) {
-	h, file := kubeconfigWorld(t)
+func TestUnmergeKeepsWhatUsersChanged(t *testing.T) {
+	h, file := kubeconfigHarness(t)
 	merge(t, h, file, true)
 	c, err := clientcmd.LoadFromFile(file)
 	if err != nil {
@@ -142,7 +142,7 @@ func TestUnmergeKeepsWhatPeopleChanged(t *testing.T) {
 }
 
 func TestUnmergeOfAFileThatIsGone(t *testing.T) {
-	h, file := kubeconfigWorld(t)
+	h, file := kubeconfigHarness(t)
 	merge(t, h, file, false)
 	if err := os.Remove(file); err != nil {
 		t.Fatal(err)
@@ -191,7 +191,7 @@ func TestMergeRefuses(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			h, file := kubeconfigWorld(t)
+			h, file := kubeconfigHarness(t)
 			file = test.prepare(t, h, file)
 			before, _ := os.ReadFile(file)
 			_, noted := os.Stat(mergedFile(h))
@@ -210,7 +210,7 @@ func TestMergeRefuses(t *testing.T) {
 }
 
 func TestMergeKeepsALink(t *testing.T) {
-	h, file := kubeconfigWorld(t)
+	h, file := kubeconfigHarness(t)
 	target := filepath.Join(t.TempDir(), "elsewhere")
 	write(t, target, kubeconfigOf("work", map[string]string{"work": "https://work.example.com"}))
 	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
@@ -228,7 +228,7 @@ func TestMergeKeepsALink(t *testing.T) {
 	}
 }
 
-func TestPersonsKubeconfig(t *testing.T) {
+func TestUserKubeconfig(t *testing.T) {
 	t.Setenv("HOME", "/home/somebody")
 	for value, want := range map[string]string{
 		"":             "/home/somebody/.kube/config",

@@ -79,7 +79,7 @@ func forge(t *testing.T, h Home, names []string) {
 	t.Cleanup(server.Close)
 }
 
-func TestFindPlace(t *testing.T) {
+func TestFindWebPage(t *testing.T) {
 	h := Home(t.TempDir())
 	if _, err := FindWebPage(t.Context(), h, "gitea", ""); !errors.Is(err, ErrNoSandbox) {
 		t.Error(err)

@@ -25,7 +25,7 @@ func writer(h Home, name, content string) supervisor.Unit {
 	return p.Unit("writer")
 }
 
-func TestResetMakesTheWorldAnew(t *testing.T) {
+func TestResetMakesTheSandboxAnew(t *testing.T) {
 	h := Home(t.TempDir())
 	units, _ := twoClusters(t, h)
 	d := daemontest.Serve(t, h, append(units, writer(h, "gitea/db", "fresh"))...)

@@ -14,7 +14,7 @@ import (
 	"github.com/kalypso-dev/kalypso/sandbox/supervisor"
 )
 
-func TestWatchTellsOfChangesAndOfTheDaemonsEnd(t *testing.T) {
+func TestWatchReportsChangesAndTheDaemonsEnd(t *testing.T) {
 	h := Home(t.TempDir())
 	if _, err := h.Ensure(t.Context(), Choice{Workshop: "basic-inference"}); err != nil {
 		t.Fatal(err)

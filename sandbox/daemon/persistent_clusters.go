@@ -76,7 +76,7 @@ func (p PersistentClusters) Forget(ctx context.Context, err error) (rest Persist
 			rest.providers = append(rest.providers, provider)
 			continue
 		}
-		missing := k.Away(ctx)
+		missing := k.Answers(ctx)
 		if missing == nil {
 			rest.providers = append(rest.providers, provider)
 			continue

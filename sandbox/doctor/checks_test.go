@@ -70,7 +70,7 @@ func TestHome(t *testing.T) {
 }
 
 // above its own folder the sandbox has nothing to give away, least of all "/"
-func TestHomeGivesOnlyItselfAway(t *testing.T) {
+func TestHomeNamesOnlyItself(t *testing.T) {
 	sys, s := box(), subjectOf()
 	s.Home = "/h"
 	sys.Writable = func(string) error { return errors.New("permission denied") }

@@ -34,15 +34,15 @@ func checkDaemon(_ context.Context, sys *System, s *Subject) Finding {
 	if f, left := nodesLeft(sys, s); left {
 		return f
 	}
-	var strangers []string
+	var foreign []string
 	for _, pid := range sys.processes() {
 		if sys.runsFrom(pid, s.Home) {
-			strangers = append(strangers, sys.command(pid))
+			foreign = append(foreign, sys.command(pid))
 		}
 	}
 	switch {
-	case len(strangers) > 0:
-		return warning("programs of this sandbox run without it: "+strings.Join(strangers, ", "), "they may keep ports and data in use", "end them if they are not yours")
+	case len(foreign) > 0:
+		return warning("programs of this sandbox run without it: "+strings.Join(foreign, ", "), "they may keep ports and data in use", "end them if they are not yours")
 	case sys.exists(s.Socket):
 		return note("a daemon was killed and has left its socket", "nothing: the next `kalypso up` replaces it", "")
 	}

@@ -310,9 +310,9 @@ func TestEngineSize(t *testing.T) {
 func TestEngineDisk(t *testing.T) {
 	free := func(bytes uint64) func(*System, *Subject) {
 		return func(sys *System, _ *Subject) {
-			sys.Space = func(place string) (Space, error) {
-				if place != "/var/lib/docker" {
-					return Space{}, fmt.Errorf("asked for %s", place)
+			sys.Space = func(folder string) (Space, error) {
+				if folder != "/var/lib/docker" {
+					return Space{}, fmt.Errorf("asked for %s", folder)
 				}
 				return Space{Free: bytes}, nil
 			}

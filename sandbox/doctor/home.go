@@ -29,26 +29,26 @@ func checkHome(_ context.Context, sys *System, s *Subject) Finding {
 	if err == nil && !info.IsDir() {
 		return fatal(s.Home+" is not a folder", lost, another)
 	}
-	place := sys.nearest(s.Home)
-	if err := sys.Writable(place); err != nil {
+	folder := sys.nearest(s.Home)
+	if err := sys.Writable(folder); err != nil {
 		fix := another
-		if place == s.Home {
+		if folder == s.Home {
 			// a folder above is not the sandbox's to give away
-			fix = fmt.Sprintf("`sudo chown -R %s %s` if it should be yours, or %s", sys.User, place, another)
+			fix = fmt.Sprintf("`sudo chown -R %s %s` if it should be yours, or %s", sys.User, folder, another)
 		}
-		return fatal(fmt.Sprintf("%s cannot be written by %s (%v)", place, sys.User, err), lost, fix)
+		return fatal(fmt.Sprintf("%s cannot be written by %s (%v)", folder, sys.User, err), lost, fix)
 	}
-	space, err := sys.Space(place)
+	space, err := sys.Space(folder)
 	switch {
 	case err != nil:
-		return warning(fmt.Sprintf("%s can be written, and its file system cannot be asked (%v)", place, err), "it is not known whether there is room", another)
+		return warning(fmt.Sprintf("%s can be written, and its file system cannot be asked (%v)", folder, err), "it is not known whether there is room", another)
 	case space.NoExec:
-		return fatal(place+" is on a file system mounted noexec", "the unpacked programs cannot run there", another+" on another file system")
+		return fatal(folder+" is on a file system mounted noexec", "the unpacked programs cannot run there", another+" on another file system")
 	case space.Remote != "":
-		return warning(fmt.Sprintf("%s is on a %s file system", place, space.Remote), "locks, sockets and databases fail there now and then", another+" on a disk of this machine")
+		return warning(fmt.Sprintf("%s is on a %s file system", folder, space.Remote), "locks, sockets and databases fail there now and then", another+" on a disk of this machine")
 	}
 	state := "can be written"
-	if place != s.Home {
+	if folder != s.Home {
 		state = "can be made"
 	}
 	return ok("%s %s; its socket's path has %d of %d bytes", s.Home, state, len(s.Socket), s.SocketLimit)
@@ -69,16 +69,16 @@ func checkDisk(_ context.Context, sys *System, s *Subject) Finding {
 	if s.Home == "" {
 		return note("there is no folder to look at", "see home", "")
 	}
-	place := sys.nearest(s.Home)
-	space, err := sys.Space(place)
+	folder := sys.nearest(s.Home)
+	space, err := sys.Space(folder)
 	if err != nil {
-		return warning(fmt.Sprintf("%s cannot be asked for free space (%v)", place, err), "it is not known whether there is room", "set KALYPSO_HOME to another folder")
+		return warning(fmt.Sprintf("%s cannot be asked for free space (%v)", folder, err), "it is not known whether there is room", "set KALYPSO_HOME to another folder")
 	}
 	needed := uint64(s.Payload.Missing)
 	if s.Ports == nil {
 		needed += firstData
 	}
-	found := fmt.Sprintf("%s free at %s", amount(space.Free), place)
+	found := fmt.Sprintf("%s free at %s", amount(space.Free), folder)
 	const fix = "make room, or set KALYPSO_HOME to a folder on a larger disk"
 	switch {
 	case space.Free < needed:

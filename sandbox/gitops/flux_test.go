@@ -195,7 +195,7 @@ func TestAKindThatIsStuckIsNudged(t *testing.T) {
 	})
 }
 
-func TestAKindThatIsNeverEstablishedTellsWhy(t *testing.T) {
+func TestAKindThatIsNeverEstablishedIsAnError(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := &definitions{began: time.Now()}
 		err := established(t.Context(), d, "buckets")

@@ -32,7 +32,7 @@ func TestRealNode(t *testing.T) {
 		t.Skip("KALYPSO_TEST_KUBE and KALYPSO_TEST_NODE name no programs")
 	}
 	before := machine(t)
-	w := newRealWorld(t, filepath.Join(kube, "kube"), programs)
+	w := newRealNode(t, filepath.Join(kube, "kube"), programs)
 	w.start(t)
 	w.deploy(t)
 
@@ -103,7 +103,7 @@ func TestRealNode(t *testing.T) {
 	}
 }
 
-type realWorld struct {
+type realNode struct {
 	node   Node
 	kube   string
 	super  *supervisor.Supervisor
@@ -113,7 +113,7 @@ type realWorld struct {
 	done   chan error
 }
 
-func newRealWorld(t *testing.T, kube, programs string) *realWorld {
+func newRealNode(t *testing.T, kube, programs string) *realNode {
 	t.Helper()
 	home, err := os.MkdirTemp("", "kn") // short: sockets lie in it
 	if err != nil {
@@ -133,7 +133,7 @@ func newRealWorld(t *testing.T, kube, programs string) *realWorld {
 		PortFree: func(string) error { return nil }, Socket: filepath.Join(home, "etcd.sock"),
 	}
 	port := freePort(t)
-	w := &realWorld{kube: kube, node: Node{
+	w := &realNode{kube: kube, node: Node{
 		Cluster: "drone", Dir: filepath.Join(e.Dir, "drone", "node"), PKI: filepath.Join(e.Dir, "drone", "pki"),
 		Kubeconfig: e.AdminKubeconfig("drone"), Kube: e.Program, Programs: func() string { return programs },
 		APIPort: port, ForgePort: forge.Listener.Addr().(*net.TCPAddr).Port,
@@ -159,12 +159,12 @@ func newRealWorld(t *testing.T, kube, programs string) *realWorld {
 	return w
 }
 
-func (w *realWorld) process(t *testing.T) *component {
+func (w *realNode) process(t *testing.T) *component {
 	t.Helper()
 	return w.unit.Component.(*component)
 }
 
-func (w *realWorld) start(t *testing.T) {
+func (w *realNode) start(t *testing.T) {
 	t.Helper()
 	super, err := supervisor.New(slog.New(slog.NewTextHandler(t.Output(), nil)), w.units...)
 	if err != nil {
@@ -182,7 +182,7 @@ func (w *realWorld) start(t *testing.T) {
 	}
 }
 
-func (w *realWorld) waitReady(t *testing.T, also func(supervisor.Status) bool) {
+func (w *realNode) waitReady(t *testing.T, also func(supervisor.Status) bool) {
 	t.Helper()
 	err := retry.Until(t.Context(), "readiness of all", time.Minute, func(context.Context) error {
 		for _, s := range w.super.Status() {
@@ -201,7 +201,7 @@ func (w *realWorld) waitReady(t *testing.T, also func(supervisor.Status) bool) {
 	}
 }
 
-func (w *realWorld) stop(t *testing.T) {
+func (w *realNode) stop(t *testing.T) {
 	t.Helper()
 	if w.cancel == nil {
 		return
@@ -243,7 +243,7 @@ spec:
 `
 
 // deploy builds the guest, loads its image and runs it.
-func (w *realWorld) deploy(t *testing.T) {
+func (w *realNode) deploy(t *testing.T) {
 	t.Helper()
 	program := filepath.Join(t.TempDir(), "guest")
 	build := exec.Command("go", "build", "-ldflags=-s -w", "-o", program, "./testdata/guest")
@@ -279,7 +279,7 @@ func (w *realWorld) deploy(t *testing.T) {
 	t.Logf("2 pods ready after %s", time.Since(began).Round(time.Millisecond))
 }
 
-func (w *realWorld) command(t *testing.T, args ...string) *exec.Cmd {
+func (w *realNode) command(t *testing.T, args ...string) *exec.Cmd {
 	ctx, cancel := context.WithTimeout(t.Context(), 90*time.Second)
 	t.Cleanup(cancel)
 	cmd := exec.CommandContext(ctx, w.kube, append([]string{"kubectl"}, args...)...)
@@ -287,7 +287,7 @@ func (w *realWorld) command(t *testing.T, args ...string) *exec.Cmd {
 	return cmd
 }
 
-func (w *realWorld) kubectl(t *testing.T, args ...string) string {
+func (w *realNode) kubectl(t *testing.T, args ...string) string {
 	t.Helper()
 	out, err := w.command(t, args...).CombinedOutput()
 	if err != nil {
@@ -297,7 +297,7 @@ func (w *realWorld) kubectl(t *testing.T, args ...string) string {
 	return string(out)
 }
 
-func (w *realWorld) kubectlFails(t *testing.T, args ...string) string {
+func (w *realNode) kubectlFails(t *testing.T, args ...string) string {
 	t.Helper()
 	out, err := w.command(t, args...).CombinedOutput()
 	if err == nil {
@@ -306,12 +306,12 @@ func (w *realWorld) kubectlFails(t *testing.T, args ...string) string {
 	return string(out)
 }
 
-func (w *realWorld) guest(t *testing.T, args ...string) string {
+func (w *realNode) guest(t *testing.T, args ...string) string {
 	t.Helper()
 	return w.kubectl(t, append([]string{"exec", "deploy/guest", "--", "/guest"}, args...)...)
 }
 
-func (w *realWorld) portForward(t *testing.T) string {
+func (w *realNode) portForward(t *testing.T) string {
 	t.Helper()
 	port := freePort(t)
 	cmd := w.command(t, "port-forward", "deploy/guest", fmt.Sprintf("%d:8080", port))
@@ -337,7 +337,7 @@ func (w *realWorld) portForward(t *testing.T) string {
 	return body.String()
 }
 
-func (w *realWorld) memory() string {
+func (w *realNode) memory() string {
 	var b strings.Builder
 	pids, _ := processes(cgroupOf(w.node.Dir))
 	for _, pid := range pids {

@@ -150,10 +150,10 @@ func TestDialFails(t *testing.T) {
 
 // TestServerIsCutShort: half an answer must not look like a whole one.
 func TestServerIsCutShort(t *testing.T) {
-	told := make(chan struct{})
+	reported := make(chan struct{})
 	p := start(t, server(t, func(c *net.TCPConn) {
 		_, _ = io.WriteString(c, "half")
-		<-told
+		<-reported
 		_ = c.SetLinger(0)
 	}), loopback)
 	c := p.connect(t)
@@ -161,7 +161,7 @@ func TestServerIsCutShort(t *testing.T) {
 	if _, err := io.ReadFull(c, half); err != nil {
 		t.Fatal(err)
 	}
-	close(told)
+	close(reported)
 	if got, err := io.ReadAll(c); !errors.Is(err, syscall.ECONNRESET) {
 		t.Errorf("%q, %v", got, err)
 	}

@@ -28,7 +28,7 @@ func keepUp(t *testing.T, b *Background) *Supervisor {
 	return s
 }
 
-func TestBackgroundTellsItsSteps(t *testing.T) {
+func TestBackgroundReportsItsSteps(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ended := 0
 		b := &Background{

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-func TestStatusTellsHowAProcessEnded(t *testing.T) {
+func TestStatusReportsHowAProcessEnded(t *testing.T) {
 	silent := func(context.Context) error { return errors.New("no answer") }
 	for _, c := range []struct {
 		script string

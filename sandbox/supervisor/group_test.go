@@ -355,17 +355,17 @@ func TestStopAgainKillsNobody(t *testing.T) {
 	if err := errors.Join(p.Start(t.Context()), p.Stop(t.Context())); err != nil {
 		t.Fatal(err)
 	}
-	stranger := exec.Command("sleep", "100")
-	stranger.SysProcAttr = childAttributes()
-	if err := stranger.Start(); err != nil {
+	foreign := exec.Command("sleep", "100")
+	foreign.SysProcAttr = childAttributes()
+	if err := foreign.Start(); err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _ = stranger.Process.Kill(); _ = stranger.Wait() }()
-	p.cmd = stranger // as if it had got the same ID
+	defer func() { _ = foreign.Process.Kill(); _ = foreign.Wait() }()
+	p.cmd = foreign // as if it had got the same ID
 	if err := p.Stop(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if stopped, err := isStopped(stranger.Process.Pid); err != nil || stopped {
+	if stopped, err := isStopped(foreign.Process.Pid); err != nil || stopped {
 		t.Errorf("the stranger has been killed: %v", err)
 	}
 }

@@ -370,7 +370,7 @@ func TestTaskRunsAgainAfterError(t *testing.T) {
 	})
 }
 
-func TestWatchTellsEveryState(t *testing.T) {
+func TestWatchReportsEveryState(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var journal []string
 		p := &part{journal: &journal, name: "p"}

@@ -20,7 +20,7 @@ func selector() metav1.LabelSelector {
 	}
 }
 
-func TestClausesAsPeopleWriteThem(t *testing.T) {
+func TestClausesAsUsersWriteThem(t *testing.T) {
 	var got []string
 	for _, c := range Of(selector()) {
 		got = append(got, strings.Join(c.Path, "/")+" "+c.String())

@@ -25,14 +25,14 @@ func TestAgreesWithPlan(t *testing.T) {
 	seen := map[string]int{}
 	for seed := range uint64(60) {
 		r := rand.New(rand.NewPCG(seed, 1))
-		w := modeltest.Parse(randomWorld(r))
+		w := modeltest.Parse(randomArchive(r))
 		env, p := planned(t, w)
 		for _, d := range env.Diagnostics {
 			t.Fatalf("seed %d: the world is not as it should be: %v", seed, d)
 		}
 		askAll(t, w, env, p, seen)
 		if t.Failed() {
-			t.Fatalf("seed %d:\n%s", seed, randomWorld(rand.New(rand.NewPCG(seed, 1))))
+			t.Fatalf("seed %d:\n%s", seed, randomArchive(rand.New(rand.NewPCG(seed, 1))))
 		}
 	}
 	t.Log(seen)
@@ -43,9 +43,9 @@ func TestAgreesWithPlan(t *testing.T) {
 	}
 }
 
-// TestAgreesOnPlansWorlds does the same with the worlds that package plan is
+// TestAgreesOnPlansInputs does the same with the worlds that package plan is
 // tested with: those have everything that can go wrong.
-func TestAgreesOnPlansWorlds(t *testing.T) {
+func TestAgreesOnPlansInputs(t *testing.T) {
 	files, err := filepath.Glob("../plan/testdata/inputs/*.txtar")
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no inputs: %v", err)
@@ -215,7 +215,7 @@ func checkPair(t *testing.T, env *model.Environment, p *plan.Plan, e *explain.Ex
 // key of a label that was found is on the line where it was found.
 func checkMisses(t *testing.T, w *modeltest.Repositories, e *explain.Explanation, seen map[string]int) {
 	t.Helper()
-	line := func(p explain.Place) string {
+	line := func(p explain.Position) string {
 		tree := w.Tree(strings.TrimPrefix(p.Repo, modeltest.Forge), p.Branch)
 		if tree == nil || p.Line == 0 {
 			return ""
@@ -282,7 +282,7 @@ func checkText(t *testing.T, e *explain.Explanation) {
 func TestOrderDoesNotMatter(t *testing.T) {
 	for seed := range uint64(15) {
 		r := rand.New(rand.NewPCG(seed, 2))
-		env, p := planned(t, modeltest.Parse(randomWorld(r)))
+		env, p := planned(t, modeltest.Parse(randomArchive(r)))
 		mixed := *env
 		mixed.ClusterTypes = shuffled(r, env.ClusterTypes)
 		mixed.Policies = shuffled(r, env.Policies)

@@ -44,8 +44,8 @@ func Explain(ctx context.Context, env *model.Environment, p *plan.Plan, q Query)
 	}
 	e := &Explanation{
 		Environment:  env.Name,
-		ControlPlane: Place{Repo: env.ControlPlane.Repo, Branch: env.ControlPlane.Branch},
-		GitOps:       Place{Repo: env.GitOps.Repo, Branch: env.GitOps.Branch},
+		ControlPlane: Position{Repo: env.ControlPlane.Repo, Branch: env.ControlPlane.Branch},
+		GitOps:       Position{Repo: env.GitOps.Repo, Branch: env.GitOps.Branch},
 		ClusterTypes: len(env.ClusterTypes),
 		Target:       t.explained(),
 		LeftOut:      x.leftOut(),

@@ -22,10 +22,10 @@ import (
 
 func tutorial(t testing.TB) (*model.Environment, *plan.Plan) {
 	t.Helper()
-	return planned(t, world(t, &txtar.Archive{}))
+	return planned(t, repositories(t, &txtar.Archive{}))
 }
 
-func plansWorld(t testing.TB, name string) (*model.Environment, *plan.Plan) {
+func planInput(t testing.TB, name string) (*model.Environment, *plan.Plan) {
 	t.Helper()
 	archive, err := os.ReadFile(filepath.Join("..", "plan", "testdata", "inputs", name+".txtar"))
 	if err != nil {
@@ -47,7 +47,7 @@ func TestPlanOfAnotherEnvironment(t *testing.T) {
 
 // TestHeld is about what stays as it is because something cannot be read.
 func TestHeld(t *testing.T) {
-	env, p := plansWorld(t, "config-incomplete")
+	env, p := planInput(t, "config-incomplete")
 	count := func(q explain.Query) int {
 		n := 0
 		for _, problem := range mustExplain(t, env, p, q).Problems {
@@ -103,7 +103,7 @@ func TestNothingThere(t *testing.T) {
 
 // TestLongName is about a target that is wrong by itself, wherever it goes.
 func TestLongName(t *testing.T) {
-	w := world(t, &txtar.Archive{})
+	w := repositories(t, &txtar.Archive{})
 	w.Write("app-src", "main", "workload/workload.yaml", fmt.Appendf(nil, `apiVersion: scheduler.kalypso.io/v1alpha1
 kind: Workload
 metadata: {name: hello}
@@ -123,9 +123,9 @@ spec:
 	}
 }
 
-// TestPlaceWithoutFile is about what is missing from a branch.
-func TestPlaceWithoutFile(t *testing.T) {
-	w := world(t, &txtar.Archive{})
+// TestPositionWithoutFile is about what is missing from a branch.
+func TestPositionWithoutFile(t *testing.T) {
+	w := repositories(t, &txtar.Archive{})
 	w.Remove("control", "dev", "gitops-repo.yaml")
 	env, p := planned(t, w)
 	text := mustExplain(t, env, p, explain.Query{Target: "functional-test", ClusterType: "drone"}).Text()
@@ -231,7 +231,7 @@ func TestManyNamesAndErrors(t *testing.T) {
 // TestManyPolicies proves that a text takes the nearest policies apart and only
 // lists the others.
 func TestManyPolicies(t *testing.T) {
-	w := world(t, &txtar.Archive{})
+	w := repositories(t, &txtar.Archive{})
 	for i := range 14 {
 		w.Write("control", "dev", fmt.Sprintf("policy-%d.yaml", i), fmt.Appendf(nil, `apiVersion: scheduler.kalypso.io/v1alpha1
 kind: SchedulingPolicy
@@ -277,7 +277,7 @@ spec:
 // target: of those that are only listed, it is the cluster type's clause that
 // tells why.
 func TestManyPoliciesForTheTarget(t *testing.T) {
-	w := world(t, &txtar.Archive{})
+	w := repositories(t, &txtar.Archive{})
 	for i := range 13 {
 		w.Write("control", "dev", fmt.Sprintf("policy-%d.yaml", i), fmt.Appendf(nil, `apiVersion: scheduler.kalypso.io/v1alpha1
 kind: SchedulingPolicy
@@ -343,7 +343,7 @@ func TestJSON(t *testing.T) {
 
 // TestExplainChangesNothing is about the model and the plan that are given.
 func TestExplainChangesNothing(t *testing.T) {
-	env, p := plansWorld(t, "names")
+	env, p := planInput(t, "names")
 	before, policies := answer(t, env, p, "a/b-c small"), slices.Clone(env.Policies)
 	for _, target := range p.Targets {
 		answer(t, env, p, target.Name)

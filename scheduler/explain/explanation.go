@@ -20,9 +20,9 @@ type Query struct {
 type Explanation struct {
 	Environment string `json:"environment"`
 	// ControlPlane is the environment's branch. Texts leave it out of places.
-	ControlPlane Place `json:"controlPlane"`
+	ControlPlane Position `json:"controlPlane"`
 	// GitOps is where generated files go.
-	GitOps Place `json:"gitOps"`
+	GitOps Position `json:"gitOps"`
 	// ClusterTypes is how many the environment has.
 	ClusterTypes int    `json:"clusterTypes"`
 	Target       Target `json:"target"`
@@ -46,8 +46,8 @@ type Explanation struct {
 	LeftOut []Problem `json:"leftOut"`
 }
 
-// Place is where something stands in a repository.
-type Place = model.Position
+// Position is where something stands in a repository.
+type Position = model.Position
 
 // Target is a deployment target as policies see it: with the labels of its
 // workload and those that the platform gives it.
@@ -56,17 +56,17 @@ type Target struct {
 	Workload  string            `json:"workload"`
 	Workspace string            `json:"workspace"`
 	Labels    map[string]string `json:"labels"`
-	Place     Place             `json:"place"`
+	Place     Position          `json:"place"`
 	// Twins are where other targets of this name are defined. None of them gets
 	// anything until the names differ.
-	Twins []Place `json:"twins,omitempty"`
+	Twins []Position `json:"twins,omitempty"`
 }
 
 // ClusterType is a cluster type as policies see it.
 type ClusterType struct {
 	Name   string            `json:"name"`
 	Labels map[string]string `json:"labels"`
-	Place  Place             `json:"place"`
+	Place  Position          `json:"place"`
 }
 
 // Assigned is a cluster type that a target goes to, and because of whom.
@@ -84,9 +84,9 @@ type Nearest struct {
 
 // Policy is what a SchedulingPolicy makes of the target.
 type Policy struct {
-	Name          string `json:"name"`
-	Place         Place  `json:"place"`
-	SelectsTarget bool   `json:"selectsTarget"`
+	Name          string   `json:"name"`
+	Place         Position `json:"place"`
+	SelectsTarget bool     `json:"selectsTarget"`
 	// Clauses are those about the target, in the order they are written in.
 	Clauses []Clause `json:"clauses"`
 	// ClusterTypes is what the policy makes of each: those it selects, then the
@@ -98,7 +98,7 @@ type Policy struct {
 // Verdict is what a policy makes of a cluster type.
 type Verdict struct {
 	ClusterType string   `json:"clusterType"`
-	Place       Place    `json:"place"`
+	Place       Position `json:"place"`
 	Selected    bool     `json:"selected"`
 	Clauses     []Clause `json:"clauses"` // in the order they are written in
 }
@@ -106,10 +106,10 @@ type Verdict struct {
 // Clause is one condition on labels: of a policy, or one label of a ConfigMap
 // or ConfigSchema.
 type Clause struct {
-	Text  string `json:"text"` // what it wants: region=west-us
-	Place Place  `json:"place"`
-	Holds bool   `json:"holds"`
-	Miss  *Miss  `json:"miss,omitempty"` // why it does not hold
+	Text  string   `json:"text"` // what it wants: region=west-us
+	Place Position `json:"place"`
+	Holds bool     `json:"holds"`
+	Miss  *Miss    `json:"miss,omitempty"` // why it does not hold
 }
 
 // Miss is why a clause does not hold.
@@ -122,8 +122,8 @@ type Miss struct {
 	Hint    string `json:"hint,omitempty"`
 	// Found is where the label stands that does not fit, Add where a missing
 	// one would be added. At most one of them is set.
-	Found *Place `json:"found,omitempty"`
-	Add   *Place `json:"add,omitempty"`
+	Found *Position `json:"found,omitempty"`
+	Add   *Position `json:"add,omitempty"`
 
 	own bool // the object itself has what was most likely meant
 }
@@ -165,18 +165,18 @@ type Value struct {
 
 // Source is a ConfigMap that gives a key a value.
 type Source struct {
-	ConfigMap string `json:"configMap"`
-	Value     string `json:"value"`
-	Place     Place  `json:"place"`
-	Role      Role   `json:"role"`
+	ConfigMap string   `json:"configMap"`
+	Value     string   `json:"value"`
+	Place     Position `json:"place"`
+	Role      Role     `json:"role"`
 }
 
 // Part is a part of a merged value that a later source has replaced.
 type Part struct {
-	Path      string `json:"path"`  // limits.cpu or containers[web].image
-	Value     string `json:"value"` // what it was
-	ConfigMap string `json:"configMap"`
-	Place     Place  `json:"place"` // of the key
+	Path      string   `json:"path"`  // limits.cpu or containers[web].image
+	Value     string   `json:"value"` // what it was
+	ConfigMap string   `json:"configMap"`
+	Place     Position `json:"place"` // of the key
 }
 
 // Role says what has become of a source's value.
@@ -194,7 +194,7 @@ const (
 // pair.
 type Labelled struct {
 	Name    string   `json:"name"`
-	Place   Place    `json:"place"`
+	Place   Position `json:"place"`
 	Matches bool     `json:"matches"`
 	Clauses []Clause `json:"clauses"`           // its labels that count, in the order they are written in
 	Ignored []string `json:"ignored,omitempty"` // labels that belong to Kubernetes or Flux, sorted
@@ -205,24 +205,24 @@ type Labelled struct {
 
 // Key is a key label.value.key of a ConfigMap that does not apply to the pair.
 type Key struct {
-	Field string `json:"field"`
-	Place Place  `json:"place"`
-	Miss  Miss   `json:"miss"`
+	Field string   `json:"field"`
+	Place Position `json:"place"`
+	Miss  Miss     `json:"miss"`
 }
 
 // Schema is a JSON schema that the pair's configuration is checked against.
 type Schema struct {
 	Of       string   `json:"of"` // "deployment target", "workload" or the ConfigSchema's name
-	Place    Place    `json:"place"`
+	Place    Position `json:"place"`
 	Findings []string `json:"findings"` // what breaks it, sorted
 }
 
 // Template is a template that makes one of the pair's files.
 type Template struct {
-	File    string `json:"file"` // namespace, platform-config or reconciler
-	Name    string `json:"name"`
-	Place   *Place `json:"place,omitempty"` // nil when there is no such template
-	NamedBy Place  `json:"namedBy"`         // the cluster type's field
+	File    string    `json:"file"` // namespace, platform-config or reconciler
+	Name    string    `json:"name"`
+	Place   *Position `json:"place,omitempty"` // nil when there is no such template
+	NamedBy Position  `json:"namedBy"`         // the cluster type's field
 }
 
 // File is a file of the pair on the GitOps branch.
@@ -233,10 +233,10 @@ type File struct {
 
 // Problem is something that is wrong, where, and what to do.
 type Problem struct {
-	ClusterType string `json:"clusterType,omitempty"`
-	Severity    string `json:"severity"`
-	Reason      string `json:"reason"`
-	Place       Place  `json:"place"`
-	Message     string `json:"message"`
-	Hint        string `json:"hint,omitempty"`
+	ClusterType string   `json:"clusterType,omitempty"`
+	Severity    string   `json:"severity"`
+	Reason      string   `json:"reason"`
+	Place       Position `json:"place"`
+	Message     string   `json:"message"`
+	Hint        string   `json:"hint,omitempty"`
 }

@@ -27,7 +27,7 @@ const helloWorld = "../plan/testdata/inputs/hello-world.txtar"
 const ask = "$ explain "
 
 // world is the tutorial's with the files of an archive on top.
-func world(t testing.TB, archive *txtar.Archive) *modeltest.Repositories {
+func repositories(t testing.TB, archive *txtar.Archive) *modeltest.Repositories {
 	t.Helper()
 	base, err := txtar.ParseFile(helloWorld)
 	if err != nil {
@@ -88,7 +88,7 @@ func TestGolden(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			env, p := planned(t, world(t, archive))
+			env, p := planned(t, repositories(t, archive))
 			got := &txtar.Archive{}
 			for line := range strings.Lines(string(archive.Comment)) {
 				if question, ok := strings.CutPrefix(strings.TrimSpace(line), ask); ok {

@@ -16,7 +16,7 @@ var (
 
 // randomModel writes a world whose targets can be twins and whose policies,
 // ConfigMaps and schemas match some of it.
-func randomWorld(r *rand.Rand) string {
+func randomArchive(r *rand.Rand) string {
 	g := &generator{r: r}
 	g.file("control@dev/repos.yaml", `apiVersion: scheduler.kalypso.io/v1alpha1
 kind: BaseRepo

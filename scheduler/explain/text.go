@@ -37,7 +37,7 @@ type text struct {
 
 // at writes a place: file:line:column, after repository@branch: where that is
 // not the environment's own.
-func (t *text) at(p Place) string {
+func (t *text) at(p Position) string {
 	own := p.Repo == t.e.ControlPlane.Repo && p.Branch == t.e.ControlPlane.Branch
 	if own && p.File != "" {
 		p.Repo, p.Branch = "", ""
@@ -104,7 +104,7 @@ const detail = 9
 
 // miss writes why a clause fails: the reason after a lead, what was likely
 // meant, and both places.
-func (t *text) miss(lead string, wanted Place, m *Miss) {
+func (t *text) miss(lead string, wanted Position, m *Miss) {
 	if utf8.RuneCountInString(lead) > width/2 {
 		t.line(0, detail, strings.TrimRight(lead, " "))
 		t.line(detail, detail+2, m.Reason)

@@ -127,7 +127,7 @@ func (t *text) labelled(title string, all []Labelled) {
 
 // firstMiss writes a miss, and both of its places only if they look like a
 // mistake: most ConfigMaps are meant for other pairs.
-func (t *text) firstMiss(lead string, wanted Place, m *Miss) {
+func (t *text) firstMiss(lead string, wanted Position, m *Miss) {
 	short := *m
 	if short.Nearest == "" {
 		short.Found, short.Add = nil, nil

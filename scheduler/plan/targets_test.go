@@ -87,8 +87,8 @@ func TestTemplateOfWrongType(t *testing.T) {
 }
 
 func TestUnvalidated(t *testing.T) {
-	place := model.Position{Repo: "https://forge.test/kalypso/control", Branch: "dev"}
-	got := unvalidated(place, pairOf("small", "shop-test"))
+	control := model.Position{Repo: "https://forge.test/kalypso/control", Branch: "dev"}
+	got := unvalidated(control, pairOf("small", "shop-test"))
 	const want = "warning Held control@dev: small/shop-test stays as it is: a ConfigSchema could not be read, so that its configuration cannot be validated | correct the errors of the environment first"
 	if line := messages([]Problem{got})[0]; line != want {
 		t.Errorf("%s, want %s", line, want)

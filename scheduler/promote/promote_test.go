@@ -36,7 +36,7 @@ func baseRepo(commit string) string {
 		url + "\n  branch: main\n" + commit + "  path: .\n"
 }
 
-func world(t *testing.T, pin string) (*forgefake.Forge, string) {
+func deployed(t *testing.T, pin string) (*forgefake.Forge, string) {
 	t.Helper()
 	f := forgefake.New()
 	head := f.Push(repo, "main", map[string]string{"templates/t.yaml": "kind: Template\n", "README.md": "x"})
@@ -61,7 +61,7 @@ func apply(t *testing.T, f *forgefake.Forge) promote.Result {
 }
 
 func TestPromotes(t *testing.T) {
-	f, first := world(t, "")
+	f, first := deployed(t, "")
 	if r := apply(t, f); !r.Promoted || r.Commit != first || r.Before != "" {
 		t.Errorf("first: %+v", r)
 	}
@@ -88,7 +88,7 @@ func TestPromotes(t *testing.T) {
 }
 
 func TestLaterStatusStays(t *testing.T) {
-	f, first := world(t, "")
+	f, first := deployed(t, "")
 	apply(t, f)
 	if err := f.SetStatus(context.Background(), repo, first, forge.Status{Context: "dev environment", State: forge.Failure, Description: "Failed to deploy"}); err != nil {
 		t.Fatal(err)
@@ -100,7 +100,7 @@ func TestLaterStatusStays(t *testing.T) {
 }
 
 func TestOtherBaseIsLeftAlone(t *testing.T) {
-	f, _ := world(t, "")
+	f, _ := deployed(t, "")
 	f.Push(repo, "dev", map[string]string{"base-repo.yaml": strings.Replace(baseRepo(""), "branch: main", "branch: stable", 1)})
 	if r := apply(t, f); r.Promoted || r.Commit != "" || !strings.Contains(r.Why, "stable") {
 		t.Errorf("%+v", r)
@@ -108,7 +108,7 @@ func TestOtherBaseIsLeftAlone(t *testing.T) {
 }
 
 func TestUnknownPinIsReplaced(t *testing.T) {
-	f, head := world(t, strings.Repeat("0a", 20))
+	f, head := deployed(t, strings.Repeat("0a", 20))
 	if r := apply(t, f); !r.Promoted || r.Commit != head {
 		t.Errorf("%+v", r)
 	}
@@ -117,7 +117,7 @@ func TestUnknownPinIsReplaced(t *testing.T) {
 // TestBranchMovesMeanwhile pushes to the environment's branch between the
 // promotion's reading and writing.
 func TestBranchMovesMeanwhile(t *testing.T) {
-	f, head := world(t, "")
+	f, head := deployed(t, "")
 	pushes := 0
 	f.OnCall(func(c forgefake.Call) {
 		if c.Method == "Commit" && pushes < 2 {
@@ -138,7 +138,7 @@ func TestFaults(t *testing.T) {
 	for n := 1; ; n++ {
 		hit := false
 		for _, late := range []bool{false, true} {
-			f, head := world(t, "")
+			f, head := deployed(t, "")
 			f.FailAt(n, late)
 			_, err := promote.Apply(context.Background(), f, request())
 			hit = hit || err != nil
@@ -163,7 +163,7 @@ func TestFaults(t *testing.T) {
 // TestReadErrorPromotesNothing lets each read fail: what cannot be read is not
 // known to have changed.
 func TestReadErrorPromotesNothing(t *testing.T) {
-	f, _ := world(t, "")
+	f, _ := deployed(t, "")
 	apply(t, f)
 	f.Push(repo, "main", map[string]string{"templates/t.yaml": "kind: Template\n# new\n"})
 	before := f.Files(repo, "dev")

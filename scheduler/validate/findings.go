@@ -275,13 +275,13 @@ func fingerprint(findings []Finding) {
 }
 
 var (
-	placeInText = regexp.MustCompile(`(\.ya?ml):\d+(:\d+)?`)
-	lineInText  = regexp.MustCompile(`\bline \d+`)
+	positionInText = regexp.MustCompile(`(\.ya?ml):\d+(:\d+)?`)
+	lineInText     = regexp.MustCompile(`\bline \d+`)
 )
 
 // withoutLines takes line numbers out of a message.
 func withoutLines(message string) string {
-	return lineInText.ReplaceAllString(placeInText.ReplaceAllString(message, "$1"), "line")
+	return lineInText.ReplaceAllString(positionInText.ReplaceAllString(message, "$1"), "line")
 }
 
 // branchName is a branch of a repository for users: "repository@branch".

@@ -30,9 +30,9 @@ func sound(t *testing.T) *modeltest.Repositories {
 }
 
 // validated validates a world and runs its policy tests.
-func validated(t *testing.T, world *modeltest.Repositories) validate.Report {
+func validated(t *testing.T, repos *modeltest.Repositories) validate.Report {
 	t.Helper()
-	in, err := validatetest.Input(world, "control")
+	in, err := validatetest.Input(repos, "control")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -40,7 +40,7 @@ func validated(t *testing.T, world *modeltest.Repositories) validate.Report {
 	return mustValidate(t, in)
 }
 
-func TestASoundWorldHasNoFindings(t *testing.T) {
+func TestSoundModelHasNoFindings(t *testing.T) {
 	r := validated(t, sound(t))
 	if len(r.Findings) > 0 {
 		t.Errorf("findings:\n%s", report.Text(r, report.Style{}))
@@ -68,19 +68,19 @@ func TestRules(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			world := sound(t)
-			if err := validatetest.Change(world, archive, ""); err != nil {
+			repos := sound(t)
+			if err := validatetest.Change(repos, archive, ""); err != nil {
 				t.Fatal(err)
 			}
-			r := validated(t, world)
+			r := validated(t, repos)
 			if !has(r, rule) {
 				t.Errorf("nothing is found by rule %s", rule)
 			}
 			expectSection(t, file, archive, "findings", report.Text(r, report.Style{}))
-			if err := validatetest.Change(world, archive, "fixed/"); err != nil {
+			if err := validatetest.Change(repos, archive, "fixed/"); err != nil {
 				t.Fatal(err)
 			}
-			fixed := validated(t, world)
+			fixed := validated(t, repos)
 			if len(fixed.Findings) > 0 {
 				t.Errorf("findings when it is put right:\n%s", report.Text(fixed, report.Style{}))
 			}

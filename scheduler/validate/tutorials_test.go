@@ -15,9 +15,9 @@ import (
 
 // expectTutorial validates a tutorial's world and compares the findings, among
 // which there must be no error.
-func expectTutorial(t *testing.T, world *modeltest.Repositories, controlPlane, file, section string) {
+func expectTutorial(t *testing.T, repos *modeltest.Repositories, controlPlane, file, section string) {
 	t.Helper()
-	in, err := validatetest.Input(world, controlPlane)
+	in, err := validatetest.Input(repos, controlPlane)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -41,15 +41,15 @@ func TestHelloWorldTutorial(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	world := modeltest.Parse(string(dev))
+	repos := modeltest.Parse(string(dev))
 	stage, err := txtar.ParseFile(file)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := validatetest.Change(world, stage, ""); err != nil {
+	if err := validatetest.Change(repos, stage, ""); err != nil {
 		t.Fatal(err)
 	}
-	expectTutorial(t, world, "control", file, "findings")
+	expectTutorial(t, repos, "control", file, "findings")
 }
 
 func TestBasicInferenceWorkshop(t *testing.T) {
@@ -58,21 +58,21 @@ func TestBasicInferenceWorkshop(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	world := modeltest.Parse("")
+	repos := modeltest.Parse("")
 	for _, repo := range w.Repositories {
 		for _, branch := range repo.Branches {
 			for path, content := range branch.Files {
-				world.Write(repo.Name, branch.Name, path, content)
+				repos.Write(repo.Name, branch.Name, path, content)
 			}
 		}
 	}
-	expectTutorial(t, world, "kalypso-control-plane", file, "findings in the beginning")
+	expectTutorial(t, repos, "kalypso-control-plane", file, "findings in the beginning")
 	steps, err := txtar.ParseFile(file)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := validatetest.Change(world, steps, ""); err != nil {
+	if err := validatetest.Change(repos, steps, ""); err != nil {
 		t.Fatal(err)
 	}
-	expectTutorial(t, world, "kalypso-control-plane", file, "findings in the end")
+	expectTutorial(t, repos, "kalypso-control-plane", file, "findings in the end")
 }

@@ -20,17 +20,17 @@ import (
 // broken returns the sound world with the changes of some rules' archives.
 func broken(t *testing.T, rules ...string) *modeltest.Repositories {
 	t.Helper()
-	world := sound(t)
+	repos := sound(t)
 	for _, rule := range rules {
 		archive, err := txtar.ParseFile("testdata/rules/" + rule + ".txtar")
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := validatetest.Change(world, archive, ""); err != nil {
+		if err := validatetest.Change(repos, archive, ""); err != nil {
 			t.Fatal(err)
 		}
 	}
-	return world
+	return repos
 }
 
 func fingerprints(r validate.Report) []string {
@@ -43,21 +43,21 @@ func fingerprints(r validate.Report) []string {
 }
 
 func TestFingerprintsStayWhenLinesMove(t *testing.T) {
-	world := broken(t, "duplicate-object", "template-error", "not-kubernetes", "ambiguous-name", "policy-no-target")
-	before := validated(t, world)
+	repos := broken(t, "duplicate-object", "template-error", "not-kubernetes", "ambiguous-name", "policy-no-target")
+	before := validated(t, repos)
 	all := fingerprints(before)
 	if len(slices.Compact(slices.Clone(all))) != len(all) || len(all) < 8 {
 		t.Fatalf("findings share fingerprints: %v", all)
 	}
 	for _, branch := range []string{"control@main", "control@dev", "a@main", "a-b@main"} {
 		repo, name, _ := strings.Cut(branch, "@")
-		for path, content := range world.Tree(repo, name).Files {
+		for path, content := range repos.Tree(repo, name).Files {
 			if strings.HasSuffix(path, ".yaml") {
-				world.Write(repo, name, path, slices.Concat([]byte("# a line more\n\n"), content))
+				repos.Write(repo, name, path, slices.Concat([]byte("# a line more\n\n"), content))
 			}
 		}
 	}
-	after := validated(t, world)
+	after := validated(t, repos)
 	if diff := cmp.Diff(all, fingerprints(after)); diff != "" {
 		t.Errorf("fingerprints (-before +after):\n%s", diff)
 	}
@@ -67,8 +67,8 @@ func TestFingerprintsStayWhenLinesMove(t *testing.T) {
 }
 
 func TestTheOrderOfEnvironmentsDoesNotMatter(t *testing.T) {
-	world := broken(t, "unmatched-config", "invalid-config", "unused-template", "policy-test", "unknown-environment")
-	in, err := validatetest.Input(world, "control")
+	repos := broken(t, "unmatched-config", "invalid-config", "unused-template", "policy-test", "unknown-environment")
+	in, err := validatetest.Input(repos, "control")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -129,10 +129,10 @@ func TestComments(t *testing.T) {
 		{name: "an error", line: "    labelSelecter: {} # kalypso:ignore unknown-field\n", rule: validate.UnknownField, found: 1},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			world := sound(t)
-			world.Write("control", "stage", "policies/uat.yaml", []byte("apiVersion: scheduler.kalypso.io/v1alpha1\nkind: SchedulingPolicy\nmetadata: {name: uat-policy}\nspec:\n"+
+			repos := sound(t)
+			repos.Write("control", "stage", "policies/uat.yaml", []byte("apiVersion: scheduler.kalypso.io/v1alpha1\nkind: SchedulingPolicy\nmetadata: {name: uat-policy}\nspec:\n"+
 				"  deploymentTargetSelector:\n    labelSelector: {matchLabels: {purpose: uat-test}}\n  clusterTypeSelector:\n"+c.line))
-			r := validated(t, world)
+			r := validated(t, repos)
 			found := 0
 			for _, f := range r.Findings {
 				if f.Rule == c.rule {
@@ -147,9 +147,9 @@ func TestComments(t *testing.T) {
 }
 
 func TestEnvironmentObjects(t *testing.T) {
-	world := sound(t)
-	world.Write("control", "main", ".environments/stage.yaml", []byte("apiVersion: scheduler.kalypso.io/v1alpha1\nkind: Environment\nmetadata: {name: stage}\nspec: {controlPlan: {}}\n"))
-	r := validated(t, world)
+	repos := sound(t)
+	repos.Write("control", "main", ".environments/stage.yaml", []byte("apiVersion: scheduler.kalypso.io/v1alpha1\nkind: Environment\nmetadata: {name: stage}\nspec: {controlPlan: {}}\n"))
+	r := validated(t, repos)
 	var got []string
 	for _, f := range r.Findings {
 		got = append(got, f.Rule+" "+strings.Join(f.Environments, ", "))
@@ -195,8 +195,8 @@ func TestTestsAreOnlyRunWhenAsked(t *testing.T) {
 }
 
 func TestTrees(t *testing.T) {
-	world := sound(t)
-	in, err := validatetest.Input(world, "control")
+	repos := sound(t)
+	in, err := validatetest.Input(repos, "control")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -215,21 +215,21 @@ func TestTrees(t *testing.T) {
 		}
 		return ref, nil
 	}
-	world.Write("given", "main", "workload.yaml", world.Tree("hello", "main").Files["workload/workload.yaml"])
-	substituted, err := model.LoadEnvironment(t.Context(), world, "dev", model.Reference{Repo: modeltest.Forge + "control", Branch: "dev"}, model.Substitute(given))
+	repos.Write("given", "main", "workload.yaml", repos.Tree("hello", "main").Files["workload/workload.yaml"])
+	substituted, err := model.LoadEnvironment(t.Context(), repos, "dev", model.Reference{Repo: modeltest.Forge + "control", Branch: "dev"}, model.Substitute(given))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if trees, err := validate.Trees(t.Context(), world, substituted); err != nil || len(substituted.Workloads) != 1 || len(trees) != 2 {
+	if trees, err := validate.Trees(t.Context(), repos, substituted); err != nil || len(substituted.Workloads) != 1 || len(trees) != 2 {
 		t.Errorf("with a workload that somebody has given: %d sources, %v", len(trees), err)
 	}
 	env := *in.Subjects[0].Model
 	env.Sources = append(slices.Clone(env.Sources), model.Reference{Repo: modeltest.Forge + "gone", Branch: "main"})
-	if trees, err := validate.Trees(context.Background(), world, &env); err != nil || len(trees) != 2 {
+	if trees, err := validate.Trees(context.Background(), repos, &env); err != nil || len(trees) != 2 {
 		t.Errorf("with one that is gone: %d sources, %v", len(trees), err)
 	}
-	world.Errors["control@main"] = errors.New("no network")
-	if _, err := validate.Trees(context.Background(), world, &env); err == nil || !strings.Contains(err.Error(), "environment dev: no network") {
+	repos.Errors["control@main"] = errors.New("no network")
+	if _, err := validate.Trees(context.Background(), repos, &env); err == nil || !strings.Contains(err.Error(), "environment dev: no network") {
 		t.Errorf("a read error is %v", err)
 	}
 }

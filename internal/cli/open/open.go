@@ -19,9 +19,9 @@ import (
 // Options are those of `kalypso open`.
 type Options struct {
 	*cmdutil.App
-	Place, Part string // "" for all
-	Print       bool
-	Output      cmdutil.Output
+	Page, Part string // "" for all
+	Print      bool
+	Output     cmdutil.Output
 }
 
 // NewCommand makes `kalypso open`.
@@ -38,7 +38,7 @@ place, list those that there are.`,
   kalypso open gitea kalypso-control-plane --print`,
 		Args: cmdutil.RangeArgs(0, 2),
 		RunE: func(c *cobra.Command, args []string) error {
-			for i, to := range []*string{&o.Place, &o.Part}[:len(args)] {
+			for i, to := range []*string{&o.Page, &o.Part}[:len(args)] {
 				*to = args[i]
 			}
 			return run(c.Context(), o)
@@ -55,21 +55,21 @@ func Run(ctx context.Context, o *Options) error {
 	if err != nil {
 		return err
 	}
-	if o.Place == "" {
+	if o.Page == "" {
 		all, err := sandbox.WebPages(ctx, home)
 		if err != nil {
 			return err
 		}
-		return o.Output.Print(o.App, all, func() error { return printPlaces(o.Out, all) })
+		return o.Output.Print(o.App, all, func() error { return printPages(o.Out, all) })
 	}
-	place, err := sandbox.FindWebPage(ctx, home, o.Place, o.Part)
+	page, err := sandbox.FindWebPage(ctx, home, o.Page, o.Part)
 	if err != nil {
 		return err
 	}
-	return o.Output.Print(o.App, place, func() error { return o.open(place) })
+	return o.Output.Print(o.App, page, func() error { return o.open(page) })
 }
 
-func printPlaces(out io.Writer, all []sandbox.WebPage) error {
+func printPages(out io.Writer, all []sandbox.WebPage) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "PLACE\tPART\tURL\tWHAT IT IS")
 	for _, p := range all {

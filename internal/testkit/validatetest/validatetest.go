@@ -15,22 +15,22 @@ import (
 
 // Input loads all environments that the branch main of a world's control plane
 // defines.
-func Input(world *modeltest.Repositories, controlPlane string) (validate.Input, error) {
+func Input(repos *modeltest.Repositories, controlPlane string) (validate.Input, error) {
 	ctx := context.Background()
-	objects, diagnostics := model.LoadEnvironments(world.Tree(controlPlane, "main"), "")
+	objects, diagnostics := model.LoadEnvironments(repos.Tree(controlPlane, "main"), "")
 	in := validate.Input{Diagnostics: diagnostics}
 	for _, o := range objects {
 		in.Known = append(in.Known, o.Name)
 		c := o.Spec.ControlPlane
-		env, err := model.LoadEnvironment(ctx, world, o.Name, model.Reference{Repo: c.Repo, Branch: c.Branch, Path: c.Path})
+		env, err := model.LoadEnvironment(ctx, repos, o.Name, model.Reference{Repo: c.Repo, Branch: c.Branch, Path: c.Path})
 		if err != nil {
 			return in, err
 		}
-		trees, err := validate.Trees(ctx, world, env)
+		trees, err := validate.Trees(ctx, repos, env)
 		if err != nil {
 			return in, err
 		}
-		noGitOps := env.GitOps.Repo != "" && world.Tree(strings.TrimPrefix(env.GitOps.Repo, modeltest.Forge), env.GitOps.Branch) == nil
+		noGitOps := env.GitOps.Repo != "" && repos.Tree(strings.TrimPrefix(env.GitOps.Repo, modeltest.Forge), env.GitOps.Branch) == nil
 		in.Subjects = append(in.Subjects, validate.Subject{Model: env, Trees: trees, NoGitOps: noGitOps})
 	}
 	return in, nil
@@ -39,7 +39,7 @@ func Input(world *modeltest.Repositories, controlPlane string) (validate.Input, 
 // Change writes files of a txtar archive into a world: those whose names begin
 // with the prefix and go on as modeltest's do. An empty file removes the one of
 // its name.
-func Change(world *modeltest.Repositories, archive *txtar.Archive, prefix string) error {
+func Change(repos *modeltest.Repositories, archive *txtar.Archive, prefix string) error {
 	for _, file := range archive.Files {
 		name, ok := strings.CutPrefix(file.Name, prefix)
 		repo, rest, isFile := strings.Cut(name, "@")
@@ -51,10 +51,10 @@ func Change(world *modeltest.Repositories, archive *txtar.Archive, prefix string
 			return fmt.Errorf("no path in %s", file.Name)
 		}
 		if len(file.Data) == 0 {
-			world.Remove(repo, branch, path)
+			repos.Remove(repo, branch, path)
 			continue
 		}
-		world.Write(repo, branch, path, file.Data)
+		repos.Write(repo, branch, path, file.Data)
 	}
 	return nil
 }

@@ -62,21 +62,21 @@ spec:
 `
 
 // world is a sandbox that uses one cluster.
-type world struct {
+type harness struct {
 	*Provider
 	api *fakeAPI
 }
 
-func newWorld(t *testing.T) *world {
+func newHarness(t *testing.T) *harness {
 	t.Helper()
 	api := newFakeAPI(t)
-	w := &world{api: api}
+	w := &harness{api: api}
 	w.Provider = &Provider{ID: "5a5a", Dir: t.TempDir(), Sources: map[string]Source{name: api.source(t)}, Requirements: requirementsOf(t, Flux)}
 	return w
 }
 
 // again is the same sandbox in another process.
-func (w *world) again() {
+func (w *harness) again() {
 	w.Provider = &Provider{ID: w.ID, Dir: w.Dir, Sources: w.Sources, Requirements: w.Requirements}
 }
 
@@ -102,7 +102,7 @@ func requirementsOf(t *testing.T, r Reconciler) func(string) (Requirements, erro
 }
 
 // enter does what the unit does when it has looked at the cluster.
-func (w *world) enter(t *testing.T) *cluster.Client {
+func (w *harness) enter(t *testing.T) *cluster.Client {
 	t.Helper()
 	system := w.api.objects["v1/namespaces/kube-system"]["metadata"].(object)
 	v := attachment{w.Provider, name, w.Sources[name]}
@@ -112,7 +112,7 @@ func (w *world) enter(t *testing.T) *cluster.Client {
 	return w.client(t)
 }
 
-func (w *world) client(t *testing.T) *cluster.Client {
+func (w *harness) client(t *testing.T) *cluster.Client {
 	t.Helper()
 	c, err := cluster.NewClient(w.Kubeconfig(name), "")
 	if err != nil {
@@ -130,7 +130,7 @@ func apply(t *testing.T, c *cluster.Client, manifests string) {
 }
 
 // install is what a sandbox puts on a cluster, with what Flux makes of it.
-func (w *world) install(t *testing.T) *cluster.Client {
+func (w *harness) install(t *testing.T) *cluster.Client {
 	t.Helper()
 	c := w.enter(t)
 	apply(t, c, definitions)
@@ -164,7 +164,7 @@ metadata: {name: web, namespace: app, labels: {kustomize.toolkit.fluxcd.io/name:
 const kustomizations = "kustomize.toolkit.fluxcd.io/v1/namespaces/flux-system/kustomizations/"
 
 // follow is what Flux notes about what it has applied.
-func (w *world) follow(t *testing.T, kustomization string, ids ...string) {
+func (w *harness) follow(t *testing.T, kustomization string, ids ...string) {
 	t.Helper()
 	w.api.change(t, kustomizations+kustomization, func(o object) {
 		var entries []any
@@ -176,7 +176,7 @@ func (w *world) follow(t *testing.T, kustomization string, ids ...string) {
 	})
 }
 
-func (w *world) record(t *testing.T) *record {
+func (w *harness) record(t *testing.T) *record {
 	t.Helper()
 	r, err := readRecord(RecordFile(w.Dir, name))
 	if err != nil {
@@ -185,12 +185,12 @@ func (w *world) record(t *testing.T) *record {
 	return r
 }
 
-func (w *world) recordIsGone() bool {
+func (w *harness) recordIsGone() bool {
 	_, err := os.Stat(filepath.Join(w.Dir, name, "made.json"))
 	return os.IsNotExist(err)
 }
 
-func (w *world) take(ctx context.Context) ([]string, error) {
+func (w *harness) take(ctx context.Context) ([]string, error) {
 	return Remove(ctx, RecordFile(w.Dir, name), nil)
 }
 

@@ -24,37 +24,37 @@ metadata: {name: k, namespace: flux-system, labels: {app.kubernetes.io/part-of: 
 `
 
 func TestPreflight(t *testing.T) {
-	deny := func(what ...string) func(*testing.T, *world) {
-		return func(_ *testing.T, w *world) {
+	deny := func(what ...string) func(*testing.T, *harness) {
+		return func(_ *testing.T, w *harness) {
 			for _, d := range what {
 				w.api.denied[d] = true
 			}
 		}
 	}
-	has := func(manifests string) func(*testing.T, *world) {
-		return func(t *testing.T, w *world) { w.api.put(t, manifests) }
+	has := func(manifests string) func(*testing.T, *harness) {
+		return func(t *testing.T, w *harness) { w.api.put(t, manifests) }
 	}
 	for title, c := range map[string]struct {
 		with   Reconciler
-		do     func(*testing.T, *world)
+		do     func(*testing.T, *harness)
 		theirs string
 		says   []string // all of it; nothing for a cluster that can be used
 		passes bool
 	}{
-		"fine":             {Flux, func(*testing.T, *world) {}, "", nil, false},
-		"fine for Argo CD": {ArgoCD, func(*testing.T, *world) {}, "", nil, false},
-		"another's build":  {Flux, func(_ *testing.T, w *world) { w.api.version = "v1.33.4-eks-99" }, "", nil, false},
-		"too old for Flux": {Flux, func(_ *testing.T, w *world) { w.api.version = "v1.32.9+k3s1" }, "",
+		"fine":             {Flux, func(*testing.T, *harness) {}, "", nil, false},
+		"fine for Argo CD": {ArgoCD, func(*testing.T, *harness) {}, "", nil, false},
+		"another's build":  {Flux, func(_ *testing.T, w *harness) { w.api.version = "v1.33.4-eks-99" }, "", nil, false},
+		"too old for Flux": {Flux, func(_ *testing.T, w *harness) { w.api.version = "v1.32.9+k3s1" }, "",
 			[]string{"cluster drone, context mine of ", "runs Kubernetes v1.32.9+k3s1: Flux needs 1.33 or newer; upgrade"}, false},
-		"not too old for Argo CD": {ArgoCD, func(_ *testing.T, w *world) { w.api.version = "v1.32.9+k3s1" }, "", nil, false},
-		"no version":              {Flux, func(_ *testing.T, w *world) { w.api.version = "main" }, "", []string{`its version "main" is not understood`}, true},
+		"not too old for Argo CD": {ArgoCD, func(_ *testing.T, w *harness) { w.api.version = "v1.32.9+k3s1" }, "", nil, false},
+		"no version":              {Flux, func(_ *testing.T, w *harness) { w.api.version = "main" }, "", []string{`its version "main" is not understood`}, true},
 		"a user": {Flux, deny("create customresourcedefinitions.apiextensions.k8s.io", "delete customresourcedefinitions.apiextensions.k8s.io", "patch namespaces"), "",
 			[]string{"context mine of ", "may not patch namespaces; create, delete customresourcedefinitions.apiextensions.k8s.io: Flux cannot be installed there", "cluster-admin"}, false},
 		"a user of status":          {Flux, deny("patch gitrepositories.source.toolkit.fluxcd.io/status"), "", []string{"may not patch gitrepositories.source.toolkit.fluxcd.io/status:"}, false},
 		"a user of Argo CD":         {ArgoCD, deny("watch *.*"), "", []string{"may not watch *.*: Argo CD cannot"}, false},
 		"no rights that Flux needs": {ArgoCD, deny("patch kustomizations.kustomize.toolkit.fluxcd.io"), "", nil, false},
-		"no node":                   {Flux, func(_ *testing.T, w *world) { delete(w.api.objects, "v1/nodes/one") }, "", []string{"has no node that is ready: it has none: no pod can run there"}, true},
-		"no node ready": {Flux, func(t *testing.T, w *world) {
+		"no node":                   {Flux, func(_ *testing.T, w *harness) { delete(w.api.objects, "v1/nodes/one") }, "", []string{"has no node that is ready: it has none: no pod can run there"}, true},
+		"no node ready": {Flux, func(t *testing.T, w *harness) {
 			w.api.change(t, "v1/nodes/one", func(o object) {
 				o["status"] = object{"conditions": []any{object{"type": "Ready", "status": "Unknown", "reason": "NodeStatusUnknown", "message": "Kubelet stopped posting"}}}
 			})
@@ -76,13 +76,13 @@ func TestPreflight(t *testing.T) {
 			"", []string{"Secret flux-system/dev-auth is there already"}, false},
 		"what slept": {Flux, has(definitions + "---\napiVersion: kustomize.toolkit.fluxcd.io/v1\nkind: Kustomization\nmetadata: {name: theirs, namespace: default}"),
 			"", []string{"Kustomization default/theirs is there, and nothing in the cluster acts on it: Flux, run by the sandbox, would"}, false},
-		"all at once": {Flux, func(t *testing.T, w *world) {
+		"all at once": {Flux, func(t *testing.T, w *harness) {
 			w.api.version = "v1.20.0"
 			delete(w.api.objects, "v1/nodes/one")
 		}, "", []string{"Flux needs 1.33", "has no node"}, false},
 	} {
 		t.Run(title, func(t *testing.T) {
-			w := newWorld(t)
+			w := newHarness(t)
 			w.Requirements = requirementsOf(t, c.with)
 			c.do(t, w)
 			before := w.api.paths()
@@ -115,7 +115,7 @@ func TestPreflight(t *testing.T) {
 }
 
 func TestServerThatCannotBeAsked(t *testing.T) {
-	w := newWorld(t)
+	w := newHarness(t)
 	file := w.Sources[name].Files[0]
 	writeKubeconfig(t, dirOf(file), "http://127.0.0.1:1")
 	_, err := w.Preflight(t.Context(), name)
@@ -131,7 +131,7 @@ func TestServerThatCannotBeAsked(t *testing.T) {
 // TestAnotherClusterByNow is about a context that leads elsewhere while things
 // are still on the former cluster.
 func TestAnotherClusterByNow(t *testing.T) {
-	w := newWorld(t)
+	w := newHarness(t)
 	w.install(t)
 	w.again()
 	if _, err := w.Preflight(t.Context(), name); err != nil {
@@ -144,7 +144,7 @@ func TestAnotherClusterByNow(t *testing.T) {
 }
 
 func TestInventoryLeavesOthersAlone(t *testing.T) {
-	w := newWorld(t)
+	w := newHarness(t)
 	w.api.put(t, definitions+"---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: settings, namespace: default}\ndata: {a: theirs}")
 	c := w.enter(t)
 	apply(t, c, definitions)
@@ -167,7 +167,7 @@ func TestInventoryLeavesOthersAlone(t *testing.T) {
 // TestInventoryIsNotOvertaken has somebody make the object between the look and the
 // write.
 func TestInventoryIsNotOvertaken(t *testing.T) {
-	w := newWorld(t)
+	w := newHarness(t)
 	c := w.enter(t)
 	w.api.before = func(_, path string) error {
 		w.api.before = nil
@@ -191,7 +191,7 @@ func TestInventoryIsNotOvertaken(t *testing.T) {
 // TestOwnObjectsAreChanged: what a sandbox has made it may change, also in a
 // later process, and when it was killed before it could note the ID.
 func TestOwnObjectsAreChanged(t *testing.T) {
-	w := newWorld(t)
+	w := newHarness(t)
 	c := w.enter(t)
 	apply(t, c, "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: settings, namespace: default}\ndata: {a: one}")
 	r := w.record(t)
@@ -217,7 +217,7 @@ func TestOwnObjectsAreChanged(t *testing.T) {
 }
 
 func TestUnit(t *testing.T) {
-	w := newWorld(t)
+	w := newHarness(t)
 	// a removal was cut off before
 	w.install(t)
 	r := w.record(t)

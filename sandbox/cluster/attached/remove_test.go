@@ -12,7 +12,7 @@ import (
 )
 
 func TestTakesOffWhatItHasPutThere(t *testing.T) {
-	w := newWorld(t)
+	w := newHarness(t)
 	w.api.put(t, "apiVersion: v1\nkind: Namespace\nmetadata: {name: theirs}\n---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: theirs, namespace: theirs}")
 	before := w.api.paths()
 	w.install(t)
@@ -46,7 +46,7 @@ func TestTakesOffWhatItHasPutThere(t *testing.T) {
 
 // TestFluxWasCutOff: what it has applied last is not in its account yet.
 func TestFluxWasCutOff(t *testing.T) {
-	w := newWorld(t)
+	w := newHarness(t)
 	const labels = "labels: {kustomize.toolkit.fluxcd.io/name: %s, kustomize.toolkit.fluxcd.io/namespace: flux-system}}"
 	others := fmt.Sprintf("apiVersion: v1\nkind: Namespace\nmetadata: {name: others, "+labels, "somebody")
 	w.api.put(t, others)
@@ -65,7 +65,7 @@ func TestFluxWasCutOff(t *testing.T) {
 // TestRemovalIsCutOffAnywhere ends each write of a removal in turn.
 func TestRemovalIsCutOffAnywhere(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newHarness(t)
 	w.install(t)
 	writes := 0
 	w.api.before = func(string, string) error { writes++; return nil }
@@ -73,7 +73,7 @@ func TestRemovalIsCutOffAnywhere(t *testing.T) {
 		t.Fatal(err)
 	}
 	for cut := range writes {
-		w := newWorld(t)
+		w := newHarness(t)
 		before := w.api.paths()
 		w.install(t)
 		ctx, cancel := context.WithCancel(t.Context())
@@ -110,7 +110,7 @@ func TestRemovalIsCutOffAnywhere(t *testing.T) {
 func TestInstallationIsCutOffAnywhere(t *testing.T) {
 	t.Parallel()
 	for cut := range 7 {
-		w := newWorld(t)
+		w := newHarness(t)
 		before := w.api.paths()
 		n := 0
 		w.api.before = func(string, string) error {
@@ -138,33 +138,33 @@ func TestInstallationIsCutOffAnywhere(t *testing.T) {
 func TestLeavesWhatIsOfOthers(t *testing.T) {
 	t.Parallel()
 	for title, c := range map[string]struct {
-		do    func(*testing.T, *world)
+		do    func(*testing.T, *harness)
 		stays []string // beside what was there before
 		notes []string
 	}{
 		"one made in its place": {
-			func(t *testing.T, w *world) {
+			func(t *testing.T, w *harness) {
 				w.api.change(t, "v1/namespaces/kube-system/configmaps/kalypso-subscribed", func(o object) { o["metadata"].(object)["uid"] = "another" })
 			},
 			[]string{"v1/namespaces/kube-system/configmaps/kalypso-subscribed"},
 			[]string{"ConfigMap kube-system/kalypso-subscribed stays: it is another"},
 		},
 		"something in its namespace": {
-			func(t *testing.T, w *world) {
+			func(t *testing.T, w *harness) {
 				w.api.put(t, "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: mine, namespace: flux-system}")
 			},
 			[]string{"v1/namespaces/flux-system", "v1/namespaces/flux-system/configmaps/mine"},
 			[]string{"Namespace flux-system stays: it holds ConfigMap flux-system/mine"},
 		},
 		"something in a namespace of git's": {
-			func(t *testing.T, w *world) {
+			func(t *testing.T, w *harness) {
 				w.api.put(t, "apiVersion: v1\nkind: Secret\nmetadata: {name: mine, namespace: app}")
 			},
 			[]string{"v1/namespaces/app", "v1/namespaces/app/secrets/mine"},
 			[]string{"Namespace app stays: it holds Secret app/mine"},
 		},
 		"what each namespace gets": {
-			func(t *testing.T, w *world) {
+			func(t *testing.T, w *harness) {
 				for _, ns := range []string{"default", "app", "flux-system"} {
 					w.api.put(t, "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: kube-root-ca.crt, namespace: "+ns+"}")
 				}
@@ -175,7 +175,7 @@ func TestLeavesWhatIsOfOthers(t *testing.T) {
 			[]string{"v1/namespaces/default/configmaps/kube-root-ca.crt"}, nil,
 		},
 		"an object of its kinds": {
-			func(t *testing.T, w *world) {
+			func(t *testing.T, w *harness) {
 				w.api.put(t, "apiVersion: v1\nkind: Namespace\nmetadata: {name: theirs}\n---\napiVersion: source.toolkit.fluxcd.io/v1\nkind: GitRepository\nmetadata: {name: mine, namespace: theirs}")
 			},
 			[]string{
@@ -185,14 +185,14 @@ func TestLeavesWhatIsOfOthers(t *testing.T) {
 			[]string{"CustomResourceDefinition gitrepositories.source.toolkit.fluxcd.io stays: it holds GitRepository theirs/mine"},
 		},
 		"what was there before git": {
-			func(t *testing.T, w *world) {
+			func(t *testing.T, w *harness) {
 				w.api.change(t, "v1/namespaces/app", func(o object) { o["metadata"].(object)["creationTimestamp"] = "2025-12-31T23:59:59Z" })
 			},
 			[]string{"v1/namespaces/app"},
 			[]string{"Namespace app stays: it was there before the sandbox"},
 		},
 		"a Flux of the person's own since": {
-			func(t *testing.T, w *world) {
+			func(t *testing.T, w *harness) {
 				w.api.put(t, strings.Split(fluxInside, "---\n")[1]+"---\n"+strings.Split(fluxInside, "---\n")[2])
 				w.api.finalize = func(_ string, o object) { delete(o["metadata"].(object), "finalizers") }
 			},
@@ -208,7 +208,7 @@ func TestLeavesWhatIsOfOthers(t *testing.T) {
 			},
 		},
 		"what others have taken over": {
-			func(t *testing.T, w *world) {
+			func(t *testing.T, w *harness) {
 				w.api.change(t, "v1/namespaces/app/configmaps/settings", func(o object) { delete(o["metadata"].(object), "labels") })
 			},
 			[]string{"v1/namespaces/app", "v1/namespaces/app/configmaps/settings"},
@@ -216,7 +216,7 @@ func TestLeavesWhatIsOfOthers(t *testing.T) {
 		},
 	} {
 		t.Run(title, func(t *testing.T) {
-			w := newWorld(t)
+			w := newHarness(t)
 			before := w.api.paths()
 			w.install(t)
 			c.do(t, w)
@@ -245,7 +245,7 @@ func TestLeavesWhatIsOfOthers(t *testing.T) {
 }
 
 func TestApplicationsAreTakenOff(t *testing.T) {
-	w := newWorld(t)
+	w := newHarness(t)
 	w.Requirements = requirementsOf(t, ArgoCD)
 	before := w.api.paths()
 	c := w.enter(t)
@@ -281,7 +281,7 @@ metadata: {name: web, namespace: app, labels: {app.kubernetes.io/instance: app}}
 // TestTheirReconcilerCleansUp: where the cluster has its own, that removes what
 // it has applied, and nobody takes its finalizers off.
 func TestTheirReconcilerCleansUp(t *testing.T) {
-	w := newWorld(t)
+	w := newHarness(t)
 	w.api.put(t, fluxInside+"---\n"+definitions[strings.Index(definitions, "---\n")+4:])
 	before := w.api.paths()
 	w.install(t)
@@ -309,7 +309,7 @@ func TestTheirReconcilerCleansUp(t *testing.T) {
 }
 
 func TestNamespaceThatDoesNotEnd(t *testing.T) {
-	w := newWorld(t)
+	w := newHarness(t)
 	w.install(t)
 	w.api.keeps["v1/namespaces/app"] = true
 	ctx, cancel := context.WithTimeout(t.Context(), quickly)
@@ -330,7 +330,7 @@ func TestNamespaceThatDoesNotEnd(t *testing.T) {
 }
 
 func TestClusterThatIsNotThere(t *testing.T) {
-	w := newWorld(t)
+	w := newHarness(t)
 	w.install(t)
 	file := w.Sources[name].Files[0]
 	ctx, cancel := context.WithTimeout(t.Context(), quickly)

@@ -13,7 +13,7 @@ import (
 
 // persons is a kubeconfig as people have them: files beside it, more than one
 // context, a program that logs in.
-const persons = `apiVersion: v1
+const userKubeconfig = `apiVersion: v1
 kind: Config
 current-context: two
 contexts:
@@ -30,14 +30,14 @@ users:
     exec: {apiVersion: client.authentication.k8s.io/v1, command: ./login, args: [a], env: [{name: HTTPS_PROXY, value: "http://mine.example:1"}], interactiveMode: Never}
 `
 
-func personsFile(t *testing.T) (dir, file string) {
+func userKubeconfigFile(t *testing.T) (dir, file string) {
 	t.Helper()
 	dir = t.TempDir()
 	if err := os.Mkdir(filepath.Join(dir, "pki"), 0o700); err != nil {
 		t.Fatal(err)
 	}
 	file = filepath.Join(dir, "config")
-	for name, content := range map[string]string{"pki/ca.crt": "CA", "pki/me.crt": "ME", "pki/me.key": "KEY", "config": persons} {
+	for name, content := range map[string]string{"pki/ca.crt": "CA", "pki/me.crt": "ME", "pki/me.key": "KEY", "config": userKubeconfig} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -46,7 +46,7 @@ func personsFile(t *testing.T) (dir, file string) {
 }
 
 func TestKubeconfigOfItsOwn(t *testing.T) {
-	dir, file := personsFile(t)
+	dir, file := userKubeconfigFile(t)
 	t.Setenv("HOME", "/the/person")
 	t.Setenv("HTTPS_PROXY", "http://other.example:1")
 	t.Setenv("XDG_CONFIG_HOME", "")
@@ -93,7 +93,7 @@ func TestKubeconfigOfItsOwn(t *testing.T) {
 }
 
 func TestKubeconfigThatDoesNotDo(t *testing.T) {
-	dir, file := personsFile(t)
+	dir, file := userKubeconfigFile(t)
 	for context, says := range map[string]string{"none": "there is no context none in " + file, "half": "it names no cluster"} {
 		if err := (Source{[]string{file}, context}).write("drone", filepath.Join(dir, "out")); err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("%s: %v", context, err)
@@ -111,7 +111,7 @@ func TestKubeconfigThatDoesNotDo(t *testing.T) {
 }
 
 func TestContexts(t *testing.T) {
-	dir, file := personsFile(t)
+	dir, file := userKubeconfigFile(t)
 	other := writeKubeconfig(t, t.TempDir(), "http://x")
 	all, err := Contexts([]string{file, other, filepath.Join(dir, "missing")})
 	if diff := cmp.Diff([]string{"half", "mine", "one", "other", "two"}, all); diff != "" || err != nil {
@@ -140,7 +140,7 @@ func TestFiles(t *testing.T) {
 }
 
 func TestEnvironmentOfReconcilers(t *testing.T) {
-	_, file := personsFile(t)
+	_, file := userKubeconfigFile(t)
 	for name, value := range map[string]string{"AWS_PROFILE": "p", "GOOGLE_APPLICATION_CREDENTIALS": "g", "GIT_DIR": "x", "KUBECONFIG": "x", "GOGC": "1", "HTTP_PROXY": "x"} {
 		t.Setenv(name, value)
 	}

@@ -96,20 +96,20 @@ func (p Provider) kindProvider(log *logger) *kindcluster.Provider {
 	return kindcluster.NewProvider(kindcluster.ProviderWithLogger(log), option)
 }
 
-// AwayError is about an engine that does not answer, so that it is unknown which
+// NoAnswerError is about an engine that does not answer, so that it is unknown which
 // clusters exist.
-type AwayError struct {
+type NoAnswerError struct {
 	Program string
 	Err     error
 }
 
-func (e *AwayError) Error() string { return e.Program + " does not answer: " + e.Err.Error() }
-func (e *AwayError) Unwrap() error { return e.Err }
+func (e *NoAnswerError) Error() string { return e.Program + " does not answer: " + e.Err.Error() }
+func (e *NoAnswerError) Unwrap() error { return e.Err }
 
-// Away returns an *AwayError when the engine does not answer.
-func (p Provider) Away(ctx context.Context) error {
+// Answers returns a *NoAnswerError when the engine does not answer.
+func (p Provider) Answers(ctx context.Context) error {
 	if err := p.Engine.Answers(ctx); err != nil {
-		return &AwayError{p.Engine.Program, err}
+		return &NoAnswerError{p.Engine.Program, err}
 	}
 	return nil
 }
@@ -119,7 +119,7 @@ func (p Provider) Container(name string) string { return p.node(name).container 
 
 // List implements cluster.Provider.
 func (p Provider) List(ctx context.Context) ([]string, error) {
-	if err := p.Away(ctx); err != nil {
+	if err := p.Answers(ctx); err != nil {
 		return nil, err
 	}
 	all, err := p.kindProvider(quiet()).List()
@@ -155,7 +155,7 @@ func (p Provider) Delete(ctx context.Context, name string) error {
 
 // Logs implements cluster.Provider.
 func (p Provider) Logs(ctx context.Context, name, dir string) error {
-	if err := p.Away(ctx); err != nil {
+	if err := p.Answers(ctx); err != nil {
 		return err
 	}
 	return p.kindProvider(quiet()).CollectLogs(p.kindName(name), dir)

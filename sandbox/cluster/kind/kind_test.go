@@ -267,7 +267,7 @@ func TestAbandon(t *testing.T) {
 	}
 }
 
-func TestLoggerTellsTheSteps(t *testing.T) {
+func TestLoggerReportsTheSteps(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "logs", "drone.log")
 	var steps []string
 	l, err := openLogger(file, func(step string) { steps = append(steps, step) })

@@ -77,7 +77,7 @@ func TestTroubles(t *testing.T) {
 	}
 }
 
-func TestTheLastWordsOfAContainerAreToldAndNoMore(t *testing.T) {
+func TestOnlyTheEndOfAContainersLogIsReported(t *testing.T) {
 	got := describeTermination(&corev1.ContainerStateTerminated{Reason: "Error", ExitCode: 2, Message: strings.Repeat("x", 5000) + "the reason\n"})
 	if len(got) > 500 || !strings.HasSuffix(got, "the reason") {
 		t.Errorf("%d bytes: %s", len(got), got)

@@ -21,7 +21,7 @@ func newPlan(t *testing.T, env *model.Environment) *plan.Plan {
 
 // world has two cluster types, a policy for each of them, and a workload whose
 // one target lands on drone.
-func world() *model.Environment {
+func repos() *model.Environment {
 	env := &model.Environment{
 		Name:         "dev",
 		ClusterTypes: make([]model.ClusterType, 2),
@@ -95,7 +95,7 @@ func TestRun(t *testing.T) {
 			[]string{"shop-test is not on large | policy edge-policy () comes nearest, but it wants edge: true, and cluster type large has no edge"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			got := failures(t, world(), "tests:\n- name: a\n  "+c.test+"\n")
+			got := failures(t, repos(), "tests:\n- name: a\n  "+c.test+"\n")
 			if c.want == nil {
 				c.want = []string{}
 			}
@@ -107,7 +107,7 @@ func TestRun(t *testing.T) {
 }
 
 func TestBothPoliciesAreNamed(t *testing.T) {
-	env := world()
+	env := repos()
 	env.Policies[1].Spec.DeploymentTargetSelector = v1alpha1.DeploymentTargetSelector{}
 	env.Policies[1].Spec.ClusterTypeSelector = v1alpha1.ClusterTypeSelector{}
 	got := failures(t, env, "tests:\n- name: a\n  target: shop-test\n  notOn: [drone]\n")
@@ -146,11 +146,11 @@ func TestDryRun(t *testing.T) {
 		{HypotheticalTarget{Workload: "shop", Name: "x", Workspace: "team"}, nil},
 	} {
 		var got []string
-		placed, err := dryRun(t.Context(), env, c.target)
+		planned, err := dryRun(t.Context(), env, c.target)
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, a := range placed.Assignments {
+		for _, a := range planned.Assignments {
 			text := a.ClusterType
 			for _, v := range a.Config {
 				text += " " + v.Key + "=" + v.Value
@@ -160,8 +160,8 @@ func TestDryRun(t *testing.T) {
 		if diff := cmp.Diff(c.want, got); diff != "" {
 			t.Errorf("%+v (-want +got):\n%s", c.target, diff)
 		}
-		if len(placed.Targets) != 1 || placed.Targets[0].Workspace != c.target.Workspace {
-			t.Errorf("%+v: targets %+v", c.target, placed.Targets)
+		if len(planned.Targets) != 1 || planned.Targets[0].Workspace != c.target.Workspace {
+			t.Errorf("%+v: targets %+v", c.target, planned.Targets)
 		}
 	}
 	if len(env.Workloads) > 0 {

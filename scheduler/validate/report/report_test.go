@@ -27,17 +27,17 @@ func mistakes(t *testing.T) validate.Report {
 	if err != nil {
 		t.Fatal(err)
 	}
-	world := modeltest.Parse(string(archive))
+	repos := modeltest.Parse(string(archive))
 	for _, rule := range []string{"policy-test", "unused-template", "duplicate-object", "invalid-schema", "missing-object"} {
 		changes, err := txtar.ParseFile("../testdata/rules/" + rule + ".txtar")
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := validatetest.Change(world, changes, ""); err != nil {
+		if err := validatetest.Change(repos, changes, ""); err != nil {
 			t.Fatal(err)
 		}
 	}
-	in, err := validatetest.Input(world, "control")
+	in, err := validatetest.Input(repos, "control")
 	if err != nil {
 		t.Fatal(err)
 	}

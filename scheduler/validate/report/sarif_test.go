@@ -67,14 +67,14 @@ func TestSARIFPlaces(t *testing.T) {
 	if err := json.Unmarshal(got, &log); err != nil {
 		t.Fatal(err)
 	}
-	var places []string
+	var positions []string
 	for _, result := range log.Runs[0].Results {
 		p := result.Locations[0].PhysicalLocation
-		places = append(places, fmt.Sprintf("%s %s %d:%d", p.ArtifactLocation.URIBaseID, p.ArtifactLocation.URI, p.Region.StartLine, p.Region.StartColumn))
+		positions = append(positions, fmt.Sprintf("%s %s %d:%d", p.ArtifactLocation.URIBaseID, p.ArtifactLocation.URI, p.Region.StartLine, p.Region.StartColumn))
 	}
 	want := []string{"control@dev my%20file%231.yaml 3:5", "control@dev' x/y.yaml 1:0", "control@dev'' ./ 1:0", "SRCROOT f.yaml 1:0"}
-	if !slices.Equal(places, want) {
-		t.Errorf("places %q, want %q", places, want)
+	if !slices.Equal(positions, want) {
+		t.Errorf("places %q, want %q", positions, want)
 	}
 	if strings.Contains(string(got), "secret") {
 		t.Error("a password got into the file")

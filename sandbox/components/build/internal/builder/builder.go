@@ -97,7 +97,7 @@ func (b Builder) Run(ctx context.Context) error {
 	if err := b.self(ctx); err != nil {
 		return fmt.Errorf("licences of kalypso: %w", err)
 	}
-	if err := b.place(entries); err != nil {
+	if err := b.writePayload(entries); err != nil {
 		return fmt.Errorf("fill %s: %w", b.payload(), err)
 	}
 	return nil

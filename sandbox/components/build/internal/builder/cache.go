@@ -133,9 +133,9 @@ func (c cache) trim() error {
 		used[r] = info.ModTime()
 	}
 	slices.SortFunc(records, func(a, b string) int { return cmp.Or(used[b].Compare(used[a]), cmp.Compare(a, b)) })
-	keepers := map[string]bool{}
+	recent := map[string]bool{}
 	for _, r := range records[:min(keep, len(records))] {
-		keepers[strings.TrimSuffix(r, ".json")] = true
+		recent[strings.TrimSuffix(r, ".json")] = true
 	}
 	all, err := filepath.Glob(filepath.Join(c.dir, c.name+"-*"))
 	if err != nil {
@@ -143,7 +143,7 @@ func (c cache) trim() error {
 	}
 	for _, path := range all {
 		stem := strings.TrimSuffix(strings.TrimSuffix(path, ".json"), ".tar.zst")
-		if keepers[stem] {
+		if recent[stem] {
 			continue
 		}
 		if err := os.RemoveAll(path); err != nil {

@@ -19,9 +19,9 @@ import (
 	"github.com/kalypso-dev/kalypso/sandbox/components/build/internal/recipe"
 )
 
-// place makes the payload folder hold exactly these entries, their manifest
+// writePayload makes the payload folder hold exactly these entries, their manifest
 // and kalypso's own licences.
-func (b Builder) place(entries []entry) error {
+func (b Builder) writePayload(entries []entry) error {
 	if err := os.MkdirAll(b.payload(), 0o755); err != nil {
 		return err
 	}

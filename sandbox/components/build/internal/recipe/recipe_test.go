@@ -9,7 +9,7 @@ import (
 )
 
 // Whatever changes what comes out must change the inputs.
-func TestInputsTellRecipesApart(t *testing.T) {
+func TestInputsDistinguishRecipes(t *testing.T) {
 	plain := Recipe{Name: "x"}
 	for name, other := range map[string]Recipe{
 		"revision": {Name: "x", Revision: 1},
