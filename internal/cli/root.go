@@ -33,8 +33,8 @@ import (
 	"github.com/kalypso-dev/kalypso/internal/cli/validate"
 	"github.com/kalypso-dev/kalypso/internal/cli/version"
 	"github.com/kalypso-dev/kalypso/internal/usage"
-	"github.com/kalypso-dev/kalypso/scheduler/model"
 	"github.com/kalypso-dev/kalypso/scenarios/engine"
+	"github.com/kalypso-dev/kalypso/scheduler/model"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 )

@@ -109,9 +109,9 @@ func (s *suite) commit() {
 	}
 	for name, bad := range map[string]forge.CommitRequest{
 		"a user's branch": {Branch: "dev", Parent: base, Changes: request.Changes},
-		"not on top":        {Branch: "dev", Parent: base, Expect: id, FastForward: true, Changes: request.Changes},
-		"outside":           {Branch: "kalypso/dev", Parent: base, Changes: []forge.Change{{Path: "../x", Content: []byte("x")}}},
-		"nothing":           {Branch: "kalypso/dev", Parent: base, Changes: []forge.Change{{Path: "drone.txt", Content: []byte("3")}}},
+		"not on top":      {Branch: "dev", Parent: base, Expect: id, FastForward: true, Changes: request.Changes},
+		"outside":         {Branch: "kalypso/dev", Parent: base, Changes: []forge.Change{{Path: "../x", Content: []byte("x")}}},
+		"nothing":         {Branch: "kalypso/dev", Parent: base, Changes: []forge.Change{{Path: "drone.txt", Content: []byte("3")}}},
 	} {
 		if _, err := s.f.Commit(s.ctx, repo, bad); err == nil {
 			s.Errorf("%s: no error", name)
