@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/kalypso-dev/kalypso/internal/retry"
 	"github.com/kalypso-dev/kalypso/sandbox/daemon"
 	"github.com/kalypso-dev/kalypso/sandbox/state"
 	"github.com/kalypso-dev/kalypso/sandbox/supervisor"
@@ -74,21 +75,15 @@ func (d *Daemon) Settle(t *testing.T) {
 // Await waits until the components are as a test wants them.
 func (d *Daemon) Await(t *testing.T, what string, is func([]supervisor.Status) bool) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
-	defer cancel()
-	for {
-		var last []supervisor.Status
-		err := d.client.Follow(ctx, func(all []supervisor.Status) bool {
+	var last []supervisor.Status
+	err := retry.Until(t.Context(), what, 10*time.Second, func(ctx context.Context) error {
+		return d.client.Follow(ctx, func(all []supervisor.Status) bool {
 			last = all
 			return !is(all)
 		})
-		switch {
-		case err == nil:
-			return
-		case ctx.Err() != nil:
-			t.Fatalf("not after 10s: %s: %+v", what, last)
-		}
-		time.Sleep(5 * time.Millisecond) // it does not listen yet
+	}, retry.Every(5*time.Millisecond)) // the daemon may not listen yet
+	if err != nil {
+		t.Fatalf("%v: %+v", err, last)
 	}
 }
 
