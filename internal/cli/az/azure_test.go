@@ -7,33 +7,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/kalypso-dev/kalypso/internal/armapi"
 	"github.com/kalypso-dev/kalypso/internal/cli/cmdutil"
 	"github.com/kalypso-dev/kalypso/internal/testkit/armfake"
 	"github.com/kalypso-dev/kalypso/internal/testkit/httpfault"
 )
-
-const (
-	azureApp          = "11111111-0000-4000-8000-000000000001"
-	azureSecret       = "s3cr3t-of-the-application"
-	azureSubscription = "aaaaaaaa-0000-4000-8000-00000000000e"
-)
-
-// newAzure is an Azure with one cluster, and the login of an application that
-// may do all in its subscription.
-func newAzure(t *testing.T) (s *armfake.Server, cluster armapi.Cluster) {
-	t.Helper()
-	for name, value := range map[string]string{
-		"AZURE_TENANT_ID": armfake.Tenant, "AZURE_CLIENT_ID": azureApp, "AZURE_CLIENT_SECRET": azureSecret,
-		"AZURE_CONFIG_DIR": t.TempDir(), "AZURE_SUBSCRIPTION_ID": azureSubscription, "KALYPSO_HOME": t.TempDir(),
-		"AZURE_AUTHORITY_HOST": "", "AZURE_CLIENT_CERTIFICATE_PATH": "", "AZURE_FEDERATED_TOKEN_FILE": "", "KALYPSO_ARM_CLOUD": "", "AZURE_CLOUD_NAME": "",
-	} {
-		t.Setenv(name, value)
-	}
-	s = armfake.Start(t, azureSubscription)
-	s.App(azureApp, azureSecret)
-	return s, s.Cluster(azureSubscription, "fleet", "drone")
-}
 
 // azure runs one line of Azure's on an Azure.
 func azure(t *testing.T, s *armfake.Server, args ...string) (out, talk string, code int) {
@@ -49,7 +26,7 @@ func azure(t *testing.T, s *armfake.Server, args ...string) (out, talk string, c
 		a.Messagef("kalypso: %v\n  %s", err, cmdutil.Hint(err))
 		code = cmdutil.ExitCode(err)
 	}
-	if strings.Contains(stdout.String()+stderr.String(), azureSecret) {
+	if strings.Contains(stdout.String()+stderr.String(), armfake.Secret) {
 		t.Error("the secret is shown")
 	}
 	return stdout.String(), stderr.String(), code
@@ -57,7 +34,7 @@ func azure(t *testing.T, s *armfake.Server, args ...string) (out, talk string, c
 
 // TestAzOnAzure is a configuration's life on Azure itself.
 func TestAzOnAzure(t *testing.T) {
-	s, _ := newAzure(t)
+	s, _ := armfake.StartSignedIn(t)
 	on := func(args ...string) []string { return append(args, "--cloud", "AzureGovernment") }
 	flux := func(verb string, args ...string) []string {
 		return on(append([]string{"k8s-configuration", "flux", verb, "-g", "fleet", "-c", "drone", "-t", "connectedClusters"}, args...)...)
@@ -66,7 +43,7 @@ func TestAzOnAzure(t *testing.T) {
 		args []string
 		want string
 	}{
-		{on("login"), azureSubscription},
+		{on("login"), armfake.Subscription},
 		{on("account", "show", "--query", "environmentName", "-o", "tsv"), "AzureUSGovernment\n"},
 		{on("connectedk8s", "list", "-o", "table"), "drone   eastus      fleet"},
 		{flux("create", "-n", "qa", "-u", "https://github.com/kalypso/kalypso-gitops", "--branch", "qa", "-k", "name=qa", "path=drone", "prune=true", "--query", "gitRepository.url", "-o", "tsv"),
@@ -99,14 +76,14 @@ func TestAzOnAzureMistakes(t *testing.T) {
 	}{
 		"unknown cloud":      {nil, []string{"connectedk8s", "list", "--cloud", "AzureMoon"}, cmdutil.ExitUsage, []string{"AzureGovernment"}},
 		"no subscription":    {func(*armfake.Server) { t.Setenv("AZURE_SUBSCRIPTION_ID", "") }, list, cmdutil.ExitUsage, []string{"AZURE_SUBSCRIPTION_ID"}},
-		"wrong secret":       {func(s *armfake.Server) { s.App(azureApp, "other") }, list, cmdutil.ExitAuthentication, []string{"AADSTS7000215", "make a new secret"}},
+		"wrong secret":       {func(s *armfake.Server) { s.App(armfake.App, "other") }, list, cmdutil.ExitAuthentication, []string{"AADSTS7000215", "make a new secret"}},
 		"other subscription": {nil, append(list, "--subscription", "x"), cmdutil.ExitNotFound, []string{"(SubscriptionNotFound)", "AZURE_TENANT_ID"}},
 		"throttled": {func(s *armfake.Server) {
 			s.Fail(httpfault.Fault[armfake.Call]{On: func(c armfake.Call) bool { return !c.Login }, Answer: httpfault.Text(http.StatusTooManyRequests, "application/json", `{"error": {"code": "TooManyRequests"}}`, "Retry-After", "3")})
 		}, list, cmdutil.ExitOK, []string{"waiting 3s, until", "(TooManyRequests)"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s, _ := newAzure(t)
+			s, _ := armfake.StartSignedIn(t)
 			if test.change != nil {
 				test.change(s)
 			}
@@ -122,7 +99,7 @@ func TestAzOnAzureMistakes(t *testing.T) {
 		})
 	}
 	// without --cloud it is the sandbox, whatever the variables of Azure say
-	s, _ := newAzure(t)
+	s, _ := armfake.StartSignedIn(t)
 	t.Setenv("AZURE_CLOUD_NAME", "AzureCloud")
 	if _, _, code := azure(t, s, "connectedk8s", "list"); code == cmdutil.ExitOK || len(s.Calls()) > 0 {
 		t.Error("Azure was asked in place of the sandbox")

@@ -26,13 +26,13 @@ func TestWaitForDeploymentOnAzure(t *testing.T) {
 		says   string
 	}{
 		"arrived":    {nil, nil, cmdutil.ExitOK, "all 1 have commit abababab"},
-		"in a cloud": {nil, []string{"--cloud", "AzureChina", "--subscription", azureSubscription}, cmdutil.ExitOK, "all 1 have commit abababab"},
+		"in a cloud": {nil, []string{"--cloud", "AzureChina", "--subscription", armfake.Subscription}, cmdutil.ExitOK, "all 1 have commit abababab"},
 		"late": {func(s *armfake.Server, c armapi.Cluster) {
 			s.Report(c, "platform", strings.Repeat("cd", 20), "Compliant")
 		}, []string{"--timeout", "300ms"}, cmdutil.ExitTimeout, "drone/platform is Compliant and is on cdcdcdcd"},
 		"failed":      {func(s *armfake.Server, c armapi.Cluster) { s.Report(c, "platform", commit, "Non-Compliant") }, []string{"--grace", "1ms"}, cmdutil.ExitFailure, "Non-Compliant"},
-		"not visible": {nil, []string{"--subscription", azureSubscription + ",other"}, cmdutil.ExitAuthentication, "(SubscriptionNotFound)"},
-		"refused":     {func(s *armfake.Server, _ armapi.Cluster) { s.App(azureApp, "other") }, nil, cmdutil.ExitAuthentication, "AADSTS7000215"},
+		"not visible": {nil, []string{"--subscription", armfake.Subscription + ",other"}, cmdutil.ExitAuthentication, "(SubscriptionNotFound)"},
+		"refused":     {func(s *armfake.Server, _ armapi.Cluster) { s.App(armfake.App, "other") }, nil, cmdutil.ExitAuthentication, "AADSTS7000215"},
 		"a login page": {func(s *armfake.Server, _ armapi.Cluster) {
 			s.Fail(httpfault.Fault[armfake.Call]{On: func(c armfake.Call) bool { return !c.Login }, Answer: httpfault.Page(http.StatusOK)})
 		}, nil, cmdutil.ExitOK, "cannot ask: clusters: query of the resource graph: management.azure.com answers with text/html"},
@@ -41,7 +41,7 @@ func TestWaitForDeploymentOnAzure(t *testing.T) {
 		}, nil, cmdutil.ExitOK, "with an answer that is not Azure's"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s, cluster := newAzure(t)
+			s, cluster := armfake.StartSignedIn(t)
 			r := newRunner(t, "kalypso/kalypso-gitops")
 			r.forge.Push("kalypso/kalypso-gitops", "dev", map[string]string{"a": "b"})
 			s.Follow(cluster, "platform", ciforge.Server+"/kalypso/kalypso-gitops", "dev")
@@ -49,7 +49,7 @@ func TestWaitForDeploymentOnAzure(t *testing.T) {
 			if test.change != nil {
 				test.change(s, cluster)
 			}
-			r.env["AZURE_SUBSCRIPTION_ID"], r.env["AZURE_TENANT_ID"] = azureSubscription, armfake.Tenant
+			r.env["AZURE_SUBSCRIPTION_ID"], r.env["AZURE_TENANT_ID"] = armfake.Subscription, armfake.Tenant
 			r.observer = func(e ci.Environment) (fleet.Observer, error) {
 				e.Arc.Transport = s.Transport()
 				return e.Observer()
@@ -59,31 +59,9 @@ func TestWaitForDeploymentOnAzure(t *testing.T) {
 			if d.code != test.code || !strings.Contains(d.talk, test.says) || time.Since(began) > 20*time.Second {
 				t.Errorf("exit code %d after %s\n%s", d.code, time.Since(began), d.talk)
 			}
-			if strings.Contains(d.talk, azureSecret) {
+			if strings.Contains(d.talk, armfake.Secret) {
 				t.Error("the secret is shown")
 			}
 		})
 	}
-}
-
-const (
-	azureApp          = "11111111-0000-4000-8000-000000000001"
-	azureSecret       = "s3cr3t-of-the-application"
-	azureSubscription = "aaaaaaaa-0000-4000-8000-00000000000e"
-)
-
-// newAzure is an Azure with one cluster, and the login of an application that
-// may do all in its subscription.
-func newAzure(t *testing.T) (s *armfake.Server, cluster armapi.Cluster) {
-	t.Helper()
-	for name, value := range map[string]string{
-		"AZURE_TENANT_ID": armfake.Tenant, "AZURE_CLIENT_ID": azureApp, "AZURE_CLIENT_SECRET": azureSecret,
-		"AZURE_CONFIG_DIR": t.TempDir(), "AZURE_SUBSCRIPTION_ID": azureSubscription, "KALYPSO_HOME": t.TempDir(),
-		"AZURE_AUTHORITY_HOST": "", "AZURE_CLIENT_CERTIFICATE_PATH": "", "AZURE_FEDERATED_TOKEN_FILE": "", "KALYPSO_ARM_CLOUD": "", "AZURE_CLOUD_NAME": "",
-	} {
-		t.Setenv(name, value)
-	}
-	s = armfake.Start(t, azureSubscription)
-	s.App(azureApp, azureSecret)
-	return s, s.Cluster(azureSubscription, "fleet", "drone")
 }

@@ -9,8 +9,10 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"testing"
 	"time"
 
+	"github.com/kalypso-dev/kalypso/internal/armapi"
 	"github.com/kalypso-dev/kalypso/internal/armemulator"
 )
 
@@ -177,4 +179,27 @@ func (s *login) authorize(q *http.Request) *armemulator.Error {
 			"The access token has been obtained for wrong audience or resource '%s'. It should exactly match with one of the allowed audiences '%s'.", t.audience, strings.Join(wanted, "','"))
 	}
 	return nil
+}
+
+// What the application of StartSignedIn signs in with, and its subscription.
+const (
+	App          = "11111111-0000-4000-8000-000000000001"
+	Secret       = "s3cr3t-of-the-application"
+	Subscription = "aaaaaaaa-0000-4000-8000-00000000000e"
+)
+
+// StartSignedIn starts an Azure with one cluster, and sets the variables with
+// which an application signs in that may do all in its subscription.
+func StartSignedIn(t *testing.T) (*Server, armapi.Cluster) {
+	t.Helper()
+	for name, value := range map[string]string{
+		"AZURE_TENANT_ID": Tenant, "AZURE_CLIENT_ID": App, "AZURE_CLIENT_SECRET": Secret,
+		"AZURE_CONFIG_DIR": t.TempDir(), "AZURE_SUBSCRIPTION_ID": Subscription, "KALYPSO_HOME": t.TempDir(),
+		"AZURE_AUTHORITY_HOST": "", "AZURE_CLIENT_CERTIFICATE_PATH": "", "AZURE_FEDERATED_TOKEN_FILE": "", "KALYPSO_ARM_CLOUD": "", "AZURE_CLOUD_NAME": "",
+	} {
+		t.Setenv(name, value)
+	}
+	s := Start(t, Subscription)
+	s.App(App, Secret)
+	return s, s.Cluster(Subscription, "fleet", "drone")
 }
