@@ -12,7 +12,6 @@ import (
 
 	"github.com/kalypso-dev/kalypso/sandbox/gitea"
 	"github.com/kalypso-dev/kalypso/sandbox/loopback"
-	"github.com/kalypso-dev/kalypso/sandbox/state"
 	"github.com/kalypso-dev/kalypso/sandbox/supervisor"
 )
 
@@ -27,30 +26,14 @@ const (
 // runnerUnit runs the forge's workflows, as a child so that whatever a job
 // does to it stays there. It needs the forge with its accounts.
 func (st *Stack) runnerUnit(needs ...string) supervisor.Unit {
-	config := st.home.Path("runner", "config.json")
-	p := &supervisor.Process{
-		Name:     "runner",
-		Env:      childEnvironment(st.home),
-		Dir:      st.home.Path("runner"),
-		Log:      st.home.Log("runner"),
-		Registry: st.home.Children(),
-	}
-	p.Prepare = func(ctx context.Context) error {
-		p.Path = filepath.Join(st.staged("runner")(), "runner")
-		p.Argv = []string{"runner", "--config", config}
-		if err := st.state.PortFree("runner"); err != nil {
-			return err
-		}
-		b, err := st.runnerConfig(ctx)
-		if err != nil {
-			return err
-		}
-		return state.WriteFile(config, b)
-	}
+	p := st.configuredProcess("runner", "config.json", func(ctx context.Context, config string) (path string, argv []string, content []byte, err error) {
+		content, err = st.runnerConfig(ctx)
+		return filepath.Join(st.staged("runner")(), "runner"), []string{"runner", "--config", config}, content, err
+	})
 	p.Check = func(ctx context.Context) error {
 		return loopback.Answers(ctx, "http://"+st.state.Address("runner")+"/healthz")
 	}
-	return supervisor.Unit{Name: "runner", Title: "runner of workflows", Needs: needs, Component: p, Deadline: runnerDeadline, Log: p.Log}
+	return supervisor.Unit{Name: p.Name, Title: "runner of workflows", Needs: needs, Component: p, Deadline: runnerDeadline, Log: p.Log}
 }
 
 // runnerConfig is the configuration of the component, see sandbox/components/runner.

@@ -22,35 +22,43 @@ const (
 // with a configuration file. It is a child so that nothing that goes wrong in
 // it can take the sandbox down.
 func (st *Stack) schedulerUnit(needs ...string) supervisor.Unit {
-	config := st.home.Path("scheduler", "config.yaml")
-	p := &supervisor.Process{
-		Name:     "scheduler",
-		Env:      childEnvironment(st.home),
-		Dir:      st.home.Path("scheduler"),
-		Log:      st.home.Log("scheduler"),
-		Registry: st.home.Children(),
-	}
-	p.Prepare = func(context.Context) error {
-		program, err := os.Executable()
-		if err != nil {
-			return err
+	p := st.configuredProcess("scheduler", "config.yaml", func(_ context.Context, config string) (path string, argv []string, content []byte, err error) {
+		if path, err = os.Executable(); err == nil {
+			content, err = st.schedulerConfig()
 		}
-		p.Path = program
-		p.Argv = []string{"kalypso", "scheduler", "run", "--config", config}
-		if err := st.state.PortFree("scheduler"); err != nil {
-			return err
-		}
-		b, err := st.schedulerConfig()
-		if err != nil {
-			return err
-		}
-		return state.WriteFile(config, b)
-	}
+		return path, []string{"kalypso", "scheduler", "run", "--config", config}, content, err
+	})
 	p.Check = func(ctx context.Context) error {
 		_, err := st.askScheduler(ctx, "/healthz")
 		return err
 	}
-	return supervisor.Unit{Name: "scheduler", Title: "Kalypso scheduler", Needs: needs, Component: p, Deadline: schedulerDeadline, Log: p.Log}
+	return supervisor.Unit{Name: p.Name, Title: "Kalypso scheduler", Needs: needs, Component: p, Deadline: schedulerDeadline, Log: p.Log}
+}
+
+// configuredProcess is a child with a port and a folder of its name, and in that
+// folder a configuration file, which is written before each start with the
+// content that command returns.
+func (st *Stack) configuredProcess(name, file string, command func(ctx context.Context, config string) (path string, argv []string, content []byte, err error)) *supervisor.Process {
+	config := st.home.Path(name, file)
+	p := &supervisor.Process{
+		Name:     name,
+		Env:      childEnvironment(st.home),
+		Dir:      st.home.Path(name),
+		Log:      st.home.Log(name),
+		Registry: st.home.Children(),
+	}
+	p.Prepare = func(ctx context.Context) error {
+		if err := st.state.PortFree(name); err != nil {
+			return err
+		}
+		path, argv, content, err := command(ctx, config)
+		if err != nil {
+			return err
+		}
+		p.Path, p.Argv = path, argv
+		return state.WriteFile(config, content)
+	}
+	return p
 }
 
 func (st *Stack) schedulerConfig() ([]byte, error) {
