@@ -13,6 +13,7 @@ import (
 	"runtime"
 	"strings"
 
+	"github.com/kalypso-dev/kalypso/internal/usage"
 	"github.com/kalypso-dev/kalypso/scheduler/ci/gosources"
 )
 
@@ -51,7 +52,7 @@ type Built struct {
 // in the registry of the forge. Registries want lower case.
 func ImageName(e Environment, name string) (string, error) {
 	if e.Registry == "" || e.Repository == "" {
-		return "", usage("where does the image go? Give its full name with --name, or set GITHUB_SERVER_URL and GITHUB_REPOSITORY")
+		return "", usage.Errorf("where does the image go? Give its full name with --name, or set GITHUB_SERVER_URL and GITHUB_REPOSITORY")
 	}
 	parts := []string{e.Registry, strings.ToLower(e.Repository)}
 	if name != "" {
@@ -73,7 +74,7 @@ func BuildImage(ctx context.Context, b Build) (Built, error) {
 	r := registry{host: b.Registry, user: b.User, token: b.Token, insecure: err == nil && forge.Scheme == "http"}
 	ref, err := r.reference(image)
 	if err != nil {
-		return Built{}, usage("image %s: %v", image, err)
+		return Built{}, usage.Errorf("image %s: %v", image, err)
 	}
 	if b.Keep {
 		if digest, err := r.digest(ctx, ref); err != nil || digest != "" {

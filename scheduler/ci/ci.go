@@ -48,15 +48,6 @@ import (
 // ErrDenied is wrapped by errors about a server that does not take the token.
 var ErrDenied = errors.New("access denied")
 
-// UsageError is a mistake in a flag or a variable.
-type UsageError struct{ Message string }
-
-func (e *UsageError) Error() string { return e.Message }
-
-func usage(format string, args ...any) error {
-	return &UsageError{Message: fmt.Sprintf(format, args...)}
-}
-
 // hinted is an error with a sentence on what to do about it.
 type hinted struct {
 	error

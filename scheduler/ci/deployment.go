@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/kalypso-dev/kalypso/internal/retry"
+	"github.com/kalypso-dev/kalypso/internal/usage"
 	"github.com/kalypso-dev/kalypso/scheduler/fleet"
 	"github.com/kalypso-dev/kalypso/scheduler/model"
 )
@@ -94,9 +95,9 @@ func (d Deployment) check() error {
 	case err != nil:
 		return err
 	case d.Branch == "":
-		return usage("which branch do the clusters follow? Give --branch")
+		return usage.Errorf("which branch do the clusters follow? Give --branch")
 	case d.Limit <= 0 || d.Pace <= 0:
-		return usage("--timeout and --poll must be longer than nothing")
+		return usage.Errorf("--timeout and --poll must be longer than nothing")
 	}
 	return nil
 }

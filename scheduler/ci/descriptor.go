@@ -14,6 +14,7 @@ import (
 	"go.yaml.in/yaml/v3"
 	"k8s.io/apimachinery/pkg/util/validation"
 
+	"github.com/kalypso-dev/kalypso/internal/usage"
 	"github.com/kalypso-dev/kalypso/scheduler/forge"
 	"github.com/kalypso-dev/kalypso/scheduler/model"
 )
@@ -102,11 +103,11 @@ func Describe(d Description) ([]string, error) {
 	}
 	switch {
 	case d.To == "":
-		return nil, usage("descriptors to which folder? Give --to")
+		return nil, usage.Errorf("descriptors to which folder? Give --to")
 	case d.Version == "":
-		return nil, usage("which version is deployed? Give --version")
+		return nil, usage.Errorf("which version is deployed? Give --version")
 	case d.Workspace == "":
-		return nil, usage("which team's workload is it? Give --workspace")
+		return nil, usage.Errorf("which team's workload is it? Give --workspace")
 	}
 	if d.Application == "" {
 		d.Application = workload.Name

@@ -7,6 +7,7 @@ import (
 	"os"
 	"strings"
 
+	"github.com/kalypso-dev/kalypso/internal/usage"
 	"github.com/kalypso-dev/kalypso/scheduler/fleet/arc"
 )
 
@@ -91,7 +92,7 @@ func ReadEnvironment(get func(string) string) Environment {
 	return e
 }
 
-// forgeKind tells the forges apart: Gitea's runner says so, and the versions of
+// forgeKind distinguishes the forges: Gitea's runner says so, and the versions of
 // the two APIs differ.
 func forgeKind(e Environment, giteaActions string) string {
 	switch {
@@ -142,19 +143,19 @@ func (e Environment) Repo(named string) (string, error) {
 		named = e.Repository
 	}
 	if named == "" {
-		return "", usage("no repository: name it with --repo, or set GITHUB_REPOSITORY to owner/name")
+		return "", usage.Errorf("no repository: name it with --repo, or set GITHUB_REPOSITORY to owner/name")
 	}
 	if rest, ok := strings.CutPrefix(strings.TrimSuffix(strings.TrimRight(named, "/"), ".git"), e.Server+"/"); ok && e.Server != "" {
 		named = rest
 	}
 	if !strings.Contains(named, "/") {
 		if e.Owner() == "" {
-			return "", usage("repository %q has no owner: name it as owner/name, or set GITHUB_REPOSITORY", named)
+			return "", usage.Errorf("repository %q has no owner: name it as owner/name, or set GITHUB_REPOSITORY", named)
 		}
 		named = e.Owner() + "/" + named
 	}
 	if strings.Count(named, "/") != 1 || strings.ContainsAny(named, ": ") || strings.HasPrefix(named, "/") || strings.HasSuffix(named, "/") {
-		return "", usage("%q is no repository of %s: name it as owner/name, or by its URL there", named, e.server())
+		return "", usage.Errorf("%q is no repository of %s: name it as owner/name, or by its URL there", named, e.server())
 	}
 	return named, nil
 }

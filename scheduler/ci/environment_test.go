@@ -4,6 +4,7 @@ import (
 	"errors"
 	"testing"
 
+	"github.com/kalypso-dev/kalypso/internal/usage"
 	"github.com/kalypso-dev/kalypso/scheduler/ci"
 )
 
@@ -65,8 +66,8 @@ func TestRepo(t *testing.T) {
 		"a/b/c":                              "",
 	} {
 		got, err := e.Repo(named)
-		var usage *ci.UsageError
-		if got != want || (want == "") != errors.As(err, &usage) {
+		var mistake *usage.Error
+		if got != want || (want == "") != errors.As(err, &mistake) {
 			t.Errorf("%q: %q, %v", named, got, err)
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/kalypso-dev/kalypso/internal/usage"
 	"github.com/kalypso-dev/kalypso/scheduler/forge"
 	"github.com/kalypso-dev/kalypso/scheduler/forge/gitclient"
 	"github.com/kalypso-dev/kalypso/scheduler/forge/gitea"
@@ -33,10 +34,10 @@ type Forge interface {
 // Without an address or a token the error says which variable is missing.
 func OpenForge(e Environment) (Forge, error) {
 	if e.Server == "" {
-		return nil, usage("no forge: set GITHUB_SERVER_URL to its address, as a runner does")
+		return nil, usage.Errorf("no forge: set GITHUB_SERVER_URL to its address, as a runner does")
 	}
 	if e.Token == "" {
-		return nil, usage("no token: give the step KALYPSO_CI_TOKEN or GITHUB_TOKEN in its env, as in\n" +
+		return nil, usage.Errorf("no token: give the step KALYPSO_CI_TOKEN or GITHUB_TOKEN in its env, as in\n" +
 			"    env:\n      GITHUB_TOKEN: ${{ secrets.GITHUB_TOKEN }}")
 	}
 	switch e.Forge {
@@ -51,11 +52,11 @@ func OpenForge(e Environment) (Forge, error) {
 		}
 		f, err := github.New(options)
 		if err != nil {
-			return nil, usage("GITHUB_SERVER_URL or GITHUB_API_URL is wrong: %v", err)
+			return nil, usage.Errorf("GITHUB_SERVER_URL or GITHUB_API_URL is wrong: %v", err)
 		}
 		return f, nil
 	}
-	return nil, usage("KALYPSO_FORGE %q is not known: choose %s or %s", e.Forge, Gitea, GitHub)
+	return nil, usage.Errorf("KALYPSO_FORGE %q is not known: choose %s or %s", e.Forge, Gitea, GitHub)
 }
 
 // wrap adds what was being done to a forge's error, and ErrDenied where the
@@ -90,10 +91,10 @@ func ParseInputs(args []string) (map[string]string, error) {
 	for _, arg := range args {
 		name, value, ok := strings.Cut(arg, "=")
 		if !ok || name == "" {
-			return nil, usage("input %q is not of the form NAME=VALUE", arg)
+			return nil, usage.Errorf("input %q is not of the form NAME=VALUE", arg)
 		}
 		if _, twice := inputs[name]; twice {
-			return nil, usage("input %s is given twice", name)
+			return nil, usage.Errorf("input %s is given twice", name)
 		}
 		inputs[name] = value
 	}
@@ -103,7 +104,7 @@ func ParseInputs(args []string) (map[string]string, error) {
 // StartWorkflow starts a workflow and does not wait for it.
 func StartWorkflow(ctx context.Context, f Forge, w WorkflowStart) error {
 	if w.File == "" || strings.Contains(w.File, "/") {
-		return usage("workflow %q: name its file without a folder, as in cd.yaml", w.File)
+		return usage.Errorf("workflow %q: name its file without a folder, as in cd.yaml", w.File)
 	}
 	err := f.StartWorkflow(ctx, w.Repo, w.File, w.Ref, w.Inputs)
 	return wrap(err, "starting workflow %s of %s on branch %s", w.File, w.Repo, w.Ref)

@@ -16,6 +16,7 @@ import (
 
 	"github.com/kalypso-dev/kalypso/internal/testkit/giteafake"
 	"github.com/kalypso-dev/kalypso/internal/testkit/githubfake"
+	"github.com/kalypso-dev/kalypso/internal/usage"
 	"github.com/kalypso-dev/kalypso/scheduler/ci"
 	"github.com/kalypso-dev/kalypso/scheduler/forge"
 	"github.com/kalypso-dev/kalypso/scheduler/forge/gitclient"
@@ -92,7 +93,7 @@ func TestGitHub(t *testing.T) {
 	const repo = "acme/gitops"
 	base := s.Push(repo, "dev", map[string]string{"README.md": "x", ".github/workflows/cd.yaml": "on: {workflow_dispatch: {inputs: {environment: {}}}}\n"})
 	for _, account := range []struct{ name, token string }{
-		{"a person's token", s.User("ann").Token},
+		{"a user's token", s.User("ann").Token},
 		{"a workflow's own token", workflowToken(t, s)},
 	} {
 		t.Run(account.name, func(t *testing.T) {
@@ -159,7 +160,7 @@ func workflowToken(t *testing.T, s *githubfake.Server) string {
 	return token
 }
 
-// TestErrorsOfGitHub are told apart where a caller does something about them.
+// TestErrorsOfGitHub are distinguished where a caller does something about them.
 func TestErrorsOfGitHub(t *testing.T) {
 	for answer, want := range map[string]error{
 		`404 {"message": "Not Found"}`:       forge.ErrNotFound,
@@ -254,8 +255,8 @@ func TestOpenSaysWhatIsMissing(t *testing.T) {
 		"GITHUB_API_URL":    {Server: "http://x", API: "x", Token: "t", Forge: ci.GitHub},
 	} {
 		_, err := ci.OpenForge(e)
-		var usage *ci.UsageError
-		if !errors.As(err, &usage) || !strings.Contains(err.Error(), want) {
+		var mistake *usage.Error
+		if !errors.As(err, &mistake) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%+v: %v, want %s", e, err, want)
 		}
 	}

@@ -6,12 +6,12 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/tools/clientcmd"
 
+	"github.com/kalypso-dev/kalypso/internal/usage"
 	"github.com/kalypso-dev/kalypso/scheduler/fleet"
 	"github.com/kalypso-dev/kalypso/scheduler/fleet/arc"
 	"github.com/kalypso-dev/kalypso/scheduler/fleet/argocd"
@@ -76,7 +76,7 @@ func Clusters(kubeconfig string) (fleet.Observers, error) {
 		all = append(all, fluxCluster{name, client}, optional{argocd.Cluster{Name: name, Client: client}})
 	}
 	if len(all) == 0 {
-		return nil, usage("%s, which KALYPSO_CI_KUBECONFIG names, has no context", kubeconfig)
+		return nil, usage.Errorf("%s, which KALYPSO_CI_KUBECONFIG names, has no context", kubeconfig)
 	}
 	return all, nil
 }
@@ -160,14 +160,9 @@ type Arc = arc.Settings
 // no request yet.
 func azure(a Arc) (fleet.Observer, error) {
 	client, err := a.Connect()
-	var mistake *arc.SetupError
-	if errors.As(err, &mistake) {
-		text := mistake.Message
-		if strings.Contains(text, "--subscription") {
-			text = "the clusters of which Azure subscription? Set KALYPSO_ARM_SUBSCRIPTION or AZURE_SUBSCRIPTION_ID to its ID, or give --subscription,\n" +
-				"or set KALYPSO_CI_KUBECONFIG to a kubeconfig with a context for each cluster"
-		}
-		return nil, usage("%s", text)
+	if errors.Is(err, arc.ErrNoSubscription) {
+		err = usage.New("the clusters of which Azure subscription? Set KALYPSO_ARM_SUBSCRIPTION or AZURE_SUBSCRIPTION_ID to its ID, or give --subscription,\n" +
+			"or set KALYPSO_CI_KUBECONFIG to a kubeconfig with a context for each cluster")
 	}
 	if err != nil {
 		return nil, err

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/kalypso-dev/kalypso/internal/usage"
 	"github.com/kalypso-dev/kalypso/scheduler/forge"
 	"github.com/kalypso-dev/kalypso/scheduler/model"
 	"github.com/kalypso-dev/kalypso/scheduler/plan"
@@ -36,7 +37,7 @@ func Promote(ctx context.Context, f Forge, p Promotion) (promoted bool, err erro
 		return false, err
 	}
 	if p.Environment == "" {
-		return false, usage("promote to which environment? Give --environment")
+		return false, usage.Errorf("promote to which environment? Give --environment")
 	}
 	if p.Branch == "" {
 		p.Branch = p.Environment

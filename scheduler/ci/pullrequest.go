@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/kalypso-dev/kalypso/internal/retry"
+	"github.com/kalypso-dev/kalypso/internal/usage"
 	"github.com/kalypso-dev/kalypso/scheduler/forge"
 	"github.com/kalypso-dev/kalypso/scheduler/model"
 )
@@ -74,11 +75,11 @@ func CreatePullRequest(ctx context.Context, f Forge, p PullRequest) (Opened, err
 func (p PullRequest) check() (map[string][]byte, error) {
 	switch {
 	case p.Base == "":
-		return nil, usage("a pull request to which branch? Give --base")
+		return nil, usage.Errorf("a pull request to which branch? Give --base")
 	case p.Folder == "":
-		return nil, usage("a pull request with what? Give --from FOLDER")
+		return nil, usage.Errorf("a pull request with what? Give --from FOLDER")
 	case !forge.OwnBranch(p.Head):
-		return nil, usage("branch %q is not below %s: a pull request's branch is overwritten", p.Head, forge.BranchPrefix)
+		return nil, usage.Errorf("branch %q is not below %s: a pull request's branch is overwritten", p.Head, forge.BranchPrefix)
 	}
 	generated, err := readFolder(p.Folder)
 	if err != nil {

@@ -20,6 +20,8 @@ import (
 	release "helm.sh/helm/v4/pkg/release/v1"
 	releaseutil "helm.sh/helm/v4/pkg/release/v1/util"
 	"helm.sh/helm/v4/pkg/strvals"
+
+	"github.com/kalypso-dev/kalypso/internal/usage"
 )
 
 // ManifestsFile is where the manifests of a deployment target go, in its
@@ -66,7 +68,7 @@ func Render(r Rendering) (Rendered, error) {
 		return Rendered{}, err
 	}
 	if r.To == "" {
-		return Rendered{}, usage("manifests to which folder? Give --to")
+		return Rendered{}, usage.Errorf("manifests to which folder? Give --to")
 	}
 	result := Rendered{Repo: targets[0].Repo, Branch: targets[0].Branch}
 	for _, target := range targets {
@@ -120,7 +122,7 @@ func (r Rendering) values(target Target) (values map[string]any, notes []string,
 	}
 	for _, set := range r.Set {
 		if err := strvals.ParseInto(set, values); err != nil {
-			return nil, nil, usage("--set %s: %v", set, err)
+			return nil, nil, usage.Errorf("--set %s: %v", set, err)
 		}
 	}
 	return values, notes, nil
@@ -130,7 +132,7 @@ func (r Rendering) values(target Target) (values map[string]any, notes []string,
 func splitImage(image string) (name, tag string, err error) {
 	colon := strings.LastIndexByte(image, ':')
 	if colon <= 0 || strings.Contains(image[colon:], "/") || colon == len(image)-1 {
-		return "", "", usage("image %q is not of the form NAME:TAG", image)
+		return "", "", usage.Errorf("image %q is not of the form NAME:TAG", image)
 	}
 	return image[:colon], image[colon+1:], nil
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/kalypso-dev/kalypso/internal/usage"
 	"github.com/kalypso-dev/kalypso/scheduler/forge"
 )
 
@@ -44,10 +45,10 @@ var commitID = regexp.MustCompile(`^[0-9a-f]{40}([0-9a-f]{24})?$`)
 // could mean another commit in a moment.
 func fullCommit(flag, commit string) error {
 	if commit == "" {
-		return usage("no commit: give it with %s", flag)
+		return usage.Errorf("no commit: give it with %s", flag)
 	}
 	if !commitID.MatchString(commit) {
-		return usage("%s %q is no full commit ID of 40 hexadecimal digits", flag, commit)
+		return usage.Errorf("%s %q is no full commit ID of 40 hexadecimal digits", flag, commit)
 	}
 	return nil
 }
@@ -60,9 +61,9 @@ func (r StatusRequest) Status() (forge.Status, error) {
 	if r.Phase == "" {
 		switch state := forge.StatusState(r.State); {
 		case r.Context == "":
-			return forge.Status{}, usage("what is the status about? Give one of %s and --environment, or --context and --state", strings.Join(Phases(), ", "))
+			return forge.Status{}, usage.Errorf("what is the status about? Give one of %s and --environment, or --context and --state", strings.Join(Phases(), ", "))
 		case !slices.Contains([]forge.StatusState{forge.Pending, forge.Success, forge.Failure}, state):
-			return forge.Status{}, usage("there is no state %q: choose pending, success or failure", r.State)
+			return forge.Status{}, usage.Errorf("there is no state %q: choose pending, success or failure", r.State)
 		default:
 			return forge.Status{Context: r.Context, State: state, Description: r.Description, URL: r.URL}, nil
 		}
@@ -70,11 +71,11 @@ func (r StatusRequest) Status() (forge.Status, error) {
 	status, ok := phases[r.Phase]
 	switch {
 	case !ok:
-		return forge.Status{}, usage("there is no phase %q: choose %s", r.Phase, strings.Join(Phases(), ", "))
+		return forge.Status{}, usage.Errorf("there is no phase %q: choose %s", r.Phase, strings.Join(Phases(), ", "))
 	case r.Environment == "":
-		return forge.Status{}, usage("phase %s of which environment? Give --environment", r.Phase)
+		return forge.Status{}, usage.Errorf("phase %s of which environment? Give --environment", r.Phase)
 	case r.State != "" || r.Context != "" || r.Description != "":
-		return forge.Status{}, usage("phase %s has its own state, context and description: leave the flags out", r.Phase)
+		return forge.Status{}, usage.Errorf("phase %s has its own state, context and description: leave the flags out", r.Phase)
 	}
 	if r.Phase == "deployed" && r.Next == "" {
 		status.State = forge.Success

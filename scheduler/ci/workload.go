@@ -9,6 +9,7 @@ import (
 	"path"
 	"strings"
 
+	"github.com/kalypso-dev/kalypso/internal/usage"
 	"github.com/kalypso-dev/kalypso/scheduler/v1alpha1"
 	"go.yaml.in/yaml/v3"
 )
@@ -88,7 +89,7 @@ func ReadWorkload(file string) (Workload, error) {
 // each.
 func (w Workload) In(environment string) ([]Target, error) {
 	if environment == "" {
-		return nil, usage("the deployment targets of which environment? Give --environment")
+		return nil, usage.Errorf("the deployment targets of which environment? Give --environment")
 	}
 	var targets []Target
 	var others []string

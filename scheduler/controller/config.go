@@ -73,7 +73,7 @@ const (
 type ForgeConfig struct {
 	Type      string     `yaml:"type"` // Gitea or GitHub
 	URL       string     `yaml:"url"`  // of the pages; GitHub's is https://github.com when empty
-	API       string     `yaml:"api"`  // of GitHub's REST API, where it cannot be told from URL
+	API       string     `yaml:"api"`  // of GitHub's REST API, where it does not follow from URL
 	User      string     `yaml:"user"` // the account; asked for when empty
 	TokenFile string     `yaml:"tokenFile"`
 	TokenEnv  string     `yaml:"tokenEnv"`

@@ -19,7 +19,7 @@ import (
 
 var errDown = errors.New("the forge is down")
 
-// deployed is a world whose environments have been published and merged.
+// deployed is a fixture whose environments have been published and merged.
 func deployed(t *testing.T, environments ...string) *forgefake.Forge {
 	f := newPlatform(environments...)
 	bubble(t, f, nil, func(*running) {})
@@ -109,7 +109,7 @@ func TestFault05ReadErrorDoesNotShrinkThePlan(t *testing.T) {
 	}
 }
 
-// everything words what people see of the forge.
+// everything words what users see of the forge.
 func everything(f *forgefake.Forge) (lines []string) {
 	for _, pr := range f.AllPullRequests(gitOps) {
 		lines = append(lines, fmt.Sprintf("%+v %v", pr, f.Comments(gitOps, pr.Number)))

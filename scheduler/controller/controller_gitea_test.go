@@ -42,7 +42,7 @@ func TestGitea(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	// The world of the tests without a server, copied to this one.
+	// The repositories of the tests without a server, copied to this one.
 	offline := newPlatform("dev", "stage")
 	repos := map[string][]string{platform: {"dev", "stage", "main"}, app: {"main"}, gitOps: {"dev", "stage"}}
 	name := func(repo string) string { return strings.TrimPrefix(repo, "acme/") }

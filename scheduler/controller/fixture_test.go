@@ -159,7 +159,7 @@ func start(t *testing.T, f *forgefake.Forge, change func(*Options)) (r *running,
 	}
 }
 
-// push pushes as a person, without telling the Controller.
+// push pushes as a user, without a webhook.
 func (r *running) push(repo, branch string, files map[string]string) {
 	r.forge.Push(repo, branch, files)
 }

@@ -257,7 +257,7 @@ func (p *process) await(pattern string, times int) {
 	}
 }
 
-// pushed tells of a push to the control plane.
+// pushed reports a push to the control plane.
 func (p *process) pushed(s *githubfake.Server, branch string) {
 	p.Helper()
 	body, err := json.Marshal(map[string]any{"ref": "refs/heads/" + branch, "repository": map[string]any{"clone_url": s.CloneURL(platform)}})
@@ -294,6 +294,6 @@ func (p *process) resident() int {
 			return kilobytes >> 10
 		}
 	}
-	p.Fatalf("the kernel tells no VmHWM: %s", status)
+	p.Fatalf("the kernel reports no VmHWM: %s", status)
 	return 0
 }

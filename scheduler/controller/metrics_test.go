@@ -78,7 +78,7 @@ kalypso_problems{control_plane="acme/platform@main",environment="dev",severity="
 		want(`failing{control_plane="acme/platform@main",environment="stage"`, "kalypso_environment_failing{control_plane=\"acme/platform@main\",environment=\"stage\"} 1\n")
 		f.Down(nil)
 
-		t.Log("an environment that is gone is told of no more")
+		t.Log("an environment that is gone has no metrics")
 		r.push(platform, "main", map[string]string{".environments/stage.yaml": ""})
 		r.notify("push", platform, "main")
 		want(`environment="stage"`, "")

@@ -4,14 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"net"
 	"net/http"
 	"os"
 	"runtime/debug"
-	"syscall"
 	"time"
 
+	"github.com/gofrs/flock"
 	"golang.org/x/sync/errgroup"
 	"k8s.io/client-go/rest"
 
@@ -106,18 +107,16 @@ func (c Config) lock(log *slog.Logger) (unlock func(), err error) {
 	if c.File == "" {
 		return func() {}, nil
 	}
-	f, err := os.Open(c.File)
-	if err != nil {
+	lock := flock.New(c.File, flock.SetFlag(os.O_RDONLY))
+	switch locked, err := lock.TryLock(); {
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, fs.ErrPermission):
 		return nil, fmt.Errorf("scheduler configuration: %w", err)
-	}
-	switch err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); {
-	case errors.Is(err, syscall.EWOULDBLOCK):
-		f.Close()
-		return nil, fmt.Errorf("scheduler: another process serves %s: stop it first", c.File)
 	case err != nil: // some network file systems have no locks for files that are read
 		log.Warn("the configuration file cannot be locked", "file", c.File, "error", err)
+	case !locked:
+		return nil, fmt.Errorf("scheduler: another process serves %s: stop it first", c.File)
 	}
-	return func() { f.Close() }, nil
+	return func() { _ = lock.Close() }, nil
 }
 
 // election returns the election that is asked for, nil for a scheduler that works

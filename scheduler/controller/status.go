@@ -290,7 +290,7 @@ func (c *Controller) logRun(name string, o outcome, err error, n change) {
 	logProblems(log, n.appeared, n.gone)
 }
 
-// problems are those that were there after the last run, as people read them,
+// problems are those that were there after the last run, as users read them,
 // sorted.
 type problems []string
 

@@ -180,7 +180,7 @@ func (l *once) Accept() (net.Conn, error) {
 func (l *once) Close() error   { close(l.closed); return nil }
 func (l *once) Addr() net.Addr { return &net.UnixAddr{Name: "once"} }
 
-// BenchmarkWebhookFlood tells what 150 webhooks of 8 MiB at once take of memory.
+// BenchmarkWebhookFlood measures what 150 webhooks of 8 MiB at once take of memory.
 func BenchmarkWebhookFlood(b *testing.B) {
 	for name, signature := range map[string]string{"unsigned": "", "wrong": sign([]byte("other"))} {
 		b.Run(name, func(b *testing.B) {

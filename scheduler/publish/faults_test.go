@@ -62,7 +62,7 @@ func flows() map[string]flow {
 		"update":                   {opened(merged(ten, one)), to(merged(ten, two))},
 		"update to promoted":       {opened(merged(ten, one)), to(merged(ten, one, promoted))},
 		"update from promoted":     {opened(merged(ten, one, promoted)), to(merged(ten, one))},
-		"base moved":               {all(opened(merged(ten, one)), push(map[string]string{"README.md": "people's\n", "drone/app01-dev/namespace.yaml": "x"})), to(merged(ten, one))},
+		"base moved":               {all(opened(merged(ten, one)), push(map[string]string{"README.md": "users'\n", "drone/app01-dev/namespace.yaml": "x"})), to(merged(ten, one))},
 		"hold":                     {opened(merged(ten, one)), to(many(2, "1"))},
 		"held, others do the same": {all(opened(many(2, "1")), push(pairFilesGone(9))), to(many(2, "1"))},
 		"hold worse":               {opened(many(3, "1")), to(many(2, "1"))},

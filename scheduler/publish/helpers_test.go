@@ -30,7 +30,7 @@ type fixture struct {
 
 func newFixture(t *testing.T, files map[string]string) *fixture {
 	f := forgefake.New()
-	f.Push(repo, "dev", merged(map[string]string{"README.md": "people's\n"}, files))
+	f.Push(repo, "dev", merged(map[string]string{"README.md": "users'\n"}, files))
 	return &fixture{t, f}
 }
 
@@ -126,7 +126,7 @@ func (w *fixture) pulls(want ...string) {
 
 func (w *fixture) holds(branch string, want map[string]string) {
 	w.Helper()
-	if diff := cmp.Diff(merged(map[string]string{"README.md": "people's\n"}, want), w.forge.Files(repo, branch)); diff != "" {
+	if diff := cmp.Diff(merged(map[string]string{"README.md": "users'\n"}, want), w.forge.Files(repo, branch)); diff != "" {
 		w.Errorf("branch %s (-want +got):\n%s", branch, diff)
 	}
 }

@@ -75,14 +75,14 @@ func TestMassDeleteIsReleasedByUser(t *testing.T) {
 	w.pulls("#1 kalypso-bot open draft mass-delete")
 	w.takeOff(1, forge.LabelMassDelete)
 	if r := w.apply(w.plan(many(2, "1"))); r.Held {
-		t.Error("held though a person released it")
+		t.Error("held though a user released it")
 	}
 	w.pulls("#1 kalypso-bot open")
 
 	// Whatever else changes, these removals are released.
 	w.apply(w.plan(merged(many(2, "2"), pairFiles("large", "web-dev", "1"))))
 	w.pulls("#1 kalypso-bot open")
-	w.forge.Push(repo, "dev", map[string]string{"README.md": "people's\n"})
+	w.forge.Push(repo, "dev", map[string]string{"README.md": "users'\n"})
 	w.apply(w.plan(many(2, "1")))
 	w.pulls("#1 kalypso-bot open")
 

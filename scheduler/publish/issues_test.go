@@ -193,7 +193,7 @@ func TestUsersIssuesAreLeftAlone(t *testing.T) {
 	w.forge.OpenIssue(repo, "ann", ours.Title, ours.Body)
 	w.forge.OpenIssue(repo, "ann", "quoting", "> "+ours.Body)
 	w.forge.OpenIssue(repo, "ann", issueTitle("api-dev"), "mine")
-	w.forge.OpenIssue(repo, forgefake.Account, "by the scheduler's account, for people", "no marker")
+	w.forge.OpenIssue(repo, forgefake.Account, "by the scheduler's account, for users", "no marker")
 	w.forge.CommentByUser(repo, 1, "ann", "I look into this")
 	foreign := w.forge.AllIssues(repo)[1:]
 
@@ -202,7 +202,7 @@ func TestUsersIssuesAreLeftAlone(t *testing.T) {
 	w.apply(w.plan(nil))
 	all := w.forge.AllIssues(repo)
 	if diff := cmp.Diff(foreign, all[1:len(foreign)+1]); diff != "" {
-		t.Errorf("people's issues (-before +after):\n%s", diff)
+		t.Errorf("users' issues (-before +after):\n%s", diff)
 	}
 	if len(all) != len(foreign)+2 {
 		t.Errorf("%d issues", len(all))
@@ -293,7 +293,7 @@ func TestTwoSchedulersRace(t *testing.T) {
 	w.comments(younger.Number, fmt.Sprintf("kalypso-bot: This repeats #%d. Closing.", older.Number))
 }
 
-// looker is a forge that tells when its issues have been listed.
+// looker is a forge that reports when its issues have been listed.
 type looker struct {
 	forge.Forge
 	looked func()

@@ -10,7 +10,7 @@ import (
 )
 
 // TestTwoControlPlanes: environments of one name that share a branch would undo
-// each other's work for ever. The second one is told, and nothing is touched.
+// each other's work for ever. The second one gets an error, and nothing is touched.
 func TestTwoControlPlanes(t *testing.T) {
 	w := newFixture(t, nil)
 	publishAs := func(owner string, files map[string]string, problems ...plan.Problem) (publish.Result, error) {

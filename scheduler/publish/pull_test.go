@@ -256,7 +256,7 @@ func TestFault03ClosesUsersPullRequests(t *testing.T) {
 	w.apply(w.plan(pairFiles("drone", "web-dev", "3")))
 
 	if diff := cmp.Diff(foreign, w.forge.AllPullRequests(repo)[1:len(foreign)+1]); diff != "" {
-		t.Errorf("people's pull requests (-before +after):\n%s", diff)
+		t.Errorf("users' pull requests (-before +after):\n%s", diff)
 	}
 	for i, p := range foreign {
 		if w.forge.Branch(repo, p.Head) != branches[i] {

@@ -132,7 +132,7 @@ func TestEmptyFileIsNoRemoval(t *testing.T) {
 	}
 }
 
-// TestTextsWithoutLinks is on a forge that cannot tell where files are shown.
+// TestTextsWithoutLinks is on a forge that does not know where files are shown.
 func TestTextsWithoutLinks(t *testing.T) {
 	w := newFixture(t, nil)
 	elsewhere := problem("drone", "web-dev", "x is required")

@@ -24,7 +24,7 @@ func everything() (*plan.Plan, map[string][]byte) {
 		file("drone", "gone-dev"):        []byte("1"),
 		file("old", "unwanted-dev"):      []byte("1"),
 		"clusters/old/README.md":         []byte("x"),
-		"clusters/drone/stray/notes.txt": []byte("people's"),
+		"clusters/drone/stray/notes.txt": []byte("users'"),
 		"elsewhere/a/b/reconciler.yaml":  []byte("other path"),
 	}
 	return &plan.Plan{
@@ -120,7 +120,7 @@ func TestFitTitle(t *testing.T) {
 			t.Errorf("%q\n is %q\nwant %q", test.title, got, test.want)
 		}
 		if _, _, ok := pairInTitle(test.title); strings.HasPrefix(got, "Can't") && !ok {
-			t.Errorf("%q does not tell what it is about", got)
+			t.Errorf("%q does not name what it is about", got)
 		}
 	}
 }

@@ -7,7 +7,6 @@ import (
 	"net"
 
 	"github.com/kalypso-dev/kalypso/internal/cli/cmdutil"
-	"github.com/kalypso-dev/kalypso/internal/usage"
 	"github.com/kalypso-dev/kalypso/sandbox"
 	"github.com/kalypso-dev/kalypso/scheduler/fleet/arc"
 	"github.com/kalypso-dev/kalypso/scheduler/source"
@@ -43,9 +42,6 @@ func (z *call) connectAzure(cloud string) error {
 	s.Cloud, s.Subscription = cloud, cmp.Or(z.global.subscription, s.Subscription)
 	s.Report, s.Transport = z.ReportAzureWait, z.transport
 	client, err := s.Connect()
-	if arc.IsSetup(err) {
-		return usage.New(err.Error())
-	}
 	z.client, z.real = client, true
 	return err
 }

@@ -20,7 +20,7 @@ const (
 	gitOps       = "kalypso/kalypso-gitops"
 )
 
-// platform is the world of the platform's workflows: a control plane with a
+// platform has the repositories of the platform's workflows: a control plane with a
 // commit on main, and a GitOps repository whose dev branch a merge has brought
 // that commit to.
 func platform(t *testing.T) (r *runner, commit, merged string) {
@@ -241,7 +241,7 @@ func TestCreatePRKeepsOnePullRequest(t *testing.T) {
 	}
 }
 
-// TestDeployedVersion reads what descriptor has written, and tells a push with
+// TestDeployedVersion reads what descriptor has written, and distinguishes a push with
 // a new version from one with another configuration.
 func TestDeployedVersion(t *testing.T) {
 	r := newRunner(t, "kalypso/app-gitops")

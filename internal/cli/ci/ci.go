@@ -7,7 +7,6 @@ import (
 
 	"github.com/kalypso-dev/kalypso/internal/cli/cmdutil"
 	"github.com/kalypso-dev/kalypso/internal/retry"
-	"github.com/kalypso-dev/kalypso/internal/usage"
 	"github.com/kalypso-dev/kalypso/sandbox"
 	"github.com/kalypso-dev/kalypso/scheduler/ci"
 	"github.com/kalypso-dev/kalypso/scheduler/fleet"
@@ -123,11 +122,8 @@ func stepError(err error) error {
 		return nil
 	}
 	known := &source.Error{Hint: ci.Hint(err)}
-	var mistake *ci.UsageError
 	var timeout *retry.TimeoutError
 	switch {
-	case errors.As(err, &mistake):
-		known.Err = usage.New(err.Error())
 	case errors.As(err, &timeout):
 		known.Err = &sandbox.TimeoutError{What: timeout.What, After: timeout.After, Reason: timeout.Reason.Error()}
 	case errors.Is(err, ci.ErrDenied):

@@ -144,7 +144,7 @@ Output: clusters, the number of configurations that have it.`,
 // sandboxMeant adds, in a user's shell, where the settings of the sandbox are.
 // On a forge's runner there is no sandbox.
 func (a *steps) sandboxMeant(s arc.Settings, err error) error {
-	var missing *ci.UsageError
+	var missing *usage.Error
 	complete := s.Endpoint != "" && s.Token != "" && s.Subscription != ""
 	if !errors.As(err, &missing) || a.env("GITHUB_ACTIONS") != "" || s.Cloud != "" || complete {
 		return err

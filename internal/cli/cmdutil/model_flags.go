@@ -145,7 +145,7 @@ const needControlPlane = "which control plane? Name it with --control-plane DIR_
 
 // sandboxCredentials returns those of the sandbox's forge, nil when there is no
 // sandbox. One that cannot be read only matters to those who need it, and
-// [App.sandboxControlPlane] tells them.
+// [App.sandboxControlPlane] says so.
 func (a *App) sandboxCredentials() *sandbox.Credentials {
 	home, err := a.Home()
 	if err != nil {

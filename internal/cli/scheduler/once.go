@@ -22,7 +22,7 @@ type OnceOptions struct {
 	Config      controller.Config
 	Environment string // "" for all
 	Output      cmdutil.Output
-	ExitCode    bool // tell by it whether something was changed
+	ExitCode    bool // with another one where something was changed
 }
 
 func newOnce(a *cmdutil.App, run func(context.Context, *OnceOptions) error) *cobra.Command {

@@ -2,7 +2,6 @@ package arc
 
 import (
 	"cmp"
-	"fmt"
 	"net"
 	"net/url"
 	"slices"
@@ -10,6 +9,8 @@ import (
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/cloud"
+
+	"github.com/kalypso-dev/kalypso/internal/usage"
 )
 
 // Cloud is one of Azure's clouds, or another endpoint with their API.
@@ -44,7 +45,7 @@ func ParseCloud(name string) (Cloud, error) {
 		}
 		names = append(names, c.name)
 	}
-	return Cloud{}, &SetupError{Message: fmt.Sprintf("there is no cloud %q: choose one of %s, or give the https:// URL of a Resource Manager", name, strings.Join(names, ", "))}
+	return Cloud{}, usage.Errorf("there is no cloud %q: choose one of %s, or give the https:// URL of a Resource Manager", name, strings.Join(names, ", "))
 }
 
 // endpointCloud is a Resource Manager that is none of Azure's clouds'. Audience
@@ -61,7 +62,7 @@ func newCloud(name, cli string, configuration cloud.Configuration) (Cloud, error
 	endpoint := configuration.Services[cloud.ResourceManager].Endpoint
 	u, err := url.Parse(endpoint)
 	if err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" {
-		return Cloud{}, &SetupError{Message: fmt.Sprintf("%q is no URL of a Resource Manager: write it like https://management.example.com", endpoint)}
+		return Cloud{}, usage.Errorf("%q is no URL of a Resource Manager: write it like https://management.example.com", endpoint)
 	}
 	return Cloud{name, cli, configuration, u}, nil
 }
@@ -107,14 +108,14 @@ func (c Cloud) mayHave(credential azcore.TokenCredential) error {
 	audience := c.configuration.Services[cloud.ResourceManager].Audience
 	switch {
 	case fixed && c.azure():
-		return &SetupError{Message: "a fixed token is for an emulator, and is not sent to " + c.endpoint.Host + ": leave it out, and Azure's own credentials are used"}
+		return usage.New("a fixed token is for an emulator, and is not sent to " + c.endpoint.Host + ": leave it out, and Azure's own credentials are used")
 	case fixed && c.endpoint.Scheme == "http" && !c.loopback():
-		return &SetupError{Message: "a token goes over TLS or to this machine only, and " + c.Name + " is neither: use its https:// URL"}
+		return usage.New("a token goes over TLS or to this machine only, and " + c.Name + " is neither: use its https:// URL")
 	case !fixed && c.endpoint.Scheme != "https":
-		return &SetupError{Message: "a credential of Azure is not sent to " + c.Name + ", which is plain http: an emulator there needs a token of its own"}
+		return usage.New("a credential of Azure is not sent to " + c.Name + ", which is plain http: an emulator there needs a token of its own")
 	case !fixed && !c.azure() && slices.Contains(azureHosts(), hostOf(audience)):
 		// its receiver could use such a token at Azure itself
-		return &SetupError{Message: "a token for Azure itself is not sent to " + c.Name + ": its audience is " + audience}
+		return usage.New("a token for Azure itself is not sent to " + c.Name + ": its audience is " + audience)
 	}
 	return nil
 }

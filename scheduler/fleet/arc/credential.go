@@ -12,6 +12,8 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/cloud"
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
 	"github.com/Azure/azure-sdk-for-go/sdk/azidentity"
+
+	"github.com/kalypso-dev/kalypso/internal/usage"
 )
 
 // fixedToken is a credential that is a bearer token itself, as emulators have;
@@ -43,7 +45,7 @@ func defaultCredential(where Cloud, tenant string, transport policy.Transporter)
 	o.DisableInstanceDiscovery = where.CLI == ""
 	c, err := azidentity.NewDefaultAzureCredential(o)
 	if err != nil {
-		return nil, &SetupError{Message: "credentials of Azure: " + err.Error()}
+		return nil, usage.New("credentials of Azure: " + err.Error())
 	}
 	return c, nil
 }

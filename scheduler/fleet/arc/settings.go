@@ -14,6 +14,8 @@ import (
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
+
+	"github.com/kalypso-dev/kalypso/internal/usage"
 )
 
 // Settings say where a fleet is, as flags and variables have it. Without any it
@@ -63,11 +65,8 @@ func ReadSettings(get func(string) string) Settings {
 	}
 }
 
-// SetupError is a mistake in flags or variables, or something that is missing
-// there.
-type SetupError struct{ Message string }
-
-func (e *SetupError) Error() string { return e.Message }
+// ErrNoSubscription is a usage.Error about Settings without a subscription.
+var ErrNoSubscription = usage.New("the clusters of which Azure subscription? Set AZURE_SUBSCRIPTION_ID to its ID, or give --subscription")
 
 // Connect makes the client. It sends no request yet.
 func (s Settings) Connect() (*Client, error) {
@@ -79,7 +78,7 @@ func (s Settings) Connect() (*Client, error) {
 	var credential azcore.TokenCredential = fixedToken(s.Token)
 	if s.Token == "" {
 		if where.loopback() {
-			return nil, &SetupError{Message: "no token for the Resource Manager at " + where.Name + ": set KALYPSO_ARM_TOKEN"}
+			return nil, usage.New("no token for the Resource Manager at " + where.Name + ": set KALYPSO_ARM_TOKEN")
 		}
 		if subscriptions, err = s.complete(where, subscriptions); err != nil {
 			return nil, err
@@ -89,7 +88,7 @@ func (s Settings) Connect() (*Client, error) {
 		}
 	}
 	if len(subscriptions) == 0 {
-		return nil, &SetupError{Message: "the clusters of which Azure subscription? Set AZURE_SUBSCRIPTION_ID to its ID, or give --subscription"}
+		return nil, ErrNoSubscription
 	}
 	return newClient(credential, where, subscriptions, s.Report, s.Transport)
 }
@@ -99,8 +98,8 @@ func (s Settings) Connect() (*Client, error) {
 func (s Settings) where() (Cloud, error) {
 	switch {
 	case s.Endpoint == "" && s.Token != "":
-		return Cloud{}, &SetupError{Message: "KALYPSO_ARM_TOKEN belongs to KALYPSO_ARM_ENDPOINT, which is not set, and is never sent to Azure: leave it out.\n" +
-			"Azure's own credentials are used then: those of azure/login or `az login`, of a managed or workload identity, or of AZURE_CLIENT_ID and its like"}
+		return Cloud{}, usage.New("KALYPSO_ARM_TOKEN belongs to KALYPSO_ARM_ENDPOINT, which is not set, and is never sent to Azure: leave it out.\n" +
+			"Azure's own credentials are used then: those of azure/login or `az login`, of a managed or workload identity, or of AZURE_CLIENT_ID and its like")
 	case s.Endpoint != "":
 		return endpointCloud(s.Endpoint, s.Audience)
 	case strings.Contains(s.Cloud, "://"):
@@ -143,9 +142,6 @@ func subscriptionsIn(text string) []string {
 	return all
 }
 
-// IsSetup is whether an error is a mistake in flags or variables.
-func IsSetup(err error) bool { return errors.As(err, new(*SetupError)) }
-
 // profile is an entry of the list of subscriptions that the Azure CLI keeps
 // beside its login. The list holds no secrets.
 type profile struct {
@@ -178,7 +174,7 @@ func cliSubscription(dir, cloud, id string) (profile, error) {
 	}
 	// the CLI writes a byte order mark
 	if err := json.Unmarshal(bytes.TrimPrefix(b, []byte("\xef\xbb\xbf")), &known); err != nil {
-		return profile{}, &SetupError{Message: fmt.Sprintf("default subscription of the Azure CLI: %s: %v: set AZURE_SUBSCRIPTION_ID, or log in again with `az login`", file, err)}
+		return profile{}, usage.Errorf("default subscription of the Azure CLI: %s: %v: set AZURE_SUBSCRIPTION_ID, or log in again with `az login`", file, err)
 	}
 	for _, p := range known.Subscriptions {
 		if strings.EqualFold(p.Cloud, cloud) && (id == "" && p.Default || id != "" && strings.EqualFold(p.ID, id)) {

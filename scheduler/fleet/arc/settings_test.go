@@ -2,6 +2,7 @@ package arc_test
 
 import (
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"net/http"
 	"os"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/kalypso-dev/kalypso/internal/testkit/armfake"
 	"github.com/kalypso-dev/kalypso/internal/testkit/httpfault"
+	"github.com/kalypso-dev/kalypso/internal/usage"
 	"github.com/kalypso-dev/kalypso/scheduler/fleet/arc"
 )
 
@@ -79,7 +81,7 @@ func TestAzureCLI(t *testing.T) {
 	}
 	// and without a login there is no subscription
 	_, err = arc.Settings{ConfigDir: t.TempDir()}.Connect()
-	if !arc.IsSetup(err) || !strings.Contains(err.Error(), "AZURE_SUBSCRIPTION_ID") {
+	if !errors.As(err, new(*usage.Error)) || !strings.Contains(err.Error(), "AZURE_SUBSCRIPTION_ID") {
 		t.Errorf("%v", err)
 	}
 }
@@ -109,7 +111,7 @@ func TestClouds(t *testing.T) {
 			}
 		})
 	}
-	if _, err := arc.ParseCloud("AzureMoon"); !arc.IsSetup(err) || !strings.Contains(err.Error(), "AzureGovernment") {
+	if _, err := arc.ParseCloud("AzureMoon"); !errors.As(err, new(*usage.Error)) || !strings.Contains(err.Error(), "AzureGovernment") {
 		t.Errorf("%v", err)
 	}
 }
@@ -153,7 +155,7 @@ func TestCredentialsStayWhereTheyBelong(t *testing.T) {
 			t.Errorf("%s: a client of %s", name, c.Cloud().Name)
 			continue
 		}
-		if !arc.IsSetup(err) || strings.Contains(fmt.Sprintf("%v %+v %#v", err, err, err), secret) {
+		if !errors.As(err, new(*usage.Error)) || strings.Contains(fmt.Sprintf("%v %+v %#v", err, err, err), secret) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

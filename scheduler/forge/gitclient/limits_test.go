@@ -25,7 +25,7 @@ import (
 )
 
 // hostile serves one pack, whatever it is asked for, and more branches than one
-// when told to.
+// when asked to.
 func hostile(t testing.TB, head plumbing.Hash, branches int, pack []byte) gitclient.Remote {
 	t.Helper()
 	s := httptest.NewServer(gitpack.Handler(head, branches, pack))

@@ -143,7 +143,7 @@ func (c *Client) push(ctx context.Context, remote Remote, pack io.Reader, comman
 
 // outcome looks what became of a push that failed with err. It was carried out
 // when only its answer was lost; and it was refused because a branch has moved:
-// the texts of servers differ too much to tell by them.
+// the texts of servers differ too much to decide by them.
 func (c *Client) outcome(ctx context.Context, remote Remote, commands []*packp.Command, err error) error {
 	_, refs, failed := c.openPush(ctx, remote)
 	if failed != nil {

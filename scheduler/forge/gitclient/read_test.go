@@ -175,7 +175,7 @@ func TestFault05HalfReadTree(t *testing.T) {
 }
 
 // TestBranchIsOverwrittenMeanwhile replaces the branch between the server's
-// two answers. What it told of first is not its to give any more.
+// two answers. What it listed first it does not have any more.
 func TestBranchIsOverwrittenMeanwhile(t *testing.T) {
 	for name, test := range map[string]struct {
 		times int64

@@ -43,18 +43,18 @@ func newAccount(o Options, api *url.URL, transport http.RoundTripper) (account, 
 	case o.Token == "":
 		return nil, errors.New("github: no token and no App: set one of them, from the environment or a file")
 	}
-	return personal{func() string { return o.Token }}, nil
+	return userAccount{func() string { return o.Token }}, nil
 }
 
-// useral is an account with a token of its own. The token is behind a
+// userAccount is an account with a token of its own. The token is behind a
 // function, so that nothing that prints a Forge prints it.
-type personal struct{ secret func() string }
+type userAccount struct{ secret func() string }
 
-func (personal) kind() string { return "token" }
+func (userAccount) kind() string { return "token" }
 
-func (p personal) token(context.Context) (string, error) { return p.secret(), nil }
+func (p userAccount) token(context.Context) (string, error) { return p.secret(), nil }
 
-func (personal) name(ctx context.Context, f *Forge) (string, error) {
+func (userAccount) name(ctx context.Context, f *Forge) (string, error) {
 	var login string
 	err := f.call(ctx, func() (*sdk.Response, error) {
 		u, r, err := f.client.Users.Get(ctx, "")

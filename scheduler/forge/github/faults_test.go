@@ -249,7 +249,7 @@ func TestLimitsAreObeyed(t *testing.T) {
 		t.Error(err)
 	}
 	if took := time.Since(start); took < 3*time.Second || len(waits) != 1 || waits[0].Request != "GET /api/v3/repos/acme/gitops/issues" || !strings.Contains(waits[0].Reason, "secondary") {
-		t.Errorf("after %s, told %+v", took, waits)
+		t.Errorf("after %s, reported %+v", took, waits)
 	}
 
 	// a limit that outlasts the caller is an error at once, and nothing is sent
