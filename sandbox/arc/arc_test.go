@@ -55,7 +55,7 @@ func TestErrorsAreARMsOwn(t *testing.T) {
 			}
 		})
 	}
-	if names := w.api.names(); len(names) > 0 {
+	if names := w.api.Paths(); len(names) > 0 {
 		t.Errorf("refused, and yet made: %q", names)
 	}
 }
@@ -163,7 +163,7 @@ func mustJSON(t *testing.T, v any) []byte {
 // The fields that ARM's documentation shows, also those that are null.
 func TestShapeOfAConfiguration(t *testing.T) {
 	w := newFixture(t)
-	w.api.put(t, foreign)
+	w.api.Put(t, foreign)
 	_, body := w.request(t, http.MethodGet, configurations+"/platform-dev"+version, "")
 	properties := body["properties"].(map[string]any)
 	var got []string

@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"net/http"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -79,12 +80,12 @@ spec:
 			t.Fatal(err)
 		}
 		for field, value := range m {
-			if diff := cmp.Diff(value, w.api.objects[path][field]); diff != "" {
+			if diff := cmp.Diff(value, w.api.Get(t, path)[field]); diff != "" {
 				t.Errorf("%s: %s: %s", path, field, diff)
 			}
 		}
 	}
-	if w.api.objects["v1/namespaces/flux-system"] == nil {
+	if !slices.Contains(w.api.Paths(), "v1/namespaces/flux-system") {
 		t.Error("no namespace")
 	}
 }
@@ -117,8 +118,8 @@ const ready = `conditions: [{type: Ready, status: "True", reason: Succeeded, mes
 
 // apply has Flux do its work on the revision.
 func (w *fixture) reconcile(t *testing.T, fetched, applied string) {
-	w.api.change(t, repositoryPath, "status: {artifact: {revision: "+fetched+", lastUpdateTime: '2026-01-01T00:00:00Z'}, "+ready+"}")
-	w.api.change(t, kustomizationPath, "status: {lastAppliedRevision: "+applied+", "+ready+"}")
+	w.api.Merge(t, repositoryPath, "status: {artifact: {revision: "+fetched+", lastUpdateTime: '2026-01-01T00:00:00Z'}, "+ready+"}")
+	w.api.Merge(t, kustomizationPath, "status: {lastAppliedRevision: "+applied+", "+ready+"}")
 }
 
 func TestComplianceIsAboutTheFetchedCommit(t *testing.T) {
@@ -143,7 +144,7 @@ func TestComplianceIsAboutTheFetchedCommit(t *testing.T) {
 		t.Error(got)
 	}
 	w.reconcile(t, "qa@sha1:bbbb", "qa@sha1:bbbb")
-	w.api.put(t, `
+	w.api.Put(t, `
 apiVersion: kustomize.toolkit.fluxcd.io/v1
 kind: Kustomization
 metadata: {name: app, namespace: flux-system, labels: {kustomize.toolkit.fluxcd.io/name: platform-qa-platform-qa, kustomize.toolkit.fluxcd.io/namespace: flux-system}}
@@ -187,10 +188,10 @@ func TestPatchChangesOnlyWhatItNames(t *testing.T) {
 	if diff := cmp.Diff([]string{
 		"kustomize.toolkit.fluxcd.io/v1/namespaces/flux-system/kustomizations/platform-qa-other",
 		repositoryPath, "v1/namespaces/flux-system", secretPath,
-	}, w.api.names()); diff != "" {
+	}, w.api.Paths()); diff != "" {
 		t.Error(diff)
 	}
-	if data := w.api.objects[secretPath]["data"].(map[string]any); data["password"] != "czNjcmV0" {
+	if data := w.api.Get(t, secretPath)["data"].(map[string]any); data["password"] != "czNjcmV0" {
 		t.Errorf("the credentials changed: %v", data)
 	}
 }
@@ -212,15 +213,15 @@ func TestPatchKeepsCredentialsThatNothingShows(t *testing.T) {
 		if _, err := w.arm.Put(t.Context(), drone, "platform-qa", p, true); err != nil {
 			t.Fatal(err)
 		}
-		before := w.api.objects[secretPath]["data"].(map[string]any)
+		before := w.api.Get(t, secretPath)["data"].(map[string]any)
 		if _, err := w.arm.Patch(t.Context(), drone, "platform-qa", map[string]any{"suspend": true}, true); err != nil {
 			t.Fatal(err)
 		}
-		after, _ := w.api.objects[secretPath]["data"].(map[string]any)
+		after, _ := w.api.Get(t, secretPath)["data"].(map[string]any)
 		if diff := cmp.Diff(before, after); diff != "" || after[key] == nil {
 			t.Errorf("%s: %s", key, diff)
 		}
-		if spec := w.api.objects[repositoryPath]["spec"].(map[string]any); spec["secretRef"] == nil {
+		if spec := w.api.Get(t, repositoryPath)["spec"].(map[string]any); spec["secretRef"] == nil {
 			t.Errorf("%s: the repository is without its secret: %v", key, spec)
 		}
 	}
@@ -231,7 +232,7 @@ func TestDeleteWaitsForTheCleanup(t *testing.T) {
 	if _, err := w.arm.Put(t.Context(), drone, "platform-qa", wanted(), true); err != nil {
 		t.Fatal(err)
 	}
-	w.api.change(t, kustomizationPath, "metadata: {finalizers: [finalizers.fluxcd.io]}")
+	w.api.Merge(t, kustomizationPath, "metadata: {finalizers: [finalizers.fluxcd.io]}")
 	response, _ := w.request(t, http.MethodDelete, configurations+"/platform-qa"+version, "")
 	operation := response.Header.Get("Azure-AsyncOperation")
 	if response.StatusCode != http.StatusAccepted || operation == "" || response.Header.Get("Location") == "" {
@@ -246,11 +247,11 @@ func TestDeleteWaitsForTheCleanup(t *testing.T) {
 	}
 	w.start(t) // the operation goes on without the emulator that began it
 	operation = w.url + operation[strings.Index(operation, "/subscriptions"):]
-	w.api.change(t, kustomizationPath, "metadata: {finalizers: null}")
+	w.api.Merge(t, kustomizationPath, "metadata: {finalizers: null}")
 	if got := status(); got != "Succeeded" {
 		t.Error(got)
 	}
-	if diff := cmp.Diff([]string{"v1/namespaces/flux-system"}, w.api.names()); diff != "" {
+	if diff := cmp.Diff([]string{"v1/namespaces/flux-system"}, w.api.Paths()); diff != "" {
 		t.Error(diff)
 	}
 	if err := w.arm.Delete(t.Context(), drone, "platform-qa", false, true); err != nil {
@@ -263,11 +264,11 @@ func TestDeleteByForceDoesNotWait(t *testing.T) {
 	if _, err := w.arm.Put(t.Context(), drone, "platform-qa", wanted(), true); err != nil {
 		t.Fatal(err)
 	}
-	w.api.change(t, kustomizationPath, "metadata: {finalizers: [finalizers.fluxcd.io]}")
+	w.api.Merge(t, kustomizationPath, "metadata: {finalizers: [finalizers.fluxcd.io]}")
 	if err := w.arm.Delete(t.Context(), drone, "platform-qa", true, true); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([]string{"v1/namespaces/flux-system"}, w.api.names()); diff != "" {
+	if diff := cmp.Diff([]string{"v1/namespaces/flux-system"}, w.api.Paths()); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -297,7 +298,7 @@ spec: {url: "http://localhost:1/kalypso/gitops", interval: 10s, ref: {branch: de
 
 func TestListHasWhatLooksLikeAConfiguration(t *testing.T) {
 	w := newFixture(t)
-	w.api.put(t, foreign)
+	w.api.Put(t, foreign)
 	if _, err := w.arm.Put(t.Context(), armapi.Cluster{ResourceGroup: group, Type: armapi.ManagedClusters, Name: "drone"}, "managed", wanted(), true); err != nil {
 		t.Fatal(err)
 	}
@@ -322,7 +323,7 @@ func TestListHasWhatLooksLikeAConfiguration(t *testing.T) {
 
 func TestAStoppedClusterIsShownAsItWas(t *testing.T) {
 	w := newFixture(t)
-	w.api.put(t, "apiVersion: v1\nkind: Node\nmetadata: {name: n}\nstatus: {nodeInfo: {kubeletVersion: v1.35.4}, capacity: {cpu: '2'}}")
+	w.api.Put(t, "apiVersion: v1\nkind: Node\nmetadata: {name: drone}\nstatus: {nodeInfo: {kubeletVersion: v1.35.4}, capacity: {cpu: '2'}}")
 	if _, err := w.arm.Put(t.Context(), drone, "platform-qa", wanted(), true); err != nil {
 		t.Fatal(err)
 	}
@@ -372,11 +373,12 @@ func TestAClusterThatWasNeverSeenIsAnError(t *testing.T) {
 
 func TestAnAPIServerThatDoesNotAnswerIsOffline(t *testing.T) {
 	w := newFixture(t)
-	w.api.put(t, foreign)
+	w.api.Put(t, foreign)
 	if _, err := w.arm.List(t.Context(), drone); err != nil {
 		t.Fatal(err)
 	}
-	w.crash()
+	w.api.CloseClientConnections()
+	w.api.Close()
 	c, err := w.arm.ConnectedCluster(t.Context(), group, "drone")
 	if err != nil || c.Properties.ConnectivityStatus != "Offline" {
 		t.Errorf("%+v %v", c, err)

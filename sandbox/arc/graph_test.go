@@ -17,7 +17,7 @@ func scriptQueries(url, branch, commit, state string) (all, synced string) {
 
 func TestTheScriptsQueries(t *testing.T) {
 	w := newFixture(t)
-	w.api.put(t, foreign)
+	w.api.Put(t, foreign)
 	p := wanted()
 	if _, err := w.arm.Put(t.Context(), drone, "platform-qa", p, true); err != nil {
 		t.Fatal(err)
@@ -68,7 +68,7 @@ func TestObserve(t *testing.T) {
 	if diff := cmp.Diff([]fleet.Configuration{{Cluster: "drone", Name: "platform-qa", Commit: "aaaa", State: fleet.Compliant}}, observe()); diff != "" {
 		t.Error(diff)
 	}
-	w.api.change(t, kustomizationPath, `status: {lastAttemptedRevision: "qa@sha1:aaaa", conditions: [{type: Ready, status: "False", reason: BuildFailed, message: it broke, lastTransitionTime: "2026-01-01T00:00:00Z"}]}`)
+	w.api.Merge(t, kustomizationPath, `status: {lastAttemptedRevision: "qa@sha1:aaaa", conditions: [{type: Ready, status: "False", reason: BuildFailed, message: it broke, lastTransitionTime: "2026-01-01T00:00:00Z"}]}`)
 	if diff := cmp.Diff([]fleet.Configuration{{
 		Cluster: "drone", Name: "platform-qa", Commit: "aaaa", State: fleet.NonCompliant, Reason: "Kustomization platform-qa-platform-qa: it broke",
 	}}, observe()); diff != "" {

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 
+	"github.com/kalypso-dev/kalypso/internal/testkit/kubefake"
 	"github.com/kalypso-dev/kalypso/sandbox/cluster"
 )
 
@@ -109,7 +110,8 @@ func TestCompared(t *testing.T) {
 }
 
 func TestSubscribeArgoCDWaits(t *testing.T) {
-	api, client := newFakeAPI(t)
+	api := kubefake.New(t)
+	client := api.Client(t)
 	if err := testArgoCD(t).settings().Install(t.Context(), client); err != nil {
 		t.Fatal(err)
 	}
@@ -117,7 +119,7 @@ func TestSubscribeArgoCDWaits(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "Application dev") {
 		t.Fatalf("error is %v", err)
 	}
-	api.onWrite = func(path string, o map[string]any) {
+	api.Written = func(path string, o map[string]any) {
 		if strings.HasSuffix(path, "/applications/dev") {
 			source := o["spec"].(map[string]any)["source"]
 			o["status"] = map[string]any{"reconciledAt": "now", "sync": map[string]any{"comparedTo": map[string]any{"source": source}}}
@@ -158,12 +160,9 @@ func TestAppFollows(t *testing.T) {
 }
 
 // application is one that follows a repository's branch dev.
-func application(url string) map[string]any {
-	return map[string]any{
-		"apiVersion": "argoproj.io/v1alpha1", "kind": "Application",
-		"metadata": map[string]any{"name": "dev", "namespace": "argocd"},
-		"spec":     map[string]any{"source": map[string]any{"repoURL": url, "targetRevision": "dev"}},
-	}
+func application(repository string) string {
+	return "apiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata: {name: dev, namespace: argocd}\n" +
+		"spec: {source: {repoURL: 'http://localhost:1/kalypso/" + repository + "', targetRevision: dev}}\n"
 }
 
 // comparedWith is an Argo CD that compares the application at each request,
@@ -181,15 +180,16 @@ func comparedWith(commits ...string) func(path string, o map[string]any) {
 
 // comparing makes the fake API server have one application and an Argo CD
 // that compares it at each request and then sees the next of the commits.
-func comparing(t *testing.T, commits ...string) (*fakeAPI, func(ctx context.Context, commit string) error) {
+func comparing(t *testing.T, commits ...string) (*kubefake.API, func(ctx context.Context, commit string) error) {
 	t.Helper()
-	api, client := newFakeAPI(t)
+	api := kubefake.New(t)
+	client := api.Client(t)
 	if err := testArgoCD(t).settings().Install(t.Context(), client); err != nil {
 		t.Fatal(err)
 	}
-	api.put(devPath, application("http://localhost:1/kalypso/gitops"))
-	api.writes = nil
-	api.onWrite = comparedWith(commits...)
+	api.Put(t, application("gitops"))
+	api.Writes = nil
+	api.Written = comparedWith(commits...)
 	return api, func(ctx context.Context, commit string) error {
 		return RefreshArgoCD(ctx, client, "kalypso/gitops", "dev", commit)
 	}
@@ -209,8 +209,8 @@ func TestRefreshArgoCD(t *testing.T) {
 			if err := refresh(t.Context(), "new"); err != nil {
 				t.Fatal(err)
 			}
-			if len(api.writes) != c.writes {
-				t.Errorf("asked %d times, want %d", len(api.writes), c.writes)
+			if len(api.Writes) != c.writes {
+				t.Errorf("asked %d times, want %d", len(api.Writes), c.writes)
 			}
 		})
 	}
@@ -218,12 +218,12 @@ func TestRefreshArgoCD(t *testing.T) {
 
 func TestRefreshArgoCDLeavesOthersAlone(t *testing.T) {
 	api, refresh := comparing(t, "new")
-	api.put(devPath, application("http://localhost:1/kalypso/other"))
+	api.Put(t, application("other"))
 	if err := refresh(t.Context(), "new"); err != nil {
 		t.Fatal(err)
 	}
-	if len(api.writes) != 0 {
-		t.Errorf("wrote %q", api.writes)
+	if len(api.Writes) != 0 {
+		t.Errorf("wrote %q", api.Writes)
 	}
 }
 

@@ -1,6 +1,7 @@
 package gitops
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -8,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/kalypso-dev/kalypso/internal/testkit/kubefake"
 	"github.com/kalypso-dev/kalypso/sandbox/cluster"
 	"golang.org/x/crypto/bcrypt"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -26,7 +28,7 @@ func staged(t *testing.T) func() string {
 		t.Fatal(err)
 	}
 	for kind, plural := range map[string]string{"Application": "applications", "AppProject": "appprojects"} {
-		definition := fmt.Sprintf("apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: %s.argoproj.io}\nspec:\n  group: argoproj.io\n  names: {kind: %s, plural: %s}\n", plural, kind, plural)
+		definition := fmt.Sprintf("apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: %s.argoproj.io}\nspec:\n  group: argoproj.io\n  names: {kind: %s, plural: %s}\n  versions: [{name: v1alpha1, served: true}]\n", plural, kind, plural)
 		if err := os.WriteFile(filepath.Join(dir, "crds", plural+".yaml"), []byte(definition), 0o644); err != nil {
 			t.Fatal(err)
 		}
@@ -38,9 +40,9 @@ func testArgoCD(t *testing.T) ArgoCD {
 	return ArgoCD{Cluster: "large", Staged: staged(t), Port: 20001, Password: "correct-horse"}
 }
 
-func value(t *testing.T, api *fakeAPI, path, key string) string {
+func value(t *testing.T, api *kubefake.API, path, key string) string {
 	t.Helper()
-	v, err := secretValue(&unstructured.Unstructured{Object: api.at(t, path)}, key)
+	v, err := secretValue(&unstructured.Unstructured{Object: api.Get(t, path)}, key)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -48,7 +50,8 @@ func value(t *testing.T, api *fakeAPI, path, key string) string {
 }
 
 func TestArgoCDIsInstalled(t *testing.T) {
-	api, client := newFakeAPI(t)
+	api := kubefake.New(t)
+	client := api.Client(t)
 	if err := testArgoCD(t).settings().Install(t.Context(), client); err != nil {
 		t.Fatal(err)
 	}
@@ -58,16 +61,16 @@ func TestArgoCDIsInstalled(t *testing.T) {
 		"apiextensions.k8s.io/v1/customresourcedefinitions/appprojects.argoproj.io",
 		"argoproj.io/v1alpha1/namespaces/argocd/appprojects/default",
 	} {
-		api.at(t, path)
+		api.Get(t, path)
 	}
 	// Argo CD reads what has the label, and nothing else
 	for _, path := range []string{"v1/namespaces/argocd/configmaps/argocd-cm", "v1/namespaces/argocd/configmaps/argocd-rbac-cm", secretPath} {
-		labels := api.at(t, path)["metadata"].(map[string]any)["labels"].(map[string]any)
+		labels := api.Get(t, path)["metadata"].(map[string]any)["labels"].(map[string]any)
 		if labels["app.kubernetes.io/part-of"] != "argocd" {
 			t.Errorf("%s has the labels %v", path, labels)
 		}
 	}
-	settings := api.at(t, "v1/namespaces/argocd/configmaps/argocd-cm")["data"].(map[string]any)
+	settings := api.Get(t, "v1/namespaces/argocd/configmaps/argocd-cm")["data"].(map[string]any)
 	if settings["url"] != "http://localhost:20001" {
 		t.Errorf("url is %v", settings["url"])
 	}
@@ -83,21 +86,29 @@ func TestArgoCDIsInstalled(t *testing.T) {
 }
 
 func TestArgoCDIsInstalledAfterAnyInterruption(t *testing.T) {
-	api, client := newFakeAPI(t)
+	api := kubefake.New(t)
+	client := api.Client(t)
 	a := testArgoCD(t)
 	if err := a.settings().Install(t.Context(), client); err != nil {
 		t.Fatal(err)
 	}
-	for cut := range api.writes {
-		api, client := newFakeAPI(t)
-		api.failAt = cut + 1
+	for cut := range api.Writes {
+		api := kubefake.New(t)
+		client := api.Client(t)
+		writes := 0
+		api.Before = func(string, string) error {
+			if writes++; writes == cut+1 {
+				return errors.New("cut off")
+			}
+			return nil
+		}
 		if err := a.settings().Install(t.Context(), client); err == nil || !strings.Contains(err.Error(), "cut off") {
 			t.Fatalf("write %d: error is %v", cut+1, err)
 		}
 		if err := a.settings().Install(t.Context(), client); err != nil {
 			t.Fatalf("after write %d failed: %v", cut+1, err)
 		}
-		api.at(t, "argoproj.io/v1alpha1/namespaces/argocd/appprojects/default")
+		api.Get(t, "argoproj.io/v1alpha1/namespaces/argocd/appprojects/default")
 		hash := value(t, api, secretPath, "admin.password")
 		if bcrypt.CompareHashAndPassword([]byte(hash), []byte(value(t, api, initialPath, "password"))) != nil {
 			t.Errorf("after write %d failed: the secrets do not match", cut+1)
@@ -106,7 +117,8 @@ func TestArgoCDIsInstalledAfterAnyInterruption(t *testing.T) {
 }
 
 func TestArgoCDInstalledAgainKeepsThePassword(t *testing.T) {
-	api, client := newFakeAPI(t)
+	api := kubefake.New(t)
+	client := api.Client(t)
 	a := testArgoCD(t)
 	for range 2 {
 		if err := a.settings().Install(t.Context(), client); err != nil {
@@ -114,7 +126,7 @@ func TestArgoCDInstalledAgainKeepsThePassword(t *testing.T) {
 		}
 	}
 	writes := 0
-	for _, w := range api.writes {
+	for _, w := range api.Writes {
 		if w == secretPath {
 			writes++
 		}
@@ -157,7 +169,7 @@ func TestPasswordManifests(t *testing.T) {
 }
 
 func TestInstallKindsNeedsKinds(t *testing.T) {
-	_, client := newFakeAPI(t)
+	client := kubefake.New(t).Client(t)
 	if err := InstallKinds(t.Context(), client, t.TempDir()); err == nil {
 		t.Error("an empty folder was taken")
 	}

@@ -2,6 +2,7 @@ package attached
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -10,6 +11,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kalypso-dev/kalypso/internal/testkit/kubefake"
 	"github.com/kalypso-dev/kalypso/sandbox/cluster"
 )
 
@@ -61,18 +63,50 @@ spec:
   versions: [{name: v1alpha1, served: true}]
 `
 
-// world is a sandbox that uses one cluster.
+type object = kubefake.Object
+
+// harness is a sandbox that uses one cluster.
 type harness struct {
 	*Provider
-	api *fakeAPI
+	api *kubefake.API
 }
 
 func newHarness(t *testing.T) *harness {
 	t.Helper()
-	api := newFakeAPI(t)
-	w := &harness{api: api}
-	w.Provider = &Provider{ID: "5a5a", Dir: t.TempDir(), Sources: map[string]Source{name: api.source(t)}, Requirements: requirementsOf(t, Flux)}
-	return w
+	api := kubefake.New(t)
+	api.Put(t, `apiVersion: v1
+kind: Namespace
+metadata: {name: kube-system}
+---
+apiVersion: v1
+kind: Namespace
+metadata: {name: default}
+---
+apiVersion: v1
+kind: Node
+metadata: {name: one}
+status: {conditions: [{type: Ready, status: 'True'}]}
+`)
+	source := Source{Files: []string{writeKubeconfig(t, t.TempDir(), api.URL)}, Context: "mine"}
+	return &harness{api: api, Provider: &Provider{ID: "5a5a", Dir: t.TempDir(), Sources: map[string]Source{name: source}, Requirements: requirementsOf(t, Flux)}}
+}
+
+func writeKubeconfig(t *testing.T, dir, server string) string {
+	t.Helper()
+	file := filepath.Join(dir, "kubeconfig")
+	config := fmt.Sprintf(`apiVersion: v1
+kind: Config
+current-context: other
+contexts:
+- {name: mine, context: {cluster: c, user: u, namespace: elsewhere}}
+- {name: other, context: {cluster: c, user: u}}
+clusters: [{name: c, cluster: {server: %q}}]
+users: [{name: u, user: {token: secret}}]
+`, server)
+	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return file
 }
 
 // again is the same sandbox in another process.
@@ -104,7 +138,7 @@ func requirementsOf(t *testing.T, r Reconciler) func(string) (Requirements, erro
 // enter does what the unit does when it has looked at the cluster.
 func (w *harness) enter(t *testing.T) *cluster.Client {
 	t.Helper()
-	system := w.api.objects["v1/namespaces/kube-system"]["metadata"].(object)
+	system := w.api.Get(t, "v1/namespaces/kube-system")["metadata"].(object)
 	v := attachment{w.Provider, name, w.Sources[name]}
 	if err := v.attach(Facts{UID: types.UID(system["uid"].(string))}); err != nil {
 		t.Fatal(err)
@@ -137,7 +171,7 @@ func (w *harness) install(t *testing.T) *cluster.Client {
 	apply(t, c, subscription)
 	apply(t, c, "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: kalypso-subscribed, namespace: kube-system}\n")
 	w.follow(t, "dev-dev", "_app__Namespace", "app_settings__ConfigMap", "flux-system_app_source.toolkit.fluxcd.io_GitRepository", "flux-system_app_kustomize.toolkit.fluxcd.io_Kustomization")
-	w.api.put(t, `apiVersion: v1
+	w.api.Put(t, `apiVersion: v1
 kind: Namespace
 metadata: {name: app, labels: &dev {kustomize.toolkit.fluxcd.io/name: dev-dev, kustomize.toolkit.fluxcd.io/namespace: flux-system}}
 ---
@@ -166,7 +200,7 @@ const kustomizations = "kustomize.toolkit.fluxcd.io/v1/namespaces/flux-system/ku
 // follow is what Flux notes about what it has applied.
 func (w *harness) follow(t *testing.T, kustomization string, ids ...string) {
 	t.Helper()
-	w.api.change(t, kustomizations+kustomization, func(o object) {
+	w.api.Change(t, kustomizations+kustomization, func(o object) {
 		var entries []any
 		for _, id := range ids {
 			entries = append(entries, object{"id": id, "v": "v1"})
@@ -195,7 +229,7 @@ func (w *harness) take(ctx context.Context) ([]string, error) {
 }
 
 // quickly is for waits that are to fail.
-const quickly = 500 * time.Millisecond
+const quickly = 2 * time.Second
 
 func dirOf(file string) string { return filepath.Dir(file) }
 

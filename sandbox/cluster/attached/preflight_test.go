@@ -3,6 +3,7 @@ package attached
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 
@@ -27,12 +28,12 @@ func TestPreflight(t *testing.T) {
 	deny := func(what ...string) func(*testing.T, *harness) {
 		return func(_ *testing.T, w *harness) {
 			for _, d := range what {
-				w.api.denied[d] = true
+				w.api.Denied[d] = true
 			}
 		}
 	}
 	has := func(manifests string) func(*testing.T, *harness) {
-		return func(t *testing.T, w *harness) { w.api.put(t, manifests) }
+		return func(t *testing.T, w *harness) { w.api.Put(t, manifests) }
 	}
 	for title, c := range map[string]struct {
 		with   Reconciler
@@ -43,19 +44,19 @@ func TestPreflight(t *testing.T) {
 	}{
 		"fine":             {Flux, func(*testing.T, *harness) {}, "", nil, false},
 		"fine for Argo CD": {ArgoCD, func(*testing.T, *harness) {}, "", nil, false},
-		"another's build":  {Flux, func(_ *testing.T, w *harness) { w.api.version = "v1.33.4-eks-99" }, "", nil, false},
-		"too old for Flux": {Flux, func(_ *testing.T, w *harness) { w.api.version = "v1.32.9+k3s1" }, "",
+		"another's build":  {Flux, func(_ *testing.T, w *harness) { w.api.Version = "v1.33.4-eks-99" }, "", nil, false},
+		"too old for Flux": {Flux, func(_ *testing.T, w *harness) { w.api.Version = "v1.32.9+k3s1" }, "",
 			[]string{"cluster drone, context mine of ", "runs Kubernetes v1.32.9+k3s1: Flux needs 1.33 or newer; upgrade"}, false},
-		"not too old for Argo CD": {ArgoCD, func(_ *testing.T, w *harness) { w.api.version = "v1.32.9+k3s1" }, "", nil, false},
-		"no version":              {Flux, func(_ *testing.T, w *harness) { w.api.version = "main" }, "", []string{`its version "main" is not understood`}, true},
+		"not too old for Argo CD": {ArgoCD, func(_ *testing.T, w *harness) { w.api.Version = "v1.32.9+k3s1" }, "", nil, false},
+		"no version":              {Flux, func(_ *testing.T, w *harness) { w.api.Version = "main" }, "", []string{`its version "main" is not understood`}, true},
 		"a user": {Flux, deny("create customresourcedefinitions.apiextensions.k8s.io", "delete customresourcedefinitions.apiextensions.k8s.io", "patch namespaces"), "",
 			[]string{"context mine of ", "may not patch namespaces; create, delete customresourcedefinitions.apiextensions.k8s.io: Flux cannot be installed there", "cluster-admin"}, false},
 		"a user of status":          {Flux, deny("patch gitrepositories.source.toolkit.fluxcd.io/status"), "", []string{"may not patch gitrepositories.source.toolkit.fluxcd.io/status:"}, false},
 		"a user of Argo CD":         {ArgoCD, deny("watch *.*"), "", []string{"may not watch *.*: Argo CD cannot"}, false},
 		"no rights that Flux needs": {ArgoCD, deny("patch kustomizations.kustomize.toolkit.fluxcd.io"), "", nil, false},
-		"no node":                   {Flux, func(_ *testing.T, w *harness) { delete(w.api.objects, "v1/nodes/one") }, "", []string{"has no node that is ready: it has none: no pod can run there"}, true},
+		"no node":                   {Flux, func(_ *testing.T, w *harness) { w.api.Drop("v1/nodes/one") }, "", []string{"has no node that is ready: it has none: no pod can run there"}, true},
 		"no node ready": {Flux, func(t *testing.T, w *harness) {
-			w.api.change(t, "v1/nodes/one", func(o object) {
+			w.api.Change(t, "v1/nodes/one", func(o object) {
 				o["status"] = object{"conditions": []any{object{"type": "Ready", "status": "Unknown", "reason": "NodeStatusUnknown", "message": "Kubelet stopped posting"}}}
 			})
 		}, "", []string{"Node one is not Ready: NodeStatusUnknown: Kubelet stopped posting"}, true},
@@ -77,15 +78,15 @@ func TestPreflight(t *testing.T) {
 		"what slept": {Flux, has(definitions + "---\napiVersion: kustomize.toolkit.fluxcd.io/v1\nkind: Kustomization\nmetadata: {name: theirs, namespace: default}"),
 			"", []string{"Kustomization default/theirs is there, and nothing in the cluster acts on it: Flux, run by the sandbox, would"}, false},
 		"all at once": {Flux, func(t *testing.T, w *harness) {
-			w.api.version = "v1.20.0"
-			delete(w.api.objects, "v1/nodes/one")
+			w.api.Version = "v1.20.0"
+			w.api.Drop("v1/nodes/one")
 		}, "", []string{"Flux needs 1.33", "has no node"}, false},
 	} {
 		t.Run(title, func(t *testing.T) {
 			w := newHarness(t)
 			w.Requirements = requirementsOf(t, c.with)
 			c.do(t, w)
-			before := w.api.paths()
+			before := w.api.Paths()
 			f, err := w.Preflight(t.Context(), name)
 			if f.ReconcilerNamespace != c.theirs {
 				t.Errorf("theirs %q, want %q", f.ReconcilerNamespace, c.theirs)
@@ -94,7 +95,7 @@ func TestPreflight(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if f.Nodes != 1 || f.UID == "" || f.Server != w.api.url {
+				if f.Nodes != 1 || f.UID == "" || f.Server != w.api.URL {
 					t.Errorf("%+v", f)
 				}
 				return
@@ -107,7 +108,7 @@ func TestPreflight(t *testing.T) {
 			if transient(err) != c.passes {
 				t.Errorf("it passes: %v", !c.passes)
 			}
-			if len(w.api.paths()) != len(before) || len(w.api.deleted) > 0 {
+			if len(w.api.Paths()) != len(before) || len(w.api.Deleted) > 0 {
 				t.Error("looking has changed something")
 			}
 		})
@@ -137,7 +138,7 @@ func TestAnotherClusterByNow(t *testing.T) {
 	if _, err := w.Preflight(t.Context(), name); err != nil {
 		t.Fatalf("the same cluster: %v", err)
 	}
-	w.api.change(t, "v1/namespaces/kube-system", func(o object) { o["metadata"].(object)["uid"] = "other" })
+	w.api.Change(t, "v1/namespaces/kube-system", func(o object) { o["metadata"].(object)["uid"] = "other" })
 	if _, err := w.Preflight(t.Context(), name); err == nil || transient(err) || !strings.Contains(err.Error(), "leads to another cluster than the one on which kalypso has made 7 objects") {
 		t.Error(err)
 	}
@@ -145,7 +146,7 @@ func TestAnotherClusterByNow(t *testing.T) {
 
 func TestInventoryLeavesOthersAlone(t *testing.T) {
 	w := newHarness(t)
-	w.api.put(t, definitions+"---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: settings, namespace: default}\ndata: {a: theirs}")
+	w.api.Put(t, definitions+"---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: settings, namespace: default}\ndata: {a: theirs}")
 	c := w.enter(t)
 	apply(t, c, definitions)
 	var foreign *cluster.ForeignError
@@ -156,7 +157,7 @@ func TestInventoryLeavesOthersAlone(t *testing.T) {
 	if r := w.record(t); len(r.Made) > 0 {
 		t.Errorf("%v is recorded", r.Made)
 	}
-	w.api.change(t, "apiextensions.k8s.io/v1/customresourcedefinitions/gitrepositories.source.toolkit.fluxcd.io", func(o object) {
+	w.api.Change(t, "apiextensions.k8s.io/v1/customresourcedefinitions/gitrepositories.source.toolkit.fluxcd.io", func(o object) {
 		o["spec"].(object)["versions"] = []any{object{"name": "v1beta2", "served": true}}
 	})
 	if err := c.Apply(t.Context(), []byte(definitions)); err == nil || !strings.Contains(err.Error(), "gitrepositories.source.toolkit.fluxcd.io is there already, and does not serve v1") {
@@ -169,9 +170,9 @@ func TestInventoryLeavesOthersAlone(t *testing.T) {
 func TestInventoryIsNotOvertaken(t *testing.T) {
 	w := newHarness(t)
 	c := w.enter(t)
-	w.api.before = func(_, path string) error {
-		w.api.before = nil
-		w.api.put(t, "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: settings, namespace: default}\ndata: {a: theirs}")
+	w.api.Before = func(_, path string) error {
+		w.api.Before = nil
+		w.api.Put(t, "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: settings, namespace: default}\ndata: {a: theirs}")
 		return nil
 	}
 	var foreign *cluster.ForeignError
@@ -183,7 +184,7 @@ func TestInventoryIsNotOvertaken(t *testing.T) {
 	if err != nil || len(notes) != 1 || !strings.Contains(notes[0], "is another than") {
 		t.Errorf("%v, %q", err, notes)
 	}
-	if o := w.api.objects["v1/namespaces/default/configmaps/settings"]; o == nil {
+	if !slices.Contains(w.api.Paths(), "v1/namespaces/default/configmaps/settings") {
 		t.Error("what another has made is gone")
 	}
 }
@@ -204,14 +205,15 @@ func TestOwnObjectsAreChanged(t *testing.T) {
 	}
 	w.again()
 	apply(t, w.enter(t), "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: settings, namespace: default}\ndata: {a: two}")
-	o := w.api.objects["v1/namespaces/default/configmaps/settings"]
+	o := w.api.Get(t, "v1/namespaces/default/configmaps/settings")
 	if o["data"].(object)["a"] != "two" || w.record(t).Made[0].UID == "" {
 		t.Errorf("%v, %+v", o, w.record(t))
 	}
 	// somebody has deleted it, and it is made again
-	delete(w.api.objects, "v1/namespaces/default/configmaps/settings")
+	w.api.Drop("v1/namespaces/default/configmaps/settings")
 	apply(t, w.client(t), "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: settings, namespace: default}")
-	if r := w.record(t); len(r.Made) != 1 || string(r.Made[0].UID) != "uid-5" {
+	made := w.api.Get(t, "v1/namespaces/default/configmaps/settings")["metadata"].(object)
+	if r := w.record(t); len(r.Made) != 1 || string(r.Made[0].UID) != made["uid"] {
 		t.Errorf("%+v", r.Made)
 	}
 }
@@ -248,7 +250,7 @@ func TestUnit(t *testing.T) {
 		t.Error(err)
 	}
 
-	w.api.version = "v1.20.0"
+	w.api.Version = "v1.20.0"
 	var permanent *supervisor.PermanentError
 	if err := c.Run(t.Context(), func(string) {}, func() {}); !errors.As(err, &permanent) || !strings.Contains(err.Error(), "Flux needs") {
 		t.Errorf("too old: %v", err)

@@ -9,18 +9,20 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/kalypso-dev/kalypso/internal/testkit/kubefake"
 )
 
 func TestTakesOffWhatItHasPutThere(t *testing.T) {
 	w := newHarness(t)
-	w.api.put(t, "apiVersion: v1\nkind: Namespace\nmetadata: {name: theirs}\n---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: theirs, namespace: theirs}")
-	before := w.api.paths()
+	w.api.Put(t, "apiVersion: v1\nkind: Namespace\nmetadata: {name: theirs}\n---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: theirs, namespace: theirs}")
+	before := w.api.Paths()
 	w.install(t)
 	notes, err := w.take(t.Context())
 	if err != nil || len(notes) > 0 {
 		t.Fatalf("%v, notes %q", err, notes)
 	}
-	if diff := cmp.Diff(before, w.api.paths()); diff != "" {
+	if diff := cmp.Diff(before, w.api.Paths()); diff != "" {
 		t.Errorf("not as before:\n%s", diff)
 	}
 	if !w.recordIsGone() {
@@ -28,7 +30,7 @@ func TestTakesOffWhatItHasPutThere(t *testing.T) {
 	}
 	// what somebody applies by order of another goes after it, and kinds after their objects
 	order := func(path string) int {
-		return slices.IndexFunc(w.api.deleted, func(p string) bool { return strings.HasSuffix(p, path) })
+		return slices.IndexFunc(w.api.Deleted, func(p string) bool { return strings.HasSuffix(p, path) })
 	}
 	for _, c := range [][2]string{
 		{"kustomizations/dev-dev", "deployments/web"}, {"kustomizations/app", "deployments/web"}, {"deployments/web", "namespaces/app"},
@@ -49,15 +51,15 @@ func TestFluxWasCutOff(t *testing.T) {
 	w := newHarness(t)
 	const labels = "labels: {kustomize.toolkit.fluxcd.io/name: %s, kustomize.toolkit.fluxcd.io/namespace: flux-system}}"
 	others := fmt.Sprintf("apiVersion: v1\nkind: Namespace\nmetadata: {name: others, "+labels, "somebody")
-	w.api.put(t, others)
-	before := w.api.paths()
+	w.api.Put(t, others)
+	before := w.api.Paths()
 	w.install(t)
-	w.api.put(t, fmt.Sprintf("apiVersion: v1\nkind: Namespace\nmetadata: {name: late, "+labels, "dev-dev"))
-	w.api.put(t, fmt.Sprintf("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: late, namespace: late, "+labels, "app"))
+	w.api.Put(t, fmt.Sprintf("apiVersion: v1\nkind: Namespace\nmetadata: {name: late, "+labels, "dev-dev"))
+	w.api.Put(t, fmt.Sprintf("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: late, namespace: late, "+labels, "app"))
 	if notes, err := w.take(t.Context()); err != nil || len(notes) > 0 {
 		t.Fatalf("%v, notes %q", err, notes)
 	}
-	if diff := cmp.Diff(before, w.api.paths()); diff != "" {
+	if diff := cmp.Diff(before, w.api.Paths()); diff != "" {
 		t.Errorf("not as before:\n%s", diff)
 	}
 }
@@ -68,17 +70,17 @@ func TestRemovalIsCutOffAnywhere(t *testing.T) {
 	w := newHarness(t)
 	w.install(t)
 	writes := 0
-	w.api.before = func(string, string) error { writes++; return nil }
+	w.api.Before = func(string, string) error { writes++; return nil }
 	if _, err := w.take(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	for cut := range writes {
 		w := newHarness(t)
-		before := w.api.paths()
+		before := w.api.Paths()
 		w.install(t)
 		ctx, cancel := context.WithCancel(t.Context())
 		n := 0
-		w.api.before = func(string, string) error {
+		w.api.Before = func(string, string) error {
 			if n++; n == cut+1 {
 				cancel() // also where the wait would try again
 			}
@@ -95,11 +97,11 @@ func TestRemovalIsCutOffAnywhere(t *testing.T) {
 		if r := w.record(t); !r.Removing {
 			t.Errorf("cut off at write %d: nobody knows that a removal has begun", cut+1)
 		}
-		w.api.before = nil
+		w.api.Before = nil
 		if notes, err := w.take(t.Context()); err != nil || len(notes) > 0 {
 			t.Fatalf("cut off at write %d, then: %v, %q", cut+1, err, notes)
 		}
-		if diff := cmp.Diff(before, w.api.paths()); diff != "" {
+		if diff := cmp.Diff(before, w.api.Paths()); diff != "" {
 			t.Errorf("cut off at write %d, not as before:\n%s", cut+1, diff)
 		}
 	}
@@ -111,9 +113,9 @@ func TestInstallationIsCutOffAnywhere(t *testing.T) {
 	t.Parallel()
 	for cut := range 7 {
 		w := newHarness(t)
-		before := w.api.paths()
+		before := w.api.Paths()
 		n := 0
-		w.api.before = func(string, string) error {
+		w.api.Before = func(string, string) error {
 			if n++; n > cut {
 				return errors.New("cut off")
 			}
@@ -124,11 +126,11 @@ func TestInstallationIsCutOffAnywhere(t *testing.T) {
 		if cut < 6 && err == nil {
 			t.Fatalf("write %d was not cut off", cut+1)
 		}
-		w.api.before = nil
+		w.api.Before = nil
 		if _, err := w.take(t.Context()); err != nil {
 			t.Fatalf("cut off at write %d: %v", cut+1, err)
 		}
-		if diff := cmp.Diff(before, w.api.paths()); diff != "" {
+		if diff := cmp.Diff(before, w.api.Paths()); diff != "" {
 			t.Errorf("cut off at write %d, not as before:\n%s", cut+1, diff)
 		}
 	}
@@ -144,21 +146,21 @@ func TestLeavesWhatIsOfOthers(t *testing.T) {
 	}{
 		"one made in its place": {
 			func(t *testing.T, w *harness) {
-				w.api.change(t, "v1/namespaces/kube-system/configmaps/kalypso-subscribed", func(o object) { o["metadata"].(object)["uid"] = "another" })
+				w.api.Change(t, "v1/namespaces/kube-system/configmaps/kalypso-subscribed", func(o object) { o["metadata"].(object)["uid"] = "another" })
 			},
 			[]string{"v1/namespaces/kube-system/configmaps/kalypso-subscribed"},
 			[]string{"ConfigMap kube-system/kalypso-subscribed stays: it is another"},
 		},
 		"something in its namespace": {
 			func(t *testing.T, w *harness) {
-				w.api.put(t, "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: mine, namespace: flux-system}")
+				w.api.Put(t, "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: mine, namespace: flux-system}")
 			},
 			[]string{"v1/namespaces/flux-system", "v1/namespaces/flux-system/configmaps/mine"},
 			[]string{"Namespace flux-system stays: it holds ConfigMap flux-system/mine"},
 		},
 		"something in a namespace of git's": {
 			func(t *testing.T, w *harness) {
-				w.api.put(t, "apiVersion: v1\nkind: Secret\nmetadata: {name: mine, namespace: app}")
+				w.api.Put(t, "apiVersion: v1\nkind: Secret\nmetadata: {name: mine, namespace: app}")
 			},
 			[]string{"v1/namespaces/app", "v1/namespaces/app/secrets/mine"},
 			[]string{"Namespace app stays: it holds Secret app/mine"},
@@ -166,17 +168,17 @@ func TestLeavesWhatIsOfOthers(t *testing.T) {
 		"what each namespace gets": {
 			func(t *testing.T, w *harness) {
 				for _, ns := range []string{"default", "app", "flux-system"} {
-					w.api.put(t, "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: kube-root-ca.crt, namespace: "+ns+"}")
+					w.api.Put(t, "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: kube-root-ca.crt, namespace: "+ns+"}")
 				}
-				w.api.put(t, "apiVersion: v1\nkind: Event\nmetadata: {name: e, namespace: app}")
-				w.api.put(t, "apiVersion: v1\nkind: Secret\nmetadata: {name: default-token, namespace: app}\ntype: kubernetes.io/service-account-token")
-				w.api.put(t, "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: owned, namespace: app, ownerReferences: [{apiVersion: apps/v1, kind: Deployment, name: web, uid: u}]}")
+				w.api.Put(t, "apiVersion: v1\nkind: Event\nmetadata: {name: e, namespace: app}")
+				w.api.Put(t, "apiVersion: v1\nkind: Secret\nmetadata: {name: default-token, namespace: app}\ntype: kubernetes.io/service-account-token")
+				w.api.Put(t, "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: owned, namespace: app, ownerReferences: [{apiVersion: apps/v1, kind: Deployment, name: web, uid: u}]}")
 			},
 			[]string{"v1/namespaces/default/configmaps/kube-root-ca.crt"}, nil,
 		},
 		"an object of its kinds": {
 			func(t *testing.T, w *harness) {
-				w.api.put(t, "apiVersion: v1\nkind: Namespace\nmetadata: {name: theirs}\n---\napiVersion: source.toolkit.fluxcd.io/v1\nkind: GitRepository\nmetadata: {name: mine, namespace: theirs}")
+				w.api.Put(t, "apiVersion: v1\nkind: Namespace\nmetadata: {name: theirs}\n---\napiVersion: source.toolkit.fluxcd.io/v1\nkind: GitRepository\nmetadata: {name: mine, namespace: theirs}")
 			},
 			[]string{
 				"apiextensions.k8s.io/v1/customresourcedefinitions/gitrepositories.source.toolkit.fluxcd.io",
@@ -186,15 +188,15 @@ func TestLeavesWhatIsOfOthers(t *testing.T) {
 		},
 		"what was there before git": {
 			func(t *testing.T, w *harness) {
-				w.api.change(t, "v1/namespaces/app", func(o object) { o["metadata"].(object)["creationTimestamp"] = "2025-12-31T23:59:59Z" })
+				w.api.Change(t, "v1/namespaces/app", func(o object) { o["metadata"].(object)["creationTimestamp"] = "2025-12-31T23:59:59Z" })
 			},
 			[]string{"v1/namespaces/app"},
 			[]string{"Namespace app stays: it was there before the sandbox"},
 		},
 		"a Flux of the person's own since": {
 			func(t *testing.T, w *harness) {
-				w.api.put(t, strings.Split(fluxInside, "---\n")[1]+"---\n"+strings.Split(fluxInside, "---\n")[2])
-				w.api.finalize = func(_ string, o object) { delete(o["metadata"].(object), "finalizers") }
+				w.api.Put(t, strings.Split(fluxInside, "---\n")[1]+"---\n"+strings.Split(fluxInside, "---\n")[2])
+				w.api.Finalize = func(_ string, o object) { delete(o["metadata"].(object), "finalizers") }
 			},
 			[]string{
 				"apiextensions.k8s.io/v1/customresourcedefinitions/gitrepositories.source.toolkit.fluxcd.io",
@@ -209,7 +211,7 @@ func TestLeavesWhatIsOfOthers(t *testing.T) {
 		},
 		"what others have taken over": {
 			func(t *testing.T, w *harness) {
-				w.api.change(t, "v1/namespaces/app/configmaps/settings", func(o object) { delete(o["metadata"].(object), "labels") })
+				w.api.Change(t, "v1/namespaces/app/configmaps/settings", func(o object) { delete(o["metadata"].(object), "labels") })
 			},
 			[]string{"v1/namespaces/app", "v1/namespaces/app/configmaps/settings"},
 			[]string{"Namespace app stays: it holds ConfigMap app/settings"},
@@ -217,7 +219,7 @@ func TestLeavesWhatIsOfOthers(t *testing.T) {
 	} {
 		t.Run(title, func(t *testing.T) {
 			w := newHarness(t)
-			before := w.api.paths()
+			before := w.api.Paths()
 			w.install(t)
 			c.do(t, w)
 			notes, err := w.take(t.Context())
@@ -226,7 +228,7 @@ func TestLeavesWhatIsOfOthers(t *testing.T) {
 			}
 			want := append(before, c.stays...)
 			slices.Sort(want)
-			if diff := cmp.Diff(want, w.api.paths()); diff != "" {
+			if diff := cmp.Diff(want, w.api.Paths()); diff != "" {
 				t.Errorf("on the cluster:\n%s", diff)
 			}
 			if len(notes) != len(c.notes) {
@@ -247,11 +249,11 @@ func TestLeavesWhatIsOfOthers(t *testing.T) {
 func TestApplicationsAreTakenOff(t *testing.T) {
 	w := newHarness(t)
 	w.Requirements = requirementsOf(t, ArgoCD)
-	before := w.api.paths()
+	before := w.api.Paths()
 	c := w.enter(t)
 	apply(t, c, "apiVersion: v1\nkind: Namespace\nmetadata: {name: argocd}\n---\n"+argo)
 	apply(t, c, "apiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata: {name: dev, namespace: argocd}\n")
-	w.api.put(t, `apiVersion: v1
+	w.api.Put(t, `apiVersion: v1
 kind: Namespace
 metadata: {name: app, annotations: {argocd.argoproj.io/tracking-id: "dev:/Namespace:argocd/app"}}
 ---
@@ -264,7 +266,7 @@ apiVersion: apps/v1
 kind: Deployment
 metadata: {name: web, namespace: app, labels: {app.kubernetes.io/instance: app}}
 `)
-	w.api.change(t, "argoproj.io/v1alpha1/namespaces/argocd/applications/dev", func(o object) {
+	w.api.Change(t, "argoproj.io/v1alpha1/namespaces/argocd/applications/dev", func(o object) {
 		o["status"] = object{"resources": []any{
 			object{"version": "v1", "kind": "Namespace", "name": "app"},
 			object{"group": "argoproj.io", "version": "v1alpha1", "kind": "Application", "namespace": "argocd", "name": "app"},
@@ -273,7 +275,7 @@ metadata: {name: web, namespace: app, labels: {app.kubernetes.io/instance: app}}
 	if notes, err := w.take(t.Context()); err != nil || len(notes) > 0 {
 		t.Fatalf("%v, %q", err, notes)
 	}
-	if diff := cmp.Diff(before, w.api.paths()); diff != "" {
+	if diff := cmp.Diff(before, w.api.Paths()); diff != "" {
 		t.Errorf("not as before:\n%s", diff)
 	}
 }
@@ -282,19 +284,19 @@ metadata: {name: web, namespace: app, labels: {app.kubernetes.io/instance: app}}
 // it has applied, and nobody takes its finalizers off.
 func TestTheirReconcilerCleansUp(t *testing.T) {
 	w := newHarness(t)
-	w.api.put(t, fluxInside+"---\n"+definitions[strings.Index(definitions, "---\n")+4:])
-	before := w.api.paths()
+	w.api.Put(t, fluxInside+"---\n"+definitions[strings.Index(definitions, "---\n")+4:])
+	before := w.api.Paths()
 	w.install(t)
 	if r := w.record(t); len(r.Made) != 4 {
 		t.Errorf("%v is recorded, and the namespace and the kinds are theirs", r.Made)
 	}
-	w.api.finalize = func(path string, o object) {
+	w.api.Finalize = func(path string, o object) {
 		if path == kustomizations+"app" {
-			delete(w.api.objects, "apps/v1/namespaces/app/deployments/web")
+			w.api.Drop("apps/v1/namespaces/app/deployments/web")
 		}
 		delete(o["metadata"].(object), "finalizers")
 	}
-	w.api.before = func(method, _ string) error {
+	w.api.Before = func(method, _ string) error {
 		if method != "DELETE" {
 			return fmt.Errorf("%s is not needed", method)
 		}
@@ -303,7 +305,7 @@ func TestTheirReconcilerCleansUp(t *testing.T) {
 	if notes, err := w.take(t.Context()); err != nil || len(notes) > 0 {
 		t.Fatalf("%v, %q", err, notes)
 	}
-	if diff := cmp.Diff(before, w.api.paths()); diff != "" {
+	if diff := cmp.Diff(before, w.api.Paths()); diff != "" {
 		t.Errorf("not as before:\n%s", diff)
 	}
 }
@@ -311,7 +313,7 @@ func TestTheirReconcilerCleansUp(t *testing.T) {
 func TestNamespaceThatDoesNotEnd(t *testing.T) {
 	w := newHarness(t)
 	w.install(t)
-	w.api.keeps["v1/namespaces/app"] = true
+	w.api.Keeps["v1/namespaces/app"] = true
 	ctx, cancel := context.WithTimeout(t.Context(), quickly)
 	defer cancel()
 	_, err := w.take(ctx)
@@ -320,10 +322,8 @@ func TestNamespaceThatDoesNotEnd(t *testing.T) {
 			t.Errorf("does not report %q: %v", says, err)
 		}
 	}
-	delete(w.api.keeps, "v1/namespaces/app")
-	w.api.mu.Lock()
-	w.api.reap("v1/namespaces/app")
-	w.api.mu.Unlock()
+	delete(w.api.Keeps, "v1/namespaces/app")
+	w.api.Change(t, "v1/namespaces/app", func(object) {}) // it ends
 	if _, err := w.take(t.Context()); err != nil || !w.recordIsGone() {
 		t.Error(err)
 	}
@@ -351,15 +351,15 @@ func TestClusterThatIsNotThere(t *testing.T) {
 	}
 
 	// another cluster is there by now
-	other := newFakeAPI(t)
-	other.change(t, "v1/namespaces/kube-system", func(o object) { o["metadata"].(object)["uid"] = "other" })
-	writeKubeconfig(t, dirOf(file), other.url)
-	before := fmt.Sprint(other.paths())
+	other := kubefake.New(t)
+	other.Put(t, "apiVersion: v1\nkind: Namespace\nmetadata: {name: kube-system, uid: other}")
+	writeKubeconfig(t, dirOf(file), other.URL)
+	before := fmt.Sprint(other.Paths())
 	notes, err := w.take(t.Context())
 	if err != nil || len(notes) != 1 || !strings.Contains(notes[0], "leads to another cluster by now") || !w.recordIsGone() {
 		t.Errorf("another cluster: %v, %q", err, notes)
 	}
-	if after := fmt.Sprint(other.paths()); after != before || len(other.deleted) > 0 {
+	if after := fmt.Sprint(other.Paths()); after != before || len(other.Deleted) > 0 {
 		t.Errorf("it has %s now, of %s", after, before)
 	}
 }
