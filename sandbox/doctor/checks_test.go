@@ -260,7 +260,7 @@ func TestProxy(t *testing.T) {
 	})
 	f := one(t, "proxy").examine(t.Context(), &System{Env: environment("http_proxy=http://tom:hush@proxy:3128")}, subjectOf())
 	if got := fmt.Sprint(f); !strings.Contains(got, "proxy:3128") || strings.Contains(got, "hush") {
-		t.Errorf("tells a password: %s", got)
+		t.Errorf("shows a password: %s", got)
 	}
 }
 

@@ -1,7 +1,6 @@
 package doctor
 
 import (
-	"context"
 	"fmt"
 	"maps"
 	"slices"
@@ -10,10 +9,7 @@ import (
 
 // checkDaemon asks whether a daemon runs as it should, or has left
 // something.
-func checkDaemon(_ context.Context, sys *System, s *Subject) Finding {
-	if s.Home == "" {
-		return note("there is no folder to look at", "see home", "")
-	}
+func checkDaemon(sys *System, s *Subject) Finding {
 	if s.Daemon != nil {
 		return running(s)
 	}
@@ -49,7 +45,7 @@ func checkDaemon(_ context.Context, sys *System, s *Subject) Finding {
 	return ok("none runs, and nothing is left of an earlier run")
 }
 
-// nodesLeft tells of nodes whose supervisor did not live to stop them, or
+// nodesLeft is about nodes whose supervisor did not live to stop them, or
 // could not: what is left belongs to root.
 func nodesLeft(sys *System, s *Subject) (Finding, bool) {
 	var all []string

@@ -24,7 +24,7 @@ type Severity string
 
 const (
 	OK      Severity = "ok"
-	Note    Severity = "note"    // worth knowing; what is lost by it, a warning tells
+	Note    Severity = "note"    // worth knowing; what is lost by it, a warning has
 	Warning Severity = "warning" // something does not work, or soon will not
 	Fatal   Severity = "fatal"   // `kalypso up` cannot succeed
 )
@@ -59,22 +59,22 @@ func All() []Check {
 		{"payload", true, usualLimit, checkPayload},
 		{"git", true, usualLimit, checkGit},
 		{"home", true, usualLimit, checkHome},
-		{"disk", true, usualLimit, checkDisk},
+		{"disk", true, usualLimit, ofHome(checkDisk)},
 		{"memory", true, usualLimit, checkMemory},
 		{"open files", true, usualLimit, checkOpenFiles},
 		{"loopback", true, usualLimit, checkLoopback},
 		{"ports", true, usualLimit, checkPorts},
-		{"daemon", false, usualLimit, checkDaemon},
+		{"daemon", false, usualLimit, ofHome(checkDaemon)},
 		{"inotify", false, usualLimit, checkInotify},
 		{"proxy", false, usualLimit, checkProxy},
-		{"node", false, usualLimit, checkNode},
+		{"node", false, usualLimit, ofHome(checkNode)},
 		{"system", false, usualLimit, checkPlatform},
 		{"user", false, usualLimit, checkUser},
 		{"cgroup", false, usualLimit, checkCgroup},
 		{"kernel", false, usualLimit, checkKernel},
 		{engineCheck, true, engineLimit + time.Second, checkEngine},
-		{"engine size", true, engineLimit + time.Second, checkEngineSize},
-		{"engine disk", true, engineLimit + time.Second, checkEngineDisk},
+		{"engine size", true, engineLimit + time.Second, ofKind("any", checkEngineSize)},
+		{"engine disk", true, engineLimit + time.Second, ofKind("any", checkEngineDisk)},
 		{"node image", true, 2*engineLimit + time.Second, checkNodeImage},
 	}
 }
@@ -151,6 +151,16 @@ func (c Check) examine(ctx context.Context, sys *System, s *Subject) Finding {
 	return f
 }
 
+// ofHome is a check of what is in the sandbox's folder.
+func ofHome(check func(*System, *Subject) Finding) func(context.Context, *System, *Subject) Finding {
+	return func(_ context.Context, sys *System, s *Subject) Finding {
+		if s.Home == "" {
+			return note("there is no folder to look at", "see home", "")
+		}
+		return check(sys, s)
+	}
+}
+
 func ok(found string, args ...any) Finding {
 	return Finding{Severity: OK, Found: fmt.Sprintf(found, args...)}
 }
@@ -166,7 +176,7 @@ type Subject struct {
 	// Others is the error about things in the folder that are not a sandbox's;
 	// nil also where it was not checked.
 	Others      error
-	Socket      string // the control door
+	Socket      string // the control socket
 	SocketLimit int    // how long its path may be
 	Lock        string // the file that a daemon holds
 	PIDFile     string // the file where a daemon notes its ID
@@ -190,7 +200,7 @@ type Subject struct {
 // Daemon is a running sandbox.
 type Daemon struct {
 	PID       int
-	Version   string // "" when it has not told in time
+	Version   string // "" when it has not answered in time
 	Processes []int  // its components'
 	Resident  int64  // bytes of memory, of it and of its components
 }

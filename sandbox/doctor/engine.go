@@ -16,16 +16,22 @@ const engineLimit = 2 * time.Second
 // kind is the provider that makes clusters of containers.
 const kind = "kind"
 
-// engines with what makes their program ask the engine itself for its version.
-var engines = []struct {
-	name string
-	args []string
-}{
-	{"docker", []string{"version", "--format", "{{.Server.Version}}"}},
-	{"podman", []string{"version", "--format", "{{.Client.Version}}"}},
-}
-
 const engineCheck = "engine"
+
+// ofKind is a check of the engine that has kind's clusters; needed says what
+// other clusters do not need.
+func ofKind(needed string, check func(context.Context, *System, *Subject, *engine) Finding) func(context.Context, *System, *Subject) Finding {
+	return func(ctx context.Context, sys *System, s *Subject) Finding {
+		if s.Provider != kind {
+			return ok("only kind clusters need %s", needed)
+		}
+		e := sys.engine(ctx)
+		if e.err != nil {
+			return note("the engine cannot be asked", "see engine", "")
+		}
+		return check(ctx, sys, s, e)
+	}
+}
 
 // checkEngine asks for the container engine. Where clusters are not made of
 // containers none is needed, so what it finds is never more than a note.
@@ -33,41 +39,39 @@ func checkEngine(ctx context.Context, sys *System, s *Subject) Finding {
 	if s.Provider == kind {
 		return checkKindEngine(ctx, sys, s)
 	}
-	found, hangs := make([]string, len(engines)), make([]bool, len(engines))
+	var installed []*engine
 	var all sync.WaitGroup
-	for i, e := range engines {
-		path, err := sys.LookPath(e.name)
-		if err != nil {
-			continue
+	for _, program := range programs[:2] {
+		if path, err := sys.LookPath(program); err == nil {
+			e := &engine{program: program, path: path}
+			installed = append(installed, e)
+			all.Go(func() { e.facts, e.err = sys.factsOf(ctx, e) })
 		}
-		all.Go(func() {
-			ctx, cancel := context.WithTimeout(ctx, engineLimit)
-			defer cancel()
-			version, err := sys.Run(ctx, path, e.args...)
-			switch {
-			case errors.Is(err, context.DeadlineExceeded):
-				found[i], hangs[i] = fmt.Sprintf("%s hangs: no answer in %s", e.name, engineLimit), true
-			case err != nil:
-				found[i] = fmt.Sprintf("%s is installed and its engine is not there (%v)", e.name, err)
-			default:
-				found[i] = e.name + " " + version
-			}
-		})
 	}
 	all.Wait()
-	var text []string
-	for _, f := range found {
-		if f != "" {
-			text = append(text, f)
+	var found []string
+	hang := false
+	for _, e := range installed {
+		text := e.program + " " + e.facts.version
+		switch {
+		case errors.Is(e.err, context.DeadlineExceeded):
+			text, hang = e.hangs(), true
+		case e.err != nil:
+			text = fmt.Sprintf("%s is installed and its engine is not there (%v)", e.program, e.err)
 		}
+		found = append(found, text)
 	}
 	switch {
-	case len(text) == 0:
+	case len(found) == 0:
 		return ok("no docker or podman; none is needed")
-	case hangs[0] || hangs[1]:
-		return note(strings.Join(text, "; "), "nothing: kalypso needs no container engine", "restart the engine if you use it yourself")
+	case hang:
+		return note(strings.Join(found, "; "), "nothing: kalypso needs no container engine", "restart the engine if you use it yourself")
 	}
-	return ok("%s; none is needed", strings.Join(text, "; "))
+	return ok("%s; none is needed", strings.Join(found, "; "))
+}
+
+func (e *engine) hangs() string {
+	return fmt.Sprintf("%s%s hangs: no answer in %s", e.program, e.at.named(), engineLimit)
 }
 
 // checkKindEngine asks for nothing where clusters are not made of containers.
@@ -117,12 +121,12 @@ func (e *engine) silent(sys *System) Finding {
 	complaint := e.err.Error()
 	switch {
 	case errors.Is(e.err, context.DeadlineExceeded):
-		return fatal(fmt.Sprintf("%s hangs: no answer in %s", found, engineLimit), lacking, e.restart(sys))
+		return fatal(e.hangs(), lacking, e.remedies(sys).restart)
 	case strings.Contains(strings.ToLower(complaint), "permission denied") && e.program == "docker" && sys.UID != 0:
 		return fatal(fmt.Sprintf("%s does not let %s in (%s)", found, sys.User, complaint), lacking,
-			sys.asRoot("usermod -aG docker "+sys.User, true)+" and log in again; who is in that group is as mighty as root")
+			sys.asRoot("usermod -aG docker "+sys.User, true)+" and log in again; that group has the rights of root")
 	}
-	return fatal(fmt.Sprintf("%s does not answer (%s)", found, complaint), lacking, e.start(sys))
+	return fatal(fmt.Sprintf("%s does not answer (%s)", found, complaint), lacking, e.remedies(sys).start)
 }
 
 // describe is the engine in a line.
@@ -145,30 +149,27 @@ func (e *engine) describe() string {
 // notThere is how engines say that they do not have an image.
 var notThere = regexp.MustCompile(`(?i)no such|not known|not found|no image`)
 
-// checkNodeImage asks whether the engine has what kind's nodes are made of.
-// Whoever could get it has tried before.
+// checkNodeImage asks whether the engine has what kind's nodes are made of; up
+// has tried to pull it before.
 func checkNodeImage(ctx context.Context, sys *System, s *Subject) Finding {
-	switch {
-	case s.Provider != kind:
-		return ok("only kind clusters need one")
-	case s.NodeImage == "":
+	if s.Provider == kind && s.NodeImage == "" {
 		return ok("the clusters are there already, or it is not chosen yet")
 	}
-	e := sys.engine(ctx)
-	if e.err != nil {
-		return note("the engine cannot be asked", noEngine, "")
-	}
+	return ofKind("one", nodeImage)(ctx, sys, s)
+}
+
+func nodeImage(ctx context.Context, sys *System, s *Subject, e *engine) Finding {
 	ctx, cancel := context.WithTimeout(ctx, engineLimit)
 	defer cancel()
 	is, err := sys.Run(ctx, e.path, "image", "inspect", "--format", "{{.Os}}/{{.Architecture}}", s.NodeImage)
 	switch {
 	case errors.Is(err, context.DeadlineExceeded):
-		return warning(fmt.Sprintf("%s hangs: no answer in %s", e.program, engineLimit), "it is not known whether there is "+s.NodeImage, e.restart(sys))
+		return warning(e.hangs(), "it is not known whether there is "+s.NodeImage, e.remedies(sys).restart)
 	case err != nil && notThere.MatchString(err.Error()):
 		return fatal(fmt.Sprintf("%s has no image %s", e.program, s.NodeImage), "kind's nodes are made of it",
 			fmt.Sprintf("`%s pull %s`, or where no registry can be reached `make kind-node-image`", e.program, s.NodeImage))
 	case err != nil:
-		return warning(fmt.Sprintf("%s does not tell of %s (%v)", e.program, s.NodeImage, err), "it is not known whether it is there", e.restart(sys))
+		return warning(fmt.Sprintf("%s does not answer about %s (%v)", e.program, s.NodeImage, err), "it is not known whether it is there", e.remedies(sys).restart)
 	case is != e.facts.os+"/"+e.facts.arch:
 		return warning(fmt.Sprintf("%s is for %s, the engine is for %s/%s", s.NodeImage, is, e.facts.os, e.facts.arch),
 			"nodes of it run only where it is emulated, and slowly", fmt.Sprintf("`%s pull --platform %s/%s %s`", e.program, e.facts.os, e.facts.arch, s.NodeImage))
@@ -187,59 +188,45 @@ const (
 	usualData    = 5 * gibi
 )
 
-const noEngine = "see engine"
-
 // checkEngineSize asks whether the engine's machine is large enough, which may
 // be a virtual one.
-func checkEngineSize(ctx context.Context, sys *System, s *Subject) Finding {
-	if s.Provider != kind {
-		return ok("only kind clusters need any")
-	}
-	e := sys.engine(ctx)
-	if e.err != nil {
-		return note("the engine cannot be asked", noEngine, "")
-	}
+func checkEngineSize(_ context.Context, sys *System, s *Subject, e *engine) Finding {
 	found := fmt.Sprintf("%s, %s", counted(e.facts.cpus, "core"), amount(e.facts.memory))
 	if e.virtual(sys) {
 		found += " in the engine's own machine"
 	}
 	usual := uint64(kindNodeMemory) * uint64(s.Clusters)
-	uses := fmt.Sprintf("%s use about %s", counted(s.Clusters, "cluster"), amount(usual))
+	use := "use"
 	if s.Clusters == 1 {
-		uses = fmt.Sprintf("1 cluster uses about %s", amount(usual))
+		use = "uses"
 	}
+	uses := fmt.Sprintf("%s %s about %s", counted(s.Clusters, "cluster"), use, amount(usual))
+	more := e.remedies(sys).more
 	switch {
 	case e.facts.memory == 0:
 		return ok("not known")
 	case e.facts.memory < usual/2 && s.Daemon == nil:
-		return fatal(found, uses, e.more(sys))
+		return fatal(found, uses, more)
 	case e.facts.memory < usual+engineMemory:
-		return warning(found, uses+" and will be slow, or be ended by the system", e.more(sys))
+		return warning(found, uses+" and will be slow, or be ended by the system", more)
 	case e.facts.cpus == 1:
-		return warning(found, "Kubernetes is made for two cores at least: clusters take minutes to start", e.more(sys))
+		return warning(found, "Kubernetes is made for two cores at least: clusters take minutes to start", more)
 	}
 	return ok("%s; %s", found, uses)
 }
 
 // checkEngineDisk asks for room where the engine keeps images and containers.
-func checkEngineDisk(ctx context.Context, sys *System, s *Subject) Finding {
-	if s.Provider != kind {
-		return ok("only kind clusters need any")
-	}
-	e := sys.engine(ctx)
+func checkEngineDisk(_ context.Context, sys *System, s *Subject, e *engine) Finding {
 	switch {
-	case e.err != nil:
-		return note("the engine cannot be asked", noEngine, "")
 	case e.facts.data == "":
-		return ok("the engine does not tell where its data is")
+		return ok("the engine does not say where its data is")
 	case e.virtual(sys) || !sys.exists(e.facts.data):
 		return ok("%s is on the disk of the engine's own machine", e.facts.data)
 	}
-	space, err := sys.Space(e.facts.data)
-	if err != nil {
-		return warning(fmt.Sprintf("%s cannot be asked for free space (%v)", e.facts.data, err), "it is not known whether there is room", "look at it with df")
+	space, found, unknown := sys.space(e.facts.data, "look at it with df")
+	if unknown != nil {
+		return *unknown
 	}
-	found := fmt.Sprintf("%s free at %s", amount(space.Free), e.facts.data)
 	lost := fmt.Sprintf("images and clusters take some %s", amount(usualData))
 	fix := fmt.Sprintf("make room, for example by `%s system prune`, which removes what no container uses", e.program)
 	switch {

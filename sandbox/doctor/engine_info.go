@@ -78,13 +78,14 @@ func (s *System) chooseEngine() *engine {
 	if wanted != "" {
 		return &engine{err: fmt.Errorf("%s is not installed, which %s asks for", wanted, chooser), fix: "install it, or `unset " + chooser + "`" + without}
 	}
+	fix := "install Docker, or podman: " + s.install("podman")
 	if s.OS == "darwin" {
-		return &engine{err: errors.New("no docker, podman or nerdctl is installed"), fix: "install Docker Desktop, or `brew install colima docker`" + without}
+		fix = "install Docker Desktop, or `brew install colima docker`"
 	}
-	return &engine{err: errors.New("no docker, podman or nerdctl is installed"), fix: "install Docker, or podman: " + s.install("podman") + without}
+	return &engine{err: errors.New("no docker, podman or nerdctl is installed"), fix: fix + without}
 }
 
-// factsOf makes the one call that tells all.
+// factsOf makes the one call that has all.
 func (s *System) factsOf(ctx context.Context, e *engine) (facts, error) {
 	ctx, cancel := context.WithTimeout(ctx, engineLimit)
 	defer cancel()
@@ -131,7 +132,7 @@ func parseFacts(said string) (f facts, complaint string, err error) {
 	}
 	if h := info.Host; h != nil {
 		var version struct{ Version string }
-		_ = json.Unmarshal(info.Version, &version) // the version is for people
+		_ = json.Unmarshal(info.Version, &version) // it only names the engine
 		return h.facts(version.Version, info.Store.GraphDriverName, info.Store.GraphRoot), "", nil
 	}
 	f = facts{
@@ -171,7 +172,7 @@ func (h *podmanHost) facts(version, storage, data string) facts {
 		rootless: h.Security.Rootless, cpus: h.CPUs, memory: h.MemTotal, data: data, standIn: true,
 	}
 	major, _, _ := strings.Cut(version, ".")
-	if !slices.Contains([]string{"1", "2", "3"}, major) { // which do not tell
+	if !slices.Contains([]string{"1", "2", "3"}, major) { // whose report has none
 		for _, c := range []string{"memory", "pids", "cpu"} {
 			f.lack(c, slices.Contains(h.CgroupControllers, c))
 		}

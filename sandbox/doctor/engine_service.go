@@ -11,38 +11,26 @@ import (
 	"strings"
 )
 
-// start is how to start an engine that does not run.
-func (e *engine) start(sys *System) string {
-	switch {
-	case e.at.isRemoteByName():
-		return "start it on its machine, or " + e.at.leave()
-	case e.isColima():
-		return "`colima start`"
-	case e.program == "podman" && sys.OS == "darwin":
-		return "`podman machine start`"
-	case e.program == "podman":
-		return "`podman info` must succeed first"
-	case sys.OS != "linux" || e.isDesktop():
-		return "start Docker Desktop, or what runs the engine here"
-	}
-	return e.service(sys, "start")
-}
+// remedies are how to start an engine that does not run, to restart one that
+// hangs, and to give its machine more of what it has too little of.
+type remedies struct{ start, restart, more string }
 
-// restart is how to restart an engine that hangs.
-func (e *engine) restart(sys *System) string {
+func (e *engine) remedies(sys *System) remedies {
 	switch {
 	case e.at.isRemoteByName():
-		return "restart it on its machine, or " + e.at.leave()
+		return remedies{"start it on its machine, or " + e.at.leave(), "restart it on its machine, or " + e.at.leave(), "use a machine with more"}
 	case e.isColima():
-		return "`colima restart`"
+		return remedies{"`colima start`", "`colima restart`", "`colima stop && colima start --cpu 4 --memory 8`"}
 	case e.program == "podman" && sys.OS == "darwin":
-		return "`podman machine stop && podman machine start`"
+		return remedies{"`podman machine start`", "`podman machine stop && podman machine start`",
+			"`podman machine stop && podman machine set --cpus 4 --memory 8192 && podman machine start`"}
 	case e.program == "podman":
-		return "end the podman commands that hang: `pgrep -a podman` lists them"
+		return remedies{"`podman info` must succeed first", "end the podman commands that hang: `pgrep -a podman` lists them", "use a machine with more"}
 	case sys.OS != "linux" || e.isDesktop():
-		return "quit Docker Desktop, or what runs the engine here, and start it again"
+		return remedies{"start Docker Desktop, or what runs the engine here", "quit Docker Desktop, or what runs the engine here, and start it again",
+			"give it more in the settings of Docker Desktop, under Resources, or of what runs the engine here"}
 	}
-	return e.service(sys, "restart")
+	return remedies{e.service(sys, "start"), e.service(sys, "restart"), "use a machine with more"}
 }
 
 // service is the engine as one of this machine's services.
@@ -60,22 +48,9 @@ func (e *engine) service(sys *System, verb string) string {
 	return sys.asRoot("systemctl "+verb+" "+name, true)
 }
 
-// more is how to give the engine's machine more of what it has too little of.
-func (e *engine) more(sys *System) string {
-	switch {
-	case e.isColima():
-		return "`colima stop && colima start --cpu 4 --memory 8`"
-	case e.program == "podman" && sys.OS == "darwin":
-		return "`podman machine stop && podman machine set --cpus 4 --memory 8192 && podman machine start`"
-	case sys.OS != "linux" || e.isDesktop():
-		return "give it more in the settings of Docker Desktop, under Resources, or of what runs the engine here"
-	}
-	return "use a machine with more"
-}
-
 func (e *engine) isColima() bool { return strings.HasPrefix(e.at.context, "colima") }
 
-// isDesktop tells it where Docker Desktop runs on Linux, too.
+// isDesktop is also about Docker Desktop on Linux.
 func (e *engine) isDesktop() bool {
 	return strings.HasPrefix(e.at.context, "desktop") || strings.Contains(e.facts.system, "Docker Desktop")
 }
@@ -98,33 +73,31 @@ type endpoint struct {
 	host    string // a URL; "" for the usual socket
 }
 
+// endpointVariables have the endpoint of an engine's program; without host, they
+// have only a name for it.
+var endpointVariables = []struct {
+	program, name string
+	host          bool
+}{
+	{"docker", "DOCKER_HOST", true},
+	{"podman", "CONTAINER_HOST", true},
+	{"podman", "CONTAINER_CONNECTION", false},
+	{"nerdctl", "CONTAINERD_ADDRESS", true},
+}
+
 // endpointOf finds out where the program of an engine looks for it. What cannot be
 // read counts as the usual endpoint.
 func (s *System) endpointOf(program string) endpoint {
-	switch program {
-	case "docker":
-		return s.dockerEndpoint()
-	case "podman":
-		for _, name := range []string{"CONTAINER_HOST", "CONTAINER_CONNECTION"} {
-			if value := s.Env(name); value != "" {
-				p := endpoint{by: name}
-				if name == "CONTAINER_HOST" {
-					p.host = value
-				}
-				return p
+	for _, v := range endpointVariables {
+		if value := s.Env(v.name); v.program == program && value != "" {
+			if !v.host {
+				value = ""
 			}
-		}
-	case "nerdctl":
-		if value := s.Env("CONTAINERD_ADDRESS"); value != "" {
-			return endpoint{by: "CONTAINERD_ADDRESS", host: value}
+			return endpoint{by: v.name, host: value}
 		}
 	}
-	return endpoint{}
-}
-
-func (s *System) dockerEndpoint() endpoint {
-	if host := s.Env("DOCKER_HOST"); host != "" {
-		return endpoint{by: "DOCKER_HOST", host: host}
+	if program != "docker" {
+		return endpoint{}
 	}
 	dir := s.Env("DOCKER_CONFIG")
 	if dir == "" {
@@ -184,7 +157,7 @@ func redacted(host string) string {
 	return u.Redacted()
 }
 
-// elsewhere reports whether the engine is on another machine. Its virtual machine
+// isRemote reports whether the engine is on another machine. Its virtual machine
 // on this one is not: its ports are passed on to this one's loopback.
 func (p endpoint) isRemote(ctx context.Context, sys *System) bool {
 	u, err := url.Parse(p.host)

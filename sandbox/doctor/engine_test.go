@@ -186,7 +186,7 @@ func TestKindEngine(t *testing.T) {
 		{"rootless without delegation", onKind(says(rootlessInfo(map[string]any{"CPUShares": false}))), Fatal, []string{"may not limit cpu", "Delegate=yes", "`systemctl daemon-reload`"}},
 		{"rootless without systemd", onKind(says(rootlessInfo(map[string]any{"CgroupDriver": "none"}))), Fatal, []string{"may not limit memory, pids, cpu"}},
 		{"podman without delegation", onKind(without("podman"), says(podmanInfo(map[string]any{"cgroupControllers": []string{"memory", "pids"}}))), Fatal, []string{"may not limit cpu"}},
-		{"podman that does not tell", onKind(without("podman"), says(podmanInfo(map[string]any{"cgroupControllers": "", "version": "3.4.4"}))), OK, []string{"podman 3.4.4"}},
+		{"podman without its controllers", onKind(without("podman"), says(podmanInfo(map[string]any{"cgroupControllers": "", "version": "3.4.4"}))), OK, []string{"podman 3.4.4"}},
 		{"podman of root", onKind(without("podman"), says(podmanInfo(map[string]any{"security": "", "cgroupControllers": []string{}}))), OK, nil},
 
 		{"on another machine", onKind(with("DOCKER_HOST=tcp://docker:2375"), resolves("192.0.2.9")), Fatal, []string{"(at tcp://docker:2375, by DOCKER_HOST)", "127.0.0.1 of that machine", "`unset DOCKER_HOST`"}},
@@ -332,7 +332,7 @@ func TestEngineDisk(t *testing.T) {
 		{"a Mac", onKind(mac, free(0)), OK, []string{"engine's own machine"}},
 		{"Docker Desktop on Linux", onKind(says(dockerInfo(map[string]any{"OperatingSystem": "Docker Desktop"})), free(0)), OK, []string{"engine's own machine"}},
 		{"an engine outside of this container", onKind(func(sys *System, _ *Subject) { sys.with(map[string]string{"var/lib/docker": ""}) }, free(0)), OK, []string{"engine's own machine"}},
-		{"not told", onKind(says(dockerInfo(map[string]any{"DockerRootDir": ""}))), OK, []string{"does not tell"}},
+		{"unknown", onKind(says(dockerInfo(map[string]any{"DockerRootDir": ""}))), OK, []string{"does not say"}},
 		{"no engine", onKind(complains("down")), Note, []string{"see engine"}},
 	})
 }

@@ -65,20 +65,16 @@ const (
 )
 
 // checkDisk asks for room where the sandbox will be.
-func checkDisk(_ context.Context, sys *System, s *Subject) Finding {
-	if s.Home == "" {
-		return note("there is no folder to look at", "see home", "")
-	}
+func checkDisk(sys *System, s *Subject) Finding {
 	folder := sys.nearest(s.Home)
-	space, err := sys.Space(folder)
-	if err != nil {
-		return warning(fmt.Sprintf("%s cannot be asked for free space (%v)", folder, err), "it is not known whether there is room", "set KALYPSO_HOME to another folder")
+	space, found, unknown := sys.space(folder, "set KALYPSO_HOME to another folder")
+	if unknown != nil {
+		return *unknown
 	}
 	needed := uint64(s.Payload.Missing)
 	if s.Ports == nil {
 		needed += firstData
 	}
-	found := fmt.Sprintf("%s free at %s", amount(space.Free), folder)
 	const fix = "make room, or set KALYPSO_HOME to a folder on a larger disk"
 	switch {
 	case space.Free < needed:
@@ -95,7 +91,18 @@ func checkDisk(_ context.Context, sys *System, s *Subject) Finding {
 	return ok("%s; %s are needed to begin with", found, amount(needed))
 }
 
-// amount spells bytes for people.
+// space is what a folder's file system has, also in words; unknown is the
+// finding where it does not answer.
+func (s *System) space(folder, fix string) (space Space, found string, unknown *Finding) {
+	space, err := s.Space(folder)
+	if err != nil {
+		f := warning(fmt.Sprintf("%s cannot be asked for free space (%v)", folder, err), "it is not known whether there is room", fix)
+		return space, "", &f
+	}
+	return space, fmt.Sprintf("%s free at %s", amount(space.Free), folder), nil
+}
+
+// amount writes bytes for users.
 func amount(bytes uint64) string {
 	if bytes < 10*gibi && (bytes == 0 || bytes%gibi > 0) {
 		return fmt.Sprintf("%d MiB", bytes/mebi)

@@ -148,7 +148,7 @@ func (s *System) group(controller string) string {
 	return ""
 }
 
-// totalMemory is for systems that only tell how much there is.
+// totalMemory is for systems that only report how much there is.
 func totalMemory(ctx context.Context, sys *System, usual uint64) Finding {
 	said, err := sys.Run(ctx, "sysctl", "-n", "hw.memsize")
 	total, parseErr := strconv.ParseUint(said, 10, 64)

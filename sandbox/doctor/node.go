@@ -22,12 +22,9 @@ const (
 )
 
 // checkNode asks whether clusters get real nodes. It is the same question that
-// `kalypso up` asks before it decides; the checks of the parts tell what else
-// would be in the way.
-func checkNode(_ context.Context, sys *System, s *Subject) Finding {
-	if s.Home == "" {
-		return note("there is no folder to look at", "see home", "")
-	}
+// `kalypso up` asks before it decides; the checks of the parts find what else
+// is in the way.
+func checkNode(sys *System, s *Subject) Finding {
 	switch s.Provider {
 	case kind:
 		return ok("kind makes real ones: pods run, with logs, exec and port-forward")

@@ -144,9 +144,9 @@ func TestEngine(t *testing.T) {
 			sys.LookPath = has("docker", "podman")
 			sys.Run = func(_ context.Context, program string, args ...string) (string, error) {
 				if strings.HasSuffix(program, "podman") {
-					return "5.0.1", nil
+					return podmanInfo(map[string]any{"version": "5.0.1"}), nil
 				}
-				return "28.1.0", nil
+				return dockerInfo(nil), nil
 			}
 		}, OK, []string{"docker 28.1.0; podman 5.0.1"}},
 		{"down", func(sys *System, _ *Subject) {
@@ -163,7 +163,7 @@ func TestHangingEngineIsSaidToHang(t *testing.T) {
 		sys.Run = func(ctx context.Context, program string, _ ...string) (string, error) {
 			asked.Add(1)
 			if strings.HasSuffix(program, "podman") {
-				return "5.0.1", nil
+				return podmanInfo(map[string]any{"version": "5.0.1"}), nil
 			}
 			<-ctx.Done()
 			return "", ctx.Err()

@@ -18,6 +18,8 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/gofrs/flock"
+
 	"github.com/kalypso-dev/kalypso/sandbox/node"
 )
 
@@ -29,7 +31,7 @@ type System struct {
 	UID      int
 	User     string
 	Env      func(name string) string
-	// Files is the root folder. It must tell where links lead (fs.ReadLinkFS).
+	// Files is the root folder. It has to read links (fs.ReadLinkFS).
 	Files    fs.FS
 	LookPath func(name string) (string, error)
 	// Run returns what a program prints. The error of one that fails is the
@@ -109,12 +111,10 @@ func runProgram(ctx context.Context, program string, args ...string) (string, er
 // locked asks for the lock and gives it back at once. A file that is not there
 // is not made.
 func locked(path string) bool {
-	f, err := os.Open(path)
-	if err != nil {
-		return false
-	}
-	defer f.Close()
-	return errors.Is(syscall.Flock(int(f.Fd()), syscall.LOCK_SH|syscall.LOCK_NB), syscall.EWOULDBLOCK)
+	l := flock.New(path, flock.SetFlag(os.O_RDONLY))
+	defer l.Close()
+	got, err := l.TryRLock()
+	return !got && err == nil
 }
 
 func openFiles() (uint64, error) {
@@ -198,7 +198,7 @@ func (s *System) processes() []int {
 	return all
 }
 
-// command is a process's name for people.
+// command is a process's name for users.
 func (s *System) command(pid int) string {
 	if name := strings.TrimSpace(s.read(procPath(pid, "comm"))); name != "" {
 		return fmt.Sprintf("%s (process %d)", name, pid)
