@@ -23,8 +23,8 @@ import (
 )
 
 var (
-	secrets    = schema.GroupVersionResource{Version: "v1", Resource: "secrets"}
-	namespaces = schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
+	secrets    = schema.GroupVersionKind{Version: "v1", Kind: "Secret"}
+	namespaces = schema.GroupVersionKind{Version: "v1", Kind: "Namespace"}
 )
 
 const (
@@ -129,12 +129,12 @@ func authSecret(ctx context.Context, client *cluster.Client, repository *unstruc
 	if ref == nil || ref.Name != repository.GetName()+"-auth" {
 		return nil, nil
 	}
-	o, err := client.Dynamic.Resource(secrets).Namespace(repository.GetNamespace()).Get(ctx, ref.Name, metav1.GetOptions{})
-	if apierrors.IsNotFound(err) {
-		return nil, nil
-	}
+	o, err := client.Find(ctx, secrets, repository.GetNamespace(), ref.Name)
 	if err != nil {
 		return nil, fmt.Errorf("secret %s: %w", ref.Name, err)
+	}
+	if o == nil {
+		return nil, nil
 	}
 	return dataOf(o)
 }
@@ -212,7 +212,7 @@ func (s *backend) Write(ctx context.Context, c armapi.Cluster, name string, p ar
 }
 
 // keepCredentials gives a configuration the protected settings that it has on
-// the cluster and that are not given anew: ARM returns them to nobody.
+// the cluster and that are not given anew: ARM never returns them.
 func keepCredentials(ctx context.Context, client *cluster.Client, before *entry, to *armapi.Properties) error {
 	o, err := ownSecret(ctx, client, before.flux.Repository)
 	if o == nil || err != nil {
@@ -232,8 +232,8 @@ func keepCredentials(ctx context.Context, client *cluster.Client, before *entry,
 
 // apply makes the namespace if there is none, and the objects.
 func apply(ctx context.Context, client *cluster.Client, namespace string, objects []byte) error {
-	_, err := client.Dynamic.Resource(namespaces).Get(ctx, namespace, metav1.GetOptions{})
-	if apierrors.IsNotFound(err) {
+	there, err := client.Find(ctx, namespaces, "", namespace)
+	if there == nil && err == nil {
 		err = client.Apply(ctx, fmt.Appendf(nil, "apiVersion: v1\nkind: Namespace\nmetadata: {name: %q}\n", namespace))
 	}
 	if err != nil {
@@ -263,12 +263,11 @@ func prune(ctx context.Context, client *cluster.Client, before *entry, now armap
 // manager says whose it is.
 func ownSecret(ctx context.Context, client *cluster.Client, repository *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	name := repository.GetName() + "-auth"
-	o, err := client.Dynamic.Resource(secrets).Namespace(repository.GetNamespace()).Get(ctx, name, metav1.GetOptions{})
+	o, err := client.Find(ctx, secrets, repository.GetNamespace(), name)
 	switch {
-	case apierrors.IsNotFound(err):
-		return nil, nil
 	case err != nil:
 		return nil, fmt.Errorf("secret %s: %w", name, err)
+	case o == nil:
 	case o.GetLabels()[configurationLabel] == repository.GetName(),
 		slices.ContainsFunc(o.GetManagedFields(), func(f metav1.ManagedFieldsEntry) bool { return f.Manager == "kalypso" }):
 		return o, nil
@@ -281,7 +280,10 @@ func removeSecret(ctx context.Context, client *cluster.Client, repository *unstr
 	if o == nil || err != nil {
 		return err
 	}
-	return remove(ctx, client, secrets, o.GetNamespace(), o.GetName(), false)
+	if err := client.Delete(ctx, secrets, o.GetNamespace(), o.GetName(), metav1.DeleteOptions{}); err != nil {
+		return fmt.Errorf("delete secret %s: %w", o.GetName(), err)
+	}
+	return nil
 }
 
 // remove deletes an object; with force it does not wait for its

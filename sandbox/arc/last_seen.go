@@ -2,9 +2,6 @@ package arc
 
 import (
 	"encoding/json"
-	"errors"
-	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -12,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/google/renameio/v2"
 	"github.com/kalypso-dev/kalypso/internal/armapi"
 )
 
@@ -49,11 +47,7 @@ func (m *lastSeen) keep(cluster string, seen time.Time, all []armapi.Configurati
 	if err := os.MkdirAll(m.dir, 0o700); err != nil {
 		return err
 	}
-	temporary := m.file(cluster) + ".new"
-	if err := os.WriteFile(temporary, b, 0o600); err != nil {
-		return fmt.Errorf("remember cluster %s: %w", cluster, err)
-	}
-	return os.Rename(temporary, m.file(cluster))
+	return renameio.WriteFile(m.file(cluster), b, 0o600, renameio.WithTempDir(m.dir))
 }
 
 // recall returns what is known; false when the cluster was never seen.
@@ -67,9 +61,6 @@ func (m *lastSeen) recall(cluster string) (snapshot, bool) {
 		return snapshot{}, false
 	}
 	b, err := os.ReadFile(m.file(cluster))
-	if errors.Is(err, fs.ErrNotExist) {
-		return snapshot{}, false
-	}
 	var k snapshot
 	if err != nil || json.Unmarshal(b, &k) != nil {
 		// counts as never seen; the next request replaces it

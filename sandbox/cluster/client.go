@@ -167,6 +167,54 @@ func (c *Client) Resource(kind schema.GroupVersionKind, namespace string) (dynam
 	return c.Dynamic.Resource(mapping.Resource), nil
 }
 
+// Get returns an object.
+func (c *Client) Get(ctx context.Context, kind schema.GroupVersionKind, namespace, name string) (*unstructured.Unstructured, error) {
+	resource, err := c.Resource(kind, namespace)
+	if err != nil {
+		return nil, err
+	}
+	return resource.Get(ctx, name, metav1.GetOptions{})
+}
+
+// Find is Get, with nil for an object, or a kind, that does not exist.
+func (c *Client) Find(ctx context.Context, kind schema.GroupVersionKind, namespace, name string) (*unstructured.Unstructured, error) {
+	o, err := c.Get(ctx, kind, namespace, name)
+	if absent(err) {
+		return nil, nil
+	}
+	return o, err
+}
+
+// List returns the objects of a kind, in a namespace if one is named; none for a
+// kind that does not exist.
+func (c *Client) List(ctx context.Context, kind schema.GroupVersionKind, namespace string, o metav1.ListOptions) ([]unstructured.Unstructured, error) {
+	resource, err := c.Resource(kind, namespace)
+	if err == nil {
+		var list *unstructured.UnstructuredList
+		if list, err = resource.List(ctx, o); err == nil {
+			return list.Items, nil
+		}
+	}
+	if absent(err) {
+		err = nil
+	}
+	return nil, err
+}
+
+// Delete deletes an object; one that does not exist is no error.
+func (c *Client) Delete(ctx context.Context, kind schema.GroupVersionKind, namespace, name string, o metav1.DeleteOptions) error {
+	resource, err := c.Resource(kind, namespace)
+	if err == nil {
+		err = resource.Delete(ctx, name, o)
+	}
+	if absent(err) {
+		return nil
+	}
+	return err
+}
+
+func absent(err error) bool { return apierrors.IsNotFound(err) || meta.IsNoMatchError(err) }
+
 // Condition returns nil when the object's condition is True, and an error with
 // the condition's reason and message otherwise.
 func Condition(o *unstructured.Unstructured, kind string) error {

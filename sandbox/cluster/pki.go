@@ -1,17 +1,18 @@
 package cluster
 
 import (
+	"crypto"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
 	"crypto/rsa"
+	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/pem"
 	"errors"
 	"fmt"
 	"io/fs"
-	"math/big"
 	"net"
 	"os"
 	"path/filepath"
@@ -19,11 +20,15 @@ import (
 
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+	"k8s.io/client-go/util/cert"
+	"k8s.io/client-go/util/keyutil"
 )
 
 const (
 	// certificateYears is longer than any sandbox lives: nothing here renews
 	certificateYears = 10
+	// clockSkew is between hosts and containers
+	clockSkew = time.Hour
 	// serviceIP is the first address of the service range, where pods find the
 	// API server
 	serviceIP = "10.96.0.1"
@@ -72,42 +77,15 @@ func writePKI(dir, name, server string) error {
 	if err != nil {
 		return err
 	}
-	w := writer{dir: dir}
-	w.write("ca.crt", encode("CERTIFICATE", ca.cert.Raw))
-	key, err := encodeKey(ca.key)
+	key, err := keyutil.MarshalPrivateKeyToPEM(ca.key)
 	if err != nil {
 		return err
 	}
-	w.write("ca.key", key)
-
-	cert, key, err := ca.issue("kube-apiserver", "", x509.ExtKeyUsageServerAuth,
-		[]string{"localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc", "kubernetes.default.svc.cluster.local"},
-		[]net.IP{net.IPv4(127, 0, 0, 1), net.IPv6loopback, net.ParseIP(serviceIP)})
-	if err != nil {
-		return err
-	}
-	w.write("apiserver.crt", cert)
-	w.write("apiserver.key", key)
-
-	cert, key, err = ca.issue("kube-apiserver-kubelet-client", "system:masters", x509.ExtKeyUsageClientAuth, nil, nil)
-	if err != nil {
-		return err
-	}
-	w.write("kubelet-client.crt", cert)
-	w.write("kubelet-client.key", key)
-
-	for _, c := range clients {
-		cert, key, err := ca.issue(c.user, c.group, x509.ExtKeyUsageClientAuth, nil, nil)
-		if err != nil {
-			return err
-		}
-		config := kubeconfig(name, server, encode("CERTIFICATE", ca.cert.Raw), cert, key)
-		if err := clientcmd.WriteToFile(*config, filepath.Join(dir, c.file+".kubeconfig")); err != nil {
-			return err
-		}
-	}
-
 	sa, err := rsa.GenerateKey(rand.Reader, 2048)
+	if err != nil {
+		return err
+	}
+	private, err := keyutil.MarshalPrivateKeyToPEM(sa)
 	if err != nil {
 		return err
 	}
@@ -115,99 +93,111 @@ func writePKI(dir, name, server string) error {
 	if err != nil {
 		return err
 	}
-	w.write("sa.key", encode("RSA PRIVATE KEY", x509.MarshalPKCS1PrivateKey(sa)))
-	w.write("sa.pub", encode("PUBLIC KEY", public))
-	return w.err
+	files := map[string][]byte{
+		"ca.crt": ca.PEM(), "ca.key": key, "sa.key": private,
+		"sa.pub": pem.EncodeToMemory(&pem.Block{Type: keyutil.PublicKeyBlockType, Bytes: public}),
+	}
+	for file, of := range map[string]Identity{
+		"apiserver": {
+			User: "kube-apiserver", DNS: []string{"localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc", "kubernetes.default.svc.cluster.local"},
+			IPs: []net.IP{net.IPv4(127, 0, 0, 1), net.IPv6loopback, net.ParseIP(serviceIP)},
+		},
+		"kubelet-client": {User: "kube-apiserver-kubelet-client", Group: "system:masters"},
+	} {
+		if files[file+".crt"], files[file+".key"], err = ca.Issue(of); err != nil {
+			return err
+		}
+	}
+	for file, content := range files {
+		if err := os.WriteFile(filepath.Join(dir, file), content, 0o600); err != nil {
+			return err
+		}
+	}
+	for _, c := range clients {
+		if err := ca.WriteKubeconfig(filepath.Join(dir, c.file+".kubeconfig"), name, server, Identity{User: c.user, Group: c.group}); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
-// authority is a cluster's own certificate authority.
-type authority struct {
+// Authority is a cluster's own certificate authority.
+type Authority struct {
 	cert *x509.Certificate
-	key  *ecdsa.PrivateKey
+	key  crypto.Signer
 }
 
-func newAuthority(name string) (*authority, error) {
+func newAuthority(name string) (*Authority, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		return nil, err
 	}
-	t := template(name+"-ca", "")
-	t.SerialNumber = big.NewInt(1)
-	t.IsCA, t.BasicConstraintsValid = true, true
-	t.KeyUsage = x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature
-	der, err := x509.CreateCertificate(rand.Reader, t, t, key.Public(), key)
+	ca, err := cert.NewSelfSignedCACert(cert.Config{CommonName: name + "-ca", NotBefore: time.Now().Add(-clockSkew)}, key)
+	return &Authority{ca, key}, err
+}
+
+// LoadAuthority reads the authority of a cluster from its folder of certificates.
+func LoadAuthority(dir string) (*Authority, error) {
+	pair, err := tls.LoadX509KeyPair(filepath.Join(dir, "ca.crt"), filepath.Join(dir, "ca.key"))
 	if err != nil {
 		return nil, err
 	}
-	cert, err := x509.ParseCertificate(der)
-	if err != nil {
-		return nil, err
-	}
-	return &authority{cert, key}, nil
+	return &Authority{pair.Leaf, pair.PrivateKey.(crypto.Signer)}, nil
 }
 
-// issue returns a new certificate and its key, both as PEM.
-func (a *authority) issue(name, group string, usage x509.ExtKeyUsage, dns []string, ips []net.IP) (cert, pemKey []byte, err error) {
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		return nil, nil, err
-	}
-	serial, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 120))
-	if err != nil {
-		return nil, nil, err
-	}
-	t := template(name, group)
-	t.SerialNumber = serial
-	t.KeyUsage = x509.KeyUsageDigitalSignature
-	t.ExtKeyUsage = []x509.ExtKeyUsage{usage}
-	t.DNSNames, t.IPAddresses = dns, ips
-	der, err := x509.CreateCertificate(rand.Reader, t, a.cert, key.Public(), a.key)
-	if err != nil {
-		return nil, nil, err
-	}
-	pemKey, err = encodeKey(key)
-	return encode("CERTIFICATE", der), pemKey, err
+// PEM is the authority's certificate.
+func (a *Authority) PEM() []byte { return encode(a.cert.Raw) }
+
+func encode(der []byte) []byte {
+	return pem.EncodeToMemory(&pem.Block{Type: cert.CertificateBlockType, Bytes: der})
 }
 
-func template(name, group string) *x509.Certificate {
-	subject := pkix.Name{CommonName: name}
-	if group != "" {
-		subject.Organization = []string{group}
+// Identity is what a certificate is issued for: a server with names and addresses,
+// or else a client.
+type Identity struct {
+	User, Group string
+	DNS         []string
+	IPs         []net.IP
+}
+
+// Issue returns a new certificate and its key, both as PEM.
+func (a *Authority) Issue(of Identity) (certificate, key []byte, err error) {
+	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return nil, nil, err
 	}
 	now := time.Now()
-	return &x509.Certificate{
-		Subject:   subject,
-		NotBefore: now.Add(-time.Hour), // clocks differ between hosts and containers
-		NotAfter:  now.AddDate(certificateYears, 0, 0),
+	t := &x509.Certificate{
+		Subject:   pkix.Name{CommonName: of.User},
+		NotBefore: now.Add(-clockSkew), NotAfter: now.AddDate(certificateYears, 0, 0),
+		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
+		DNSNames: of.DNS, IPAddresses: of.IPs,
 	}
+	if of.Group != "" {
+		t.Subject.Organization = []string{of.Group}
+	}
+	if len(of.IPs) > 0 {
+		t.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}
+	}
+	der, err := x509.CreateCertificate(rand.Reader, t, a.cert, private.Public(), a.key)
+	if err != nil {
+		return nil, nil, err
+	}
+	key, err = keyutil.MarshalPrivateKeyToPEM(private)
+	return encode(der), key, err
 }
 
-func kubeconfig(name, server string, ca, cert, key []byte) *clientcmdapi.Config {
+// WriteKubeconfig writes the kubeconfig of a client of a cluster, with everything
+// in it called by the cluster's name.
+func (a *Authority) WriteKubeconfig(file, name, server string, of Identity) error {
+	certificate, key, err := a.Issue(of)
+	if err != nil {
+		return err
+	}
 	c := clientcmdapi.NewConfig()
-	c.Clusters[name] = &clientcmdapi.Cluster{Server: server, CertificateAuthorityData: ca}
-	c.AuthInfos[name] = &clientcmdapi.AuthInfo{ClientCertificateData: cert, ClientKeyData: key}
+	c.Clusters[name] = &clientcmdapi.Cluster{Server: server, CertificateAuthorityData: a.PEM()}
+	c.AuthInfos[name] = &clientcmdapi.AuthInfo{ClientCertificateData: certificate, ClientKeyData: key}
 	c.Contexts[name] = &clientcmdapi.Context{Cluster: name, AuthInfo: name}
 	c.CurrentContext = name
-	return c
-}
-
-// writer keeps the first error, so that a list of files reads as a list.
-type writer struct {
-	dir string
-	err error
-}
-
-func (w *writer) write(name string, content []byte) {
-	if w.err == nil {
-		w.err = os.WriteFile(filepath.Join(w.dir, name), content, 0o600)
-	}
-}
-
-func encode(kind string, der []byte) []byte {
-	return pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der})
-}
-
-func encodeKey(key *ecdsa.PrivateKey) ([]byte, error) {
-	der, err := x509.MarshalECPrivateKey(key)
-	return encode("EC PRIVATE KEY", der), err
+	return clientcmd.WriteToFile(*c, file)
 }

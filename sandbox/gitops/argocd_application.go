@@ -9,11 +9,8 @@ import (
 	"strings"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/dynamic"
 
 	"github.com/kalypso-dev/kalypso/internal/retry"
 	"github.com/kalypso-dev/kalypso/sandbox/cluster"
@@ -107,13 +104,9 @@ func SubscribeArgoCD(ctx context.Context, client *cluster.Client, s ArgoCDSubscr
 	if err := client.Apply(ctx, m); err != nil {
 		return err
 	}
-	applications, err := client.Resource(applicationKind, ArgoCDNamespace)
-	if err != nil {
-		return err
-	}
 	for _, a := range s.Applications {
 		err := retry.Until(ctx, "Application "+a.Name, limit, func(ctx context.Context) error {
-			o, err := applications.Get(ctx, a.Name, metav1.GetOptions{})
+			o, err := client.Get(ctx, applicationKind, ArgoCDNamespace, a.Name)
 			if err != nil {
 				return err
 			}
@@ -171,79 +164,35 @@ var refreshPatch = []byte(`{"metadata":{"annotations":{"` + refreshAnnotation + 
 // removes it at the end of a comparison, so a second request within that one is
 // lost, and with it the second push. So the commit that it has compared counts.
 func RefreshArgoCD(ctx context.Context, c *cluster.Client, repository, branch, commit string) error {
-	all, err := c.Resource(applicationKind, metav1.NamespaceAll)
-	if err != nil {
-		return err
-	}
-	list, err := all.List(ctx, metav1.ListOptions{})
-	if err != nil {
-		return err
-	}
-	var requested []refresh
-	var failed []error
-	for _, o := range list.Items {
-		if !appFollows(&o, repository, branch) {
-			continue
-		}
-		one, err := c.Resource(applicationKind, o.GetNamespace())
-		if err != nil {
-			return err
-		}
-		r := refresh{applications: one, name: o.GetName(), commit: commit}
-		if err := r.request(ctx); err != nil {
-			failed = append(failed, err)
-			continue
-		}
-		requested = append(requested, r)
-	}
-	for _, r := range requested {
-		if err := r.seen(ctx); err != nil {
-			failed = append(failed, err)
-		}
+	requested, err := patchAll(ctx, c, applicationKind, refreshPatch, func(o *unstructured.Unstructured) bool { return appFollows(o, repository, branch) })
+	failed := []error{err}
+	for _, o := range requested {
+		failed = append(failed, refreshed(ctx, c, o, commit))
 	}
 	return errors.Join(failed...)
 }
 
-// refresh is one application that must see one commit.
-type refresh struct {
-	applications dynamic.ResourceInterface
-	name, commit string
-}
-
-func (r refresh) request(ctx context.Context) error {
-	_, err := r.applications.Patch(ctx, r.name, types.MergePatchType, refreshPatch, metav1.PatchOptions{FieldManager: "kalypso-notifier"})
-	if err != nil {
-		return fmt.Errorf("request a refresh of Application %s: %w", r.name, err)
-	}
-	return nil
-}
-
-// seen waits until the application has been compared, and requests another
+// refreshed waits until an application has been compared, and requests another
 // comparison when that was without the commit.
-func (r refresh) seen(ctx context.Context) error {
-	tick := time.NewTicker(refreshPoll)
-	defer tick.Stop()
-	for attempt := 1; ; {
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("Application %s: refresh under way: %w", r.name, ctx.Err())
-		case <-tick.C:
-		}
-		o, err := r.applications.Get(ctx, r.name, metav1.GetOptions{})
+func refreshed(ctx context.Context, c *cluster.Client, application *unstructured.Unstructured, commit string) error {
+	attempt := 1
+	return retry.Until(ctx, "refresh of Application "+application.GetName(), pokeLimit, func(ctx context.Context) error {
+		o, err := c.Get(ctx, applicationKind, application.GetNamespace(), application.GetName())
 		if err != nil {
-			return fmt.Errorf("Application %s: %w", r.name, err)
+			return retry.Permanent(err)
 		}
 		if _, pending := o.GetAnnotations()[refreshAnnotation]; pending {
-			continue
+			return errNotCompared
 		}
-		if r.commit == "" || slices.Contains(revisions(o), r.commit) || attempt == refreshAttempts {
+		if commit == "" || slices.Contains(revisions(o), commit) || attempt == refreshAttempts {
 			return nil
 		}
 		attempt++
-		if err := r.request(ctx); err != nil {
-			return err
+		if err := mergePatch(ctx, c, o, refreshPatch); err != nil {
+			return retry.Permanent(err)
 		}
-	}
+		return fmt.Errorf("compared without the commit %s", commit)
+	}, retry.Every(refreshPoll))
 }
 
 // revisions are the commits that the application was last compared with.

@@ -11,8 +11,6 @@ import (
 	"time"
 
 	"golang.org/x/crypto/bcrypt"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -199,16 +197,9 @@ const (
 
 // setPassword sets the password of Argo CD, unless it is set already.
 func (s ArgoCDSettings) setPassword(ctx context.Context, client *cluster.Client) error {
-	secrets, err := client.Resource(schema.GroupVersionKind{Version: "v1", Kind: "Secret"}, ArgoCDNamespace)
-	if err != nil {
-		return err
-	}
 	read := func(name, key string) (string, error) {
-		o, err := secrets.Get(ctx, name, metav1.GetOptions{})
-		if apierrors.IsNotFound(err) {
-			return "", nil
-		}
-		if err != nil {
+		o, err := client.Find(ctx, schema.GroupVersionKind{Version: "v1", Kind: "Secret"}, ArgoCDNamespace, name)
+		if o == nil {
 			return "", err
 		}
 		return secretValue(o, key)
@@ -231,11 +222,11 @@ func (s ArgoCDSettings) setPassword(ctx context.Context, client *cluster.Client)
 // passwordManifests are the secrets that make password the one that Argo CD
 // takes, given the initial password and the hash that are on the cluster ("" is
 // absent). They are none when the password was set before: a hash that does
-// not match it then is of one that a person has chosen since, and stays.
+// not match it then is of one that a user has chosen since, and stays.
 //
 // The initial secret is the last of them, so that it vouches for the other. It
 // is where Argo CD itself leaves a password that it has made up, and where the
-// tutorials read it. A change of the time would log everybody out.
+// tutorials read it. A change of the time would log all users out.
 func passwordManifests(password, initial, hash string, now time.Time) ([]byte, error) {
 	if hash != "" && initial == password {
 		return nil, nil

@@ -221,12 +221,8 @@ func Subscribe(ctx context.Context, client *cluster.Client, s Subscription, limi
 	if err := client.Apply(ctx, manifests); err != nil {
 		return err
 	}
-	repositories, err := client.Resource(gitRepository, FluxNamespace)
-	if err != nil {
-		return err
-	}
 	return retry.Until(ctx, "GitRepository "+s.Name, limit, func(ctx context.Context) error {
-		o, err := repositories.Get(ctx, s.Name, metav1.GetOptions{})
+		o, err := client.Get(ctx, gitRepository, FluxNamespace, s.Name)
 		if err != nil {
 			return err
 		}

@@ -15,6 +15,7 @@ import (
 	"github.com/kalypso-dev/kalypso/scheduler/forge"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 )
 
@@ -88,34 +89,43 @@ func (n *Notifier) poke(p push) {
 
 // PokeFlux makes Flux fetch every GitRepository that follows the branch.
 func PokeFlux(ctx context.Context, c *cluster.Client, repository, branch, commit string) error {
-	all, err := c.Resource(gitRepository, metav1.NamespaceAll)
-	if err != nil {
-		return err
-	}
-	list, err := all.List(ctx, metav1.ListOptions{})
-	if err != nil {
-		return err
-	}
 	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": map[string]any{
 		requestedAt: time.Now().UTC().Format(time.RFC3339Nano) + " " + commit,
 	}}})
 	if err != nil {
 		return err
 	}
-	var failed []error
-	for _, o := range list.Items {
-		if !follows(&o, repository, branch) {
+	_, err = patchAll(ctx, c, gitRepository, patch, func(o *unstructured.Unstructured) bool { return follows(o, repository, branch) })
+	return err
+}
+
+// patchAll merges a patch into all objects of a kind that are picked, and returns
+// those into which it could.
+func patchAll(ctx context.Context, c *cluster.Client, kind schema.GroupVersionKind, patch []byte, pick func(*unstructured.Unstructured) bool) (patched []*unstructured.Unstructured, err error) {
+	all, err := c.List(ctx, kind, metav1.NamespaceAll, metav1.ListOptions{})
+	failed := []error{err}
+	for i := range all {
+		if !pick(&all[i]) {
 			continue
 		}
-		one, err := c.Resource(gitRepository, o.GetNamespace())
-		if err == nil {
-			_, err = one.Patch(ctx, o.GetName(), types.MergePatchType, patch, metav1.PatchOptions{FieldManager: "kalypso-notifier"})
+		if err := mergePatch(ctx, c, &all[i], patch); err != nil {
+			failed = append(failed, err)
+			continue
 		}
-		if err != nil {
-			failed = append(failed, fmt.Errorf("%s: %w", o.GetName(), err))
-		}
+		patched = append(patched, &all[i])
 	}
-	return errors.Join(failed...)
+	return patched, errors.Join(failed...)
+}
+
+func mergePatch(ctx context.Context, c *cluster.Client, o *unstructured.Unstructured, patch []byte) error {
+	resource, err := c.Resource(o.GroupVersionKind(), o.GetNamespace())
+	if err == nil {
+		_, err = resource.Patch(ctx, o.GetName(), types.MergePatchType, patch, metav1.PatchOptions{FieldManager: "kalypso-notifier"})
+	}
+	if err != nil {
+		return fmt.Errorf("%s %s: %w", o.GetKind(), o.GetName(), err)
+	}
+	return nil
 }
 
 func follows(o *unstructured.Unstructured, repository, branch string) bool {

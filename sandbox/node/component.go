@@ -14,7 +14,6 @@ import (
 	"github.com/kalypso-dev/kalypso/sandbox/cluster"
 	"github.com/kalypso-dev/kalypso/sandbox/node/simulated"
 	"github.com/kalypso-dev/kalypso/sandbox/supervisor"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
@@ -107,11 +106,7 @@ var nodes = schema.GroupVersionKind{Version: "v1", Kind: "Node"}
 
 // check waits for the node, then for its DNS.
 func (c *component) check(ctx context.Context) error {
-	resource, err := c.client.Resource(nodes, "")
-	if err != nil {
-		return err
-	}
-	o, err := resource.Get(ctx, c.node.Cluster, metav1.GetOptions{})
+	o, err := c.client.Get(ctx, nodes, "", c.node.Cluster)
 	if err != nil {
 		return err
 	}

@@ -65,20 +65,12 @@ func retryTransient(ctx context.Context, what string, limit time.Duration, repor
 			return nil
 		}
 		report(last.Error())
-		pause(ctx, retryEach) // each check is many calls
 		return last
-	})
+	}, retry.Every(retryEach)) // each check is many calls
 	if err == nil && last != nil {
 		err = &supervisor.PermanentError{Err: last}
 	}
 	return err
-}
-
-func pause(ctx context.Context, d time.Duration) {
-	select {
-	case <-time.After(d):
-	case <-ctx.Done():
-	}
 }
 
 // transient reports whether all of the problems may resolve themselves.

@@ -47,7 +47,7 @@ func (m *remover) instance(ctx context.Context, definition entry) (string, error
 	if len(versions) == 0 {
 		return "", nil
 	}
-	list, err := listAll(ctx, m.client, schema.GroupVersionKind{Group: group, Version: versions[0], Kind: kind}, "")
+	list, err := m.client.List(ctx, schema.GroupVersionKind{Group: group, Version: versions[0], Kind: kind}, "", metav1.ListOptions{})
 	if err != nil || len(list) == 0 {
 		return "", err
 	}

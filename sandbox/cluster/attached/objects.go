@@ -8,10 +8,8 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 
@@ -29,39 +27,8 @@ func identity(ctx context.Context, client *cluster.Client) (types.UID, error) {
 	return o.GetUID(), nil
 }
 
-// get returns nil for an object, or a kind, that does not exist.
 func get(ctx context.Context, client *cluster.Client, e entry) (*unstructured.Unstructured, error) {
-	resource, err := client.Resource(e.kind(), e.Namespace)
-	if meta.IsNoMatchError(err) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	o, err := resource.Get(ctx, e.Name, metav1.GetOptions{})
-	if apierrors.IsNotFound(err) {
-		return nil, nil
-	}
-	return o, err
-}
-
-// listAll returns nothing for a kind that does not exist.
-func listAll(ctx context.Context, client *cluster.Client, kind schema.GroupVersionKind, namespace string) ([]unstructured.Unstructured, error) {
-	resource, err := client.Resource(kind, namespace)
-	if meta.IsNoMatchError(err) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	list, err := resource.List(ctx, metav1.ListOptions{})
-	if err != nil {
-		if apierrors.IsNotFound(err) {
-			err = nil
-		}
-		return nil, err
-	}
-	return list.Items, nil
+	return client.Find(ctx, e.kind(), e.Namespace, e.Name)
 }
 
 // remove deletes objects and waits until they are gone.
@@ -101,13 +68,9 @@ func (m *remover) delete(ctx context.Context, e entry) error {
 	if err != nil || o == nil || o.GetDeletionTimestamp() != nil {
 		return err
 	}
-	resource, err := m.client.Resource(e.kind(), e.Namespace)
-	if err != nil {
-		return err
-	}
 	uid, background := o.GetUID(), metav1.DeletePropagationBackground
-	err = resource.Delete(ctx, e.Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}, PropagationPolicy: &background})
-	if err != nil && !apierrors.IsNotFound(err) {
+	err = m.client.Delete(ctx, e.kind(), e.Namespace, e.Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}, PropagationPolicy: &background})
+	if err != nil {
 		return fmt.Errorf("delete %s: %w", e, err)
 	}
 	return nil

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -175,7 +176,7 @@ func (l preflight) mayNot(lacks []string) error {
 
 // nodes counts those that are ready.
 func (l preflight) nodes(ctx context.Context) (int, error) {
-	list, err := listAll(ctx, l.client, nodeKind, "")
+	list, err := l.client.List(ctx, nodeKind, "", metav1.ListOptions{})
 	if err != nil {
 		return 0, l.callFailed(err)
 	}
@@ -207,7 +208,7 @@ func (l preflight) nodes(ctx context.Context) (int, error) {
 func (l preflight) reconcilerNamespace(ctx context.Context, parts []string) (string, error) {
 	found := map[string]string{} // part to namespace
 	for _, kind := range []string{"Deployment", "StatefulSet"} {
-		list, err := listAll(ctx, l.client, schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: kind}, "")
+		list, err := l.client.List(ctx, schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: kind}, "", metav1.ListOptions{})
 		if err != nil {
 			return "", l.callFailed(err)
 		}
@@ -299,7 +300,7 @@ func (l preflight) conflicts(ctx context.Context, f Facts, acts []schema.GroupVe
 	// a reconciler acts on all objects of its kinds, also on idle foreign ones
 	if f.ReconcilerNamespace == "" && l.record.empty() && len(problems) == 0 {
 		for _, kind := range acts {
-			list, err := listAll(ctx, l.client, kind, "")
+			list, err := l.client.List(ctx, kind, "", metav1.ListOptions{})
 			if err != nil {
 				return l.callFailed(err)
 			}

@@ -14,12 +14,12 @@ package attached
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 	"sync"
+
+	"github.com/google/renameio/v2"
 
 	"github.com/kalypso-dev/kalypso/sandbox/cluster"
 	"github.com/kalypso-dev/kalypso/sandbox/supervisor"
@@ -128,17 +128,9 @@ func (p *Provider) Logs(context.Context, string, string) error { return nil }
 // replaceFile writes a file atomically: after a power cut it has the old content
 // or the new one.
 func replaceFile(file string, content []byte) error {
-	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+	dir := filepath.Dir(file)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
 	}
-	f, err := os.CreateTemp(filepath.Dir(file), "."+filepath.Base(file)+".*") // for its owner only
-	if err != nil {
-		return err
-	}
-	defer os.Remove(f.Name())
-	_, err = f.Write(content)
-	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
-		return fmt.Errorf("%s: %w", file, err)
-	}
-	return os.Rename(f.Name(), file)
+	return renameio.WriteFile(file, content, 0o600, renameio.WithStaticPermissions(0o600), renameio.WithTempDir(dir))
 }

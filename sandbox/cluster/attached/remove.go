@@ -169,11 +169,8 @@ func (m *remover) connect(ctx context.Context) (here bool, err error) {
 	var uid types.UID
 	err = retry.Until(ctx, "an answer", removeAnswerWait, func(ctx context.Context) error {
 		_, err := answers(ctx, m.client)
-		if err != nil {
-			pause(ctx, retryEach)
-		}
 		return err
-	})
+	}, retry.Every(retryEach))
 	if err == nil {
 		uid, err = identity(ctx, m.client)
 	}

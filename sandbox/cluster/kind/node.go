@@ -10,10 +10,12 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/google/renameio/v2"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	kindcluster "sigs.k8s.io/kind/pkg/cluster"
@@ -61,7 +63,7 @@ func (n *node) run(ctx context.Context, report func(string), ready func()) error
 	}
 	defer log.Close()
 	report("waiting for " + n.Engine.Program)
-	if err := retry.Until(ctx, "the container engine", engineWait, withPause(n.Engine.Answers)); err != nil {
+	if err := retry.Until(ctx, "the container engine", engineWait, n.Engine.Answers, retry.Every(probePause)); err != nil {
 		return err
 	}
 	if err := n.ensureRunning(ctx, log); err != nil {
@@ -78,21 +80,6 @@ func (n *node) run(ctx context.Context, report func(string), ready func()) error
 	}
 	ready()
 	return n.untilEnd(ctx)
-}
-
-// withPause adds a pause between two failed probes, each of which starts a
-// program.
-func withPause(probe func(context.Context) error) func(context.Context) error {
-	return func(ctx context.Context) error {
-		err := probe(ctx)
-		if err != nil {
-			select {
-			case <-time.After(probePause):
-			case <-ctx.Done():
-			}
-		}
-		return err
-	}
 }
 
 // ensureRunning creates or starts the container; one whose creation was
@@ -130,7 +117,7 @@ func (n *node) inspect(ctx context.Context) (*state, error) {
 	out, err := n.Engine.quick(ctx, "container", "inspect", n.container)
 	if err != nil {
 		// the message for a missing container differs from engine to engine
-		if names, listErr := n.Engine.quick(ctx, "ps", "--all", "--filter", "name="+n.container, "--format", "{{.Names}}"); listErr != nil || contains(names, n.container) {
+		if names, listErr := n.Engine.quick(ctx, "ps", "--all", "--filter", "name="+n.container, "--format", "{{.Names}}"); listErr != nil || slices.Contains(strings.Fields(names), n.container) {
 			return nil, errors.Join(err, listErr)
 		}
 		return nil, nil
@@ -144,15 +131,6 @@ func (n *node) inspect(ctx context.Context) (*state, error) {
 		return nil, fmt.Errorf("%s container inspect %s: not understood: %w", n.Engine.Program, n.container, err)
 	}
 	return &state{all[0].ID, all[0].State.Running, all[0].Config.Labels["io.x-k8s.kind.cluster"]}, nil
-}
-
-func contains(lines, name string) bool {
-	for line := range strings.Lines(lines) {
-		if strings.TrimSpace(line) == name {
-			return true
-		}
-	}
-	return false
 }
 
 func (n *node) create(ctx context.Context, log *logger) error {
@@ -206,14 +184,14 @@ func (n *node) abandon(done <-chan error) error {
 	ctx, cancel := context.WithTimeout(context.Background(), stopGrace)
 	defer cancel()
 	return retry.Until(ctx, "the end of kind", stopGrace, func(ctx context.Context) error {
-		_, err := n.Engine.run(ctx, "rm", "--force", "--volumes", n.container)
 		select {
 		case <-done:
 			return nil
-		case <-time.After(endPoll):
-			return errors.Join(errors.New("kind goes on"), err)
+		default:
 		}
-	})
+		_, err := n.Engine.run(ctx, "rm", "--force", "--volumes", n.container)
+		return errors.Join(errors.New("kind goes on"), err)
+	}, retry.Every(endPoll))
 }
 
 // usable returns nil when the API server answers and the node takes pods.
@@ -221,19 +199,15 @@ func usable(ctx context.Context, client *cluster.Client) error {
 	if err := client.Healthy(ctx); err != nil {
 		return err
 	}
-	all, err := client.Resource(schema.GroupVersionKind{Version: "v1", Kind: "Node"}, "")
+	nodes, err := client.List(ctx, schema.GroupVersionKind{Version: "v1", Kind: "Node"}, "", metav1.ListOptions{})
 	if err != nil {
 		return err
 	}
-	list, err := all.List(ctx, metav1.ListOptions{})
-	if err != nil {
-		return err
-	}
-	if len(list.Items) == 0 {
+	if len(nodes) == 0 {
 		return errors.New("there is no node yet")
 	}
-	for i := range list.Items {
-		if err := cluster.Condition(&list.Items[i], "Ready"); err != nil {
+	for i := range nodes {
+		if err := cluster.Condition(&nodes[i], "Ready"); err != nil {
 			return err
 		}
 	}
@@ -303,18 +277,13 @@ func (n *node) readNote() (note, error) {
 	return made, nil
 }
 
-// writeNote is the last step of a creation, so half a file does no harm: the
-// cluster is made again.
+// writeNote is the last step of a creation.
 func (n *node) writeNote(made note) error {
 	b, err := json.Marshal(made)
 	if err != nil {
 		return err
 	}
-	next := n.noteFile() + ".new"
-	if err := os.WriteFile(next, b, 0o600); err != nil {
-		return err
-	}
-	return os.Rename(next, n.noteFile())
+	return renameio.WriteFile(n.noteFile(), b, 0o600, renameio.WithTempDir(filepath.Dir(n.noteFile())))
 }
 
 const (
@@ -331,7 +300,7 @@ const (
 // engine runs.
 func (n *node) relay(ctx context.Context, report func(string), ready func()) error {
 	// the engine may be restarting, and the node starts after it
-	if err := retry.Until(ctx, "the node", engineWait, withPause(n.runs)); err != nil {
+	if err := retry.Until(ctx, "the node", engineWait, n.runs, retry.Every(probePause)); err != nil {
 		return err
 	}
 	report("copying the relay onto the node")

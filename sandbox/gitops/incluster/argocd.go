@@ -15,8 +15,6 @@ import (
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
@@ -140,7 +138,7 @@ func (a ArgoCD) settings() gitops.ArgoCDSettings {
 	}
 }
 
-// insecure tells whether the API server answers without TLS.
+// insecure reports whether the API server answers without TLS.
 func (a ArgoCD) insecure() bool { return strings.HasPrefix(a.URL, "http://") }
 
 // Install puts Argo CD on the cluster, or makes what is there of it as it should
@@ -338,17 +336,14 @@ func cacheSecret(password string) *unstructured.Unstructured {
 // pods that run have read it when they started.
 func setCachePassword(ctx context.Context, c *cluster.Client) error {
 	wanted := cacheSecret(rand.Text())
-	secrets, err := c.Resource(wanted.GroupVersionKind(), wanted.GetNamespace())
+	there, err := c.Find(ctx, wanted.GroupVersionKind(), wanted.GetNamespace(), cacheSecretName)
 	if err != nil {
 		return err
 	}
-	there, err := secrets.Get(ctx, cacheSecretName, metav1.GetOptions{})
-	if err == nil {
+	if there != nil {
 		if auth, _, _ := unstructured.NestedString(there.Object, "data", "auth"); auth != "" {
 			return nil
 		}
-	} else if !apierrors.IsNotFound(err) {
-		return err
 	}
 	return c.ApplyObjects(ctx, wanted)
 }

@@ -141,11 +141,7 @@ func ready(ctx context.Context, c *cluster.Client, namespace string, all ...work
 }
 
 func (w workload) ready(ctx context.Context, c *cluster.Client, namespace string) error {
-	workloads, err := c.Resource(schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: w.kind}, namespace)
-	if err != nil {
-		return err
-	}
-	o, err := workloads.Get(ctx, w.name, metav1.GetOptions{})
+	o, err := c.Get(ctx, schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: w.kind}, namespace, w.name)
 	if err != nil {
 		return err
 	}
@@ -197,16 +193,12 @@ func podsOf(ctx context.Context, c *cluster.Client, o *unstructured.Unstructured
 	if err != nil {
 		return nil, err
 	}
-	podClient, err := c.Resource(schema.GroupVersionKind{Version: "v1", Kind: "Pod"}, o.GetNamespace())
+	list, err := c.List(ctx, schema.GroupVersionKind{Version: "v1", Kind: "Pod"}, o.GetNamespace(), metav1.ListOptions{LabelSelector: metav1.FormatLabelSelector(&metav1.LabelSelector{MatchLabels: labels})})
 	if err != nil {
 		return nil, err
 	}
-	list, err := podClient.List(ctx, metav1.ListOptions{LabelSelector: metav1.FormatLabelSelector(&metav1.LabelSelector{MatchLabels: labels})})
-	if err != nil {
-		return nil, err
-	}
-	pods := make([]corev1.Pod, len(list.Items))
-	for i, item := range list.Items {
+	pods := make([]corev1.Pod, len(list))
+	for i, item := range list {
 		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(item.Object, &pods[i]); err != nil {
 			return nil, err
 		}

@@ -8,10 +8,8 @@ import (
 
 	"github.com/kalypso-dev/kalypso/sandbox/cluster"
 	"github.com/kalypso-dev/kalypso/sandbox/supervisor"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 // component is the program kwok, with what must be done around it.
@@ -69,14 +67,14 @@ func (c *component) prepare(ctx context.Context) error {
 // check waits for the node, and for a sign of life of this start: the object
 // may be as an earlier run left it.
 func (c *component) check(ctx context.Context) error {
-	o, err := c.get(ctx, nodes, "")
+	o, err := c.client.Get(ctx, nodes, "", c.node.Cluster)
 	if err != nil {
 		return err
 	}
 	if err := cluster.Condition(o, "Ready"); err != nil {
 		return err
 	}
-	lease, err := c.get(ctx, leases, leaseNamespace)
+	lease, err := c.client.Get(ctx, leases, leaseNamespace, c.node.Cluster)
 	if err != nil {
 		return err
 	}
@@ -89,23 +87,10 @@ func (c *component) check(ctx context.Context) error {
 // endLease removes the lease of an earlier run. Kwok makes a new one at once; one
 // that is there it would renew only when a quarter of its time is over.
 func (c *component) endLease(ctx context.Context) error {
-	resource, err := c.client.Resource(leases, leaseNamespace)
-	if err != nil {
-		return err
-	}
-	err = resource.Delete(ctx, c.node.Cluster, metav1.DeleteOptions{})
-	if err != nil && !apierrors.IsNotFound(err) {
+	if err := c.client.Delete(ctx, leases, leaseNamespace, c.node.Cluster, metav1.DeleteOptions{}); err != nil {
 		return fmt.Errorf("remove the lease of node %s: %w", c.node.Cluster, err)
 	}
 	return nil
-}
-
-func (c *component) get(ctx context.Context, kind schema.GroupVersionKind, namespace string) (*unstructured.Unstructured, error) {
-	resource, err := c.client.Resource(kind, namespace)
-	if err != nil {
-		return nil, err
-	}
-	return resource.Get(ctx, c.node.Cluster, metav1.GetOptions{})
 }
 
 // renewed is when a lease was renewed the last time.

@@ -23,7 +23,6 @@ import (
 
 	"github.com/kalypso-dev/kalypso/sandbox/cluster"
 	"github.com/kalypso-dev/kalypso/sandbox/supervisor"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
@@ -143,20 +142,12 @@ func (n Node) object() ([]byte, error) {
 // one of the same name is not taken for it. Pods bound to it stay, and the real
 // node starts them.
 func Remove(ctx context.Context, c *cluster.Client, name string) error {
-	resource, err := c.Resource(nodes, "")
-	if err != nil {
-		return err
-	}
-	o, err := resource.Get(ctx, name, metav1.GetOptions{})
-	if apierrors.IsNotFound(err) || err == nil && o.GetLabels()[Mark] == "" {
-		return nil
-	}
-	if err != nil {
+	o, err := c.Find(ctx, nodes, "", name)
+	if o == nil || o.GetLabels()[Mark] == "" {
 		return err
 	}
 	uid := o.GetUID()
-	err = resource.Delete(ctx, name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}})
-	if err != nil && !apierrors.IsNotFound(err) {
+	if err := c.Delete(ctx, nodes, "", name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}}); err != nil {
 		return fmt.Errorf("remove the simulated node %s: %w", name, err)
 	}
 	return nil

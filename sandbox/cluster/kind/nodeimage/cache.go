@@ -16,9 +16,10 @@ import (
 	"runtime"
 	"slices"
 	"strings"
-	"syscall"
+	"sync"
 	"time"
 
+	"github.com/gofrs/flock"
 	kindversion "sigs.k8s.io/kind/pkg/cmd/kind/version"
 
 	"github.com/kalypso-dev/kalypso/internal/retry"
@@ -37,16 +38,12 @@ const (
 type cache string
 
 // openCache is ${KALYPSO_CACHE:-${XDG_CACHE_HOME:-~/.cache}/kalypso}/kind.
-func openCache(env func(string) string) (cache, error) {
-	dir := env("KALYPSO_CACHE")
+func openCache() (cache, error) {
+	dir := os.Getenv("KALYPSO_CACHE")
 	if dir == "" {
-		base := env("XDG_CACHE_HOME")
-		if base == "" {
-			home, err := os.UserHomeDir()
-			if err != nil {
-				return "", fmt.Errorf("find the cache folder (or set KALYPSO_CACHE): %w", err)
-			}
-			base = filepath.Join(home, ".cache")
+		base, err := os.UserCacheDir()
+		if err != nil {
+			return "", fmt.Errorf("find the cache folder (or set KALYPSO_CACHE): %w", err)
 		}
 		dir = filepath.Join(base, "kalypso")
 	}
@@ -106,24 +103,17 @@ func (c cache) has(path string) bool {
 
 // lock waits for another build of the image.
 func (c cache) lock(ctx context.Context, report reporter) (func(), error) {
-	f, err := os.OpenFile(filepath.Join(string(c), "node.lock"), os.O_CREATE|os.O_RDWR, 0o600)
-	if err != nil {
-		return nil, err
-	}
-	reported := false
-	err = retry.Until(ctx, "the end of another build of the image", buildLimit, func(context.Context) error {
-		err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
-		if err != nil && !reported {
-			report("waiting for another build of the image")
-			reported = true
+	l := flock.New(filepath.Join(string(c), "node.lock"))
+	waits := sync.OnceFunc(func() { report("waiting for another build of the image") })
+	err := retry.Until(ctx, "the end of another build of the image", buildLimit, func(context.Context) error {
+		got, err := l.TryLock()
+		if got || err != nil {
+			return retry.Permanent(err)
 		}
-		return err
+		waits()
+		return errors.New("it has the lock " + l.Path())
 	})
-	if err != nil {
-		f.Close()
-		return nil, err
-	}
-	return func() { f.Close() }, nil
+	return func() { _ = l.Close() }, err
 }
 
 // trim removes all but the files used last.

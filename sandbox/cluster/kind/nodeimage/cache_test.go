@@ -27,7 +27,9 @@ func TestOpenCache(t *testing.T) {
 		{map[string]string{"KALYPSO_CACHE": dir + "/k", "XDG_CACHE_HOME": dir + "/x"}, dir + "/k/kind"},
 		{map[string]string{"XDG_CACHE_HOME": dir + "/x"}, dir + "/x/kalypso/kind"},
 	} {
-		got, err := openCache(func(name string) string { return tt.env[name] })
+		t.Setenv("KALYPSO_CACHE", tt.env["KALYPSO_CACHE"])
+		t.Setenv("XDG_CACHE_HOME", tt.env["XDG_CACHE_HOME"])
+		got, err := openCache()
 		must(t, err)
 		if string(got) != tt.want {
 			t.Errorf("%v: got %s", tt.env, got)

@@ -86,7 +86,7 @@ func image(ctx context.Context, report reporter) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	store, err := openCache(os.Getenv)
+	store, err := openCache()
 	if err != nil {
 		return "", err
 	}
