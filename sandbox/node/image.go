@@ -1,18 +1,15 @@
 package node
 
 import (
-	"archive/tar"
 	"bytes"
 	"fmt"
 	"runtime"
 
 	"github.com/google/go-containerregistry/pkg/name"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
-	"github.com/google/go-containerregistry/pkg/v1/empty"
-	"github.com/google/go-containerregistry/pkg/v1/mutate"
-	"github.com/google/go-containerregistry/pkg/v1/static"
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
-	"github.com/google/go-containerregistry/pkg/v1/types"
+
+	"github.com/kalypso-dev/kalypso/sandbox/node/filetree"
 )
 
 // Image returns an archive, as `docker save` writes it, of an image that holds
@@ -23,31 +20,14 @@ func Image(ref, program string, content []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	var layer, archive bytes.Buffer
-	w := tar.NewWriter(&layer)
-	if err := w.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: program, Mode: 0o755, Size: int64(len(content))}); err != nil {
-		return nil, fmt.Errorf("image %s: %w", ref, err)
+	files := filetree.Tree{}
+	files.File(program, 0o755, content)
+	image, err := filetree.Image(runtime.GOARCH, v1.Config{Entrypoint: []string{"/" + program}, WorkingDir: "/"}, files)
+	var archive bytes.Buffer
+	if err == nil {
+		err = tarball.Write(tag, image, &archive)
 	}
-	if _, err := w.Write(content); err != nil {
-		return nil, fmt.Errorf("image %s: %w", ref, err)
-	}
-	if err := w.Close(); err != nil {
-		return nil, fmt.Errorf("image %s: %w", ref, err)
-	}
-	image, err := mutate.ConfigFile(empty.Image, &v1.ConfigFile{
-		Architecture: runtime.GOARCH,
-		OS:           "linux",
-		Config:       v1.Config{Entrypoint: []string{"/" + program}, WorkingDir: "/"},
-		RootFS:       v1.RootFS{Type: "layers"},
-	})
 	if err != nil {
-		return nil, fmt.Errorf("image %s: %w", ref, err)
-	}
-	image, err = mutate.AppendLayers(image, static.NewLayer(layer.Bytes(), types.DockerUncompressedLayer))
-	if err != nil {
-		return nil, fmt.Errorf("image %s: %w", ref, err)
-	}
-	if err := tarball.Write(tag, image, &archive); err != nil {
 		return nil, fmt.Errorf("image %s: %w", ref, err)
 	}
 	return archive.Bytes(), nil

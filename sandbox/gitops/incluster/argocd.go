@@ -5,7 +5,6 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
@@ -20,6 +19,7 @@ import (
 
 	"github.com/kalypso-dev/kalypso/sandbox/cluster"
 	"github.com/kalypso-dev/kalypso/sandbox/gitops"
+	"github.com/kalypso-dev/kalypso/sandbox/node/filetree"
 )
 
 // ArgoCD is Argo CD in namespace argocd: API server, repository server,
@@ -80,13 +80,16 @@ func (a ArgoCD) image(ctx context.Context) (Image, error) {
 	if git.machine != machine {
 		return Image{}, fmt.Errorf("git is a program for %s, and Argo CD for %s: kalypso and git must be for the same machine", git.machine, machine)
 	}
-	pages, err := folder(filepath.Join(a.Staged(), "ui"), argoCDPages)
+	pages := filetree.Tree{}
+	if err := pages.Files(argoCDPages, os.DirFS(filepath.Join(a.Staged(), "ui")), func(string) int64 { return 0o644 }); err != nil {
+		return Image{}, fmt.Errorf("the image of Argo CD needs its web pages: %w", err)
+	}
+	programs, err := programLayer("usr/local/bin/argocd", program)
 	if err != nil {
 		return Image{}, err
 	}
-	programs := []entry{{path: "usr/local/bin/argocd", from: program, program: true}}
 	for _, part := range argoCDParts {
-		programs = append(programs, entry{path: "usr/local/bin/" + part, link: "argocd"})
+		programs.Link("usr/local/bin/"+part, "argocd")
 	}
 	return blueprint{
 		name:    "argocd",
@@ -97,39 +100,23 @@ func (a ArgoCD) image(ctx context.Context) (Image, error) {
 			User:       fmt.Sprint(argoCDUser),
 			WorkingDir: "/home/argocd",
 		},
-		layers: []*layer{newLayer(argoCDSystem()...), trustLayer(), newLayer(git.files...), newLayer(pages...), newLayer(programs...)},
+		layers: []filetree.Tree{argoCDSystem(), trustLayer(), git.files, pages, programs},
 	}.build()
 }
 
 // argoCDSystem is what a program expects of any system.
-func argoCDSystem() []entry {
-	return []entry{
-		{path: "etc/passwd", content: fmt.Sprintf("root:x:0:0::/:/\nargocd:x:%[1]d:%[1]d::/home/argocd:/\n", argoCDUser)},
-		{path: "etc/group", content: fmt.Sprintf("root:x:0:\nargocd:x:%d:\n", argoCDUser)},
-		{path: "etc/nsswitch.conf", content: "hosts: files dns\n"},
-		{path: "home/argocd", folder: true, owner: argoCDUser},
-		{path: "tmp", folder: true, owner: argoCDUser},
+func argoCDSystem() filetree.Tree {
+	t := filetree.Tree{}
+	for name, content := range map[string]string{
+		"etc/passwd":        fmt.Sprintf("root:x:0:0::/:/\nargocd:x:%[1]d:%[1]d::/home/argocd:/\n", argoCDUser),
+		"etc/group":         fmt.Sprintf("root:x:0:\nargocd:x:%d:\n", argoCDUser),
+		"etc/nsswitch.conf": "hosts: files dns\n",
+	} {
+		t.File(name, 0o644, []byte(content))
 	}
-}
-
-// folder returns all files of a folder, to be found below another in an image.
-func folder(from, to string) ([]entry, error) {
-	var all []entry
-	err := filepath.WalkDir(from, func(path string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() {
-			return err
-		}
-		rel, err := filepath.Rel(from, path)
-		if err != nil {
-			return err
-		}
-		all = append(all, entry{path: to + "/" + filepath.ToSlash(rel), from: path})
-		return nil
-	})
-	if errors.Is(err, os.ErrNotExist) {
-		return nil, fmt.Errorf("the image of Argo CD needs its web pages: %w", err)
-	}
-	return all, err
+	t.FolderOf("home/argocd", 0o755, argoCDUser)
+	t.FolderOf("tmp", 0o755, argoCDUser)
+	return t
 }
 
 func (a ArgoCD) settings() gitops.ArgoCDSettings {

@@ -18,6 +18,7 @@ import (
 
 	"github.com/kalypso-dev/kalypso/sandbox/cluster"
 	"github.com/kalypso-dev/kalypso/sandbox/gitops"
+	"github.com/kalypso-dev/kalypso/sandbox/node/filetree"
 )
 
 // Flux is source-controller and kustomize-controller, as two Deployments in
@@ -78,6 +79,10 @@ func (f Flux) image() (Image, error) {
 	if err != nil {
 		return Image{}, err
 	}
+	flux, err := programLayer(fluxProgram[1:], program)
+	if err != nil {
+		return Image{}, err
+	}
 	return blueprint{
 		name:    "flux",
 		version: version,
@@ -87,7 +92,7 @@ func (f Flux) image() (Image, error) {
 			Env:        []string{"PATH=/usr/local/bin"},
 			User:       nobody,
 		},
-		layers: []*layer{trustLayer(), newLayer(entry{path: fluxProgram[1:], from: program, program: true})},
+		layers: []filetree.Tree{trustLayer(), flux},
 	}.build()
 }
 

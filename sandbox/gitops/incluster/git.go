@@ -12,6 +12,8 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+
+	"github.com/kalypso-dev/kalypso/sandbox/node/filetree"
 )
 
 // gitHelpers are the programs that git runs to fetch. What else it needs to
@@ -21,7 +23,7 @@ var gitHelpers = []string{"git-remote-http", "git-remote-https"}
 // machineGit is this machine's git as it can be put into an image.
 type machineGit struct {
 	machine elf.Machine
-	files   []entry
+	files   filetree.Tree
 	env     []string // environment variables that locate its files
 }
 
@@ -55,7 +57,7 @@ func findGit(ctx context.Context) (machineGit, error) {
 	}
 	g.env = append(g.env, "GIT_EXEC_PATH="+helpers, "GIT_SSL_CAINFO="+certificateFile)
 	if git != "/usr/bin/git" {
-		g.files = append(g.files, entry{path: "usr/bin/git", link: git})
+		g.files.Link("usr/bin/git", git)
 	}
 	return g, nil
 }
@@ -63,7 +65,7 @@ func findGit(ctx context.Context) (machineGit, error) {
 // takePrograms returns the files of programs of this machine with their
 // libraries, each at its own path.
 func takePrograms(ctx context.Context, programs ...string) (machineGit, error) {
-	var g machineGit
+	g := machineGit{files: filetree.Tree{}}
 	files := map[string]bool{}
 	var folders []string
 	for _, named := range programs {
@@ -75,7 +77,7 @@ func takePrograms(ctx context.Context, programs ...string) (machineGit, error) {
 			return g, err
 		}
 		if p != named {
-			g.files = append(g.files, entry{path: named[1:], link: p})
+			g.files.Link(named[1:], p)
 		}
 		machine, loader, err := machineProgram(p)
 		if err != nil {
@@ -98,7 +100,9 @@ func takePrograms(ctx context.Context, programs ...string) (machineGit, error) {
 		}
 	}
 	for f := range files {
-		g.files = append(g.files, entry{path: f[1:], from: f, program: true})
+		if err := g.files.Disk(f[1:], 0o755, f); err != nil {
+			return g, err
+		}
 	}
 	if len(folders) > 0 {
 		slices.Sort(folders)
@@ -133,8 +137,7 @@ func machineProgram(path string) (elf.Machine, string, error) {
 	return f.Machine, "", nil
 }
 
-// nameServices are what older C libraries load without saying so, to turn a
-// name into an address.
+// nameServices are what older C libraries load for names, and do not list.
 var nameServices = []string{"libnss_files.so.2", "libnss_dns.so.2", "libresolv.so.2"}
 
 // libraries lists the libraries that the loader would load for a program.

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/kalypso-dev/kalypso/sandbox/node/filetree"
 )
 
 // TestGitRunsFromItsFiles starts git as it is in the image, in a folder of its
@@ -38,7 +40,8 @@ func gitRuns(t *testing.T) {
 		t.Fatal(err)
 	}
 	root := t.TempDir()
-	unpack(t, root, newLayer(append(g.files, entry{path: "dev/null"})...))
+	g.files.File("dev/null", 0o644, nil)
+	unpack(t, root, g.files)
 	run := func(args ...string) (string, error) {
 		cmd := exec.CommandContext(t.Context(), "/usr/bin/git", args...)
 		cmd.Env, cmd.Dir, cmd.SysProcAttr = g.env, "/", &syscall.SysProcAttr{Chroot: root}
@@ -54,10 +57,10 @@ func gitRuns(t *testing.T) {
 	}
 }
 
-func unpack(t *testing.T, root string, l *layer) {
+func unpack(t *testing.T, root string, files filetree.Tree) {
 	t.Helper()
 	var archive bytes.Buffer
-	if err := l.write(&archive); err != nil {
+	if err := files.Write(&archive); err != nil {
 		t.Fatal(err)
 	}
 	headers, texts := untar(t, archive.Bytes())

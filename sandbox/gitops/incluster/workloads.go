@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kalypso-dev/kalypso/sandbox/cluster"
+	"github.com/kalypso-dev/kalypso/sandbox/node/filetree"
 )
 
 // probePeriod is the seconds between two readiness probes: a pod is ready after a
@@ -74,11 +75,15 @@ func relayImage(staged string) (Image, error) {
 	if err != nil {
 		return Image{}, err
 	}
+	relay, err := programLayer("relay", program)
+	if err != nil {
+		return Image{}, err
+	}
 	return blueprint{
 		name:    "relay",
 		machine: machine,
 		config:  v1.Config{Entrypoint: []string{"/relay"}, User: nobody},
-		layers:  []*layer{newLayer(entry{path: "relay", from: program, program: true})},
+		layers:  []filetree.Tree{relay},
 	}.build()
 }
 

@@ -17,7 +17,7 @@ func TestNodeImageIsWhatAnEngineLoads(t *testing.T) {
 	parts := make([]tree, 4)
 	for i := range parts {
 		parts[i] = tree{}
-		parts[i].file("file", 0o644, []byte{byte(i)})
+		parts[i].File("file", 0o644, []byte{byte(i)})
 	}
 	image, err := b.nodeImage(parts[0], parts[1], parts[2], parts[3])
 	must(t, err)

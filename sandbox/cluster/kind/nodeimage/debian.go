@@ -15,6 +15,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/kalypso-dev/kalypso/sandbox/node/filetree"
 )
 
 // packages are what a node needs of Debian beside the smallest system: a first
@@ -150,11 +152,11 @@ func openRoot(name string) (*root, error) {
 }
 
 func (r *root) add(h *tar.Header) error {
-	name := clean(h.Name)
+	name := filetree.Clean(h.Name)
 	if name == "" {
 		return nil
 	}
-	e := entry{Header: *h}
+	e := filetree.Entry{Header: *h}
 	switch h.Typeflag {
 	case tar.TypeReg:
 		// the tar reader reads ahead no further than the header
@@ -162,11 +164,11 @@ func (r *root) add(h *tar.Header) error {
 		if err != nil {
 			return err
 		}
-		e.open = func() (io.ReadCloser, error) {
+		e.Open = func() (io.ReadCloser, error) {
 			return io.NopCloser(io.NewSectionReader(r.file, at, h.Size)), nil
 		}
 	case tar.TypeLink:
-		e.Linkname = clean(h.Linkname)
+		e.Linkname = filetree.Clean(h.Linkname)
 	}
 	r.tree[name] = e
 	return nil
@@ -177,7 +179,7 @@ func (r *root) close() error { return r.file.Close() }
 // follow returns the path of the file that name leads to, and the links on the
 // way to it.
 func (r *root) follow(name string) (file string, links []string, err error) {
-	at, rest := "", clean(name)
+	at, rest := "", filetree.Clean(name)
 	for rest != "" {
 		var part string
 		part, rest, _ = strings.Cut(rest, "/")
@@ -195,7 +197,7 @@ func (r *root) follow(name string) (file string, links []string, err error) {
 			if !path.IsAbs(to) {
 				to = path.Join("/", at, to)
 			}
-			at, rest = "", clean(path.Join(to, rest))
+			at, rest = "", filetree.Clean(path.Join(to, rest))
 		case tar.TypeLink:
 			links = append(links, next)
 			at, rest = "", path.Join(e.Linkname, rest)
@@ -212,16 +214,7 @@ func (r *root) read(name string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := r.tree[at]
-	if e.open == nil {
-		return nil, &fs.PathError{Op: "read", Path: name, Err: errors.New("is not a file")}
-	}
-	in, err := e.open()
-	if err != nil {
-		return nil, err
-	}
-	defer in.Close()
-	return io.ReadAll(in)
+	return r.tree.Content(at)
 }
 
 // closure returns what of the root the named programs need to run: themselves,
@@ -271,7 +264,7 @@ func (r *root) closure(names ...string) (tree, error) {
 				}
 				n = path.Join(libraries[i], n)
 			}
-			if _, ok := out[clean(n)]; !ok {
+			if _, ok := out[filetree.Clean(n)]; !ok {
 				want = append(want, n)
 			}
 		}

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/kalypso-dev/kalypso/sandbox/node/filetree"
 )
 
 // writeRoot makes a root of files and of links, which are written as ">to".
@@ -16,9 +18,9 @@ func writeRoot(t *testing.T, files map[string]string) *root {
 	in := tree{}
 	for name, content := range files {
 		if to, ok := strings.CutPrefix(content, ">"); ok {
-			in.link(name, to)
+			in.Link(name, to)
 		} else {
-			in.file(name, 0o755, []byte(content))
+			in.File(name, 0o755, []byte(content))
 		}
 	}
 	return rootOf(t, in)
@@ -29,7 +31,7 @@ func rootOf(t *testing.T, in tree) *root {
 	path := filepath.Join(t.TempDir(), "root.tar")
 	f, err := os.Create(path)
 	must(t, err)
-	must(t, in.write(f))
+	must(t, in.Write(f))
 	must(t, f.Close())
 	r, err := openRoot(path)
 	must(t, err)
@@ -76,8 +78,8 @@ func TestRootFollowsLinks(t *testing.T) {
 
 func TestRootReadsHardLinks(t *testing.T) {
 	in := tree{}
-	in.file("usr/bin/perl", 0o755, []byte("program"))
-	in["usr/bin/perl5"] = entry{tar.Header{Typeflag: tar.TypeLink, Linkname: "usr/bin/perl"}, nil}
+	in.File("usr/bin/perl", 0o755, []byte("program"))
+	in["usr/bin/perl5"] = filetree.Entry{Header: tar.Header{Typeflag: tar.TypeLink, Linkname: "usr/bin/perl"}}
 	r := rootOf(t, in)
 	content, err := r.read("usr/bin/perl5")
 	must(t, err)

@@ -12,6 +12,8 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+
+	"github.com/kalypso-dev/kalypso/sandbox/node/filetree"
 )
 
 const (
@@ -51,7 +53,7 @@ func (r *root) base() tree {
 		units + "*.wants/*",
 	}
 	out := maps.Clone(r.tree)
-	maps.DeleteFunc(out, func(name string, _ entry) bool {
+	maps.DeleteFunc(out, func(name string, _ filetree.Entry) bool {
 		for _, pattern := range unwanted {
 			if ok, _ := path.Match(pattern, name); ok {
 				return true
@@ -59,7 +61,7 @@ func (r *root) base() tree {
 		}
 		return false
 	})
-	out.link("usr/sbin/init", "/usr/lib/systemd/systemd")
+	out.Link("usr/sbin/init", "/usr/lib/systemd/systemd")
 	return out
 }
 
@@ -72,38 +74,38 @@ func nodeFiles(kindDir, version string, spec []byte) (tree, error) {
 		}
 		return 0o644
 	}
-	if err := out.files("", os.DirFS(filepath.Join(kindDir, "images", "base", "files")), mode); err != nil {
+	if err := out.Files("", os.DirFS(filepath.Join(kindDir, "images", "base", "files")), mode); err != nil {
 		return nil, fmt.Errorf("kind's files of a node: %w", err)
 	}
 	own, err := fs.Sub(source, "files")
 	if err != nil {
 		return nil, err
 	}
-	if err := out.files("", own, mode); err != nil {
+	if err := out.Files("", own, mode); err != nil {
 		return nil, err
 	}
 	for _, s := range services {
-		if err := out.enable(s); err != nil {
+		if err := enable(out, s); err != nil {
 			return nil, err
 		}
 	}
 	// it would register programs with the machine's kernel
-	out.link(units+"systemd-binfmt.service", "/dev/null")
-	out.folder("etc/kubernetes/manifests", 0o755)
-	out.file("kind/version", 0o644, []byte(version))
-	out.file("etc/containerd/cri-base.json", 0o644, spec)
+	out.Link(units+"systemd-binfmt.service", "/dev/null")
+	out.Folder("etc/kubernetes/manifests", 0o755)
+	out.File("kind/version", 0o644, []byte(version))
+	out.File("etc/containerd/cri-base.json", 0o644, spec)
 	// where a container gets addresses from is known when the node is
-	if err := out.extend(containerdConfig, "\n[plugins.\"io.containerd.grpc.v1.cri\".cni]\n  conf_template = \"/kind/cni.conflist.template\"\n"); err != nil {
+	if err := extend(out, containerdConfig, "\n[plugins.\"io.containerd.grpc.v1.cri\".cni]\n  conf_template = \"/kind/cni.conflist.template\"\n"); err != nil {
 		return nil, err
 	}
-	return out, out.replace(kubeletDefaults, "KUBELET_EXTRA_ARGS=",
+	return out, replace(out, kubeletDefaults, "KUBELET_EXTRA_ARGS=",
 		// since 1.35 it refuses machines that have the first version of control groups
 		"KUBELET_EXTRA_ARGS=--fail-cgroupv1=false ")
 }
 
 // enable makes systemd start a unit, as `systemctl enable` does.
-func (t tree) enable(unit string) error {
-	content, err := t.content(units + unit)
+func enable(t tree, unit string) error {
+	content, err := t.Content(units + unit)
 	if err != nil {
 		return err
 	}
@@ -111,43 +113,28 @@ func (t tree) enable(unit string) error {
 	if wanted == nil {
 		return fmt.Errorf("%s: nothing wants it", unit)
 	}
-	t.link(units+string(wanted[1])+".wants/"+unit, "/"+units+unit)
+	t.Link(units+string(wanted[1])+".wants/"+unit, "/"+units+unit)
 	return nil
 }
 
-func (t tree) content(name string) ([]byte, error) {
-	e, ok := t[name]
-	if !ok || e.open == nil {
-		return nil, &fs.PathError{Op: "read", Path: name, Err: fs.ErrNotExist}
-	}
-	in, err := e.open()
-	if err != nil {
-		return nil, err
-	}
-	defer in.Close()
-	var out bytes.Buffer
-	_, err = out.ReadFrom(in)
-	return out.Bytes(), err
-}
-
-func (t tree) extend(name, more string) error {
-	old, err := t.content(name)
+func extend(t tree, name, more string) error {
+	old, err := t.Content(name)
 	if err != nil {
 		return err
 	}
-	t.file(name, t[name].Mode, append(old, more...))
+	t.File(name, t[name].Mode, append(old, more...))
 	return nil
 }
 
-func (t tree) replace(name, old, with string) error {
-	content, err := t.content(name)
+func replace(t tree, name, old, with string) error {
+	content, err := t.Content(name)
 	if err != nil {
 		return err
 	}
 	if !bytes.Contains(content, []byte(old)) {
 		return fmt.Errorf("%s: has no %q", name, old)
 	}
-	t.file(name, t[name].Mode, bytes.Replace(content, []byte(old), []byte(with), 1))
+	t.File(name, t[name].Mode, bytes.Replace(content, []byte(old), []byte(with), 1))
 	return nil
 }
 
@@ -155,19 +142,19 @@ func (t tree) replace(name, old, with string) error {
 func programs(kube, node, crictl string) (tree, error) {
 	out := tree{}
 	for to, from := range map[string]string{"usr/bin/kube": filepath.Join(kube, "kube"), "usr/local/bin/crictl": crictl} {
-		if err := out.disk(to, 0o755, from); err != nil {
+		if err := out.Disk(to, 0o755, from); err != nil {
 			return nil, err
 		}
 	}
 	for _, p := range kubePrograms {
-		out.link("usr/bin/"+p, "kube")
+		out.Link("usr/bin/"+p, "kube")
 	}
 	for name, to := range nodePrograms {
-		if err := out.disk(to, 0o755, filepath.Join(node, name)); err != nil {
+		if err := out.Disk(to, 0o755, filepath.Join(node, name)); err != nil {
 			return nil, err
 		}
 	}
-	out.link("usr/local/bin/ctr", "containerd")
+	out.Link("usr/local/bin/ctr", "containerd")
 	return out, nil
 }
 

@@ -60,7 +60,7 @@ func TestNodeFiles(t *testing.T) {
 		"etc/default/kubelet":        "KUBELET_EXTRA_ARGS=--fail-cgroupv1=false --runtime-cgroups=/x\n",
 		"etc/containerd/config.toml": "conf_template = \"/kind/cni.conflist.template\"",
 	} {
-		content, err := got.content(name)
+		content, err := got.Content(name)
 		must(t, err)
 		if !strings.Contains(string(content), want) {
 			t.Errorf("%s has %q", name, content)
@@ -196,7 +196,7 @@ func TestPrograms(t *testing.T) {
 		}
 	}
 	// kind calls it when it collects logs
-	if got["usr/local/bin/crictl"].open == nil {
+	if got["usr/local/bin/crictl"].Open == nil {
 		t.Error("crictl is missing")
 	}
 }

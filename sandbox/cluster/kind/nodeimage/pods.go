@@ -61,13 +61,13 @@ func addName(names map[string][]string, name string) {
 // the same, since their program is, and so containerd unpacks it once.
 func (b builder) podImages(r *root, kube, node string) (map[string]v1.Image, error) {
 	one := tree{}
-	if err := one.disk("usr/local/bin/kube", 0o755, filepath.Join(kube, "kube")); err != nil {
+	if err := one.Disk("usr/local/bin/kube", 0o755, filepath.Join(kube, "kube")); err != nil {
 		return nil, err
 	}
 	for _, p := range podPrograms {
-		one.link("usr/local/bin/"+p, "kube")
+		one.Link("usr/local/bin/"+p, "kube")
 	}
-	one.folder("tmp", 0o1777)
+	one.Folder("tmp", 0o1777)
 	shared, err := b.podLayer("kube", one)
 	if err != nil {
 		return nil, err
@@ -88,7 +88,7 @@ func (b builder) podImages(r *root, kube, node string) (map[string]v1.Image, err
 	}
 	for name, from := range map[string]string{"pause": "pause", "coredns": "node"} {
 		t := tree{}
-		if err := t.disk(name, 0o755, filepath.Join(node, from)); err != nil {
+		if err := t.Disk(name, 0o755, filepath.Join(node, from)); err != nil {
 			return nil, err
 		}
 		layer, err := b.podLayer(name, t)
@@ -116,11 +116,11 @@ func (b builder) proxyLayer(r *root) (v1.Layer, error) {
 	}
 	for _, family := range []string{"iptables", "ip6tables"} {
 		for _, verb := range []string{"", "-save", "-restore"} {
-			t.link("usr/sbin/"+family+verb, family+"-nft"+verb)
+			t.Link("usr/sbin/"+family+verb, family+"-nft"+verb)
 		}
 	}
-	t.link("usr/sbin/modprobe", "/usr/bin/kmod")
-	t.folder("run", 0o755) // for the lock of iptables
+	t.Link("usr/sbin/modprobe", "/usr/bin/kmod")
+	t.Folder("run", 0o755) // for the lock of iptables
 	return b.podLayer("proxy", t)
 }
 
@@ -253,9 +253,9 @@ func importArchive(ctx context.Context, node, socket, archive string) error {
 // database with their names.
 func storeTree(store string) (tree, error) {
 	t := tree{}
-	t.folder("var/lib/containerd", 0o711)
+	t.Folder("var/lib/containerd", 0o711)
 	for _, plugin := range []string{"io.containerd.content.v1.content", "io.containerd.metadata.v1.bolt"} {
-		if err := t.keep("var/lib/containerd/"+plugin, filepath.Join(store, plugin)); err != nil {
+		if err := t.Keep("var/lib/containerd/"+plugin, filepath.Join(store, plugin)); err != nil {
 			return nil, err
 		}
 	}
@@ -282,7 +282,7 @@ func (b builder) writeLayout(archive string, names map[string][]string, images m
 		}
 	}
 	t := tree{}
-	if err := t.keep("", dir); err != nil {
+	if err := t.Keep("", dir); err != nil {
 		return err
 	}
 	delete(t, "")
@@ -290,5 +290,5 @@ func (b builder) writeLayout(archive string, names map[string][]string, images m
 	if err != nil {
 		return err
 	}
-	return errors.Join(t.write(f), f.Close())
+	return errors.Join(t.Write(f), f.Close())
 }

@@ -12,6 +12,8 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/layout"
 	"github.com/google/go-containerregistry/pkg/v1/types"
+
+	"github.com/kalypso-dev/kalypso/sandbox/node/filetree"
 )
 
 // script is a program that prints.
@@ -53,7 +55,7 @@ func podBuilder(t *testing.T) (b builder, r *root, kube, node string) {
 	t.Helper()
 	files := map[string]string{"lib": ">usr/lib", "sbin": ">usr/sbin"}
 	for _, name := range proxyNeeds {
-		files[clean(name)] = "#!/bin/sh\n"
+		files[filetree.Clean(name)] = "#!/bin/sh\n"
 	}
 	files["usr/lib/"+triplet()+"/xtables/libxt_a.so"] = "library"
 	files["usr/lib/"+triplet()+"/xtables/libxt_b.so"] = ">libxt_a.so"
@@ -169,17 +171,17 @@ func TestClosure(t *testing.T) {
 		t.Skip("this machine's shell is linked with no library")
 	}
 	in := tree{}
-	must(t, in.disk("usr/bin/sh1", 0o755, shell))
-	in.link("usr/bin/sh", "sh1")
-	in.link("lib64", "usr/lib64")
-	in.link("lib", "usr/lib")
-	in.file("usr/lib/other.so", 0o644, []byte("not needed"))
+	must(t, in.Disk("usr/bin/sh1", 0o755, shell))
+	in.Link("usr/bin/sh", "sh1")
+	in.Link("lib64", "usr/lib64")
+	in.Link("lib", "usr/lib")
+	in.File("usr/lib/other.so", 0o644, []byte("not needed"))
 	for _, l := range libraries {
-		in.file("usr/lib/"+triplet()+"/"+l+".real", 0o644, []byte("library"))
-		in.link("usr/lib/"+triplet()+"/"+l, l+".real")
+		in.File("usr/lib/"+triplet()+"/"+l+".real", 0o644, []byte("library"))
+		in.Link("usr/lib/"+triplet()+"/"+l, l+".real")
 	}
 	loader := interpreter(t, program)
-	in.file("usr"+loader, 0o755, []byte("loader"))
+	in.File("usr"+loader, 0o755, []byte("loader"))
 	r := rootOf(t, in)
 	got, err := r.closure("/usr/bin/sh")
 	must(t, err)
