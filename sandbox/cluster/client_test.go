@@ -66,7 +66,7 @@ func TestCondition(t *testing.T) {
 	}
 	err := Condition(object("False"), "Ready")
 	if err == nil || !strings.Contains(err.Error(), "NoDisk: disk is full") {
-		t.Errorf("error %v does not tell the reason", err)
+		t.Errorf("error %v does not have the reason", err)
 	}
 	if err := Condition(object("True"), "Missing"); err == nil {
 		t.Error("a condition that is not there is not true")

@@ -44,8 +44,8 @@ type Embedded struct {
 	Egress func(name string) (file string, content []byte)
 }
 
-// Etcd is the store of all embedded clusters. Whoever can talk to it is the
-// administrator of all of them, whatever their API servers ask for, so it
+// Etcd is the store of all embedded clusters. A user who connects to it is
+// the administrator of all of them, whatever their API servers ask for, so it
 // listens on no network.
 func (e Embedded) Etcd() supervisor.Unit {
 	p := &supervisor.Process{

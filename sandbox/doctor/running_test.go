@@ -52,8 +52,8 @@ func TestPorts(t *testing.T) {
 	examineEach(t, "ports", []situation{
 		{"none yet", nil, OK, []string{"none kept yet"}},
 		{"free", func(sys *System, s *Subject) { s.Ports = kept }, OK, []string{"all 3 are free"}},
-		{"a stranger", taken, Fatal, []string{"port 20000, kept for gitea, is used by nginx (process 44)", "gitea cannot start", "down --delete"}},
-		{"a stranger beside a sandbox", func(sys *System, s *Subject) { taken(sys, s); s.Daemon = &Daemon{PID: 1} }, Fatal, []string{"nginx"}},
+		{"another program", taken, Fatal, []string{"port 20000, kept for gitea, is used by nginx (process 44)", "gitea cannot start", "down --delete"}},
+		{"another program beside a sandbox", func(sys *System, s *Subject) { taken(sys, s); s.Daemon = &Daemon{PID: 1} }, Fatal, []string{"nginx"}},
 		{"the daemon's", func(sys *System, s *Subject) { taken(sys, s); s.Daemon = &Daemon{PID: 44} }, OK, []string{"1 of 3 in use, all by this sandbox"}},
 		{"a component's", func(sys *System, s *Subject) { taken(sys, s); s.Daemon = &Daemon{PID: 1, Processes: []int{44}} }, OK, nil},
 		{"an orphan's", func(sys *System, s *Subject) { taken(sys, s); s.Children = map[string]int{"gitea": 44} }, OK, []string{"1 of 3 in use by an earlier run"}},
@@ -69,7 +69,7 @@ func TestPorts(t *testing.T) {
 			taken(sys, s)
 			sys.with(map[string]string{"home/tom/.kalypso/daemon.pid": "44", "proc/44/cmdline": "/bin/kalypso\x00daemon\x00--workshop\x00x\x00"})
 		}, OK, []string{"earlier run"}},
-		{"somebody with the daemon's old ID", func(sys *System, s *Subject) {
+		{"a process with the daemon's old ID", func(sys *System, s *Subject) {
 			taken(sys, s)
 			sys.with(map[string]string{"home/tom/.kalypso/daemon.pid": "44"})
 		}, Fatal, nil},

@@ -50,7 +50,7 @@ func TestLockedNeitherMakesNorKeepsALock(t *testing.T) {
 	}
 	defer holder.Close()
 	if locked(path) {
-		t.Error("locked by nobody")
+		t.Error("locked without a holder")
 	}
 	if err := syscall.Flock(int(holder.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
 		t.Fatal("the look has kept the lock:", err)

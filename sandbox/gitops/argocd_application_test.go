@@ -228,7 +228,7 @@ func TestRefreshArgoCDLeavesOthersAlone(t *testing.T) {
 }
 
 func TestRefreshArgoCDEndsWithItsContext(t *testing.T) {
-	_, refresh := comparing(t) // nobody compares
+	_, refresh := comparing(t) // nothing compares
 	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 	defer cancel()
 	if err := refresh(ctx, "new"); err == nil || !strings.Contains(err.Error(), "Application dev") {

@@ -131,7 +131,7 @@ func TestArgoCDInstalledAgainKeepsThePassword(t *testing.T) {
 			writes++
 		}
 	}
-	// a second one would log everybody out
+	// a second one would log all users out
 	if writes != 1 {
 		t.Errorf("the password was set %d times", writes)
 	}
@@ -144,7 +144,7 @@ func TestPasswordManifests(t *testing.T) {
 	}{
 		"nothing there":             {"", "", 2},
 		"set before":                {"correct-horse", "hash", 0},
-		"changed by a person since": {"correct-horse", "another hash", 0},
+		"changed by a user since":   {"correct-horse", "another hash", 0},
 		"cut off before the second": {"", "hash", 2},
 		"of another sandbox":        {"other", "hash", 2},
 		"hash lost":                 {"correct-horse", "", 2},

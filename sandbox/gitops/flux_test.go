@@ -134,12 +134,12 @@ func TestNotifierTakesOnlySignedEvents(t *testing.T) {
 			select {
 			case <-asked:
 			case <-time.After(10 * time.Second):
-				t.Errorf("%s: no cluster was told", c.name)
+				t.Errorf("%s: no follower was asked for", c.name)
 			}
 		}
 	}
 	if len(asked) > 0 {
-		t.Error("a cluster was told of an event that was refused")
+		t.Error("followers were asked for, of an event that was refused")
 	}
 }
 

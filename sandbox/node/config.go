@@ -24,7 +24,7 @@ type settings struct {
 }
 
 // configs are the configuration files of the node, by name. Traps, each found
-// by trying: the kubelet refuses cgroup version 1 unless told; a container
+// by trying: the kubelet refuses cgroup version 1 by default; a container
 // without the right to lower its OOM score fails unless containerd does not
 // try; kube-proxy fails to set the machine's connection tracking.
 func (s settings) configs() (map[string][]byte, error) {
@@ -198,7 +198,7 @@ const dnsConfig = `cluster.local:53 in-addr.arpa:53 ip6.arpa:53 {
 
 // manifests are what the cluster has to know about the node's addresses: where
 // the API server and DNS are, and what the DNS server may read. The control
-// plane is told not to write its own endpoints, since its address is the
+// plane is configured not to write its own endpoints, since its address is the
 // machine's loopback.
 func (n Node) manifests() []byte {
 	return fmt.Appendf(nil, `apiVersion: discovery.k8s.io/v1

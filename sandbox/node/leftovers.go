@@ -121,7 +121,7 @@ func belongs(pid int, group string) bool {
 	return err == nil && inGroup(string(b), group) && !zombie(pid)
 }
 
-// zombie tells whether only a process's exit status is left: it is its
+// zombie reports whether only a process's exit status is left: it is its
 // parent's to take, and nothing can be done about it.
 func zombie(pid int) bool {
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))

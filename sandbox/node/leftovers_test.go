@@ -17,7 +17,7 @@ func TestInGroup(t *testing.T) {
 		{"version 2, the group itself", "0::/kalypso-node/0a1b2c3d4e5f\n", true},
 		{"another sandbox", "0::/kalypso-node/ffffffffffff/system\n", false},
 		{"a name that begins alike", "0::/kalypso-node/0a1b2c3d4e5f6\n", false},
-		{"below somebody else's group", "0::/machine/kalypso-node/0a1b2c3d4e5f\n", false},
+		{"below another group", "0::/machine/kalypso-node/0a1b2c3d4e5f\n", false},
 		{"another kubelet of the machine", "5:memory:/kubepods/burstable/pod1\n", false},
 		{"a named group with a colon in its path", "1:name=systemd:/kalypso-node/0a1b2c3d4e5f/system/a:b\n", true},
 		{"not a file of groups", "garbage", false},

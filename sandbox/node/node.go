@@ -19,7 +19,7 @@
 //   - containerd.sock: images are loaded through it.
 //
 // The DNS server is a process of the node, not a pod: it needs no image, no
-// scheduling and no kube-proxy, and nobody deletes it by mistake. It answers on
+// scheduling and no kube-proxy, and cannot be deleted by mistake. It answers on
 // the node's address, which the kubelet gives to pods; the Service kube-dns
 // leads there too.
 package node

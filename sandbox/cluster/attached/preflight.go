@@ -81,7 +81,7 @@ type preflight struct {
 func unreadable(name string, s Source, err error) error {
 	return &Problem{
 		Found: fmt.Sprintf("cluster %s: %v", name, err),
-		Lost:  "nobody knows where the cluster is",
+		Lost:  "it is not known where the cluster is",
 		Fix:   "put the context back, or let `kalypso down --delete` remove the sandbox",
 	}
 }

@@ -165,7 +165,7 @@ func TestInventoryLeavesOthersAlone(t *testing.T) {
 	}
 }
 
-// TestInventoryIsNotOvertaken has somebody make the object between the look and the
+// TestInventoryIsNotOvertaken has another user make the object between the look and the
 // write.
 func TestInventoryIsNotOvertaken(t *testing.T) {
 	w := newHarness(t)
@@ -209,7 +209,7 @@ func TestOwnObjectsAreChanged(t *testing.T) {
 	if o["data"].(object)["a"] != "two" || w.record(t).Made[0].UID == "" {
 		t.Errorf("%v, %+v", o, w.record(t))
 	}
-	// somebody has deleted it, and it is made again
+	// another user has deleted it, and it is made again
 	w.api.Drop("v1/namespaces/default/configmaps/settings")
 	apply(t, w.client(t), "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: settings, namespace: default}")
 	made := w.api.Get(t, "v1/namespaces/default/configmaps/settings")["metadata"].(object)
@@ -259,7 +259,7 @@ func TestUnit(t *testing.T) {
 	ctx, cancel = context.WithTimeout(t.Context(), quickly)
 	defer cancel()
 	if err := c.Run(ctx, func(string) {}, func() {}); err == nil || errors.As(err, &permanent) || !strings.Contains(err.Error(), "an answer of cluster drone: not after") {
-		t.Errorf("nobody listens: %v", err)
+		t.Errorf("nothing listens: %v", err)
 	}
 	edit(t, w.Sources[name].Files[0], "name: mine,", "name: gone,")
 	if err := c.Run(t.Context(), func(string) {}, func() {}); !errors.As(err, &permanent) {

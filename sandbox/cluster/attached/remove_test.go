@@ -28,7 +28,7 @@ func TestTakesOffWhatItHasPutThere(t *testing.T) {
 	if !w.recordIsGone() {
 		t.Error("the record is still there")
 	}
-	// what somebody applies by order of another goes after it, and kinds after their objects
+	// what a reconciler applies by order of another goes after it, and kinds after their objects
 	order := func(path string) int {
 		return slices.IndexFunc(w.api.Deleted, func(p string) bool { return strings.HasSuffix(p, path) })
 	}
@@ -50,7 +50,7 @@ func TestTakesOffWhatItHasPutThere(t *testing.T) {
 func TestFluxWasCutOff(t *testing.T) {
 	w := newHarness(t)
 	const labels = "labels: {kustomize.toolkit.fluxcd.io/name: %s, kustomize.toolkit.fluxcd.io/namespace: flux-system}}"
-	others := fmt.Sprintf("apiVersion: v1\nkind: Namespace\nmetadata: {name: others, "+labels, "somebody")
+	others := fmt.Sprintf("apiVersion: v1\nkind: Namespace\nmetadata: {name: others, "+labels, "another")
 	w.api.Put(t, others)
 	before := w.api.Paths()
 	w.install(t)
@@ -95,7 +95,7 @@ func TestRemovalIsCutOffAnywhere(t *testing.T) {
 			t.Fatalf("cut off at write %d of %d: %v", cut+1, writes, err)
 		}
 		if r := w.record(t); !r.Removing {
-			t.Errorf("cut off at write %d: nobody knows that a removal has begun", cut+1)
+			t.Errorf("cut off at write %d: it is not recorded that a removal has begun", cut+1)
 		}
 		w.api.Before = nil
 		if notes, err := w.take(t.Context()); err != nil || len(notes) > 0 {
@@ -136,7 +136,7 @@ func TestInstallationIsCutOffAnywhere(t *testing.T) {
 	}
 }
 
-// TestLeavesWhatIsOfOthers has people at work on what the sandbox has made.
+// TestLeavesWhatIsOfOthers has users change what the sandbox has made.
 func TestLeavesWhatIsOfOthers(t *testing.T) {
 	t.Parallel()
 	for title, c := range map[string]struct {
@@ -193,7 +193,7 @@ func TestLeavesWhatIsOfOthers(t *testing.T) {
 			[]string{"v1/namespaces/app"},
 			[]string{"Namespace app stays: it was there before the sandbox"},
 		},
-		"a Flux of the person's own since": {
+		"a Flux of the user's own since": {
 			func(t *testing.T, w *harness) {
 				w.api.Put(t, strings.Split(fluxInside, "---\n")[1]+"---\n"+strings.Split(fluxInside, "---\n")[2])
 				w.api.Finalize = func(_ string, o object) { delete(o["metadata"].(object), "finalizers") }
@@ -281,7 +281,7 @@ metadata: {name: web, namespace: app, labels: {app.kubernetes.io/instance: app}}
 }
 
 // TestTheirReconcilerCleansUp: where the cluster has its own, that removes what
-// it has applied, and nobody takes its finalizers off.
+// it has applied, and its finalizers are left to it.
 func TestTheirReconcilerCleansUp(t *testing.T) {
 	w := newHarness(t)
 	w.api.Put(t, fluxInside+"---\n"+definitions[strings.Index(definitions, "---\n")+4:])
@@ -340,7 +340,7 @@ func TestClusterThatIsNotThere(t *testing.T) {
 	_, err := w.take(ctx)
 	var left *LeftError
 	if !errors.As(err, &left) || !strings.Contains(err.Error(), "connection refused") || !strings.Contains(err.Error(), "and ") {
-		t.Errorf("nobody listens: %v", err)
+		t.Errorf("nothing listens: %v", err)
 	}
 
 	edit(t, file, "name: mine,", "name: gone,")

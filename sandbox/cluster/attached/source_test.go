@@ -11,7 +11,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// persons is a kubeconfig as people have them: files beside it, more than one
+// userKubeconfig is one as users have them: files beside it, more than one
 // context, a program that logs in.
 const userKubeconfig = `apiVersion: v1
 kind: Config
@@ -47,7 +47,7 @@ func userKubeconfigFile(t *testing.T) (dir, file string) {
 
 func TestKubeconfigOfItsOwn(t *testing.T) {
 	dir, file := userKubeconfigFile(t)
-	t.Setenv("HOME", "/the/person")
+	t.Setenv("HOME", "/the/user")
 	t.Setenv("HTTPS_PROXY", "http://other.example:1")
 	t.Setenv("XDG_CONFIG_HOME", "")
 	out := filepath.Join(dir, "clusters", "drone", "admin.kubeconfig")
@@ -84,7 +84,7 @@ func TestKubeconfigOfItsOwn(t *testing.T) {
 	for _, v := range login.Env {
 		env[v.Name] = v.Value
 	}
-	if login.Command != filepath.Join(dir, "login") || env["HOME"] != "/the/person" || env["HTTPS_PROXY"] != "http://mine.example:1" {
+	if login.Command != filepath.Join(dir, "login") || env["HOME"] != "/the/user" || env["HTTPS_PROXY"] != "http://mine.example:1" {
 		t.Errorf("%+v", login)
 	}
 	if c.Clusters["drone"].ProxyURL != "http://proxy.example:1" {
@@ -128,9 +128,9 @@ func TestContexts(t *testing.T) {
 func TestFiles(t *testing.T) {
 	dir := t.TempDir()
 	t.Chdir(dir)
-	t.Setenv("HOME", "/the/person")
+	t.Setenv("HOME", "/the/user")
 	t.Setenv("KUBECONFIG", "")
-	if f, err := Files(); err != nil || !slices.Equal(f, []string{"/the/person/.kube/config"}) {
+	if f, err := Files(); err != nil || !slices.Equal(f, []string{"/the/user/.kube/config"}) {
 		t.Errorf("%q, %v", f, err)
 	}
 	t.Setenv("KUBECONFIG", strings.Join([]string{"a", "", "/b"}, string(os.PathListSeparator)))

@@ -20,7 +20,7 @@ import (
 var answerLimit = 2 * time.Second
 
 // Engine is a container engine: the program that talks to it, and what of the
-// environment tells the program where it is. It is kept with the sandbox, so
+// environment leads the program to it. It is kept with the sandbox, so
 // that its containers are found again from a shell with other settings.
 type Engine struct {
 	Program     string            `json:"program"`               // docker, podman or nerdctl

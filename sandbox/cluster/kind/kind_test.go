@@ -78,13 +78,13 @@ func TestBring(t *testing.T) {
 		wantCalls     string // the beginning of the one call that changes something
 		wantErr       string
 	}{
-		"runs":           {container("1", true, mine), `{"container": "1"}`, "", ""},
-		"is stopped":     {container("1", false, mine), `{"container": "1"}`, "start " + mine + "-control-plane", ""},
-		"a stranger's":   {container("1", true, "other"), "", "", "that kind has not made: rename or remove it"},
-		"half made":      {container("2", true, mine), `{"container": "1"}`, "rm", "no image img any more"},
-		"not there":      {"exit 1", "", "", "no image img any more"},
-		"broken note":    {container("1", true, mine), "{", "", "kind.json"},
-		"not understood": {"echo x", "", "", "not understood"},
+		"runs":                {container("1", true, mine), `{"container": "1"}`, "", ""},
+		"is stopped":          {container("1", false, mine), `{"container": "1"}`, "start " + mine + "-control-plane", ""},
+		"a foreign container": {container("1", true, "other"), "", "", "that kind has not made: rename or remove it"},
+		"half made":           {container("2", true, mine), `{"container": "1"}`, "rm", "no image img any more"},
+		"not there":           {"exit 1", "", "", "no image img any more"},
+		"broken note":         {container("1", true, mine), "{", "", "kind.json"},
+		"not understood":      {"echo x", "", "", "not understood"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			e := newFakeEngine(t)

@@ -60,7 +60,7 @@ func TestPodsOfArgoCD(t *testing.T) {
 		}
 		quiet := slices.ContainsFunc(c.Env, func(e corev1.EnvVar) bool { return e.Name == "GRPC_ENABLE_TXT_SERVICE_CONFIG" && e.Value == "false" })
 		if !quiet && part != "argocd-redis" {
-			t.Errorf("%s asks a DNS server of the world for each connection", part)
+			t.Errorf("%s asks an external DNS server for each connection", part)
 		}
 		if part == "argocd-repo-server" {
 			forge(t, pod, images[1].Name)

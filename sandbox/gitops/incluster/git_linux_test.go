@@ -17,7 +17,7 @@ import (
 // own where nothing else of this machine is.
 func TestGitRunsFromItsFiles(t *testing.T) {
 	if os.Getuid() != 0 {
-		t.Skip("only root can make a folder a program's whole world")
+		t.Skip("only root can make a folder a program's root")
 	}
 	t.Run("found", gitRuns)
 	t.Run("found by a link", func(t *testing.T) {
@@ -51,7 +51,7 @@ func gitRuns(t *testing.T) {
 	if out, err := run("version"); err != nil || !strings.HasPrefix(out, "git version") {
 		t.Errorf("version: %v: %s", err, out)
 	}
-	// the helper is found and starts: there is nobody to answer it
+	// the helper is found and starts: there is no server
 	if out, err := run("ls-remote", "http://127.0.0.1:1/x"); err == nil || !strings.Contains(out, "onnect to 127.0.0.1") {
 		t.Errorf("ls-remote: %v: %s", err, out)
 	}

@@ -47,7 +47,7 @@ func TestLoad(t *testing.T) {
 			did := fakeDocker(t, tt.inspect)
 			must(t, load(t.Context(), quiet(), "a.tar", in))
 			if got := did(); got != tt.want {
-				t.Errorf("docker was told %q, want %q", got, tt.want)
+				t.Errorf("docker was called with %q, want %q", got, tt.want)
 			}
 		})
 	}
