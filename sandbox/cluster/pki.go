@@ -194,10 +194,7 @@ func (a *Authority) WriteKubeconfig(file, name, server string, of Identity) erro
 	if err != nil {
 		return err
 	}
-	c := clientcmdapi.NewConfig()
-	c.Clusters[name] = &clientcmdapi.Cluster{Server: server, CertificateAuthorityData: a.PEM()}
-	c.AuthInfos[name] = &clientcmdapi.AuthInfo{ClientCertificateData: certificate, ClientKeyData: key}
-	c.Contexts[name] = &clientcmdapi.Context{Cluster: name, AuthInfo: name}
-	c.CurrentContext = name
-	return clientcmd.WriteToFile(*c, file)
+	return clientcmd.WriteToFile(*Kubeconfig(name,
+		&clientcmdapi.Cluster{Server: server, CertificateAuthorityData: a.PEM()},
+		&clientcmdapi.AuthInfo{ClientCertificateData: certificate, ClientKeyData: key}), file)
 }

@@ -45,6 +45,15 @@ type Loader interface {
 	Load(ctx context.Context, name, image string, write func(io.Writer) error) error
 }
 
+// Kubeconfig has one cluster and its user, with everything in it called by name.
+func Kubeconfig(name string, c *clientcmdapi.Cluster, user *clientcmdapi.AuthInfo) *clientcmdapi.Config {
+	one := clientcmdapi.NewConfig()
+	one.Clusters[name], one.AuthInfos[name] = c, user
+	one.Contexts[name] = &clientcmdapi.Context{Cluster: name, AuthInfo: name}
+	one.CurrentContext = name
+	return one
+}
+
 // MergeKubeconfigs returns one kubeconfig with the contexts of all clusters,
 // the first one being current; file is where each has its own.
 func MergeKubeconfigs(names []string, file func(name string) string) ([]byte, error) {

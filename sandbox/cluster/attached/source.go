@@ -102,12 +102,8 @@ func (s Source) config(name string) (*clientcmdapi.Config, error) {
 	if err := addEnvironment(there, user); err != nil {
 		return nil, fmt.Errorf("%s: %w", s, err)
 	}
-	one := clientcmdapi.NewConfig()
-	one.Clusters[name], one.AuthInfos[name] = there, user
 	// without its namespace: the tutorials' lines expect the usual one
-	one.Contexts[name] = &clientcmdapi.Context{Cluster: name, AuthInfo: name}
-	one.CurrentContext = name
-	return one, nil
+	return cluster.Kubeconfig(name, there, user), nil
 }
 
 // addEnvironment writes into the kubeconfig the proxy and the variables that the

@@ -18,7 +18,6 @@ import (
 	"time"
 
 	"k8s.io/client-go/tools/clientcmd"
-	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	"sigs.k8s.io/kind/pkg/apis/config/v1alpha4"
 	kindcluster "sigs.k8s.io/kind/pkg/cluster"
 	"sigs.k8s.io/kind/pkg/cluster/nodes"
@@ -241,10 +240,7 @@ func (n *node) writeKubeconfig() error {
 	if context == nil || c.Clusters[context.Cluster] == nil || c.AuthInfos[context.AuthInfo] == nil {
 		return errors.New("kind has written no context: " + n.kindKubeconfig(n.name))
 	}
-	own := clientcmdapi.NewConfig()
-	own.Clusters[n.name], own.AuthInfos[n.name] = c.Clusters[context.Cluster], c.AuthInfos[context.AuthInfo]
-	own.Contexts[n.name] = &clientcmdapi.Context{Cluster: n.name, AuthInfo: n.name}
-	own.CurrentContext = n.name
+	own := cluster.Kubeconfig(n.name, c.Clusters[context.Cluster], c.AuthInfos[context.AuthInfo])
 	if err := clientcmd.WriteToFile(*own, n.Kubeconfig(n.name)); err != nil {
 		return err
 	}

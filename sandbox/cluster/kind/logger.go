@@ -1,14 +1,13 @@
 package kind
 
 import (
+	"context"
 	"errors"
 	"fmt"
-	"io"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
-	"time"
 
 	"sigs.k8s.io/kind/pkg/exec"
 	"sigs.k8s.io/kind/pkg/log"
@@ -17,15 +16,15 @@ import (
 // logger is kind's: everything goes to a log file, and the steps that kind
 // announces to the progress report, too.
 type logger struct {
-	mu   sync.Mutex
-	out  io.WriteCloser // nil for a quiet one
-	step func(string)
+	*os.File // nil for a quiet one
+	log      *slog.Logger
+	step     func(string)
 }
 
 var _ log.Logger = (*logger)(nil)
 
 // quiet is for what takes a moment.
-func quiet() *logger { return &logger{step: func(string) {}} }
+func quiet() *logger { return &logger{log: slog.New(slog.DiscardHandler), step: func(string) {}} }
 
 func openLogger(file string, step func(string)) (*logger, error) {
 	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
@@ -35,24 +34,17 @@ func openLogger(file string, step func(string)) (*logger, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &logger{out: f}
+	l := &logger{File: f, log: slog.New(slog.NewTextHandler(f, nil))}
 	l.step = func(text string) {
-		l.write("INFO", text)
+		l.write(slog.LevelInfo, text)
 		step(text)
 	}
 	return l, nil
 }
 
-func (l *logger) Close() error { return l.out.Close() }
-
-func (l *logger) write(level, text string) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.out == nil {
-		return
-	}
+func (l *logger) write(level slog.Level, text string) {
 	for line := range strings.Lines(strings.TrimSpace(text)) {
-		_, _ = fmt.Fprintf(l.out, "time=%s level=%s msg=%q\n", time.Now().UTC().Format(time.RFC3339Nano), level, strings.TrimSpace(line))
+		l.log.Log(context.Background(), level, strings.TrimSpace(line))
 	}
 }
 
@@ -68,7 +60,7 @@ func (l *logger) Info(text string) {
 		return
 	}
 	if !strings.HasPrefix(text, ended) {
-		l.write("INFO", text)
+		l.write(slog.LevelInfo, text)
 	}
 }
 
@@ -83,9 +75,9 @@ func plain(text string) string {
 }
 
 func (l *logger) Infof(format string, args ...any)  { l.Info(fmt.Sprintf(format, args...)) }
-func (l *logger) Warn(text string)                  { l.write("WARN", text) }
+func (l *logger) Warn(text string)                  { l.write(slog.LevelWarn, text) }
 func (l *logger) Warnf(format string, args ...any)  { l.Warn(fmt.Sprintf(format, args...)) }
-func (l *logger) Error(text string)                 { l.write("ERROR", text) }
+func (l *logger) Error(text string)                 { l.write(slog.LevelError, text) }
 func (l *logger) Errorf(format string, args ...any) { l.Error(fmt.Sprintf(format, args...)) }
 
 // V implements log.Logger: kind's details are for its own makers.

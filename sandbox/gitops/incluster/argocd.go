@@ -228,13 +228,7 @@ func (a ArgoCD) version() (string, error) {
 			continue
 		}
 		var image string
-		err := editPod(o, func(spec *corev1.PodSpec) error {
-			c, err := container(spec, o.GetName())
-			if err == nil {
-				image = c.Image
-			}
-			return err
-		})
+		err := editContainer(o, o.GetName(), func(c *corev1.Container, _ *corev1.PodSpec) { image = c.Image })
 		if _, version, ok := strings.Cut(path.Base(image), ":"); ok && err == nil {
 			return version, nil
 		}
@@ -262,31 +256,26 @@ var argoCDVariables = []corev1.EnvVar{
 
 // editPart makes a part run our program in the place of upstream's.
 func (a ArgoCD) editPart(o *unstructured.Unstructured, image, relay string) error {
-	return editPod(o, func(spec *corev1.PodSpec) error {
-		name := o.GetName()
+	name := o.GetName()
+	of := name
+	if name == "argocd-redis" {
+		of = "redis"
+	}
+	return editContainer(o, of, func(c *corev1.Container, spec *corev1.PodSpec) {
 		// upstream's copy the program for plugins, and make the cache's password
 		spec.InitContainers = nil
-		if name == "argocd-redis" {
-			c, err := container(spec, "redis")
-			if err != nil {
-				return err
-			}
+		switch name {
+		case "argocd-redis":
 			c.Args = []string{"/usr/local/bin/argocd-redis", "--listen=:6379"}
 			c.ReadinessProbe = &corev1.Probe{ProbeHandler: corev1.ProbeHandler{TCPSocket: &corev1.TCPSocketAction{Port: intstr.FromInt32(6379)}}}
-			useImage(c, image)
-			return nil
-		}
-		c, err := container(spec, name)
-		if err != nil {
-			return err
-		}
-		useImage(c, image)
-		c.Env = append(c.Env, argoCDVariables...)
-		if name == "argocd-repo-server" {
+		case "argocd-repo-server":
 			// the only part that connects to a forge
 			spec.InitContainers = []corev1.Container{forgeSidecar(relay, a.ForgePort)}
+			fallthrough
+		default:
+			c.Env = append(c.Env, argoCDVariables...)
 		}
-		return nil
+		useImage(c, image)
 	})
 }
 

@@ -183,11 +183,7 @@ func (f Flux) manifests() ([]*unstructured.Unstructured, error) {
 
 // editController makes a Deployment run our program in the place of upstream's.
 func (f Flux) editController(o *unstructured.Unstructured, image, relay string) error {
-	return editPod(o, func(spec *corev1.PodSpec) error {
-		c, err := container(spec, "manager")
-		if err != nil {
-			return err
-		}
+	return editContainer(o, "manager", func(c *corev1.Container, spec *corev1.PodSpec) {
 		useImage(c, image)
 		c.Command = []string{fluxProgram, o.GetName()}
 		// There is one of each and never two. After a node's sudden end, its
@@ -197,10 +193,9 @@ func (f Flux) editController(o *unstructured.Unstructured, image, relay string) 
 		if o.GetName() == kustomizeController {
 			// a health check in progress never keeps a fix from what it fixes
 			c.Args = append(c.Args, "--feature-gates=CancelHealthCheckOnNewRevision=true")
-			return nil
+			return
 		}
 		spec.InitContainers = append(spec.InitContainers, forgeSidecar(relay, f.ForgePort))
-		return nil
 	})
 }
 
@@ -278,17 +273,12 @@ func label(o *unstructured.Unstructured, key, value string) error {
 // join makes a controller's Deployment part of Flux. Upstream's command counts
 // on the place of the first argument.
 func join(o *unstructured.Unstructured, account string) error {
-	return editPod(o, func(spec *corev1.PodSpec) error {
-		c, err := container(spec, "manager")
-		if err != nil {
-			return err
-		}
+	return editContainer(o, "manager", func(c *corev1.Container, spec *corev1.PodSpec) {
 		c.Args = append([]string{"--events-addr="}, c.Args...)
 		c.Env = append(c.Env, corev1.EnvVar{Name: "GOMEMLIMIT", ValueFrom: &corev1.EnvVarSource{
 			ResourceFieldRef: &corev1.ResourceFieldSelector{ContainerName: c.Name, Resource: "limits.memory"},
 		}})
 		spec.ServiceAccountName = account
 		spec.PriorityClassName = "system-cluster-critical"
-		return nil
 	})
 }

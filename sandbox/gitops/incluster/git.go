@@ -80,6 +80,9 @@ func takePrograms(ctx context.Context, programs ...string) (machineGit, error) {
 			g.files.Link(named[1:], p)
 		}
 		machine, loader, err := machineProgram(p)
+		if errors.As(err, new(*elf.FormatError)) {
+			return g, fmt.Errorf("%s is a script and not a program, so its libraries cannot be found: put the folder of the program itself first in PATH", p)
+		}
 		if err != nil {
 			return g, err
 		}
@@ -116,10 +119,6 @@ func takePrograms(ctx context.Context, programs ...string) (machineGit, error) {
 // when it needs none.
 func machineProgram(path string) (elf.Machine, string, error) {
 	f, err := elf.Open(path)
-	var format *elf.FormatError
-	if errors.As(err, &format) {
-		return 0, "", fmt.Errorf("%s is a script and not a program, so its libraries cannot be found: put the folder of the program itself first in PATH", path)
-	}
 	if err != nil {
 		return 0, "", err
 	}

@@ -95,21 +95,14 @@ const nobody = "65534:65534"
 // linuxProgram returns which machines a program runs on. It must run on Linux
 // and need no libraries, as all do that a kalypso for Linux has packed.
 func linuxProgram(path string) (elf.Machine, error) {
-	f, err := elf.Open(path)
-	var format *elf.FormatError
-	if errors.As(err, &format) {
+	machine, loader, err := machineProgram(path)
+	switch {
+	case errors.As(err, new(*elf.FormatError)):
 		return 0, fmt.Errorf("%s does not run on Linux, and pods do: use a kalypso that was built for Linux", path)
+	case err == nil && loader != "":
+		return 0, fmt.Errorf("%s needs libraries, which its image does not have: build it with CGO_ENABLED=0", path)
 	}
-	if err != nil {
-		return 0, err
-	}
-	defer f.Close()
-	for _, p := range f.Progs {
-		if p.Type == elf.PT_INTERP {
-			return 0, fmt.Errorf("%s needs libraries, which its image does not have: build it with CGO_ENABLED=0", path)
-		}
-	}
-	return f.Machine, nil
+	return machine, err
 }
 
 // certificates are where the systems keep the authorities that they trust.

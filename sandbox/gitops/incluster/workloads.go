@@ -25,25 +25,29 @@ import (
 // second or two, and the user waits for it.
 const probePeriod = 2
 
-// editPod changes the pods of a workload.
-func editPod(o *unstructured.Unstructured, edit func(*corev1.PodSpec) error) error {
-	found, ok, err := unstructured.NestedMap(o.Object, "spec", "template", "spec")
-	if err == nil && !ok {
-		err = fmt.Errorf("it has no pods")
-	}
+// editContainer changes a container of a workload's pods, and the pods around it.
+func editContainer(o *unstructured.Unstructured, name string, edit func(*corev1.Container, *corev1.PodSpec)) (err error) {
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("%s %s: %w", o.GetKind(), o.GetName(), err)
+		}
+	}()
+	found, _, err := unstructured.NestedMap(o.Object, "spec", "template", "spec")
 	if err != nil {
-		return fmt.Errorf("%s %s: %w", o.GetKind(), o.GetName(), err)
+		return err
 	}
 	var spec corev1.PodSpec
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(found, &spec, true); err != nil {
-		return fmt.Errorf("%s %s: %w", o.GetKind(), o.GetName(), err)
+		return err
 	}
-	if err := edit(&spec); err != nil {
-		return fmt.Errorf("%s %s: %w", o.GetKind(), o.GetName(), err)
+	i := slices.IndexFunc(spec.Containers, func(c corev1.Container) bool { return c.Name == name })
+	if i < 0 {
+		return fmt.Errorf("it has no container %s", name)
 	}
+	edit(&spec.Containers[i], &spec)
 	changed, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&spec)
 	if err != nil {
-		return fmt.Errorf("%s %s: %w", o.GetKind(), o.GetName(), err)
+		return err
 	}
 	return unstructured.SetNestedMap(o.Object, changed, "spec", "template", "spec")
 }
@@ -56,16 +60,6 @@ func useImage(c *corev1.Container, image string) {
 	if c.ReadinessProbe != nil {
 		c.ReadinessProbe.InitialDelaySeconds, c.ReadinessProbe.PeriodSeconds = 0, probePeriod
 	}
-}
-
-// container returns a pod's container of that name.
-func container(spec *corev1.PodSpec, name string) (*corev1.Container, error) {
-	for i := range spec.Containers {
-		if spec.Containers[i].Name == name {
-			return &spec.Containers[i], nil
-		}
-	}
-	return nil, fmt.Errorf("it has no container %s", name)
 }
 
 // relayImage has the relay and nothing else.
