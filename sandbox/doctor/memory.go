@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"path"
@@ -67,25 +68,11 @@ func checkMemory(ctx context.Context, sys *System, s *Subject) Finding {
 
 // memory reads /proc/meminfo (proc(5)); 0 elsewhere than on Linux.
 func (s *System) memory() (total, available, swap uint64) {
-	for line := range strings.Lines(s.read("/proc/meminfo")) {
-		fields := strings.Fields(line)
-		if len(fields) < 2 {
-			continue
-		}
-		kilobytes, err := strconv.ParseUint(fields[1], 10, 64)
-		if err != nil {
-			continue
-		}
-		switch fields[0] {
-		case "MemTotal:":
-			total = kilobytes << 10
-		case "MemAvailable:":
-			available = kilobytes << 10
-		case "SwapFree:":
-			swap = kilobytes << 10
-		}
+	of := func(key string) uint64 {
+		kilobytes, _ := strconv.ParseUint(strings.TrimSuffix(s.value("/proc/meminfo", key), " kB"), 10, 64)
+		return kilobytes << 10
 	}
-	return total, available, swap
+	return of("MemTotal:"), of("MemAvailable:"), of("SwapFree:")
 }
 
 // groupMemory is what the control group of this process may use, as in a
@@ -122,13 +109,9 @@ func (s *System) word(root, dir, name string) string {
 
 // inactive is the part of a group's memory that the system takes back at will.
 func (s *System) inactive(dir string) uint64 {
-	for line := range strings.Lines(s.read(path.Join(dir, "memory.stat"))) {
-		if name, value, _ := strings.Cut(strings.TrimSpace(line), " "); name == "total_inactive_file" || name == "inactive_file" {
-			n, _ := strconv.ParseUint(value, 10, 64)
-			return n
-		}
-	}
-	return 0
+	stat := path.Join(dir, "memory.stat")
+	n, _ := strconv.ParseUint(cmp.Or(s.value(stat, "total_inactive_file "), s.value(stat, "inactive_file ")), 10, 64)
+	return n
 }
 
 // group is the path of this process's control group for a v1 controller, or in
@@ -248,12 +231,9 @@ func (s *System) limit(name string) (int, error) {
 // his own, and for root all, of which then some may be others'.
 func (s *System) inotifyInstances() int {
 	n := 0
-	for _, pid := range s.processes() {
-		dir := procPath(pid, "fd")
-		for _, fd := range s.list(dir) {
-			if strings.HasSuffix(s.link(path.Join(dir, fd)), "inotify") {
-				n++
-			}
+	for _, to := range s.descriptors() {
+		if strings.HasSuffix(to, "inotify") {
+			n++
 		}
 	}
 	return n

@@ -7,7 +7,6 @@ import (
 	"net"
 	"net/netip"
 	"net/url"
-	"path"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -95,12 +94,9 @@ func (s *System) busy(ctx context.Context, ports []int) map[int]int {
 	if len(sockets) == 0 {
 		return found
 	}
-	for _, pid := range s.processes() {
-		dir := procPath(pid, "fd")
-		for _, fd := range s.list(dir) {
-			if port, ok := sockets[s.link(path.Join(dir, fd))]; ok {
-				found[port] = pid
-			}
+	for pid, to := range s.descriptors() {
+		if port, ok := sockets[to]; ok {
+			found[port] = pid
 		}
 	}
 	return found

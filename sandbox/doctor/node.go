@@ -118,13 +118,8 @@ func (s *System) packetFilter() string {
 }
 
 func (s *System) capable(capability int) bool {
-	for line := range strings.Lines(s.read("/proc/self/status")) {
-		if value, ok := strings.CutPrefix(line, "CapEff:"); ok {
-			set, err := strconv.ParseUint(strings.TrimSpace(value), 16, 64)
-			return err == nil && set&(1<<capability) != 0
-		}
-	}
-	return false
+	set, err := strconv.ParseUint(s.value("/proc/self/status", "CapEff:"), 16, 64)
+	return err == nil && set&(1<<capability) != 0
 }
 
 // checkCgroup asks for the control groups that a real node puts its pods into.
@@ -164,7 +159,7 @@ func checkPlatform(ctx context.Context, sys *System, _ *Subject) Finding {
 		if release := strings.TrimSpace(sys.read("/proc/sys/kernel/osrelease")); release != "" {
 			found = append(found, "kernel "+release)
 		}
-		if name := sys.distribution(); name != "" {
+		if name := strings.Trim(sys.value("/etc/os-release", "PRETTY_NAME="), `"'`); name != "" {
 			found = append(found, name)
 		}
 	case "darwin":
@@ -181,16 +176,6 @@ func checkPlatform(ctx context.Context, sys *System, _ *Subject) Finding {
 		return note(text, realPods, "")
 	}
 	return ok("%s", text)
-}
-
-// distribution reads os-release(5).
-func (s *System) distribution() string {
-	for line := range strings.Lines(s.read("/etc/os-release")) {
-		if name, ok := strings.CutPrefix(line, "PRETTY_NAME="); ok {
-			return strings.Trim(strings.TrimSpace(name), `"'`)
-		}
-	}
-	return ""
 }
 
 // checkUser asks who this is. Only real nodes need root.

@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"iter"
 	"net"
 	"os"
 	"os/exec"
 	"os/user"
+	"path"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -147,6 +149,31 @@ func (s *System) read(path string) string {
 		return ""
 	}
 	return string(b)
+}
+
+// value returns what follows a key on a line of a file, "" when none does.
+func (s *System) value(path, key string) string {
+	for line := range strings.Lines(s.read(path)) {
+		if rest, ok := strings.CutPrefix(line, key); ok {
+			return strings.TrimSpace(rest)
+		}
+	}
+	return ""
+}
+
+// descriptors are the processes that this user may look into, each with what its
+// open files are.
+func (s *System) descriptors() iter.Seq2[int, string] {
+	return func(yield func(int, string) bool) {
+		for _, pid := range s.processes() {
+			dir := procPath(pid, "fd")
+			for _, fd := range s.list(dir) {
+				if !yield(pid, s.link(path.Join(dir, fd))) {
+					return
+				}
+			}
+		}
+	}
 }
 
 func (s *System) exists(path string) bool {
