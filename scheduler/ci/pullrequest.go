@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -16,6 +15,8 @@ import (
 	"github.com/kalypso-dev/kalypso/internal/usage"
 	"github.com/kalypso-dev/kalypso/scheduler/forge"
 	"github.com/kalypso-dev/kalypso/scheduler/model"
+	"github.com/kalypso-dev/kalypso/scheduler/plan"
+	"github.com/kalypso-dev/kalypso/scheduler/publish"
 )
 
 // How long a merge is tried: a forge needs a moment to see that a new pull
@@ -100,45 +101,24 @@ func (p PullRequest) open(ctx context.Context, f Forge, generated map[string][]b
 		return Opened{}, err
 	}
 	changes := replacement(base.Files, generated)
-	all, err := f.PullRequests(ctx, p.Repo, p.Head, p.Base)
-	if err != nil {
+	opened := Opened{Changed: len(changes) > 0, Summary: summary(changes)}
+	result, head, err := publish.ApplyFiles(ctx, f, p.Repo, publish.Files{
+		Base: base, Changes: changes, Now: p.Now,
+		PullRequest: forge.PullRequest{Title: p.Title, Body: p.body(opened.Summary), Head: p.Head, Base: p.Base},
+	})
+	if err != nil || !opened.Changed {
 		return Opened{}, err
 	}
-	open := slices.IndexFunc(all, func(pr forge.PullRequest) bool { return pr.State == forge.Open })
-	if len(changes) == 0 {
-		if open >= 0 { // it would change nothing any more
-			stale := all[open]
-			stale.State = forge.Closed
-			if _, err := f.SavePullRequest(ctx, p.Repo, stale); err != nil {
-				return Opened{}, err
-			}
-		}
-		return Opened{}, nil
-	}
-	opened := Opened{Changed: true, Summary: summary(base.Files, changes)}
-	head, err := p.push(ctx, f, base, changes)
-	if err != nil {
-		return opened, err
-	}
-	wanted := forge.PullRequest{Head: p.Head, Base: p.Base, State: forge.Open}
-	if open >= 0 {
-		wanted = all[open]
-	}
-	wanted.Title, wanted.Body, wanted.Draft = p.Title, p.body(opened.Summary), false
-	saved, err := f.SavePullRequest(ctx, p.Repo, wanted)
-	if err != nil {
-		return opened, err
-	}
-	opened.Number, opened.URL = saved.Number, saved.URL
+	opened.Number, opened.URL = result.PullRequest.Number, result.PullRequest.URL
 	if len(p.Labels) > 0 {
-		if err := f.Label(ctx, p.Repo, saved.Number, p.Labels); err != nil {
-			return opened, fmt.Errorf("labels of pull request %d: %w", saved.Number, err)
+		if err := f.Label(ctx, p.Repo, opened.Number, p.Labels); err != nil {
+			return opened, fmt.Errorf("labels of pull request %d: %w", opened.Number, err)
 		}
 	}
 	if !p.AutoMerge {
 		return opened, nil
 	}
-	opened.MergeCommit, err = p.merge(ctx, f, saved.Number, head)
+	opened.MergeCommit, err = p.merge(ctx, f, opened.Number, head)
 	opened.Merged = err == nil
 	return opened, err
 }
@@ -149,22 +129,6 @@ func (p PullRequest) absent(ctx context.Context, f Forge, err error) error {
 		return withHint(err, "check the name in --repo, and that the token may see the repository")
 	}
 	return withHint(err, "the branch of each environment must be there before the first deployment: create it, empty but for a README")
-}
-
-// push makes the branch of the pull request hold the changes on top of the
-// base's head; a branch that does already stays, and so do the reviews of it.
-func (p PullRequest) push(ctx context.Context, f Forge, base *model.Tree, changes []forge.Change) (head string, err error) {
-	now, err := f.Read(ctx, model.Reference{Repo: p.URL, Branch: p.Head})
-	switch {
-	case errors.Is(err, forge.ErrNotFound):
-	case err != nil:
-		return "", err
-	case applied(now.Files, base.Files, changes):
-		return now.Commit, nil
-	}
-	return f.Commit(ctx, p.Repo, forge.CommitRequest{
-		Branch: p.Head, Parent: base.Commit, Message: p.Title + "\n", When: p.Now.UTC().Truncate(time.Second), Changes: changes,
-	})
 }
 
 func (p PullRequest) body(changes string) string {
@@ -220,52 +184,34 @@ func readFolder(folder string) (map[string][]byte, error) {
 // place in it: a folder of theirs is replaced as a whole, so that what is
 // generated no more goes away; files at the root come beside what is there.
 // Sorted by path.
-func replacement(branch, generated map[string][]byte) []forge.Change {
+func replacement(branch, generated map[string][]byte) []plan.Change {
 	ours := map[string]bool{}
-	for name := range generated {
+	var changes []plan.Change
+	for name, content := range generated {
 		if folder, _, ok := strings.Cut(name, "/"); ok {
 			ours[folder] = true
 		}
-	}
-	var changes []forge.Change
-	for _, name := range slices.Sorted(maps.Keys(generated)) {
-		if old, there := branch[name]; !there || !bytes.Equal(old, generated[name]) {
-			changes = append(changes, forge.Change{Path: name, Content: append([]byte{}, generated[name]...)})
+		if old, there := branch[name]; !there {
+			changes = append(changes, plan.Change{Path: name, Action: plan.Add, Content: content})
+		} else if !bytes.Equal(old, content) {
+			changes = append(changes, plan.Change{Path: name, Action: plan.Modify, Content: content})
 		}
 	}
 	for name := range branch {
 		folder, _, ok := strings.Cut(name, "/")
 		if _, stays := generated[name]; ok && ours[folder] && !stays {
-			changes = append(changes, forge.Change{Path: name})
+			changes = append(changes, plan.Change{Path: name, Action: plan.Remove})
 		}
 	}
-	slices.SortFunc(changes, func(a, b forge.Change) int { return strings.Compare(a.Path, b.Path) })
+	slices.SortFunc(changes, func(a, b plan.Change) int { return strings.Compare(a.Path, b.Path) })
 	return changes
 }
 
-// applied reports whether a tree is what another one becomes by the changes.
-func applied(tree, before map[string][]byte, changes []forge.Change) bool {
-	after := maps.Clone(before)
-	for _, c := range changes {
-		if c.Content == nil {
-			delete(after, c.Path)
-			continue
-		}
-		after[c.Path] = c.Content
-	}
-	return maps.EqualFunc(tree, after, bytes.Equal)
-}
-
 // summary lists changes for users, one a line.
-func summary(before map[string][]byte, changes []forge.Change) string {
+func summary(changes []plan.Change) string {
 	var b strings.Builder
 	for _, c := range changes {
-		mark := "~"
-		if _, there := before[c.Path]; !there {
-			mark = "+"
-		} else if c.Content == nil {
-			mark = "-"
-		}
+		mark := map[plan.Action]string{plan.Add: "+", plan.Modify: "~", plan.Remove: "-"}[c.Action]
 		fmt.Fprintf(&b, "%s %s\n", mark, c.Path)
 	}
 	return b.String()

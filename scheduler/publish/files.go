@@ -1,0 +1,65 @@
+package publish
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/kalypso-dev/kalypso/scheduler/forge"
+	"github.com/kalypso-dev/kalypso/scheduler/model"
+	"github.com/kalypso-dev/kalypso/scheduler/plan"
+)
+
+// Files are changes that a pull request is to bring to a branch, without a plan
+// of an environment behind them.
+type Files struct {
+	Base        *model.Tree // the branch
+	Changes     []plan.Change
+	PullRequest forge.PullRequest // title, text and branches
+	Now         time.Time
+}
+
+// ApplyFiles brings the open pull request between two branches up to date, or
+// opens one; without changes it closes the open one. Whoever has opened it, it is
+// taken over. head is the commit that its branch has then.
+func ApplyFiles(ctx context.Context, f forge.Forge, repo string, files Files) (result Result, head string, err error) {
+	want := files.PullRequest
+	list, err := f.PullRequests(ctx, repo, want.Head, want.Base)
+	if err != nil {
+		return Result{}, "", err
+	}
+	run := &publisher{
+		forge: f, repo: repo, branch: want.Head, options: Options{Now: func() time.Time { return files.Now }},
+		plan:   &plan.Plan{GitOpsHead: files.Base.Commit, Changes: files.Changes},
+		reason: fmt.Sprintf("Nothing is left to change: branch %s has all of it. Closing.", want.Base),
+	}
+	todo := decision{action: Opened, pr: want}
+	if i := anyOpen(list); i >= 0 {
+		todo.action, todo.have, todo.pr = Unchanged, &list[i], list[i]
+		todo.pr.Title, todo.pr.Body, todo.pr.Draft = want.Title, want.Body, false
+	}
+	if len(files.Changes) == 0 {
+		run.result.Action = Nothing
+		if todo.have != nil {
+			todo.pr.State = forge.Closed
+			err = run.withdraw(ctx, todo.pr)
+		}
+		return run.result, "", err
+	}
+	todo.pr.State = forge.Open
+	todo.first = todo.pr
+	present, err := f.Read(ctx, model.Reference{Repo: files.Base.Repo, Branch: want.Head})
+	if err != nil && !errors.Is(err, forge.ErrNotFound) {
+		return Result{}, "", err
+	}
+	if err == nil {
+		head = present.Commit
+	}
+	found := func() (*model.Tree, error) { return present, err }
+	failed := run.propose(ctx, files.Base, applied(files.Base.Files, files.Changes), found, todo)
+	if run.result.Commit != "" {
+		head = run.result.Commit
+	}
+	return run.result, head, failed
+}
