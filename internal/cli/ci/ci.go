@@ -1,6 +1,7 @@
 package ci
 
 import (
+	"context"
 	"errors"
 	"os"
 	"time"
@@ -70,9 +71,9 @@ Secrets come from variables only. What a step makes goes to stdout and to its
 outputs, what it says goes to stderr. A step that is run again changes nothing
 that is as it should be.`,
 	},
-		a.buildImage(), a.render(), a.descriptor(), a.createPR(),
-		a.setStatus(), a.waitForDeployment(), a.deployedVersion(), a.startWorkflow(),
-		a.promote(), a.promotedCommit(),
+		newBuildImage(a), newRender(a), newDescriptor(a), newCreatePR(a),
+		newSetStatus(a), newWaitForDeployment(a), newDeployedVersion(a), newStartWorkflow(a),
+		newPromote(a), newPromotedCommit(a),
 	)
 }
 
@@ -81,16 +82,18 @@ type step struct {
 	*steps
 	ci.Environment
 	outputs ci.Outputs
+	args    []string
+	given   func(flag string) bool
 }
 
-// leaf makes a verb's command of what it does.
-func (a *steps) leaf(c *cobra.Command, do func(c *cobra.Command, s *step, args []string) error) *cobra.Command {
+// leaf makes a verb's command, which fills in s and calls run.
+func (a *steps) leaf(c *cobra.Command, s *step, run func(context.Context) error) *cobra.Command {
 	if c.Args == nil {
 		c.Args = cmdutil.ExactArgs()
 	}
 	c.RunE = func(c *cobra.Command, args []string) error {
-		s := &step{a, ci.ReadEnvironment(a.env), ci.Outputs{File: a.env("GITHUB_OUTPUT")}}
-		return stepError(do(c, s, args))
+		*s = step{a, ci.ReadEnvironment(a.env), ci.Outputs{File: a.env("GITHUB_OUTPUT")}, args, c.Flags().Changed}
+		return stepError(run(c.Context()))
 	}
 	return c
 }
@@ -106,13 +109,6 @@ func (s *step) set(all ...output) error {
 		}
 	}
 	return nil
-}
-
-func yesNo(b bool) string {
-	if b {
-		return "true"
-	}
-	return "false"
 }
 
 // stepError gives an error of a step the type that makes its exit code and the

@@ -1,6 +1,7 @@
 package ci
 
 import (
+	"context"
 	"os"
 	"path/filepath"
 	"strings"
@@ -11,10 +12,16 @@ import (
 	"github.com/spf13/cobra"
 )
 
-func (a *steps) buildImage() *cobra.Command {
-	var b ci.Build
-	var name, version string
-	var bases, programs []string
+// imageOptions are those of `kalypso ci build-image`.
+type imageOptions struct {
+	step
+	build           ci.Build
+	name, version   string
+	bases, programs []string
+}
+
+func newBuildImage(a *steps) *cobra.Command {
+	o := &imageOptions{}
 	c := &cobra.Command{
 		Use:   "build-image",
 		Short: "Make an image of a folder with a Dockerfile and push it, without Docker",
@@ -37,49 +44,51 @@ Outputs: image (NAME:TAG), name, tag, digest. The image is printed, too.`,
   kalypso ci build-image --context app --tag 1.2.3 --base python:3-alpine=ghcr.io/acme/python:3`,
 	}
 	f := c.Flags()
-	f.StringVar(&b.Context, "context", ".", "the application's folder")
-	f.StringVar(&b.Dockerfile, "dockerfile", "Dockerfile", "the Dockerfile, in that folder")
-	f.StringVar(&name, "name", "", "the image's name below the repository's own, or with slashes the whole name")
-	f.StringVar(&version, "version", "0.0.1", "the version that the run's number is added to for the tag")
-	f.StringVar(&b.Tag, "tag", "", "the tag, VERSION-GITHUB_RUN_NUMBER when it is not given")
-	f.StringArrayVar(&bases, "base", nil, "`FROM=IMAGE`: take another image to begin with")
-	f.StringVar(&b.GoProgram, "go-program", "", "take the program of the folder's Go files for what COPY `NAME`s")
-	f.StringArrayVar(&programs, "program", nil, "`NAME=FILE`: where a file is that COPY names and the folder does not have")
-	return a.leaf(c, func(c *cobra.Command, s *step, _ []string) (err error) {
-		b.Name = name
-		if !strings.Contains(name, "/") {
-			if b.Name, err = ci.ImageName(s.Environment, name); err != nil {
-				return err
-			}
-		}
-		if b.Tag == "" {
-			if s.RunNumber == "" {
-				return usage.New("no tag: give --tag, or set GITHUB_RUN_NUMBER as a runner does")
-			}
-			b.Tag = version + "-" + s.RunNumber
-		}
-		if b.Bases, err = assignments("--base", bases); err != nil {
-			return err
-		}
-		if b.Programs, err = s.programs(programs); err != nil {
-			return err
-		}
-		b.Registry, b.User, b.Token, b.Server = s.Registry, s.Actor, s.Token, s.Server
-		b.Report = func(text string) { a.Messagef("%s", text) }
-		made, err := ci.BuildImage(c.Context(), b)
-		if err != nil {
-			return err
-		}
-		a.Messagef("pushed %s (%s)", made.Image, made.Digest)
-		if _, err := a.Out.Write([]byte(made.Image + "\n")); err != nil {
-			return err
-		}
-		return s.set(output{"image", made.Image}, output{"name", b.Name}, output{"tag", b.Tag}, output{"digest", made.Digest})
-	})
+	f.StringVar(&o.build.Context, "context", ".", "the application's folder")
+	f.StringVar(&o.build.Dockerfile, "dockerfile", "Dockerfile", "the Dockerfile, in that folder")
+	f.StringVar(&o.name, "name", "", "the image's name below the repository's own, or with slashes the whole name")
+	f.StringVar(&o.version, "version", "0.0.1", "the version that the run's number is added to for the tag")
+	f.StringVar(&o.build.Tag, "tag", "", "the tag, VERSION-GITHUB_RUN_NUMBER when it is not given")
+	f.StringArrayVar(&o.bases, "base", nil, "`FROM=IMAGE`: take another image to begin with")
+	f.StringVar(&o.build.GoProgram, "go-program", "", "take the program of the folder's Go files for what COPY `NAME`s")
+	f.StringArrayVar(&o.programs, "program", nil, "`NAME=FILE`: where a file is that COPY names and the folder does not have")
+	return a.leaf(c, &o.step, func(ctx context.Context) error { return runBuildImage(ctx, o) })
 }
 
-// programs are those of the runner, and over them those of flags.
-func (s *step) programs(flags []string) (map[string]string, error) {
+func runBuildImage(ctx context.Context, o *imageOptions) (err error) {
+	o.build.Name = o.name
+	if !strings.Contains(o.name, "/") {
+		if o.build.Name, err = ci.ImageName(o.Environment, o.name); err != nil {
+			return err
+		}
+	}
+	if o.build.Tag == "" {
+		if o.RunNumber == "" {
+			return usage.New("no tag: give --tag, or set GITHUB_RUN_NUMBER as a runner does")
+		}
+		o.build.Tag = o.version + "-" + o.RunNumber
+	}
+	if o.build.Bases, err = assignments("--base", o.bases); err != nil {
+		return err
+	}
+	if o.build.Programs, err = o.allPrograms(o.programs); err != nil {
+		return err
+	}
+	o.build.Registry, o.build.User, o.build.Token, o.build.Server = o.Registry, o.Actor, o.Token, o.Server
+	o.build.Report = func(text string) { o.Messagef("%s", text) }
+	made, err := ci.BuildImage(ctx, o.build)
+	if err != nil {
+		return err
+	}
+	o.Messagef("pushed %s (%s)", made.Image, made.Digest)
+	if _, err := o.Out.Write([]byte(made.Image + "\n")); err != nil {
+		return err
+	}
+	return o.set(output{"image", made.Image}, output{"name", o.build.Name}, output{"tag", o.build.Tag}, output{"digest", made.Digest})
+}
+
+// allPrograms are those of the runner, and over them those of flags.
+func (s *step) allPrograms(flags []string) (map[string]string, error) {
 	var ready []string
 	if s.ProgramsFolder != "" {
 		entries, err := os.ReadDir(s.ProgramsFolder)

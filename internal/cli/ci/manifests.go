@@ -1,6 +1,7 @@
 package ci
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"time"
@@ -15,8 +16,14 @@ const (
 	defaultManifests = "manifests"
 )
 
-func (a *steps) render() *cobra.Command {
-	var r ci.Rendering
+// renderOptions are those of `kalypso ci render`.
+type renderOptions struct {
+	step
+	rendering ci.Rendering
+}
+
+func newRender(a *steps) *cobra.Command {
+	o := &renderOptions{}
 	c := &cobra.Command{
 		Use:   "render",
 		Short: "Make manifests of a Helm chart for each deployment target of an environment",
@@ -34,38 +41,46 @@ printed.`,
   kalypso ci render --environment dev --configs configs --image ghcr.io/acme/shop/web:0.0.1-7`,
 	}
 	f := c.Flags()
-	f.StringVar(&r.Workload, "workload", defaultWorkload, "the file with the Workload object")
-	f.StringVar(&r.Environment, "environment", "", "the environment")
-	f.StringVar(&r.Chart, "chart", "helm", "the chart's folder")
-	f.StringVar(&r.Configs, "configs", "", "the folder with the environment's values")
-	f.StringVar(&r.Image, "image", "", "`NAME:TAG` for the values image.repository and image.tag")
-	f.StringArrayVar(&r.Set, "set", nil, "a value, as helm takes it: `KEY=VALUE`")
-	f.StringVar(&r.To, "to", defaultManifests, "the folder for the manifests")
-	return a.leaf(c, func(_ *cobra.Command, s *step, _ []string) error {
-		if name, tag, ok := strings.Cut(r.Image, ":"); ok && !strings.Contains(r.Image, "/") {
-			full, err := ci.ImageName(s.Environment, name)
-			if err != nil {
-				return err
-			}
-			r.Image = full + ":" + tag
-		}
-		done, err := ci.Render(r)
+	f.StringVar(&o.rendering.Workload, "workload", defaultWorkload, "the file with the Workload object")
+	f.StringVar(&o.rendering.Environment, "environment", "", "the environment")
+	f.StringVar(&o.rendering.Chart, "chart", "helm", "the chart's folder")
+	f.StringVar(&o.rendering.Configs, "configs", "", "the folder with the environment's values")
+	f.StringVar(&o.rendering.Image, "image", "", "`NAME:TAG` for the values image.repository and image.tag")
+	f.StringArrayVar(&o.rendering.Set, "set", nil, "a value, as helm takes it: `KEY=VALUE`")
+	f.StringVar(&o.rendering.To, "to", defaultManifests, "the folder for the manifests")
+	return a.leaf(c, &o.step, func(ctx context.Context) error { return runRender(ctx, o) })
+}
+
+func runRender(ctx context.Context, o *renderOptions) error {
+	if name, tag, ok := strings.Cut(o.rendering.Image, ":"); ok && !strings.Contains(o.rendering.Image, "/") {
+		full, err := ci.ImageName(o.Environment, name)
 		if err != nil {
 			return err
 		}
-		for _, note := range done.Notes {
-			a.Messagef("%s", note)
-		}
-		for _, file := range done.Files {
-			fmt.Fprintf(a.Out, "%s/%s\n", r.To, file)
-		}
-		return s.set(output{"repo", done.Repo}, output{"branch", done.Branch})
-	})
+		o.rendering.Image = full + ":" + tag
+	}
+	done, err := ci.Render(o.rendering)
+	if err != nil {
+		return err
+	}
+	for _, note := range done.Notes {
+		o.Messagef("%s", note)
+	}
+	for _, file := range done.Files {
+		fmt.Fprintf(o.Out, "%s/%s\n", o.rendering.To, file)
+	}
+	return o.set(output{"repo", done.Repo}, output{"branch", done.Branch})
 }
 
-func (a *steps) descriptor() *cobra.Command {
-	var d ci.Description
-	var built string
+// descriptorOptions are those of `kalypso ci descriptor`.
+type descriptorOptions struct {
+	step
+	description ci.Description
+	built       string
+}
+
+func newDescriptor(a *steps) *cobra.Command {
+	o := &descriptorOptions{}
 	c := &cobra.Command{
 		Use:   "descriptor",
 		Short: "Write down which version of a workload is deployed, for the observability hub",
@@ -77,38 +92,40 @@ files are printed.`,
 		Example: `  kalypso ci descriptor --environment dev --version 0.0.1-7 --workspace kaizen-app-team`,
 	}
 	f := c.Flags()
-	f.StringVar(&d.Workload, "workload", defaultWorkload, "the file with the Workload object")
-	f.StringVar(&d.Environment, "environment", "", "the environment")
-	f.StringVar(&d.Version, "version", "", "the version that is deployed")
-	f.StringVar(&d.Application, "application", "", "what the workload is a part of; itself when not given")
-	f.StringVar(&d.Workspace, "workspace", "", "the team; the repository's owner when not given")
-	f.StringVar(&d.Commit, "commit", "", "the commit that it is made of; GITHUB_SHA when not given")
-	f.StringVar(&built, "build-time", "", "when it was built, as in 2026-01-31T12:00:00Z; now when not given")
-	f.StringVar(&d.To, "to", defaultManifests, "the folder to write to")
-	return a.leaf(c, func(_ *cobra.Command, s *step, _ []string) (err error) {
-		d.Built = a.now()
-		if built != "" {
-			if d.Built, err = time.Parse(time.RFC3339, built); err != nil {
-				return usage.Errorf("--build-time %s: write it as in 2026-01-31T12:00:00Z", built)
-			}
+	f.StringVar(&o.description.Workload, "workload", defaultWorkload, "the file with the Workload object")
+	f.StringVar(&o.description.Environment, "environment", "", "the environment")
+	f.StringVar(&o.description.Version, "version", "", "the version that is deployed")
+	f.StringVar(&o.description.Application, "application", "", "what the workload is a part of; itself when not given")
+	f.StringVar(&o.description.Workspace, "workspace", "", "the team; the repository's owner when not given")
+	f.StringVar(&o.description.Commit, "commit", "", "the commit that it is made of; GITHUB_SHA when not given")
+	f.StringVar(&o.built, "build-time", "", "when it was built, as in 2026-01-31T12:00:00Z; now when not given")
+	f.StringVar(&o.description.To, "to", defaultManifests, "the folder to write to")
+	return a.leaf(c, &o.step, func(ctx context.Context) error { return runDescriptor(ctx, o) })
+}
+
+func runDescriptor(ctx context.Context, o *descriptorOptions) (err error) {
+	o.description.Built = o.now()
+	if o.built != "" {
+		if o.description.Built, err = time.Parse(time.RFC3339, o.built); err != nil {
+			return usage.Errorf("--build-time %s: write it as in 2026-01-31T12:00:00Z", o.built)
 		}
-		if d.Commit == "" {
-			d.Commit = s.Commit
-		}
-		if d.Workspace == "" {
-			d.Workspace = s.Owner()
-		}
-		if s.RunNumber != "" {
-			d.Build = "build-" + s.RunNumber
-		}
-		d.Source, d.Branch = s.CloneURL(s.Repository), s.Branch
-		files, err := ci.Describe(d)
-		if err != nil {
-			return err
-		}
-		for _, file := range files {
-			fmt.Fprintf(a.Out, "%s/%s\n", d.To, file)
-		}
-		return nil
-	})
+	}
+	if o.description.Commit == "" {
+		o.description.Commit = o.Commit
+	}
+	if o.description.Workspace == "" {
+		o.description.Workspace = o.Owner()
+	}
+	if o.RunNumber != "" {
+		o.description.Build = "build-" + o.RunNumber
+	}
+	o.description.Source, o.description.Branch = o.CloneURL(o.Repository), o.Branch
+	files, err := ci.Describe(o.description)
+	if err != nil {
+		return err
+	}
+	for _, file := range files {
+		fmt.Fprintf(o.Out, "%s/%s\n", o.description.To, file)
+	}
+	return nil
 }

@@ -1,6 +1,7 @@
 package ci
 
 import (
+	"context"
 	"fmt"
 	"strconv"
 
@@ -9,9 +10,15 @@ import (
 	"github.com/spf13/cobra"
 )
 
-func (a *steps) createPR() *cobra.Command {
-	var p ci.PullRequest
-	var repo string
+// prOptions are those of `kalypso ci create-pr`.
+type prOptions struct {
+	step
+	pull ci.PullRequest
+	repo string
+}
+
+func newCreatePR(a *steps) *cobra.Command {
+	o := &prOptions{}
 	c := &cobra.Command{
 		Use:   "create-pr",
 		Short: "Bring generated files to a branch by a pull request",
@@ -31,48 +38,50 @@ Outputs: changed, number, url, merged, merge_commit. The URL is printed.`,
   kalypso ci create-pr --repo https://github.com/acme/gitops --base stage --label deployment`,
 	}
 	f := c.Flags()
-	f.StringVar(&repo, "repo", "", "the repository: its URL on the forge, owner/name, or name")
-	f.StringVar(&p.Base, "base", "", "the branch that it goes to")
-	f.StringVar(&p.Head, "head", "", "the branch that it comes from; made of the two repositories' names when not given")
-	f.StringVar(&p.Folder, "from", defaultManifests, "the folder with the files")
-	f.StringVar(&p.Title, "title", "", "the title; made of repository and run when not given")
-	f.StringVar(&p.Body, "body", "", "text ahead of the list of files")
-	f.StringArrayVar(&p.Labels, "label", nil, "a label; made when the repository does not have it")
-	f.BoolVar(&p.AutoMerge, "auto-merge", false, "merge it right away")
-	return a.leaf(c, func(c *cobra.Command, s *step, _ []string) (err error) {
-		if repo == "" {
-			return usage.New("a pull request to which repository? Give --repo\nSee `kalypso ci create-pr --help`.")
+	f.StringVar(&o.repo, "repo", "", "the repository: its URL on the forge, owner/name, or name")
+	f.StringVar(&o.pull.Base, "base", "", "the branch that it goes to")
+	f.StringVar(&o.pull.Head, "head", "", "the branch that it comes from; made of the two repositories' names when not given")
+	f.StringVar(&o.pull.Folder, "from", defaultManifests, "the folder with the files")
+	f.StringVar(&o.pull.Title, "title", "", "the title; made of repository and run when not given")
+	f.StringVar(&o.pull.Body, "body", "", "text ahead of the list of files")
+	f.StringArrayVar(&o.pull.Labels, "label", nil, "a label; made when the repository does not have it")
+	f.BoolVar(&o.pull.AutoMerge, "auto-merge", false, "merge it right away")
+	return a.leaf(c, &o.step, func(ctx context.Context) error { return runCreatePR(ctx, o) })
+}
+
+func runCreatePR(ctx context.Context, o *prOptions) (err error) {
+	if o.repo == "" {
+		return usage.New("a pull request to which repository? Give --repo\nSee `kalypso ci create-pr --help`.")
+	}
+	if o.pull.Repo, err = o.Repo(o.repo); err != nil {
+		return err
+	}
+	o.pull.URL, o.pull.Now = o.CloneURL(o.pull.Repo), o.now()
+	o.describe(&o.pull)
+	forge, err := o.forge(o.Environment)
+	if err != nil {
+		return err
+	}
+	opened, err := ci.CreatePullRequest(ctx, forge, o.pull)
+	if err != nil {
+		return err
+	}
+	if opened.Changed {
+		what := "waits for a merge"
+		if opened.Merged {
+			what = "is merged"
 		}
-		if p.Repo, err = s.Repo(repo); err != nil {
-			return err
-		}
-		p.URL, p.Now = s.CloneURL(p.Repo), a.now()
-		s.describe(&p)
-		forge, err := a.forge(s.Environment)
-		if err != nil {
-			return err
-		}
-		opened, err := ci.CreatePullRequest(c.Context(), forge, p)
-		if err != nil {
-			return err
-		}
-		if opened.Changed {
-			what := "waits for a merge"
-			if opened.Merged {
-				what = "is merged"
-			}
-			a.Messagef("%spull request %s %s", opened.Summary, opened.URL, what)
-			fmt.Fprintln(a.Out, opened.URL)
-		} else {
-			a.Messagef("branch %s of %s has all of it already: no pull request is needed", p.Base, p.Repo)
-		}
-		number := ""
-		if opened.Number > 0 {
-			number = strconv.Itoa(opened.Number)
-		}
-		return s.set(output{"changed", yesNo(opened.Changed)}, output{"number", number}, output{"url", opened.URL},
-			output{"merged", yesNo(opened.Merged)}, output{"merge_commit", opened.MergeCommit})
-	})
+		o.Messagef("%spull request %s %s", opened.Summary, opened.URL, what)
+		fmt.Fprintln(o.Out, opened.URL)
+	} else {
+		o.Messagef("branch %s of %s has all of it already: no pull request is needed", o.pull.Base, o.pull.Repo)
+	}
+	number := ""
+	if opened.Number > 0 {
+		number = strconv.Itoa(opened.Number)
+	}
+	return o.set(output{"changed", strconv.FormatBool(opened.Changed)}, output{"number", number}, output{"url", opened.URL},
+		output{"merged", strconv.FormatBool(opened.Merged)}, output{"merge_commit", opened.MergeCommit})
 }
 
 // describe fills in the branch, title and text that flags do not give.

@@ -2,11 +2,13 @@ package ci
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"strings"
 	"time"
 
+	"github.com/kalypso-dev/kalypso/internal/cli/cmdutil"
 	"github.com/kalypso-dev/kalypso/internal/usage"
 	"github.com/kalypso-dev/kalypso/scheduler/ci"
 	"github.com/kalypso-dev/kalypso/scheduler/fleet/arc"
@@ -14,9 +16,15 @@ import (
 	"github.com/spf13/cobra"
 )
 
-func (a *steps) setStatus() *cobra.Command {
-	var r ci.StatusRequest
-	var repo string
+// statusOptions are those of `kalypso ci set-status`.
+type statusOptions struct {
+	step
+	request ci.StatusRequest
+	repo    string
+}
+
+func newSetStatus(a *steps) *cobra.Command {
+	o := &statusOptions{}
 	c := &cobra.Command{
 		Use:   "set-status [PHASE]",
 		Short: "Set the status of a commit",
@@ -30,54 +38,57 @@ Without a PHASE the status is what --context, --state and --description say.`,
 		Example: `  kalypso ci set-status deploying --environment dev --commit 4f1d...
   kalypso ci set-status deployed --environment dev --next stage --commit 4f1d...
   kalypso ci set-status --context build --state success --description Built`,
-		Args: func(c *cobra.Command, args []string) error {
-			if len(args) > 1 {
-				return usage.Errorf("usage: %s\nSee `%s --help`.", c.UseLine(), c.CommandPath())
-			}
-			return nil
-		},
+		Args: cmdutil.RangeArgs(0, 1),
 	}
 	f := c.Flags()
-	f.StringVar(&repo, "repo", "", "the repository; the workflow's own when not given")
-	f.StringVar(&r.Commit, "commit", "", "the full commit ID; GITHUB_SHA when not given")
-	f.StringVar(&r.Environment, "environment", "", "the environment of the phase")
-	f.StringVar(&r.Next, "next", "", "the environment after it, empty for the last one")
-	f.StringVar(&r.State, "state", "", "pending, success or failure")
-	f.StringVar(&r.Context, "context", "", "what the status is about")
-	f.StringVar(&r.Description, "description", "", "the status in a few words")
-	f.StringVar(&r.URL, "url", "", "where to read more; the run when not given")
-	return a.leaf(c, func(c *cobra.Command, s *step, args []string) (err error) {
-		if len(args) > 0 {
-			r.Phase = args[0]
-		}
-		if r.Repo, err = s.Repo(repo); err != nil {
-			return err
-		}
-		if !c.Flags().Changed("commit") {
-			r.Commit = s.Commit
-		}
-		if r.URL == "" {
-			r.URL = s.RunURL()
-		}
-		if _, err := r.Status(); err != nil {
-			return err
-		}
-		forge, err := a.forge(s.Environment)
-		if err != nil {
-			return err
-		}
-		status, err := ci.SetStatus(c.Context(), forge, r)
-		if err != nil {
-			return err
-		}
-		a.Messagef("commit %.8s of %s: %s: %s (%s)", r.Commit, r.Repo, status.Context, status.Description, status.State)
-		return nil
-	})
+	f.StringVar(&o.repo, "repo", "", "the repository; the workflow's own when not given")
+	f.StringVar(&o.request.Commit, "commit", "", "the full commit ID; GITHUB_SHA when not given")
+	f.StringVar(&o.request.Environment, "environment", "", "the environment of the phase")
+	f.StringVar(&o.request.Next, "next", "", "the environment after it, empty for the last one")
+	f.StringVar(&o.request.State, "state", "", "pending, success or failure")
+	f.StringVar(&o.request.Context, "context", "", "what the status is about")
+	f.StringVar(&o.request.Description, "description", "", "the status in a few words")
+	f.StringVar(&o.request.URL, "url", "", "where to read more; the run when not given")
+	return a.leaf(c, &o.step, func(ctx context.Context) error { return runSetStatus(ctx, o) })
 }
 
-func (a *steps) waitForDeployment() *cobra.Command {
-	var d ci.Deployment
-	var repo, cloud, subscriptions string
+func runSetStatus(ctx context.Context, o *statusOptions) (err error) {
+	if len(o.args) > 0 {
+		o.request.Phase = o.args[0]
+	}
+	if o.request.Repo, err = o.Repo(o.repo); err != nil {
+		return err
+	}
+	if !o.given("commit") {
+		o.request.Commit = o.Commit
+	}
+	if o.request.URL == "" {
+		o.request.URL = o.RunURL()
+	}
+	if _, err := o.request.Status(); err != nil {
+		return err
+	}
+	forge, err := o.forge(o.Environment)
+	if err != nil {
+		return err
+	}
+	status, err := ci.SetStatus(ctx, forge, o.request)
+	if err != nil {
+		return err
+	}
+	o.Messagef("commit %.8s of %s: %s: %s (%s)", o.request.Commit, o.request.Repo, status.Context, status.Description, status.State)
+	return nil
+}
+
+// waitOptions are those of `kalypso ci wait-for-deployment`.
+type waitOptions struct {
+	step
+	deployment                 ci.Deployment
+	repo, cloud, subscriptions string
+}
+
+func newWaitForDeployment(a *steps) *cobra.Command {
+	o := &waitOptions{}
 	c := &cobra.Command{
 		Use:   "wait-for-deployment",
 		Short: "Wait until all clusters have a commit of a GitOps branch and are well with it",
@@ -100,45 +111,47 @@ Output: clusters, the number of configurations that have it.`,
   kalypso ci wait-for-deployment --cloud AzureGovernment --subscription 6f1e...,c2a9... --branch dev --commit 4f1d...`,
 	}
 	f := c.Flags()
-	f.StringVar(&cloud, "cloud", "", "AzurePublic, AzureGovernment, AzureChina, or the https:// URL of a Resource Manager; AZURE_CLOUD_NAME when not given")
-	f.StringVar(&subscriptions, "subscription", "", "IDs of the subscriptions that the clusters are in, with commas between; AZURE_SUBSCRIPTION_ID when not given, or else the default one of the Azure CLI")
-	f.StringVar(&repo, "repo", "", "the GitOps repository; the workflow's own when not given")
-	f.StringVar(&d.Branch, "branch", "", "the branch that the clusters follow")
-	f.StringVar(&d.Commit, "commit", "", "the full commit ID")
-	f.DurationVar(&d.Limit, "timeout", 15*time.Minute, "how long to wait")
-	f.DurationVar(&d.Pace, "poll", 5*time.Second, "how often to ask, when it takes long")
-	f.DurationVar(&d.Grace, "grace", 15*time.Second, "how long clusters may fail before that counts; reconcilers try again")
-	return a.leaf(c, func(c *cobra.Command, s *step, _ []string) error {
-		name, err := s.Repo(repo)
-		if err != nil {
-			return err
-		}
-		d.URL = s.CloneURL(name)
-		d.Report = func(text string) { a.Messagef("%s", text) }
-		forge, err := a.forge(s.Environment)
-		if err != nil {
-			return err
-		}
-		if s.Arc.Endpoint != "" && cloud != "" {
-			return usage.New("--cloud contradicts KALYPSO_ARM_ENDPOINT, which is set")
-		}
-		s.Arc.Cloud, s.Arc.Subscription = cmp.Or(cloud, s.Arc.Cloud), cmp.Or(subscriptions, s.Arc.Subscription)
-		s.Arc.Report = a.ReportAzureWait
-		observer, err := a.observe(s.Environment)
-		if err != nil {
-			return a.sandboxMeant(s.Arc, err)
-		}
-		clusters, err := ci.WaitForDeployment(c.Context(), forge, observer, d)
-		if err != nil {
-			return err
-		}
-		if clusters == 0 {
-			a.Messagef("nothing follows branch %s of %s: there is nothing to wait for", d.Branch, d.URL)
-		} else {
-			a.Messagef("all %d have commit %.8s and are compliant", clusters, d.Commit)
-		}
-		return s.set(output{"clusters", fmt.Sprint(clusters)})
-	})
+	f.StringVar(&o.cloud, "cloud", "", "AzurePublic, AzureGovernment, AzureChina, or the https:// URL of a Resource Manager; AZURE_CLOUD_NAME when not given")
+	f.StringVar(&o.subscriptions, "subscription", "", "IDs of the subscriptions that the clusters are in, with commas between; AZURE_SUBSCRIPTION_ID when not given, or else the default one of the Azure CLI")
+	f.StringVar(&o.repo, "repo", "", "the GitOps repository; the workflow's own when not given")
+	f.StringVar(&o.deployment.Branch, "branch", "", "the branch that the clusters follow")
+	f.StringVar(&o.deployment.Commit, "commit", "", "the full commit ID")
+	f.DurationVar(&o.deployment.Limit, "timeout", 15*time.Minute, "how long to wait")
+	f.DurationVar(&o.deployment.Pace, "poll", 5*time.Second, "how often to ask, when it takes long")
+	f.DurationVar(&o.deployment.Grace, "grace", 15*time.Second, "how long clusters may fail before that counts; reconcilers try again")
+	return a.leaf(c, &o.step, func(ctx context.Context) error { return runWaitForDeployment(ctx, o) })
+}
+
+func runWaitForDeployment(ctx context.Context, o *waitOptions) error {
+	name, err := o.Repo(o.repo)
+	if err != nil {
+		return err
+	}
+	o.deployment.URL = o.CloneURL(name)
+	o.deployment.Report = func(text string) { o.Messagef("%s", text) }
+	forge, err := o.forge(o.Environment)
+	if err != nil {
+		return err
+	}
+	if o.Arc.Endpoint != "" && o.cloud != "" {
+		return usage.New("--cloud contradicts KALYPSO_ARM_ENDPOINT, which is set")
+	}
+	o.Arc.Cloud, o.Arc.Subscription = cmp.Or(o.cloud, o.Arc.Cloud), cmp.Or(o.subscriptions, o.Arc.Subscription)
+	o.Arc.Report = o.ReportAzureWait
+	observer, err := o.observe(o.Environment)
+	if err != nil {
+		return o.sandboxMeant(o.Arc, err)
+	}
+	clusters, err := ci.WaitForDeployment(ctx, forge, observer, o.deployment)
+	if err != nil {
+		return err
+	}
+	if clusters == 0 {
+		o.Messagef("nothing follows branch %s of %s: there is nothing to wait for", o.deployment.Branch, o.deployment.URL)
+	} else {
+		o.Messagef("all %d have commit %.8s and are compliant", clusters, o.deployment.Commit)
+	}
+	return o.set(output{"clusters", fmt.Sprint(clusters)})
 }
 
 // sandboxMeant adds, in a user's shell, where the settings of the sandbox are.
