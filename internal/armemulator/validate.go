@@ -1,6 +1,7 @@
 package armemulator
 
 import (
+	"cmp"
 	"errors"
 	"regexp"
 	"slices"
@@ -28,9 +29,9 @@ func check(name string, p *armapi.Properties) *Error {
 	if problems := validation.IsDNS1123Subdomain(name); len(problems) > 0 {
 		return invalid("The configuration name '%s' is invalid: %s.", name, problems[0])
 	}
-	p.Scope = orDefault(p.Scope, "cluster")
-	p.Namespace = orDefault(p.Namespace, "default")
-	p.SourceKind = orDefault(p.SourceKind, "GitRepository")
+	p.Scope = cmp.Or(p.Scope, "cluster")
+	p.Namespace = cmp.Or(p.Namespace, "default")
+	p.SourceKind = cmp.Or(p.SourceKind, "GitRepository")
 	if p.Scope != "cluster" && p.Scope != "namespace" {
 		return invalid("The scope '%s' is invalid: it is 'cluster' or 'namespace'.", p.Scope)
 	}
@@ -75,11 +76,4 @@ func checkRepository(g *armapi.GitRepository) *Error {
 		return invalid("The property 'repositoryRef' may have only one of branch, tag and semver.")
 	}
 	return nil
-}
-
-func orDefault(s, otherwise string) string {
-	if s == "" {
-		return otherwise
-	}
-	return s
 }

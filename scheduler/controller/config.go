@@ -12,6 +12,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/kalypso-dev/kalypso/internal/yamlpos"
+	"github.com/kalypso-dev/kalypso/scheduler/forge/github"
 )
 
 // DefaultListen is where a scheduler listens when its configuration does not
@@ -71,28 +72,21 @@ const (
 // ForgeConfig says which forge has the repositories, and with which account to
 // use it. The token is in a file or in an environment variable, never here.
 type ForgeConfig struct {
-	Type      string     `yaml:"type"` // Gitea or GitHub
-	URL       string     `yaml:"url"`  // of the pages; GitHub's is https://github.com when empty
-	API       string     `yaml:"api"`  // of GitHub's REST API, where it does not follow from URL
-	User      string     `yaml:"user"` // the account; asked for when empty
-	TokenFile string     `yaml:"tokenFile"`
-	TokenEnv  string     `yaml:"tokenEnv"`
-	App       *AppConfig `yaml:"app"` // a GitHub App, instead of a token
-}
-
-// AppConfig is a GitHub App as it is installed in an organisation.
-type AppConfig struct {
-	ID           int64  `yaml:"id"`           // on the App's settings page
-	Installation int64  `yaml:"installation"` // the number at the end of the installation's URL
-	KeyFile      string `yaml:"keyFile"`      // the private key in PEM
+	Type      string      `yaml:"type"`           // Gitea or GitHub
+	URL       string      `yaml:"url,omitempty"`  // of the pages; GitHub's is https://github.com when empty
+	API       string      `yaml:"api,omitempty"`  // of GitHub's REST API, where it does not follow from URL
+	User      string      `yaml:"user,omitempty"` // the account; asked for when empty
+	TokenFile string      `yaml:"tokenFile,omitempty"`
+	TokenEnv  string      `yaml:"tokenEnv,omitempty"`
+	App       *github.App `yaml:"app,omitempty"` // instead of a token
 }
 
 // ControlPlaneConfig says where the Environment objects are.
 type ControlPlaneConfig struct {
-	Repo      string `yaml:"repo"`      // clone URL
-	Branch    string `yaml:"branch"`    // main when empty
-	Path      string `yaml:"path"`      // the root when empty
-	PromoteTo string `yaml:"promoteTo"` // as in Config
+	Repo      string `yaml:"repo"`                // clone URL
+	Branch    string `yaml:"branch"`              // main when empty
+	Path      string `yaml:"path,omitempty"`      // the root when empty
+	PromoteTo string `yaml:"promoteTo,omitempty"` // as in Config
 }
 
 // LoadConfig reads the configuration file for Serve. Files that it names are

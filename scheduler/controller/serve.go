@@ -168,11 +168,7 @@ func (f ForgeConfig) connect(log *slog.Logger, waiting func(github.Wait)) (forge
 	case Gitea:
 		return gitea.New(gitea.Options{URL: f.URL, Token: token, User: f.User})
 	case GitHub:
-		options := github.Options{URL: f.URL, API: f.API, Token: token, User: f.User, Log: log, Waiting: waiting}
-		if f.App != nil {
-			options.App = &github.App{ID: f.App.ID, Installation: f.App.Installation, KeyFile: f.App.KeyFile}
-		}
-		return github.New(options)
+		return github.New(github.Options{URL: f.URL, API: f.API, Token: token, App: f.App, User: f.User, Log: log, Waiting: waiting})
 	}
 	return nil, fmt.Errorf("forge %q is not known", f.Type)
 }

@@ -26,7 +26,7 @@ type Options struct {
 	url, api, registry      string
 	visibility              string
 	tokenEnv, tokenFile     string
-	app                     githuborg.App
+	app                     github.App
 	secretEnv, secretFile   []string
 	webhook                 string
 	webhookEnv, webhookFile string
@@ -67,7 +67,7 @@ func (f *Options) check(set *pflag.FlagSet) error {
 			}
 		}
 	}
-	app := f.app != githuborg.App{}
+	app := f.app != github.App{}
 	switch {
 	case f.forge == "gitea":
 		return usageError("--forge gitea is not there yet: init knows github. On a Gitea of its own, `kalypso up` makes the repositories.")
@@ -120,7 +120,7 @@ func (f *Options) options() (githuborg.Options, error) {
 func (f *Options) connect() (*github.Forge, error) {
 	o := github.Options{URL: strings.TrimRight(f.url, "/"), API: f.api, Log: slog.New(slog.DiscardHandler), Waiting: f.waits}
 	if f.app.ID != 0 {
-		o.App = &github.App{ID: f.app.ID, Installation: f.app.Installation, KeyFile: f.app.KeyFile}
+		o.App = &f.app
 		return github.New(o)
 	}
 	if f.tokenEnv == "" && f.tokenFile == "" {

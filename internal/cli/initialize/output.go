@@ -10,25 +10,28 @@ import (
 	"strings"
 
 	"github.com/kalypso-dev/kalypso/fixtures/githuborg"
+	"github.com/kalypso-dev/kalypso/scheduler/controller"
 )
 
 // schedulerConfig is the configuration of a scheduler that follows the
 // workshop, as the account that makes it.
 func (f *Options) schedulerConfig(o githuborg.Options) ([]byte, error) {
 	c := githuborg.Config{
-		URL: f.url, API: f.api, TokenEnv: f.tokenEnv, TokenFile: f.tokenFile,
+		Forge:            controller.ForgeConfig{Type: controller.GitHub, URL: f.url, API: f.api, TokenEnv: f.tokenEnv, TokenFile: f.tokenFile},
 		ControlPlane:     o.Forge.OrganisationURL(f.org) + "/" + o.Workshop.ControlPlane(),
 		Secret:           f.webhookFile,
 		SecretEnv:        f.webhookEnv,
 		FirstEnvironment: o.Workshop.Environments[0],
 	}
+	names := []*string{&c.Forge.TokenFile, &c.Secret}
 	if f.app.ID != 0 {
 		app := f.app
-		c.App = &app
+		c.Forge.App = &app
+		names = append(names, &app.KeyFile)
 	}
 	// the scheduler takes paths relative to its configuration
-	for _, name := range []*string{&c.TokenFile, &c.Secret, c.App.File()} {
-		if name == nil || *name == "" {
+	for _, name := range names {
+		if *name == "" {
 			continue
 		}
 		path, err := filepath.Abs(*name)

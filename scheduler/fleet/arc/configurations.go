@@ -12,6 +12,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/runtime"
 	"github.com/kalypso-dev/kalypso/internal/armapi"
+	"github.com/kalypso-dev/kalypso/internal/retry"
 )
 
 const (
@@ -122,7 +123,7 @@ func (c *Client) carryOut(ctx context.Context, w change, wait bool) (*armapi.Con
 			return &out, nil
 		}
 		// the operation goes on, whether or not Azure answers at the moment
-		if err = c.failure(err); !isTransient(err) || sleep(ctx, pollInterval) != nil {
+		if err = c.failure(err); !isTransient(err) || retry.Sleep(ctx, pollInterval) != nil {
 			return nil, err
 		}
 		if poller.Done() { // only the written configuration could not be read
@@ -160,7 +161,7 @@ func (c *Client) begin(ctx context.Context, w change) (*http.Response, error) {
 		default:
 			c.report(Wait{"an earlier write is " + state, time.Now().Add(pollInterval), w.String()})
 		}
-		if err := sleep(ctx, pollInterval); err != nil {
+		if err := retry.Sleep(ctx, pollInterval); err != nil {
 			return nil, err
 		}
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/runtime"
+	"github.com/kalypso-dev/kalypso/internal/retry"
 )
 
 const (
@@ -76,7 +77,7 @@ func (p *retryPolicy) Do(q *policy.Request) (*http.Response, error) {
 			return nil, &limit
 		}
 		p.reportWait(raw, limit.Reason, limit.Until)
-		if err := sleep(raw.Context(), time.Until(limit.Until)); err != nil {
+		if err := retry.Sleep(raw.Context(), time.Until(limit.Until)); err != nil {
 			return nil, fmt.Errorf("%s: %w", limit.Reason, err)
 		}
 	}
@@ -194,17 +195,6 @@ func countedAs(q *http.Request) string {
 func tooLate(ctx context.Context, until time.Time) bool {
 	deadline, ok := ctx.Deadline()
 	return ok && deadline.Before(until) || time.Until(until) > longestWait
-}
-
-func sleep(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	case <-timer.C:
-		return nil
-	}
 }
 
 // retryAfter is how long an answer asks to wait, 0 when it does not. Where only

@@ -19,9 +19,9 @@ import (
 // App is a GitHub App as it is installed in an organisation. It needs write
 // access to contents, pull requests, issues and commit statuses.
 type App struct {
-	ID           int64  // on the App's settings page
-	Installation int64  // the number at the end of the installation's URL
-	KeyFile      string // the private key in PEM
+	ID           int64  `yaml:"id"`           // on the App's settings page
+	Installation int64  `yaml:"installation"` // the number at the end of the installation's URL
+	KeyFile      string `yaml:"keyFile"`      // the private key in PEM
 }
 
 // account is the account of the requests.

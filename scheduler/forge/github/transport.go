@@ -14,6 +14,7 @@ import (
 	"golang.org/x/time/rate"
 
 	"github.com/kalypso-dev/kalypso/internal/lru"
+	"github.com/kalypso-dev/kalypso/internal/retry"
 	"github.com/kalypso-dev/kalypso/scheduler/forge/gitclient"
 )
 
@@ -51,18 +52,7 @@ type limiter struct {
 func newLimiter(next http.RoundTripper, report func(Wait)) *limiter {
 	return &limiter{
 		next: next, report: report, slots: make(chan struct{}, parallel),
-		writes: rate.NewLimiter(writeRate, writeBurst), pause: pause, blocks: map[string]block{},
-	}
-}
-
-func pause(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	case <-timer.C:
-		return nil
+		writes: rate.NewLimiter(writeRate, writeBurst), pause: retry.Sleep, blocks: map[string]block{},
 	}
 }
 
