@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -24,9 +23,7 @@ type bare string
 func newBare(dir string) bare {
 	b := bare(dir)
 	must(0, os.MkdirAll(filepath.Dir(dir), 0o755))
-	cmd := exec.Command("git", "init", "-q", "--bare", "-b", "main", "--template=", dir)
-	cmd.Env = gitkit.Environment()
-	must(cmd.CombinedOutput())
+	must(gitkit.Git(filepath.Dir(dir), "", "init", "-q", "--bare", "-b", "main", "--template=", dir))
 	config := must(os.OpenFile(filepath.Join(dir, "config"), os.O_APPEND|os.O_WRONLY, 0o600))
 	// GitHub lets any commit be fetched by its ID
 	must(config.WriteString("[uploadpack]\n\tallowAnySHA1InWant = true\n[receive]\n\tdenyDeleteCurrent = ignore\n\tautogc = false\n[gc]\n\tauto = 0\n"))
@@ -34,32 +31,11 @@ func newBare(dir string) bare {
 	return b
 }
 
-// run runs git and returns its output without the last line's end.
-func (b bare) run(env []string, input []byte, args ...string) (string, error) {
-	out, err := b.output(env, input, args...)
-	return strings.TrimSuffix(string(out), "\n"), err
-}
-
-func (b bare) output(env []string, input []byte, args ...string) ([]byte, error) {
-	cmd := exec.Command("git", args...)
-	cmd.Dir = string(b)
-	cmd.Env = append(gitkit.Environment(), env...)
-	cmd.Stdin = bytes.NewReader(input)
-	var stderr bytes.Buffer
-	cmd.Stderr = &stderr
-	out, err := cmd.Output()
-	if err != nil {
-		return out, fmt.Errorf("git %s: %w: %s", strings.Join(args, " "), err, stderr.String())
-	}
-	return out, nil
-}
+func (b bare) run(args ...string) (string, error) { return gitkit.Git(string(b), "", args...) }
 
 // try runs git for its answer alone, "" when it has none.
 func (b bare) try(args ...string) string {
-	out, err := b.run(nil, nil, args...)
-	if err != nil {
-		return ""
-	}
+	out, _ := b.run(args...)
 	return out
 }
 
@@ -106,14 +82,14 @@ func (b bare) empty() bool {
 
 // point moves a branch.
 func (b bare) point(branch, to string) error {
-	_, err := b.run(nil, nil, "update-ref", "refs/heads/"+branch, to)
+	_, err := b.run("update-ref", "refs/heads/"+branch, to)
 	return err
 }
 
 // modes returns the modes of all that a commit holds.
 func (b bare) modes(commit string) map[string]string {
 	modes := map[string]string{}
-	for line := range strings.SplitSeq(must(b.run(nil, nil, "ls-tree", "-r", commit)), "\n") {
+	for line := range strings.SplitSeq(must(b.run("ls-tree", "-r", commit)), "\n") {
 		meta, path, _ := strings.Cut(line, "\t")
 		modes[path], _, _ = strings.Cut(meta, " ")
 	}
@@ -123,7 +99,7 @@ func (b bare) modes(commit string) map[string]string {
 // files returns the contents of a commit's files.
 func (b bare) files(commit string) map[string]string {
 	files := map[string]string{}
-	out := must(b.output(nil, nil, "ls-tree", "-r", "-z", commit))
+	out := must(gitkit.Output(string(b), "", "ls-tree", "-r", "-z", commit))
 	var ids, paths []string
 	for line := range strings.SplitSeq(strings.TrimSuffix(string(out), "\x00"), "\x00") {
 		meta, path, ok := strings.Cut(line, "\t")
@@ -131,7 +107,7 @@ func (b bare) files(commit string) map[string]string {
 			ids, paths = append(ids, f[2]), append(paths, path)
 		}
 	}
-	data := must(b.output(nil, []byte(strings.Join(ids, "\n")+"\n"), "cat-file", "--batch"))
+	data := must(gitkit.Output(string(b), strings.Join(ids, "\n")+"\n", "cat-file", "--batch"))
 	for _, path := range paths {
 		head, rest, _ := bytes.Cut(data, []byte("\n"))
 		var id, kind string
@@ -223,7 +199,7 @@ func (s *Server) refRoutes() {
 		if c.repo.bare.branch(branch) == "" {
 			return nil, unprocessable("Reference does not exist")
 		}
-		_, err := c.repo.bare.run(nil, nil, "update-ref", "-d", "refs/heads/"+branch)
+		_, err := c.repo.bare.run("update-ref", "-d", "refs/heads/"+branch)
 		c.repo.follow()
 		return nothing{}, err
 	})
@@ -261,7 +237,7 @@ func (r *repository) resolve(ref string) string {
 
 // contains reports whether a commit has another in its history.
 func (b bare) contains(commit, other string) bool {
-	_, err := b.run(nil, nil, "merge-base", "--is-ancestor", other, commit)
+	_, err := b.run("merge-base", "--is-ancestor", other, commit)
 	return err == nil
 }
 

@@ -195,12 +195,12 @@ func (t *thread) merge() error {
 		return refuse(http.StatusMethodNotAllowed, "Pull Request is still a draft")
 	}
 	base, head := b.branch(p.base), b.branch(p.head)
-	tree, err := b.run(nil, nil, "merge-tree", "--write-tree", base, head)
+	tree, err := b.run("merge-tree", "--write-tree", base, head)
 	if err != nil {
 		return refuse(http.StatusMethodNotAllowed, "Pull Request is not mergeable")
 	}
 	message := fmt.Sprintf("Merge pull request #%d from %s/%s\n\n%s", t.number, t.repo.owner, p.head, t.title)
-	commit, err := b.run(nil, nil, "commit-tree", tree, "-p", base, "-p", head, "-m", message)
+	commit, err := b.run("commit-tree", tree, "-p", base, "-p", head, "-m", message)
 	if err != nil {
 		return err
 	}

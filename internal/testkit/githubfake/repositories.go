@@ -116,7 +116,7 @@ func (s *Server) repoRoutes() {
 				return nil, custom("Repository", "default_branch", "The branch "+b+" was not found. Please push that ref first or create it via the Git Data API.")
 			}
 			c.repo.defaultBranch = b
-			must(c.repo.bare.run(nil, nil, "symbolic-ref", "HEAD", "refs/heads/"+b))
+			must(c.repo.bare.run("symbolic-ref", "HEAD", "refs/heads/"+b))
 		}
 		return c.repo.json(), nil
 	})
@@ -318,7 +318,7 @@ func (r *repository) settle() {
 	}
 	first, _, _ := strings.Cut(r.bare.try("for-each-ref", "--format=%(refname:short)", "refs/heads/"), "\n")
 	r.defaultBranch = first
-	must(r.bare.run(nil, nil, "symbolic-ref", "HEAD", "refs/heads/"+first))
+	must(r.bare.run("symbolic-ref", "HEAD", "refs/heads/"+first))
 }
 
 var topic = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,49}$`)

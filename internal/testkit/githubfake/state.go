@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/kalypso-dev/kalypso/internal/testkit/gitkit"
 )
 
 // What follows is the state of the server, for assertions. None of it is
@@ -55,7 +57,7 @@ func (s *Server) Branch(repo, branch string) string {
 // Log returns the commits of a branch, newest first, in one of git's formats.
 func (s *Server) Log(repo, branch, format string) []string {
 	return edit(s, repo, func(r *repository) []string {
-		return strings.Split(must(r.bare.run(nil, nil, "log", "--first-parent", "--format="+format, branch)), "\n")
+		return strings.Split(must(r.bare.run("log", "--first-parent", "--format="+format, branch)), "\n")
 	})
 }
 
@@ -192,10 +194,10 @@ func (r *repository) push(branch string, files map[string]string) string {
 		data(files[path])
 	}
 	first := r.bare.empty()
-	must(r.bare.run(nil, []byte(b.String()), "fast-import", "--quiet", "--force"))
+	must(gitkit.Git(string(r.bare), b.String(), "fast-import", "--quiet", "--force"))
 	if first { // GitHub makes the first branch that is pushed the default
 		r.defaultBranch = branch
-		must(r.bare.run(nil, nil, "symbolic-ref", "HEAD", "refs/heads/"+branch))
+		must(r.bare.run("symbolic-ref", "HEAD", "refs/heads/"+branch))
 	}
 	r.follow()
 	return r.bare.branch(branch)
@@ -204,7 +206,7 @@ func (r *repository) push(branch string, files map[string]string) string {
 // DeleteBranch removes a branch, which closes its pull requests.
 func (s *Server) DeleteBranch(repo, branch string) {
 	edit(s, repo, func(r *repository) string {
-		return must(r.bare.run(nil, nil, "update-ref", "-d", "refs/heads/"+branch))
+		return must(r.bare.run("update-ref", "-d", "refs/heads/"+branch))
 	})
 }
 
