@@ -101,7 +101,7 @@ func TestOneBranchForTwoWhereOneIsRun(t *testing.T) {
 	}
 	f.Push(platform, "qa", gitOpsFile("dev"))
 	report, err := w.RunOnce(t.Context(), "qa")
-	if err == nil || !strings.Contains(err.Error(), "environments qa and dev both publish to branch dev") || len(report.Environments) != 1 {
+	if err == nil || !strings.Contains(err.Error(), "qa and dev") || len(report.Environments) != 1 {
 		t.Errorf("error %v, report %+v", err, report)
 	}
 	if got := openPulls(f); got != "" {

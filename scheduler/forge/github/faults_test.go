@@ -260,7 +260,7 @@ func TestLimitsAreObeyed(t *testing.T) {
 	for range 3 {
 		var limit *github.LimitError
 		_, err := f.Statuses(ctx, "acme/gitops", strings.Repeat("1", 40))
-		if !errors.As(err, &limit) || time.Until(limit.Until) < 19*time.Minute || !strings.Contains(err.Error(), "5000 requests an hour are used up until") {
+		if !errors.As(err, &limit) || time.Until(limit.Until) < 19*time.Minute {
 			t.Errorf("error %v", err)
 		}
 	}
