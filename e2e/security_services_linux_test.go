@@ -288,10 +288,10 @@ func otherUsersAtAzure(t *testing.T, m *machine) {
 	m.run("az", "k8s-configuration", "flux", "show", "--name", "dev", "--cluster-name", "drone", "--resource-group", azure.ResourceGroup, "--cluster-type", "connectedClusters")
 }
 
-// What takes webhooks takes them from the forge, and tells nobody else how it is.
+// Only the forge can send webhooks, and only the daemon reads a status.
 func otherUsersWebhooks(t *testing.T, m *machine) {
 	event := map[string]string{"Content-Type": "application/json", "X-Gitea-Event": "push", "X-Gitea-Signature": strings.Repeat("0", 64), "Origin": foreignOrigin}
-	for _, s := range []struct{ name, hook, status string }{{"scheduler", "/webhook", "/status"}, {"runner", "/webhook", "/status"}, {"notifier", "/", ""}} {
+	for _, s := range []struct{ name, hook, status string }{{"scheduler", "/webhook", "/status"}, {"runner", "/wake", "/status"}, {"notifier", "/webhook", ""}} {
 		at := fmt.Sprintf("http://127.0.0.1:%d", m.ports()[s.name])
 		all := []attempt{
 			{name: s.name + ": webhook", method: http.MethodPost, url: at + s.hook, body: "{}", codes: refused},

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"net/url"
 	"slices"
 	"time"
@@ -100,7 +101,7 @@ func repositoryURL(ctx context.Context, h Home, name string) (string, error) {
 func repositories(ctx context.Context, c *Credentials) ([]string, error) {
 	var names []string
 	for n := 1; ; n++ {
-		b, err := loopback.Get(ctx, fmt.Sprintf("%s/api/v1/orgs/%s/repos?limit=%d&page=%d", c.URL, Organisation, forgePage, n), c.Token)
+		b, err := loopback.Call(ctx, http.MethodGet, fmt.Sprintf("%s/api/v1/orgs/%s/repos?limit=%d&page=%d", c.URL, Organisation, forgePage, n), c.Token)
 		if err != nil {
 			return nil, err
 		}

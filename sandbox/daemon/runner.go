@@ -17,8 +17,7 @@ import (
 
 const (
 	runnerDeadline = 30 * time.Second
-	runnerHookPath = "/webhook"
-	// runnerPoll finds what a lost webhook would have told, and work in
+	// runnerPoll finds what a lost webhook was about, and work in
 	// repositories that are not the organisation's.
 	runnerPoll = 3 * time.Second
 )
@@ -53,7 +52,7 @@ func (st *Stack) runnerConfig(ctx context.Context) ([]byte, error) {
 		"registrationToken": token,
 		"poll":              runnerPoll,
 		"listen":            st.state.Address("runner"),
-		"webhookSecret":     st.state.WebhookSecret,
+		"secret":            st.state.WebhookSecret,
 		// what `kalypso ci` in a workflow asks about clusters, see its help
 		"env": map[string]string{
 			"KALYPSO_FORGE":            "gitea",
@@ -89,35 +88,13 @@ func (st *Stack) registrationToken(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	url := st.state.ForgeURL() + "/api/v1/admin/actions/runners/registration-token"
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, url, nil)
+	b, err := loopback.Call(ctx, http.MethodPost, st.state.ForgeURL()+"/api/v1/admin/actions/runners/registration-token", strings.TrimSpace(string(admin)))
 	if err != nil {
 		return "", err
 	}
-	request.Header.Set("Authorization", "token "+strings.TrimSpace(string(admin)))
-	response, err := loopback.Client.Do(request)
-	if err != nil {
-		return "", err
-	}
-	defer response.Body.Close()
 	var answer struct {
 		Token string `json:"token"`
 	}
-	if response.StatusCode != http.StatusOK {
-		return "", fmt.Errorf("%s answers %s", url, response.Status)
-	}
-	if err := json.NewDecoder(response.Body).Decode(&answer); err != nil {
-		return "", err
-	}
-	return answer.Token, nil
-}
-
-// runnerHook tells the runner of jobs that wait, so that none waits for a poll,
-// and of pushes: they are told a third of a second before their jobs.
-func (st *Stack) runnerHook() gitea.Hook {
-	return gitea.Hook{
-		URL:    "http://" + st.state.Address("runner") + runnerHookPath,
-		Secret: st.state.WebhookSecret,
-		Events: []string{"push", "workflow_job"},
-	}
+	err = json.Unmarshal(b, &answer)
+	return answer.Token, err
 }

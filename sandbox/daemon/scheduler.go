@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"context"
+	"net/http"
 	"os"
 	"time"
 
@@ -14,7 +15,6 @@ import (
 
 const (
 	schedulerDeadline = 30 * time.Second
-	schedulerHookPath = "/webhook"
 	statusLimit       = 2 * time.Second
 )
 
@@ -83,5 +83,5 @@ func (st *Stack) schedulerConfig() ([]byte, error) {
 func (st *Stack) askScheduler(ctx context.Context, path string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, statusLimit)
 	defer cancel()
-	return loopback.Get(ctx, "http://"+st.state.Address("scheduler")+path, st.state.WebhookSecret)
+	return loopback.Call(ctx, http.MethodGet, "http://"+st.state.Address("scheduler")+path, st.state.WebhookSecret)
 }

@@ -17,7 +17,6 @@ import (
 	"github.com/kalypso-dev/kalypso/sandbox/cluster/attached"
 	"github.com/kalypso-dev/kalypso/sandbox/components"
 	"github.com/kalypso-dev/kalypso/sandbox/gitea"
-	"github.com/kalypso-dev/kalypso/sandbox/gitops"
 	"github.com/kalypso-dev/kalypso/sandbox/node"
 	"github.com/kalypso-dev/kalypso/sandbox/state"
 	"github.com/kalypso-dev/kalypso/sandbox/supervisor"
@@ -165,14 +164,6 @@ func (st *Stack) giteaUnit(needs ...string) supervisor.Unit {
 	return u
 }
 
-func (st *Stack) notifierUnit() supervisor.Unit {
-	notifier := &gitops.Notifier{Secret: st.state.WebhookSecret, Followers: st.followers, Log: st.log}
-	return supervisor.Unit{
-		Name: "notifier", Title: "tells the reconcilers of pushes", Deadline: subscribeDeadline,
-		Component: &served{address: st.state.Address("notifier"), log: st.log, handler: notifier.Handler()},
-	}
-}
-
 func (st *Stack) writeKubeconfig(context.Context) error {
 	b, err := cluster.MergeKubeconfigs(st.state.ClusterNames(), st.kubeconfig)
 	if err != nil {
@@ -183,17 +174,13 @@ func (st *Stack) writeKubeconfig(context.Context) error {
 
 func (st *Stack) kubeconfig(name string) string { return st.cluster(name).Kubeconfig(name) }
 
-// hookEvents are the pushes and everything that can change a pull request or
-// an issue of the scheduler's.
-var hookEvents = []string{"push", "create", "delete", "pull_request", "pull_request_label", "issues"}
-
 func (st *Stack) fillForge(ctx context.Context) error {
 	s := st.state
 	content, err := fixtures.Load(s.Workshop, s.OrgURL())
 	if err != nil {
 		return err
 	}
-	// they tell the workflows which environment follows one
+	// the workflows read there which environment follows one
 	variables := map[string]string{}
 	for environment, next := range content.Next() {
 		variables[scopedVariable(environment, content.NextVariable)] = next
@@ -206,11 +193,7 @@ func (st *Stack) fillForge(ctx context.Context) error {
 		Repositories: content.Repositories,
 		Secrets:      content.Secrets,
 		Variables:    variables,
-		Hooks: []gitea.Hook{
-			{URL: "http://" + s.Address("scheduler") + schedulerHookPath, Secret: s.WebhookSecret, Events: hookEvents},
-			{URL: "http://" + s.Address("notifier") + "/", Secret: s.WebhookSecret, Events: []string{"push"}},
-			st.runnerHook(),
-		},
+		Hook:         st.hook(),
 	})
 }
 

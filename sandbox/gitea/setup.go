@@ -25,7 +25,7 @@ type Setup struct {
 	// start workflows in them.
 	Robot        Account
 	Repositories []fixtures.Repository
-	Hooks        []Hook
+	Hook         Hook
 	// Secrets are the names by which workflows of the organisation know the
 	// robot's token.
 	Secrets []string
@@ -35,9 +35,10 @@ type Setup struct {
 
 // Hook is a webhook for all repositories of the organisation.
 type Hook struct {
-	URL    string
-	Secret string
-	Events []string
+	URL      string
+	Secret   string
+	Events   []string
+	Replaces []string // URLs of webhooks that are removed
 }
 
 // Names of the tokens, see Server.TokenFile.
@@ -100,7 +101,7 @@ func (g Server) Ensure(ctx context.Context, s Setup) error {
 	if err := ensurePullRequests(client, s.Organisation, s.Repositories); err != nil {
 		return err
 	}
-	return ensureHooks(client, s.Organisation, s.Hooks)
+	return ensureHook(client, s.Organisation, s.Hook)
 }
 
 func ensureOrganisation(c *gitea.Client, name string) error {
@@ -183,25 +184,25 @@ func (g Server) adopt(c *gitea.Client, organisation string, r seed.Repository) e
 	return nil
 }
 
-func ensureHooks(c *gitea.Client, organisation string, hooks []Hook) error {
+func ensureHook(c *gitea.Client, organisation string, hook Hook) error {
 	present, _, err := c.ListOrgHooks(organisation, gitea.ListHooksOptions{})
 	if err != nil {
 		return fmt.Errorf("webhooks: %w", err)
 	}
-	urls := map[string]bool{}
-	for _, h := range present {
-		urls[h.Config["url"]] = true
-	}
-	for _, h := range hooks {
-		if urls[h.URL] {
-			continue
-		}
+	if !slices.ContainsFunc(present, func(h *gitea.Hook) bool { return h.Config["url"] == hook.URL }) {
 		_, _, err := c.CreateOrgHook(organisation, gitea.CreateHookOption{
-			Type: gitea.HookTypeGitea, Active: true, Events: h.Events,
-			Config: map[string]string{"url": h.URL, "content_type": "json", "secret": h.Secret},
+			Type: gitea.HookTypeGitea, Active: true, Events: hook.Events,
+			Config: map[string]string{"url": hook.URL, "content_type": "json", "secret": hook.Secret},
 		})
 		if err != nil {
-			return fmt.Errorf("webhook %s: %w", h.URL, err)
+			return fmt.Errorf("webhook %s: %w", hook.URL, err)
+		}
+	}
+	for _, h := range present {
+		if slices.Contains(hook.Replaces, h.Config["url"]) {
+			if _, err := c.DeleteOrgHook(organisation, h.ID); err != nil {
+				return fmt.Errorf("remove webhook %s: %w", h.Config["url"], err)
+			}
 		}
 	}
 	return nil

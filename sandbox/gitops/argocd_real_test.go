@@ -120,7 +120,7 @@ func logIn(t *testing.T, a ArgoCD) {
 			t.Errorf("log in with %q: %d, want %d", password, r.StatusCode, want)
 		}
 	}
-	page, err := loopback.Get(t.Context(), a.URL()+"/", "")
+	page, err := loopback.Call(t.Context(), http.MethodGet, a.URL()+"/", "")
 	if err != nil || !bytes.Contains(page, []byte("<script")) {
 		t.Errorf("the start page is %q, error %v", page, err)
 	}

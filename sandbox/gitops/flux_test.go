@@ -2,13 +2,6 @@ package gitops
 
 import (
 	"context"
-	"crypto/hmac"
-	"crypto/sha256"
-	"encoding/hex"
-	"io"
-	"log/slog"
-	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -22,7 +15,6 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/kalypso-dev/kalypso/sandbox/cluster"
-	"github.com/kalypso-dev/kalypso/scheduler/forge"
 )
 
 func TestSubscriptionIsWhatArcMakes(t *testing.T) {
@@ -96,50 +88,6 @@ func TestFollows(t *testing.T) {
 		if got := follows(o, c.repository, c.branch); got != c.want {
 			t.Errorf("%q follows %s@%s: %v", c.spec, c.repository, c.branch, got)
 		}
-	}
-}
-
-func TestNotifierTakesOnlySignedEvents(t *testing.T) {
-	asked := make(chan bool, 10)
-	n := &Notifier{Secret: "s", Log: slog.New(slog.NewTextHandler(io.Discard, nil)), Followers: func() []Follower {
-		asked <- true
-		return nil
-	}}
-	handler := n.Handler()
-	post := func(event, body, secret string) int {
-		mac := hmac.New(sha256.New, []byte(secret))
-		mac.Write([]byte(body))
-		r := httptest.NewRequest(http.MethodPost, "/", strings.NewReader(body))
-		r.Header.Set("X-Gitea-Event", event)
-		r.Header.Set("X-Gitea-Signature", hex.EncodeToString(mac.Sum(nil)))
-		w := httptest.NewRecorder()
-		handler.ServeHTTP(w, r)
-		return w.Code
-	}
-	for _, c := range []struct {
-		name, event, body, secret string
-		want                      int
-		pokes                     bool
-	}{
-		{"push", "push", `{"ref":"refs/heads/dev","repository":{"full_name":"a/b"}}`, "s", http.StatusAccepted, true},
-		{"other secret", "push", `{"ref":"refs/heads/dev"}`, "x", http.StatusUnauthorized, false},
-		{"other event", "issues", `{}`, "s", http.StatusNoContent, false},
-		{"not JSON", "push", `{`, "s", http.StatusBadRequest, false},
-		{"too large", "push", strings.Repeat(" ", forge.MaxWebhook+1), "s", http.StatusRequestEntityTooLarge, false},
-	} {
-		if got := post(c.event, c.body, c.secret); got != c.want {
-			t.Errorf("%s: %d, want %d", c.name, got, c.want)
-		}
-		if c.pokes {
-			select {
-			case <-asked:
-			case <-time.After(10 * time.Second):
-				t.Errorf("%s: no follower was asked for", c.name)
-			}
-		}
-	}
-	if len(asked) > 0 {
-		t.Error("followers were asked for, of an event that was refused")
 	}
 }
 

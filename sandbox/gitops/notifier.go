@@ -6,13 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net/http"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/kalypso-dev/kalypso/sandbox/cluster"
-	"github.com/kalypso-dev/kalypso/scheduler/forge"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -27,10 +25,9 @@ const (
 	requestedAt = "reconcile.fluxcd.io/requestedAt"
 )
 
-// Notifier hands the forge's push webhooks to the reconcilers of all clusters, so
-// that they fetch at once instead of at their next interval.
+// Notifier hands the forge's pushes to the reconcilers of all clusters, so that
+// they fetch at once instead of at their next interval.
 type Notifier struct {
-	Secret string // of the webhook
 	// Followers returns those that may follow the branch that was pushed to; called
 	// for each event.
 	Followers func() []Follower
@@ -54,24 +51,14 @@ type push struct {
 	} `json:"repository"`
 }
 
-// Handler takes push events that are signed with the secret.
-func (n *Notifier) Handler() http.Handler {
-	return forge.Webhooks(n.Secret, nil, func(w http.ResponseWriter, r *http.Request, body []byte) {
-		if r.Header.Get("X-Gitea-Event") != "push" {
-			w.WriteHeader(http.StatusNoContent)
-			return
-		}
-		var p push
-		if err := json.Unmarshal(body, &p); err != nil {
-			http.Error(w, "not a push event: "+err.Error(), http.StatusBadRequest)
-			return
-		}
-		w.WriteHeader(http.StatusAccepted)
-		go n.poke(p)
-	})
-}
-
-func (n *Notifier) poke(p push) {
+// Notify takes the body of a push webhook, and returns when all reconcilers have
+// been asked to fetch.
+func (n *Notifier) Notify(body []byte) {
+	var p push
+	if err := json.Unmarshal(body, &p); err != nil {
+		n.Log.Warn("webhook of a push cannot be read", "reason", err)
+		return
+	}
 	ctx, cancel := context.WithTimeout(context.Background(), pokeLimit)
 	defer cancel()
 	branch := strings.TrimPrefix(p.Ref, "refs/heads/")

@@ -17,10 +17,10 @@ const (
 // Client never goes through a proxy, whatever the environment says.
 var Client = &http.Client{Timeout: limit, Transport: &http.Transport{MaxIdleConnsPerHost: 8}}
 
-// Get returns the body of a page, with a bearer token unless that is empty. An
-// answer other than 200 is an error.
-func Get(ctx context.Context, url, token string) ([]byte, error) {
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+// Call returns the body of an answer to a request without one, with a bearer
+// token unless that is empty. An answer other than 200 is an error.
+func Call(ctx context.Context, method, url, token string) ([]byte, error) {
+	r, err := http.NewRequestWithContext(ctx, method, url, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -44,6 +44,6 @@ func Get(ctx context.Context, url, token string) ([]byte, error) {
 
 // Answers returns nil when a page can be had.
 func Answers(ctx context.Context, url string) error {
-	_, err := Get(ctx, url, "")
+	_, err := Call(ctx, http.MethodGet, url, "")
 	return err
 }

@@ -282,7 +282,7 @@ func runnerConfig(t *testing.T, f *forge) config {
 	}
 	return config{
 		URL: f.url, Dir: t.TempDir(), RegistrationToken: "let me in", Program: self,
-		Poll: 20 * time.Millisecond, Listen: "127.0.0.1:0", WebhookSecret: "hook",
+		Poll: 20 * time.Millisecond, Listen: "127.0.0.1:0", Secret: "hook",
 	}
 }
 

@@ -54,7 +54,7 @@ func main() {
 	}
 }
 
-// config is what the sandbox tells the runner.
+// config is what the sandbox starts the runner with.
 type config struct {
 	URL string `json:"url"` // the forge's root
 	// Dir holds the runner's identity, the records of its tasks and the folders
@@ -66,10 +66,10 @@ type config struct {
 	// values are hidden in logs like the forge's own secrets.
 	Env       map[string]string `json:"env"`
 	SecretEnv map[string]string `json:"secretEnv"`
-	// Poll is the pause between two requests for work; a webhook shortens it.
-	Poll          time.Duration `json:"poll"`
-	Listen        string        `json:"listen"` // for webhooks and the status
-	WebhookSecret string        `json:"webhookSecret"`
+	// Poll is the pause between two requests for work; POST /wake shortens it.
+	Poll   time.Duration `json:"poll"`
+	Listen string        `json:"listen"`
+	Secret string        `json:"secret"` // of those who may wake the runner and ask for its status
 }
 
 func loadConfig(file string) (c config, err error) {

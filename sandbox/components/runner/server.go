@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"context"
 	"crypto/hmac"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"io"
@@ -16,13 +14,9 @@ import (
 	"time"
 )
 
-const (
-	serveLimit = 10 * time.Second
-	maxWebhook = 32 << 20
-)
+const serveLimit = 10 * time.Second
 
-// serve runs the runner until ctx ends, with its server beside it: the forge's
-// webhooks make work begin at once.
+// serve runs the runner until ctx ends, with its server beside it.
 func (r *runner) serve(ctx context.Context) error {
 	listener, err := net.Listen("tcp", r.config.Listen)
 	if err != nil {
@@ -38,8 +32,8 @@ func (r *runner) serve(ctx context.Context) error {
 	return err
 }
 
-// handler serves /webhook for the forge (events workflow_job and push),
-// /healthz for all, and /status with the webhook's secret as bearer token.
+// handler serves /healthz for all, and with the secret as bearer token /status,
+// and /wake for a forge that has, or is about to have, work.
 func (r *runner) handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
@@ -49,24 +43,17 @@ func (r *runner) handler() http.Handler {
 		}
 		_, _ = io.WriteString(w, "ok\n")
 	})
-	mux.HandleFunc("POST /webhook", func(w http.ResponseWriter, q *http.Request) {
-		signature, err := hex.DecodeString(q.Header.Get("X-Gitea-Signature"))
-		mac := hmac.New(sha256.New, []byte(r.config.WebhookSecret))
-		if err == nil && len(signature) == mac.Size() { // nothing is read for those who cannot sign
-			_, err = io.Copy(mac, http.MaxBytesReader(w, q.Body, maxWebhook))
-		}
-		if err != nil || !hmac.Equal(signature, mac.Sum(nil)) {
-			http.Error(w, "the signature does not match", http.StatusUnauthorized)
-			return
-		}
-		r.poke()
-		w.WriteHeader(http.StatusNoContent)
-	})
-	mux.HandleFunc("GET /status", func(w http.ResponseWriter, q *http.Request) {
-		if !hmac.Equal([]byte(q.Header.Get("Authorization")), []byte("Bearer "+r.config.WebhookSecret)) {
-			http.Error(w, "the webhook's secret is needed as bearer token", http.StatusUnauthorized)
-			return
-		}
+	private := func(pattern string, handle http.HandlerFunc) {
+		mux.HandleFunc(pattern, func(w http.ResponseWriter, q *http.Request) {
+			if !hmac.Equal([]byte(q.Header.Get("Authorization")), []byte("Bearer "+r.config.Secret)) {
+				http.Error(w, "the runner's secret is needed as bearer token", http.StatusUnauthorized)
+				return
+			}
+			handle(w, q)
+		})
+	}
+	private("POST /wake", func(http.ResponseWriter, *http.Request) { r.poke() })
+	private("GET /status", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		_ = json.NewEncoder(w).Encode(r.status())
 	})

@@ -1,0 +1,79 @@
+package daemon
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"net/http"
+	"net/http/httputil"
+	"net/url"
+
+	"github.com/kalypso-dev/kalypso/sandbox/gitea"
+	"github.com/kalypso-dev/kalypso/sandbox/gitops"
+	"github.com/kalypso-dev/kalypso/sandbox/loopback"
+	"github.com/kalypso-dev/kalypso/sandbox/supervisor"
+	"github.com/kalypso-dev/kalypso/scheduler/forge"
+)
+
+// webhookPath is also the scheduler's.
+const webhookPath = "/webhook"
+
+// hook is the forge's only one. Its events are the pushes, all that can change a
+// pull request or an issue of the scheduler's, and the jobs of workflows.
+func (st *Stack) hook() gitea.Hook {
+	s := st.state
+	return gitea.Hook{
+		URL:    "http://" + s.Address("notifier") + webhookPath,
+		Secret: s.WebhookSecret,
+		Events: []string{"push", "create", "delete", "pull_request", "pull_request_label", "issues", "workflow_job"},
+		// an older kalypso had one for each receiver
+		Replaces: []string{
+			"http://" + s.Address("scheduler") + webhookPath,
+			"http://" + s.Address("runner") + webhookPath,
+			"http://" + s.Address("notifier") + "/",
+		},
+	}
+}
+
+// notifierUnit receives the forge's webhooks.
+func (st *Stack) notifierUnit() supervisor.Unit {
+	return supervisor.Unit{
+		Name: "notifier", Title: "hands the forge's webhooks on", Deadline: subscribeDeadline,
+		Component: &served{address: st.state.Address("notifier"), log: st.log, handler: st.webhooks(&gitops.Notifier{Followers: st.followers, Log: st.log})},
+	}
+}
+
+// webhooks hands each webhook that is signed to the runner and the scheduler, and
+// a push to the reconcilers as well. The forge gets the scheduler's answer; what
+// the others miss they find by polling.
+func (st *Stack) webhooks(reconcilers *gitops.Notifier) http.Handler {
+	scheduler := &httputil.ReverseProxy{
+		Transport: loopback.Client.Transport,
+		Rewrite: func(r *httputil.ProxyRequest) {
+			r.SetURL(&url.URL{Scheme: "http", Host: st.state.Address("scheduler")})
+		},
+		ErrorHandler: func(w http.ResponseWriter, _ *http.Request, err error) {
+			st.log.Warn("webhook not handed to the scheduler", "reason", err)
+			w.WriteHeader(http.StatusBadGateway)
+		},
+	}
+	mux := http.NewServeMux()
+	mux.Handle("POST "+webhookPath, forge.Webhooks(st.state.WebhookSecret, nil, func(w http.ResponseWriter, r *http.Request, body []byte) {
+		if r.Header.Get("X-Gitea-Event") == "push" {
+			go reconcilers.Notify(body)
+		}
+		go st.wakeRunner()
+		r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
+		scheduler.ServeHTTP(w, r)
+	}))
+	return mux
+}
+
+// wakeRunner makes the runner ask the forge for work now: a job waits, or a push
+// will make one within a third of a second.
+func (st *Stack) wakeRunner() {
+	_, err := loopback.Call(context.Background(), http.MethodPost, "http://"+st.state.Address("runner")+"/wake", st.state.WebhookSecret)
+	if err != nil {
+		st.log.Warn("runner not woken", "reason", err)
+	}
+}
