@@ -37,7 +37,6 @@ import (
 	"net"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/hashicorp/yamux"
@@ -68,18 +67,6 @@ type Relay struct {
 	ended     chan struct{} // closed when err is known
 	addresses []string
 	err       error
-
-	open, total, failed atomic.Int64
-	in, out             atomic.Int64
-}
-
-// Counts are the statistics of a Relay.
-type Counts struct {
-	Open   int64 // connections now
-	Total  int64 // connections ever
-	Failed int64 // those of them that could not be dialled
-	In     int64 // bytes from the container
-	Out    int64 // bytes to it
 }
 
 // New returns a Relay that speaks over conn, whose Close must end a Read and a
@@ -120,11 +107,6 @@ func (r *Relay) Listening(ctx context.Context) ([]string, error) {
 	case <-ctx.Done():
 		return nil, fmt.Errorf("relay: the program has not reported that it listens: %w", context.Cause(ctx))
 	}
-}
-
-// Counts may be called at any time.
-func (r *Relay) Counts() Counts {
-	return Counts{Open: r.open.Load(), Total: r.total.Load(), Failed: r.failed.Load(), In: r.in.Load(), Out: r.out.Load()}
 }
 
 func (r *Relay) serve(ctx context.Context) error {
@@ -182,18 +164,14 @@ func (r *Relay) readHello(session *yamux.Session) error {
 }
 
 func (r *Relay) carry(ctx context.Context, stream *yamux.Stream) {
-	r.total.Add(1)
-	r.open.Add(1)
-	defer r.open.Add(-1)
 	c, err := r.dial(ctx)
 	if err != nil {
-		r.failed.Add(1)
 		_ = stream.Close()
 		return
 	}
 	stop := context.AfterFunc(ctx, func() { reset(c) })
 	defer stop()
-	join(counting{c, r}, stream)
+	join(c, stream)
 }
 
 // explain returns why the connection has ended. Output that is not the protocol
@@ -242,34 +220,4 @@ func (r *prefixRecorder) beginning() string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return string(r.prefix)
-}
-
-// counting is a connection whose bytes are counted.
-type counting struct {
-	net.Conn
-	relay *Relay
-}
-
-func (c counting) Read(p []byte) (int, error) {
-	n, err := c.Conn.Read(p)
-	c.relay.out.Add(int64(n))
-	return n, err
-}
-
-func (c counting) Write(p []byte) (int, error) {
-	n, err := c.Conn.Write(p)
-	c.relay.in.Add(int64(n))
-	return n, err
-}
-
-func (c counting) CloseWrite() error {
-	closeWrite(c.Conn)
-	return nil
-}
-
-func (c counting) SetLinger(seconds int) error {
-	if l, ok := c.Conn.(interface{ SetLinger(int) error }); ok {
-		return l.SetLinger(seconds)
-	}
-	return nil
 }

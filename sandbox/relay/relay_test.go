@@ -72,8 +72,8 @@ func TestHTTP(t *testing.T) {
 		})
 	}
 	all.Wait()
-	if c := p.Counts(); c.Total != clients || c.Failed != 0 || c.In < clients*requests*20000 || c.Out < clients*requests*20000 {
-		t.Errorf("%+v", c)
+	if n := p.dials.Load(); n != clients {
+		t.Errorf("%d connections", n)
 	}
 }
 
@@ -127,7 +127,7 @@ func TestHalfClose(t *testing.T) {
 	}
 }
 
-// TestDialFails: the client is told at once, and the next one is served.
+// TestDialFails: the client knows at once, and the next one is served.
 func TestDialFails(t *testing.T) {
 	there := server(t, func(c *net.TCPConn) { _, _ = io.WriteString(c, "here") })
 	var calls int
@@ -142,9 +142,6 @@ func TestDialFails(t *testing.T) {
 	}
 	if got, err := io.ReadAll(p.connect(t)); string(got) != "here" || err != nil {
 		t.Errorf("%q, %v", got, err)
-	}
-	if c := p.Counts(); c.Failed != 1 || c.Total != 2 {
-		t.Errorf("%+v", c)
 	}
 }
 
@@ -306,7 +303,7 @@ func TestPortIsTaken(t *testing.T) {
 	}
 }
 
-// TestStrangePrograms: what went wrong is told in the other side's own words.
+// TestStrangePrograms: what went wrong is said in the other side's own words.
 func TestStrangePrograms(t *testing.T) {
 	stream := func(text string) string { // a frame that opens stream 1, with this text, and its end
 		return fmt.Sprintf("\x00\x00\x00\x05\x00\x00\x00\x01\x00\x00\x00%c%s", len(text), text)
@@ -376,7 +373,7 @@ func TestNodeAddresses(t *testing.T) {
 		}
 		_ = c.Close()
 	}
-	if n := p.Counts().Total; n != 0 {
+	if n := p.dials.Load(); n != 0 {
 		t.Errorf("%d connections have come through", n)
 	}
 	host, _, err := net.SplitHostPort(p.Relay.addresses[0])
