@@ -1,7 +1,6 @@
 package supervisor
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"errors"
@@ -86,7 +85,7 @@ func FollowLog(ctx context.Context, w io.Writer, path string, q LogQuery) error 
 	}
 }
 
-// sameLog tells whether the open log is still the one at its path, and goes
+// sameLog reports whether the open log is still the one at its path, and goes
 // back to the beginning of one that has been truncated.
 func sameLog(open, present *os.File) (bool, error) {
 	ours, err := open.Stat()
@@ -110,19 +109,27 @@ func sameLog(open, present *os.File) (bool, error) {
 // writeLog writes the chosen lines of the log whose present file is open. It
 // leaves that at its end.
 func writeLog(w io.Writer, path string, present *os.File, q LogQuery) error {
-	buffered := bufio.NewWriter(w)
-	c := chooser{LogQuery: q, w: buffered, now: time.Now(), chosen: true}
 	old, err := openRotated(path, present, q)
 	if err != nil {
 		return err
 	}
+	var chosen [][]byte
 	if old != nil {
 		defer old.Close()
-		if err := c.read(old); err != nil {
+		if chosen, err = linesSince(old, q.Since); err != nil {
 			return err
 		}
 	}
-	return errors.Join(c.read(present), c.flush(), buffered.Flush())
+	lines, err := linesSince(present, q.Since)
+	if err != nil {
+		return err
+	}
+	chosen = append(chosen, lines...)
+	if q.Lines >= 0 {
+		chosen = chosen[max(0, len(chosen)-q.Lines):]
+	}
+	_, err = w.Write(bytes.Join(chosen, nil))
+	return err
 }
 
 // openRotated opens the older part of a log, nil when there is none that matters.
@@ -144,95 +151,37 @@ func openRotated(path string, present *os.File, q LogQuery) (*os.File, error) {
 	return nil, errors.Join(err, old.Close())
 }
 
-// chooser writes the lines that a query wants.
-type chooser struct {
-	LogQuery
-	w       *bufio.Writer
-	now     time.Time
-	decided bool     // a line had a time, or none is needed
-	chosen  bool     // the line before was
-	early   [][]byte // lines before the first one with a time
-	last    [][]byte // with Lines: those that may be among the last, in a ring
-	next    int
-}
-
-func (c *chooser) read(f *os.File) error {
-	lines := bufio.NewReaderSize(f, 64<<10)
-	c.decided = c.Since.IsZero()
-	for {
-		line, err := lines.ReadBytes('\n')
-		if len(line) > 0 {
-			if err := c.take(line); err != nil {
-				return err
-			}
+// linesSince reads the lines of a log that are not older; a zero time is all.
+func linesSince(f *os.File, since time.Time) (chosen [][]byte, err error) {
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	b, err := io.ReadAll(f)
+	if err != nil {
+		return nil, err
+	}
+	now, last := time.Now(), time.Time{} // the time of the line before
+	for line := range bytes.Lines(b) {
+		t, ok := lineTime(line, now)
+		if ok && last.IsZero() && t.Before(since) {
+			chosen = nil // the lines before the first time go with it
 		}
-		switch {
-		case err == io.EOF && c.decided:
-			return nil
-		case err == io.EOF:
-			info, err := f.Stat()
-			if err != nil {
-				return err
-			}
-			return c.decide(info.ModTime())
-		case err != nil:
-			return err
+		if ok {
+			last = t
+		}
+		if last.IsZero() || !last.Before(since) {
+			chosen = append(chosen, line)
 		}
 	}
-}
-
-func (c *chooser) take(line []byte) error {
-	if !c.Since.IsZero() {
-		if t, ok := lineTime(line, c.now); ok {
-			if err := c.decide(t); err != nil {
-				return err
-			}
-		}
+	if last.IsZero() && info.ModTime().Before(since) {
+		return nil, nil
 	}
-	switch {
-	case !c.decided:
-		c.early = append(c.early, line)
-		return nil
-	case !c.chosen || c.Lines == 0:
-		return nil
-	case c.Lines < 0:
-		_, err := c.w.Write(line)
-		return err
-	case len(c.last) < c.Lines:
-		c.last = append(c.last, line)
-	default:
-		c.last[c.next] = line
-		c.next = (c.next + 1) % c.Lines
-	}
-	return nil
-}
-
-// decide says whether the lines from here on are chosen, and those before when
-// none had a time.
-func (c *chooser) decide(t time.Time) error {
-	c.decided, c.chosen = true, !t.Before(c.Since)
-	early := c.early
-	c.early = nil
-	for _, line := range early {
-		if err := c.take(line); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// flush writes the last lines, now that it is known which they are.
-func (c *chooser) flush() error {
-	for i := range c.last {
-		if _, err := c.w.Write(c.last[(c.next+i)%len(c.last)]); err != nil {
-			return err
-		}
-	}
-	return nil
+	return chosen, nil
 }
 
 // lineTime finds the time that a line of a log begins with or names early, in
-// the ways of the programs of a sandbox. Lines that tell none belong to the
+// the ways of the programs of a sandbox. Lines without one belong to the
 // one before: a stack trace, a message of several lines. Times without a zone
 // are local, as the programs mean them; now is for those without a year.
 func lineTime(line []byte, now time.Time) (time.Time, bool) {

@@ -124,7 +124,7 @@ func TestReadLog(t *testing.T) {
 	}
 }
 
-// page is what a person sees who follows a log.
+// page is what a user sees who follows a log.
 type page struct {
 	mu sync.Mutex
 	b  strings.Builder
@@ -183,7 +183,7 @@ func TestFollowLogOverRotationAndTruncation(t *testing.T) {
 	p.await(t, "one\ntwo...\nlast words\nanew\n")
 	add("more\n")
 	p.await(t, "one\ntwo...\nlast words\nanew\nmore\n")
-	// somebody empties it
+	// a user empties it
 	writeTo(t, path, "less\n")
 	p.await(t, "one\ntwo...\nlast words\nanew\nmore\nless\n")
 	cancel()
