@@ -9,9 +9,9 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
 
+	"github.com/gofrs/flock"
 	"github.com/kalypso-dev/kalypso/internal/retry"
 	"github.com/kalypso-dev/kalypso/sandbox/node"
 	"github.com/kalypso-dev/kalypso/sandbox/supervisor"
@@ -27,30 +27,24 @@ var ErrLocked = errors.New("another kalypso daemon runs this sandbox")
 
 // TryLock takes the sandbox for this process, or returns ErrLocked. The system
 // gives it back when the process ends, however it ends.
-func (h Home) TryLock() (*os.File, error) {
+func (h Home) TryLock() (*flock.Flock, error) {
 	if err := os.MkdirAll(string(h), 0o700); err != nil {
 		return nil, err
 	}
-	f, err := os.OpenFile(h.Path("daemon.lock"), os.O_CREATE|os.O_RDWR, 0o600)
-	if err != nil {
-		return nil, err
+	l := flock.New(h.Path("daemon.lock"), flock.SetPermissions(0o600))
+	locked, err := l.TryLock()
+	if err == nil && !locked {
+		err = ErrLocked
 	}
-	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
-		f.Close()
-		if errors.Is(err, syscall.EWOULDBLOCK) {
-			return nil, ErrLocked
-		}
-		return nil, err
-	}
-	return f, nil
+	return l, err
 }
 
 // Lock is TryLock that waits a moment for a process that holds the lock only
 // to look at the sandbox; a daemon that answers is not waited for. It notes this
 // process as the holder, so that `down` can end one that does not answer.
-func (h Home) Lock(ctx context.Context) (f *os.File, err error) {
+func (h Home) Lock(ctx context.Context) (l *flock.Flock, err error) {
 	waitErr := retry.Until(ctx, "the sandbox's lock", lockDeadline, func(context.Context) error {
-		if f, err = h.TryLock(); !errors.Is(err, ErrLocked) {
+		if l, err = h.TryLock(); !errors.Is(err, ErrLocked) {
 			return nil
 		}
 		if c, dialErr := net.DialTimeout("unix", h.Socket(), dialDeadline); dialErr == nil {
@@ -63,10 +57,10 @@ func (h Home) Lock(ctx context.Context) (f *os.File, err error) {
 		return nil, err
 	}
 	if err := WriteFile(h.Path("daemon.pid"), []byte(strconv.Itoa(os.Getpid()))); err != nil {
-		f.Close()
+		l.Close()
 		return nil, err
 	}
-	return f, nil
+	return l, nil
 }
 
 // Locked reports whether a daemon holds the sandbox.
@@ -74,11 +68,11 @@ func (h Home) Locked() bool {
 	if _, err := os.Stat(h.Path("daemon.lock")); err != nil {
 		return false
 	}
-	f, err := h.TryLock()
+	l, err := h.TryLock()
 	if err != nil {
 		return errors.Is(err, ErrLocked)
 	}
-	f.Close()
+	l.Close()
 	return false
 }
 
