@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/kalypso-dev/kalypso/internal/retry"
+	"github.com/kalypso-dev/kalypso/sandbox/cluster"
 	"github.com/kalypso-dev/kalypso/sandbox/cluster/attached"
 	"github.com/kalypso-dev/kalypso/sandbox/cluster/kind"
 	"github.com/kalypso-dev/kalypso/sandbox/daemon"
@@ -70,7 +71,7 @@ func Down(ctx context.Context, o DownOptions) (did bool, err error) {
 	if stopped = stopped || cleaned; err != nil || !o.Delete {
 		return stopped, err
 	}
-	if err := clusters.Delete(ctx); err != nil {
+	if err := clusters.Each(ctx, cluster.Provider.Delete); err != nil {
 		return true, o.adviseForget(err)
 	}
 	return true, h.Remove()
@@ -104,10 +105,10 @@ func (o DownOptions) stopDaemon(ctx context.Context, clusters daemon.PersistentC
 			return true, err
 		}
 	}
-	return ran, errors.Join(o.Home.EndOrphans(ctx), clusters.Stop(ctx))
+	return ran, errors.Join(o.Home.EndOrphans(ctx), clusters.Each(ctx, cluster.Provider.Stop))
 }
 
-// askDaemon tells the daemon to stop. The result is false for one that does not.
+// askDaemon asks the daemon to stop. The result is false for one that does not.
 func (o DownOptions) askDaemon(ctx context.Context) (stopped bool, err error) {
 	client := daemon.NewClient(o.Home)
 	if client.Post(ctx, daemon.PathStop) == nil {

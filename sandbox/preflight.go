@@ -83,7 +83,7 @@ func refusal(r *doctor.Report) error {
 // a finding, too. With a fatal finding the error is a *PreflightError, beside the
 // report.
 func Diagnose(ctx context.Context, version string) (*doctor.Report, error) {
-	h, err := FindHome()
+	h, err := state.FindHome()
 	draft, draftErr := Choice{}.Draft()
 	if draftErr != nil {
 		return nil, draftErr

@@ -42,12 +42,6 @@ var (
 	ErrDown      = daemon.ErrDown
 )
 
-// FindHome returns the folder that $KALYPSO_HOME names, or ~/.kalypso.
-func FindHome() (Home, error) { return state.FindHome() }
-
-// Providers returns the ways to get clusters.
-func Providers() []string { return state.Providers() }
-
 // FailedError says which components have failed.
 type FailedError struct{ Failed []supervisor.Status }
 

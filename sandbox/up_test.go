@@ -35,7 +35,7 @@ func TestMain(m *testing.M) {
 }
 
 func runTestDaemon() error {
-	h, err := FindHome()
+	h, err := state.FindHome()
 	if err != nil {
 		return err
 	}

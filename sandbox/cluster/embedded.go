@@ -30,15 +30,9 @@ const (
 
 // Embedded makes embedded clusters.
 type Embedded struct {
-	Program  func() string            // path of the staged kube binary, known once it is staged
-	Dir      string                   // folder for data and certificates
-	Socket   string                   // etcd's only listener, in a folder that only its user may enter
-	Registry string                   // see supervisor.Process
-	Env      []string                 // environment of the children
-	Log      func(name string) string // log file of a component
-	// PortFree returns an error when another program has the port of a cluster's
-	// API server.
-	PortFree func(cluster string) error
+	supervisor.Host        // an API server's listener has its cluster's name
+	Dir             string // folder for data and certificates
+	Socket          string // etcd's only listener, in a folder that only its user may enter
 	// Egress returns a cluster's file for --egress-selector-config-file and its
 	// content, or no file where nodes are reached as everything else; may be nil.
 	Egress func(name string) (file string, content []byte)
@@ -48,13 +42,7 @@ type Embedded struct {
 // the administrator of all of them, whatever their API servers ask for, so it
 // listens on no network.
 func (e Embedded) Etcd() supervisor.Unit {
-	p := &supervisor.Process{
-		Name:     "etcd",
-		Env:      e.Env,
-		Dir:      e.Dir,
-		Log:      e.Log("etcd"),
-		Registry: e.Registry,
-	}
+	p := e.Process("etcd", e.Dir)
 	data := etcdData(filepath.Join(e.Dir, "etcd"))
 	healthy := etcdHealth(e.Socket)
 	p.Check = func(ctx context.Context) error {
@@ -64,7 +52,7 @@ func (e Embedded) Etcd() supervisor.Unit {
 		return data.answered()
 	}
 	p.Prepare = func(context.Context) error {
-		p.Path = e.Program()
+		p.Path = filepath.Join(e.Staged("kube"), "kube")
 		p.Argv = []string{"etcd",
 			"--data-dir=" + string(data),
 			"--socket=" + e.Socket,
@@ -75,27 +63,21 @@ func (e Embedded) Etcd() supervisor.Unit {
 }
 
 // ControlPlane is one cluster: API server, controller manager and scheduler.
-func (e Embedded) ControlPlane(name string, port int) supervisor.Unit {
+func (e Embedded) ControlPlane(name string) supervisor.Unit {
 	pki := e.pki(name)
-	p := &supervisor.Process{
-		Name:     name,
-		Env:      e.Env,
-		Dir:      e.Dir,
-		Log:      e.Log(name),
-		Registry: e.Registry,
-	}
+	p := e.Process(name, e.Dir)
 	p.Prepare = func(context.Context) error {
-		p.Path = e.Program()
+		p.Path = filepath.Join(e.Staged("kube"), "kube")
 		p.Argv = []string{"control-plane",
 			"--name=" + name,
 			"--pki=" + pki,
-			"--port=" + strconv.Itoa(port),
+			"--port=" + strconv.Itoa(e.Ports[name]),
 			"--etcd=" + e.Socket,
 		}
 		if err := e.PortFree(name); err != nil {
 			return err
 		}
-		if err := ensurePKI(pki, name, serverURL(port)); err != nil || e.Egress == nil {
+		if err := ensurePKI(pki, name, "https://"+e.Address(name)); err != nil || e.Egress == nil {
 			return err
 		}
 		file, content := e.Egress(name)
@@ -111,7 +93,7 @@ func (e Embedded) ControlPlane(name string, port int) supervisor.Unit {
 	var client *Client // made once, so that a probe is cheap
 	p.Check = func(ctx context.Context) error {
 		if client == nil {
-			c, err := NewClient(e.AdminKubeconfig(name), "")
+			c, err := NewClient(e.Kubeconfig(name), "")
 			if err != nil {
 				return err
 			}
@@ -122,16 +104,12 @@ func (e Embedded) ControlPlane(name string, port int) supervisor.Unit {
 	return supervisor.Unit{Name: name, Title: "Kubernetes cluster " + name, Component: p, Deadline: controlPlaneDeadline, Log: p.Log}
 }
 
-// AdminKubeconfig is the file with a cluster's administrator.
-func (e Embedded) AdminKubeconfig(name string) string {
+// Kubeconfig is the file with a cluster's administrator.
+func (e Embedded) Kubeconfig(name string) string {
 	return filepath.Join(e.pki(name), "admin.kubeconfig")
 }
 
 func (e Embedded) pki(name string) string { return filepath.Join(e.Dir, name, "pki") }
-
-func serverURL(port int) string {
-	return "https://" + net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
-}
 
 // etcdAnswer is the deadline of a health check of etcd.
 const etcdAnswer = 5 * time.Second

@@ -4,6 +4,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/pem"
+	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
@@ -98,11 +99,11 @@ func TestPKIStaysAndIsNeverHalf(t *testing.T) {
 func TestMergedKubeconfigHasAllContexts(t *testing.T) {
 	e := Embedded{Dir: t.TempDir()}
 	for i, name := range []string{"drone", "large"} {
-		if err := ensurePKI(e.pki(name), name, serverURL(7000+i)); err != nil {
+		if err := ensurePKI(e.pki(name), name, fmt.Sprintf("https://127.0.0.1:%d", 7000+i)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	b, err := MergeKubeconfigs([]string{"drone", "large"}, e.AdminKubeconfig)
+	b, err := MergeKubeconfigs([]string{"drone", "large"}, e.Kubeconfig)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -115,12 +116,12 @@ func TestMergedKubeconfigHasAllContexts(t *testing.T) {
 	}
 	for i, name := range []string{"drone", "large"} {
 		c := config.Contexts[name]
-		if c == nil || config.Clusters[c.Cluster].Server != serverURL(7000+i) || config.AuthInfos[c.AuthInfo] == nil {
+		if c == nil || config.Clusters[c.Cluster].Server != fmt.Sprintf("https://127.0.0.1:%d", 7000+i) || config.AuthInfos[c.AuthInfo] == nil {
 			t.Errorf("context %s: %+v", name, c)
 		}
 	}
 	// one that has never been started has no context yet
-	b, err = MergeKubeconfigs([]string{"none", "large"}, e.AdminKubeconfig)
+	b, err = MergeKubeconfigs([]string{"none", "large"}, e.Kubeconfig)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"net"
 	"net/http"
 	"slices"
@@ -36,7 +35,7 @@ func (st *Stack) armUnit(needs ...string) supervisor.Unit {
 	})
 	return supervisor.Unit{
 		Name: "arm", Title: "emulated Azure Resource Manager", Needs: needs, Deadline: armDeadline,
-		Component: &served{address: st.state.Address("arm"), handler: handler, log: st.log},
+		Component: serve(st.state.Address("arm"), handler),
 	}
 }
 
@@ -70,45 +69,27 @@ func (c arcClusters) Client(name string) (*cluster.Client, error) {
 	return client, nil
 }
 
-// served is a component that serves a handler on a loopback port.
-type served struct {
-	address string
-	handler http.Handler
-	log     *slog.Logger
-
-	server *http.Server
-	ended  chan struct{}
-}
-
-func (c *served) Init(context.Context) error { return nil }
-
-func (c *served) Start(context.Context) error {
-	l, err := net.Listen("tcp", c.address)
-	if err != nil {
-		return err
-	}
-	c.server = &http.Server{
-		Handler: c.handler, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 30 * time.Second, WriteTimeout: time.Minute, MaxHeaderBytes: 64 << 10,
-	}
-	c.ended = make(chan struct{})
-	go func() {
-		defer close(c.ended)
-		if err := c.server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
-			c.log.Error("server ended", "address", c.address, "reason", err)
+// serve is a component that serves a handler on a loopback port. Its end waits
+// for requests under way.
+func serve(address string, handler http.Handler) supervisor.Component {
+	return &supervisor.Background{Run: func(ctx context.Context, _ func(string), ready func()) error {
+		l, err := net.Listen("tcp", address)
+		if err != nil {
+			return err
 		}
-	}()
-	return nil
-}
-
-// Ready returns nil: a listener takes connections as soon as it is there.
-func (c *served) Ready(context.Context) error { return nil }
-
-func (c *served) Exited() <-chan struct{} { return c.ended }
-
-// Stop closes the listener and waits for requests under way.
-func (c *served) Stop(ctx context.Context) error {
-	if c.server == nil {
-		return nil
-	}
-	return c.server.Shutdown(ctx)
+		server := &http.Server{
+			Handler: handler, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 30 * time.Second, WriteTimeout: time.Minute, MaxHeaderBytes: 64 << 10,
+		}
+		answered := make(chan struct{})
+		context.AfterFunc(ctx, func() {
+			defer close(answered)
+			_ = server.Shutdown(context.Background())
+		})
+		ready()
+		if err := server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+			return err
+		}
+		<-answered
+		return ctx.Err()
+	}}
 }

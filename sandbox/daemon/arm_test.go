@@ -1,12 +1,12 @@
 package daemon
 
 import (
-	"io"
-	"log/slog"
 	"net"
 	"net/http"
 	"testing"
+	"time"
 
+	"github.com/kalypso-dev/kalypso/internal/retry"
 	"github.com/kalypso-dev/kalypso/sandbox/loopback"
 )
 
@@ -17,13 +17,15 @@ func TestServedListensUntilStopped(t *testing.T) {
 	}
 	address := l.Addr().String()
 	l.Close()
-	c := &served{address: address, log: slog.New(slog.NewTextHandler(io.Discard, nil)),
-		handler: http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})}
+	c := serve(address, http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	if err := c.Stop(t.Context()); err != nil {
 		t.Errorf("stopped before its start: %v", err)
 	}
 	for range 2 {
 		if err := c.Start(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if err := retry.Until(t.Context(), "the server", time.Minute, c.Ready); err != nil {
 			t.Fatal(err)
 		}
 		if err := loopback.Answers(t.Context(), "http://"+address); err != nil {
@@ -32,7 +34,6 @@ func TestServedListensUntilStopped(t *testing.T) {
 		if err := c.Stop(t.Context()); err != nil {
 			t.Error(err)
 		}
-		<-c.Exited()
 		if err := loopback.Answers(t.Context(), "http://"+address); err == nil {
 			t.Error("it answers after its end")
 		}

@@ -3,6 +3,7 @@ package daemon
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -29,11 +30,9 @@ func (st *Stack) cluster(name string) cluster.Provider {
 // newProvider returns what makes the clusters that are not attached.
 func (st *Stack) newProvider() cluster.Provider {
 	if st.state.Provider != state.ProviderKind || st.state.Engine == nil {
-		return embeddedClusters{st}
+		return embeddedClusters{st.embedded, st}
 	}
-	p := kindClusters(st.home, st.state)
-	p.Relay = func() string { return filepath.Join(st.staged("relay")(), "relay") }
-	return p
+	return kindClusters(st.home, st.state)
 }
 
 // providerUnits are what all clusters of a provider need.
@@ -53,16 +52,9 @@ func (st *Stack) providerUnits() []supervisor.Unit {
 // for each cluster. One that does not answer does not keep the others away.
 func (st *Stack) CollectLogs(ctx context.Context, dir string) error {
 	var all []error
-	for i, p := range []cluster.Provider{st.made, st.attached} {
-		names, err := p.List(ctx)
-		all = append(all, err)
-		for _, name := range names {
-			if st.attached.Has(name) != (i == 1) {
-				continue
-			}
-			if err := p.Logs(ctx, name, filepath.Join(dir, name)); err != nil {
-				all = append(all, errors.Join(errors.New("cluster "+name), err))
-			}
+	for _, name := range st.state.ClusterNames() {
+		if err := st.cluster(name).Logs(ctx, name, filepath.Join(dir, name)); err != nil {
+			all = append(all, fmt.Errorf("cluster %s: %w", name, err))
 		}
 	}
 	return errors.Join(all...)
@@ -70,40 +62,29 @@ func (st *Stack) CollectLogs(ctx context.Context, dir string) error {
 
 // kindClusters are the clusters of a sandbox that has them of kind.
 func kindClusters(h state.Home, s *state.State) kind.Provider {
-	pages := map[string]string{} // listeners of Argo CD's pages, by cluster
+	pages := map[string]map[string]int{}
 	for _, c := range s.Clusters() {
 		if c.Reconciler == state.ArgoCD {
-			pages[c.Name] = c.Listener()
+			pages[c.Name] = map[string]int{c.Listener(): argoCDNodePort}
 		}
 	}
 	return kind.Provider{
-		Engine: *s.Engine, ID: s.ID, Image: func() string { return s.NodeImage },
-		Dir: h.Path("clusters"), Log: h.Log, Forge: s.Ports["gitea"],
-		Port: func(name string) int { return s.Ports[name] },
-		Publish: func(name string) map[int]int {
-			if l := pages[name]; l != "" {
-				return map[int]int{s.Ports[l]: argoCDNodePort}
-			}
-			return nil
-		},
-		PortsFree: func(name string) error {
-			err := s.PortFree(name)
-			if l := pages[name]; l != "" {
-				err = errors.Join(err, s.PortFree(l))
-			}
-			return err
-		},
+		Host: newHost(h, s), Engine: *s.Engine, ID: s.ID, Image: func() string { return s.NodeImage },
+		Dir: h.Path("clusters"), Publish: pages,
 	}
 }
 
 // embeddedClusters is the provider of clusters that are processes of this
 // machine: a control plane and a node each.
-type embeddedClusters struct{ st *Stack }
+type embeddedClusters struct {
+	cluster.Embedded
+	st *Stack
+}
 
 var _ cluster.Provider = embeddedClusters{}
 
 func (e embeddedClusters) Units(name string) []supervisor.Unit {
-	plane := e.st.embedded.ControlPlane(name, e.st.state.Ports[name])
+	plane := e.ControlPlane(name)
 	// it waits for etcd itself: both load their large program at once
 	plane.Needs = []string{"unpack-kube"}
 	unpack := "unpack-" + e.st.nodeProgram()
@@ -112,8 +93,6 @@ func (e embeddedClusters) Units(name string) []supervisor.Unit {
 	}
 	return []supervisor.Unit{plane, e.st.node(name).Unit(name, unpack)}
 }
-
-func (e embeddedClusters) Kubeconfig(name string) string { return e.st.embedded.AdminKubeconfig(name) }
 
 func (e embeddedClusters) List(context.Context) ([]string, error) {
 	var all []string
@@ -165,17 +144,11 @@ func (st *Stack) nodeDir(name string) string { return st.home.Path("clusters", n
 // node is the real node of an embedded cluster.
 func (st *Stack) node(name string) node.Node {
 	return node.Node{
+		Host:       st.host,
 		Cluster:    name,
 		Dir:        st.nodeDir(name),
 		PKI:        st.home.Path("clusters", name, "pki"),
-		Kubeconfig: st.embedded.AdminKubeconfig(name),
-		Kube:       st.embedded.Program,
-		Programs:   st.staged("node"),
-		APIPort:    st.state.Ports[name],
-		ForgePort:  st.state.Ports["gitea"],
-		Registry:   st.home.Children(),
-		Env:        st.embedded.Env,
-		Log:        st.home.Log("node-" + name),
+		Kubeconfig: st.embedded.Kubeconfig(name),
 	}
 }
 
@@ -183,14 +156,11 @@ func (st *Stack) node(name string) node.Node {
 // one.
 func (st *Stack) simulatedNode(name string) simulated.Node {
 	return simulated.Node{
+		Host:       st.host,
 		Cluster:    name,
 		Dir:        st.nodeDir(name),
 		Clusters:   st.embedded.Dir,
-		Kubeconfig: st.embedded.AdminKubeconfig(name),
+		Kubeconfig: st.embedded.Kubeconfig(name),
 		Why:        st.simulated.Error(),
-		Program:    func() string { return filepath.Join(st.staged("kwok")(), "kwok") },
-		Registry:   st.home.Children(),
-		Env:        st.embedded.Env,
-		Log:        st.home.Log("node-" + name),
 	}
 }

@@ -33,15 +33,10 @@ type inClusterReconciler interface {
 // inClusterUnit installs a cluster's reconciler in the cluster.
 func (st *Stack) inClusterUnit(c state.Cluster, nodes cluster.Loader) supervisor.Unit {
 	name, title := gitops.Flux{Cluster: c.Name}.Name(), "Flux in cluster "+c.Name
-	var r inClusterReconciler = incluster.Flux{
-		Staged: st.staged(string(state.Flux)), Relay: st.staged("relay"), ForgePort: st.state.Ports["gitea"],
-	}
+	var r inClusterReconciler = incluster.Flux{Host: st.host}
 	if c.Reconciler == state.ArgoCD {
 		name, title = gitops.ArgoCD{Cluster: c.Name}.Name(), "Argo CD in cluster "+c.Name
-		r = incluster.ArgoCD{
-			Staged: st.staged(string(state.ArgoCD)), Relay: st.staged("relay"), ForgePort: st.state.Ports["gitea"],
-			URL: st.state.LocalURL(c.Listener()), Password: st.state.ArgoCDPassword,
-		}
+		r = incluster.ArgoCD{Host: st.host, URL: st.state.LocalURL(c.Listener()), Password: st.state.ArgoCDPassword}
 	}
 	return supervisor.Unit{
 		Name: name, Title: title, Needs: []string{"unpack-" + string(c.Reconciler), "unpack-relay", c.Name, kind.RelayName(c.Name)}, Deadline: inClusterDeadline,

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/kalypso-dev/kalypso/sandbox/cluster"
 	"github.com/kalypso-dev/kalypso/sandbox/snapshot"
 	"github.com/kalypso-dev/kalypso/sandbox/state"
 	"github.com/kalypso-dev/kalypso/sandbox/supervisor"
@@ -27,14 +28,13 @@ type supervised struct {
 // nothing runs.
 type supervisorManager struct {
 	build func() (*supervised, error)
+	tasks chan maintenanceTask
+	over  chan struct{} // closed when no other supervisor follows
 
 	mu   sync.Mutex
 	now  *supervised
-	next chan struct{}      // closed when now is replaced
-	end  context.CancelFunc // of now; nil until it runs
-	task *maintenanceTask   // what now is ended for
-	busy string             // the exclusive operation under way, "" for none
-	over chan struct{}      // closed when no other supervisor follows
+	next chan struct{} // closed when now is replaced
+	busy string        // the exclusive operation under way, "" for none
 }
 
 // maintenanceTask is something to do while nothing runs.
@@ -46,23 +46,26 @@ type maintenanceTask struct {
 // newSupervisorManager builds the first supervisor.
 func newSupervisorManager(build func() (*supervised, error)) (*supervisorManager, error) {
 	s, err := build()
-	if err != nil {
-		return nil, err
-	}
-	return &supervisorManager{build: build, now: s, next: make(chan struct{}), over: make(chan struct{})}, nil
+	return &supervisorManager{build: build, now: s, next: make(chan struct{}), over: make(chan struct{}), tasks: make(chan maintenanceTask)}, err
 }
 
 // run goes on until ctx ends, and returns the errors of stopping. The error is a
 // *state.IncompleteError when a replacement of data could not be finished.
 func (m *supervisorManager) run(ctx context.Context) error {
-	defer m.finish()
+	defer close(m.over)
 	for {
 		running, end := context.WithCancel(ctx)
-		s := m.begin(end)
-		err := s.Run(running)
+		ended := make(chan error, 1)
+		now, _ := m.current()
+		go func() { ended <- now.Run(running) }()
+		var task maintenanceTask
+		select {
+		case task = <-m.tasks:
+		case <-ctx.Done():
+		}
 		end()
-		task := m.take()
-		if task == nil {
+		err := <-ended
+		if task.do == nil {
 			return err
 		}
 		if ctx.Err() != nil {
@@ -85,34 +88,6 @@ func (m *supervisorManager) run(ctx context.Context) error {
 		m.replace(s)
 		// only now, so that the caller sees the new components
 		task.done <- err
-	}
-}
-
-func (m *supervisorManager) begin(end context.CancelFunc) *supervised {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.end = end
-	if m.task != nil {
-		end() // asked for before the run has begun
-	}
-	return m.now
-}
-
-func (m *supervisorManager) take() *maintenanceTask {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	task := m.task
-	m.task, m.end = nil, nil
-	return task
-}
-
-// finish answers a caller that has come too late.
-func (m *supervisorManager) finish() {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	close(m.over)
-	if m.task != nil {
-		m.task.done <- errEnding
 	}
 }
 
@@ -148,19 +123,13 @@ func (m *supervisorManager) reserve(what string) (release func(), err error) {
 // runWhileStopped stops all components, calls do, and starts them again. It
 // returns when they are about to start. The caller has reserved.
 func (m *supervisorManager) runWhileStopped(do func() error) error {
-	task := &maintenanceTask{do: do, done: make(chan error, 1)}
-	m.mu.Lock()
+	task := maintenanceTask{do: do, done: make(chan error, 1)}
 	select {
+	case m.tasks <- task:
+		return <-task.done
 	case <-m.over:
-		task.done <- errEnding
-	default:
-		m.task = task
+		return errEnding
 	}
-	if m.end != nil {
-		m.end()
-	}
-	m.mu.Unlock()
-	return <-task.done
 }
 
 func (s *Server) current() *supervised {
@@ -202,7 +171,7 @@ func ResetData(h state.Home) error {
 	// interrupted here, the sandbox has empty clusters, which is what it will have
 	clusters, err := FindPersistentClusters(h)
 	if err == nil {
-		err = clusters.Delete(context.Background())
+		err = clusters.Each(context.Background(), cluster.Provider.Delete)
 	}
 	if err != nil {
 		return err

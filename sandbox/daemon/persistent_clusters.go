@@ -38,17 +38,8 @@ func FindPersistentClusters(h state.Home) (p PersistentClusters, err error) {
 	return p, s.UseEngine()
 }
 
-// Stop stops all of them.
-func (p PersistentClusters) Stop(ctx context.Context) error {
-	return p.each(ctx, cluster.Provider.Stop)
-}
-
-// Delete deletes all of them.
-func (p PersistentClusters) Delete(ctx context.Context) error {
-	return p.each(ctx, cluster.Provider.Delete)
-}
-
-func (p PersistentClusters) each(ctx context.Context, do func(cluster.Provider, context.Context, string) error) error {
+// Each stops or deletes all of them.
+func (p PersistentClusters) Each(ctx context.Context, do func(cluster.Provider, context.Context, string) error) error {
 	var all []error
 	for _, provider := range p.providers {
 		names, err := provider.List(ctx)

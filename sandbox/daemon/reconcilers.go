@@ -37,7 +37,7 @@ func (st *Stack) reconcilerUnits(c state.Cluster) []supervisor.Unit {
 		program = st.fluxUnit(c)
 	}
 	if st.attached.Has(c.Name) {
-		program.Component = &skipIfPresent{component: program.Component, present: func() bool { return st.ownReconciler(c.Name) != "" }}
+		program.Component = &skipIfPresent{Component: program.Component, present: func() bool { return st.ownReconciler(c.Name) != "" }}
 	}
 	return []supervisor.Unit{program, {
 		Name: "subscription-" + c.Name, Title: "cluster follows the GitOps repository",
@@ -65,36 +65,27 @@ func (st *Stack) reconcilerUnits(c state.Cluster) []supervisor.Unit {
 
 func (st *Stack) fluxUnit(c state.Cluster) supervisor.Unit {
 	f := gitops.Flux{
+		Host:       st.hostBeside(c.Name),
 		Cluster:    c.Name,
-		Staged:     st.staged(string(state.Flux)),
+		Listener:   c.Listener(),
 		Kubeconfig: st.kubeconfig(c.Name),
 		Connect:    func() (*cluster.Client, error) { return st.client(c.Name) },
 		Dir:        st.home.Path("flux", c.Name),
-		Registry:   st.home.Children(),
-		Env:        st.environmentBeside(c.Name),
-		Port:       st.state.Ports[c.Listener()],
 		Token:      st.state.Derived("artifacts-" + c.Name),
-		PortFree:   func() error { return st.state.PortFree(c.Listener()) },
 	}
-	f.Log = st.home.Log(f.Name())
 	return f.Unit("unpack-"+string(state.Flux), c.Name)
 }
 
 func (st *Stack) argoCDUnit(c state.Cluster) supervisor.Unit {
 	a := gitops.ArgoCD{
+		Host:       st.hostBeside(c.Name),
 		Cluster:    c.Name,
-		Staged:     st.staged(string(state.ArgoCD)),
+		Listener:   c.Listener(),
 		Kubeconfig: st.kubeconfig(c.Name),
 		Connect:    func() (*cluster.Client, error) { return st.client(c.Name) },
 		Dir:        st.home.Path("argocd", c.Name),
-		Registry:   st.home.Children(),
-		// it caches what kinds there are in the folder .kube of its home
-		Env:      append(st.environmentBeside(c.Name), "HOME="+st.home.Path("argocd", c.Name)),
-		Port:     st.state.Ports[c.Listener()],
-		PortFree: func() error { return st.state.PortFree(c.Listener()) },
-		Password: st.state.ArgoCDPassword,
+		Password:   st.state.ArgoCDPassword,
 	}
-	a.Log = st.home.Log(a.Name())
 	return a.Unit("unpack-"+string(state.ArgoCD), c.Name)
 }
 
@@ -178,13 +169,13 @@ func (st *Stack) pokeOurs(poke poke) poke {
 	}
 }
 
-// environmentBeside is that of a reconciler that runs beside its cluster.
-func (st *Stack) environmentBeside(cluster string) []string {
-	env := childEnvironment(st.home)
+// hostBeside is that of a reconciler that runs beside its cluster.
+func (st *Stack) hostBeside(cluster string) supervisor.Host {
+	h := st.host
 	if st.attached.Has(cluster) {
-		return st.attached.Environment(cluster, env)
+		h.Env = st.attached.Environment(cluster, h.Env)
 	}
-	return env
+	return h
 }
 
 // runOnce does what a new cluster needs and what the user may undo later: it is
@@ -209,49 +200,45 @@ func runOnce(ctx context.Context, client *cluster.Client, what string, do func()
 
 // skipIfPresent is a component that is not started where there is another of its
 // kind already; then it is ready at once.
+//
+// Stop ends it also where another has come since it was started.
 type skipIfPresent struct {
-	component supervisor.Component
-	present   func() bool
-
+	supervisor.Component
+	present func() bool
 	skipped bool // since Init
 }
-
-var _ supervisor.Component = (*skipIfPresent)(nil)
 
 func (s *skipIfPresent) Init(ctx context.Context) error {
 	if s.skipped = s.present(); s.skipped {
 		return nil
 	}
-	return s.component.Init(ctx)
+	return s.Component.Init(ctx)
 }
 
 func (s *skipIfPresent) Start(ctx context.Context) error {
 	if s.skipped {
 		return nil
 	}
-	return s.component.Start(ctx)
+	return s.Component.Start(ctx)
 }
 
 func (s *skipIfPresent) Ready(ctx context.Context) error {
 	if s.skipped {
 		return nil
 	}
-	return s.component.Ready(ctx)
+	return s.Component.Ready(ctx)
 }
 
 func (s *skipIfPresent) Exited() <-chan struct{} {
 	if s.skipped {
 		return nil
 	}
-	return s.component.Exited()
+	return s.Component.Exited()
 }
-
-// Stop ends the component also where another has come since it was started.
-func (s *skipIfPresent) Stop(ctx context.Context) error { return s.component.Stop(ctx) }
 
 // PID is 0 for a component that was skipped.
 func (s *skipIfPresent) PID() int {
-	if p, ok := s.component.(interface{ PID() int }); ok && !s.skipped {
+	if p, ok := s.Component.(interface{ PID() int }); ok && !s.skipped {
 		return p.PID()
 	}
 	return 0

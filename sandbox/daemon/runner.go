@@ -27,7 +27,7 @@ const (
 func (st *Stack) runnerUnit(needs ...string) supervisor.Unit {
 	p := st.configuredProcess("runner", "config.json", func(ctx context.Context, config string) (path string, argv []string, content []byte, err error) {
 		content, err = st.runnerConfig(ctx)
-		return filepath.Join(st.staged("runner")(), "runner"), []string{"runner", "--config", config}, content, err
+		return filepath.Join(st.host.Staged("runner"), "runner"), []string{"runner", "--config", config}, content, err
 	})
 	p.Check = func(ctx context.Context) error {
 		return loopback.Answers(ctx, "http://"+st.state.Address("runner")+"/healthz")
@@ -59,7 +59,7 @@ func (st *Stack) runnerConfig(ctx context.Context) ([]byte, error) {
 			"KALYPSO_ARM_ENDPOINT":     "http://" + st.state.Address("arm"),
 			"KALYPSO_ARM_SUBSCRIPTION": st.state.GUID("subscription"),
 			"KALYPSO_CI_KUBECONFIG":    st.home.Kubeconfig(),
-			"KALYPSO_CI_PROGRAMS":      st.staged("samples")(),
+			"KALYPSO_CI_PROGRAMS":      st.host.Staged("samples"),
 			// the jobs' homes are thrown away
 			"GOCACHE": st.home.Path("runner", "go-build"),
 		},

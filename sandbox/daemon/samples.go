@@ -25,7 +25,7 @@ func (st *Stack) pushImages(ctx context.Context) error {
 	for _, i := range st.state.Spec().Images {
 		build := ci.Build{
 			Keep:     true,
-			Programs: map[string]string{i.Program: filepath.Join(st.staged("samples")(), i.Program)},
+			Programs: map[string]string{i.Program: filepath.Join(st.host.Staged("samples"), i.Program)},
 			Registry: registry, User: st.state.Admin.User, Token: st.state.Admin.Password,
 			Server: st.state.ForgeURL(),
 		}

@@ -40,13 +40,7 @@ func (st *Stack) schedulerUnit(needs ...string) supervisor.Unit {
 // content that command returns.
 func (st *Stack) configuredProcess(name, file string, command func(ctx context.Context, config string) (path string, argv []string, content []byte, err error)) *supervisor.Process {
 	config := st.home.Path(name, file)
-	p := &supervisor.Process{
-		Name:     name,
-		Env:      childEnvironment(st.home),
-		Dir:      st.home.Path(name),
-		Log:      st.home.Log(name),
-		Registry: st.home.Children(),
-	}
+	p := st.host.Process(name, st.home.Path(name))
 	p.Prepare = func(ctx context.Context) error {
 		if err := st.state.PortFree(name); err != nil {
 			return err

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
-	"path/filepath"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -37,6 +36,7 @@ const (
 type Stack struct {
 	home  state.Home
 	state *state.State
+	host  supervisor.Host
 	log   *slog.Logger
 
 	made      cluster.Provider // of the clusters that are not attached
@@ -51,16 +51,11 @@ type Stack struct {
 
 // NewStack puts the components of a sandbox together; it starts nothing.
 func NewStack(h state.Home, s *state.State, log *slog.Logger) *Stack {
-	env := childEnvironment(h)
-	st := &Stack{home: h, state: s, log: log, clients: map[string]*cluster.Client{}}
+	st := &Stack{home: h, state: s, host: newHost(h, s), log: log, clients: map[string]*cluster.Client{}}
 	st.embedded = cluster.Embedded{
-		Program:  func() string { return filepath.Join(st.staged("kube")(), "kube") },
-		Dir:      h.Path("clusters"),
-		Socket:   h.EtcdSocket(),
-		Registry: h.Children(),
-		Env:      env,
-		Log:      h.Log,
-		PortFree: s.PortFree,
+		Host:   st.host,
+		Dir:    h.Path("clusters"),
+		Socket: h.EtcdSocket(),
 		Egress: func(name string) (string, []byte) {
 			if st.simulated != nil {
 				return st.simulatedNode(name).EgressConfig()
@@ -69,17 +64,12 @@ func NewStack(h state.Home, s *state.State, log *slog.Logger) *Stack {
 		},
 	}
 	st.gitea = gitea.Server{
-		Staged:   st.staged("gitea"),
+		Host:     st.host,
 		Dir:      h.Path("gitea"),
-		Registry: h.Children(),
-		Env:      env,
-		Log:      h.Log("gitea"),
 		URL:      s.ForgeURL(),
-		Port:     s.Ports["gitea"],
 		Secret:   s.GiteaSecret,
 		Internal: s.GiteaInternal,
 		JWT:      s.GiteaJWT,
-		PortFree: func() error { return s.PortFree("gitea") },
 	}
 	for _, name := range s.Made() {
 		if err := node.Supported(st.nodeDir(name)); err != nil && s.Provider == state.ProviderEmbedded {
@@ -95,7 +85,7 @@ func NewStack(h state.Home, s *state.State, log *slog.Logger) *Stack {
 
 // Units lists the components, each after those that it needs.
 func (st *Stack) Units() []supervisor.Unit {
-	units := []supervisor.Unit{st.unpack("kube"), st.unpack("gitea"), st.giteaUnit("unpack-gitea")}
+	units := []supervisor.Unit{st.unpack("kube"), st.unpack("gitea"), st.gitea.Unit("unpack-gitea")}
 	units = append(units, st.providerUnits()...)
 	last := units[len(units)-1].Name
 	for _, r := range []state.Reconciler{state.Flux, state.ArgoCD} {
@@ -153,17 +143,6 @@ func (st *Stack) unpack(name string, needs ...string) supervisor.Unit {
 	}, needs...)
 }
 
-// staged returns the folder of an unpacked component, known once it is staged.
-func (st *Stack) staged(name string) func() string {
-	return func() string { return components.Path(st.home.Components(), name) }
-}
-
-func (st *Stack) giteaUnit(needs ...string) supervisor.Unit {
-	u := st.gitea.Unit()
-	u.Needs = needs
-	return u
-}
-
 func (st *Stack) writeKubeconfig(context.Context) error {
 	b, err := cluster.MergeKubeconfigs(st.state.ClusterNames(), st.kubeconfig)
 	if err != nil {
@@ -187,7 +166,7 @@ func (st *Stack) fillForge(ctx context.Context) error {
 	}
 	return st.gitea.Ensure(ctx, gitea.Setup{
 		Organisation: state.Organisation,
-		Admin:        gitea.Account{User: s.Admin.User, Password: s.Admin.Password, Admin: true},
+		Admin:        gitea.Account{User: s.Admin.User, Password: s.Admin.Password},
 		Scheduler:    gitea.Account{User: s.Scheduler.User, Password: s.Scheduler.Password},
 		Robot:        gitea.Account{User: s.Robot.User, Password: s.Robot.Password},
 		Repositories: content.Repositories,
@@ -227,12 +206,15 @@ func (st *Stack) forgetClient(name string) {
 // settings of git, Go or Kubernetes would change what they do.
 var passedOn = []string{"PATH", "TZ", "LANG", "LC_ALL", "SSL_CERT_FILE", "SSL_CERT_DIR"}
 
-func childEnvironment(h state.Home) []string {
+func newHost(h state.Home, s *state.State) supervisor.Host {
 	env := []string{"HOME=" + string(h), "TMPDIR=" + h.Path("tmp")}
 	for _, kv := range os.Environ() {
 		if name, _, _ := strings.Cut(kv, "="); slices.Contains(passedOn, name) {
 			env = append(env, kv)
 		}
 	}
-	return env
+	return supervisor.Host{
+		Registry: h.Children(), Env: env, Log: h.Log, Ports: s.Ports, PortFree: s.PortFree,
+		Staged: func(name string) string { return components.Path(h.Components(), name) },
+	}
 }

@@ -85,7 +85,7 @@ func TestChildrenGetNoProxy(t *testing.T) {
 	t.Setenv("HTTPS_PROXY", "http://proxy:1")
 	t.Setenv("KUBECONFIG", "/mine")
 	t.Setenv("GIT_DIR", "/mine")
-	for _, kv := range childEnvironment("/h") {
+	for _, kv := range newHost("/h", &state.State{}).Env {
 		name, _, _ := strings.Cut(kv, "=")
 		if name == "HTTPS_PROXY" || name == "KUBECONFIG" || name == "GIT_DIR" {
 			t.Errorf("%s reaches the children", name)
@@ -181,7 +181,7 @@ func (r *recorded) PID() int                    { return 7 }
 
 func TestSkipIfPresent(t *testing.T) {
 	theirs, ours := true, &recorded{}
-	y := &skipIfPresent{component: ours, present: func() bool { return theirs }}
+	y := &skipIfPresent{Component: ours, present: func() bool { return theirs }}
 	run := func() {
 		t.Helper()
 		if err := errors.Join(y.Init(t.Context()), y.Start(t.Context()), y.Ready(t.Context())); err != nil {

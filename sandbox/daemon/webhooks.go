@@ -39,7 +39,7 @@ func (st *Stack) hook() gitea.Hook {
 func (st *Stack) notifierUnit() supervisor.Unit {
 	return supervisor.Unit{
 		Name: "notifier", Title: "hands the forge's webhooks on", Deadline: subscribeDeadline,
-		Component: &served{address: st.state.Address("notifier"), log: st.log, handler: st.webhooks(&gitops.Notifier{Followers: st.followers, Log: st.log})},
+		Component: serve(st.state.Address("notifier"), st.webhooks(&gitops.Notifier{Followers: st.followers, Log: st.log})),
 	}
 }
 

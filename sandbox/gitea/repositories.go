@@ -1,12 +1,10 @@
 package gitea
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"maps"
-	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -20,7 +18,6 @@ import (
 	"github.com/go-git/go-git/v5/storage/filesystem"
 	"github.com/go-git/go-git/v5/storage/memory"
 	"github.com/kalypso-dev/kalypso/fixtures/seed"
-	"github.com/kalypso-dev/kalypso/scheduler/forge/gitclient"
 )
 
 // writeBare makes a bare repository at dir with the first commits of all
@@ -84,19 +81,7 @@ func syncTree(dir string) error {
 	})
 }
 
-// push sends the branches of a repository that the remote does not have yet,
-// all in one push.
-func push(ctx context.Context, url, user, token string, r seed.Repository) error {
-	store := memory.NewStorage()
-	commits, err := r.Commits(store)
-	if err != nil {
-		return err
-	}
-	client := gitclient.New(http.DefaultClient, 0)
-	return client.Create(ctx, gitclient.Remote{URL: url, Auth: &gitclient.Auth{User: user, Password: token}}, store, commits)
-}
-
-// untouched tells whether a repository's folder holds nothing but first commits
+// untouched reports whether a repository's folder holds nothing but first commits
 // of its branches, or nothing at all.
 func untouched(dir string, r seed.Repository) (bool, error) {
 	store := filesystem.NewStorage(osfs.New(dir), cache.NewObjectLRUDefault())

@@ -2,7 +2,6 @@ package gitea
 
 import (
 	"fmt"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -11,17 +10,17 @@ import (
 	"github.com/kalypso-dev/kalypso/fixtures"
 	"github.com/kalypso-dev/kalypso/fixtures/seed"
 	"github.com/kalypso-dev/kalypso/internal/testkit/gitkit"
+	"github.com/kalypso-dev/kalypso/sandbox/supervisor"
 )
 
-// served is an empty bare repository behind git's own http server.
-func served(t *testing.T) (url, dir string) {
+// written is a repository on disk.
+func written(t *testing.T, r seed.Repository) (dir string) {
 	t.Helper()
-	root := t.TempDir()
-	dir = filepath.Join(root, "r.git")
-	runGit(t, "", "init", "-q", "--bare", "-b", "main", dir)
-	server := httptest.NewServer(gitkit.Handler(t, root))
-	t.Cleanup(server.Close)
-	return server.URL + "/r.git", dir
+	dir = filepath.Join(t.TempDir(), "r.git")
+	if err := writeBare(dir, r); err != nil {
+		t.Fatal(err)
+	}
+	return dir
 }
 
 func runGit(t *testing.T, dir string, args ...string) string {
@@ -45,11 +44,8 @@ var sample = seed.Repository{Repository: fixtures.Repository{Name: "r", Branches
 	{Name: "dev", Files: map[string][]byte{"README.md": []byte("dev\n")}},
 }}}
 
-func TestPushMakesWhatGitWouldMake(t *testing.T) {
-	url, dir := served(t)
-	if err := push(t.Context(), url, "u", "p", sample); err != nil {
-		t.Fatal(err)
-	}
+func TestWriteBareMakesWhatGitWouldMake(t *testing.T) {
+	dir := written(t, sample)
 	runGit(t, dir, "fsck", "--strict", "--full")
 	work := filepath.Join(t.TempDir(), "work")
 	runGit(t, "", "clone", "-q", "-b", "main", dir, work)
@@ -74,44 +70,15 @@ func TestPushMakesWhatGitWouldMake(t *testing.T) {
 	}
 }
 
-func TestPushAgainChangesNothing(t *testing.T) {
-	url, dir := served(t)
-	one := seed.Repository{Repository: fixtures.Repository{Name: "r", Branches: sample.Branches[:1]}}
-	if ours, err := untouched(dir, sample); err != nil || !ours {
-		t.Errorf("an empty repository: %v, %v", ours, err)
-	}
-	// the first push was cut off after one branch
-	if err := push(t.Context(), url, "u", "p", one); err != nil {
-		t.Fatal(err)
-	}
-	if ours, err := untouched(dir, sample); err != nil || !ours {
-		t.Errorf("half a push: %v, %v", ours, err)
-	}
-	first := runGit(t, dir, "rev-parse", "main")
-	if err := push(t.Context(), url, "u", "p", sample); err != nil {
-		t.Fatal(err)
-	}
-	if got := runGit(t, dir, "rev-parse", "main"); got != first {
-		t.Errorf("main moved from %s to %s", first, got)
-	}
-	runGit(t, dir, "rev-parse", "--verify", "dev")
-	if err := push(t.Context(), url, "u", "p", sample); err != nil {
-		t.Fatal("third push:", err)
-	}
-}
-
 // TestPinnedBranch takes the default branch's first commit, by a second commit
 // of its own.
 func TestPinnedBranch(t *testing.T) {
-	url, dir := served(t)
 	base := "apiVersion: scheduler.kalypso.io/v1alpha1\nkind: BaseRepo\nmetadata:\n  name: main\nspec:\n  repo: r\n  branch: main\n"
 	r := seed.Repository{Repository: fixtures.Repository{Name: "r", Branches: []fixtures.Branch{
 		{Name: "main", Files: map[string][]byte{"README.md": []byte("main\n")}},
 		{Name: "stage", Pinned: true, Files: map[string][]byte{"base-repo.yaml": []byte(base)}},
 	}}}
-	if err := push(t.Context(), url, "u", "p", r); err != nil {
-		t.Fatal(err)
-	}
+	dir := written(t, r)
 	main := strings.TrimSpace(runGit(t, dir, "rev-parse", "main"))
 	if got, want := runGit(t, dir, "show", "stage:base-repo.yaml"), strings.Replace(base, "spec:\n", "spec:\n  commit: "+main+"\n", 1); got != want {
 		t.Errorf("stage has:\n%s", got)
@@ -120,11 +87,10 @@ func TestPinnedBranch(t *testing.T) {
 		t.Errorf("stage began with:\n%s", got)
 	}
 	if ours, err := untouched(dir, r); err != nil || !ours {
-		t.Errorf("what was pushed is not taken for it: %v, %v", ours, err)
+		t.Errorf("what was written is not taken for it: %v, %v", ours, err)
 	}
 	r.Branches[1].Files = nil
-	other, _ := served(t)
-	if err := push(t.Context(), other, "u", "p", r); err == nil || !strings.Contains(err.Error(), "branch stage") {
+	if err := writeBare(filepath.Join(t.TempDir(), "r.git"), r); err == nil || !strings.Contains(err.Error(), "branch stage") {
 		t.Error(err)
 	}
 }
@@ -140,10 +106,7 @@ func TestBranchOnTop(t *testing.T) {
 		},
 		PullRequests: []fixtures.PullRequest{{Head: "more", Base: "main", Title: "Add more"}},
 	}}
-	url, dir := served(t)
-	if err := push(t.Context(), url, "u", "p", r); err != nil {
-		t.Fatal(err)
-	}
+	dir := written(t, r)
 	if got, want := runGit(t, dir, "rev-parse", "more~"), runGit(t, dir, "rev-parse", "main"); got != want {
 		t.Errorf("more is on top of %s, want %s", got, want)
 	}
@@ -154,8 +117,7 @@ func TestBranchOnTop(t *testing.T) {
 		t.Errorf("it changes %q", got)
 	}
 	r.Branches[0], r.Branches[1] = r.Branches[1], r.Branches[0]
-	other, _ := served(t)
-	if err := push(t.Context(), other, "u", "p", r); err == nil || !strings.Contains(err.Error(), "no branch main before it") {
+	if err := writeBare(filepath.Join(t.TempDir(), "r.git"), r); err == nil || !strings.Contains(err.Error(), "no branch main before it") {
 		t.Error(err)
 	}
 }
@@ -175,11 +137,7 @@ func TestRecordedCommit(t *testing.T) {
 	}
 	var dirs []string
 	for _, r := range all {
-		url, dir := served(t)
-		if err := push(t.Context(), url, "u", "p", r); err != nil {
-			t.Fatal(err)
-		}
-		dirs = append(dirs, dir)
+		dirs = append(dirs, written(t, r))
 	}
 	const record = ".github/tracking/Promoted_Commit_Id"
 	if got, want := runGit(t, dirs[0], "show", "dev:"+record), runGit(t, dirs[1], "rev-parse", "main"); got != want {
@@ -196,10 +154,7 @@ func TestRecordedCommit(t *testing.T) {
 func TestSameFilesMakeSameCommit(t *testing.T) {
 	var commits []string
 	for range 2 {
-		url, dir := served(t)
-		if err := push(t.Context(), url, "u", "p", sample); err != nil {
-			t.Fatal(err)
-		}
+		dir := written(t, sample)
 		commits = append(commits, runGit(t, dir, "for-each-ref"))
 	}
 	if commits[0] != commits[1] {
@@ -207,11 +162,8 @@ func TestSameFilesMakeSameCommit(t *testing.T) {
 	}
 }
 
-func TestAWorkOfAPersonIsNotOverwritten(t *testing.T) {
-	url, dir := served(t)
-	if err := push(t.Context(), url, "u", "p", sample); err != nil {
-		t.Fatal(err)
-	}
+func TestWorkOfAUserIsNotOurs(t *testing.T) {
+	dir := written(t, sample)
 	work := filepath.Join(t.TempDir(), "work")
 	runGit(t, "", "clone", "-q", "-b", "main", dir, work)
 	if err := os.WriteFile(filepath.Join(work, "mine"), []byte("mine"), 0o600); err != nil {
@@ -220,22 +172,15 @@ func TestAWorkOfAPersonIsNotOverwritten(t *testing.T) {
 	runGit(t, work, "add", "-A")
 	runGit(t, work, "-c", "user.name=p", "-c", "user.email=p@localhost", "commit", "-qm", "mine")
 	runGit(t, work, "push", "-q")
-	mine := runGit(t, dir, "rev-parse", "main")
 	if ours, err := untouched(dir, sample); err != nil || ours {
-		t.Errorf("a repository with a person's commit counts as ours: %v", err)
-	}
-	if err := push(t.Context(), url, "u", "p", sample); err != nil {
-		t.Fatal(err)
-	}
-	if got := runGit(t, dir, "rev-parse", "main"); got != mine {
-		t.Error("the person's commit is gone")
+		t.Errorf("a repository with a user's commit counts as ours: %v", err)
 	}
 }
 
 func TestSettingsAreComplete(t *testing.T) {
 	staged := t.TempDir()
 	g := Server{
-		Staged: func() string { return staged }, Dir: t.TempDir(), URL: "http://localhost:21000", Port: 21000,
+		Host: supervisor.Host{Staged: func(string) string { return staged }, Ports: map[string]int{"gitea": 21000}}, Dir: t.TempDir(), URL: "http://localhost:21000",
 		Secret: "s3", Internal: "int", JWT: "jwt",
 	}
 	for range 2 { // the second start replaces what the first wrote
@@ -268,21 +213,10 @@ func TestSettingsAreComplete(t *testing.T) {
 
 // TestWriteBare makes on disk what a push makes.
 func TestWriteBare(t *testing.T) {
-	pushed := ""
-	{
-		url, dir := served(t)
-		if err := push(t.Context(), url, "u", "p", sample); err != nil {
-			t.Fatal(err)
-		}
-		pushed = runGit(t, dir, "for-each-ref")
-	}
 	dir := filepath.Join(t.TempDir(), "r.git")
 	for range 2 { // also over what a cut has left
 		if err := writeBare(dir, sample); err != nil {
 			t.Fatal(err)
-		}
-		if got := runGit(t, dir, "for-each-ref"); got != pushed {
-			t.Errorf("written:\n%s\npushed:\n%s", got, pushed)
 		}
 		runGit(t, dir, "fsck", "--strict", "--full")
 		if got := runGit(t, dir, "symbolic-ref", "HEAD"); got != "refs/heads/main\n" {

@@ -50,10 +50,10 @@ const (
 )
 
 // Ensure brings the forge to the setup. What is there stays as it is: once a
-// repository has been filled it belongs to the people who use it, and is not
+// repository has been filled it belongs to its users, and is not
 // looked at again. It may be interrupted and called again at any time.
 func (g Server) Ensure(ctx context.Context, s Setup) error {
-	admin, err := g.ensureToken(ctx, s.Admin, AdminToken, "all")
+	admin, err := g.ensureToken(func() error { return g.ensureAdmin(ctx, s.Admin) }, s.Admin, AdminToken, gitea.AccessTokenScopeAll)
 	if err != nil {
 		return err
 	}
@@ -66,11 +66,10 @@ func (g Server) Ensure(ctx context.Context, s Setup) error {
 	// git's work on one repository leaves most of a second core idle
 	var all errgroup.Group
 	all.Go(func() error {
-		return errors.Join(
-			g.ensureOther(client, s.Scheduler, SchedulerToken, gitea.AccessTokenScopeAll),
-			g.ensureOther(client, s.Robot, RobotToken, gitea.AccessTokenScopeAll),
-			g.ensureOther(client, s.Admin, FluxToken, "read:repository"),
-		)
+		_, schedulerErr := g.ensureToken(func() error { return createAccount(client, s.Scheduler) }, s.Scheduler, SchedulerToken, gitea.AccessTokenScopeAll)
+		_, robotErr := g.ensureToken(func() error { return createAccount(client, s.Robot) }, s.Robot, RobotToken, gitea.AccessTokenScopeAll)
+		_, fluxErr := g.ensureToken(func() error { return nil }, s.Admin, FluxToken, "read:repository")
+		return errors.Join(schedulerErr, robotErr, fluxErr)
 	})
 	if err := ensureOrganisation(client, s.Organisation); err != nil {
 		return errors.Join(err, all.Wait())
@@ -81,7 +80,7 @@ func (g Server) Ensure(ctx context.Context, s Setup) error {
 	}
 	for _, r := range repositories {
 		all.Go(func() error {
-			if err := g.ensureRepository(ctx, client, s, admin, r); err != nil {
+			if err := g.ensureRepository(client, s, r); err != nil {
 				return fmt.Errorf("repository %s: %w", r.Name, err)
 			}
 			return nil
@@ -95,7 +94,7 @@ func (g Server) Ensure(ctx context.Context, s Setup) error {
 			return fmt.Errorf("rights of %s: %w", t.member, err)
 		}
 	}
-	if err := g.ensureSettings(ctx, client, s); err != nil {
+	if err := g.ensureSettings(client, s); err != nil {
 		return err
 	}
 	if err := ensurePullRequests(client, s.Organisation, s.Repositories); err != nil {
@@ -118,12 +117,11 @@ func ensureOrganisation(c *gitea.Client, name string) error {
 	return err
 }
 
-func (g Server) ensureRepository(ctx context.Context, c *gitea.Client, s Setup, token string, r seed.Repository) error {
+func (g Server) ensureRepository(c *gitea.Client, s Setup, r seed.Repository) error {
 	filled := g.path("filled", r.Name)
 	if _, err := os.Stat(filled); err == nil {
 		return nil
 	}
-	url := fmt.Sprintf("%s/%s/%s.git", g.URL, s.Organisation, r.Name)
 	repo, response, err := c.GetRepo(s.Organisation, r.Name)
 	missing := response != nil && response.StatusCode == http.StatusNotFound
 	if err != nil && !missing {
@@ -148,10 +146,6 @@ func (g Server) ensureRepository(ctx context.Context, c *gitea.Client, s Setup, 
 	if missing {
 		if err := g.adopt(c, s.Organisation, r); err != nil {
 			return err
-		}
-	} else {
-		if err := push(ctx, url, s.Admin.User, token, r); err != nil {
-			return fmt.Errorf("push: %w", err)
 		}
 	}
 	if err := os.MkdirAll(g.path("filled"), 0o700); err != nil {
@@ -208,7 +202,7 @@ func ensureHook(c *gitea.Client, organisation string, hook Hook) error {
 	return nil
 }
 
-// ensurePullRequests opens those that a workshop begins with. One that people
+// ensurePullRequests opens those that a workshop begins with. One that users
 // have merged or closed stays so.
 func ensurePullRequests(c *gitea.Client, organisation string, repositories []fixtures.Repository) error {
 	for _, r := range repositories {
@@ -237,8 +231,8 @@ func ensurePullRequests(c *gitea.Client, organisation string, repositories []fix
 
 // ensureSettings gives the workflows of all repositories their secrets and
 // variables. Secrets cannot be read, so they are written at each start; a
-// variable that is there belongs to the people, who may have changed it.
-func (g Server) ensureSettings(ctx context.Context, c *gitea.Client, s Setup) error {
+// variable that is there belongs to the users, who may have changed it.
+func (g Server) ensureSettings(c *gitea.Client, s Setup) error {
 	token, err := os.ReadFile(g.TokenFile(RobotToken))
 	if err != nil {
 		return err

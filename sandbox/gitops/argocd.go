@@ -2,9 +2,9 @@ package gitops
 
 import (
 	"context"
-	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"time"
 
@@ -33,20 +33,13 @@ const (
 // outside. Applications name that cluster https://kubernetes.default.svc, as
 // they would if Argo CD ran in it.
 type ArgoCD struct {
+	supervisor.Host
 	Cluster    string
-	Staged     func() string // folder of the staged component, known once it is staged
-	Kubeconfig string        // file with the cluster's administrator
+	Listener   string // of the API server and its pages
+	Kubeconfig string // file with the cluster's administrator
 	// Connect makes the client that installs; nil is one of the kubeconfig's.
-	Connect  func() (*cluster.Client, error)
-	Dir      string   // folder for clones; nothing in it is worth keeping
-	Registry string   // see supervisor.Process
-	Env      []string // environment of the child
-	Log      string   // log file
-	// Port of the API server and its pages on 127.0.0.1. Users keep the URL,
-	// so it stays the same.
-	Port int
-	// PortFree returns an error when another program has the port.
-	PortFree func() error
+	Connect func() (*cluster.Client, error)
+	Dir     string // folder for clones; nothing in it is worth keeping
 	// Password of ArgoCDUser, from the first start on until the user changes it
 	// in Argo CD: 8 to 72 characters.
 	Password string
@@ -56,43 +49,39 @@ type ArgoCD struct {
 func (a ArgoCD) Name() string { return "argocd-" + a.Cluster }
 
 // URL is that of the web pages.
-func (a ArgoCD) URL() string { return "http://localhost:" + strconv.Itoa(a.Port) }
+func (a ArgoCD) URL() string { return "http://localhost:" + strconv.Itoa(a.Ports[a.Listener]) }
 
 func (a ArgoCD) settings() ArgoCDSettings {
-	return ArgoCDSettings{Kinds: filepath.Join(a.Staged(), "crds"), URL: a.URL(), Password: a.Password}
+	return ArgoCDSettings{Kinds: filepath.Join(a.Staged("argocd"), "crds"), URL: a.URL(), Password: a.Password}
 }
 
 // Unit installs Argo CD's kinds and settings on the cluster and runs it. It is
 // ready when the API server answers, which it does once it has read the
 // applications and projects that are there.
 func (a ArgoCD) Unit(needs ...string) supervisor.Unit {
-	address := net.JoinHostPort("127.0.0.1", strconv.Itoa(a.Port))
-	p := &supervisor.Process{
-		Name:     a.Name(),
-		Env:      a.Env,
-		Dir:      a.Dir,
-		Log:      a.Log,
-		Registry: a.Registry,
-		Check: func(ctx context.Context) error {
-			if err := loopback.Answers(ctx, "http://"+address+"/healthz"); err != nil {
-				return err
-			}
-			return loopback.Answers(ctx, "http://"+address+"/api/version")
-		},
+	address := a.Address(a.Listener)
+	p := a.Process(a.Name(), a.Dir)
+	// it caches what kinds there are in the folder .kube of its home
+	p.Env = append(slices.Clone(a.Env), "HOME="+a.Dir)
+	p.Check = func(ctx context.Context) error {
+		if err := loopback.Answers(ctx, "http://"+address+"/healthz"); err != nil {
+			return err
+		}
+		return loopback.Answers(ctx, "http://"+address+"/api/version")
 	}
 	p.Prepare = func(ctx context.Context) error {
-		p.Path = filepath.Join(a.Staged(), "argocd")
+		p.Path = filepath.Join(a.Staged("argocd"), "argocd")
 		p.Argv = []string{"argocd",
 			"--kubeconfig=" + a.Kubeconfig,
 			"--dir=" + a.Dir,
-			"--pages=" + filepath.Join(a.Staged(), "ui"),
+			"--pages=" + filepath.Join(a.Staged("argocd"), "ui"),
 			"--listen=" + address,
 			"--resync=" + argoCDResync.String(),
 		}
 		if err := os.MkdirAll(a.Dir, 0o700); err != nil {
 			return err
 		}
-		if err := a.PortFree(); err != nil {
+		if err := a.PortFree(a.Listener); err != nil {
 			return err
 		}
 		client, err := connect(a.Connect, a.Kubeconfig)
@@ -101,5 +90,5 @@ func (a ArgoCD) Unit(needs ...string) supervisor.Unit {
 		}
 		return a.settings().Install(ctx, client)
 	}
-	return supervisor.Unit{Name: a.Name(), Title: "Argo CD on cluster " + a.Cluster, Needs: needs, Component: p, Deadline: argoCDDeadline, Log: a.Log}
+	return supervisor.Unit{Name: a.Name(), Title: "Argo CD on cluster " + a.Cluster, Needs: needs, Component: p, Deadline: argoCDDeadline, Log: p.Log}
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/kalypso-dev/kalypso/internal/testkit/kubefake"
 	"github.com/kalypso-dev/kalypso/sandbox/cluster"
+	"github.com/kalypso-dev/kalypso/sandbox/supervisor"
 	"golang.org/x/crypto/bcrypt"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
@@ -21,7 +22,7 @@ const (
 )
 
 // staged makes a staged component with the kinds of Argo CD.
-func staged(t *testing.T) func() string {
+func staged(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
 	if err := os.Mkdir(filepath.Join(dir, "crds"), 0o755); err != nil {
@@ -33,11 +34,13 @@ func staged(t *testing.T) func() string {
 			t.Fatal(err)
 		}
 	}
-	return func() string { return dir }
+	return dir
 }
 
 func testArgoCD(t *testing.T) ArgoCD {
-	return ArgoCD{Cluster: "large", Staged: staged(t), Port: 20001, Password: "correct-horse"}
+	dir := staged(t)
+	host := supervisor.Host{Staged: func(string) string { return dir }, Ports: map[string]int{"argocd-large": 20001}}
+	return ArgoCD{Host: host, Cluster: "large", Listener: "argocd-large", Password: "correct-horse"}
 }
 
 func value(t *testing.T, api *kubefake.API, path, key string) string {

@@ -20,6 +20,7 @@ import (
 	"github.com/kalypso-dev/kalypso/internal/retry"
 	"github.com/kalypso-dev/kalypso/sandbox/cluster"
 	"github.com/kalypso-dev/kalypso/sandbox/loopback"
+	"github.com/kalypso-dev/kalypso/sandbox/supervisor"
 )
 
 const realLimit = time.Minute
@@ -72,15 +73,17 @@ func startReal(t *testing.T, folder, kubeconfig string) ArgoCD {
 	l.Close()
 	dir := t.TempDir()
 	a := ArgoCD{
-		Cluster: "test", Staged: func() string { return folder }, Kubeconfig: kubeconfig, Dir: filepath.Join(dir, "argocd"),
-		Registry: filepath.Join(dir, "children"), Log: filepath.Join(dir, "log"), Port: port,
-		Env:      []string{"PATH=" + os.Getenv("PATH"), "HOME=" + dir},
-		PortFree: func() error { return nil }, Password: "correct-horse",
+		Host: supervisor.Host{
+			Staged: func(string) string { return folder }, Registry: filepath.Join(dir, "children"),
+			Log: func(string) string { return filepath.Join(dir, "log") }, Env: []string{"PATH=" + os.Getenv("PATH")},
+			Ports: map[string]int{"argocd": port}, PortFree: func(string) error { return nil },
+		},
+		Cluster: "test", Listener: "argocd", Kubeconfig: kubeconfig, Dir: filepath.Join(dir, "argocd"), Password: "correct-horse",
 	}
 	c := a.Unit().Component
 	t.Cleanup(func() {
 		if t.Failed() {
-			b, _ := os.ReadFile(a.Log)
+			b, _ := os.ReadFile(a.Log(""))
 			t.Logf("%s", b)
 		}
 		if err := c.Stop(context.Background()); err != nil {

@@ -6,10 +6,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"path/filepath"
-	"strconv"
+	"slices"
 	"time"
 
 	"github.com/kalypso-dev/kalypso/internal/retry"
@@ -38,22 +37,15 @@ const (
 // Flux is source-controller and kustomize-controller as one child process that
 // works on one cluster from outside.
 type Flux struct {
+	supervisor.Host
 	Cluster    string
-	Staged     func() string // folder of the staged component, known once it is staged
-	Kubeconfig string        // file with the cluster's administrator
+	Listener   string // of the artifact server
+	Kubeconfig string // file with the cluster's administrator
 	// Connect makes the client that installs; nil is one of the kubeconfig's.
-	Connect  func() (*cluster.Client, error)
-	Dir      string   // folder for artifacts
-	Registry string   // see supervisor.Process
-	Env      []string // environment of the child
-	Log      string   // log file
-	// Port of the artifact server on 127.0.0.1. Artifacts' URLs are kept on
-	// the cluster, so it stays the same.
-	Port int
+	Connect func() (*cluster.Client, error)
+	Dir     string // folder for artifacts
 	// Token opens the artifact server. It is kept on the cluster like the port.
 	Token string
-	// PortFree returns an error when another program has the port.
-	PortFree func() error
 }
 
 // Name of the unit.
@@ -61,17 +53,12 @@ func (f Flux) Name() string { return "flux-" + f.Cluster }
 
 // Unit installs Flux's kinds on the cluster and runs the controllers.
 func (f Flux) Unit(needs ...string) supervisor.Unit {
-	address := net.JoinHostPort("127.0.0.1", strconv.Itoa(f.Port))
-	p := &supervisor.Process{
-		Name:     f.Name(),
-		Env:      append(append([]string{}, f.Env...), "RUNTIME_NAMESPACE="+FluxNamespace, "KALYPSO_ARTIFACT_TOKEN="+f.Token),
-		Dir:      f.Dir,
-		Log:      f.Log,
-		Registry: f.Registry,
-		Check:    func(ctx context.Context) error { return loopback.Answers(ctx, "http://"+address+"/healthz") },
-	}
+	address := f.Address(f.Listener)
+	p := f.Process(f.Name(), f.Dir)
+	p.Env = slices.Concat(f.Env, []string{"RUNTIME_NAMESPACE=" + FluxNamespace, "KALYPSO_ARTIFACT_TOKEN=" + f.Token})
+	p.Check = func(ctx context.Context) error { return loopback.Answers(ctx, "http://"+address+"/healthz") }
 	p.Prepare = func(ctx context.Context) error {
-		p.Path = filepath.Join(f.Staged(), "flux")
+		p.Path = filepath.Join(f.Staged("flux"), "flux")
 		p.Argv = []string{"flux",
 			"--kubeconfig=" + f.Kubeconfig,
 			"--storage-path=" + filepath.Join(f.Dir, "artifacts"),
@@ -80,12 +67,12 @@ func (f Flux) Unit(needs ...string) supervisor.Unit {
 		if err := os.MkdirAll(filepath.Join(f.Dir, "artifacts"), 0o700); err != nil {
 			return err
 		}
-		if err := f.PortFree(); err != nil {
+		if err := f.PortFree(f.Listener); err != nil {
 			return err
 		}
 		return f.install(ctx)
 	}
-	return supervisor.Unit{Name: f.Name(), Title: "Flux on cluster " + f.Cluster, Needs: needs, Component: p, Deadline: fluxDeadline, Log: f.Log}
+	return supervisor.Unit{Name: f.Name(), Title: "Flux on cluster " + f.Cluster, Needs: needs, Component: p, Deadline: fluxDeadline, Log: p.Log}
 }
 
 func connect(with func() (*cluster.Client, error), kubeconfig string) (*cluster.Client, error) {
@@ -113,7 +100,7 @@ func (f Flux) install(ctx context.Context) error {
 	if err := client.Apply(ctx, []byte(namespaceManifest)); err != nil {
 		return err
 	}
-	return InstallKinds(ctx, client, filepath.Join(f.Staged(), "crds"))
+	return InstallKinds(ctx, client, filepath.Join(f.Staged("flux"), "crds"))
 }
 
 // nudgeAfter is well beyond what establishing a kind takes.

@@ -29,9 +29,7 @@ type component struct {
 var _ supervisor.Component = (*component)(nil)
 
 func newComponent(n Node) *component {
-	c := &component{node: n, Process: &supervisor.Process{
-		Name: n.Name(), Env: n.Env, Dir: n.Dir, Log: n.Log, Registry: n.Registry,
-	}}
+	c := &component{node: n, Process: n.Process(n.Name(), n.Dir)}
 	c.Prepare = c.prepare
 	c.Check = c.check
 	return c
@@ -49,7 +47,7 @@ func (c *component) prepare(ctx context.Context) error {
 		return err
 	}
 	c.began = time.Now().Truncate(time.Second)
-	c.Path = filepath.Join(c.node.Programs(), "init")
+	c.Path = filepath.Join(c.node.Staged("node"), "init")
 	c.Argv = []string{"init", "run", c.node.file("spec.json")}
 	return c.node.write()
 }
@@ -75,7 +73,7 @@ func (n Node) write() error {
 	if err != nil {
 		return err
 	}
-	pause, err := os.ReadFile(filepath.Join(n.Programs(), "pause"))
+	pause, err := os.ReadFile(filepath.Join(n.Staged("node"), "pause"))
 	if err != nil {
 		return err
 	}
@@ -211,7 +209,8 @@ const searchPath = "/run/kalypso/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/u
 var called = []string{"host-local", "loopback", "portmap", "ptp", "containerd-shim-runc-v2", "runc"}
 
 func (n Node) spec() spec {
-	kube, programs := n.Kube(), n.Programs()
+	kube, programs := filepath.Join(n.Staged("kube"), "kube"), n.Staged("node")
+	api, forge := n.Ports[n.Cluster], n.Ports["gitea"]
 	s := spec{
 		Hostname: n.Cluster,
 		Dir:      n.Dir,
@@ -223,13 +222,13 @@ func (n Node) spec() spec {
 		Sysctls:  maps.Clone(kernelSettings),
 		Egress:   n.egress(),
 		Ingress:  n.ingress(),
-		Forwards: []forward{{Listen: []string{loopback(n.APIPort), onNode(n.APIPort)}, To: loopback(n.APIPort)}},
+		Forwards: []forward{{Listen: []string{loopback(api), onNode(api)}, To: loopback(api)}},
 	}
 	for _, name := range called {
 		s.Links[name] = filepath.Join(programs, name)
 	}
-	if n.ForgePort != 0 {
-		s.Forwards = append(s.Forwards, forward{Listen: []string{loopback(n.ForgePort), onNode(n.ForgePort)}, To: loopback(n.ForgePort)})
+	if forge != 0 {
+		s.Forwards = append(s.Forwards, forward{Listen: []string{loopback(forge), onNode(forge)}, To: loopback(forge)})
 	}
 	tool := filepath.Join(programs, "node")
 	env := []string{"PATH=" + searchPath, "HOME=/tmp", "TMPDIR=/tmp"}

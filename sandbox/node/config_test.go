@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/kalypso-dev/kalypso/sandbox/cluster"
+	"github.com/kalypso-dev/kalypso/sandbox/supervisor"
 	"sigs.k8s.io/yaml"
 )
 
@@ -20,9 +21,10 @@ var update = flag.Bool("update", false, "rewrite the golden files")
 func testNode() Node {
 	return Node{
 		Cluster: "drone", Dir: "/srv/a/.kalypso/clusters/drone/node", PKI: "/srv/a/.kalypso/clusters/drone/pki",
-		Kube:     func() string { return "/srv/a/.kalypso/components/kube-1/kube" },
-		Programs: func() string { return "/srv/a/.kalypso/components/node-1" },
-		APIPort:  16443, ForgePort: 13000,
+		Host: supervisor.Host{
+			Staged: func(name string) string { return "/srv/a/.kalypso/components/" + name + "-1" },
+			Ports:  map[string]int{"drone": 16443, "gitea": 13000},
+		},
 	}
 }
 
@@ -60,7 +62,7 @@ func TestConfigs(t *testing.T) {
 func TestConfigsParse(t *testing.T) {
 	for _, forge := range []int{0, 13000} {
 		n := testNode()
-		n.ForgePort = forge
+		n.Ports["gitea"] = forge
 		files, err := settings{Node: n, Cgroup: "x/y", ProxyMode: "iptables", Snapshotter: "native"}.configs()
 		if err != nil {
 			t.Fatal(err)

@@ -58,6 +58,7 @@ const (
 
 // Node is the node of one embedded cluster.
 type Node struct {
+	supervisor.Host // without a forge, the port gitea is 0
 	// Cluster is the cluster's name, and the node's.
 	Cluster string
 	// Dir is the node's folder; it is made, and holds everything of the node.
@@ -66,16 +67,6 @@ type Node struct {
 	PKI string
 	// Kubeconfig is the administrator's.
 	Kubeconfig string
-	// Kube is the path of the program kube, and Programs the folder of the
-	// component node; both are asked when they have been staged.
-	Kube, Programs func() string
-	// APIPort and ForgePort are ports on the machine's loopback. Without a
-	// forge the latter is 0.
-	APIPort, ForgePort int
-	// Registry, Env and Log are as in supervisor.Process.
-	Registry string
-	Env      []string
-	Log      string
 }
 
 // Name is the name of the node's unit.
@@ -86,7 +77,7 @@ func (n Node) Name() string { return "node-" + n.Cluster }
 func (n Node) Unit(needs ...string) supervisor.Unit {
 	return supervisor.Unit{
 		Name: n.Name(), Title: "node of cluster " + n.Cluster, Needs: needs,
-		Component: newComponent(n), Deadline: readyDeadline, Log: n.Log,
+		Component: newComponent(n), Deadline: readyDeadline, Log: n.Log(n.Name()),
 	}
 }
 
@@ -97,10 +88,6 @@ func (n Node) file(elem ...string) string {
 func (n Node) egress() string     { return n.file("egress") }
 func (n Node) ingress() string    { return n.file("ingress") }
 func (n Node) containerd() string { return n.file("containerd.sock") }
-
-func (n Node) server() string {
-	return "https://" + loopback(n.APIPort)
-}
 
 func loopback(port int) string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(port)) }
 func onNode(port int) string   { return net.JoinHostPort(Address, strconv.Itoa(port)) }

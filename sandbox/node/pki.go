@@ -22,7 +22,7 @@ func (n Node) writeIdentities() error {
 	for program, of := range map[string]cluster.Identity{
 		"node": kubelet, "kube-proxy": {User: "system:kube-proxy"}, "coredns": {User: dnsUser},
 	} {
-		if err := authority.WriteKubeconfig(n.file(program+".kubeconfig"), n.Cluster, n.server(), of); err != nil {
+		if err := authority.WriteKubeconfig(n.file(program+".kubeconfig"), n.Cluster, "https://"+n.Address(n.Cluster), of); err != nil {
 			return err
 		}
 	}

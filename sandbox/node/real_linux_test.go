@@ -58,7 +58,7 @@ func TestRealNode(t *testing.T) {
 		contains(t, w.guest(t, "resolve", "kube-dns.kube-system"), DNSService)
 	})
 	t.Run("forge", func(t *testing.T) {
-		contains(t, w.guest(t, "get", fmt.Sprintf("http://%s:%d/", ForgeName, w.node.ForgePort)), "the forge")
+		contains(t, w.guest(t, "get", fmt.Sprintf("http://%s:%d/", ForgeName, w.node.Ports["gitea"])), "the forge")
 	})
 	t.Run("API server from a pod", func(t *testing.T) {
 		// it asks who is there before it answers: being asked is being reached
@@ -127,19 +127,19 @@ func newRealNode(t *testing.T, kube, programs string) *realNode {
 	forge := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "the forge") }))
 	t.Cleanup(forge.Close)
 	env := []string{"PATH=" + os.Getenv("PATH"), "HOME=" + home, "TMPDIR=" + home}
-	e := cluster.Embedded{
-		Program: func() string { return kube }, Dir: filepath.Join(home, "clusters"), Registry: filepath.Join(home, "children"),
-		Env: env, Log: func(name string) string { return filepath.Join(home, "logs", name+".log") },
-		PortFree: func(string) error { return nil }, Socket: filepath.Join(home, "etcd.sock"),
+	host := supervisor.Host{
+		Registry: filepath.Join(home, "children"), Env: env,
+		Log:      func(name string) string { return filepath.Join(home, "logs", name+".log") },
+		Staged:   func(name string) string { return map[string]string{"kube": filepath.Dir(kube), "node": programs}[name] },
+		Ports:    map[string]int{"drone": freePort(t), "gitea": forge.Listener.Addr().(*net.TCPAddr).Port},
+		PortFree: func(string) error { return nil },
 	}
-	port := freePort(t)
+	e := cluster.Embedded{Host: host, Dir: filepath.Join(home, "clusters"), Socket: filepath.Join(home, "etcd.sock")}
 	w := &realNode{kube: kube, node: Node{
-		Cluster: "drone", Dir: filepath.Join(e.Dir, "drone", "node"), PKI: filepath.Join(e.Dir, "drone", "pki"),
-		Kubeconfig: e.AdminKubeconfig("drone"), Kube: e.Program, Programs: func() string { return programs },
-		APIPort: port, ForgePort: forge.Listener.Addr().(*net.TCPAddr).Port,
-		Registry: e.Registry, Env: env, Log: e.Log("node-drone"),
+		Host: host, Cluster: "drone", Dir: filepath.Join(e.Dir, "drone", "node"), PKI: filepath.Join(e.Dir, "drone", "pki"),
+		Kubeconfig: e.Kubeconfig("drone"),
 	}}
-	store, plane := e.Etcd(), e.ControlPlane("drone", port)
+	store, plane := e.Etcd(), e.ControlPlane("drone")
 	p := plane.Component.(*supervisor.Process)
 	prepare := p.Prepare
 	p.Prepare = func(ctx context.Context) error {
@@ -196,7 +196,7 @@ func (w *realNode) waitReady(t *testing.T, also func(supervisor.Status) bool) {
 		for _, log := range []string{"kubelet", "containerd", "coredns", "kube-proxy"} {
 			t.Logf("%s:\n%s", log, strings.Join(supervisor.Tail(w.node.file("logs", log+".log"), 12), "\n"))
 		}
-		t.Logf("node:\n%s", strings.Join(supervisor.Tail(w.node.Log, 10), "\n"))
+		t.Logf("node:\n%s", strings.Join(supervisor.Tail(w.node.Log(w.node.Name()), 10), "\n"))
 		t.Fatal(err)
 	}
 }
@@ -263,7 +263,7 @@ func (w *realNode) deploy(t *testing.T) {
 	if err := os.WriteFile(archive, image, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	load := exec.CommandContext(t.Context(), filepath.Join(w.node.Programs(), "node"),
+	load := exec.CommandContext(t.Context(), filepath.Join(w.node.Staged("node"), "node"),
 		"ctr", "--address", w.node.containerd(), "--namespace", "k8s.io", "images", "import", archive)
 	load.Env = w.node.Env
 	if out, err := load.CombinedOutput(); err != nil {

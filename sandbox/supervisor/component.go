@@ -91,7 +91,7 @@ type Status struct {
 	// LastFailure is why it was started again, or given up, the last time. It
 	// stays when the unit is ready again.
 	LastFailure string `json:"lastFailure,omitempty"`
-	// Held tells that the unit's group has been stopped on purpose: the unit is
+	// Held says that the unit's group has been stopped on purpose: the unit is
 	// not to be waited for until the group is started. Reason says by what.
 	Held bool `json:"held,omitempty"`
 }

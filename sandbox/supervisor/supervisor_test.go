@@ -197,7 +197,7 @@ func TestCrashRestartsAndFiveCrashesFail(t *testing.T) {
 }
 
 // TestRepairLooksAgain does not believe what was said before: a process may be
-// gone for a moment before anybody is told, or listen no more.
+// gone for a moment before that is noticed, or not listen any more.
 func TestRepairLooksAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var journal []string
@@ -530,13 +530,13 @@ func TestProcessWithReusedIDIsLeftAlone(t *testing.T) {
 	}
 	writeTo(t, identityFile(dir, "half"), `{"pid":12`)
 	if living, err := Living(dir); err != nil || len(living) != 0 {
-		t.Errorf("strangers count as ours: %v, %v", living, err)
+		t.Errorf("foreign processes count as ours: %v, %v", living, err)
 	}
 	if err := EndOrphan(dir, "old"); err != nil {
 		t.Fatal(err)
 	}
 	if !alive(cmd.Process.Pid) {
-		t.Error("a stranger was killed")
+		t.Error("a foreign process was killed")
 	}
 	if _, err := os.Stat(file); err == nil {
 		t.Error("the stale record is still there")

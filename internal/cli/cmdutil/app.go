@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/kalypso-dev/kalypso/internal/usage"
-	"github.com/kalypso-dev/kalypso/sandbox"
+	"github.com/kalypso-dev/kalypso/sandbox/state"
 	"github.com/kalypso-dev/kalypso/scheduler/fleet/arc"
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
@@ -26,7 +26,7 @@ type App struct {
 
 // Home is the folder of the sandbox. It is looked up when a command needs it,
 // so that a wrong KALYPSO_HOME fails no other command.
-func (a *App) Home() (sandbox.Home, error) { return sandbox.FindHome() }
+func (a *App) Home() (state.Home, error) { return state.FindHome() }
 
 // Messagef prints a line to Err.
 func (a *App) Messagef(format string, args ...any) { fmt.Fprintf(a.Err, format+"\n", args...) }

@@ -12,6 +12,7 @@ import (
 	"github.com/kalypso-dev/kalypso/internal/cli/status"
 	"github.com/kalypso-dev/kalypso/sandbox"
 	"github.com/kalypso-dev/kalypso/sandbox/daemon"
+	"github.com/kalypso-dev/kalypso/sandbox/state"
 	"github.com/spf13/cobra"
 )
 
@@ -41,7 +42,7 @@ The sandbox lives in ~/.kalypso, or in the folder that KALYPSO_HOME names.`,
 		RunE: func(c *cobra.Command, _ []string) error { return run(c.Context(), o) },
 	}
 	c.Flags().StringVar(&o.Workshop, "workshop", "", "the tutorial whose repositories and clusters are wanted (default "+sandbox.DefaultWorkshop+")")
-	c.Flags().StringVar(&o.Provider, "provider", "", "how the clusters are made: "+strings.Join(sandbox.Providers(), " or ")+", which needs Docker or podman (default "+sandbox.ProviderEmbedded+")")
+	c.Flags().StringVar(&o.Provider, "provider", "", "how the clusters are made: "+strings.Join(state.Providers(), " or ")+", which needs Docker or podman (default "+sandbox.ProviderEmbedded+")")
 	c.Flags().StringVar(&o.Image, "image", "", "the image of kind's nodes (default: what make kind-node-image has built, or kind's own)")
 	c.Flags().Var(contexts{&o.Contexts}, "cluster", "use a cluster that you have, by its context in your kubeconfig; may be repeated")
 	return c

@@ -36,21 +36,15 @@ const (
 
 // Provider makes a sandbox's clusters with kind.
 type Provider struct {
+	// Host has a listener of each cluster's name, for the API server, and the
+	// forge's, which the nodes are to find on their loopback, too.
+	supervisor.Host
 	Engine Engine
-	ID     string                   // of the sandbox
-	Image  func() string            // of the nodes
-	Dir    string                   // folder for the clusters' files
-	Log    func(name string) string // log file of a component
-	// Port is where a cluster's API server listens on 127.0.0.1.
-	Port func(cluster string) int
-	// Publish are more ports on 127.0.0.1, with the node's port behind each.
-	Publish func(cluster string) map[int]int
-	// PortsFree returns an error when another program has one of a cluster's ports.
-	PortsFree func(cluster string) error
-	// Forge is the port on this machine's loopback that the nodes are to find on
-	// theirs; Relay is the program that brings it there, known once it is staged.
-	Forge int
-	Relay func() string
+	ID     string        // of the sandbox
+	Image  func() string // of the nodes
+	Dir    string        // folder for the clusters' files
+	// Publish are more listeners of a cluster, with the node's port behind each.
+	Publish map[string]map[string]int
 }
 
 var _ cluster.Loader = Provider{}
@@ -193,17 +187,17 @@ const allowCgroupV1 = "kind: KubeletConfiguration\napiVersion: kubelet.config.k8
 // config is kind's configuration of the cluster.
 func (n *node) config(ctx context.Context) ([]byte, error) {
 	first := v1alpha4.Node{Role: v1alpha4.ControlPlaneRole, Labels: map[string]string{"kalypso.dev/sandbox": n.ID}}
-	ports := n.Publish(n.name)
-	for _, host := range slices.Sorted(maps.Keys(ports)) {
+	ports := n.Publish[n.name]
+	for _, listener := range slices.Sorted(maps.Keys(ports)) {
 		first.ExtraPortMappings = append(first.ExtraPortMappings, v1alpha4.PortMapping{
-			ContainerPort: int32(ports[host]), HostPort: int32(host), ListenAddress: "127.0.0.1",
+			ContainerPort: int32(ports[listener]), HostPort: int32(n.Ports[listener]), ListenAddress: "127.0.0.1",
 		})
 	}
 	c := v1alpha4.Cluster{
 		TypeMeta:   v1alpha4.TypeMeta{Kind: "Cluster", APIVersion: "kind.x-k8s.io/v1alpha4"},
 		Name:       n.kind,
 		Nodes:      []v1alpha4.Node{first},
-		Networking: v1alpha4.Networking{APIServerAddress: "127.0.0.1", APIServerPort: int32(n.Port(n.name))},
+		Networking: v1alpha4.Networking{APIServerAddress: "127.0.0.1", APIServerPort: int32(n.Ports[n.name])},
 	}
 	v1, err := n.Engine.usesCgroupV1(ctx)
 	if err != nil {

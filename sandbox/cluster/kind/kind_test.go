@@ -22,11 +22,13 @@ func newProvider(t *testing.T, e *fakeEngine) Provider {
 	dir := t.TempDir()
 	return Provider{
 		Engine: e.Engine, ID: "cafe", Image: func() string { return "img" }, Dir: filepath.Join(dir, "clusters"),
-		Log:       func(name string) string { return filepath.Join(dir, "logs", name+".log") },
-		Port:      func(string) int { return 20001 },
-		Publish:   func(string) map[int]int { return map[int]int{20002: 30080} },
-		PortsFree: func(string) error { return nil },
-		Forge:     20003, Relay: func() string { return "relay" },
+		Host: supervisor.Host{
+			Log:      func(name string) string { return filepath.Join(dir, "logs", name+".log") },
+			Staged:   func(string) string { return dir },
+			Ports:    map[string]int{"drone": 20001, "argocd-drone": 20002, "gitea": 20003},
+			PortFree: func(string) error { return nil },
+		},
+		Publish: map[string]map[string]int{"drone": {"argocd-drone": 30080}},
 	}
 }
 
@@ -127,7 +129,12 @@ func TestPermanentErrors(t *testing.T) {
 	if err := p.node("drone").ensureRunning(t.Context(), quiet()); !errors.As(err, &permanent) {
 		t.Errorf("missing image: %v", err)
 	}
-	p.PortsFree = func(string) error { return &supervisor.PermanentError{Err: errors.New("port taken")} }
+	p.PortFree = func(listener string) error {
+		if listener != "argocd-drone" {
+			return nil
+		}
+		return &supervisor.PermanentError{Err: errors.New("port taken")}
+	}
 	if err := p.node("drone").ensureRunning(t.Context(), quiet()); !errors.As(err, &permanent) || err.Error() != "port taken" {
 		t.Errorf("taken port: %v", err)
 	}

@@ -134,8 +134,12 @@ func (n *node) inspect(ctx context.Context) (*state, error) {
 }
 
 func (n *node) create(ctx context.Context, log *logger) error {
-	if err := n.PortsFree(n.name); err != nil {
-		return err
+	free := n.PortFree(n.name)
+	for listener := range n.Publish[n.name] {
+		free = errors.Join(free, n.PortFree(listener))
+	}
+	if free != nil {
+		return free
 	}
 	image := n.Image()
 	if has, err := n.Engine.HasImage(ctx, image); err != nil {
@@ -304,13 +308,13 @@ func (n *node) relay(ctx context.Context, report func(string), ready func()) err
 		return err
 	}
 	report("copying the relay onto the node")
-	if _, err := n.Engine.run(ctx, "cp", n.Relay(), n.container+":"+relayPath); err != nil {
+	if _, err := n.Engine.run(ctx, "cp", filepath.Join(n.Staged("relay"), "relay"), n.container+":"+relayPath); err != nil {
 		return err
 	}
 	report("connecting")
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	port := strconv.Itoa(n.Forge)
+	port := strconv.Itoa(n.Ports["gitea"])
 	cmd := n.Engine.command(ctx, "exec", "--interactive", n.container, relayPath, "serve",
 		"--listen="+net.JoinHostPort("127.0.0.1", port),
 		// for pods, which have a loopback of their own

@@ -20,15 +20,13 @@ import (
 	"github.com/kalypso-dev/kalypso/sandbox/cluster"
 	"github.com/kalypso-dev/kalypso/sandbox/gitops"
 	"github.com/kalypso-dev/kalypso/sandbox/node/filetree"
+	"github.com/kalypso-dev/kalypso/sandbox/supervisor"
 )
 
 // ArgoCD is Argo CD in namespace argocd: API server, repository server,
 // application controller and cache, each in pods of its own.
 type ArgoCD struct {
-	Staged func() string // folder of the staged component argocd, known once it is staged
-	Relay  func() string // folder of the staged component relay
-	// ForgePort is as Flux has it.
-	ForgePort int
+	supervisor.Host
 	// URL is that of the web pages. Argo CD answers with TLS, as it does
 	// by default, unless the URL says http.
 	URL string
@@ -58,13 +56,13 @@ func (a ArgoCD) Images(ctx context.Context) ([]Image, error) {
 	if err != nil {
 		return nil, err
 	}
-	relay, err := relayImage(a.Relay())
+	relay, err := relayImage(a.Staged("relay"))
 	return []Image{main, relay}, err
 }
 
 // image has all parts, which are one program, the web pages and git.
 func (a ArgoCD) image(ctx context.Context) (Image, error) {
-	program := filepath.Join(a.Staged(), "argocd")
+	program := filepath.Join(a.Staged("argocd"), "argocd")
 	machine, err := linuxProgram(program)
 	if err != nil {
 		return Image{}, err
@@ -81,7 +79,7 @@ func (a ArgoCD) image(ctx context.Context) (Image, error) {
 		return Image{}, fmt.Errorf("git is a program for %s, and Argo CD for %s: kalypso and git must be for the same machine", git.machine, machine)
 	}
 	pages := filetree.Tree{}
-	if err := pages.Files(argoCDPages, os.DirFS(filepath.Join(a.Staged(), "ui")), func(string) int64 { return 0o644 }); err != nil {
+	if err := pages.Files(argoCDPages, os.DirFS(filepath.Join(a.Staged("argocd"), "ui")), func(string) int64 { return 0o644 }); err != nil {
 		return Image{}, fmt.Errorf("the image of Argo CD needs its web pages: %w", err)
 	}
 	programs, err := programLayer("usr/local/bin/argocd", program)
@@ -121,7 +119,7 @@ func argoCDSystem() filetree.Tree {
 
 func (a ArgoCD) settings() gitops.ArgoCDSettings {
 	return gitops.ArgoCDSettings{
-		Kinds: filepath.Join(a.Staged(), "crds"), URL: a.URL, Password: a.Password, Resync: argoCDResync,
+		Kinds: filepath.Join(a.Staged("argocd"), "crds"), URL: a.URL, Password: a.Password, Resync: argoCDResync,
 	}
 }
 
@@ -172,7 +170,7 @@ func (a ArgoCD) manifests(ctx context.Context) ([]*unstructured.Unstructured, er
 	if err != nil {
 		return nil, err
 	}
-	relay, err := relayImage(a.Relay())
+	relay, err := relayImage(a.Staged("relay"))
 	if err != nil {
 		return nil, err
 	}
@@ -206,7 +204,7 @@ func (a ArgoCD) manifests(ctx context.Context) ([]*unstructured.Unstructured, er
 
 // upstream are the manifests that Argo CD is installed with elsewhere.
 func (a ArgoCD) upstream() ([]*unstructured.Unstructured, error) {
-	b, err := os.ReadFile(filepath.Join(a.Staged(), "install.yaml"))
+	b, err := os.ReadFile(filepath.Join(a.Staged("argocd"), "install.yaml"))
 	if err != nil {
 		return nil, fmt.Errorf("manifests of Argo CD: %w", err)
 	}
@@ -270,7 +268,7 @@ func (a ArgoCD) editPart(o *unstructured.Unstructured, image, relay string) erro
 			c.ReadinessProbe = &corev1.Probe{ProbeHandler: corev1.ProbeHandler{TCPSocket: &corev1.TCPSocketAction{Port: intstr.FromInt32(6379)}}}
 		case "argocd-repo-server":
 			// the only part that connects to a forge
-			spec.InitContainers = []corev1.Container{forgeSidecar(relay, a.ForgePort)}
+			spec.InitContainers = []corev1.Container{forgeSidecar(relay, a.Ports["gitea"])}
 			fallthrough
 		default:
 			c.Env = append(c.Env, argoCDVariables...)

@@ -109,7 +109,7 @@ func TestArgoCDIsComparedWithoutAPush(t *testing.T) {
 func TestArgoCDWithoutItsFiles(t *testing.T) {
 	for _, file := range []string{"install.yaml", "ui/index.html", "argocd"} {
 		a := testArgoCD(t)
-		if err := os.RemoveAll(filepath.Join(a.Staged(), strings.TrimSuffix(file, "/index.html"))); err != nil {
+		if err := os.RemoveAll(filepath.Join(a.Staged("argocd"), strings.TrimSuffix(file, "/index.html"))); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := a.Objects(t.Context()); err == nil {

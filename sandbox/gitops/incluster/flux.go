@@ -19,17 +19,15 @@ import (
 	"github.com/kalypso-dev/kalypso/sandbox/cluster"
 	"github.com/kalypso-dev/kalypso/sandbox/gitops"
 	"github.com/kalypso-dev/kalypso/sandbox/node/filetree"
+	"github.com/kalypso-dev/kalypso/sandbox/supervisor"
 )
 
 // Flux is source-controller and kustomize-controller, as two Deployments in
 // namespace flux-system.
-type Flux struct {
-	Staged func() string // folder of the staged component flux, known once it is staged
-	Relay  func() string // folder of the staged component relay
-	// ForgePort is the forge's, on the loopback of the user's machine and of the
-	// pods, and the relay's on the nodes' addresses.
-	ForgePort int
-}
+//
+// The forge has the same port on the loopback of the user's machine and of the
+// pods, and the relay has it on the nodes' addresses.
+type Flux struct{ supervisor.Host }
 
 const fluxProgram = "/usr/local/bin/flux"
 
@@ -45,13 +43,13 @@ func (f Flux) Images(context.Context) ([]Image, error) {
 	if err != nil {
 		return nil, err
 	}
-	relay, err := relayImage(f.Relay())
+	relay, err := relayImage(f.Staged("relay"))
 	return []Image{main, relay}, err
 }
 
 // version is what the controllers' own manifests say that they are.
 func (f Flux) version() (string, error) {
-	file := filepath.Join(f.Staged(), "manager", sourceController, "kustomization.yaml")
+	file := filepath.Join(f.Staged("flux"), "manager", sourceController, "kustomization.yaml")
 	b, err := os.ReadFile(file)
 	if err != nil {
 		return "", err
@@ -70,7 +68,7 @@ func (f Flux) version() (string, error) {
 
 // image has both controllers, which are one program.
 func (f Flux) image() (Image, error) {
-	program := filepath.Join(f.Staged(), "flux")
+	program := filepath.Join(f.Staged("flux"), "flux")
 	machine, err := linuxProgram(program)
 	if err != nil {
 		return Image{}, err
@@ -110,7 +108,7 @@ func (f Flux) Install(ctx context.Context, c *cluster.Client) error {
 	return c.ApplyObjects(ctx, objects...)
 }
 
-func (f Flux) kinds() string { return filepath.Join(f.Staged(), "crds") }
+func (f Flux) kinds() string { return filepath.Join(f.Staged("flux"), "crds") }
 
 // Ready returns nil when both controllers are, and what is not ready yet and
 // why otherwise. It does not wait.
@@ -137,7 +135,7 @@ func (f Flux) manifests() ([]*unstructured.Unstructured, error) {
 	if err != nil {
 		return nil, err
 	}
-	relay, err := relayImage(f.Relay())
+	relay, err := relayImage(f.Staged("relay"))
 	if err != nil {
 		return nil, err
 	}
@@ -195,7 +193,7 @@ func (f Flux) editController(o *unstructured.Unstructured, image, relay string) 
 			c.Args = append(c.Args, "--feature-gates=CancelHealthCheckOnNewRevision=true")
 			return
 		}
-		spec.InitContainers = append(spec.InitContainers, forgeSidecar(relay, f.ForgePort))
+		spec.InitContainers = append(spec.InitContainers, forgeSidecar(relay, f.Ports["gitea"]))
 	})
 }
 
@@ -227,7 +225,7 @@ func (f Flux) controller(name string) ([]byte, error) {
 		"apiVersion": "v1", "kind": "ServiceAccount", "metadata": map[string]any{"name": name},
 	}}}
 	for _, file := range []string{"service.yaml", "deployment.yaml"} {
-		b, err := os.ReadFile(filepath.Join(f.Staged(), "manager", name, file))
+		b, err := os.ReadFile(filepath.Join(f.Staged("flux"), "manager", name, file))
 		if errors.Is(err, os.ErrNotExist) && file == "service.yaml" {
 			continue // it has no clients
 		}

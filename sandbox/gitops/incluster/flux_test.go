@@ -147,7 +147,7 @@ func forge(t *testing.T, pod corev1.PodSpec, image string) {
 func TestFluxWithoutItsManifests(t *testing.T) {
 	for _, file := range []string{"manager/source-controller/deployment.yaml", "manager/source-controller/kustomization.yaml", "crds/gitrepositories.yaml"} {
 		f := testFlux(t)
-		if err := os.Remove(filepath.Join(f.Staged(), filepath.FromSlash(file))); err != nil {
+		if err := os.Remove(filepath.Join(f.Staged("flux"), filepath.FromSlash(file))); err != nil {
 			t.Fatal(err)
 		}
 		_, err := f.Objects(t.Context())

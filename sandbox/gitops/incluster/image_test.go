@@ -127,7 +127,9 @@ func TestAnImageIsTheSameWheneverItIsMade(t *testing.T) {
 		t.Errorf("%s and %s are not the same", first, second)
 	}
 	changed := testFlux(t)
-	changed.Staged = staged(t, "flux", "another")
+	if err := os.WriteFile(filepath.Join(changed.Staged("flux"), "flux"), append(header(t), "another"...), 0o755); err != nil {
+		t.Fatal(err)
+	}
 	if _, third := write(changed); third == first {
 		t.Error("another program has the same name")
 	}
@@ -139,7 +141,7 @@ func TestAnImageOfAFileThatChangesIsAnError(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	program := filepath.Join(f.Staged(), "flux")
+	program := filepath.Join(f.Staged("flux"), "flux")
 	for name, change := range map[string]func() error{
 		"other content": func() error { return os.WriteFile(program, append(header(t), "PROGRAM"...), 0o755) },
 		"gone":          func() error { return os.Remove(program) },
@@ -155,7 +157,7 @@ func TestAnImageOfAFileThatChangesIsAnError(t *testing.T) {
 
 func TestAProgramForAnotherSystemIsRefused(t *testing.T) {
 	f := testFlux(t)
-	program := filepath.Join(f.Staged(), "flux")
+	program := filepath.Join(f.Staged("flux"), "flux")
 	if err := os.WriteFile(program, []byte("\xcf\xfa\xed\xfe program of another system"), 0o755); err != nil {
 		t.Fatal(err)
 	}

@@ -14,11 +14,19 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kalypso-dev/kalypso/sandbox/gitops"
+	"github.com/kalypso-dev/kalypso/sandbox/supervisor"
 )
 
-// staged makes a folder of a component: the files of testdata, and a program
-// with the content.
-func staged(t *testing.T, name, content string) func() string {
+// testHost has components: the files of testdata, and a program each.
+func testHost(t *testing.T, components ...string) supervisor.Host {
+	folders := map[string]string{}
+	for _, name := range components {
+		folders[name] = staged(t, name)
+	}
+	return supervisor.Host{Staged: func(name string) string { return folders[name] }, Ports: map[string]int{"gitea": 20003}}
+}
+
+func staged(t *testing.T, name string) string {
 	t.Helper()
 	dir := t.TempDir()
 	from := filepath.Join("testdata", name)
@@ -27,10 +35,10 @@ func staged(t *testing.T, name, content string) func() string {
 			t.Fatal(err)
 		}
 	}
-	if err := os.WriteFile(filepath.Join(dir, name), append(header(t), content...), 0o755); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, name), append(header(t), "program"...), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	return func() string { return dir }
+	return dir
 }
 
 // header is how a program for this machine begins that needs no libraries.
@@ -55,7 +63,7 @@ func header(t *testing.T) []byte {
 }
 
 func testFlux(t *testing.T) Flux {
-	return Flux{Staged: staged(t, "flux", "program"), Relay: staged(t, "relay", "program"), ForgePort: 20003}
+	return Flux{testHost(t, "flux", "relay")}
 }
 
 func testArgoCD(t *testing.T) ArgoCD {
@@ -63,8 +71,8 @@ func testArgoCD(t *testing.T) ArgoCD {
 		t.Skip("git for the image is on Linux machines only")
 	}
 	return ArgoCD{
-		Staged: staged(t, "argocd", "program"), Relay: staged(t, "relay", "program"), ForgePort: 20003,
-		URL: "https://localhost:20004", Password: "correct-horse",
+		Host: testHost(t, "argocd", "relay"),
+		URL:  "https://localhost:20004", Password: "correct-horse",
 	}
 }
 

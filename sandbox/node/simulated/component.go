@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/kalypso-dev/kalypso/sandbox/cluster"
@@ -23,9 +24,7 @@ type component struct {
 var _ supervisor.Component = (*component)(nil)
 
 func newComponent(n Node) *component {
-	c := &component{node: n, Process: &supervisor.Process{
-		Name: n.Name(), Env: n.Env, Dir: n.Dir, Log: n.Log, Registry: n.Registry,
-	}}
+	c := &component{node: n, Process: n.Process(n.Name(), n.Dir)}
 	c.Prepare = c.prepare
 	c.Check = c.check
 	return c
@@ -53,7 +52,7 @@ func (c *component) prepare(ctx context.Context) error {
 		return err
 	}
 	c.began = time.Now()
-	c.Path = c.node.Program()
+	c.Path = filepath.Join(c.node.Staged("kwok"), "kwok")
 	c.Argv = []string{"kwok",
 		"--node=" + c.node.Cluster,
 		"--kubeconfig=" + c.node.Kubeconfig,

@@ -44,6 +44,7 @@ const (
 
 // Node is the simulated node of one embedded cluster.
 type Node struct {
+	supervisor.Host
 	// Cluster is the cluster's name, and the node's.
 	Cluster string
 	// Dir is the node's folder; it is made.
@@ -52,14 +53,8 @@ type Node struct {
 	Clusters string
 	// Kubeconfig is the administrator's.
 	Kubeconfig string
-	// Program is the path of the program kwok, asked when it has been staged.
-	Program func() string
 	// Why is why there can be no real node; the node carries it.
 	Why string
-	// Registry, Env and Log are as in supervisor.Process.
-	Registry string
-	Env      []string
-	Log      string
 }
 
 // Name is the name of the node's unit, the same as a real node's.
@@ -75,7 +70,7 @@ func (n Node) Title() string {
 func (n Node) Unit(needs ...string) supervisor.Unit {
 	return supervisor.Unit{
 		Name: n.Name(), Title: n.Title(), Needs: needs,
-		Component: newComponent(n), Deadline: readyDeadline, Log: n.Log,
+		Component: newComponent(n), Deadline: readyDeadline, Log: n.Log(n.Name()),
 	}
 }
 

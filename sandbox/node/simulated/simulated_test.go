@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/kalypso-dev/kalypso/sandbox/cluster"
+	"github.com/kalypso-dev/kalypso/sandbox/supervisor"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 )
@@ -14,7 +15,7 @@ import (
 func testNode(home string) Node {
 	return Node{
 		Cluster: "drone", Dir: filepath.Join(home, "clusters/drone/node"), Clusters: filepath.Join(home, "clusters"),
-		Why: "a real node needs root", Log: filepath.Join(home, "log"),
+		Why: "a real node needs root", Host: supervisor.Host{Log: func(string) string { return filepath.Join(home, "log") }},
 	}
 }
 
