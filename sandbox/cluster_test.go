@@ -61,7 +61,7 @@ func TestStopAndStartOfACluster(t *testing.T) {
 		t.Errorf("%+v", s)
 	}
 	if !daemon.AllReady(d.Status(t)) {
-		t.Error("somebody would wait for a cluster that was stopped on purpose")
+		t.Error("`up` would wait for a cluster that was stopped on purpose")
 	}
 	if stopped, err := h.StoppedClusters(); err != nil || !slices.Equal(stopped, []string{"large"}) {
 		t.Errorf("on disk: %q, %v", stopped, err)

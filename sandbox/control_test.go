@@ -24,7 +24,7 @@ func TestRestart(t *testing.T) {
 	var seen []supervisor.State
 	s, err := Restart(t.Context(), h, "gitea", time.Minute, func(s supervisor.Status) {
 		if s.Name != "gitea" {
-			t.Errorf("told of %s", s.Name)
+			t.Errorf("reported %s", s.Name)
 		}
 		seen = append(seen, s.State)
 	})
@@ -53,11 +53,11 @@ func TestRestartSaysWhatIsWrong(t *testing.T) {
 	d.Settle(t)
 	var mistake *usage.Error
 	for name, says := range map[string]string{
-		"gite":   `there is no component "gite", did you mean gitea?` + "\nChoose one of etcd, gitea, scheduler",
-		"xyz":    `there is no component "xyz"` + "\nChoose one of etcd, gitea, scheduler",
-		"daemon": "the daemon is restarted with all that it runs, by `kalypso down` and `kalypso up`",
+		"gite":   "did you mean gitea?",
+		"xyz":    "etcd, gitea, scheduler",
+		"daemon": "`kalypso down` and `kalypso up`",
 	} {
-		if _, err := Restart(t.Context(), h, name, time.Minute, nil); !errors.As(err, &mistake) || err.Error() != says {
+		if _, err := Restart(t.Context(), h, name, time.Minute, nil); !errors.As(err, &mistake) || !strings.Contains(err.Error(), says) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -82,7 +82,7 @@ func TestRestartOfAComponentThatWaits(t *testing.T) {
 	never := &daemontest.Part{OnReady: func(int) error { return errors.New("not yet") }}
 	daemontest.Serve(t, h, never.Unit("etcd"), new(daemontest.Part).Unit("arc-cluster", "etcd"))
 	_, err := Restart(t.Context(), h, "arc-cluster", time.Minute, nil)
-	if err == nil || err.Error() != "arc-cluster has not been started yet: it waits for etcd, which is starting" {
+	if err == nil || !strings.Contains(err.Error(), "etcd, which is starting") {
 		t.Error(err)
 	}
 }

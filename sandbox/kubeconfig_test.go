@@ -24,7 +24,7 @@ func kubeconfigOf(current string, servers map[string]string) clientcmdapi.Config
 	return *c
 }
 
-// world is a sandbox with two clusters and a place for the person's kubeconfig.
+// kubeconfigHarness is a sandbox with two clusters and a place for the user's kubeconfig.
 func kubeconfigHarness(t *testing.T) (Home, string) {
 	t.Helper()
 	h := Home(filepath.Join(t.TempDir(), "home"))
@@ -120,7 +120,6 @@ func TestMergeMakesAndRemovesTheFile(t *testing.T) {
 	}
 }
 
-// What people have changed since belongs to them.
 func TestUnmergeKeepsWhatUsersChanged(t *testing.T) {
 	h, file := kubeconfigHarness(t)
 	merge(t, h, file, true)
@@ -229,9 +228,9 @@ func TestMergeKeepsALink(t *testing.T) {
 }
 
 func TestUserKubeconfig(t *testing.T) {
-	t.Setenv("HOME", "/home/somebody")
+	t.Setenv("HOME", "/home/user")
 	for value, want := range map[string]string{
-		"":             "/home/somebody/.kube/config",
+		"":             "/home/user/.kube/config",
 		"/a/config":    "/a/config",
 		"/a/config:/b": "/a/config",
 	} {

@@ -43,7 +43,7 @@ func TestResetMakesTheSandboxAnew(t *testing.T) {
 		t.Fatalf("ran %v, %v", ran, err)
 	}
 	if !seen[supervisor.Stopped] || !seen[supervisor.Ready] {
-		t.Errorf("progress told of %v", seen)
+		t.Errorf("progress has %v", seen)
 	}
 	got := files.Contents(t, string(h))
 	for name, want := range map[string]string{

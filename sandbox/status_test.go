@@ -46,7 +46,7 @@ func TestWatchReportsChangesAndTheDaemonsEnd(t *testing.T) {
 					return s
 				}
 			case <-ctx.Done():
-				t.Fatalf("never told: %s", what)
+				t.Fatalf("not shown: %s", what)
 			}
 		}
 	}

@@ -27,7 +27,7 @@ func TestSnapshotOfASandboxThatIsDown(t *testing.T) {
 		{[]string{"save", "First"}, cmdutil.ExitUsage, `"First" is no name for a snapshot`},
 		{[]string{"save"}, cmdutil.ExitUsage, "usage: kalypso snapshot save NAME"},
 		{[]string{"save", "first"}, cmdutil.ExitOK, "`kalypso snapshot load first` brings it back."},
-		{[]string{"save", "first"}, cmdutil.ExitUsage, "there is a snapshot first already"},
+		{[]string{"save", "first"}, cmdutil.ExitUsage, "`kalypso snapshot delete first`"},
 		{[]string{"load", "fist"}, cmdutil.ExitUsage, "did you mean first?"},
 		{[]string{"load", "first"}, cmdutil.ExitUsage, "will be lost.\nThere is no terminal to ask at: add --yes"},
 		{[]string{"load", "first", "--yes"}, cmdutil.ExitOK, "The sandbox is down: `kalypso up` brings it."},

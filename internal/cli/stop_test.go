@@ -54,9 +54,9 @@ func TestStopAndStart(t *testing.T) {
 		says         []string
 	}{
 		{"stopped", heldEvents, answer(`{"changed":true,"running":true}`), []string{"stop", "arc-cluster"}, cmdutil.ExitOK,
-			[]string{"arc-cluster is stopped (", "stays so until `kalypso start arc-cluster`."}},
+			[]string{"arc-cluster is stopped (", "`kalypso start arc-cluster`"}},
 		{"stopped before", heldEvents, answer(`{"running":true}`), []string{"stop", "arc-cluster"}, cmdutil.ExitOK,
-			[]string{"arc-cluster has been stopped already; `kalypso start arc-cluster` brings it back."}},
+			[]string{"stopped already", "`kalypso start arc-cluster`"}},
 		{"started", readyEvents, answer(`{"changed":true,"running":true}`), []string{"start", "arc-cluster"}, cmdutil.ExitOK,
 			[]string{"arc-cluster is ready again ("}},
 		{"ran before", readyEvents, answer(`{"running":true}`), []string{"start", "arc-cluster"}, cmdutil.ExitOK,
@@ -107,7 +107,7 @@ func TestStopWithoutARunningSandbox(t *testing.T) {
 	}
 	logHome(t)
 	for _, c := range []struct{ verb, says string }{
-		{"stop", "arc-cluster stays stopped when it comes up, until `kalypso start arc-cluster`"},
+		{"stop", "until `kalypso start arc-cluster`"},
 		{"stop", "has been stopped already"},
 		{"start", "arc-cluster comes with the next `kalypso up`"},
 	} {

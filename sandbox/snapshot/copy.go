@@ -71,7 +71,7 @@ func (c *copier) pass(ctx context.Context, paths []string) error {
 }
 
 // leftOut is for an index into SQLite's log that only counts while a process
-// has it mapped; it is written past the file system, so nothing tells when.
+// has it mapped; it is written past the file system, so nothing shows when.
 func leftOut(rel string) bool { return strings.HasSuffix(rel, ".db-shm") }
 
 // drop takes a path, and all below it, out of the copy.
@@ -126,7 +126,7 @@ func (c *copier) entry(rel string) error {
 	return nil
 }
 
-// same tells whether a file is still as it was copied.
+// same reports whether a file is still as it was copied.
 func (c copied) same(now fs.FileInfo) bool {
 	if now.IsDir() && c.IsDir() {
 		return now.Mode() == c.Mode()

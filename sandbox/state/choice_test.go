@@ -70,10 +70,10 @@ func TestChoiceOfContexts(t *testing.T) {
 		{"", map[string]string{"drone": "edge"}, ""},
 		{"", map[string]string{"drone": "edge", "large": "big"}, ""},
 		{"basic-inference", map[string]string{"arc-cluster": "edge"}, ""},
-		{"", map[string]string{"dron": "edge"}, "there is no cluster \"dron\", did you mean drone?\nChoose one of drone, large"},
-		{"basic-inference", map[string]string{"drone": "edge"}, "there is no cluster \"drone\"\nChoose one of arc-cluster"},
-		{"", map[string]string{"drone": "edgy"}, "there is no context \"edgy\", did you mean edge?\nChoose one of big, edge, of " + file},
-		{"", map[string]string{"drone": "edge", "large": "edge"}, "the context edge cannot be both drone and large"},
+		{"", map[string]string{"dron": "edge"}, "did you mean drone?"},
+		{"basic-inference", map[string]string{"drone": "edge"}, "Choose one of arc-cluster"},
+		{"", map[string]string{"drone": "edgy"}, "did you mean edge?\nChoose one of big, edge, of " + file},
+		{"", map[string]string{"drone": "edge", "large": "edge"}, "both drone and large"},
 	} {
 		o := Choice{Workshop: c.workshop, Contexts: c.contexts}
 		err := o.Check(h)
@@ -81,7 +81,7 @@ func TestChoiceOfContexts(t *testing.T) {
 		switch {
 		case c.says == "" && err != nil:
 			t.Errorf("%v: %v", c.contexts, err)
-		case c.says != "" && (!errors.As(err, &mistake) || !strings.HasPrefix(err.Error(), c.says)):
+		case c.says != "" && (!errors.As(err, &mistake) || !strings.Contains(err.Error(), c.says)):
 			t.Errorf("%v: says %v, want %s", c.contexts, err, c.says)
 		case c.says == "" && len(c.contexts) > 0 && !slices.Equal(o.Kubeconfig, []string{file}):
 			t.Errorf("%v: files %q", c.contexts, o.Kubeconfig)
@@ -118,8 +118,8 @@ func TestAttachedClustersStayTheSame(t *testing.T) {
 	}{
 		{nil, ""},
 		{map[string]string{"drone": "edge"}, ""},
-		{map[string]string{"drone": "big"}, "holds as cluster drone that of context edge of " + file},
-		{map[string]string{"large": "big"}, "holds a cluster large that it has made itself"},
+		{map[string]string{"drone": "big"}, "context edge of " + file},
+		{map[string]string{"large": "big"}, "cluster large"},
 		{map[string]string{"huge": "big"}, `there is no cluster "huge"`},
 	} {
 		o := Choice{Contexts: c.contexts}

@@ -32,7 +32,7 @@ const Organisation = "kalypso"
 // before it starts the daemon, and only what a newer kalypso adds is written
 // later.
 type State struct {
-	ID       string         `json:"id"`       // random; tells this sandbox's objects from others'
+	ID       string         `json:"id"`       // random; distinguishes this sandbox's objects from others'
 	Workshop string         `json:"workshop"` // name of the fixtures
 	Provider string         `json:"provider"` // how it gets its clusters: one of Providers
 	Created  time.Time      `json:"created"`

@@ -8,7 +8,7 @@ import (
 	"github.com/kalypso-dev/kalypso/scheduler/model"
 )
 
-// DefaultWorkshop is what `kalypso up` brings when it is not told.
+// DefaultWorkshop is what `kalypso up` brings by default.
 const DefaultWorkshop = "hello-world"
 
 // Workshop is what a tutorial needs beyond its repositories, which are

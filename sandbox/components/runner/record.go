@@ -21,8 +21,8 @@ import (
 // runner, has been killed.
 const interruption = "::error::The runner ended in the middle of this job."
 
-// records is a folder with a file per task that runs: what the forge has last
-// been told of it, or is about to be. From it the next runner reports how a task
+// records is a folder with a file per task that runs: what the forge got last,
+// or is about to get. From it the next runner reports how a task
 // ended that was interrupted.
 type records string
 
@@ -50,7 +50,7 @@ func (r records) ids() []int64 {
 	return all
 }
 
-// load reads a task's record. One that cannot be read still tells of its task.
+// load reads a task's record. One that cannot be read still names its task.
 func (r records) load(id int64) *runnerv1.UpdateTaskRequest {
 	u := &runnerv1.UpdateTaskRequest{}
 	b, err := os.ReadFile(r.file(id))

@@ -43,7 +43,7 @@ func resultOf(name string) runnerv1.Result {
 	return runnerv1.Result(runnerv1.Result_value["RESULT_"+strings.ToUpper(name)])
 }
 
-// report tells the forge how a task goes: its lines, the state of its steps,
+// report reports to the forge how a task goes: its lines, the state of its steps,
 // its end. A job's goroutines may use it at the same time.
 type report struct {
 	client  runnerv1connect.RunnerServiceClient

@@ -270,7 +270,7 @@ func (r *runner) isJob(pid int) bool {
 	return false
 }
 
-// assignment is what the process of a job is told first, on one line. After it
+// assignment is what the process of a job gets first, on one line. After it
 // come orders: "report" and "stop". The end of its input means that the runner
 // is gone.
 type assignment struct {
@@ -303,7 +303,7 @@ func (r *runner) command(t *runnerv1.Task) (cmd *exec.Cmd, orders io.WriteCloser
 }
 
 // passedOn are the variables of the runner that a job gets, too: where
-// certificates are, and how people here write things.
+// certificates are, and how users here write things.
 var passedOn = []string{"TZ", "LANG", "LC_ALL", "SSL_CERT_FILE", "SSL_CERT_DIR"}
 
 // jobEnvironment is what every step finds, unless its workflow says otherwise.

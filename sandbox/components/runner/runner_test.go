@@ -152,7 +152,7 @@ func TestForgeThatForgets(t *testing.T) {
 	f.give(1, "jobs: {j: {steps: [{run: echo}]}}", nil)
 	f.ended(1)
 	f.mu.Lock()
-	f.runners = []string{"stranger"}
+	f.runners = []string{"another"}
 	f.mu.Unlock()
 	f.give(2, "jobs: {j: {steps: [{run: echo}]}}", nil)
 	if g := f.ended(2); g.runner != "runner-b" {

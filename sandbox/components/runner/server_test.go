@@ -57,7 +57,7 @@ func TestHandler(t *testing.T) {
 	}
 	f.says(1, "begun")
 	if w := ask(r, "GET", "/status", ""); w.Code != http.StatusUnauthorized {
-		t.Errorf("a stranger's question: %d", w.Code)
+		t.Errorf("the status without the secret: %d", w.Code)
 	}
 	var s status
 	w := ask(r, "GET", "/status", "", "Authorization", "Bearer hook")

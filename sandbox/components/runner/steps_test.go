@@ -14,14 +14,14 @@ import (
 	runnerv1 "code.gitea.io/actions-proto-go/runner/v1"
 )
 
-// alive tells whether a process runs.
+// alive reports whether a process runs.
 func alive(pid string) bool {
 	stat, err := os.ReadFile("/proc/" + pid + "/stat")
 	return err == nil && !strings.Contains(string(stat), ") Z ")
 }
 
-// holds is a job that leaves its session and goes on for ever, and tells its
-// processes in a file.
+// holds is a job that leaves its session and goes on for ever, and writes its
+// processes into a file.
 func holds(pids string) string {
 	return `
 jobs:
@@ -58,7 +58,7 @@ func TestDaemonOfAStep(t *testing.T) {
 	}
 }
 
-// What steps have put out is told however the job ends.
+// What steps have put out is reported however the job ends.
 func TestOutputsAtEveryEnd(t *testing.T) {
 	f := newForge(t)
 	r, _ := start(t, runnerConfig(t, f))
@@ -180,7 +180,7 @@ func TestInterruptedTasks(t *testing.T) {
 	}
 	stop()
 	// as if the runner had been killed: during the second step of 1, before it
-	// could tell that 2 had ended well, and while it wrote the record of 3
+	// could report that 2 had ended well, and while it wrote the record of 3
 	f.mu.Lock()
 	for id, g := range f.tasks {
 		g.closed = false
