@@ -165,10 +165,10 @@ func Licenses(component string) ([]License, error) {
 	return p.Licenses(component)
 }
 
-// Release gives back the memory of the payload's pages that this process has
-// read: they lie in the binary, are as large as it is, and would count as this
-// process's until it ends. What is needed again is read from the file again. It
-// does nothing where there is no /proc.
+// Release gives back the memory of the binary's pages that this process has read,
+// of the payload and of code that runs once: they would count as this process's
+// until it ends. What is needed again is read from the file again. It does
+// nothing where there is no /proc.
 func Release() {
 	program, err := os.Executable()
 	if err != nil {
@@ -182,7 +182,7 @@ func Release() {
 	for lines := bufio.NewScanner(maps); lines.Scan(); {
 		// "55d0e8a00000-55d0f4a00000 r--p 00a00000 fe:00 123    /usr/bin/kalypso"
 		fields := strings.Fields(lines.Text())
-		if len(fields) < 6 || fields[1] != "r--p" || fields[5] != program {
+		if len(fields) < 6 || fields[1] != "r--p" && fields[1] != "r-xp" || fields[5] != program {
 			continue
 		}
 		var from, to uintptr

@@ -39,28 +39,24 @@ func (st *Stack) reconcilerUnits(c state.Cluster) []supervisor.Unit {
 	if st.attached.Has(c.Name) {
 		program.Component = &skipIfPresent{Component: program.Component, present: func() bool { return st.ownReconciler(c.Name) != "" }}
 	}
-	return []supervisor.Unit{program, {
-		Name: "subscription-" + c.Name, Title: "cluster follows the GitOps repository",
-		Needs: []string{program.Name, "repositories"}, Deadline: limit,
-		Component: supervisor.Task{Run: func(ctx context.Context) error {
-			client, err := st.client(c.Name)
-			if err != nil {
-				return err
-			}
-			token, err := os.ReadFile(st.gitea.TokenFile(gitea.FluxToken))
-			if err != nil {
-				return err
-			}
-			marker := "subscribed"
-			if st.attached.Has(c.Name) {
-				marker += "-" + st.state.ID // another sandbox may have used the cluster, too
-			}
-			err = runOnce(ctx, client, marker, func() error {
-				return subscribe(ctx, client, c, string(token), limit)
-			})
-			return st.explainOwn(c, err)
-		}},
-	}}
+	return []supervisor.Unit{program, task("subscription-"+c.Name, "cluster follows the GitOps repository", limit, func(ctx context.Context) error {
+		client, err := st.client(c.Name)
+		if err != nil {
+			return err
+		}
+		token, err := os.ReadFile(st.gitea.TokenFile(gitea.FluxToken))
+		if err != nil {
+			return err
+		}
+		marker := "subscribed"
+		if st.attached.Has(c.Name) {
+			marker += "-" + st.state.ID // another sandbox may have used the cluster, too
+		}
+		err = runOnce(ctx, client, marker, func() error {
+			return subscribe(ctx, client, c, string(token), limit)
+		})
+		return st.explainOwn(c, err)
+	}, program.Name, "repositories")}
 }
 
 func (st *Stack) fluxUnit(c state.Cluster) supervisor.Unit {

@@ -125,7 +125,12 @@ func grouped(cluster string, units []supervisor.Unit) []supervisor.Unit {
 }
 
 func task(name, title string, deadline time.Duration, run func(context.Context) error, needs ...string) supervisor.Unit {
-	return supervisor.Unit{Name: name, Title: title, Needs: needs, Deadline: deadline, Component: supervisor.Task{Run: run}}
+	return supervisor.Unit{Name: name, Title: title, Needs: needs, Deadline: deadline, Component: supervisor.Task{Run: func(ctx context.Context) error {
+		// tasks take more than the daemon ever needs again
+		defer components.Release()
+		defer debug.FreeOSMemory()
+		return run(ctx)
+	}}}
 }
 
 // unpack stages one component, so that the first to be needed does not wait
@@ -133,9 +138,6 @@ func task(name, title string, deadline time.Duration, run func(context.Context) 
 func (st *Stack) unpack(name string, needs ...string) supervisor.Unit {
 	return task("unpack-"+name, "unpack or check the packed programs", stageDeadline, func(ctx context.Context) error {
 		err := components.Stage(ctx, st.home.Components(), name)
-		// unpacking takes more than the daemon ever needs again
-		debug.FreeOSMemory()
-		components.Release()
 		if err != nil && ctx.Err() == nil {
 			return &supervisor.PermanentError{Err: err}
 		}
