@@ -112,8 +112,8 @@ func argoCDSystem() filetree.Tree {
 	} {
 		t.File(name, 0o644, []byte(content))
 	}
-	t.FolderOf("home/argocd", 0o755, argoCDUser)
-	t.FolderOf("tmp", 0o755, argoCDUser)
+	t.Folder("home/argocd", 0o755, argoCDUser)
+	t.Folder("tmp", 0o755, argoCDUser)
 	return t
 }
 

@@ -14,9 +14,7 @@ import (
 	"maps"
 	"os"
 	"path"
-	"path/filepath"
 	"slices"
-	"strings"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/empty"
@@ -50,11 +48,8 @@ func (t Tree) Link(name, to string) {
 	t[name] = Entry{tar.Header{Typeflag: tar.TypeSymlink, Linkname: to, Mode: 0o777}, nil}
 }
 
-// Folder adds a folder.
-func (t Tree) Folder(name string, mode int64) { t.FolderOf(name, mode, 0) }
-
-// FolderOf adds a folder that a user and the group of the same number own.
-func (t Tree) FolderOf(name string, mode int64, owner int) {
+// Folder adds a folder that a user and the group of the same number own.
+func (t Tree) Folder(name string, mode int64, owner int) {
 	t[name] = Entry{tar.Header{Typeflag: tar.TypeDir, Mode: mode, Uid: owner, Gid: owner}, nil}
 }
 
@@ -92,46 +87,6 @@ func (t Tree) Files(under string, fsys fs.FS, mode func(name string) int64) erro
 		}
 		return nil
 	})
-}
-
-// Keep adds a folder of this machine with all that is in it, with the modes it
-// has there; it belongs to root in the image, whatever its owner here is.
-func (t Tree) Keep(under, from string) error {
-	return filepath.WalkDir(from, func(file string, d fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		rel, err := filepath.Rel(from, file)
-		if err != nil {
-			return err
-		}
-		info, err := d.Info()
-		if err != nil {
-			return err
-		}
-		name := path.Join(under, filepath.ToSlash(rel))
-		switch {
-		case d.IsDir():
-			t.Folder(name, int64(info.Mode().Perm()))
-		case info.Mode().IsRegular():
-			return t.Disk(name, int64(info.Mode().Perm()), file)
-		}
-		return nil
-	})
-}
-
-// Content reads a file.
-func (t Tree) Content(name string) ([]byte, error) {
-	e, ok := t[name]
-	if !ok || e.Open == nil {
-		return nil, &fs.PathError{Op: "read", Path: name, Err: fs.ErrNotExist}
-	}
-	in, err := e.Open()
-	if err != nil {
-		return nil, err
-	}
-	defer in.Close()
-	return io.ReadAll(in)
 }
 
 // Write writes the tree as a tar archive.
@@ -175,11 +130,6 @@ func (t Tree) writeOne(out *tar.Writer, name string, written map[string]bool) er
 	}
 	_, err = io.Copy(out, in)
 	return errors.Join(err, in.Close())
-}
-
-// Clean is a path of an archive as it is in a tree.
-func Clean(name string) string {
-	return strings.TrimPrefix(path.Clean("/"+name), "/")
 }
 
 // Image makes an image for Linux, with a layer for each tree. Layers are not

@@ -14,7 +14,7 @@ func TestTreeWritesParentsFirstAndHardLinksLast(t *testing.T) {
 	in.File("b/c/file", 0o644, []byte("x"))
 	in.File("b-1", 0o755, nil)
 	in.Link("b/link", "c/file")
-	in.Folder("tmp", 0o1777)
+	in.Folder("tmp", 0o1777, 0)
 	in["a/hard"] = Entry{Header: tar.Header{Typeflag: tar.TypeLink, Linkname: "b/c/file"}}
 	var one, two bytes.Buffer
 	if err := in.Write(&one); err != nil {

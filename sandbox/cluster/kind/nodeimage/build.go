@@ -131,7 +131,7 @@ func (b builder) names(ctx context.Context, kube string, files tree) (map[string
 	if err != nil {
 		return nil, err
 	}
-	config, err := files.Content(containerdConfig)
+	config, err := contentOf(files, containerdConfig)
 	if err != nil {
 		return nil, err
 	}

@@ -152,7 +152,7 @@ func openRoot(name string) (*root, error) {
 }
 
 func (r *root) add(h *tar.Header) error {
-	name := filetree.Clean(h.Name)
+	name := clean(h.Name)
 	if name == "" {
 		return nil
 	}
@@ -168,7 +168,7 @@ func (r *root) add(h *tar.Header) error {
 			return io.NopCloser(io.NewSectionReader(r.file, at, h.Size)), nil
 		}
 	case tar.TypeLink:
-		e.Linkname = filetree.Clean(h.Linkname)
+		e.Linkname = clean(h.Linkname)
 	}
 	r.tree[name] = e
 	return nil
@@ -179,7 +179,7 @@ func (r *root) close() error { return r.file.Close() }
 // follow returns the path of the file that name leads to, and the links on the
 // way to it.
 func (r *root) follow(name string) (file string, links []string, err error) {
-	at, rest := "", filetree.Clean(name)
+	at, rest := "", clean(name)
 	for rest != "" {
 		var part string
 		part, rest, _ = strings.Cut(rest, "/")
@@ -197,7 +197,7 @@ func (r *root) follow(name string) (file string, links []string, err error) {
 			if !path.IsAbs(to) {
 				to = path.Join("/", at, to)
 			}
-			at, rest = "", filetree.Clean(path.Join(to, rest))
+			at, rest = "", clean(path.Join(to, rest))
 		case tar.TypeLink:
 			links = append(links, next)
 			at, rest = "", path.Join(e.Linkname, rest)
@@ -214,7 +214,7 @@ func (r *root) read(name string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return r.tree.Content(at)
+	return contentOf(r.tree, at)
 }
 
 // closure returns what of the root the named programs need to run: themselves,
@@ -264,7 +264,7 @@ func (r *root) closure(names ...string) (tree, error) {
 				}
 				n = path.Join(libraries[i], n)
 			}
-			if _, ok := out[filetree.Clean(n)]; !ok {
+			if _, ok := out[clean(n)]; !ok {
 				want = append(want, n)
 			}
 		}

@@ -4,9 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"runtime"
+	"strings"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/empty"
@@ -20,6 +23,51 @@ import (
 )
 
 type tree = filetree.Tree
+
+// keepFolder adds a folder of this machine with all that is in it, with the modes it
+// has there; it belongs to root in the image, whatever its owner here is.
+func keepFolder(t tree, under, from string) error {
+	return filepath.WalkDir(from, func(file string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		rel, err := filepath.Rel(from, file)
+		if err != nil {
+			return err
+		}
+		info, err := d.Info()
+		if err != nil {
+			return err
+		}
+		name := path.Join(under, filepath.ToSlash(rel))
+		switch {
+		case d.IsDir():
+			t.Folder(name, int64(info.Mode().Perm()), 0)
+		case info.Mode().IsRegular():
+			return t.Disk(name, int64(info.Mode().Perm()), file)
+		}
+		return nil
+	})
+}
+
+// contentOf reads a file.
+func contentOf(t tree, name string) ([]byte, error) {
+	e, ok := t[name]
+	if !ok || e.Open == nil {
+		return nil, &fs.PathError{Op: "read", Path: name, Err: fs.ErrNotExist}
+	}
+	in, err := e.Open()
+	if err != nil {
+		return nil, err
+	}
+	defer in.Close()
+	return io.ReadAll(in)
+}
+
+// clean is a path of an archive as it is in a tree.
+func clean(name string) string {
+	return strings.TrimPrefix(path.Clean("/"+name), "/")
+}
 
 // nodeLayer packs a layer of the node's image: with gzip, since older engines
 // read nothing else, and fast, since the archive stays on this machine.

@@ -91,7 +91,7 @@ func nodeFiles(kindDir, version string, spec []byte) (tree, error) {
 	}
 	// it would register programs with the machine's kernel
 	out.Link(units+"systemd-binfmt.service", "/dev/null")
-	out.Folder("etc/kubernetes/manifests", 0o755)
+	out.Folder("etc/kubernetes/manifests", 0o755, 0)
 	out.File("kind/version", 0o644, []byte(version))
 	out.File("etc/containerd/cri-base.json", 0o644, spec)
 	// where a container gets addresses from is known when the node is
@@ -105,7 +105,7 @@ func nodeFiles(kindDir, version string, spec []byte) (tree, error) {
 
 // enable makes systemd start a unit, as `systemctl enable` does.
 func enable(t tree, unit string) error {
-	content, err := t.Content(units + unit)
+	content, err := contentOf(t, units+unit)
 	if err != nil {
 		return err
 	}
@@ -118,7 +118,7 @@ func enable(t tree, unit string) error {
 }
 
 func extend(t tree, name, more string) error {
-	old, err := t.Content(name)
+	old, err := contentOf(t, name)
 	if err != nil {
 		return err
 	}
@@ -127,7 +127,7 @@ func extend(t tree, name, more string) error {
 }
 
 func replace(t tree, name, old, with string) error {
-	content, err := t.Content(name)
+	content, err := contentOf(t, name)
 	if err != nil {
 		return err
 	}

@@ -60,7 +60,7 @@ func TestNodeFiles(t *testing.T) {
 		"etc/default/kubelet":        "KUBELET_EXTRA_ARGS=--fail-cgroupv1=false --runtime-cgroups=/x\n",
 		"etc/containerd/config.toml": "conf_template = \"/kind/cni.conflist.template\"",
 	} {
-		content, err := got.Content(name)
+		content, err := contentOf(got, name)
 		must(t, err)
 		if !strings.Contains(string(content), want) {
 			t.Errorf("%s has %q", name, content)

@@ -67,7 +67,7 @@ func (b builder) podImages(r *root, kube, node string) (map[string]v1.Image, err
 	for _, p := range podPrograms {
 		one.Link("usr/local/bin/"+p, "kube")
 	}
-	one.Folder("tmp", 0o1777)
+	one.Folder("tmp", 0o1777, 0)
 	shared, err := b.podLayer("kube", one)
 	if err != nil {
 		return nil, err
@@ -120,7 +120,7 @@ func (b builder) proxyLayer(r *root) (v1.Layer, error) {
 		}
 	}
 	t.Link("usr/sbin/modprobe", "/usr/bin/kmod")
-	t.Folder("run", 0o755) // for the lock of iptables
+	t.Folder("run", 0o755, 0) // for the lock of iptables
 	return b.podLayer("proxy", t)
 }
 
@@ -253,9 +253,9 @@ func importArchive(ctx context.Context, node, socket, archive string) error {
 // database with their names.
 func storeTree(store string) (tree, error) {
 	t := tree{}
-	t.Folder("var/lib/containerd", 0o711)
+	t.Folder("var/lib/containerd", 0o711, 0)
 	for _, plugin := range []string{"io.containerd.content.v1.content", "io.containerd.metadata.v1.bolt"} {
-		if err := t.Keep("var/lib/containerd/"+plugin, filepath.Join(store, plugin)); err != nil {
+		if err := keepFolder(t, "var/lib/containerd/"+plugin, filepath.Join(store, plugin)); err != nil {
 			return nil, err
 		}
 	}
@@ -282,7 +282,7 @@ func (b builder) writeLayout(archive string, names map[string][]string, images m
 		}
 	}
 	t := tree{}
-	if err := t.Keep("", dir); err != nil {
+	if err := keepFolder(t, "", dir); err != nil {
 		return err
 	}
 	delete(t, "")

@@ -12,8 +12,6 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/layout"
 	"github.com/google/go-containerregistry/pkg/v1/types"
-
-	"github.com/kalypso-dev/kalypso/sandbox/node/filetree"
 )
 
 // script is a program that prints.
@@ -55,7 +53,7 @@ func podBuilder(t *testing.T) (b builder, r *root, kube, node string) {
 	t.Helper()
 	files := map[string]string{"lib": ">usr/lib", "sbin": ">usr/sbin"}
 	for _, name := range proxyNeeds {
-		files[filetree.Clean(name)] = "#!/bin/sh\n"
+		files[clean(name)] = "#!/bin/sh\n"
 	}
 	files["usr/lib/"+triplet()+"/xtables/libxt_a.so"] = "library"
 	files["usr/lib/"+triplet()+"/xtables/libxt_b.so"] = ">libxt_a.so"

@@ -41,7 +41,7 @@ func TestTreeReplace(t *testing.T) {
 	in.File("f", 0o600, []byte("A=1\nA=2\n"))
 	must(t, replace(in, "f", "A=", "A=0 "))
 	must(t, extend(in, "f", "end\n"))
-	got, err := in.Content("f")
+	got, err := contentOf(in, "f")
 	must(t, err)
 	if string(got) != "A=0 1\nA=2\nend\n" || in["f"].Mode != 0o600 {
 		t.Errorf("%q with mode %o", got, in["f"].Mode)
