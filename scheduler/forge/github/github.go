@@ -41,7 +41,6 @@ import (
 	"time"
 
 	sdk "github.com/google/go-github/v88/github"
-	lru "github.com/hashicorp/golang-lru/v2"
 
 	"github.com/kalypso-dev/kalypso/scheduler/forge"
 	"github.com/kalypso-dev/kalypso/scheduler/forge/gitclient"
@@ -78,8 +77,7 @@ type Forge struct {
 	log     *slog.Logger
 	limiter *limiter
 	issues  issueCache
-	pulls   *lru.Cache[string, cachedPull] // by pullKey
-	labels  sync.Map                       // labels that repositories are known to have, by repository and name
+	labels  sync.Map // labels that repositories are known to have, by repository and name
 
 	mu   sync.Mutex // guards user, and is held while it is asked for
 	user string
@@ -99,9 +97,6 @@ func New(options Options) (*Forge, error) {
 	f := &Forge{site: forge.Site{Root: web, Files: "blob"}, api: api, log: options.Log, user: options.User}
 	if f.log == nil {
 		f.log = slog.Default()
-	}
-	if f.pulls, err = lru.New[string, cachedPull](cachedPulls); err != nil {
-		return nil, fmt.Errorf("github: %w", err)
 	}
 	plain := &http.Client{}
 	if options.HTTP != nil {

@@ -6,44 +6,13 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-	"time"
 
 	sdk "github.com/google/go-github/v88/github"
 
 	"github.com/kalypso-dev/kalypso/scheduler/forge"
 )
 
-const (
-	// pullTime is how long a pull request is not asked for again. A run lists them
-	// a moment before it saves one, and what a user changes in that moment does no
-	// harm, because labels are added and removed one by one.
-	pullTime    = 30 * time.Second
-	cachedPulls = 256
-)
-
-// cachedPull is a pull request of which number, node ID, title, state, draft
-// state and labels are known.
-type cachedPull struct {
-	pull *sdk.PullRequest
-	at   time.Time
-}
-
-func pullKey(repo string, number int) string { return fmt.Sprintf("%s#%d", repo, number) }
-
-func (f *Forge) cachePull(repo string, p *sdk.PullRequest) {
-	f.pulls.Add(pullKey(repo, p.GetNumber()), cachedPull{&sdk.PullRequest{
-		Number: p.Number, NodeID: p.NodeID, Title: p.Title, Draft: p.Draft, Labels: slices.Clone(p.Labels),
-		State: p.State, MergedAt: p.MergedAt,
-	}, time.Now()})
-}
-
-// pull returns a pull request from the cache, or asks for it.
 func (f *Forge) pull(ctx context.Context, repo string, number int) (p *sdk.PullRequest, err error) {
-	if c, ok := f.pulls.Get(pullKey(repo, number)); ok && time.Since(c.at) <= pullTime {
-		p := *c.pull
-		p.Labels = slices.Clone(p.Labels)
-		return &p, nil
-	}
 	err = f.callRepo(ctx, repo, func(owner, name string) (r *sdk.Response, err error) {
 		p, r, err = f.client.PullRequests.Get(ctx, owner, name, number)
 		return r, err
@@ -92,7 +61,6 @@ func (f *Forge) between(ctx context.Context, repo, head, base, state string) (fo
 				continue
 			}
 			pr := pullRequest(p, login)
-			f.cachePull(repo, p)
 			found = append(found, pr)
 			newest = newest || pr.Own && pr.State != forge.Open
 		}
@@ -149,14 +117,12 @@ func (f *Forge) SavePullRequest(ctx context.Context, repo string, pr forge.PullR
 		saved, err = f.edit(ctx, repo, pr)
 	}
 	if err != nil {
-		f.pulls.Remove(pullKey(repo, pr.Number))
 		err = fmt.Errorf("%s: %w", what, err)
 		if saved == nil {
 			return forge.PullRequest{}, err
 		}
 		return pullRequest(saved, login), err
 	}
-	f.cachePull(repo, saved)
 	return pullRequest(saved, login), nil
 }
 
@@ -232,7 +198,6 @@ func (f *Forge) edit(ctx context.Context, repo string, pr forge.PullRequest) (*s
 // Label adds labels to a pull request and makes those that the repository does
 // not have.
 func (f *Forge) Label(ctx context.Context, repo string, number int, labels []string) error {
-	f.pulls.Remove(pullKey(repo, number))
 	err := f.defineLabels(ctx, repo, labels)
 	if err == nil {
 		err = f.addLabels(ctx, repo, &sdk.PullRequest{Number: &number}, labels)
@@ -254,7 +219,6 @@ func (f *Forge) Merge(ctx context.Context, repo string, number int, head string)
 		commit = m.GetSHA()
 		return r, err
 	})
-	f.pulls.Remove(pullKey(repo, number))
 	if err == nil {
 		return commit, nil
 	}
