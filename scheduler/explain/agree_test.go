@@ -19,7 +19,7 @@ import (
 	"github.com/kalypso-dev/kalypso/scheduler/plan"
 )
 
-// TestAgreesWithPlan asks everything that can be asked about random worlds and
+// TestAgreesWithPlan asks everything that can be asked about random models and
 // compares it with the plan.
 func TestAgreesWithPlan(t *testing.T) {
 	seen := map[string]int{}
@@ -28,7 +28,7 @@ func TestAgreesWithPlan(t *testing.T) {
 		w := modeltest.Parse(randomArchive(r))
 		env, p := planned(t, w)
 		for _, d := range env.Diagnostics {
-			t.Fatalf("seed %d: the world is not as it should be: %v", seed, d)
+			t.Fatalf("seed %d: the model is not as it should be: %v", seed, d)
 		}
 		askAll(t, w, env, p, seen)
 		if t.Failed() {
@@ -43,7 +43,7 @@ func TestAgreesWithPlan(t *testing.T) {
 	}
 }
 
-// TestAgreesOnPlansInputs does the same with the worlds that package plan is
+// TestAgreesOnPlansInputs does the same with the models that package plan is
 // tested with: those have everything that can go wrong.
 func TestAgreesOnPlansInputs(t *testing.T) {
 	files, err := filepath.Glob("../plan/testdata/inputs/*.txtar")

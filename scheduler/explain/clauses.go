@@ -244,7 +244,7 @@ func ownKeys(subjects []subject) []string {
 
 // subject is an object whose labels clauses are held against.
 type subject struct {
-	word   string // what people call it
+	word   string // for users
 	labels map[string]string
 	// at is where a label stands or, when it is not there, where one would be
 	// added.

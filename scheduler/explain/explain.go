@@ -123,7 +123,7 @@ func (x *explainer) problems(t *target, clusterType string) []Problem {
 }
 
 // holds reports whether a problem keeps the files of a target as they are, which
-// its message alone tells.
+// its message alone says.
 func (x *explainer) holds(p plan.Problem, t *target, clusterType string) bool {
 	words := strings.FieldsFunc(p.Message, func(r rune) bool { return r == ' ' || r == ',' || r == ':' })
 	return slices.ContainsFunc(words, func(word string) bool {

@@ -69,7 +69,7 @@ func TestHeld(t *testing.T) {
 		}
 	}
 	if count(explain.Query{Target: "shop-test"}) == 0 {
-		t.Error("nothing is held in a world that is about that")
+		t.Error("nothing is held in a model that is about that")
 	}
 }
 
@@ -275,7 +275,7 @@ spec:
 
 // TestManyPoliciesForTheTarget is about those of a pair that all select the
 // target: of those that are only listed, it is the cluster type's clause that
-// tells why.
+// says why.
 func TestManyPoliciesForTheTarget(t *testing.T) {
 	w := repositories(t, &txtar.Archive{})
 	for i := range 13 {

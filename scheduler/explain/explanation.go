@@ -8,7 +8,7 @@ import (
 type Query struct {
 	// Target is its name, <workload>-<target>. The name it has in its workload
 	// alone will do where only one target has it, and <workload>/<target> is
-	// understood everywhere, which tells targets of one name apart.
+	// understood everywhere, which distinguishes targets of one name.
 	Target string
 	// ClusterType narrows the answer to one cluster type and adds what the
 	// target gets there; "" asks about all.

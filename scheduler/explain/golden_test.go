@@ -23,10 +23,10 @@ var update = flag.Bool("update", false, "rewrite the golden files in testdata/go
 // helloWorld is the tutorial's fleet, on which all worlds here are built.
 const helloWorld = "../plan/testdata/inputs/hello-world.txtar"
 
-// ask is how a world's comment marks a question.
+// ask is how a model's comment marks a question.
 const ask = "$ explain "
 
-// world is the tutorial's with the files of an archive on top.
+// repositories are the tutorial's with the files of an archive on top.
 func repositories(t testing.TB, archive *txtar.Archive) *modeltest.Repositories {
 	t.Helper()
 	base, err := txtar.ParseFile(helloWorld)
@@ -37,7 +37,7 @@ func repositories(t testing.TB, archive *txtar.Archive) *modeltest.Repositories 
 	return modeltest.Parse(string(txtar.Format(base)))
 }
 
-// planned loads and plans the world's environment dev.
+// planned loads and plans the model's environment dev.
 func planned(t testing.TB, w *modeltest.Repositories) (*model.Environment, *plan.Plan) {
 	t.Helper()
 	env, err := model.LoadEnvironment(t.Context(), w, "dev", model.Reference{Repo: modeltest.Forge + "control", Branch: "dev"})
@@ -47,7 +47,7 @@ func planned(t testing.TB, w *modeltest.Repositories) (*model.Environment, *plan
 	return env, newPlan(t, env, w.Tree("gitops", "dev"))
 }
 
-// answer is what a person gets for a question, error or not.
+// answer is what a user gets for a question, error or not.
 func answer(t testing.TB, env *model.Environment, p *plan.Plan, question string) string {
 	t.Helper()
 	question, asJSON := strings.CutSuffix(question, " -o json")
@@ -75,7 +75,7 @@ func answer(t testing.TB, env *model.Environment, p *plan.Plan, question string)
 	return e.Text()
 }
 
-// TestGolden asks every question of every world in testdata/inputs and compares
+// TestGolden asks every question of every model in testdata/inputs and compares
 // the answers with those in testdata/golden.
 func TestGolden(t *testing.T) {
 	files, err := filepath.Glob("testdata/inputs/*.txtar")

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// The words of random worlds are few, so that much matches, and near to each
+// The words of random models are few, so that much matches, and near to each
 // other, so that much looks misspelt.
 var (
 	someKeys   = []string{"region", "regoin", "size", "tier", "workspace", "cluster-type", "k8s.io/name"}
@@ -14,7 +14,7 @@ var (
 	someNames  = []string{"drone", "dron", "large", "small"}
 )
 
-// randomModel writes a world whose targets can be twins and whose policies,
+// randomModel writes a model whose targets can be twins and whose policies,
 // ConfigMaps and schemas match some of it.
 func randomArchive(r *rand.Rand) string {
 	g := &generator{r: r}

@@ -50,7 +50,7 @@ func checkTemplate(template Template) []Diagnostic {
 
 // AppConfigPrefix begins the names of the ConfigMaps that Azure App
 // Configuration fills, with no labels of its own. All that belongs to an
-// environment lies in one such object, and its keys tell where they belong.
+// environment lies in one such object, and its keys say where they belong.
 const AppConfigPrefix = "azure-app-config"
 
 // SplitAppConfigKey reads a key of such a ConfigMap, label.value.label.value.key:

@@ -56,7 +56,7 @@ func TestRepositoryBeyondALimit(t *testing.T) {
 	}
 }
 
-// manyLarge is a world with repositories of 28 MiB, 35 MiB and so on, besides
+// manyLarge are repositories of 28 MiB, 35 MiB and so on, besides
 // two small ones.
 func manyLarge() *modeltest.Repositories {
 	repos := modeltest.Parse(pointers + application + second)

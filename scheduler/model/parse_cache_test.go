@@ -89,7 +89,7 @@ func TestLoaderRemembers(t *testing.T) {
 		drone, workload bool // stay the same
 	}{
 		{"nothing", func() {}, true, true},
-		{"a file of people", func() { repos.Write("control", "dev", "README.md", []byte("x")) }, true, true},
+		{"a file of users", func() { repos.Write("control", "dev", "README.md", []byte("x")) }, true, true},
 		{"another file", func() { repos.Write("control", "dev", "a.yaml", []byte("# nothing\n")) }, true, true},
 		{"its own file", append("control", "dev", "types.yaml", "# more\n"), false, true},
 		{"the mistake is corrected", func() { repos.Write("control", "dev", "broken.yaml", []byte("a: 1\n")) }, true, true},

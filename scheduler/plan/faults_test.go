@@ -23,7 +23,7 @@ import (
 
 const faultHead = "apiVersion: scheduler.kalypso.io/v1alpha1\n"
 
-// faultRepos is the world that the rules start from, with files on top of it.
+// faultRepos are the repositories that the rules start from, with files on top of it.
 func faultRepos(t testing.TB, files string) *modeltest.Repositories {
 	t.Helper()
 	base, err := txtar.ParseFile("testdata/base.txtar")

@@ -33,7 +33,7 @@ func TestFunctions(t *testing.T) {
 	}
 }
 
-// TestNoClock proves that no function tells the time or takes one: a point in
+// TestNoClock proves that no function reads the clock or takes one: a point in
 // time is made from the clock or read in the machine's zone.
 func TestNoClock(t *testing.T) {
 	clock := reflect.TypeFor[time.Time]()

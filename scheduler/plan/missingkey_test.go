@@ -76,7 +76,7 @@ func TestAskingForKeys(t *testing.T) {
 	}
 }
 
-// TestIndexErrors proves that what cannot be indexed is still told.
+// TestIndexErrors proves that what cannot be indexed is still reported.
 func TestIndexErrors(t *testing.T) {
 	for text, want := range map[string]string{
 		`{{ index .ConfigData.L 7 }}`:     "index out of range: 7",

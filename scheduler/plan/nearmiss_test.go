@@ -18,7 +18,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// missRepos is an up-to-date world with an object of each kind in a file of its
+// missRepos is an up-to-date model with an object of each kind in a file of its
 // own, of which each is needed for something on the GitOps branch.
 func missRepos(t testing.TB) *modeltest.Repositories {
 	t.Helper()
@@ -78,7 +78,7 @@ const (
 	lfs      = "version https://git-lfs.github.com/spec/v1\noid sha256:4d7a214614ab2935c943f9e0ff69d22eadbb8f32b1258daaa5e2ca24d17e2393\nsize 12345\n"
 )
 
-// TestNearMiss writes one file of an up-to-date world so that it is almost what
+// TestNearMiss writes one file of an up-to-date model so that it is almost what
 // it was meant to be, or cannot be read. It is an error at its place, and
 // nothing is taken from the GitOps branch meanwhile.
 func TestNearMiss(t *testing.T) {
@@ -295,7 +295,7 @@ func TestLists(t *testing.T) {
 	})
 }
 
-// FuzzOneFile spoils one file of an up-to-date world: it cuts it off at any byte,
+// FuzzOneFile spoils one file of an up-to-date model: it cuts it off at any byte,
 // changes a bit or the case of a word, takes a line or a letter away, or puts
 // what encrypts it, points to it or is left of it into its place. No plan takes
 // anything from the GitOps branch then without an error that names the file.
@@ -303,7 +303,7 @@ func TestLists(t *testing.T) {
 // What is excused is a file that still is what it was in form and says something
 // else: the same documents with the same kinds, and the same fields around their
 // content, or a file that is cut between two documents. Another value of a label,
-// a key less, a target less: that is how people change things.
+// a key less, a target less: that is how users change things.
 func FuzzOneFile(f *testing.F) {
 	inputs := []*modeltest.Repositories{missRepos(f)}
 	for _, name := range []string{"hello-world", "union", "path", "shell"} {
@@ -348,7 +348,7 @@ func FuzzOneFile(f *testing.F) {
 	})
 }
 
-// spoiledReader reads a world in which one file has another content.
+// spoiledReader reads a model in which one file has another content.
 type spoiledReader struct {
 	input              *modeltest.Repositories
 	repo, branch, path string
@@ -370,7 +370,7 @@ func (r *spoiledReader) Read(_ context.Context, ref model.Reference) (*model.Tre
 	return tree, nil
 }
 
-// spoiledPlan plans a world in which one file has another content.
+// spoiledPlan plans a model in which one file has another content.
 func spoiledPlan(t testing.TB, input *modeltest.Repositories, repo, branch, path string, content []byte) *plan.Plan {
 	t.Helper()
 	control := model.Reference{Repo: modeltest.Forge + "control", Branch: "dev"}

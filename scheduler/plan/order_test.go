@@ -23,7 +23,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// TestOrderMeansNothing mixes all golden worlds: the keys of every mapping, the
+// TestOrderMeansNothing mixes all golden models: the keys of every mapping, the
 // documents of every file and the names of the files, and with them policies,
 // registrations and whatever else there are several of. No byte of what the
 // plan writes may change, and of what it says nothing but places.
@@ -44,7 +44,7 @@ func TestOrderMeansNothing(t *testing.T) {
 	}
 }
 
-// goldenInputs returns the worlds of all rules and of the larger plans.
+// goldenInputs returns the models of all rules and of the larger plans.
 func goldenInputs(t *testing.T) map[string]*modeltest.Repositories {
 	t.Helper()
 	inputs := map[string]*modeltest.Repositories{}
@@ -72,7 +72,7 @@ func goldenInputs(t *testing.T) map[string]*modeltest.Repositories {
 var position = regexp.MustCompile(`[\w-]+@[\w-]+:\S+:\d+`)
 
 // unordered is what a plan says without its places, its lines sorted, and all
-// that it writes. It returns false for a world in which the first of two
+// that it writes. It returns false for a model in which the first of two
 // objects counts, or whose base is pinned to content that mixing would change.
 func unordered(t *testing.T, repos *modeltest.Repositories) (map[string]string, bool) {
 	t.Helper()
@@ -106,7 +106,7 @@ func unordered(t *testing.T, repos *modeltest.Repositories) (map[string]string, 
 	return said, ok
 }
 
-// mixed returns a world that says the same in another order.
+// mixed returns a model that says the same in another order.
 func mixed(t *testing.T, repos *modeltest.Repositories, r *rand.Rand) *modeltest.Repositories {
 	t.Helper()
 	result := modeltest.Parse("")

@@ -57,7 +57,7 @@ func summary(p *plan.Plan) string {
 	return b.String()
 }
 
-// TestGolden plans every world in testdata/inputs and compares the result with
+// TestGolden plans every model in testdata/inputs and compares the result with
 // the tree of the same name in testdata/golden: its plan.txt is the summary,
 // all else the files that the plan wants.
 func TestGolden(t *testing.T) {

@@ -10,7 +10,7 @@ import (
 	"github.com/kalypso-dev/kalypso/scheduler/model/modeltest"
 )
 
-// randomModel changes a world at random. Few names and values, so that things
+// randomModel changes a model at random. Few names and values, so that things
 // meet often.
 type randomModel struct {
 	*modeltest.Repositories
@@ -116,7 +116,7 @@ func (w *randomModel) change() string {
 		w.Remove("control", "dev", file)
 		return "remove " + file
 	default:
-		file := w.one("east/README.md", "west/shop-test/reconciler.yaml", "gone/README.md", "gone/x-test/namespace.yaml", "east/x/platform-config.sh", "people.txt")
+		file := w.one("east/README.md", "west/shop-test/reconciler.yaml", "gone/README.md", "gone/x-test/namespace.yaml", "east/x/platform-config.sh", "users.txt")
 		text := w.one("mine\n", "This folder contains deployment targets scheduled on the cluster type\n")
 		w.Write("gitops", "dev", file, []byte(text))
 		return file + ": " + text
@@ -134,7 +134,7 @@ func (w *randomModel) merge(p *Plan) {
 	}
 }
 
-// TestPlannerIsNew changes worlds at random and proves each time that the
+// TestPlannerIsNew changes models at random and proves each time that the
 // planner's memory makes no difference.
 func TestPlannerIsNew(t *testing.T) {
 	const rounds, steps = 12, 60
@@ -170,7 +170,7 @@ func TestPlannerIsNewOnRareChanges(t *testing.T) {
 	}
 }
 
-// replan changes a world step by step, and compares what a planner and a loader
+// replan changes a model step by step, and compares what a planner and a loader
 // with memories plan to what new ones do. It returns how many assignments there
 // were in all, and how many problems with them.
 func (w *randomModel) replan(t *testing.T, steps int, change func() string) (assignments, failed int) {

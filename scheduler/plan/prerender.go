@@ -185,7 +185,7 @@ func (s *prerendered) inspect(manifests []string, renditions []rendition, prefix
 	return found == len(s.placeholders)
 }
 
-// identified says whether no placeholder is in what tells the kind of an object,
+// identified says whether no placeholder is in what names the kind of an object,
 // see [sameIdentity].
 func identified(node *yaml.Node, prefix string) bool {
 	for key, value := range yamlpos.Fields(node) {

@@ -403,7 +403,7 @@ func markList(list *parse.ListNode, lines lineIndex) {
 }
 
 // templateLine returns the line of a template's text that made a line of its
-// result, 0 when that cannot be told.
+// result, 0 when that is not known.
 func templateLine(text string, data renderData, resultLine int) int {
 	if resultLine < 1 || strings.Contains(text, markByte) {
 		return 0

@@ -148,7 +148,7 @@ func TestRenderErrors(t *testing.T) {
 				t.Errorf("an error with a result: %q", out)
 			}
 			if strings.Contains(err.Error(), guardName) || strings.Contains(err.Error(), templateName+":") {
-				t.Errorf("the error tells about the machinery: %s", err)
+				t.Errorf("the error names internals: %s", err)
 			}
 		})
 	}

@@ -41,7 +41,7 @@ func shippedTemplates(t testing.TB) []*knownTemplate {
 	return all
 }
 
-// said is what a workload may say in a fuzzed world. Names are none of it: the
+// said is what a workload may say in a fuzzed model. Names are none of it: the
 // model takes those of Kubernetes only.
 type said struct{ branch, path, key, value, workspace string }
 

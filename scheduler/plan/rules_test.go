@@ -67,7 +67,7 @@ func ruleName(file string) string {
 	return strings.TrimSuffix(filepath.Base(file), ".txtar")
 }
 
-// rule reads a rule's archive and makes its world.
+// rule reads a rule's archive and makes its repositories.
 func rule(t testing.TB, file string) (*txtar.Archive, *modeltest.Repositories) {
 	t.Helper()
 	base, err := txtar.ParseFile("testdata/base.txtar")

@@ -270,7 +270,7 @@ func valueOf(config []ConfigValue, key string) (ConfigValue, bool) {
 
 // sourcesAt returns the sources that gave a value what it has at a path of keys:
 // one, or for a map or a list all that it was merged from. Elements of lists
-// are not told apart.
+// are not distinguished.
 func (v ConfigValue) sourcesAt(path []string) []ConfigSource {
 	sources := v.Sources
 	depth := 0

@@ -95,7 +95,7 @@ func helloDev(w *walk, says map[string][]byte) {
 	for _, name := range []string{"namespace.yaml", "platform-config.yaml", "reconciler.yaml"} {
 		w.same(name, says[name], files["drone/hello-world-app-functional-test/"+name])
 	}
-	// What large has is told, not printed: Argo CD's resources instead of Flux's,
+	// What large has is reported, not printed: Argo CD's resources instead of Flux's,
 	// and in the namespace of the tutorial's kubectl lines.
 	large := func(name string) []byte { return files["large/hello-world-app-performance-test/"+name+".yaml"] }
 	const namespace = "dev-kaizen-app-team-hello-world-app-performance-test"

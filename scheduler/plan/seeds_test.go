@@ -36,7 +36,7 @@ func printed(t *testing.T, tutorial string) map[string][]byte {
 	return files
 }
 
-// walk is a person on the way through a tutorial, with both teams' hats on.
+// walk is one run through a tutorial, with the steps of both teams.
 type walk struct {
 	*testing.T
 	repos   *modeltest.Repositories

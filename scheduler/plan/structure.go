@@ -115,7 +115,7 @@ func sameShape(a, b *yaml.Node) bool {
 	return a.Kind == b.Kind && slices.EqualFunc(a.Content, b.Content, sameShape)
 }
 
-// sameIdentity compares what tells the kinds of two objects, and of the objects in
+// sameIdentity compares what names the kinds of two objects, and of the objects in
 // two lists. Both have the same shape.
 func sameIdentity(a, b *yaml.Node) bool {
 	if a.Kind != yaml.MappingNode {
@@ -134,7 +134,7 @@ func sameIdentity(a, b *yaml.Node) bool {
 	return true
 }
 
-// identifiesKind says whether a field tells an object's kind, or holds objects or
+// identifiesKind says whether a field names an object's kind, or holds objects or
 // fields that do.
 func identifiesKind(name string) bool {
 	return slices.Contains([]string{"apiVersion", "kind", "items", "<<"}, name)
@@ -170,7 +170,7 @@ func (r rendition) checkShell() error {
 // in quotes) counts unless it is a letter, a digit or the like.
 func shellSigns(text string) string {
 	var signs strings.Builder
-	state := byte(0) // or the quotes that are open, or '*' when that cannot be told
+	state := byte(0) // or the quotes that are open, or '*' when that is not known
 	wordBegins := true
 	for i := 0; i < len(text); i++ {
 		c := text[i]

@@ -379,7 +379,7 @@ func anyUnwritable(texts map[string]string) bool {
 }
 
 // positionOf returns where a workload says a text, or the target's position where
-// that cannot be told because a template has changed the text.
+// that is not known because a template has changed the text.
 func (t *target) positionOf(text string) model.Position {
 	holds := func(s string) bool { return strings.Contains(s, text) || len(s) > 3 && strings.Contains(text, s) }
 	for _, texts := range slices.Backward(t.texts()) {

@@ -34,7 +34,7 @@ func FuzzWorkload(f *testing.F) {
 	f.Add(strings.Replace(head, "kind", "klph", 1) + "  deploymentTargets: [{name: test, environment: dev}]\n")
 	f.Add("")
 
-	// Another world without the team's workload says what the other team has.
+	// Another model without the team's workload says what the other team has.
 	load := func(t testing.TB, text string) (*model.Environment, *Plan) {
 		repos := twoApps()
 		repos.Write("control", "dev", "c.yaml", configText("c", "region: east", "a"))

@@ -49,7 +49,7 @@ spec:
         region: westus
 `
 
-// workshopRepos returns the world of the basic-inference workshop.
+// workshopRepos returns the repositories of the basic-inference workshop.
 func workshopRepos() (*modeltest.Repositories, error) {
 	w, err := fixtures.Load("basic-inference", strings.TrimSuffix(modeltest.Forge, "/"))
 	if err != nil {

@@ -126,7 +126,7 @@ func TestUnknownRegistrations(t *testing.T) {
 		"error repository file://"+root+"/none or its branch main is not there")
 	git(t, cp, "checkout", "-q", "--", ".")
 
-	t.Log("where registrations could not all be read, nobody can tell")
+	t.Log("where registrations could not all be read, nothing is known")
 	git(t, cp, "checkout", "-q", "dev")
 	write(t, cp, "-- base.yaml --\napiVersion: scheduler.kalypso.io/v1alpha1\nkind: BaseRepo\nmetadata: {name: main}\nspec: {repo: 'file://"+root+"/none', branch: main, path: .}\n")
 	has(t, open(t, given("helo")).load("dev"), "cluster type small",

@@ -49,7 +49,7 @@ func TestInvalidLocations(t *testing.T) {
 				mustHint(t, err, c.hint)
 			}
 			if err != nil && strings.Contains(err.Error(), "secret") {
-				t.Errorf("%v tells the password", err)
+				t.Errorf("%v has the password", err)
 			}
 		})
 	}
@@ -389,7 +389,7 @@ func TestHTTP(t *testing.T) {
 	s = open(t, source.Options{ControlPlane: strings.Replace(url, "//", "//me:hush@", 1)})
 	text := fmt.Sprintf("%v %+v", s, s.load("dev"))
 	if strings.Contains(text, "hush") || !strings.Contains(text, "me:xxxxx@") {
-		t.Errorf("the password is told: %s", text)
+		t.Errorf("the password is shown: %s", text)
 	}
 
 	t.Log("a model from elsewhere does not reach files of this machine")

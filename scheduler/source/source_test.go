@@ -178,7 +178,7 @@ func TestFolderWithoutRemotes(t *testing.T) {
 	}
 }
 
-// TestUncommitted is what people look at folders for: what they have changed
+// TestUncommitted is what users look at folders for: what they have changed
 // is seen on the branch that is checked out, and on no other.
 func TestUncommitted(t *testing.T) {
 	root := platformRepositories(t)

@@ -105,14 +105,14 @@ func TestWorkingTree(t *testing.T) {
 				write(t, dir, "-- .git/info/exclude --\n*.mine\n-- x.mine --\n-- y.yaml --\n")
 			},
 		},
-		"ignored by this person alone": {
+		"ignored by this user alone": {
 			"-- a.yaml --\na\n",
 			func(t *testing.T, dir string) {
 				write(t, os.Getenv("HOME"), "-- .config/git/ignore --\n*.swp\n")
 				write(t, dir, "-- x.swp --\n-- y.yaml --\n")
 			},
 		},
-		"ignored by this person, elsewhere": {
+		"ignored by this user, elsewhere": {
 			"-- a.yaml --\na\n",
 			func(t *testing.T, dir string) {
 				xdg := t.TempDir()

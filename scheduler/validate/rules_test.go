@@ -19,7 +19,7 @@ import (
 
 var update = flag.Bool("update", false, "rewrite what golden tests expect")
 
-// sound returns the world that nothing is wrong with.
+// sound returns the model that nothing is wrong with.
 func sound(t *testing.T) *modeltest.Repositories {
 	t.Helper()
 	archive, err := os.ReadFile("testdata/sound.txtar")
@@ -29,7 +29,7 @@ func sound(t *testing.T) *modeltest.Repositories {
 	return modeltest.Parse(string(archive))
 }
 
-// validated validates a world and runs its policy tests.
+// validated validates a model and runs its policy tests.
 func validated(t *testing.T, repos *modeltest.Repositories) validate.Report {
 	t.Helper()
 	in, err := validatetest.Input(repos, "control")
@@ -50,9 +50,9 @@ func TestSoundModelHasNoFindings(t *testing.T) {
 	}
 }
 
-// TestRules breaks the sound world in one way after the other. Each archive in
+// TestRules breaks the sound model in one way after the other. Each archive in
 // testdata/rules is named after the rule that it is about: its files are
-// written over the sound world, its section "findings" is what is found then,
+// written over the sound model, its section "findings" is what is found then,
 // and its files below fixed/ put things right again.
 func TestRules(t *testing.T) {
 	files, err := filepath.Glob("testdata/rules/*.txtar")
@@ -88,7 +88,7 @@ func TestRules(t *testing.T) {
 	}
 	for _, rule := range validate.Rules() {
 		if !covered[rule.ID] && !slices.Contains([]string{validate.InvalidModel, validate.NoEffect}, rule.ID) {
-			t.Errorf("rule %s has no world", rule.ID)
+			t.Errorf("rule %s has no archive", rule.ID)
 		}
 	}
 }

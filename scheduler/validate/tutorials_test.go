@@ -13,7 +13,7 @@ import (
 	"github.com/rogpeppe/go-internal/txtar"
 )
 
-// expectTutorial validates a tutorial's world and compares the findings, among
+// expectTutorial validates a tutorial's model and compares the findings, among
 // which there must be no error.
 func expectTutorial(t *testing.T, repos *modeltest.Repositories, controlPlane, file, section string) {
 	t.Helper()

@@ -17,7 +17,7 @@ import (
 	"github.com/rogpeppe/go-internal/txtar"
 )
 
-// broken returns the sound world with the changes of some rules' archives.
+// broken returns the sound model with the changes of some rules' archives.
 func broken(t *testing.T, rules ...string) *modeltest.Repositories {
 	t.Helper()
 	repos := sound(t)

@@ -18,7 +18,7 @@ type Options struct {
 	*cmdutil.App
 	Model    cmdutil.ModelFlags
 	Output   cmdutil.Output
-	ExitCode bool // tell by it whether there are changes
+	ExitCode bool // says whether there are changes
 }
 
 // NewCommand makes `kalypso plan`.

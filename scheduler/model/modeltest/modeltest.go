@@ -1,4 +1,4 @@
-// Package modeltest gives tests a world of repositories that is written down as
+// Package modeltest gives tests repositories that are written down as
 // text. It is no part of the product.
 package modeltest
 
@@ -29,7 +29,7 @@ type Repositories struct {
 	Reads  []model.Reference      // what has been read, in order
 }
 
-// Parse makes a world from a txtar archive whose files are named
+// Parse makes repositories from a txtar archive whose files are named
 // "repository@branch/path". A file named "repository@branch" stands for an
 // empty branch. It panics on any other name, for a test wrote it.
 func Parse(archive string) *Repositories {

@@ -80,7 +80,7 @@ tests:
 	}
 }
 
-// TestTheReadmesExample reads what people copy.
+// TestTheReadmesExample reads what users copy.
 func TestTheReadmesExample(t *testing.T) {
 	content, err := os.ReadFile("../README.md")
 	if err != nil {

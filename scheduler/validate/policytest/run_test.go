@@ -19,7 +19,7 @@ func newPlan(t *testing.T, env *model.Environment) *plan.Plan {
 	return p
 }
 
-// world has two cluster types, a policy for each of them, and a workload whose
+// repos is an environment with two cluster types, a policy for each of them, and a workload whose
 // one target lands on drone.
 func repos() *model.Environment {
 	env := &model.Environment{

@@ -19,7 +19,7 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the golden files in testdata")
 
-// mistakes validates a world that has findings of all severities in several
+// mistakes validates a model that has findings of all severities in several
 // repositories, silenced ones, and policy tests that pass and fail.
 func mistakes(t *testing.T) validate.Report {
 	t.Helper()
