@@ -17,7 +17,7 @@ func checkSelectors(policy SchedulingPolicy) []Diagnostic {
 	var found []Diagnostic
 	check := func(field string, selector metav1.LabelSelector) {
 		if _, err := metav1.LabelSelectorAsSelector(&selector); err != nil {
-			d := errorAt(policy.At("spec", field, "labelSelector"), "", "SchedulingPolicy %s: %s: %s", policy.Name, field, err)
+			d := errorAt(InvalidSelector, policy.At("spec", field, "labelSelector"), "", "SchedulingPolicy %s: %s: %s", policy.Name, field, err)
 			if strings.Contains(err.Error(), "label selector operator") {
 				d.Hint = "operators are In, NotIn, Exists and DoesNotExist"
 			}
@@ -36,7 +36,7 @@ func checkTemplate(template Template) []Diagnostic {
 		if slices.Contains(allowed, value) {
 			return
 		}
-		found = append(found, errorAt(template.At("spec", field), Suggest(value, allowed, fmt.Sprintf("use one of %v", allowed)),
+		found = append(found, errorAt(InvalidValue, template.At("spec", field), Suggest(value, allowed, fmt.Sprintf("use one of %v", allowed)),
 			"Template %s: %s %q is not known", template.Name, field, value))
 	}
 	check("type", string(template.Spec.Type),
@@ -81,7 +81,7 @@ func checkAppConfig(config PlatformConfig) []Diagnostic {
 		if _, _, ok := SplitAppConfigKey(key); ok {
 			continue
 		}
-		found = append(found, warningAt(config.At("data", key), "write label.value.label.value.key: each label with its value, then the key's own name",
+		found = append(found, warningAt(AppConfigKey, config.At("data", key), "write label.value.label.value.key: each label with its value, then the key's own name",
 			"ConfigMap %s: key %q applies nowhere", config.Name, key))
 	}
 	return found
@@ -96,12 +96,12 @@ func checkTargets(workload Object[v1alpha1.WorkloadSpec]) []Diagnostic {
 	for i, target := range workload.Spec.DeploymentTargets {
 		at := workload.At("spec", "deploymentTargets", fmt.Sprint(i), "name")
 		if messages := validation.IsDNS1123Subdomain(target.Name); len(messages) > 0 {
-			found = append(found, errorAt(at, messages[0],
+			found = append(found, errorAt(InvalidName, at, messages[0],
 				"Workload %s: deployment target %q is not a name", workload.Name, target.Name))
 		}
 		key := name{target.Environment, target.Name}
 		if seen[key] {
-			found = append(found, errorAt(at, "rename one of them",
+			found = append(found, errorAt(DuplicateObject, at, "rename one of them",
 				"Workload %s: deployment target %s stands twice for environment %s", workload.Name, target.Name, target.Environment))
 		}
 		seen[key] = true
@@ -134,7 +134,7 @@ type workloadLimits struct {
 }
 
 func (l *workloadLimits) report(hint string, path []string, format string, args ...any) {
-	l.found = append(l.found, errorAt(l.workload.At(path...), hint,
+	l.found = append(l.found, errorAt(TooLarge, l.workload.At(path...), hint,
 		"Workload %s is too large: %s", l.workload.Name, fmt.Sprintf(format, args...)))
 }
 

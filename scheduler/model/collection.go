@@ -49,11 +49,11 @@ func (c *collection) add(doc document) {
 		keep(doc, f, &c.registrations)
 	case v1alpha1.KindWorkload:
 		if _, ok := read[v1alpha1.WorkloadSpec](doc, &findings{}); !ok || !yamlpos.IsNull(yamlpos.Value(doc.node, "spec", "workload")) {
-			f.add(v1alpha1.KindWorkloadRegistration, errorAt(positionAt(doc.node, doc.position, []string{"kind"}), "did you mean WorkloadRegistration?",
+			f.add(v1alpha1.KindWorkloadRegistration, errorAt(UnknownKind, positionAt(doc.node, doc.position, []string{"kind"}), "did you mean WorkloadRegistration?",
 				"this is no Workload"))
 			return
 		}
-		f.add(doc.kind, warningAt(doc.position, "move it to the application's repository and register it",
+		f.add(doc.kind, warningAt(MisplacedWorkload, doc.position, "move it to the application's repository and register it",
 			"a Workload is read only from the folder that a WorkloadRegistration names"))
 	}
 }
@@ -153,7 +153,7 @@ func unique[T named](kind string, objects []T, findings *findings) []T {
 
 // alreadyDefined reports an object whose name an earlier one has.
 func alreadyDefined(kind string, object, earlier named, counts string) Diagnostic {
-	d := errorAt(object.position(), fmt.Sprintf("rename or remove one of them; until then only %s counts", counts),
+	d := errorAt(DuplicateObject, object.position(), fmt.Sprintf("rename or remove one of them; until then only %s counts", counts),
 		"%s %s is already defined at %s", kind, object.name(), earlier.position())
 	switch {
 	case object.position() == earlier.position():

@@ -29,7 +29,7 @@ func read[Spec any](doc document, findings *findings) (Object[Spec], bool) {
 	d.value(rest, reflect.ValueOf(&object.Spec).Elem(), restPath(doc.kind))
 	d.name(doc.node, object.Name)
 	if key, _ := yamlpos.Field(doc.node, sopsField); key != nil {
-		d.errorf(key, "commit it decrypted, or name the file in "+ignoreFile, "the document is encrypted by sops")
+		d.errorf(InvalidYAML, key, "commit it decrypted, or name the file in "+ignoreFile, "the document is encrypted by sops")
 	}
 	return object, !d.failed
 }
@@ -54,7 +54,7 @@ func (d *decoder) name(node *yaml.Node, name string) {
 	}
 	if messages := validation.IsDNS1123Subdomain(name); len(messages) > 0 {
 		_, at := yamlpos.Closest(node, "metadata", "name")
-		d.errorf(at, messages[0], "metadata.name %q is not a name", name)
+		d.errorf(InvalidName, at, messages[0], "metadata.name %q is not a name", name)
 	}
 }
 
@@ -83,7 +83,7 @@ func (d *decoder) frame(node *yaml.Node, metadata *v1alpha1.Metadata) *yaml.Node
 	}
 	if metadata.Name == "" && !d.failed {
 		_, at := yamlpos.Closest(node, "metadata")
-		d.errorf(at, "", "metadata.name is missing")
+		d.errorf(MissingField, at, "", "metadata.name is missing")
 	}
 	if specification != nil && !yamlpos.IsNull(yamlpos.Resolve(specification)) {
 		return specification
@@ -146,7 +146,7 @@ func (d *decoder) tooMany(node *yaml.Node) bool {
 	before := d.values
 	d.values += 1 + len(node.Content)
 	if before <= maxValues && d.values > maxValues {
-		d.errorf(node, "use fewer aliases", "the document is too large: it has more than %d values", maxValues)
+		d.errorf(TooLarge, node, "use fewer aliases", "the document is too large: it has more than %d values", maxValues)
 	}
 	return d.values > maxValues
 }
@@ -161,15 +161,15 @@ var strictTypes = []reflect.Type{
 	reflect.TypeFor[metav1.LabelSelectorRequirement](),
 }
 
-func (d *decoder) report(severity Severity, node *yaml.Node, message, hint string) {
+func (d *decoder) report(code string, severity Severity, node *yaml.Node, message, hint string) {
 	position := d.position
 	position.Line, position.Column = node.Line, node.Column
 	d.failed = d.failed || severity == Error
-	d.findings.add(d.kind, Diagnostic{Severity: severity, Position: position, Message: message, Hint: hint})
+	d.findings.add(d.kind, Diagnostic{Code: code, Severity: severity, Position: position, Message: message, Hint: hint})
 }
 
-func (d *decoder) errorf(node *yaml.Node, hint, format string, args ...any) {
-	d.report(Error, node, fmt.Sprintf(format, args...), hint)
+func (d *decoder) errorf(code string, node *yaml.Node, hint, format string, args ...any) {
+	d.report(code, Error, node, fmt.Sprintf(format, args...), hint)
 }
 
 // value decodes node into v. The path is for messages.
@@ -180,7 +180,7 @@ func (d *decoder) value(node *yaml.Node, v reflect.Value, path string) {
 	}
 	if u, ok := v.Addr().Interface().(yaml.Unmarshaler); ok {
 		if err := u.UnmarshalYAML(node); err != nil {
-			d.errorf(node, "", "%s: %s", path, err)
+			d.errorf(InvalidField, node, "", "%s: %s", path, err)
 		}
 		return
 	}
@@ -191,7 +191,7 @@ func (d *decoder) value(node *yaml.Node, v reflect.Value, path string) {
 		d.stringMap(node, v, path)
 	case reflect.Slice:
 		if node.Kind != yaml.SequenceNode {
-			d.errorf(node, "", "%s must be a list", path)
+			d.errorf(InvalidField, node, "", "%s must be a list", path)
 			return
 		}
 		list := reflect.MakeSlice(v.Type(), len(node.Content), len(node.Content))
@@ -208,11 +208,11 @@ func (d *decoder) value(node *yaml.Node, v reflect.Value, path string) {
 
 func (d *decoder) text(node *yaml.Node, v reflect.Value, path string) {
 	if node.Kind != yaml.ScalarNode {
-		d.errorf(node, "", "%s must be a string", path)
+		d.errorf(InvalidField, node, "", "%s must be a string", path)
 		return
 	}
 	if node.ShortTag() != "!!str" {
-		d.errorf(node, fmt.Sprintf("put it in quotes: %q", node.Value), "%s must be a string", path)
+		d.errorf(InvalidField, node, fmt.Sprintf("put it in quotes: %q", node.Value), "%s must be a string", path)
 		return
 	}
 	v.SetString(node.Value)
@@ -248,7 +248,7 @@ func (d *decoder) structure(node *yaml.Node, v reflect.Value, path string) {
 	}
 	for _, k := range known {
 		if k.required && !d.failed && v.FieldByIndex(k.index).IsZero() {
-			d.errorf(node, "", "%s is missing", join(path, k.name))
+			d.errorf(MissingField, node, "", "%s is missing", join(path, k.name))
 		}
 	}
 }
@@ -268,7 +268,7 @@ func (d *decoder) unknownField(key *yaml.Node, t reflect.Type, known []structFie
 		severity = Error
 	}
 	hint := Suggest(key.Value, names, "known fields are "+strings.Join(names, ", "))
-	d.report(severity, key, fmt.Sprintf("unknown field %s", join(path, key.Value)), hint)
+	d.report(UnknownField, severity, key, fmt.Sprintf("unknown field %s", join(path, key.Value)), hint)
 }
 
 func join(path, name string) string {
@@ -284,7 +284,7 @@ type field struct{ key, value *yaml.Node }
 // after its own. It reports what is no mapping, and keys that stand twice.
 func (d *decoder) fields(node *yaml.Node, path string) ([]field, bool) {
 	if node.Kind != yaml.MappingNode {
-		d.errorf(node, "", "%s must be an object", path)
+		d.errorf(InvalidField, node, "", "%s must be an object", path)
 		return nil, false
 	}
 	var all []field
@@ -303,9 +303,9 @@ func (d *decoder) fields(node *yaml.Node, path string) ([]field, bool) {
 			case key.ShortTag() == "!!merge":
 				merged = append(merged, yamlpos.MergeSources(value)...)
 			case key.Kind != yaml.ScalarNode:
-				d.errorf(key, "", "%s has a key that is no string", path)
+				d.errorf(InvalidField, key, "", "%s has a key that is no string", path)
 			case own[key.Value]:
-				d.errorf(key, "", "%s stands twice", join(path, key.Value))
+				d.errorf(InvalidField, key, "", "%s stands twice", join(path, key.Value))
 			default:
 				own[key.Value] = true
 				if !seen[key.Value] {
@@ -318,7 +318,7 @@ func (d *decoder) fields(node *yaml.Node, path string) ([]field, bool) {
 			merges++
 			if source.Kind != yaml.MappingNode || merges > yamlpos.MaxMerges {
 				if merges <= yamlpos.MaxMerges+1 {
-					d.errorf(node, "", "%s has a merge key that cannot be followed", path)
+					d.errorf(InvalidField, node, "", "%s has a merge key that cannot be followed", path)
 				}
 				return
 			}

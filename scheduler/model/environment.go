@@ -194,7 +194,7 @@ func (l *loader) chooseGitOps(branch Position) {
 		l.env.GitOps = reference(repos[0].Spec.RepositoryFolder)
 	default:
 		for _, repo := range repos[1:] {
-			l.all.findings.add(v1alpha1.KindGitOpsRepo, errorAt(repo.Position, "remove one of them; until then nothing is generated",
+			l.all.findings.add(v1alpha1.KindGitOpsRepo, errorAt(DuplicateObject, repo.Position, "remove one of them; until then nothing is generated",
 				"an environment has one GitOpsRepo, and there is one at %s", repos[0].Position))
 		}
 	}

@@ -11,12 +11,12 @@ import (
 )
 
 // errorAt is a diagnostic about what is wrong at a position, and what to do.
-func errorAt(position Position, hint, format string, args ...any) Diagnostic {
-	return Diagnostic{Severity: Error, Position: position, Message: fmt.Sprintf(format, args...), Hint: hint}
+func errorAt(code string, position Position, hint, format string, args ...any) Diagnostic {
+	return Diagnostic{Code: code, Severity: Error, Position: position, Message: fmt.Sprintf(format, args...), Hint: hint}
 }
 
-func warningAt(position Position, hint, format string, args ...any) Diagnostic {
-	d := errorAt(position, hint, format, args...)
+func warningAt(code string, position Position, hint, format string, args ...any) Diagnostic {
+	d := errorAt(code, position, hint, format, args...)
 	d.Severity = Warning
 	return d
 }
@@ -64,14 +64,14 @@ func (f *findings) oversized(position Position, content []byte, limit *LimitErro
 	if !config && !bytes.Contains(content, []byte(v1alpha1.Group)) {
 		return
 	}
-	f.add("", errorAt(position, "split it, or name it in "+ignoreFile+" if it is no part of the platform model",
+	f.add("", errorAt(TooLarge, position, "split it, or name it in "+ignoreFile+" if it is no part of the platform model",
 		"the file is too large: %s", limit))
 }
 
 // addBlank notes a file or an object that holds nothing. Its content may have been
 // lost, so nothing is removed that it may have held.
 func (f *findings) addBlank(position Position, message string) {
-	f.blank = append(f.blank, warningAt(position, "remove it when what it held is to go; until then nothing is removed that it may have held",
+	f.blank = append(f.blank, warningAt(InvalidYAML, position, "remove it when what it held is to go; until then nothing is removed that it may have held",
 		"%s", message))
 	f.incomplete, f.configIncomplete = true, true
 }
@@ -89,7 +89,7 @@ func (f *findings) addBlankFile(position Position) {
 func (f *findings) unparsable(position Position, content []byte, chart bool, err error) {
 	line, message := yamlpos.ExplainError(content, err)
 	position.Line = line
-	d := errorAt(position, "", "not valid YAML: %s", message)
+	d := errorAt(InvalidYAML, position, "", "not valid YAML: %s", message)
 	config := bytes.Contains(content, []byte(platformConfigLabel))
 	if chart && !config && !bytes.Contains(content, []byte(v1alpha1.Group)) {
 		d.Severity = Warning

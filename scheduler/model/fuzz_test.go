@@ -37,8 +37,8 @@ func FuzzLoadEnvironment(f *testing.F) {
 		}
 		errors := 0
 		for _, d := range env.Diagnostics {
-			if d.Position.Repo == "" || d.Message == "" {
-				t.Errorf("a diagnostic without a place or words: %+v", d)
+			if d.Position.Repo == "" || d.Message == "" || d.Code == "" {
+				t.Errorf("a diagnostic without a place, a code or words: %+v", d)
 			}
 			if d.Severity == model.Error {
 				errors++

@@ -38,7 +38,7 @@ func documentsOf(position Position, content []byte, chart bool, findings, config
 	}
 	if message, hint := unreadableContent(content); message != "" && !chart {
 		position.Line = 1
-		findings.add("", errorAt(position, hint, "%s", message))
+		findings.add("", errorAt(InvalidYAML, position, hint, "%s", message))
 		return nil
 	}
 	nodes, err := parse(content)
@@ -104,7 +104,7 @@ func (r *recognition) add(node *yaml.Node, position Position) {
 	case yaml.MappingNode:
 	default:
 		if !r.chart {
-			r.findings.add("", errorAt(position, "is the file cut off? name it in "+ignoreFile+" if it is no part of the platform model",
+			r.findings.add("", errorAt(InvalidYAML, position, "is the file cut off? name it in "+ignoreFile+" if it is no part of the platform model",
 				"this is a text and no object"))
 		}
 		return
@@ -133,7 +133,7 @@ func (r *recognition) items(list *yaml.Node, position Position) {
 		return
 	}
 	if items.Kind != yaml.SequenceNode {
-		r.findings.add("", errorAt(positionAt(list, position, []string{"items"}), "", "items must be a list"))
+		r.findings.add("", errorAt(InvalidField, positionAt(list, position, []string{"items"}), "", "items must be a list"))
 		return
 	}
 	if r.seen == nil {
@@ -146,7 +146,7 @@ func (r *recognition) items(list *yaml.Node, position Position) {
 		r.seen[item] = true
 		if item.Kind != yaml.MappingNode {
 			position.Line, position.Column = item.Line, item.Column
-			r.findings.add("", errorAt(position, "is the file cut off?", "an item of a list must be an object"))
+			r.findings.add("", errorAt(InvalidField, position, "is the file cut off?", "an item of a list must be an object"))
 			continue
 		}
 		r.add(item, position)
@@ -173,7 +173,7 @@ func (r *recognition) classify(node *yaml.Node, apiVersion, kind string, positio
 		}
 		return document{}, false
 	case version != v1alpha1.Version:
-		r.findings.add(intendedKind(kind), errorAt(positionAt(node, position, []string{"apiVersion"}), "write "+v1alpha1.APIVersion,
+		r.findings.add(intendedKind(kind), errorAt(UnknownKind, positionAt(node, position, []string{"apiVersion"}), "write "+v1alpha1.APIVersion,
 			"apiVersion %s is not known", apiVersion))
 		return document{}, false
 	case !isKind(kind):
@@ -203,10 +203,10 @@ func isKind(kind string) bool { return slices.Contains(v1alpha1.Kinds(), kind) }
 func unknownKind(kind string, position Position) Diagnostic {
 	switch kind {
 	case "Assignment", "AssignmentPackage", "DeploymentTarget":
-		return warningAt(position, "remove the document", "kind %s is computed, not read", kind)
+		return warningAt(UnknownKind, position, "remove the document", "kind %s is computed, not read", kind)
 	}
 	known := v1alpha1.Kinds()
-	return errorAt(position, Suggest(kind, known, "known kinds are "+strings.Join(known, ", ")), "kind %q is not known", kind)
+	return errorAt(UnknownKind, position, Suggest(kind, known, "known kinds are "+strings.Join(known, ", ")), "kind %q is not known", kind)
 }
 
 // maxMisspelt is how many letters a misspelt name may differ in.
@@ -264,13 +264,14 @@ func ofChart(file string, folders []string) bool {
 // miss is a document that was meant to be one of the platform model's and is not
 // written like one.
 type miss struct {
+	code          string
 	kind          string   // that was meant, "" when that cannot be known
 	field         []string // that is wrong
 	message, hint string
 }
 
 func (m *miss) diagnostic(node *yaml.Node, position Position) Diagnostic {
-	return errorAt(positionAt(node, position, m.field), m.hint, "%s", m.message)
+	return errorAt(m.code, positionAt(node, position, m.field), m.hint, "%s", m.message)
 }
 
 // nearMiss says which object of the platform model a document of no known group was
@@ -278,15 +279,15 @@ func (m *miss) diagnostic(node *yaml.Node, position Position) Diagnostic {
 func nearMiss(node *yaml.Node, apiVersion, kind string) *miss {
 	group, _, grouped := strings.Cut(apiVersion, "/")
 	wrongVersion := func(kind, right string) *miss {
-		m := &miss{kind: kind, field: []string{"apiVersion"}, message: fmt.Sprintf("apiVersion %q is not known", apiVersion), hint: "write " + right}
+		m := &miss{code: UnknownKind, kind: kind, field: []string{"apiVersion"}, message: fmt.Sprintf("apiVersion %q is not known", apiVersion), hint: "write " + right}
 		if apiVersion == "" {
-			m.message = "apiVersion is missing"
+			m.code, m.message = MissingField, "apiVersion is missing"
 		}
 		return m
 	}
 	switch {
 	case strings.HasPrefix(apiVersion, encryptedValue) || strings.HasPrefix(kind, encryptedValue):
-		return &miss{message: "the document is encrypted by sops", hint: "leave at least apiVersion, kind and metadata unencrypted, or name the file in " + ignoreFile}
+		return &miss{code: InvalidYAML, message: "the document is encrypted by sops", hint: "leave at least apiVersion, kind and metadata unencrypted, or name the file in " + ignoreFile}
 	case misspelt(group, v1alpha1.Group) || misspelt(apiVersion, v1alpha1.APIVersion):
 		return wrongVersion(intendedKind(kind), v1alpha1.APIVersion)
 	case apiVersion == "v1" && kind == kindConfigMap:
@@ -302,11 +303,11 @@ func nearMiss(node *yaml.Node, apiVersion, kind string) *miss {
 		if kind == "Config" && slices.ContainsFunc([]string{"clusters", "contexts", "users"}, func(name string) bool { return yamlpos.Has(node, name) }) {
 			return nil // how kubectl is configured
 		}
-		return &miss{kind: kindConfigMap, field: []string{"kind"}, message: fmt.Sprintf("kind %q is not known", kind), hint: "did you mean ConfigMap?"}
+		return &miss{code: UnknownKind, kind: kindConfigMap, field: []string{"kind"}, message: fmt.Sprintf("kind %q is not known", kind), hint: "did you mean ConfigMap?"}
 	case isList(kind) && apiVersion != "v1" && yamlpos.Has(node, "items"):
 		return wrongVersion("", "v1")
 	case apiVersion == "v1" && kind != kindList && (strings.EqualFold(kind, kindList) || truncated(kind, kindList) || yamlpos.Has(node, "items") && misspelt(kind, kindList)):
-		return &miss{field: []string{"kind"}, message: fmt.Sprintf("kind %q is not known", kind), hint: "did you mean List?"}
+		return &miss{code: UnknownKind, field: []string{"kind"}, message: fmt.Sprintf("kind %q is not known", kind), hint: "did you mean List?"}
 	case intendedKind(kind) != "" && (yamlpos.Has(node, "metadata") || yamlpos.Has(node, "spec") || len(node.Content) <= 4):
 		return wrongVersion(intendedKind(kind), v1alpha1.APIVersion)
 	}
@@ -321,7 +322,7 @@ func withoutKind(node *yaml.Node, apiVersion string) *miss {
 	if !object && !marked && !alone && apiVersion != "v1" {
 		return nil
 	}
-	m := &miss{field: []string{"apiVersion"}, message: "kind is missing", hint: "write the kind of the object; is the file cut off?"}
+	m := &miss{code: MissingField, field: []string{"apiVersion"}, message: "kind is missing", hint: "write the kind of the object; is the file cut off?"}
 	if marked {
 		m.kind = kindConfigMap
 	}
@@ -339,7 +340,7 @@ func isPlatformConfig(node *yaml.Node) bool {
 // it.
 func unmarked(node *yaml.Node) *miss {
 	if yamlpos.Text(node, "metadata", "name") == "" && yamlpos.Text(node, "metadata", "generateName") == "" {
-		return &miss{kind: kindConfigMap, field: []string{"metadata"}, message: "metadata.name is missing", hint: "write the name and the labels; is the file cut off?"}
+		return &miss{code: MissingField, kind: kindConfigMap, field: []string{"metadata"}, message: "metadata.name is missing", hint: "write the name and the labels; is the file cut off?"}
 	}
 	hint := "write " + platformConfigLabel + `: "true" among metadata.labels if it is the platform's configuration`
 	for _, path := range [][]string{nil, {"metadata"}} {
@@ -347,7 +348,7 @@ func unmarked(node *yaml.Node) *miss {
 			key := node.Value
 			expected := key == "labels" && path != nil
 			if misspelt(key, "labels") || strings.HasPrefix(key, "labels") && !expected || strings.Contains(key, platformConfigLabel) || misspelt(key, platformConfigLabel) {
-				return &miss{kind: kindConfigMap, field: append(path, key), message: "unknown field " + strings.Join(append(path, key), "."), hint: hint}
+				return &miss{code: UnknownField, kind: kindConfigMap, field: append(path, key), message: "unknown field " + strings.Join(append(path, key), "."), hint: hint}
 			}
 		}
 	}
@@ -356,7 +357,7 @@ func unmarked(node *yaml.Node) *miss {
 		return nil
 	}
 	if labels.Kind != yaml.MappingNode {
-		return &miss{kind: kindConfigMap, field: []string{"metadata", "labels"}, message: "metadata.labels must be an object", hint: hint}
+		return &miss{code: InvalidField, kind: kindConfigMap, field: []string{"metadata", "labels"}, message: "metadata.labels must be an object", hint: hint}
 	}
 	for name, value := range yamlpos.Fields(labels) {
 		key, value := name.Value, yamlpos.Resolve(value)
@@ -366,9 +367,9 @@ func unmarked(node *yaml.Node) *miss {
 		}
 		switch {
 		case key == platformConfigLabel && (value.Kind != yaml.ScalarNode || text == "" || strings.EqualFold(text, "true") || misspelt(text, "true") || truncated(text, "true") || strings.HasPrefix(text, encryptedValue)):
-			return &miss{kind: kindConfigMap, field: []string{"metadata", "labels", key}, message: fmt.Sprintf("label %s is %q", key, text), hint: hint}
+			return &miss{code: UnknownField, kind: kindConfigMap, field: []string{"metadata", "labels", key}, message: fmt.Sprintf("label %s is %q", key, text), hint: hint}
 		case misspelt(key, platformConfigLabel):
-			return &miss{kind: kindConfigMap, field: []string{"metadata", "labels", key}, message: fmt.Sprintf("label %s is not known", key), hint: "did you mean " + platformConfigLabel + "?"}
+			return &miss{code: UnknownField, kind: kindConfigMap, field: []string{"metadata", "labels", key}, message: fmt.Sprintf("label %s is not known", key), hint: "did you mean " + platformConfigLabel + "?"}
 		}
 	}
 	return nil

@@ -193,7 +193,7 @@ func narrowed(tree *Tree, folders []Reference) (*Tree, int) {
 
 // tooLarge reports a repository that is beyond a limit.
 func tooLarge(ref Reference, limit *LimitError, position Position) Diagnostic {
-	return errorAt(position, limit.Hint, "%s is too large: %s", ref, limit)
+	return errorAt(TooLarge, position, limit.Hint, "%s is too large: %s", ref, limit)
 }
 
 func reference(folder v1alpha1.RepositoryFolder) Reference {
@@ -215,12 +215,12 @@ func notFound(ref Reference, position Position) Diagnostic {
 	if ref.Commit != "" {
 		what = fmt.Sprintf("repository %s or its commit %s is not there", ref.Repo, ref.Commit)
 	}
-	return errorAt(position, notFoundHint(ref), "%s", what)
+	return errorAt(MissingReference, position, notFoundHint(ref), "%s", what)
 }
 
 // missingObject reports that a branch has no object of a kind it must have.
 func missingObject(kind string, branch Position, purpose string) Diagnostic {
-	return errorAt(branch, fmt.Sprintf("add a %s; %s", kind, purpose), "there is no %s on this branch", kind)
+	return errorAt(MissingObject, branch, fmt.Sprintf("add a %s; %s", kind, purpose), "there is no %s on this branch", kind)
 }
 
 // Pool is the memory that the Loaders of a process may take together for the

@@ -93,11 +93,33 @@ const (
 // Diagnostic is one finding about the input: what is wrong, where, and what
 // to do.
 type Diagnostic struct {
+	Code     string   `json:"-"` // one of the constants below
 	Severity Severity `json:"severity"`
 	Position Position `json:"position"`
 	Message  string   `json:"message"`
 	Hint     string   `json:"hint,omitempty"`
 }
+
+// The codes of diagnostics. Package validate has rules of the same names, which
+// explain them.
+const (
+	AppConfigKey      = "app-config-key"
+	DuplicateObject   = "duplicate-object"
+	InvalidField      = "invalid-field"
+	InvalidName       = "invalid-name"
+	InvalidSelector   = "invalid-selector"
+	InvalidValue      = "invalid-value"
+	InvalidYAML       = "invalid-yaml"
+	MisplacedWorkload = "misplaced-workload"
+	MissingField      = "missing-field"
+	MissingObject     = "missing-object"
+	MissingReference  = "missing-reference"
+	MissingWorkload   = "missing-workload"
+	NoEffect          = "no-effect"
+	TooLarge          = "too-large"
+	UnknownField      = "unknown-field"
+	UnknownKind       = "unknown-kind"
+)
 
 // Object is one document of the platform model.
 type Object[Spec any] struct {

@@ -87,7 +87,7 @@ func (l *loader) registeredOnce(all []Workload) []Workload {
 			continue
 		}
 		earlier := kept[i].Registration
-		l.all.findings.add(v1alpha1.KindWorkloadRegistration, errorAt(workload.Registration.Position, "remove one of the registrations; until then only the other one counts",
+		l.all.findings.add(v1alpha1.KindWorkloadRegistration, errorAt(DuplicateObject, workload.Registration.Position, "remove one of the registrations; until then only the other one counts",
 			"Workload %s is already registered at %s", workload.Name, earlier.Position))
 	}
 	return kept
@@ -121,6 +121,6 @@ func (l *loader) noWorkload(tree *Tree, folder string, registration WorkloadRegi
 			break
 		}
 	}
-	return errorAt(registration.At("spec", "workload", "path"), hint,
+	return errorAt(MissingWorkload, registration.At("spec", "workload", "path"), hint,
 		"there is no Workload at %q in %s@%s", folder, repoName(tree.Repo), tree.Branch)
 }

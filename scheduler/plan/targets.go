@@ -237,8 +237,10 @@ func targetProblems(t *target) []Problem {
 		for _, duplicate := range t.duplicates {
 			positions = append(positions, duplicate.String())
 		}
-		problems = append(problems, newProblem(model.Error, InvalidName, t.Position, "rename one of the workloads or targets",
-			"the deployment target's name %s is ambiguous: it also stands for %s", t.Name, strings.Join(positions, " and ")))
+		p := newProblem(model.Error, InvalidName, t.Position, "rename one of the workloads or targets",
+			"the deployment target's name %s is ambiguous: it also stands for %s", t.Name, strings.Join(positions, " and "))
+		p.Code = AmbiguousName
+		problems = append(problems, p)
 	}
 	return problems
 }
@@ -262,8 +264,10 @@ func namespaceCollisions(s *state) []Problem {
 				if !found || s.earlierCollision(name[:i], duplicate) {
 					continue
 				}
-				problems = append(problems, newProblem(model.Warning, InvalidName, c.target.Position, "rename a cluster type, a workload or a target before a cluster follows both",
-					"namespace %s is ambiguous: it stands for %s/%s and for %s/%s", namespaceOf(s.env.Name, c.pair), first.clusterType.Name, duplicate.target.Name, name, c.target.Name))
+				p := newProblem(model.Warning, InvalidName, c.target.Position, "rename a cluster type, a workload or a target before a cluster follows both",
+					"namespace %s is ambiguous: it stands for %s/%s and for %s/%s", namespaceOf(s.env.Name, c.pair), first.clusterType.Name, duplicate.target.Name, name, c.target.Name)
+				p.Code = SharedNamespace
+				problems = append(problems, p)
 			}
 		}
 	}

@@ -89,8 +89,10 @@ func (t *templates) of(c *model.ClusterType) (uses []use, unknown, mistyped []Pr
 		}
 		uses = append(uses, use{n.File + extension(found.Template), found})
 		if found.Spec.Type != n.Type { // no error, because the original scheduler does not look at the type
-			mistyped = append(mistyped, newProblem(model.Warning, UnknownTemplate, c.At("spec", n.Field), t.ofType(n.Type),
-				"cluster type %s: %s names template %s, which is of type %s", c.Name, n.Field, n.Name, found.Spec.Type))
+			p := newProblem(model.Warning, UnknownTemplate, c.At("spec", n.Field), t.ofType(n.Type),
+				"cluster type %s: %s names template %s, which is of type %s", c.Name, n.Field, n.Name, found.Spec.Type)
+			p.Code = WrongTemplate
+			mistyped = append(mistyped, p)
 		}
 	}
 	return uses, unknown, mistyped

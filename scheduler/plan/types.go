@@ -96,6 +96,7 @@ type Problem struct {
 	ClusterType string         `json:"clusterType,omitempty"`
 	Target      string         `json:"target,omitempty"`
 	Reason      Reason         `json:"reason"`
+	Code        string         `json:"-"` // divides a reason that stands for several, see below
 	Severity    model.Severity `json:"severity"`
 	Position    model.Position `json:"position"`
 	Message     string         `json:"message"`
@@ -133,6 +134,13 @@ const (
 	InvalidName     Reason = "InvalidName"     // a computed name is ambiguous or too long
 	InvalidText     Reason = "InvalidText"     // a workload's label or manifest must not go into a file
 	Held            Reason = "Held"            // something is kept because the model is incomplete
+)
+
+// The codes of problems whose reason is not specific enough.
+const (
+	WrongTemplate   = "wrong-template"   // an UnknownTemplate that is there, for another file
+	AmbiguousName   = "ambiguous-name"   // an InvalidName that two deployment targets have
+	SharedNamespace = "shared-namespace" // an InvalidName that two assignments have
 )
 
 func newProblem(severity model.Severity, reason Reason, position model.Position, hint, format string, args ...any) Problem {

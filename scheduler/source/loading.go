@@ -187,6 +187,7 @@ func (p *Platform) checkWorkloads(ctx context.Context, l *loading, e *environmen
 			return unknown("workload registration", name, known)
 		}
 		l.env.Diagnostics = append(l.env.Diagnostics, model.Diagnostic{
+			Code:     model.NoEffect,
 			Severity: model.Warning,
 			Position: model.Position{Repo: l.env.ControlPlane.Repo, Branch: l.env.ControlPlane.Branch},
 			Message:  fmt.Sprintf("no workload is registered as %s in environment %s, so what was given for it has no effect", name, l.env.Name),

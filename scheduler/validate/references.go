@@ -8,6 +8,7 @@ import (
 
 	"github.com/kalypso-dev/kalypso/internal/yamlpos"
 	"github.com/kalypso-dev/kalypso/scheduler/clause"
+	"github.com/kalypso-dev/kalypso/scheduler/model"
 	"github.com/kalypso-dev/kalypso/scheduler/v1alpha1"
 )
 
@@ -27,7 +28,7 @@ func (e *examination) references() {
 func (e *examination) noGitOps() Finding {
 	ref := e.Model.GitOps
 	f := Finding{
-		Rule: MissingReference, Severity: Error, Position: e.branch(),
+		Rule: model.MissingReference, Severity: Error, Position: e.branch(),
 		Message: fmt.Sprintf("repository %s or its branch %s is not there", ref.Repo, ref.Branch),
 		Hint:    "create the branch; pull requests with the generated manifests go there",
 	}
@@ -89,7 +90,7 @@ func (e *examination) emptyPath(s Source) {
 		}
 	}
 	f := Finding{
-		Rule: MissingReference, Severity: Error, Position: e.branch(),
+		Rule: model.MissingReference, Severity: Error, Position: e.branch(),
 		Message: fmt.Sprintf("there is no folder %s in %s", folder, branchName(s.Reference.Repo, s.Reference.Branch)),
 		Hint:    clause.Suggest([]string{folder}, "folders are", slices.Sorted(maps.Keys(folders))),
 	}

@@ -4,40 +4,27 @@ import (
 	"slices"
 
 	"github.com/kalypso-dev/kalypso/scheduler/model"
+	"github.com/kalypso-dev/kalypso/scheduler/plan"
 )
 
-// The IDs of rules. They are part of the contract: scripts and comments name
-// them.
+// The IDs of rules beside the codes of the model and the plan. They are part of the contract: scripts
+// and comments name them.
 const (
-	AmbiguousName         = "ambiguous-name"
-	AppConfigKey          = "app-config-key"
-	DuplicateObject       = "duplicate-object"
 	EmptyConfig           = "empty-config"
 	EmptySelector         = "empty-selector"
 	ExposedTests          = "exposed-policy-tests"
 	FailedTest            = "policy-test"
 	InvalidConfig         = "invalid-config"
 	InvalidConfigKey      = "invalid-config-key"
-	InvalidField          = "invalid-field"
 	InvalidLabel          = "invalid-label"
 	InvalidModel          = "invalid-model"
-	InvalidName           = "invalid-name"
 	InvalidSchema         = "invalid-schema"
-	InvalidSelector       = "invalid-selector"
 	InvalidTest           = "invalid-policy-test"
 	InvalidText           = "invalid-text"
-	InvalidValue          = "invalid-value"
-	InvalidYAML           = "invalid-yaml"
 	LongName              = "long-name"
-	MisplacedWorkload     = "misplaced-workload"
-	MissingField          = "missing-field"
-	MissingObject         = "missing-object"
-	MissingReference      = "missing-reference"
 	MissingTemplate       = "missing-template"
-	MissingWorkload       = "missing-workload"
 	NoClusterTypes        = "no-cluster-types"
 	NoTargets             = "no-deployment-targets"
-	NoEffect              = "no-effect"
 	NotKubernetes         = "not-kubernetes"
 	Placeholder           = "placeholder"
 	PolicyNoClusterType   = "policy-no-cluster-type"
@@ -46,19 +33,14 @@ const (
 	SchemaKeyword         = "schema-keyword"
 	ShadowedConfig        = "shadowed-config"
 	SharedGitOps          = "shared-gitops-branch"
-	SharedNamespace       = "shared-namespace"
 	TemplateError         = "template-error"
-	TooLarge              = "too-large"
 	UnknownEnvironment    = "unknown-environment"
-	UnknownField          = "unknown-field"
-	UnknownKind           = "unknown-kind"
 	UnmatchedConfig       = "unmatched-config"
 	UnmatchedSchema       = "unmatched-schema"
 	UnscheduledTarget     = "unscheduled-target"
 	UnselectedClusterType = "unselected-cluster-type"
 	UnusedRegistration    = "unused-registration"
 	UnusedTemplate        = "unused-template"
-	WrongTemplate         = "wrong-template"
 )
 
 // Rule is one thing that is looked for.
@@ -73,11 +55,11 @@ type Rule struct {
 func Rules() []Rule { return slices.Clone(rules) }
 
 var rules = []Rule{
-	{AmbiguousName, Error, "Two deployment targets have the same name.",
+	{plan.AmbiguousName, Error, "Two deployment targets have the same name.",
 		"A deployment target is called <workload>-<target>, and names may hold a dash too. Both would use one folder, so neither is generated. Rename one of the workloads or targets."},
-	{AppConfigKey, Warning, "A key of an azure-app-config ConfigMap is not of the form label.value.key.",
+	{model.AppConfigKey, Warning, "A key of an azure-app-config ConfigMap is not of the form label.value.key.",
 		"Such a ConfigMap's keys carry their labels: pairs of label and value, then one name without dots. Any other key is left out."},
-	{DuplicateObject, Error, "An object is defined twice.",
+	{model.DuplicateObject, Error, "An object is defined twice.",
 		"Only the first one counts, in order of branch before base and of the files' paths. Rename or remove one."},
 	{EmptyConfig, Note, "A platform ConfigMap has no data.", "It gives nothing to anybody. Fill or remove it."},
 	{EmptySelector, Warning, "A policy's selector is empty.",
@@ -88,28 +70,28 @@ var rules = []Rule{
 		"The assignment keeps its present manifests until its configuration satisfies all schemas, their formats (uri, ipv4, date-time and the like) as well. Correct the value where the finding stands; provide one that is missing in a ConfigMap labelled platform-config: \"true\" whose other labels match."},
 	{InvalidConfigKey, Warning, "A configuration key is none that Kubernetes takes.",
 		"The key ends in a ConfigMap on clusters. It may hold letters, digits, dots, dashes and underscores only."},
-	{InvalidField, Error, "A field's value has the wrong form.", "The object is left out. Types are not guessed: put text that looks like a number or a boolean in quotes."},
+	{model.InvalidField, Error, "A field's value has the wrong form.", "The object is left out. Types are not guessed: put text that looks like a number or a boolean in quotes."},
 	{InvalidLabel, Warning, "A label is none that Kubernetes takes.",
 		"Where the branch is applied to a cluster, as upstream's installation does, the API server refuses the object."},
 	{InvalidModel, Error, "The platform model has another mistake.", "See the message."},
-	{InvalidName, Error, "A name is none that Kubernetes takes.", "Names consist of lower-case letters, digits, dashes and dots, and begin and end with a letter or digit."},
+	{model.InvalidName, Error, "A name is none that Kubernetes takes.", "Names consist of lower-case letters, digits, dashes and dots, and begin and end with a letter or digit."},
 	{InvalidTest, Error, "A policy test is not as it must be.", "No test of the file counts. A misspelled expectation would be one that always holds, so unknown fields are errors."},
 	{InvalidSchema, Error, "A configuration schema is no JSON schema.", "Assignments that it applies to keep their present manifests. References to other documents are not followed."},
-	{InvalidSelector, Error, "A policy's selector cannot be used.", "The policy selects nothing. Operators are In, NotIn, Exists and DoesNotExist; only the first two take values."},
+	{model.InvalidSelector, Error, "A policy's selector cannot be used.", "The policy selects nothing. Operators are In, NotIn, Exists and DoesNotExist; only the first two take values."},
 	{InvalidText, Error, "What a workload says is more than a text.",
 		"Its labels and manifests end in files that clusters obey: they hold no control characters, and end no value or document of a template that does not quote. The assignments concerned keep their present manifests."},
-	{InvalidValue, Error, "A field has a value that is not known.", "The object is left out. The hint says which values there are."},
-	{InvalidYAML, Error, "A file is no YAML.", "All its documents are left out. If it is no part of the platform model, name it in .sourceignore."},
+	{model.InvalidValue, Error, "A field has a value that is not known.", "The object is left out. The hint says which values there are."},
+	{model.InvalidYAML, Error, "A file is no YAML.", "All its documents are left out. If it is no part of the platform model, name it in .sourceignore."},
 	{LongName, Error, "A computed name is too long.", "Names of deployment targets and namespaces are joined from several names, and Kubernetes takes 63 characters."},
-	{MisplacedWorkload, Warning, "A Workload lies in the control plane.", "Workloads are read from the folder that a WorkloadRegistration names. Move it there."},
-	{MissingField, Error, "A field is missing.", "The object is left out until it has the field."},
-	{MissingObject, Error, "An environment lacks an object that it must have.", "Every environment's branch has a BaseRepo named main and one GitOpsRepo."},
-	{MissingReference, Error, "A repository, branch, commit or folder is not there.", "What should come from there is missing from the plan. Check the spelling, or create it."},
+	{model.MisplacedWorkload, Warning, "A Workload lies in the control plane.", "Workloads are read from the folder that a WorkloadRegistration names. Move it there."},
+	{model.MissingField, Error, "A field is missing.", "The object is left out until it has the field."},
+	{model.MissingObject, Error, "An environment lacks an object that it must have.", "Every environment's branch has a BaseRepo named main and one GitOpsRepo."},
+	{model.MissingReference, Error, "A repository, branch, commit or folder is not there.", "What should come from there is missing from the plan. Check the spelling, or create it."},
 	{MissingTemplate, Error, "A cluster type names a template that does not exist.", "Nothing can be generated for the cluster type. Correct the name, or add the template to the base repository."},
-	{MissingWorkload, Error, "A registration points to a folder without a Workload.", "Put a Workload there, or correct the path."},
+	{model.MissingWorkload, Error, "A registration points to a folder without a Workload.", "Put a Workload there, or correct the path."},
 	{NoClusterTypes, Warning, "An environment has no cluster types.", "Nothing can be scheduled there. Add a ClusterType to its branch."},
 	{NoTargets, Note, "An environment has no deployment targets.", "No registered workload asks for it, so that no rule can judge its policies."},
-	{NoEffect, Warning, "What was given on the command line is not used.", "A --workload names a registration that this environment does not have."},
+	{model.NoEffect, Warning, "What was given on the command line is not used.", "A --workload names a registration that this environment does not have."},
 	{NotKubernetes, Warning, "A template makes a document that is no Kubernetes object.",
 		"A document needs apiVersion, kind and metadata.name. GitOps tools refuse a folder with any other document in it."},
 	{Placeholder, Warning, "A placeholder of the tutorials is still there.", "Replace YOUR_ORG by your organisation's name."},
@@ -122,19 +104,19 @@ var rules = []Rule{
 	{ShadowedConfig, Note, "A configuration value never counts.", "ConfigMaps are merged in order of their names, and a later one overrides this value wherever it applies."},
 	{SharedGitOps, Error, "Two environments publish to the same branch.",
 		"Each would remove what the other one has, so neither is published. It happens when an environment's branch is made from another one's: give each GitOpsRepo a branch or a folder of its own."},
-	{SharedNamespace, Warning, "Two assignments get the same namespace.",
+	{plan.SharedNamespace, Warning, "Two assignments get the same namespace.",
 		"The value .Namespace is <environment>-<clusterType>-<deploymentTarget>, and names may hold a dash too. It matters as soon as a cluster follows both folders; where no template prints the value it is not reported."},
 	{TemplateError, Error, "A template does not parse, or fails for an assignment.", "The assignment keeps its present manifests until the template works for it."},
-	{TooLarge, Error, "A repository, a file or an object is larger than any may be.", "It is left out, so that it takes no more time and memory than its share. The message has the limit, the hint a way to stay within it."},
+	{model.TooLarge, Error, "A repository, a file or an object is larger than any may be.", "It is left out, so that it takes no more time and memory than its share. The message has the limit, the hint a way to stay within it."},
 	{UnknownEnvironment, Warning, "A deployment target is for an environment that does not exist.", "It is scheduled nowhere. Correct the name, or add an Environment."},
-	{UnknownField, Warning, "A field is not known.", "It is left out. In selectors it is an error, because a selector without its condition would select everything."},
-	{UnknownKind, Error, "A document's kind or version is not known.", "The document is left out."},
+	{model.UnknownField, Warning, "A field is not known.", "It is left out. In selectors it is an error, because a selector without its condition would select everything."},
+	{model.UnknownKind, Error, "A document's kind or version is not known.", "The document is left out."},
 	{UnmatchedConfig, Warning, "Platform configuration applies to nothing.", "Its labels fit no cluster type with any deployment target. The finding stands at the label that fits none."},
 	{UnmatchedSchema, Warning, "A ConfigSchema applies to nothing.", "Its labels fit no cluster type with any deployment target. The finding stands at the label that fits none."},
 	{UnscheduledTarget, Warning, "No policy schedules a deployment target.", "The application team asked for it and gets nothing. Add a policy whose selectors fit it."},
 	{UnselectedClusterType, Note, "No policy selects a cluster type.", "Nothing is scheduled there until one does."},
 	{UnusedRegistration, Warning, "A registered workload has no deployment target for any environment.", "It is scheduled nowhere. Correct the workload's environments, or remove the registration."},
 	{UnusedTemplate, Note, "No cluster type names a template.", "Remove it, or leave it for a cluster type to come."},
-	{WrongTemplate, Warning, "A cluster type uses a template for what it is not made for.",
+	{plan.WrongTemplate, Warning, "A cluster type uses a template for what it is not made for.",
 		"The template's type says which of an assignment's files it makes, and the field is for another one. Its result lies where another file belongs."},
 }

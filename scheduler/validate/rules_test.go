@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/kalypso-dev/kalypso/internal/testkit/validatetest"
+	"github.com/kalypso-dev/kalypso/scheduler/model"
 	"github.com/kalypso-dev/kalypso/scheduler/model/modeltest"
 	"github.com/kalypso-dev/kalypso/scheduler/validate"
 	"github.com/kalypso-dev/kalypso/scheduler/validate/report"
@@ -87,7 +88,7 @@ func TestRules(t *testing.T) {
 		})
 	}
 	for _, rule := range validate.Rules() {
-		if !covered[rule.ID] && !slices.Contains([]string{validate.InvalidModel, validate.NoEffect}, rule.ID) {
+		if !covered[rule.ID] && !slices.Contains([]string{validate.InvalidModel, model.NoEffect}, rule.ID) {
 			t.Errorf("rule %s has no archive", rule.ID)
 		}
 	}

@@ -75,7 +75,7 @@ func Validate(ctx context.Context, in Input) (Report, error) {
 	sharedGitOps(all)
 	var findings []Finding
 	for _, d := range in.Diagnostics {
-		findings = append(findings, fromDiagnostic(d, Finding{}))
+		findings = append(findings, fromDiagnostic(d))
 	}
 	var tests []policytest.Result
 	notRun := map[model.Position]int{} // environments share base repositories

@@ -126,7 +126,7 @@ func TestComments(t *testing.T) {
 		{name: "another rule", line: "    labelSelector: {} # kalypso:ignore unused-template\n", rule: validate.EmptySelector, found: 1},
 		{name: "line below", line: "    labelSelector: {}\n    # kalypso:ignore empty-selector\n", rule: validate.EmptySelector, found: 1},
 		{name: "end of the line above", line: "    # a\n    labelSelector: {} \n", rule: validate.EmptySelector, found: 1},
-		{name: "an error", line: "    labelSelecter: {} # kalypso:ignore unknown-field\n", rule: validate.UnknownField, found: 1},
+		{name: "an error", line: "    labelSelecter: {} # kalypso:ignore unknown-field\n", rule: model.UnknownField, found: 1},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			repos := sound(t)

@@ -39,7 +39,7 @@ func TestSARIFOfNothing(t *testing.T) {
 
 func TestSARIFPlaces(t *testing.T) {
 	at := func(repo, branch, file string, line, column int) validate.Finding {
-		return validate.Finding{Rule: validate.InvalidYAML, Severity: validate.Error, Message: "m", Fingerprint: "f",
+		return validate.Finding{Rule: model.InvalidYAML, Severity: validate.Error, Message: "m", Fingerprint: "f",
 			Position: model.Position{Repo: repo, Branch: branch, File: file, Line: line, Column: column}}
 	}
 	got, err := report.SARIF(validate.Report{Findings: []validate.Finding{
