@@ -36,8 +36,8 @@ func compose(configs []model.PlatformConfig, p pair) composition {
 			values[e.key] = v
 			data[e.key] = later
 		} else {
-			v.override(data[e.key], later)
-			data[e.key] = merge(data[e.key], later)
+			earlier := data[e.key]
+			data[e.key] = merge(earlier, later, nil, func(path []step) { v.override(earlier, path) })
 		}
 		v.Source = source
 		if i := slices.Index(v.Sources, source); i >= 0 {
@@ -61,21 +61,24 @@ type merging struct {
 	parsed []any // what each of the sources says
 }
 
-// override keeps what a later value takes away, with the source that gave it.
-func (v *merging) override(earlier, later any) {
-	for _, loss := range losses(earlier, later) {
-		source := v.Source
-		if len(loss.path) > 0 {
-			// The last that has something there is the one that gave it.
-			for i, value := range v.parsed {
-				if has(value, loss.path) {
-					source = v.Sources[i]
-				}
-			}
-			source.Path, source.Value = pathText(loss.path), valueText(loss.value)
-		}
-		v.Overrides = append(v.Overrides, source)
+// override keeps a part of the earlier value that a later one replaces, with the
+// source that gave it.
+func (v *merging) override(earlier any, path []step) {
+	value, there := elementAt(earlier, path)
+	if !there {
+		return // the later value has it twice
 	}
+	source := v.Source
+	if len(path) > 0 {
+		// The last that has something there is the one that gave it.
+		for i, parsed := range v.parsed {
+			if _, has := elementAt(parsed, path); has {
+				source = v.Sources[i]
+			}
+		}
+		source.Path, source.Value = pathText(path), valueText(value)
+	}
+	v.Overrides = append(v.Overrides, source)
 }
 
 // entry is one key of a configuration object and the field of its data that
@@ -124,27 +127,42 @@ func appConfigKey(field string, p pair) (string, bool) {
 	return key, ok
 }
 
+// step leads from a map to an element by its key, or from a list by its name.
+type step struct {
+	key    any // nil for an element of a list without a name
+	inList bool
+}
+
 // merge combines the value a key has with one that comes later. Maps merge key
-// by key and lists element by element, all else is replaced, see [losses].
-func merge(earlier, later any) any {
+// by key and lists element by element, all else is replaced: a whole value, or what
+// lies deeper, a scalar inside the value or a map that is now a text. It calls
+// replaced with the path to each, in order of the paths' keys.
+func merge(earlier, later any, path []step, replaced func(path []step)) any {
 	switch b := later.(type) {
 	case map[any]any:
 		if a, ok := earlier.(map[any]any); ok {
-			return mergeMaps(a, b)
+			return mergeMaps(a, b, path, replaced)
 		}
 	case []any:
 		if a, ok := earlier.([]any); ok {
-			return mergeLists(a, b)
+			return mergeLists(a, b, path, replaced)
 		}
+	}
+	if !reflect.DeepEqual(earlier, later) {
+		replaced(path)
 	}
 	return later
 }
 
-func mergeMaps(a, b map[any]any) map[any]any {
+func mergeMaps(a, b map[any]any, path []step, replaced func([]step)) map[any]any {
 	m := maps.Clone(a)
-	for key, value := range b {
+	byText := func(a, b any) int {
+		return cmp.Or(strings.Compare(valueText(a), valueText(b)), strings.Compare(fmt.Sprintf("%T", a), fmt.Sprintf("%T", b)))
+	}
+	for _, key := range slices.SortedFunc(maps.Keys(b), byText) {
+		value := b[key]
 		if old, ok := m[key]; ok {
-			value = merge(old, value)
+			value = merge(old, value, append(slices.Clip(path), step{key: key}), replaced)
 		}
 		m[key] = value
 	}
@@ -154,13 +172,18 @@ func mergeMaps(a, b map[any]any) map[any]any {
 // mergeLists merges the elements that have the same name and appends the
 // others. An element of the earlier list that has none is the counterpart of all
 // later ones without, as with the original scheduler.
-func mergeLists(a, b []any) []any {
+func mergeLists(a, b []any, path []step, replaced func([]step)) []any {
 	list := slices.Clone(a)
-	index := byName(a)
+	index := make(map[any]int, len(a)) // where each name stands first
+	for i, element := range slices.Backward(a) {
+		if name, ok := elementName(element); ok {
+			index[name] = i
+		}
+	}
 	for _, element := range b {
 		name, ok := elementName(element)
 		if i, found := index[name]; ok && found {
-			list[i] = merge(list[i], element)
+			list[i] = merge(list[i], element, append(slices.Clip(path), step{key: name, inList: true}), replaced)
 			continue
 		}
 		if ok && name != nil {
@@ -169,19 +192,6 @@ func mergeLists(a, b []any) []any {
 		list = append(list, element)
 	}
 	return list
-}
-
-// byName returns where in a list each name stands first.
-func byName(list []any) map[any]int {
-	index := make(map[any]int, len(list))
-	for i, element := range list {
-		if name, ok := elementName(element); ok {
-			if _, found := index[name]; !found {
-				index[name] = i
-			}
-		}
-	}
-	return index
 }
 
 // elementName returns what a list's element calls itself, nil for nothing, and
@@ -220,69 +230,14 @@ func clone(value any) any {
 	return value
 }
 
-// Maps and lists merge, so a later source mostly adds to the earlier ones. What it
-// replaces lies deeper: a scalar inside the value, or a map that is now a text.
-// Those are overrides as well.
-
-// step leads from a map to an element by its key, or from a list by its name.
-type step struct {
-	key    any // nil for an element of a list without a name
-	inList bool
-}
-
-// loss is a part of a value that a later value replaces by something else.
-type loss struct {
-	path  []step
-	value any
-}
-
-// losses finds what is lost when earlier is merged with later, in order of the
-// paths' keys. A value that is replaced as a whole is one loss with no path.
-func losses(earlier, later any, path ...step) []loss {
-	var found []loss
-	switch b := later.(type) {
-	case map[any]any:
-		a, ok := earlier.(map[any]any)
-		if !ok {
-			break
-		}
-		byText := func(a, b any) int {
-			return cmp.Or(strings.Compare(valueText(a), valueText(b)), strings.Compare(fmt.Sprintf("%T", a), fmt.Sprintf("%T", b)))
-		}
-		for _, key := range slices.SortedFunc(maps.Keys(b), byText) {
-			if old, ok := a[key]; ok {
-				found = append(found, losses(old, b[key], append(slices.Clip(path), step{key: key})...)...)
-			}
-		}
-		return found
-	case []any:
-		a, ok := earlier.([]any)
-		if !ok {
-			break
-		}
-		index := byName(a)
-		for _, element := range b {
-			name, ok := elementName(element)
-			if i, there := index[name]; ok && there {
-				found = append(found, losses(a[i], element, append(slices.Clip(path), step{key: name, inList: true})...)...)
-			}
-		}
-		return found
-	}
-	if reflect.DeepEqual(earlier, later) {
-		return nil
-	}
-	return []loss{{path: path, value: earlier}}
-}
-
-// has says whether a value has something at a path.
-func has(value any, path []step) bool {
+// elementAt returns what a value has at a path.
+func elementAt(value any, path []step) (found any, there bool) {
 	for _, s := range path {
 		switch v := value.(type) {
 		case map[any]any:
 			element, ok := v[s.key]
 			if !ok || s.inList {
-				return false
+				return nil, false
 			}
 			value = element
 		case []any:
@@ -291,14 +246,14 @@ func has(value any, path []step) bool {
 				return s.inList && ok && name == s.key
 			})
 			if i < 0 {
-				return false
+				return nil, false
 			}
 			value = v[i]
 		default:
-			return false
+			return nil, false
 		}
 	}
-	return true
+	return value, true
 }
 
 // pathText writes a path as in limits.cpu or containers[web].image.

@@ -106,8 +106,8 @@ func TestMerge(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			earlier, later := parseValue(test.earlier), parseValue(test.later)
 			before := [2]any{clone(earlier), clone(later)}
-			merged, lost := merge(earlier, later), losses(earlier, later)
-			replaced := len(lost) == 1 && len(lost[0].path) == 0
+			merged, lost := mergedWithLosses(earlier, later)
+			replaced := len(lost) == 1 && strings.HasPrefix(lost[0], "=")
 			if got := valueText(merged); got != test.want || replaced != test.replaced {
 				t.Errorf("merged %q, replaced %v; want %q, %v", got, replaced, test.want, test.replaced)
 			}
