@@ -1,5 +1,6 @@
 // Package clause takes label selectors apart into their conditions, for packages
-// that say which of them does not fit: explain and validate.
+// that say which of them does not fit, explain and validate, and has the words that
+// such packages share.
 //
 // Whether a single condition fits is asked of package plan, which decides the
 // same for the whole selector.
@@ -126,4 +127,12 @@ func List(names []string) string {
 		return fmt.Sprintf("%s and %d more", strings.Join(names[:maxListed], ", "), more)
 	}
 	return strings.Join(names, ", ")
+}
+
+// Count puts a number before a noun.
+func Count(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
 }

@@ -1,7 +1,6 @@
 package explain
 
 import (
-	"path"
 	"slices"
 	"strings"
 
@@ -71,9 +70,7 @@ func concerns(d model.Diagnostic, r model.WorkloadRegistration) bool {
 		return true
 	}
 	folder := r.Spec.Workload
-	root := strings.TrimPrefix(path.Clean("/"+folder.Path), "/")
-	return sameBranch(d, folder.Repo, folder.Branch) &&
-		(root == "" || file == root || strings.HasPrefix(file, root+"/"))
+	return sameBranch(d, folder.Repo, folder.Branch) && model.Within(file, folder.Path)
 }
 
 // ordered sorts diagnostics by position, each once.

@@ -100,17 +100,6 @@ func pad(name string, w int) string {
 	return name + strings.Repeat(" ", max(0, w-utf8.RuneCountInString(name))+2)
 }
 
-// count puts a number before a noun.
-func count(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	if strings.HasSuffix(noun, "y") {
-		noun = noun[:len(noun)-1] + "ie"
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
-}
-
 // fails is a verb for a number of clauses.
 func fails(n int) string {
 	if n == 1 {

@@ -119,9 +119,7 @@ func (x *explainer) noTarget(asked string) *InputError {
 	case slices.ContainsFunc(x.targets, func(t *target) bool { return t.Workload == asked }):
 		e.Hint = asked + " is a workload: ask for one of its deployment targets"
 	default:
-		if near := model.Nearest(asked, append(slices.Clone(e.Candidates), shortNames...)); near != "" {
-			e.Hint = fmt.Sprintf("did you mean %s?", near)
-		}
+		e.Hint = model.Suggest(asked, append(slices.Clone(e.Candidates), shortNames...), "")
 	}
 	return e
 }
@@ -153,9 +151,7 @@ func (x *explainer) clusterType(asked string) (model.ClusterType, error) {
 		e.Candidates = append(e.Candidates, c.Name)
 	}
 	slices.Sort(e.Candidates)
-	if near := model.Nearest(asked, e.Candidates); near != "" {
-		e.Hint = fmt.Sprintf("did you mean %s?", near)
-	}
+	e.Hint = model.Suggest(asked, e.Candidates, "")
 	e.Diagnostics = slices.DeleteFunc(x.unread(), func(d model.Diagnostic) bool {
 		return slices.ContainsFunc(x.env.Registrations, func(r model.WorkloadRegistration) bool { return concerns(d, r) })
 	})

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/kalypso-dev/kalypso/scheduler/clause"
 )
 
 // maxErrors bounds how many errors of the environment a text lists.
@@ -57,7 +59,7 @@ func (t *text) summary() {
 	case e.ClusterType != nil:
 		t.section("%s is not assigned to %s in %s.", e.Target.Name, e.ClusterType.Name, e.Environment)
 	case len(e.Assigned) > 0:
-		t.section("%s is assigned to %d of %s in %s.", e.Target.Name, len(e.Assigned), count(e.ClusterTypes, "cluster type"), e.Environment)
+		t.section("%s is assigned to %d of %s in %s.", e.Target.Name, len(e.Assigned), clause.Count(e.ClusterTypes, "cluster type"), e.Environment)
 		t.WriteByte('\n')
 		var names []string
 		for _, a := range e.Assigned {
@@ -230,7 +232,7 @@ func (t *text) policy(p Policy) {
 	case c != nil:
 		t.section("Policy %s selects neither the target nor %s", p.Name, c.Name)
 	case p.SelectsTarget:
-		t.section("Policy %s selects the target and %d of %s", p.Name, selected, count(t.e.ClusterTypes, "cluster type"))
+		t.section("Policy %s selects the target and %d of %s", p.Name, selected, clause.Count(t.e.ClusterTypes, "cluster type"))
 	default:
 		t.section("Policy %s does not select the target", p.Name)
 	}

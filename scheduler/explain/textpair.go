@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/kalypso-dev/kalypso/scheduler/clause"
 )
 
 // maxValueLines bounds how much of one value a text shows.
@@ -32,7 +34,7 @@ func (t *text) config(p *Pair) {
 			matching++
 		}
 	}
-	t.section("Configuration: %s from %d of %s", count(len(p.Config), "value"), matching, count(len(p.ConfigMaps), "ConfigMap"))
+	t.section("Configuration: %s from %d of %s", clause.Count(len(p.Config), "value"), matching, clause.Count(len(p.ConfigMaps), "ConfigMap"))
 	for _, v := range p.Config {
 		t.value(2, v.Key+" = ", v.Value)
 		t.sources(v)
@@ -52,7 +54,7 @@ func (t *text) value(indent int, lead, value string) {
 	}
 	for i, line := range lines {
 		if i == maxValueLines {
-			t.line(indent, indent, "| and "+count(len(lines)-i, "more line"))
+			t.line(indent, indent, "| and "+clause.Count(len(lines)-i, "more line"))
 			return
 		}
 		t.line(indent, indent, cut("| "+line, width-indent))
@@ -66,7 +68,7 @@ func cut(line string, limit int) string {
 	if n <= limit {
 		return line
 	}
-	note := "… (" + count(n, "character") + ")"
+	note := "… (" + clause.Count(n, "character") + ")"
 	return string([]rune(line)[:limit-utf8.RuneCountInString(note)]) + note
 }
 

@@ -167,7 +167,7 @@ func (l *loader) loadBranch(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	at := Position{Repo: ref.Repo, Branch: ref.Branch, File: cleanFolder(ref.Path)}
+	at := Position{Repo: ref.Repo, Branch: ref.Branch, File: CleanFolder(ref.Path)}
 	if tree == nil {
 		l.all.findings.add("", notFound(ref, at))
 		return nil
@@ -243,15 +243,15 @@ func (l *loader) loadBases(ctx context.Context) error {
 	return nil
 }
 
-// mainBase is the name of the base repository whose commit is promoted.
-const mainBase = "main"
+// MainBase is the name of the base repository whose commit is promoted.
+const MainBase = "main"
 
 // promotedBase returns the index of the base whose commit is promoted: the
 // main one's where that has one, else the first there is. It is -1 for none, and
 // when the main one may be among those that could not be read.
 func (l *loader) promotedBase() int {
 	pinned := func(base BaseRepo) bool { return base.Spec.Commit != "" }
-	main := slices.IndexFunc(l.all.bases, func(base BaseRepo) bool { return base.Name == mainBase && pinned(base) })
+	main := slices.IndexFunc(l.all.bases, func(base BaseRepo) bool { return base.Name == MainBase && pinned(base) })
 	if main >= 0 || l.env.BaseUnreadable {
 		return main
 	}

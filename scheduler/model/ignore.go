@@ -21,13 +21,13 @@ const environmentsFolder = ".environments"
 // not ignored, sorted: those that the platform model is read from.
 func Files(tree *Tree, folder string) []string {
 	ignored := ignoreMatcher(tree)
-	return filesIn(tree, cleanFolder(folder), func(file string) bool { return !ignored(file) })
+	return filesIn(tree, CleanFolder(folder), func(file string) bool { return !ignored(file) })
 }
 
 // ignoredEnvironments returns the paths of YAML files that are ignored although
 // they lie in the .environments/ of a folder or of the whole tree, sorted.
 func ignoredEnvironments(tree *Tree, folder string) []string {
-	folder = cleanFolder(folder)
+	folder = CleanFolder(folder)
 	ignored := ignoreMatcher(tree)
 	return filesIn(tree, folder, func(file string) bool {
 		special := within(file, environmentsFolder) || within(file, path.Join(folder, environmentsFolder))

@@ -21,21 +21,25 @@ func (r Reference) String() string {
 		at = r.Commit
 	}
 	s := repoName(r.Repo) + "@" + at
-	if folder := cleanFolder(r.Path); folder != "" {
+	if folder := CleanFolder(r.Path); folder != "" {
 		s += ":" + folder
 	}
 	return s
 }
 
-// cleanFolder brings the many spellings of a folder in a repository to one:
+// CleanFolder brings the many spellings of a folder in a repository to one:
 // "" for the root, else slash-separated elements without slashes around them.
 // It never leads out of the repository.
-func cleanFolder(folder string) string {
+func CleanFolder(folder string) string {
 	if clean := strings.TrimPrefix(folder, "./"); fs.ValidPath(clean) && clean != "." {
 		return clean // as nearly all are, without a copy
 	}
 	return strings.TrimPrefix(path.Clean("/"+folder), "/")
 }
+
+// Within says whether a file is a folder itself or lies below it, however the folder
+// is spelt.
+func Within(file, folder string) bool { return within(file, CleanFolder(folder)) }
 
 // within says whether file is folder itself or lies below it.
 func within(file, folder string) bool {

@@ -80,7 +80,7 @@ func TestCleanFolder(t *testing.T) {
 	for folder, want := range map[string]string{
 		"": "", ".": "", "/": "", "./": "", "a": "a", "./a": "a", "a/": "a", "/a//b/": "a/b", "../a": "a", "a/../..": "", "a/./b": "a/b",
 	} {
-		if got := cleanFolder(folder); got != want {
+		if got := CleanFolder(folder); got != want {
 			t.Errorf("%q: %q, want %q", folder, got, want)
 		}
 	}

@@ -206,7 +206,7 @@ func (l *loader) documents(tree *Tree, folder string) []document {
 	before := slices.DeleteFunc(slices.Clone(l.folders), func(f readFolder) bool {
 		return f.tree.Repo != tree.Repo || f.tree.Branch != tree.Branch
 	})
-	l.folders = append(l.folders, readFolder{tree, cleanFolder(folder)})
+	l.folders = append(l.folders, readFolder{tree, CleanFolder(folder)})
 	if len(before) == 0 {
 		return all
 	}

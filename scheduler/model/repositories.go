@@ -164,7 +164,7 @@ const wholeTree = 1 << 20
 func narrowed(tree *Tree, folders []Reference) (*Tree, int) {
 	wanted := func(file string) bool {
 		return path.Base(file) == ignoreFile || isYAML(file) && slices.ContainsFunc(folders, func(folder Reference) bool {
-			return within(file, cleanFolder(folder.Path))
+			return within(file, CleanFolder(folder.Path))
 		})
 	}
 	all, size := 0, 0

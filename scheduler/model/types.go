@@ -30,10 +30,10 @@ var ErrNotFound = errors.New("not found")
 
 // Reference points to a folder of a git repository.
 type Reference struct {
-	Repo   string // clone URL
-	Branch string
-	Path   string // folder in the repository; "" and "." are its root
-	Commit string // full commit ID; when set it wins over Branch
+	Repo   string `json:"repo"` // clone URL
+	Branch string `json:"branch"`
+	Path   string `json:"path,omitempty"`   // folder in the repository; "" and "." are its root
+	Commit string `json:"commit,omitempty"` // full commit ID; when set it wins over Branch
 }
 
 // Tree is the content of a repository at one commit. It is never changed once

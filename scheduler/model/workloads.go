@@ -11,13 +11,13 @@ import (
 	"github.com/kalypso-dev/kalypso/scheduler/v1alpha1"
 )
 
-// placeholder is what the tutorials' texts have where an organisation's name
+// Placeholder is what the tutorials' texts have where an organisation's name
 // belongs.
-const placeholder = "YOUR_ORG"
+const Placeholder = "YOUR_ORG"
 
 func notFoundHint(ref Reference) string {
-	if strings.Contains(ref.Repo, placeholder) {
-		return "replace " + placeholder + " by your organisation's name"
+	if strings.Contains(ref.Repo, Placeholder) {
+		return "replace " + Placeholder + " by your organisation's name"
 	}
 	return "check the spelling, or create it"
 }

@@ -51,7 +51,7 @@ type folder struct {
 func (b *branch) next(env *model.Environment, tree *model.Tree) *branch {
 	n := &branch{
 		tree: tree,
-		root: strings.TrimPrefix(path.Clean("/"+env.GitOps.Path), "/"),
+		root: model.CleanFolder(env.GitOps.Path),
 		conditions: conditions{
 			gitOps:            env.GitOps,
 			position:          model.Position{Repo: env.ControlPlane.Repo, Branch: env.ControlPlane.Branch},

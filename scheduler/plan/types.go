@@ -47,20 +47,20 @@ func (p *Plan) Files() map[string][]byte {
 
 // Target is a deployment target of a registered workload.
 type Target struct {
-	Name      string // <workload>-<target>
-	Workload  string
-	Workspace string
-	Labels    map[string]string
-	Position  model.Position
+	Name      string            `json:"name"` // <workload>-<target>
+	Workload  string            `json:"workload"`
+	Workspace string            `json:"workspace"`
+	Labels    map[string]string `json:"labels"`
+	Position  model.Position    `json:"position"`
 }
 
 // Assignment is one deployment target on one cluster type.
 type Assignment struct {
-	ClusterType string
-	Target      string
-	Policies    []string // names of all policies that select the pair, sorted
-	Config      []ConfigValue
-	Files       []string // paths from the repository's root, sorted
+	ClusterType string        `json:"clusterType"`
+	Target      string        `json:"target"`
+	Policies    []string      `json:"policies"` // names of all policies that select the pair, sorted
+	Config      []ConfigValue `json:"config"`
+	Files       []string      `json:"files"` // paths from the repository's root, sorted
 }
 
 // ConfigValue is one key of the composed platform configuration with where
@@ -69,22 +69,22 @@ type Assignment struct {
 // Maps and lists are merged rather than replaced, so such a key can have
 // several sources without an override. Their Value is YAML.
 type ConfigValue struct {
-	Key       string
-	Value     string
-	Source    ConfigSource   // the last that gave it a value
-	Overrides []ConfigSource // earlier, different values, oldest first
-	Sources   []ConfigSource // all that gave it a value, in order of merging
+	Key       string         `json:"key"`
+	Value     string         `json:"value"`
+	Source    ConfigSource   `json:"-"`       // the last that gave it a value
+	Overrides []ConfigSource `json:"-"`       // earlier, different values, oldest first
+	Sources   []ConfigSource `json:"sources"` // all that gave it a value, in order of merging
 }
 
 // ConfigSource is a ConfigMap that gives a key a value.
 type ConfigSource struct {
-	ConfigMap string
-	Value     string
-	Position  model.Position // of the key
+	ConfigMap string         `json:"configMap"`
+	Value     string         `json:"value"`
+	Position  model.Position `json:"position"` // of the key
 	// Path leads to the part of a merged value that an override has replaced,
 	// as in limits.cpu or containers[web].image, and then Value is that part.
 	// It is "" where the source speaks of the whole value.
-	Path string
+	Path string `json:"-"`
 }
 
 // Problem is something that could not be planned. ClusterType and Target are

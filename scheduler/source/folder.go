@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"maps"
 	"os"
-	"path"
 	"path/filepath"
 	"strings"
 
@@ -88,15 +87,8 @@ func (r rest) read(ctx context.Context, branch, commit string) (*model.Tree, err
 	if err != nil {
 		return nil, err
 	}
-	maps.DeleteFunc(tree.Files, func(file string, _ []byte) bool { return within(file, r.without) })
+	maps.DeleteFunc(tree.Files, func(file string, _ []byte) bool { return model.Within(file, r.without) })
 	return tree, nil
-}
-
-// within reports whether a file is a folder's, or is what the folder's name
-// stands for itself.
-func within(file, folder string) bool {
-	folder = strings.TrimPrefix(path.Clean("/"+folder), "/")
-	return folder == "" || file == folder || strings.HasPrefix(file, folder+"/")
 }
 
 // collection is the files of a tree in the making, within the limits that hold

@@ -14,9 +14,6 @@ import (
 	"github.com/kalypso-dev/kalypso/scheduler/v1alpha1"
 )
 
-// mainBase is the name of the BaseRepo that Options.Base replaces.
-const mainBase = "main"
-
 // loading is one environment being loaded, with what its objects refer to.
 type loading struct {
 	platform      *Platform
@@ -56,10 +53,10 @@ func (l *loading) instead(ctx context.Context, kind, name string, ref model.Refe
 
 // base finds what a BaseRepo refers to.
 func (l *loading) base(ctx context.Context, name string, ref model.Reference) (model.Reference, error) {
-	if name == mainBase && l.platform.base != nil {
+	if name == model.MainBase && l.platform.base != nil {
 		return inLocation(ctx, l.platform.base, ref)
 	}
-	if name == mainBase {
+	if name == model.MainBase {
 		l.pinned = ref
 	}
 	if f, ok := l.platform.control.(folder); ok && l.reader.isOwn(ref.Repo) {
@@ -118,7 +115,7 @@ func (l *loading) workload(ctx context.Context, at location, ref model.Reference
 
 func hasFolder(tree *model.Tree, folder string) bool {
 	for file := range tree.Files {
-		if within(file, folder) {
+		if model.Within(file, folder) {
 			return true
 		}
 	}
@@ -143,12 +140,12 @@ func holdsWorkload(tree *model.Tree) bool {
 // checkBase finds a base that was given for an environment that has no use of
 // it.
 func (p *Platform) checkBase(l *loading) error {
-	if p.base == nil || len(l.bases) == 0 || slices.Contains(l.bases, mainBase) {
+	if p.base == nil || len(l.bases) == 0 || slices.Contains(l.bases, model.MainBase) {
 		return nil
 	}
 	return &Error{
 		Message: fmt.Sprintf("a base repository is given, which stands for the BaseRepo named %s, and environment %s has only %s",
-			mainBase, l.env.Name, strings.Join(l.bases, ", ")),
+			model.MainBase, l.env.Name, strings.Join(l.bases, ", ")),
 	}
 }
 

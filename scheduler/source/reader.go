@@ -10,10 +10,6 @@ import (
 	"github.com/kalypso-dev/kalypso/scheduler/model"
 )
 
-// placeholder is what tutorials have where an organisation's name belongs. No
-// server needs to be asked whether there is such a repository.
-const placeholder = "YOUR_ORG"
-
 // reader is the model.Reader of a Platform: it decides which location a reference
 // means.
 type reader struct {
@@ -128,7 +124,7 @@ func (p *Platform) address(url string) (location, error) {
 	a, ok := parseAddress(url)
 	_, elsewhere := p.control.(*remote)
 	switch {
-	case strings.Contains(url, placeholder):
+	case strings.Contains(url, model.Placeholder): // no server need be asked
 	case ok && (a.scheme == "http" || a.scheme == "https"):
 		return p.remote(url), nil
 	case ok && a.scheme == "file" && !elsewhere:

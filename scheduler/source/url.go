@@ -2,9 +2,10 @@ package source
 
 import (
 	"net/url"
-	"path"
 	"path/filepath"
 	"strings"
+
+	"github.com/kalypso-dev/kalypso/scheduler/model"
 )
 
 // address is a git URL in parts, from either of its spellings:
@@ -46,7 +47,7 @@ func parseAddress(s string) (address, bool) {
 
 func cleanPath(p string) string {
 	p = strings.TrimSuffix(strings.TrimRight(p, "/"), ".git")
-	return strings.TrimPrefix(path.Clean("/"+p), "/")
+	return model.CleanFolder(p)
 }
 
 // identity is the same for all addresses of one repository: http, https and

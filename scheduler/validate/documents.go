@@ -56,15 +56,11 @@ func (d document) at(fields ...string) model.Position {
 	return d.position(key)
 }
 
-// placeholder is what the tutorials' texts have where an organisation's name
-// belongs.
-const placeholder = "YOUR_ORG"
-
 // placeholders reports texts of the platform team that still hold it, and
 // addresses of manifests in workloads.
 func (e *examination) placeholders() {
 	for _, s := range e.Trees {
-		for _, d := range documents(s, placeholder) {
+		for _, d := range documents(s, model.Placeholder) {
 			o := object{kind: d.kind, name: yamlpos.Text(d.node, "metadata", "name"), repo: d.file.Repo, branch: d.file.Branch, file: d.file.File}
 			for _, node := range withPlaceholder(d.node, nil) {
 				e.placeholder(o, d.position(node), node.Value)
@@ -74,7 +70,7 @@ func (e *examination) placeholders() {
 	for _, w := range e.Model.Workloads {
 		for i, t := range w.Spec.DeploymentTargets {
 			for _, key := range slices.Sorted(maps.Keys(t.Manifests)) {
-				if t.Environment == e.Model.Name && strings.Contains(t.Manifests[key], placeholder) {
+				if t.Environment == e.Model.Name && strings.Contains(t.Manifests[key], model.Placeholder) {
 					at := w.At("spec", "deploymentTargets", strconv.Itoa(i), "manifests", key)
 					e.placeholder(objectOf(v1alpha1.KindWorkload, w.Object), at, t.Manifests[key])
 				}
@@ -85,14 +81,14 @@ func (e *examination) placeholders() {
 
 func (e *examination) placeholder(o object, at model.Position, text string) {
 	for line := range strings.Lines(text) {
-		if strings.Contains(line, placeholder) {
+		if strings.Contains(line, model.Placeholder) {
 			text = strings.TrimSpace(line)
 			break
 		}
 	}
 	e.report(Finding{
 		Rule: Placeholder, Severity: Warning, Position: at, object: o,
-		Message: fmt.Sprintf("%s still holds the placeholder %s", text, placeholder),
+		Message: fmt.Sprintf("%s still holds the placeholder %s", text, model.Placeholder),
 		Hint:    "replace it by your organisation's name",
 	})
 }
@@ -100,7 +96,7 @@ func (e *examination) placeholder(o object, at model.Position, text string) {
 // withPlaceholder returns the values below a node that hold the placeholder.
 // Aliases are not followed: what they stand for stands elsewhere.
 func withPlaceholder(node *yaml.Node, found []*yaml.Node) []*yaml.Node {
-	if node.Kind == yaml.ScalarNode && strings.Contains(node.Value, placeholder) {
+	if node.Kind == yaml.ScalarNode && strings.Contains(node.Value, model.Placeholder) {
 		return append(found, node)
 	}
 	for _, child := range node.Content {

@@ -3,7 +3,6 @@ package validate
 import (
 	"fmt"
 	"maps"
-	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -66,18 +65,6 @@ func appendObjects[Spec any](all []object, kind string, objects []model.Object[S
 		all = append(all, objectOf(kind, o))
 	}
 	return all
-}
-
-// cleanFolder brings the spellings of a folder in a repository to one: "" is
-// the root.
-func cleanFolder(folder string) string {
-	return strings.TrimPrefix(path.Clean("/"+folder), "/")
-}
-
-// within reports whether a file lies in a folder.
-func within(file, folder string) bool {
-	folder = cleanFolder(folder)
-	return folder == "" || file == folder || strings.HasPrefix(file, folder+"/")
 }
 
 // labels reports labels that Kubernetes refuses. The scheduler takes them, but

@@ -19,7 +19,7 @@ func (e *examination) tests(ctx context.Context, run bool) error {
 	for _, s := range e.Trees {
 		exposed := model.Files(s.Tree, s.Reference.Path)
 		for _, file := range slices.Sorted(maps.Keys(s.Tree.Files)) {
-			if !policytest.IsFile(file) || !within(file, s.Reference.Path) {
+			if !policytest.IsFile(file) || !model.Within(file, s.Reference.Path) {
 				continue
 			}
 			at := model.Position{Repo: s.Reference.Repo, Branch: s.Reference.Branch, File: file}

@@ -48,7 +48,7 @@ func sharedGitOps(all []*examination) {
 		if ref.Repo == "" {
 			continue
 		}
-		at := target{strings.TrimSuffix(strings.TrimRight(ref.Repo, "/"), ".git"), ref.Branch, cleanFolder(ref.Path)}
+		at := target{strings.TrimSuffix(strings.TrimRight(ref.Repo, "/"), ".git"), ref.Branch, model.CleanFolder(ref.Path)}
 		other, found := first[at]
 		if !found {
 			first[at] = e
@@ -74,13 +74,13 @@ func (e *examination) sharesGitOps(other *examination) Finding {
 
 // emptyPath reports a reference to a folder that holds no file.
 func (e *examination) emptyPath(s Source) {
-	folder := cleanFolder(s.Reference.Path)
+	folder := model.CleanFolder(s.Reference.Path)
 	if folder == "" {
 		return // what an empty repository lacks is reported by name
 	}
 	folders := map[string]bool{}
 	for file := range s.Tree.Files {
-		if within(file, folder) {
+		if model.Within(file, folder) {
 			return
 		}
 		for i, c := range file {
@@ -95,7 +95,7 @@ func (e *examination) emptyPath(s Source) {
 		Hint:    clause.Suggest([]string{folder}, "folders are", slices.Sorted(maps.Keys(folders))),
 	}
 	if d, ok := e.find(v1alpha1.KindBaseRepo, func(d document) bool {
-		return yamlpos.Text(d.node, "spec", "repo") == s.Reference.Repo && cleanFolder(yamlpos.Text(d.node, "spec", "path")) == folder
+		return yamlpos.Text(d.node, "spec", "repo") == s.Reference.Repo && model.CleanFolder(yamlpos.Text(d.node, "spec", "path")) == folder
 	}); ok {
 		f.Position = d.at("spec", "path")
 	}

@@ -94,7 +94,7 @@ func (e *examination) rendered() {
 		clusterTypes[e.Model.ClusterTypes[i].Name] = &e.Model.ClusterTypes[i]
 	}
 	makers := map[manifest][]maker{}
-	root := cleanFolder(e.Model.GitOps.Path)
+	root := model.CleanFolder(e.Model.GitOps.Path)
 	for _, change := range e.plan.Changes {
 		// A path is root/cluster type/deployment target/file.
 		parts := strings.Split(strings.TrimPrefix(strings.TrimPrefix(change.Path, root), "/"), "/")

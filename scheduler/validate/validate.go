@@ -145,7 +145,7 @@ func (e *examination) report(f Finding) {
 // branch is the place of what concerns the environment as a whole.
 func (e *examination) branch() model.Position {
 	ref := e.Model.ControlPlane
-	return model.Position{Repo: ref.Repo, Branch: ref.Branch, File: cleanFolder(ref.Path)}
+	return model.Position{Repo: ref.Repo, Branch: ref.Branch, File: model.CleanFolder(ref.Path)}
 }
 
 // exists reports whether there is, or may be, an environment of that name.
@@ -214,14 +214,14 @@ func isWorkload(env *model.Environment, ref model.Reference) bool {
 	})
 	return registered || slices.ContainsFunc(env.Workloads, func(w model.Workload) bool {
 		at := w.Position
-		return at.Repo != w.Registration.Spec.Workload.Repo && at.Repo == ref.Repo && at.Branch == ref.Branch && within(at.File, ref.Path)
+		return at.Repo != w.Registration.Spec.Workload.Repo && at.Repo == ref.Repo && at.Branch == ref.Branch && model.Within(at.File, ref.Path)
 	})
 }
 
 // sameFolder reports whether two references name the same place, at whatever
 // commit.
 func sameFolder(a, b model.Reference) bool {
-	return a.Repo == b.Repo && a.Branch == b.Branch && cleanFolder(a.Path) == cleanFolder(b.Path)
+	return a.Repo == b.Repo && a.Branch == b.Branch && model.CleanFolder(a.Path) == model.CleanFolder(b.Path)
 }
 
 // unique returns the different names among names, sorted.

@@ -23,24 +23,16 @@ type (
 		GitOps      GitOpsDocument       `json:"gitOps"`
 		Promoted    string               `json:"promoted,omitempty"`
 		Incomplete  bool                 `json:"incomplete"`
-		Sources     []ReferenceDocument  `json:"sources"`
+		Sources     []model.Reference    `json:"sources"` // without a commit what was not all committed
 		Targets     []TargetDocument     `json:"targets"`
 		Assignments []AssignmentDocument `json:"assignments"`
 		Changes     []ChangeDocument     `json:"changes"`
 		Problems    []plan.Problem       `json:"problems"`
 		Summary     Summary              `json:"summary"`
 	}
-	ReferenceDocument struct {
-		Repo   string `json:"repo"`
-		Branch string `json:"branch"`
-		Path   string `json:"path,omitempty"`
-		Commit string `json:"commit,omitempty"` // absent when it was not all committed
-	}
 	GitOpsDocument struct {
-		Repo   string `json:"repo"`
-		Branch string `json:"branch"`
-		Path   string `json:"path,omitempty"`
-		Head   string `json:"head,omitempty"` // absent when there is no branch yet
+		model.Reference
+		Head string `json:"head,omitempty"` // absent when there is no branch yet
 	}
 	ChangeDocument struct {
 		Path        string      `json:"path"`
@@ -69,25 +61,21 @@ func (p *Plans) Document() PlansDocument {
 func (p Plan) Document() PlanDocument {
 	d := PlanDocument{
 		Environment: p.Environment,
-		GitOps:      GitOpsDocument{Repo: p.GitOps.Repo, Branch: p.GitOps.Branch, Path: p.root(), Head: p.GitOpsHead},
+		GitOps:      GitOpsDocument{model.Reference{Repo: p.GitOps.Repo, Branch: p.GitOps.Branch, Path: p.root()}, p.GitOpsHead},
 		Promoted:    p.Promoted,
 		Incomplete:  p.Incomplete,
-		Sources:     []ReferenceDocument{},
+		Sources:     append([]model.Reference{}, p.Model.Sources...),
 		Targets:     targetsOf(p),
 		Assignments: assignmentsOf(p),
 		Changes:     []ChangeDocument{},
 		Problems:    append([]plan.Problem{}, p.Problems...),
 		Summary:     p.Summary(),
 	}
-	for _, s := range p.Model.Sources {
-		d.Sources = append(d.Sources, ReferenceDocument{Repo: s.Repo, Branch: s.Branch, Path: s.Path, Commit: s.Commit})
-	}
 	for _, c := range p.Changes {
 		change := ChangeDocument{Path: c.Path, Action: c.Action, Diff: Patch(c, p.Before[c.Path])}
 		change.ClusterType, change.Target = p.owner(c.Path)
 		if c.Action != plan.Remove {
-			content := string(c.Content)
-			change.Content = &content
+			change.Content = new(string(c.Content))
 		}
 		d.Changes = append(d.Changes, change)
 	}
@@ -108,40 +96,19 @@ type (
 		Spec         any               `json:"spec"`
 	}
 	TargetDocument struct {
-		Environment string            `json:"environment"`
-		Name        string            `json:"name"`
-		Workload    string            `json:"workload"`
-		Workspace   string            `json:"workspace"`
-		Labels      map[string]string `json:"labels"`
-		Position    model.Position    `json:"position"`
+		Environment string `json:"environment"`
+		plan.Target
 	}
 	AssignmentDocument struct {
-		Environment string           `json:"environment"`
-		ClusterType string           `json:"clusterType"`
-		Target      string           `json:"target"`
-		Policies    []string         `json:"policies"`
-		Config      []ConfigDocument `json:"config"`
-		Files       []string         `json:"files"` // that it has on the GitOps branch, or will have
-	}
-	ConfigDocument struct {
-		Key     string           `json:"key"`
-		Value   string           `json:"value"`
-		Sources []SourceDocument `json:"sources"` // in order of merging, the last one wins
-	}
-	SourceDocument struct {
-		ConfigMap string         `json:"configMap"`
-		Value     string         `json:"value"`
-		Position  model.Position `json:"position"`
+		Environment string `json:"environment"`
+		plan.Assignment
 	}
 )
 
 func targetsOf(p Plan) []TargetDocument {
 	list := []TargetDocument{}
 	for _, t := range p.Targets {
-		list = append(list, TargetDocument{
-			Environment: p.Environment, Name: t.Name, Workload: t.Workload, Workspace: t.Workspace,
-			Labels: t.Labels, Position: t.Position,
-		})
+		list = append(list, TargetDocument{p.Environment, t})
 	}
 	return list
 }
@@ -149,24 +116,10 @@ func targetsOf(p Plan) []TargetDocument {
 func assignmentsOf(p Plan) []AssignmentDocument {
 	list := []AssignmentDocument{}
 	for _, a := range p.Assignments {
-		d := AssignmentDocument{
-			Environment: p.Environment, ClusterType: a.ClusterType, Target: a.Target,
-			Policies: a.Policies, Config: []ConfigDocument{}, Files: append([]string{}, a.Files...),
-		}
-		for _, c := range a.Config {
-			d.Config = append(d.Config, configOf(c))
-		}
-		list = append(list, d)
+		a.Config, a.Files = append([]plan.ConfigValue{}, a.Config...), append([]string{}, a.Files...)
+		list = append(list, AssignmentDocument{p.Environment, a})
 	}
 	return list
-}
-
-func configOf(c plan.ConfigValue) ConfigDocument {
-	d := ConfigDocument{Key: c.Key, Value: c.Value, Sources: []SourceDocument{}}
-	for _, s := range c.Sources {
-		d.Sources = append(d.Sources, SourceDocument{ConfigMap: s.ConfigMap, Value: s.Value, Position: s.Position})
-	}
-	return d
 }
 
 // Patch is a change as git writes it.

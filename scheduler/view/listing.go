@@ -109,11 +109,10 @@ func (l *Listing) Named(name string) (*Listing, error) {
 	e := &source.Error{Message: fmt.Sprintf("there is no %s %s%s", l.Kind.others[0], name, l.Where())}
 	slices.Sort(names)
 	names = slices.Compact(names)
-	if near := model.Nearest(name, names); near != "" {
-		e.Hint = fmt.Sprintf("did you mean %s?", near)
-	} else if n := len(names); n > 0 && n <= maxNames {
+	if n := len(names); n > 0 && n <= maxNames {
 		e.Hint = "there is " + strings.Join(names, ", ")
 	}
+	e.Hint = model.Suggest(name, names, e.Hint)
 	return nil, e
 }
 

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/kalypso-dev/kalypso/scheduler/clause"
 	"github.com/kalypso-dev/kalypso/scheduler/model"
 	"github.com/kalypso-dev/kalypso/scheduler/plan"
 	"github.com/kalypso-dev/kalypso/scheduler/v1alpha1"
@@ -112,7 +113,7 @@ func assignmentRows(p Plan) []Row {
 		name := a.ClusterType + "/" + a.Target
 		rows = append(rows, Row{
 			Environment: p.Model.Name, Name: name, Labels: target.Labels, Position: target.Position, Document: documents[i],
-			Cells: []string{a.ClusterType, a.Target, strings.Join(a.Policies, ","), counted(len(a.Config), "key"), fmt.Sprint(problems[name])},
+			Cells: []string{a.ClusterType, a.Target, strings.Join(a.Policies, ","), clause.Count(len(a.Config), "key"), fmt.Sprint(problems[name])},
 		})
 	}
 	return rows

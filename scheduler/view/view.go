@@ -5,10 +5,10 @@ package view
 
 import (
 	"fmt"
-	"path"
 	"slices"
 	"strings"
 
+	"github.com/kalypso-dev/kalypso/scheduler/clause"
 	"github.com/kalypso-dev/kalypso/scheduler/model"
 	"github.com/kalypso-dev/kalypso/scheduler/plan"
 	"github.com/kalypso-dev/kalypso/scheduler/publish"
@@ -109,7 +109,7 @@ func (p Plan) owner(file string) (clusterType, target string) {
 
 // root is the folder of the GitOps branch that the plan is about.
 func (p Plan) root() string {
-	return strings.TrimPrefix(path.Clean("/"+p.GitOps.Path), "/")
+	return model.CleanFolder(p.GitOps.Path)
 }
 
 // why says what has led to a group's changes.
@@ -191,7 +191,7 @@ func (s Summary) String() string {
 		switch {
 		case n == 0:
 		case len(parts) == 0:
-			parts = append(parts, fmt.Sprintf("%s to %s", counted(n, "file"), verb))
+			parts = append(parts, fmt.Sprintf("%s to %s", clause.Count(n, "file"), verb))
 		default:
 			parts = append(parts, fmt.Sprintf("%d to %s", n, verb))
 		}
@@ -204,17 +204,10 @@ func (s Summary) String() string {
 		line = strings.Join(parts, ", ")
 	}
 	if s.Assignments > 0 {
-		line += " in " + counted(s.Assignments, "assignment")
+		line += " in " + clause.Count(s.Assignments, "assignment")
 	}
 	if s.Problems > 0 {
-		line += "; " + counted(s.Problems, "problem")
+		line += "; " + clause.Count(s.Problems, "problem")
 	}
 	return line
-}
-
-func counted(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
 }

@@ -165,7 +165,7 @@ func Summary(r validate.Report) string {
 		noun string
 	}{{n.Errors, "error"}, {n.Warnings, "warning"}, {n.Notes, "note"}} {
 		if c.n > 0 {
-			found = append(found, count(c.n, c.noun))
+			found = append(found, clause.Count(c.n, c.noun))
 		}
 	}
 	text := "no findings"
@@ -173,7 +173,7 @@ func Summary(r validate.Report) string {
 		text = strings.Join(found, ", ")
 	}
 	if n := len(r.Environments); n > 0 {
-		text += " in " + count(n, "environment") + " (" + clause.List(r.Environments) + ")"
+		text += " in " + clause.Count(n, "environment") + " (" + clause.List(r.Environments) + ")"
 	} else {
 		text += " in the files" // no environment was validated
 	}
@@ -181,19 +181,12 @@ func Summary(r validate.Report) string {
 		text += fmt.Sprintf("; %d silenced by comments", n.Suppressed)
 	}
 	if all := n.TestsPassed + n.TestsFailed + n.TestsNotRun; all > 0 {
-		text += fmt.Sprintf("; %d of %s passed", n.TestsPassed, count(all, "policy test"))
+		text += fmt.Sprintf("; %d of %s passed", n.TestsPassed, clause.Count(all, "policy test"))
 	}
 	if n.TestsNotRun > 0 {
 		text += fmt.Sprintf(", %d not run for mistakes in their files", n.TestsNotRun)
 	}
 	return text
-}
-
-func count(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
 }
 
 // JSON writes a report for programs.
