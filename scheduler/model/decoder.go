@@ -23,20 +23,20 @@ type frame struct {
 // read decodes a document. It reports what is wrong with it and returns false
 // when the object must not be used.
 func read[Spec any](doc document, findings *findings) (Object[Spec], bool) {
-	d := &decoder{position: doc.position, kind: doc.kind, findings: findings}
+	d := &Decoder{position: doc.position, kind: doc.kind, findings: findings}
 	object := Object[Spec]{Position: doc.position, node: doc.node}
 	rest := d.frame(doc.node, &object.Metadata)
 	d.value(rest, reflect.ValueOf(&object.Spec).Elem(), restPath(doc.kind))
 	d.name(doc.node, object.Name)
 	if key, _ := yamlpos.Field(doc.node, sopsField); key != nil {
-		d.errorf(InvalidYAML, key, "commit it decrypted, or name the file in "+ignoreFile, "the document is encrypted by sops")
+		d.Errorf(InvalidYAML, key, "commit it decrypted, or name the file in "+ignoreFile, "the document is encrypted by sops")
 	}
 	return object, !d.failed
 }
 
 // readable says whether at least a document's name and labels can be read.
 func readable(doc document) bool {
-	d := &decoder{position: doc.position, kind: doc.kind, findings: &findings{}}
+	d := &Decoder{position: doc.position, kind: doc.kind, findings: &findings{}}
 	var metadata v1alpha1.Metadata
 	d.frame(doc.node, &metadata)
 	d.name(doc.node, metadata.Name)
@@ -48,42 +48,42 @@ func readable(doc document) bool {
 
 // name reports a name that Kubernetes would refuse, unless something else is
 // wrong already.
-func (d *decoder) name(node *yaml.Node, name string) {
+func (d *Decoder) name(node *yaml.Node, name string) {
 	if d.failed {
 		return
 	}
 	if messages := validation.IsDNS1123Subdomain(name); len(messages) > 0 {
 		_, at := yamlpos.Closest(node, "metadata", "name")
-		d.errorf(InvalidName, at, messages[0], "metadata.name %q is not a name", name)
+		d.Errorf(InvalidName, at, messages[0], "metadata.name %q is not a name", name)
 	}
 }
 
 // frame decodes what all documents have in common and returns the node of the
 // rest: the spec, or for a ConfigMap the document without the frame.
-func (d *decoder) frame(node *yaml.Node, metadata *v1alpha1.Metadata) *yaml.Node {
-	fields, _ := d.fields(node, "document")
+func (d *Decoder) frame(node *yaml.Node, metadata *v1alpha1.Metadata) *yaml.Node {
+	fields, _ := d.Fields(node, "document")
 	known := []structField{{name: "apiVersion"}, {name: "kind"}, {name: "metadata"}, {name: "spec"}}
 	rest := &yaml.Node{Kind: yaml.MappingNode, Line: node.Line, Column: node.Column}
 	var specification *yaml.Node
 	for _, f := range fields {
-		switch name := f.key.Value; {
+		switch name := f.Key.Value; {
 		case name == "apiVersion" || name == "kind" || name == sopsField:
 		case name == "metadata":
-			d.metadata(f.value, metadata)
+			d.metadata(f.Value, metadata)
 		case d.kind == kindConfigMap:
 			if name != "binaryData" && name != "immutable" {
-				rest.Content = append(rest.Content, f.key, f.value)
+				rest.Content = append(rest.Content, f.Key, f.Value)
 			}
 		case name == "spec":
-			specification = f.value
+			specification = f.Value
 		case name == "status":
 		default:
-			d.unknownField(f.key, reflect.TypeFor[frame](), known, "")
+			d.unknownField(f.Key, reflect.TypeFor[frame](), known, "")
 		}
 	}
 	if metadata.Name == "" && !d.failed {
 		_, at := yamlpos.Closest(node, "metadata")
-		d.errorf(MissingField, at, "", "metadata.name is missing")
+		d.Errorf(MissingField, at, "", "metadata.name is missing")
 	}
 	if specification != nil && !yamlpos.IsNull(yamlpos.Resolve(specification)) {
 		return specification
@@ -91,19 +91,19 @@ func (d *decoder) frame(node *yaml.Node, metadata *v1alpha1.Metadata) *yaml.Node
 	return rest
 }
 
-func (d *decoder) metadata(node *yaml.Node, metadata *v1alpha1.Metadata) {
+func (d *Decoder) metadata(node *yaml.Node, metadata *v1alpha1.Metadata) {
 	node = yamlpos.Resolve(node)
 	if yamlpos.IsNull(node) {
 		return
 	}
-	fields, ok := d.fields(node, "metadata")
+	fields, ok := d.Fields(node, "metadata")
 	if !ok {
 		return
 	}
 	known := &yaml.Node{Kind: yaml.MappingNode, Line: node.Line, Column: node.Column}
 	for _, f := range fields {
-		if !ignoredMetadata[f.key.Value] {
-			known.Content = append(known.Content, f.key, f.value)
+		if !ignoredMetadata[f.Key.Value] {
+			known.Content = append(known.Content, f.Key, f.Value)
 		}
 	}
 	d.structure(known, reflect.ValueOf(metadata).Elem(), "metadata")
@@ -124,11 +124,11 @@ func restPath(kind string) string {
 	return "spec"
 }
 
-// decoder turns one YAML document into Go values and reports, for everything that
+// Decoder turns one YAML document into Go values and reports, for everything that
 // does not fit, its position. It is strict about types, because a guess about what
 // `1.10` or `yes` means would end in a cluster, and lenient about unknown fields,
 // because a newer version may know them.
-type decoder struct {
+type Decoder struct {
 	position Position // of the file
 	kind     string
 	findings *findings
@@ -142,11 +142,11 @@ const maxValues = 200_000
 
 // tooMany counts the values in a node, and reports where there are too many of
 // them.
-func (d *decoder) tooMany(node *yaml.Node) bool {
+func (d *Decoder) tooMany(node *yaml.Node) bool {
 	before := d.values
 	d.values += 1 + len(node.Content)
 	if before <= maxValues && d.values > maxValues {
-		d.errorf(TooLarge, node, "use fewer aliases", "the document is too large: it has more than %d values", maxValues)
+		d.Errorf(TooLarge, node, "use fewer aliases", "the document is too large: it has more than %d values", maxValues)
 	}
 	return d.values > maxValues
 }
@@ -161,26 +161,38 @@ var strictTypes = []reflect.Type{
 	reflect.TypeFor[metav1.LabelSelectorRequirement](),
 }
 
-func (d *decoder) report(code string, severity Severity, node *yaml.Node, message, hint string) {
+// NewDecoder makes a decoder for a file of another kind than the model's.
+func NewDecoder(file Position) *Decoder { return &Decoder{position: file, findings: new(findings)} }
+
+// Found are the diagnostics.
+func (d *Decoder) Found() []Diagnostic { return d.findings.diagnostics }
+
+// At is where a node of the file stands.
+func (d *Decoder) At(node *yaml.Node) Position {
 	position := d.position
 	position.Line, position.Column = node.Line, node.Column
-	d.failed = d.failed || severity == Error
-	d.findings.add(d.kind, Diagnostic{Code: code, Severity: severity, Position: position, Message: message, Hint: hint})
+	return position
 }
 
-func (d *decoder) errorf(code string, node *yaml.Node, hint, format string, args ...any) {
+func (d *Decoder) report(code string, severity Severity, node *yaml.Node, message, hint string) {
+	d.failed = d.failed || severity == Error
+	d.findings.add(d.kind, Diagnostic{Code: code, Severity: severity, Position: d.At(node), Message: message, Hint: hint})
+}
+
+// Errorf reports what must not be used.
+func (d *Decoder) Errorf(code string, node *yaml.Node, hint, format string, args ...any) {
 	d.report(code, Error, node, fmt.Sprintf(format, args...), hint)
 }
 
 // value decodes node into v. The path is for messages.
-func (d *decoder) value(node *yaml.Node, v reflect.Value, path string) {
+func (d *Decoder) value(node *yaml.Node, v reflect.Value, path string) {
 	node = yamlpos.Resolve(node)
 	if yamlpos.IsNull(node) || d.tooMany(node) {
 		return
 	}
 	if u, ok := v.Addr().Interface().(yaml.Unmarshaler); ok {
 		if err := u.UnmarshalYAML(node); err != nil {
-			d.errorf(InvalidField, node, "", "%s: %s", path, err)
+			d.Errorf(InvalidField, node, "", "%s: %s", path, err)
 		}
 		return
 	}
@@ -191,7 +203,7 @@ func (d *decoder) value(node *yaml.Node, v reflect.Value, path string) {
 		d.stringMap(node, v, path)
 	case reflect.Slice:
 		if node.Kind != yaml.SequenceNode {
-			d.errorf(InvalidField, node, "", "%s must be a list", path)
+			d.Errorf(InvalidField, node, "", "%s must be a list", path)
 			return
 		}
 		list := reflect.MakeSlice(v.Type(), len(node.Content), len(node.Content))
@@ -200,60 +212,61 @@ func (d *decoder) value(node *yaml.Node, v reflect.Value, path string) {
 		}
 		v.Set(list)
 	case reflect.String:
-		d.text(node, v, path)
+		v.SetString(d.Text(node, path))
 	default:
 		panic(fmt.Sprintf("model: no decoding into %s", v.Type()))
 	}
 }
 
-func (d *decoder) text(node *yaml.Node, v reflect.Value, path string) {
-	if node.Kind != yaml.ScalarNode {
-		d.errorf(InvalidField, node, "", "%s must be a string", path)
-		return
+// Text decodes a string, "" for what is none.
+func (d *Decoder) Text(node *yaml.Node, path string) string {
+	switch {
+	case node.Kind != yaml.ScalarNode:
+		d.Errorf(InvalidField, node, "", "%s must be a string", path)
+	case node.ShortTag() != "!!str":
+		d.Errorf(InvalidField, node, fmt.Sprintf("put it in quotes: %q", node.Value), "%s must be a string", path)
+	default:
+		return node.Value
 	}
-	if node.ShortTag() != "!!str" {
-		d.errorf(InvalidField, node, fmt.Sprintf("put it in quotes: %q", node.Value), "%s must be a string", path)
-		return
-	}
-	v.SetString(node.Value)
+	return ""
 }
 
-func (d *decoder) stringMap(node *yaml.Node, v reflect.Value, path string) {
-	fields, ok := d.fields(node, path)
+func (d *Decoder) stringMap(node *yaml.Node, v reflect.Value, path string) {
+	fields, ok := d.Fields(node, path)
 	if !ok {
 		return
 	}
 	m := reflect.MakeMapWithSize(v.Type(), len(fields))
 	for _, f := range fields {
 		value := reflect.New(v.Type().Elem()).Elem()
-		d.value(f.value, value, join(path, f.key.Value))
-		m.SetMapIndex(reflect.ValueOf(f.key.Value), value)
+		d.value(f.Value, value, join(path, f.Key.Value))
+		m.SetMapIndex(reflect.ValueOf(f.Key.Value), value)
 	}
 	v.Set(m)
 }
 
-func (d *decoder) structure(node *yaml.Node, v reflect.Value, path string) {
-	fields, ok := d.fields(node, path)
+func (d *Decoder) structure(node *yaml.Node, v reflect.Value, path string) {
+	fields, ok := d.Fields(node, path)
 	if !ok {
 		return
 	}
 	known := structFields(v.Type())
 	for _, f := range fields {
-		i := slices.IndexFunc(known, func(k structField) bool { return k.name == f.key.Value })
+		i := slices.IndexFunc(known, func(k structField) bool { return k.name == f.Key.Value })
 		if i < 0 {
-			d.unknownField(f.key, v.Type(), known, path)
+			d.unknownField(f.Key, v.Type(), known, path)
 			continue
 		}
-		d.value(f.value, v.FieldByIndex(known[i].index), join(path, f.key.Value))
+		d.value(f.Value, v.FieldByIndex(known[i].index), join(path, f.Key.Value))
 	}
 	for _, k := range known {
 		if k.required && !d.failed && v.FieldByIndex(k.index).IsZero() {
-			d.errorf(MissingField, node, "", "%s is missing", join(path, k.name))
+			d.Errorf(MissingField, node, "", "%s is missing", join(path, k.name))
 		}
 	}
 }
 
-func (d *decoder) unknownField(key *yaml.Node, t reflect.Type, known []structField, path string) {
+func (d *Decoder) unknownField(key *yaml.Node, t reflect.Type, known []structField, path string) {
 	names := make([]string, len(known))
 	for i, k := range known {
 		names[i] = k.name
@@ -278,16 +291,17 @@ func join(path, name string) string {
 	return path + "." + name
 }
 
-type field struct{ key, value *yaml.Node }
+// Field is a field of a mapping.
+type Field struct{ Key, Value *yaml.Node }
 
-// fields returns the fields of a mapping, those that a merge key brings in
+// Fields returns the fields of a mapping, those that a merge key brings in
 // after its own. It reports what is no mapping, and keys that stand twice.
-func (d *decoder) fields(node *yaml.Node, path string) ([]field, bool) {
+func (d *Decoder) Fields(node *yaml.Node, path string) ([]Field, bool) {
 	if node.Kind != yaml.MappingNode {
-		d.errorf(InvalidField, node, "", "%s must be an object", path)
+		d.Errorf(InvalidField, node, "", "%s must be an object", path)
 		return nil, false
 	}
-	var all []field
+	var all []Field
 	seen := map[string]bool{}
 	merges := 0
 	var collect func(node *yaml.Node)
@@ -303,14 +317,14 @@ func (d *decoder) fields(node *yaml.Node, path string) ([]field, bool) {
 			case key.ShortTag() == "!!merge":
 				merged = append(merged, yamlpos.MergeSources(value)...)
 			case key.Kind != yaml.ScalarNode:
-				d.errorf(InvalidField, key, "", "%s has a key that is no string", path)
+				d.Errorf(InvalidField, key, "", "%s has a key that is no string", path)
 			case own[key.Value]:
-				d.errorf(InvalidField, key, "", "%s stands twice", join(path, key.Value))
+				d.Errorf(InvalidField, key, "", "%s stands twice", join(path, key.Value))
 			default:
 				own[key.Value] = true
 				if !seen[key.Value] {
 					seen[key.Value] = true
-					all = append(all, field{key, value})
+					all = append(all, Field{key, value})
 				}
 			}
 		}
@@ -318,7 +332,7 @@ func (d *decoder) fields(node *yaml.Node, path string) ([]field, bool) {
 			merges++
 			if source.Kind != yaml.MappingNode || merges > yamlpos.MaxMerges {
 				if merges <= yamlpos.MaxMerges+1 {
-					d.errorf(InvalidField, node, "", "%s has a merge key that cannot be followed", path)
+					d.Errorf(InvalidField, node, "", "%s has a merge key that cannot be followed", path)
 				}
 				return
 			}

@@ -104,7 +104,6 @@ func (s *state) render(ctx context.Context, w *worker, j job, conf *configuratio
 // configuration is what an assignment gets from ConfigMaps and schemas that
 // match it. It is shared by all assignments that the same ones match.
 type configuration struct {
-	once sync.Once
 	*composed
 	schemas    []schema  // of the matching ConfigSchemas
 	unreadable []Problem // of the matching ConfigMaps
@@ -112,7 +111,6 @@ type configuration struct {
 
 // composed is a composition with what has been found out about it.
 type composed struct {
-	once sync.Once
 	composition
 	id int64 // no other composition of the planner has it
 
@@ -126,7 +124,6 @@ type verdict struct {
 	err      error
 }
 
-// check checks the composition with a schema, once.
 func (c *composed) check(text string, compiled *compiledSchemas) ([]finding, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -143,10 +140,7 @@ func (c *composed) check(text string, compiled *compiledSchemas) ([]finding, err
 
 // compiledSchemas keeps schemas that have been read, which takes longer than
 // to check with them.
-type compiledSchemas struct {
-	mu     sync.Mutex
-	byText map[string]*compiledSchema
-}
+type compiledSchemas struct{ memo[string, compiledSchema] }
 
 // compiledSchema is a schema with the budget that it charges, so that it checks one
 // configuration at a time.
@@ -158,17 +152,9 @@ type compiledSchema struct {
 }
 
 func (c *compiledSchemas) check(data map[string]any, text string) (v verdict) {
-	c.mu.Lock()
-	compiled, known := c.byText[text]
-	if !known {
-		compiled = &compiledSchema{}
-		compiled.schema, compiled.err = compile(text, &compiled.budget)
-		if c.byText == nil {
-			c.byText = map[string]*compiledSchema{}
-		}
-		c.byText[text] = compiled
-	}
-	c.mu.Unlock()
+	known := c.get(text)
+	compiled := &known.value
+	known.Do(func() { compiled.schema, compiled.err = compile(text, &compiled.budget) })
 	if compiled.err != nil {
 		return verdict{err: compiled.err}
 	}
@@ -178,29 +164,52 @@ func (c *compiledSchemas) check(data map[string]any, text string) (v verdict) {
 	return v
 }
 
+// memo has a value for each key, which is made once by whichever goroutine asks first.
+type memo[K comparable, V any] struct {
+	mu   sync.Mutex
+	made map[K]*made[V]
+}
+
+type made[V any] struct {
+	sync.Once
+	value V
+}
+
+// get returns what is made within its Do. A function to make it would be allocated by
+// every call.
+func (m *memo[K, V]) get(key K) *made[V] {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	known := m.made[key]
+	if known == nil {
+		if m.made == nil {
+			m.made = map[K]*made[V]{}
+		}
+		known = &made[V]{}
+		m.made[key] = known
+	}
+	return known
+}
+
 // configurations makes the configurations of one state of an environment's
 // ConfigMaps and schemas.
 type configurations struct {
 	configs []model.PlatformConfig
 	schemas []model.ConfigSchema
 	index   *labelIndex
-	id      func() int64 // a new one each time; called by one goroutine at a time
+	id      func() int64 // a new one each time
 
 	compiled compiledSchemas
-
-	mu       sync.Mutex
-	byLabels map[[2]int]*configuration
-	made     map[string]*composed // by the numbers of the ConfigMaps
+	byLabels memo[[2]int, configuration]
+	made     memo[string, composed] // by the numbers of the ConfigMaps
 }
 
 func newConfigurations(env *model.Environment, id func() int64) *configurations {
 	return &configurations{
-		configs:  env.Configs,
-		schemas:  env.ConfigSchemas,
-		index:    newLabelIndex(env.Configs, env.ConfigSchemas),
-		id:       id,
-		byLabels: map[[2]int]*configuration{},
-		made:     map[string]*composed{},
+		configs: env.Configs,
+		schemas: env.ConfigSchemas,
+		index:   newLabelIndex(env.Configs, env.ConfigSchemas),
+		id:      id,
 	}
 }
 
@@ -214,25 +223,19 @@ func (c *configurations) same(env *model.Environment) bool {
 // of returns the configuration of a pair whose cluster type and target offer
 // these labels.
 func (c *configurations) of(p pair, clusterType, target *labelSet) *configuration {
-	key := [2]int{clusterType.id, target.id}
-	c.mu.Lock()
-	known := c.byLabels[key]
-	if known == nil {
-		known = &configuration{}
-		c.byLabels[key] = known
-	}
-	c.mu.Unlock()
-	known.once.Do(func() {
+	known := c.byLabels.get([2]int{clusterType.id, target.id})
+	made := &known.value
+	known.Do(func() {
 		matching := c.index.configs.matching(clusterType, target)
-		known.composed = c.compose(p, clusterType, target, matching)
+		made.composed = c.compose(p, clusterType, target, matching)
 		for _, i := range matching {
-			known.unreadable = append(known.unreadable, unreadableProblems(c.configs[i])...)
+			made.unreadable = append(made.unreadable, unreadableProblems(c.configs[i])...)
 		}
 		for _, i := range c.index.schemas.matching(clusterType, target) {
-			known.schemas = append(known.schemas, schemaOf(c.schemas[i]))
+			made.schemas = append(made.schemas, schemaOf(c.schemas[i]))
 		}
 	})
-	return known
+	return made
 }
 
 func (c *configurations) compose(p pair, clusterType, target *labelSet, numbers []int32) *composed {
@@ -246,13 +249,7 @@ func (c *configurations) compose(p pair, clusterType, target *labelSet, numbers 
 			key = binary.LittleEndian.AppendUint32(key, uint32(target.id))
 		}
 	}
-	c.mu.Lock()
-	known := c.made[string(key)]
-	if known == nil {
-		known = &composed{id: c.id()}
-		c.made[string(key)] = known
-	}
-	c.mu.Unlock()
-	known.once.Do(func() { known.composition = compose(matching, p) })
-	return known
+	known := c.made.get(string(key))
+	known.Do(func() { known.value.composition, known.value.id = compose(matching, p), c.id() })
+	return &known.value
 }

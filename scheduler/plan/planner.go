@@ -23,7 +23,7 @@ type Planner struct {
 	last state
 
 	prerendered prerenderCache
-	lastID      int64
+	lastID      atomic.Int64
 
 	computed int // assignments for the last plan
 }
@@ -69,10 +69,7 @@ func (p *Planner) New(ctx context.Context, env *model.Environment, gitops *model
 }
 
 // id returns a number that has not been given yet.
-func (p *Planner) id() int64 {
-	p.lastID++
-	return p.lastID
-}
+func (p *Planner) id() int64 { return p.lastID.Add(1) }
 
 // row is all assignments on one cluster type. Once made it does not change.
 type row struct {

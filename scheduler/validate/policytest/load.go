@@ -15,7 +15,7 @@ import (
 // diagnostic the file has no tests: half of a file's expectations would look
 // like all of them.
 func Load(file model.Position, content []byte) ([]Test, []model.Diagnostic) {
-	d := &decoder{file: file}
+	d := &decoder{model.NewDecoder(file)}
 	var tests []Test
 	documents, err := yamlpos.Documents(bytes.NewReader(content))
 	for _, document := range documents {
@@ -27,12 +27,12 @@ func Load(file model.Position, content []byte) ([]Test, []model.Diagnostic) {
 		line, message := yamlpos.ExplainError(content, err)
 		d.errorf(&yaml.Node{Line: line}, "", "not valid YAML: %s", message)
 	}
-	if len(d.found) == 0 && len(tests) == 0 {
+	if len(d.Found()) == 0 && len(tests) == 0 {
 		d.errorf(&yaml.Node{Line: 1}, "begin it with tests:", "the file has no tests")
 	}
 	d.namesOnce(tests)
-	if len(d.found) > 0 {
-		return nil, d.found
+	if len(d.Found()) > 0 {
+		return nil, d.Found()
 	}
 	return tests, nil
 }
@@ -70,11 +70,11 @@ func (d *decoder) document(node *yaml.Node) []Test {
 }
 
 func (d *decoder) test(node *yaml.Node, what string) Test {
-	before := len(d.found)
+	before := len(d.Found())
 	f := d.known(node, what, "name", "environment", "target", "on", "notOn", "onlyOn", "config")
 	t := Test{
 		Name:        d.text(f["name"], what+".name").Text,
-		Position:    d.at(node),
+		Position:    d.At(node),
 		Environment: d.text(f["environment"], what+".environment"),
 		On:          d.names(f["on"], what+".on"),
 		NotOn:       d.names(f["notOn"], what+".notOn"),
@@ -82,12 +82,12 @@ func (d *decoder) test(node *yaml.Node, what string) Test {
 		Config:      d.config(f["config"], what+".config"),
 	}
 	if f["onlyOn"] != nil {
-		t.OnlyOnAt = d.at(f["onlyOn"])
+		t.OnlyOnAt = d.At(f["onlyOn"])
 	}
 	if f["target"] != nil {
 		d.target(f["target"], &t, what+".target")
 	}
-	if len(d.found) > before {
+	if len(d.Found()) > before {
 		return t
 	}
 	switch {
@@ -124,7 +124,7 @@ func (d *decoder) target(node *yaml.Node, t *Test, what string) {
 		return
 	}
 	for _, label := range d.fields(f["labels"], what+".labels") {
-		t.Hypothetical.Labels[label.key.Value] = d.text(label.value, what+".labels."+label.key.Value).Text
+		t.Hypothetical.Labels[label.Key.Value] = d.text(label.Value, what+".labels."+label.Key.Value).Text
 	}
 }
 
@@ -135,17 +135,17 @@ func (d *decoder) config(node *yaml.Node, what string) []Config {
 	}
 	var all []Config
 	for _, clusterType := range d.fields(node, what) {
-		inner := what + "." + clusterType.key.Value
-		for _, f := range d.fields(clusterType.value, inner) {
-			c := Config{ClusterType: clusterType.key.Value, Key: f.key.Value, Position: d.at(f.key)}
+		inner := what + "." + clusterType.Key.Value
+		for _, f := range d.fields(clusterType.Value, inner) {
+			c := Config{ClusterType: clusterType.Key.Value, Key: f.Key.Value, Position: d.At(f.Key)}
 			switch {
-			case f.value.Kind != yaml.ScalarNode:
+			case f.Value.Kind != yaml.ScalarNode:
 				c.Structured = true
-				c.Value = d.yaml(f.value, inner+"."+c.Key)
-			case f.value.ShortTag() == "!!null":
+				c.Value = d.yaml(f.Value, inner+"."+c.Key)
+			case f.Value.ShortTag() == "!!null":
 				c.Absent = true
 			default:
-				c.Value = f.value.Value
+				c.Value = f.Value.Value
 			}
 			all = append(all, c)
 		}
@@ -176,58 +176,27 @@ func (d *decoder) namesOnce(tests []Test) {
 			continue
 		}
 		if at, found := first[t.Name]; found {
-			d.found = append(d.found, model.Diagnostic{
-				Severity: model.Error, Position: t.Position,
-				Message: fmt.Sprintf("a test named %q is already in line %d", t.Name, at.Line),
-				Hint:    "rename one of them",
-			})
+			node := &yaml.Node{Line: t.Position.Line, Column: t.Position.Column}
+			d.errorf(node, "rename one of them", "a test named %q is already in line %d", t.Name, at.Line)
 			continue
 		}
 		first[t.Name] = t.Position
 	}
 }
 
-// decoder takes YAML nodes apart and keeps what is wrong with them. It is
-// strict: a misspelled expectation would be one that always holds.
-type decoder struct {
-	file  model.Position
-	found []model.Diagnostic
-}
-
-func (d *decoder) at(node *yaml.Node) model.Position {
-	p := d.file
-	p.Line, p.Column = node.Line, node.Column
-	return p
-}
+// decoder is the model's with what a strict reader needs: a misspelled expectation
+// would be one that always holds.
+type decoder struct{ *model.Decoder }
 
 func (d *decoder) errorf(node *yaml.Node, hint, format string, args ...any) {
-	d.found = append(d.found, model.Diagnostic{Severity: model.Error, Position: d.at(node), Message: fmt.Sprintf(format, args...), Hint: hint})
+	d.Errorf(model.InvalidField, node, hint, format, args...)
 }
 
-type field struct {
-	key, value *yaml.Node
-}
-
-// fields returns a mapping's fields as they stand. It reports what is no
-// mapping, keys that are no names, and keys that stand twice.
-func (d *decoder) fields(node *yaml.Node, what string) []field {
-	node = yamlpos.Resolve(node)
-	if node.Kind != yaml.MappingNode {
-		d.errorf(node, "", "%s must be an object", what)
-		return nil
-	}
-	var all []field
-	seen := map[string]bool{}
-	for key, value := range yamlpos.Fields(node) {
-		switch {
-		case key.Kind != yaml.ScalarNode:
-			d.errorf(key, "", "%s has a key that is no string", what)
-		case seen[key.Value]:
-			d.errorf(key, "", "%s.%s stands twice", what, key.Value)
-		default:
-			seen[key.Value] = true
-			all = append(all, field{key, yamlpos.Resolve(value)})
-		}
+// fields returns a mapping's fields, in which no value is an alias.
+func (d *decoder) fields(node *yaml.Node, what string) []model.Field {
+	all, _ := d.Fields(yamlpos.Resolve(node), what)
+	for i := range all {
+		all[i].Value = yamlpos.Resolve(all[i].Value)
 	}
 	return all
 }
@@ -236,32 +205,26 @@ func (d *decoder) fields(node *yaml.Node, what string) []field {
 func (d *decoder) known(node *yaml.Node, what string, names ...string) map[string]*yaml.Node {
 	values := map[string]*yaml.Node{}
 	for _, f := range d.fields(node, what) {
-		if slices.Contains(names, f.key.Value) {
-			values[f.key.Value] = f.value
+		if slices.Contains(names, f.Key.Value) {
+			values[f.Key.Value] = f.Value
 			continue
 		}
-		hint := model.Suggest(f.key.Value, names, "known fields are "+strings.Join(names, ", "))
-		d.errorf(f.key, hint, "unknown field %s of %s", f.key.Value, what)
+		hint := model.Suggest(f.Key.Value, names, "known fields are "+strings.Join(names, ", "))
+		d.errorf(f.Key, hint, "unknown field %s of %s", f.Key.Value, what)
 	}
 	return values
 }
 
 // text reads a string that is not empty. A nil node is an empty one.
 func (d *decoder) text(node *yaml.Node, what string) Name {
-	if node == nil {
+	switch {
+	case node == nil:
+		return Name{}
+	case node.Kind == yaml.ScalarNode && (node.Value == "" || yamlpos.IsNull(node)):
+		d.errorf(node, "", "%s is empty", what)
 		return Name{}
 	}
-	switch {
-	case node.Kind != yaml.ScalarNode:
-		d.errorf(node, "", "%s must be a string", what)
-	case node.ShortTag() == "!!null" || node.Value == "":
-		d.errorf(node, "", "%s is empty", what)
-	case node.ShortTag() != "!!str":
-		d.errorf(node, fmt.Sprintf("put it in quotes: %q", node.Value), "%s must be a string", what)
-	default:
-		return Name{node.Value, d.at(node)}
-	}
-	return Name{}
+	return Name{d.Text(node, what), d.At(node)}
 }
 
 // names reads a list of strings. Each may stand once.
