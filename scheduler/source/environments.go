@@ -11,12 +11,21 @@ import (
 	"github.com/kalypso-dev/kalypso/scheduler/model"
 )
 
-// environments are the control plane's Environment objects, sorted by name,
+// Environments are the control plane's Environment objects, sorted by name,
 // with what is wrong about them.
-type environments struct {
-	objects     []model.EnvironmentObject
-	diagnostics []model.Diagnostic
+type Environments struct {
+	Objects     []model.EnvironmentObject
+	Diagnostics []model.Diagnostic
 	files       map[string][]byte // where they were looked for
+}
+
+// Names are those of the objects.
+func (e *Environments) Names() []string {
+	var names []string
+	for _, o := range e.Objects {
+		names = append(names, o.Name)
+	}
+	return names
 }
 
 // mayBe finds files that may hold an Environment, well written or not.
@@ -24,46 +33,19 @@ var mayBe = regexp.MustCompile(`(?i)\bkind["']?\s*:\s*["']?env`)
 
 // broken returns the first error that may hide an object, and false when there
 // is none. What is wrong with a file of other objects hides no Environment.
-func (e *environments) broken() (model.Diagnostic, bool) {
-	i := slices.IndexFunc(e.diagnostics, func(d model.Diagnostic) bool {
+func (e *Environments) broken() (model.Diagnostic, bool) {
+	i := slices.IndexFunc(e.Diagnostics, func(d model.Diagnostic) bool {
 		return d.Severity == model.Error && mayBe.Match(e.files[d.Position.File])
 	})
 	if i < 0 {
 		return model.Diagnostic{}, false
 	}
-	return e.diagnostics[i], true
+	return e.Diagnostics[i], true
 }
 
-// Environments returns the names of all environments, sorted, and what is
-// wrong about their objects.
-func (p *Platform) Environments(ctx context.Context) ([]string, []model.Diagnostic, error) {
-	e, err := p.environments(ctx)
-	if err != nil {
-		return nil, nil, err
-	}
-	return names(e.objects), e.diagnostics, nil
-}
-
-// EnvironmentObjects returns what [Platform.Environments] returns the names of.
-func (p *Platform) EnvironmentObjects(ctx context.Context) ([]model.EnvironmentObject, []model.Diagnostic, error) {
-	e, err := p.environments(ctx)
-	if err != nil {
-		return nil, nil, err
-	}
-	return e.objects, e.diagnostics, nil
-}
-
-func names(objects []model.EnvironmentObject) []string {
-	list := make([]string, len(objects))
-	for i, o := range objects {
-		list[i] = o.Name
-	}
-	return list
-}
-
-// environments reads the Environment objects, once, so that all parts of a
+// Environments reads the Environment objects, once, so that all parts of a
 // Platform agree on them.
-func (p *Platform) environments(ctx context.Context) (*environments, error) {
+func (p *Platform) Environments(ctx context.Context) (*Environments, error) {
 	p.reading.Lock()
 	defer p.reading.Unlock()
 	if p.found != nil {
@@ -87,9 +69,9 @@ func (p *Platform) environments(ctx context.Context) (*environments, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading the control plane: %w", err)
 	}
-	found := &environments{files: tree.Files}
-	found.objects, found.diagnostics = model.LoadEnvironments(tree, "")
-	if len(found.objects)+len(found.diagnostics) == 0 && p.options.Branch == "" {
+	found := &Environments{files: tree.Files}
+	found.Objects, found.Diagnostics = model.LoadEnvironments(tree, "")
+	if len(found.Objects)+len(found.Diagnostics) == 0 && p.options.Branch == "" {
 		if err := p.askOrigin(ctx, found); err != nil {
 			return nil, err
 		}
@@ -101,7 +83,7 @@ func (p *Platform) environments(ctx context.Context) (*environments, error) {
 // askOrigin reads the Environment objects from the server when a clone has
 // none on any branch that could be its default: it may be one of a single
 // branch, as build servers make them.
-func (p *Platform) askOrigin(ctx context.Context, found *environments) error {
+func (p *Platform) askOrigin(ctx context.Context, found *Environments) error {
 	origin := p.origin()
 	if origin == nil || p.isPart() {
 		return nil
@@ -118,8 +100,8 @@ func (p *Platform) askOrigin(ctx context.Context, found *environments) error {
 		}
 	}
 	found.files = tree.Files
-	found.objects, found.diagnostics = model.LoadEnvironments(tree, "")
-	if len(found.objects) > 0 {
+	found.Objects, found.Diagnostics = model.LoadEnvironments(tree, "")
+	if len(found.Objects) > 0 {
 		p.note("the Environment objects are those of %s: branch %s of %s has none", origin.name(), p.branch, p.control.name())
 	}
 	return nil
@@ -128,8 +110,8 @@ func (p *Platform) askOrigin(ctx context.Context, found *environments) error {
 // find returns where an environment is defined. Without any Environment
 // object a branch that was asked for is taken to be the environment, and so is
 // a folder that is no whole repository, as it is.
-func (p *Platform) find(ctx context.Context, environment string, e *environments) (model.Reference, error) {
-	for _, o := range e.objects {
+func (p *Platform) find(ctx context.Context, environment string, e *Environments) (model.Reference, error) {
+	for _, o := range e.Objects {
 		if c := o.Spec.ControlPlane; o.Name == environment {
 			return model.Reference{Repo: c.Repo, Branch: c.Branch, Path: c.Path}, nil
 		}
@@ -141,8 +123,8 @@ func (p *Platform) find(ctx context.Context, environment string, e *environments
 		}
 	}
 	switch {
-	case len(e.objects) > 0:
-		return model.Reference{}, unknown("environment", environment, names(e.objects))
+	case len(e.Objects) > 0:
+		return model.Reference{}, unknown("environment", environment, e.Names())
 	case p.options.Branch != "":
 		return model.Reference{Repo: p.control.name(), Branch: p.options.Branch}, nil
 	case p.isPart():

@@ -28,9 +28,9 @@ type loading struct {
 
 // load reads an environment without checking whether all that is given was
 // of use.
-func (p *Platform) load(ctx context.Context, name string, ref model.Reference, e *environments) (*loading, error) {
+func (p *Platform) load(ctx context.Context, name string, ref model.Reference, e *Environments) (*loading, error) {
 	l := &loading{platform: p, reader: p.reader(e), path: ref.Path}
-	l.number, _ = slices.BinarySearch(names(e.objects), name)
+	l.number, _ = slices.BinarySearch(e.Names(), name)
 	var err error
 	l.env, err = model.LoadEnvironment(ctx, l.reader, name, ref, model.Substitute(l.instead))
 	return l, err
@@ -153,7 +153,7 @@ func (p *Platform) checkBase(l *loading) error {
 // registration has. One that only other environments know has perhaps not been
 // promoted to this one yet, which is worth a warning; one that none knows is an
 // error, unless the registrations could not all be read.
-func (p *Platform) checkWorkloads(ctx context.Context, l *loading, e *environments) error {
+func (p *Platform) checkWorkloads(ctx context.Context, l *loading, e *Environments) error {
 	known := slices.Clone(l.registrations)
 	var missing []string
 	for _, name := range slices.Sorted(maps.Keys(p.workloads)) {
@@ -165,7 +165,7 @@ func (p *Platform) checkWorkloads(ctx context.Context, l *loading, e *environmen
 		return nil
 	}
 	incomplete := hasErrors(l.env)
-	for _, o := range e.objects {
+	for _, o := range e.Objects {
 		if o.Name == l.env.Name || incomplete {
 			continue
 		}
@@ -204,7 +204,7 @@ func hasErrors(env *model.Environment) bool {
 }
 
 // notice notes why users may not see a change of their own.
-func (p *Platform) notice(ctx context.Context, l *loading, e *environments) error {
+func (p *Platform) notice(ctx context.Context, l *loading, e *Environments) error {
 	r, ok := p.control.(*repository)
 	if !ok || r.top == "" {
 		return nil
@@ -217,7 +217,7 @@ func (p *Platform) notice(ctx context.Context, l *loading, e *environments) erro
 	if err != nil {
 		return err
 	}
-	environments := slices.ContainsFunc(e.objects, func(o model.EnvironmentObject) bool {
+	environments := slices.ContainsFunc(e.Objects, func(o model.EnvironmentObject) bool {
 		return o.Spec.ControlPlane.Branch == current
 	})
 	switch {

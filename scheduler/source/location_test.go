@@ -65,7 +65,7 @@ func TestUnknownEnvironments(t *testing.T) {
 	mustFail(t, err, "there is no environment production: choose one of dev, qa")
 
 	s := open(t, source.Options{ControlPlane: cp, Branch: "nope"})
-	_, _, err = s.Environments(t.Context())
+	_, err = s.Environments(t.Context())
 	mustFail(t, err, "has no branch nope")
 	mustHint(t, err, "branch that has the Environment objects")
 
@@ -74,9 +74,9 @@ func TestUnknownEnvironments(t *testing.T) {
 	s = open(t, source.Options{ControlPlane: cp})
 	_, err = s.Load(t.Context(), "dev")
 	mustFail(t, err, "there is no environment dev, as far as branch main of "+cp+" can be read: cp@main:.environments/dev.yaml:4: spec must be an object")
-	names, diagnostics, err := s.Environments(t.Context())
-	if len(names) != 0 || len(diagnostics) != 1 || err != nil {
-		t.Errorf("%v %v %v", names, diagnostics, err)
+	all, err := s.Environments(t.Context())
+	if err != nil || len(all.Objects) != 0 || len(all.Diagnostics) != 1 {
+		t.Errorf("%v %v", all, err)
 	}
 
 	t.Log("a branch without any is no control plane, unless it was asked for")
@@ -198,9 +198,9 @@ func TestFolderWithoutGit(t *testing.T) {
 	plain := filepath.Join(folder, "dev")
 	write(t, plain, "-- base.yaml --\napiVersion: scheduler.kalypso.io/v1alpha1\nkind: BaseRepo\nmetadata: {name: main}\nspec: {repo: 'file://"+root+"/cp', branch: main, path: .}\n")
 	s = open(t, source.Options{ControlPlane: plain})
-	names, diagnostics, err := s.Environments(t.Context())
-	if len(names)+len(diagnostics) != 0 || err != nil {
-		t.Errorf("%v %v %v", names, diagnostics, err)
+	all, err := s.Environments(t.Context())
+	if err != nil || len(all.Objects)+len(all.Diagnostics) != 0 {
+		t.Errorf("%v %v", all, err)
 	}
 	env = s.load("whatever")
 	has(t, env, "cluster type small", "template committed", bye, hello)
@@ -237,8 +237,8 @@ func TestFolderWithEnvironmentsInIt(t *testing.T) {
 
 	t.Log("all parts of a Platform agree on the Environment objects")
 	remove(t, dir, "environments.yaml")
-	if names, _, err := s.Environments(t.Context()); len(names) != 2 || err != nil {
-		t.Errorf("%v, %v", names, err)
+	if all, err := s.Environments(t.Context()); err != nil || len(all.Objects) != 2 {
+		t.Errorf("%v, %v", all, err)
 	}
 	s.load("qa")
 }
@@ -276,9 +276,9 @@ func TestMonorepo(t *testing.T) {
 	git(t, cp, "remote", "add", "origin", "https://forge.test/acme/cp")
 	apps := filepath.Join(root, "apps")
 	s := open(t, source.Options{ControlPlane: filepath.Join(cp, "platform"), Workloads: map[string]string{"hello": apps, "bye": apps}})
-	names, _, err := s.Environments(t.Context())
-	if len(names) != 2 || err != nil {
-		t.Errorf("%v, %v", names, err)
+	all, err := s.Environments(t.Context())
+	if err != nil || len(all.Objects) != 2 {
+		t.Errorf("%v, %v", all, err)
 	}
 	has(t, s.load("dev"), "cluster type small", "template committed", bye, hello)
 }

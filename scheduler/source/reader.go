@@ -18,7 +18,7 @@ type reader struct {
 }
 
 // reader makes the reader for a control plane with the given environments.
-func (p *Platform) reader(e *environments) *reader {
+func (p *Platform) reader(e *Environments) *reader {
 	r := &reader{platform: p, own: map[string]bool{}}
 	addresses := slices.Clone(p.remotes)
 	switch at := p.control.(type) {
@@ -28,7 +28,7 @@ func (p *Platform) reader(e *environments) *reader {
 		addresses = append(addresses, at.whole().named)
 	}
 	if _, elsewhere := p.control.(*remote); !elsewhere && len(p.remotes) == 0 {
-		addresses = append(addresses, onlyRepository(e.objects)...)
+		addresses = append(addresses, onlyRepository(e.Objects)...)
 	}
 	for _, url := range addresses {
 		r.own[identityOf(url, p.control.name())] = true

@@ -78,7 +78,7 @@ type Platform struct {
 	workloads map[string]location
 
 	reading sync.Mutex
-	found   *environments // nil before they were read
+	found   *Environments // nil before they were read
 
 	mu    sync.Mutex
 	given map[string]location // locations by name: all of these, and more as they are needed
@@ -137,7 +137,7 @@ func Open(ctx context.Context, o Options) (*Platform, error) {
 // error that names those there are, and so is an unknown name in
 // Options.Workloads.
 func (p *Platform) Load(ctx context.Context, environment string) (*model.Environment, error) {
-	e, err := p.environments(ctx)
+	e, err := p.Environments(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -186,7 +186,7 @@ func (p *Platform) GitOps(ctx context.Context, env *model.Environment) (*model.T
 // Read implements model.Reader. It reads a reference where Load has read it:
 // those of an environment's Sources, above all.
 func (p *Platform) Read(ctx context.Context, ref model.Reference) (*model.Tree, error) {
-	e, err := p.environments(ctx)
+	e, err := p.Environments(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -156,9 +156,12 @@ func TestFolderWithoutRemotes(t *testing.T) {
 	cp := filepath.Join(root, "cp")
 	before := state(t, root)
 	s := open(t, source.Options{ControlPlane: cp})
-	names, diagnostics, err := s.Environments(t.Context())
-	if diff := cmp.Diff([]string{"dev", "qa"}, names); diff != "" || len(diagnostics) > 0 || err != nil {
-		t.Fatalf("environments: %s %v %v", diff, diagnostics, err)
+	all, err := s.Environments(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"dev", "qa"}, all.Names()); diff != "" || len(all.Diagnostics) > 0 {
+		t.Fatalf("environments: %s %v", diff, all.Diagnostics)
 	}
 	dev := s.load("dev")
 	has(t, dev, "cluster type small", "template committed", bye, hello)

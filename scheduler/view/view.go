@@ -1,9 +1,10 @@
 // Package view is what plans and the objects of a platform model look like: as
-// tables, patches and trees for users, and as documents for scripts. It reads
-// nothing and colours nothing.
+// tables, patches and trees for users, and as documents for scripts. It colours
+// nothing, and [Load] alone reads something.
 package view
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -12,6 +13,7 @@ import (
 	"github.com/kalypso-dev/kalypso/scheduler/model"
 	"github.com/kalypso-dev/kalypso/scheduler/plan"
 	"github.com/kalypso-dev/kalypso/scheduler/publish"
+	"github.com/kalypso-dev/kalypso/scheduler/source"
 )
 
 // Plans are the plans of a control plane's environments.
@@ -25,6 +27,22 @@ type Plan struct {
 	*plan.Plan
 	Model  *model.Environment
 	Before map[string][]byte // what is on the GitOps branch
+}
+
+// Load reads an environment, and plans it against its GitOps branch.
+func Load(ctx context.Context, w *source.Platform, environment string) (p Plan, err error) {
+	if p.Model, err = w.Load(ctx, environment); err != nil {
+		return p, err
+	}
+	branch, err := w.GitOps(ctx, p.Model)
+	if err != nil {
+		return p, err
+	}
+	if branch != nil {
+		p.Before = branch.Files
+	}
+	p.Plan, err = plan.New(ctx, p.Model, branch)
+	return p, err
 }
 
 // Others are the problems of the Environment objects that no environment has

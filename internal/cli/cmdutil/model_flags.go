@@ -124,14 +124,14 @@ func (f *ModelFlags) Several(ctx context.Context, w *source.Platform) ([]string,
 	if f.Environment != "" {
 		return []string{f.Environment}, nil
 	}
-	names, diagnostics, err := w.Environments(ctx)
+	all, err := w.Environments(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if len(names) > 0 {
-		return names, nil
+	if len(all.Objects) > 0 {
+		return all.Names(), nil
 	}
-	for _, d := range diagnostics {
+	for _, d := range all.Diagnostics {
 		if d.Severity == model.Error {
 			return nil, &source.Error{Message: fmt.Sprintf("%s has no Environment objects, as far as it can be read: %s: %s", w, d.Position, d.Message), Hint: d.Hint}
 		}

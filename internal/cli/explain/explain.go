@@ -11,7 +11,7 @@ import (
 	"github.com/kalypso-dev/kalypso/internal/cli/cmdutil"
 	"github.com/kalypso-dev/kalypso/internal/usage"
 	"github.com/kalypso-dev/kalypso/scheduler/explain"
-	"github.com/kalypso-dev/kalypso/scheduler/plan"
+	"github.com/kalypso-dev/kalypso/scheduler/view"
 	"github.com/spf13/cobra"
 )
 
@@ -73,19 +73,11 @@ func Run(ctx context.Context, o *Options) error {
 	if err != nil {
 		return err
 	}
-	env, err := w.Load(ctx, name)
+	one, err := view.Load(ctx, w, name)
 	if err != nil {
 		return err
 	}
-	gitops, err := w.GitOps(ctx, env)
-	if err != nil {
-		return err
-	}
-	p, err := plan.New(ctx, env, gitops)
-	if err != nil {
-		return err
-	}
-	e, err := explain.Explain(ctx, env, p, o.Query)
+	e, err := explain.Explain(ctx, one.Model, one.Plan, o.Query)
 	if err != nil {
 		return inputError(err)
 	}

@@ -101,15 +101,15 @@ func Run(ctx context.Context, o *Options) error {
 // missing from the list, and why, is a message.
 func (o *Options) collect(ctx context.Context, w *source.Platform) (*view.Listing, error) {
 	if o.Kind.Environments {
-		objects, diagnostics, err := w.EnvironmentObjects(ctx)
+		all, err := w.Environments(ctx)
 		if err != nil {
 			return nil, err
 		}
-		for _, d := range diagnostics {
+		for _, d := range all.Diagnostics {
 			o.Messagef("%s: %s: %s", d.Position, d.Severity, d.Message)
 		}
 		list := &view.Listing{Kind: o.Kind}
-		for _, object := range objects {
+		for _, object := range all.Objects {
 			if o.Model.Environment == "" || o.Model.Environment == object.Name {
 				list.Rows = append(list.Rows, view.EnvironmentRow(object))
 			}

@@ -108,23 +108,15 @@ func (o *Options) plan(ctx context.Context) (*view.Plans, error) {
 	}
 	p := &view.Plans{}
 	if o.Model.Environment == "" {
-		if _, p.Problems, err = w.Environments(ctx); err != nil {
-			return nil, err
-		}
-	}
-	for _, name := range names {
-		one := view.Plan{}
-		if one.Model, err = w.Load(ctx, name); err != nil {
-			return nil, err
-		}
-		branch, err := w.GitOps(ctx, one.Model)
+		all, err := w.Environments(ctx)
 		if err != nil {
 			return nil, err
 		}
-		if branch != nil {
-			one.Before = branch.Files
-		}
-		if one.Plan, err = plan.New(ctx, one.Model, branch); err != nil {
+		p.Problems = all.Diagnostics
+	}
+	for _, name := range names {
+		one, err := view.Load(ctx, w, name)
+		if err != nil {
 			return nil, err
 		}
 		p.Environments = append(p.Environments, one)

@@ -173,10 +173,11 @@ func (o *Options) validate(ctx context.Context) (validate.Report, error) {
 	if err != nil {
 		return validate.Report{}, err
 	}
-	in := validate.Input{RunTests: o.Tests}
-	if in.Known, in.Diagnostics, err = w.Environments(ctx); err != nil {
+	all, err := w.Environments(ctx)
+	if err != nil {
 		return validate.Report{}, err
 	}
+	in := validate.Input{RunTests: o.Tests, Known: all.Names(), Diagnostics: all.Diagnostics}
 	for _, name := range names {
 		var s validate.Subject
 		if s.Model, err = w.Load(ctx, name); err != nil {
