@@ -73,7 +73,6 @@ func concerns(d model.Diagnostic, r model.WorkloadRegistration) bool {
 	return sameBranch(d, folder.Repo, folder.Branch) && model.Within(file, folder.Path)
 }
 
-// ordered sorts diagnostics by position, each once.
 func ordered(diagnostics []model.Diagnostic) []model.Diagnostic {
 	slices.SortStableFunc(diagnostics, func(a, b model.Diagnostic) int {
 		return model.ComparePositions(a.Position, b.Position)

@@ -58,7 +58,6 @@ func shown(value string) string {
 	return value
 }
 
-// holds reports whether a policy's requirement holds for labels.
 func (r requirement) holds(labels map[string]string) bool {
 	if r.Operator == workspace {
 		return labels[r.Key] == r.Values[0]
@@ -66,7 +65,6 @@ func (r requirement) holds(labels map[string]string) bool {
 	return r.Fits(labels)
 }
 
-// targetRequirements returns what a policy wants of a deployment target.
 func targetRequirements(policy model.SchedulingPolicy) []requirement {
 	const field = "deploymentTargetSelector"
 	spec := policy.Spec.DeploymentTargetSelector
@@ -79,7 +77,6 @@ func targetRequirements(policy model.SchedulingPolicy) []requirement {
 	return asWritten(all)
 }
 
-// clusterTypeRequirements returns what a policy wants of a cluster type.
 func clusterTypeRequirements(policy model.SchedulingPolicy) []requirement {
 	return asWritten(selectorRequirements(policy, "clusterTypeSelector", policy.Spec.ClusterTypeSelector.LabelSelector))
 }
@@ -208,7 +205,6 @@ func (s subject) has(key string, withKey bool) string {
 	return fmt.Sprintf("%s has %s", s.word, value)
 }
 
-// none words that no subject has a label.
 func none(subjects []subject, key string) string {
 	if len(subjects) == 1 {
 		return fmt.Sprintf("%s has no label %s", subjects[0].word, key)

@@ -145,7 +145,6 @@ func schema(of string, position model.Position, problems []plan.Problem) Schema 
 	return s
 }
 
-// templates returns the templates that a cluster type names.
 func (x *explainer) templates(c model.ClusterType) []Template {
 	var all []Template
 	for _, named := range plan.NamedTemplates(&c) {
@@ -160,7 +159,6 @@ func (x *explainer) templates(c model.ClusterType) []Template {
 	return all
 }
 
-// files returns the files of a pair and what happens to each.
 func (x *explainer) files(t *target, c model.ClusterType, o outcome) []File {
 	actions := map[string]string{}
 	for _, file := range o.assignment.Files {

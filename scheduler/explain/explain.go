@@ -161,7 +161,6 @@ func problem(p plan.Problem) Problem {
 	}
 }
 
-// explainer is what an explanation is made from.
 type explainer struct {
 	env     *model.Environment
 	plan    *plan.Plan
@@ -223,12 +222,10 @@ func (x *explainer) ofConfigs() *labelValues {
 	return labelValuesOf(subjects)
 }
 
-// shortName is the target's name in its workload.
 func (t *target) shortName() string {
 	return t.Name[min(len(t.Workload)+1, len(t.Name)):]
 }
 
-// field returns where a field of the target stands in its workload.
 func (t *target) field(path ...string) model.Position {
 	return t.workload.At(append([]string{"spec", "deploymentTargets", strconv.Itoa(t.index)}, path...)...)
 }

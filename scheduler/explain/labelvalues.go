@@ -29,23 +29,19 @@ func labelValuesOf(objects []subject) *labelValues {
 	return v
 }
 
-// knows reports whether any object has a label.
 func (v *labelValues) knows(key string) bool {
 	return len(v.values[key]) > 0
 }
 
-// has reports whether any object gives a value to a label.
 func (v *labelValues) has(key, value string) bool {
 	_, found := slices.BinarySearch(v.values[key], value)
 	return found
 }
 
-// nearestKey returns the label of some object that a key most likely means.
 func (v *labelValues) nearestKey(key string) string {
 	return v.remember([2]string{key}, func() string { return model.Nearest(key, slices.Sorted(maps.Keys(v.values))) })
 }
 
-// nearestValue returns the value of a label that most likely is meant.
 func (v *labelValues) nearestValue(key, value string) string {
 	return v.remember([2]string{key, "=" + value}, func() string { return model.Nearest(value, v.values[key]) })
 }

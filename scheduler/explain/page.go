@@ -12,10 +12,8 @@ import (
 // longer, as paths can be, goes beyond it.
 const width = 100
 
-// page collects the lines of a text.
 type page struct{ strings.Builder }
 
-// section begins a part of the text.
 func (p *page) section(format string, args ...any) {
 	if p.Len() > 0 {
 		p.WriteByte('\n')

@@ -22,17 +22,14 @@ func check(requirements []requirement, holds func(requirement) bool, v *labelVal
 	return clauses
 }
 
-// targetClauses checks what a policy wants of a target.
 func (x *explainer) targetClauses(policy model.SchedulingPolicy, t *target) []Clause {
 	return check(targetRequirements(policy), func(r requirement) bool { return r.holds(t.Labels) }, x.ofTargets, targetSubject(t))
 }
 
-// clusterTypeClauses checks what a policy wants of a cluster type.
 func (x *explainer) clusterTypeClauses(requirements []requirement, c model.ClusterType) []Clause {
 	return check(requirements, func(r requirement) bool { return r.holds(c.Labels) }, x.ofClusterTypes, clusterTypeSubject(c))
 }
 
-// failing returns the clauses that do not hold.
 func failing(clauses []Clause) []Clause {
 	var fails []Clause
 	for _, clause := range clauses {
@@ -70,7 +67,6 @@ func (x *explainer) policies(t *target, clusterTypes []model.ClusterType, all bo
 	return policies
 }
 
-// verdicts says what a policy makes of cluster types.
 func (x *explainer) verdicts(policy model.SchedulingPolicy, clusterTypes []model.ClusterType) []Verdict {
 	requirements := clusterTypeRequirements(policy)
 	verdicts := make([]Verdict, 0, len(clusterTypes))
@@ -101,7 +97,6 @@ func (p Policy) rank() int {
 	return 0
 }
 
-// selected counts the cluster types that the policy selects.
 func (p Policy) selected() int {
 	n := 0
 	for _, v := range p.ClusterTypes {

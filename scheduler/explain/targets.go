@@ -51,7 +51,6 @@ func (e *InputError) Text() string {
 	return strings.TrimSuffix(t.String(), "\n")
 }
 
-// target finds the deployment target that a question is about.
 func (x *explainer) target(asked string) (*target, error) {
 	named := func(matches func(t *target) bool) []*target {
 		var found []*target
@@ -79,7 +78,6 @@ func (x *explainer) target(asked string) (*target, error) {
 	return nil, x.noTarget(asked)
 }
 
-// ambiguous reports a name that several targets have.
 func (x *explainer) ambiguous(asked string, found []*target) *InputError {
 	e := &InputError{
 		Message: fmt.Sprintf("%s is the name of %d deployment targets in %s", asked, len(found), x.env.Name),
@@ -95,7 +93,6 @@ func (x *explainer) ambiguous(asked string, found []*target) *InputError {
 	return e
 }
 
-// noTarget reports a target that is not there.
 func (x *explainer) noTarget(asked string) *InputError {
 	e := &InputError{
 		Message: fmt.Sprintf("there is no deployment target %s in %s", asked, x.env.Name),
@@ -138,7 +135,6 @@ func (x *explainer) environmentsOf(asked string) []string {
 	return slices.Compact(found)
 }
 
-// clusterType finds the cluster type that a question is about.
 func (x *explainer) clusterType(asked string) (model.ClusterType, error) {
 	e := &InputError{
 		Message: fmt.Sprintf("there is no cluster type %s in %s", asked, x.env.Name),

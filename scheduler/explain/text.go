@@ -31,7 +31,6 @@ func (e *Explanation) Text() string {
 	return t.String()
 }
 
-// text writes an explanation part by part.
 type text struct {
 	page
 	e *Explanation
@@ -219,7 +218,6 @@ func (t *text) policies() {
 	}
 }
 
-// policy writes what a policy makes of the target and the cluster types.
 func (t *text) policy(p Policy) {
 	selected := p.selected()
 	switch c := t.e.ClusterType; {

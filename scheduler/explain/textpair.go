@@ -11,7 +11,6 @@ import (
 // maxValueLines bounds how much of one value a text shows.
 const maxValueLines = 12
 
-// pair writes what the target gets on the cluster type.
 func (t *text) pair(p *Pair) {
 	switch {
 	case !p.Assigned:

@@ -12,7 +12,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// checkSelectors finds what makes a policy's selectors unusable.
 func checkSelectors(policy SchedulingPolicy) []Diagnostic {
 	var found []Diagnostic
 	check := func(field string, selector metav1.LabelSelector) {
@@ -29,7 +28,6 @@ func checkSelectors(policy SchedulingPolicy) []Diagnostic {
 	return found
 }
 
-// checkTemplate finds values that are none of those a Template may have.
 func checkTemplate(template Template) []Diagnostic {
 	var found []Diagnostic
 	check := func(field, value string, allowed ...string) {
@@ -127,7 +125,6 @@ const (
 	maxEnvironmentOf = validation.DNS1123SubdomainMaxLength
 )
 
-// workloadLimits looks at the extent of a workload.
 type workloadLimits struct {
 	workload Object[v1alpha1.WorkloadSpec]
 	found    []Diagnostic
@@ -138,7 +135,6 @@ func (l *workloadLimits) report(hint string, path []string, format string, args 
 		"Workload %s is too large: %s", l.workload.Name, fmt.Sprintf(format, args...)))
 }
 
-// checkLimits finds where a workload is larger than any may be.
 func checkLimits(workload Object[v1alpha1.WorkloadSpec]) []Diagnostic {
 	l := &workloadLimits{workload: workload}
 	targets := workload.Spec.DeploymentTargets

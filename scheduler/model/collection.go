@@ -75,7 +75,6 @@ func keep[Spec any](doc document, f *findings, list *[]Object[Spec], checks ...f
 	*list = append(*list, d.object)
 }
 
-// decoded is the result of decoding a document.
 type decoded[Spec any] struct {
 	object   Object[Spec]
 	usable   bool
@@ -106,7 +105,6 @@ func decode[Spec any](doc document, checks []func(Object[Spec]) []Diagnostic) *d
 	return d
 }
 
-// sorted orders objects by name.
 func sorted[T named](objects []T) []T {
 	slices.SortFunc(objects, func(a, b T) int { return cmp.Compare(a.name(), b.name()) })
 	return objects
@@ -151,7 +149,6 @@ func unique[T named](kind string, objects []T, findings *findings) []T {
 	return slices.DeleteFunc(kept, T.unreadable)
 }
 
-// alreadyDefined reports an object whose name an earlier one has.
 func alreadyDefined(kind string, object, earlier named, counts string) Diagnostic {
 	d := errorAt(DuplicateObject, object.position(), fmt.Sprintf("rename or remove one of them; until then only %s counts", counts),
 		"%s %s is already defined at %s", kind, object.name(), earlier.position())

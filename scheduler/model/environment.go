@@ -131,7 +131,6 @@ func LoadGitOps(tree *Tree, folder string) Reference {
 	return Reference{}
 }
 
-// loader fills an Environment step by step.
 type loader struct {
 	reads      *reads
 	env        *Environment
@@ -160,7 +159,6 @@ func (l *loader) load(ctx context.Context) error {
 	return nil
 }
 
-// loadBranch reads the environment's own branch.
 func (l *loader) loadBranch(ctx context.Context) error {
 	ref := l.env.ControlPlane
 	tree, err := l.read(ctx, ref)
@@ -333,7 +331,6 @@ func Substitute(f func(ctx context.Context, kind, name string, ref Reference) (R
 	return func(l *loader) { l.substitute = f }
 }
 
-// substituted returns what is read for a reference of an object.
 func (l *loader) substituted(ctx context.Context, kind, name string, ref Reference) (Reference, error) {
 	if l.substitute == nil {
 		return ref, nil

@@ -107,7 +107,6 @@ func (f *findings) unparsable(position Position, content []byte, chart bool, err
 	f.schemasIncomplete = f.schemasIncomplete || bytes.Contains(content, []byte(v1alpha1.KindConfigSchema))
 }
 
-// compareDiagnostics orders diagnostics by position, then by text.
 func compareDiagnostics(a, b Diagnostic) int {
 	return cmp.Or(
 		ComparePositions(a.Position, b.Position),

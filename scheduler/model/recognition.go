@@ -153,7 +153,6 @@ func (r *recognition) items(list *yaml.Node, position Position) {
 	}
 }
 
-// findingsFor returns where findings about a kind go.
 func (r *recognition) findingsFor(kind string) *findings {
 	if kind == kindConfigMap {
 		return r.configs
@@ -234,7 +233,6 @@ func unreadableContent(content []byte) (message, hint string) {
 	return "", ""
 }
 
-// chartFolders returns the folders of Helm charts among files.
 func chartFolders(files []string) []string {
 	var folders []string
 	for _, file := range files {

@@ -81,7 +81,6 @@ func (r *reads) read(ctx context.Context, ref Reference) (*Tree, error) {
 	return tree, nil
 }
 
-// readError says that a repository could not be read.
 type readError struct {
 	ref Reference
 	err error
@@ -191,7 +190,6 @@ func narrowed(tree *Tree, folders []Reference) (*Tree, int) {
 	return &part, size
 }
 
-// tooLarge reports a repository that is beyond a limit.
 func tooLarge(ref Reference, limit *LimitError, position Position) Diagnostic {
 	return errorAt(TooLarge, position, limit.Hint, "%s is too large: %s", ref, limit)
 }
@@ -209,7 +207,6 @@ func compareReferences(a, b Reference) int {
 	)
 }
 
-// notFound reports a repository, branch or commit that does not exist.
 func notFound(ref Reference, position Position) Diagnostic {
 	what := fmt.Sprintf("repository %s or its branch %s is not there", ref.Repo, ref.Branch)
 	if ref.Commit != "" {
@@ -218,7 +215,6 @@ func notFound(ref Reference, position Position) Diagnostic {
 	return errorAt(MissingReference, position, notFoundHint(ref), "%s", what)
 }
 
-// missingObject reports that a branch has no object of a kind it must have.
 func missingObject(kind string, branch Position, purpose string) Diagnostic {
 	return errorAt(MissingObject, branch, fmt.Sprintf("add a %s; %s", kind, purpose), "there is no %s on this branch", kind)
 }

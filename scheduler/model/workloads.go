@@ -22,7 +22,6 @@ func notFoundHint(ref Reference) string {
 	return "check the spelling, or create it"
 }
 
-// loadWorkloads reads the workloads of all registrations.
 func (l *loader) loadWorkloads(ctx context.Context) error {
 	refs := make([]Reference, len(l.env.Registrations))
 	for i, registration := range l.env.Registrations {
@@ -93,7 +92,6 @@ func (l *loader) registeredOnce(all []Workload) []Workload {
 	return kept
 }
 
-// registered returns the workloads in the folder that a registration names.
 func (l *loader) registered(tree *Tree, folder string, registration WorkloadRegistration) []Object[v1alpha1.WorkloadSpec] {
 	f := &l.all.findings
 	before, config, schemas := len(f.diagnostics), f.configIncomplete, f.schemasIncomplete

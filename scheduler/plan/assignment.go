@@ -25,7 +25,6 @@ type result struct {
 	fileArray [maxFiles]file // of files
 }
 
-// file is one of an assignment's files.
 type file struct {
 	name    string // in the assignment's folder
 	content []byte
@@ -68,7 +67,6 @@ func (s *state) compute(ctx context.Context, w *worker, j job) {
 	}
 }
 
-// render makes an assignment's files.
 func (s *state) render(ctx context.Context, w *worker, j job, conf *configuration, r *result) {
 	c := &j.row.cells[j.cell]
 	data := &assignmentData{
@@ -118,7 +116,6 @@ type composed struct {
 	checked map[string]verdict // by schema text
 }
 
-// verdict is the result of checking with a schema.
 type verdict struct {
 	findings []finding
 	err      error

@@ -10,7 +10,6 @@ import (
 	"github.com/kalypso-dev/kalypso/scheduler/v1alpha1"
 )
 
-// dataField is a field of renderData.
 type dataField uint8
 
 const (
@@ -56,7 +55,6 @@ type fieldUsage struct {
 	prefix  string           // of placeholders
 }
 
-// fieldUsageOf reads what a template's manifests do.
 func fieldUsageOf(spec v1alpha1.TemplateSpec) fieldUsage {
 	if slices.ContainsFunc(spec.Manifests, func(m v1alpha1.Manifest) bool { return checkSize(m.Text) != nil }) {
 		return fieldUsage{}

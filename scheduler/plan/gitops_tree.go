@@ -148,7 +148,6 @@ type output struct {
 	others      []Change // files that are wanted and belong to no assignment
 }
 
-// folderPath is the path of a first-level folder.
 func (b *branch) folderPath(name string) string {
 	if b.root == "" {
 		return name + "/"
@@ -156,7 +155,6 @@ func (b *branch) folderPath(name string) string {
 	return b.root + "/" + name + "/"
 }
 
-// write fills a row's output.
 func (r *row) write(b *branch) {
 	r.output = output{name: r.clusterType.Name, path: b.folderPath(r.clusterType.Name)}
 	present := r.folder
@@ -297,7 +295,6 @@ func unplanned(b *branch, name string, f *folder) *output {
 	return o
 }
 
-// promotion is the output of the folder with the promoted commit.
 func promotion(b *branch, commit string) *output {
 	folder, name := path.Split(PromotedPath)
 	o := &output{path: b.folderPath(strings.TrimSuffix(folder, "/"))}
@@ -343,7 +340,6 @@ func onlyAdds(present, wanted []file) bool {
 	return true
 }
 
-// filesOf collects every file that outputs want.
 func filesOf(outputs []*output) map[string][]byte {
 	files := map[string][]byte{}
 	for _, o := range outputs {

@@ -11,7 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 )
 
-// policies are all scheduling policies of an environment.
 type policies struct {
 	objects []model.SchedulingPolicy
 	rules   []rule

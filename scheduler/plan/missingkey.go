@@ -47,7 +47,6 @@ const (
 	quoted               // likewise, by a function that makes nothing of nothing, not even quotes
 )
 
-// missingError reports a value that is not there.
 type missingError struct {
 	line int
 	key  string
@@ -71,7 +70,6 @@ func guard(line, key string, value any, parent ...any) (any, error) {
 	return nil, &missingError{line: n, key: key}
 }
 
-// guardQuoted is guard for a value that is quoted.
 func guardQuoted(line, key string, value any, parent ...any) (any, error) {
 	if value == nil && isOpen(parent) {
 		return nil, nil
@@ -87,7 +85,6 @@ func isOpen(parent []any) bool {
 	return open
 }
 
-// missingKeyRewriter puts guards into a template.
 type missingKeyRewriter struct {
 	lines lineIndex
 }
@@ -198,7 +195,6 @@ func (t *missingKeyRewriter) pipe(pipe *parse.PipeNode, own demand) {
 	pipe.Cmds = commands
 }
 
-// command guards what a command is given.
 func (t *missingKeyRewriter) command(command *parse.CommandNode, want demand) {
 	if len(command.Args) == 1 {
 		command.Args[0] = t.argument(command.Args[0], want)
@@ -365,7 +361,6 @@ var anyResult = func() map[string]bool {
 	return m
 }()
 
-// get returns a key's value, nil when it is not there.
 func get(dict map[string]any, key string) any {
 	return dict[key]
 }

@@ -86,7 +86,6 @@ type row struct {
 	output
 }
 
-// cell is one assignment.
 type cell struct {
 	pair
 	result *result
@@ -190,7 +189,6 @@ func (s *state) row(clusterType *model.ClusterType, before *row, old *state, cha
 	return r, jobs
 }
 
-// cell returns the assignment of the target with a name.
 func (r *row) cell(name string) (*cell, bool) {
 	i, found := slices.BinarySearchFunc(r.cells, name, func(c cell, name string) int { return cmp.Compare(c.target.Name, name) })
 	if !found {
@@ -237,7 +235,6 @@ func New(ctx context.Context, env *model.Environment, gitops *model.Tree) (*Plan
 	return new(Planner).New(ctx, env, gitops)
 }
 
-// plan puts a plan together.
 func (s *state) plan() *Plan {
 	p := &Plan{
 		Environment: s.env.Name,

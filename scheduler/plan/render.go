@@ -104,12 +104,10 @@ func (r *renderer) rounds(text string, data renderData, most int) (rendition, er
 	}
 }
 
-// once renders a template's text once.
 func (r *renderer) once(text string, data renderData) (rendition, error) {
 	return r.rounds(text, data, 1)
 }
 
-// parse parses a template, once.
 func (r *renderer) parse(text string) *parsed {
 	if r.parsed[text] == nil {
 		r.parsed[text] = parseTemplate(text, new(texts), true)
@@ -144,7 +142,6 @@ func parseTemplate(text string, aside *texts, first bool) *parsed {
 	return p
 }
 
-// execute renders a template once.
 func execute(t *parsed, data renderData) (string, error) {
 	if t.err != nil {
 		return "", t.err

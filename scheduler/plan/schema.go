@@ -259,7 +259,6 @@ func (f finding) problem(s schema, config []ConfigValue) Problem {
 	return p
 }
 
-// valueOf returns the value of a key.
 func valueOf(config []ConfigValue, key string) (ConfigValue, bool) {
 	i, found := slices.BinarySearchFunc(config, key, func(v ConfigValue, key string) int { return strings.Compare(v.Key, key) })
 	if !found {
@@ -336,7 +335,6 @@ func reachable(s *jsonschema.Schema) map[*jsonschema.Schema]bool {
 	return found
 }
 
-// parts returns the schemas that a schema is made of.
 func parts(s *jsonschema.Schema) []*jsonschema.Schema {
 	return append(sameValueParts(s), elementParts(s)...)
 }

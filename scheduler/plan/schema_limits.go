@@ -172,7 +172,6 @@ func weigh(s *jsonschema.Schema, known map[*jsonschema.Schema]int) int {
 // and in its size, see patternSize.
 const maxSchemaPattern = 5000
 
-// sizedPattern is a regular expression of a schema.
 type sizedPattern struct {
 	*regexp.Regexp
 	size int
@@ -261,7 +260,6 @@ func (b *validationBudget) charge(n int) {
 	}
 }
 
-// begin begins a validation.
 func (b *validationBudget) begin() {
 	b.left, b.visit = maxValidation, visitCost
 }

@@ -28,7 +28,6 @@ func (e *structureError) Error() string {
 	return fmt.Sprintf("%.100q, from the workload, would change the structure of the result", e.text)
 }
 
-// parseNodes returns the documents of a text.
 func parseNodes(text string) ([]*yaml.Node, error) {
 	documents, err := yamlpos.Documents(strings.NewReader(text))
 	if err != nil {

@@ -63,7 +63,6 @@ type taintAnalysis struct {
 // maxPasses ends what would take one pass for each of many variables.
 const maxPasses = 20
 
-// analyzeTaint analyses a template and all that it defines.
 func analyzeTaint(t *template.Template) *taintAnalysis {
 	a := &taintAnalysis{dots: map[string]taintLevel{t.Name(): rootData}, vars: map[string]taintLevel{}}
 	for pass := 0; pass == 0 || a.changed; pass++ {
@@ -410,7 +409,6 @@ func isAlphanumeric(s string) bool {
 	})
 }
 
-// text is the result.
 func (r rendition) text() (string, error) {
 	return r.fill(maxOutput, func(n int) string { return r.printed[n].text })
 }

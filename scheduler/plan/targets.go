@@ -34,14 +34,12 @@ type target struct {
 	offered   *labelSet
 }
 
-// targetSet is all deployment targets of an environment.
 type targetSet struct {
 	sorted     []*target
 	duplicates bool              // some share a name
 	workloads  []workloadTargets // sorted by the workload's name
 }
 
-// workloadTargets are a workload's targets for an environment.
 type workloadTargets struct {
 	workload *model.Workload
 	targets  []*target // never nil once they are known
@@ -144,7 +142,6 @@ func sameWorkload(a, b *model.Workload) bool {
 	return a.Same(b.Object) && a.Registration.Same(b.Registration)
 }
 
-// targetsFrom returns a workload's targets for an environment.
 func targetsFrom(workload *model.Workload, environment string) []*target {
 	targets := []*target{}
 	for i, spec := range workload.Spec.DeploymentTargets {

@@ -26,14 +26,12 @@ type use struct {
 	template *knownTemplate
 }
 
-// knownTemplate is a Template with what is known of it.
 type knownTemplate struct {
 	model.Template
 	id    int64
 	usage fieldUsage
 }
 
-// templates are the templates of an environment, by name.
 type templates struct {
 	objects []model.Template
 	byName  map[string]*knownTemplate
@@ -98,7 +96,6 @@ func (t *templates) of(c *model.ClusterType) (uses []use, unknown, mistyped []Pr
 	return uses, unknown, mistyped
 }
 
-// ofType names the templates of a type.
 func (t *templates) ofType(kind v1alpha1.TemplateType) string {
 	names := t.names(kind)
 	if len(names) == 0 {

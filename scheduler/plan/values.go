@@ -99,7 +99,6 @@ func fieldsOf(value any) (map[string]any, bool) {
 	return nil, false
 }
 
-// isStructured says whether a value is a map or a list.
 func isStructured(value any) bool {
 	switch value.(type) {
 	case map[string]any, map[any]any, []any:

@@ -32,7 +32,6 @@ var (
 	}
 )
 
-// gitError is a failed run of git.
 type gitError struct {
 	command string
 	code    int // exit code, -1 without one

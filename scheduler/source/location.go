@@ -70,7 +70,6 @@ func (p *Platform) openLocation(ctx context.Context, what, named string) (locati
 	}
 }
 
-// noFolder is about a location that is neither a folder nor a URL.
 func noFolder(what, named string) error {
 	e := &Error{
 		Message: fmt.Sprintf("%s: there is no folder %s", what, named),
@@ -107,7 +106,6 @@ func (p *Platform) remote(url string) *remote {
 
 func (r *remote) name() string { return redacted(r.server.URL) }
 
-// head returns the commit of the default branch.
 func (r *remote) head(ctx context.Context) (string, error) {
 	commit, err := r.client.Head(ctx, r.server, "")
 	return commit, r.refusal(err)

@@ -108,7 +108,6 @@ func (p *Platform) origin() location {
 	return nil
 }
 
-// readURL reads a repository by its URL.
 func (p *Platform) readURL(ctx context.Context, ref model.Reference) (*model.Tree, error) {
 	at, err := p.address(ref.Repo)
 	if err != nil {

@@ -114,7 +114,6 @@ func isBare(dir string) bool {
 
 func (r *repository) name() string { return r.named }
 
-// isPart reports whether it is a folder in a repository.
 func (r *repository) isPart() bool { return r.top != "" && r.dir != r.top }
 
 // whole is the repository without regard to the folder that was named.

@@ -215,7 +215,6 @@ func (p *Platform) String() string {
 	return fmt.Sprintf("branch %s of %s", p.branch, p.control.name())
 }
 
-// note notes something once.
 func (p *Platform) note(format string, args ...any) {
 	text := fmt.Sprintf(format, args...)
 	p.mu.Lock()

@@ -12,7 +12,6 @@ func fromDiagnostic(d model.Diagnostic) Finding {
 	return Finding{Rule: d.Code, Severity: d.Severity, Position: d.Position, Message: d.Message, Hint: d.Hint}
 }
 
-// diagnostics reports those of the model.
 func (e *examination) diagnostics() {
 	for _, d := range e.Model.Diagnostics {
 		e.report(fromDiagnostic(d))

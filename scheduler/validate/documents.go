@@ -43,7 +43,6 @@ func documents(s Source, text string) []document {
 	return all
 }
 
-// position returns where a node stands.
 func (d document) position(node *yaml.Node) model.Position {
 	p := d.file
 	p.Line, p.Column = node.Line, node.Column

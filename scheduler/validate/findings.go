@@ -111,7 +111,6 @@ func (r Report) Reaches(severity model.Severity) bool {
 	return slices.ContainsFunc(r.Findings, func(f Finding) bool { return rank(f.Severity) <= rank(severity) })
 }
 
-// rank orders severities, the worst first.
 func rank(severity model.Severity) int { return slices.Index(Severities(), severity) }
 
 func compareFindings(a, b Finding) int {
@@ -279,7 +278,6 @@ var (
 	lineInText     = regexp.MustCompile(`\bline \d+`)
 )
 
-// withoutLines takes line numbers out of a message.
 func withoutLines(message string) string {
 	return lineInText.ReplaceAllString(positionInText.ReplaceAllString(message, "$1"), "line")
 }

@@ -33,7 +33,6 @@ func (o object) id() object {
 	return o
 }
 
-// objectOf identifies an object of a kind.
 func objectOf[Spec any](kind string, o model.Object[Spec]) object {
 	return object{
 		kind: kind, name: o.Name,
@@ -45,7 +44,6 @@ func objectOf[Spec any](kind string, o model.Object[Spec]) object {
 // kindConfigMap is the kind of objects with platform configuration.
 const kindConfigMap = "ConfigMap"
 
-// objectsOf lists all objects of an environment.
 func objectsOf(env *model.Environment) []object {
 	var all []object
 	all = appendObjects(all, v1alpha1.KindClusterType, env.ClusterTypes)

@@ -55,7 +55,6 @@ func (e *examination) emptySelectors(p model.SchedulingPolicy) {
 	}
 }
 
-// targetSelector reports a policy whose selector matches no deployment target.
 func (e *examination) targetSelector(p model.SchedulingPolicy) {
 	selector := p.Spec.DeploymentTargetSelector
 	var sets []map[string]string
@@ -90,7 +89,6 @@ func (e *examination) targetSelector(p model.SchedulingPolicy) {
 	}
 }
 
-// clusterTypeSelector reports a policy whose selector matches no cluster type.
 func (e *examination) clusterTypeSelector(p model.SchedulingPolicy) {
 	var sets []map[string]string
 	for _, c := range e.Model.ClusterTypes {

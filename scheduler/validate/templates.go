@@ -49,7 +49,6 @@ func (e *examination) templates() {
 	}
 }
 
-// template returns the template of that name, or false.
 func (e *examination) template(name string) (model.Template, bool) {
 	for _, t := range e.Model.Templates {
 		if t.Name == name {

@@ -136,7 +136,6 @@ func examine(ctx context.Context, s Subject, known []string) (*examination, erro
 	return e, nil
 }
 
-// report keeps a finding about this environment.
 func (e *examination) report(f Finding) {
 	f.Environments = []string{e.Model.Name}
 	e.findings = append(e.findings, f)
@@ -224,7 +223,6 @@ func sameFolder(a, b model.Reference) bool {
 	return a.Repo == b.Repo && a.Branch == b.Branch && model.CleanFolder(a.Path) == model.CleanFolder(b.Path)
 }
 
-// unique returns the different names among names, sorted.
 func unique(names []string) []string {
 	names = slices.Sorted(slices.Values(names))
 	return slices.Compact(names)

@@ -14,7 +14,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// objectRow makes the row of an object of the model.
 func objectRow[Spec any](environment string, o model.Object[Spec], cells ...string) Row {
 	return Row{
 		Environment: environment, Name: o.Name, Cells: cells, Labels: o.Labels, Position: o.Position,

@@ -128,7 +128,6 @@ func (d *decoder) target(node *yaml.Node, t *Test, what string) {
 	}
 }
 
-// config reads expected values by cluster type and key.
 func (d *decoder) config(node *yaml.Node, what string) []Config {
 	if node == nil {
 		return nil
@@ -168,7 +167,6 @@ func (d *decoder) yaml(node *yaml.Node, what string) string {
 	return ""
 }
 
-// namesOnce reports tests of a file that have the same name.
 func (d *decoder) namesOnce(tests []Test) {
 	first := map[string]model.Position{}
 	for _, t := range tests {

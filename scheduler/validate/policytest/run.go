@@ -54,7 +54,6 @@ func Run(ctx context.Context, tests []Test, env *model.Environment, p *plan.Plan
 	return results, nil
 }
 
-// run is one test while it is run.
 type run struct {
 	test     Test
 	env      *model.Environment
@@ -174,7 +173,6 @@ func (r *run) onlyOn() {
 	}
 }
 
-// config checks one value of the composed configuration.
 func (r *run) config(want Config) {
 	c := r.clusterType(want.ClusterType, want.Position)
 	if c == nil {
