@@ -19,9 +19,11 @@ import (
 // not depend on the order in which files or repositories were read.
 type Environment struct {
 	Name         string
-	ControlPlane Reference // the environment's branch
-	GitOps       Reference // where generated manifests go; zero when unknown
-	Promoted     string    // the commit that pins the base repository, "" when none or not there
+	ControlPlane Reference  // the environment's branch
+	GitOps       Reference  // where generated manifests go; zero when unknown
+	GitOpsRepo   GitOpsRepo // says so
+	BaseRepos    []BaseRepo
+	Promoted     string // the commit that pins the base repository, "" when none or not there
 
 	ClusterTypes  []ClusterType
 	Policies      []SchedulingPolicy
@@ -176,6 +178,7 @@ func (l *loader) loadBranch(ctx context.Context) error {
 	l.env.BaseUnreadable = l.all.findings.basesIncomplete
 	l.chooseGitOps(at)
 	l.all.bases = sorted(unique(v1alpha1.KindBaseRepo, l.all.bases, &l.all.findings))
+	l.env.BaseRepos = l.all.bases
 	if len(l.all.bases) == 0 {
 		l.all.findings.add("", missingObject(v1alpha1.KindBaseRepo, at, "templates and workload registrations come from there"))
 	}
@@ -189,7 +192,7 @@ func (l *loader) chooseGitOps(branch Position) {
 	case 0:
 		l.all.findings.add(v1alpha1.KindGitOpsRepo, missingObject(v1alpha1.KindGitOpsRepo, branch, "generated manifests go there"))
 	case 1:
-		l.env.GitOps = reference(repos[0].Spec.RepositoryFolder)
+		l.env.GitOpsRepo, l.env.GitOps = repos[0], reference(repos[0].Spec.RepositoryFolder)
 	default:
 		for _, repo := range repos[1:] {
 			l.all.findings.add(v1alpha1.KindGitOpsRepo, errorAt(DuplicateObject, repo.Position, "remove one of them; until then nothing is generated",

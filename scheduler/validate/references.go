@@ -1,22 +1,25 @@
 package validate
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
 
-	"github.com/kalypso-dev/kalypso/internal/yamlpos"
 	"github.com/kalypso-dev/kalypso/scheduler/clause"
 	"github.com/kalypso-dev/kalypso/scheduler/model"
-	"github.com/kalypso-dev/kalypso/scheduler/v1alpha1"
 )
 
 // references reports what is written in repositories and leads nowhere.
 // Repositories and branches that cannot be read the model reports.
 func (e *examination) references() {
-	if e.NoGitOps {
-		e.report(e.noGitOps())
+	if ref := e.Model.GitOps; e.NoGitOps {
+		e.report(Finding{
+			Rule: model.MissingReference, Severity: Error, Position: e.gitOpsPosition(),
+			Message: fmt.Sprintf("repository %s or its branch %s is not there", ref.Repo, ref.Branch),
+			Hint:    "create the branch; pull requests with the generated manifests go there",
+		})
 	}
 	for _, s := range e.Trees {
 		e.emptyPath(s)
@@ -24,18 +27,9 @@ func (e *examination) references() {
 	e.placeholders()
 }
 
-// noGitOps places the finding at the object that names the branch.
-func (e *examination) noGitOps() Finding {
-	ref := e.Model.GitOps
-	f := Finding{
-		Rule: model.MissingReference, Severity: Error, Position: e.branch(),
-		Message: fmt.Sprintf("repository %s or its branch %s is not there", ref.Repo, ref.Branch),
-		Hint:    "create the branch; pull requests with the generated manifests go there",
-	}
-	if d, ok := e.find(v1alpha1.KindGitOpsRepo, nil); ok {
-		f.Position = d.at("spec", "branch")
-	}
-	return f
+// gitOpsPosition is where the environment names its GitOps branch.
+func (e *examination) gitOpsPosition() model.Position {
+	return cmp.Or(e.Model.GitOpsRepo.At("spec", "branch"), e.branch())
 }
 
 // sharedGitOps reports environments that publish to the same folder of the same
@@ -61,15 +55,11 @@ func sharedGitOps(all []*examination) {
 
 func (e *examination) sharesGitOps(other *examination) Finding {
 	ref := e.Model.GitOps
-	f := Finding{
-		Rule: SharedGitOps, Severity: Error, Position: e.branch(),
+	return Finding{
+		Rule: SharedGitOps, Severity: Error, Position: e.gitOpsPosition(),
 		Message: fmt.Sprintf("environment %s publishes to %s, and so does %s", e.Model.Name, branchName(ref.Repo, ref.Branch), other.Model.Name),
 		Hint:    "give each environment a branch or a folder of its own",
 	}
-	if d, ok := e.find(v1alpha1.KindGitOpsRepo, nil); ok {
-		f.Position = d.at("spec", "branch")
-	}
-	return f
 }
 
 // emptyPath reports a reference to a folder that holds no file.
@@ -94,25 +84,11 @@ func (e *examination) emptyPath(s Source) {
 		Message: fmt.Sprintf("there is no folder %s in %s", folder, branchName(s.Reference.Repo, s.Reference.Branch)),
 		Hint:    clause.Suggest([]string{folder}, "folders are", slices.Sorted(maps.Keys(folders))),
 	}
-	if d, ok := e.find(v1alpha1.KindBaseRepo, func(d document) bool {
-		return yamlpos.Text(d.node, "spec", "repo") == s.Reference.Repo && model.CleanFolder(yamlpos.Text(d.node, "spec", "path")) == folder
-	}); ok {
-		f.Position = d.at("spec", "path")
+	for _, b := range e.Model.BaseRepos {
+		if b.Spec.Repo == s.Reference.Repo && model.CleanFolder(b.Spec.Path) == folder {
+			f.Position = b.At("spec", "path")
+			break
+		}
 	}
 	e.report(f)
-}
-
-// find returns the first document of a kind in the environment's own branch.
-func (e *examination) find(kind string, like func(document) bool) (document, bool) {
-	for _, s := range e.Trees {
-		if !sameFolder(s.Reference, e.Model.ControlPlane) {
-			continue
-		}
-		for _, d := range documents(s, kind) {
-			if d.kind == kind && (like == nil || like(d)) {
-				return d, true
-			}
-		}
-	}
-	return document{}, false
 }

@@ -14,20 +14,11 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// document is a YAML document of the platform model as it was written, for
-// rules about what the model does not keep.
-type document struct {
-	kind string
-	node *yaml.Node // a mapping
-	file model.Position
-}
-
-// documents returns the documents that the model reads of those files of a
-// source that hold a text, in order of file and line.
-func documents(s Source, text string) []document {
-	var all []document
+// placeholderTexts visits the values with the placeholder in the documents of a source
+// that the model reads, in order of file and line.
+func placeholderTexts(s Source, visit func(o object, at model.Position, text string)) {
 	for _, file := range model.Files(s.Tree, s.Reference.Path) {
-		if !bytes.Contains(s.Tree.Files[file], []byte(text)) {
+		if !bytes.Contains(s.Tree.Files[file], []byte(model.Placeholder)) {
 			continue
 		}
 		read, _ := yamlpos.Documents(bytes.NewReader(s.Tree.Files[file])) // the model reports what is no YAML
@@ -37,34 +28,21 @@ func documents(s Source, text string) []document {
 			if apiVersion != v1alpha1.APIVersion && (apiVersion != "v1" || kind != kindConfigMap) {
 				continue
 			}
-			all = append(all, document{kind: kind, node: node, file: model.Position{Repo: s.Reference.Repo, Branch: s.Reference.Branch, File: file}})
+			at := model.Position{Repo: s.Reference.Repo, Branch: s.Reference.Branch, File: file}
+			o := object{kind: kind, name: yamlpos.Text(node, "metadata", "name"), repo: at.Repo, branch: at.Branch, file: file}
+			for _, node := range withPlaceholder(node, nil) {
+				at.Line, at.Column = node.Line, node.Column
+				visit(o, at, node.Value)
+			}
 		}
 	}
-	return all
-}
-
-func (d document) position(node *yaml.Node) model.Position {
-	p := d.file
-	p.Line, p.Column = node.Line, node.Column
-	return p
-}
-
-// at returns where a field stands, or the document where there is none.
-func (d document) at(fields ...string) model.Position {
-	key, _ := yamlpos.Closest(d.node, fields...)
-	return d.position(key)
 }
 
 // placeholders reports texts of the platform team that still hold it, and
 // addresses of manifests in workloads.
 func (e *examination) placeholders() {
 	for _, s := range e.Trees {
-		for _, d := range documents(s, model.Placeholder) {
-			o := object{kind: d.kind, name: yamlpos.Text(d.node, "metadata", "name"), repo: d.file.Repo, branch: d.file.Branch, file: d.file.File}
-			for _, node := range withPlaceholder(d.node, nil) {
-				e.placeholder(o, d.position(node), node.Value)
-			}
-		}
+		placeholderTexts(s, e.placeholder)
 	}
 	for _, w := range e.Model.Workloads {
 		for i, t := range w.Spec.DeploymentTargets {
