@@ -66,8 +66,8 @@ func TestSubstituteFindings(t *testing.T) {
 		ref  model.Reference
 		want string
 	}{
-		"no workload":   {model.Reference{Repo: modeltest.Forge + "control", Branch: "main", Path: "here"}, `error control@main:registrations.yaml:9: there is no Workload at "here" in control@main | put a Workload there, or correct the path`},
-		"no repository": {model.Reference{Repo: "/home/me/none", Branch: "main"}, `error control@main:registrations.yaml:7: repository /home/me/none or its branch main is not there | check the spelling, or create it`},
+		"no workload":   {model.Reference{Repo: modeltest.Forge + "control", Branch: "main", Path: "here"}, "error control@main:registrations.yaml:9 missing-workload"},
+		"no repository": {model.Reference{Repo: "/home/me/none", Branch: "main"}, "error control@main:registrations.yaml:7 missing-reference"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			env, err := model.LoadEnvironment(t.Context(), modeltest.Parse(pointers+application), "dev", dev,
