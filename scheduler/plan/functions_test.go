@@ -264,7 +264,7 @@ func TestBudgetIsPerRendering(t *testing.T) {
 	r := newRenderer()
 	for range 3 {
 		if got, problems := r.file(template, data(t, "{}"), asTheyAre); got != "done\ndone\n" {
-			t.Fatalf("%q, %v", got, messages(problems))
+			t.Fatalf("%q, %v", got, reasons(problems))
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"fmt"
 	"testing"
 
@@ -89,18 +90,15 @@ func pick[T any](all []T, order []int) []T {
 	return picked
 }
 
-func messages(problems []Problem) []string {
+// reasons writes what tests assert of problems, one per line.
+func reasons(problems []Problem) []string {
 	all := []string{}
 	for _, p := range problems {
 		where := ""
 		if p.ClusterType != "" {
 			where = p.ClusterType + "/" + p.Target + " "
 		}
-		line := fmt.Sprintf("%s%s %s %s: %s", where, p.Severity, p.Reason, p.Position, p.Message)
-		if p.Hint != "" {
-			line += " | " + p.Hint
-		}
-		all = append(all, line)
+		all = append(all, fmt.Sprintf("%s%s %s %s", where, p.Severity, cmp.Or(p.Code, string(p.Reason)), p.Position))
 	}
 	return all
 }

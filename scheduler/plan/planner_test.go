@@ -98,7 +98,7 @@ func TestPlanner(t *testing.T) {
 			}
 		}
 		if len(got.Assignments) != 4 {
-			t.Fatalf("%s: %d assignments, problems %v", step.name, len(got.Assignments), messages(got.Problems))
+			t.Fatalf("%s: %d assignments, problems %v", step.name, len(got.Assignments), reasons(got.Problems))
 		}
 		if planner.computed != step.computed {
 			t.Errorf("%s: %d assignments were worked out, want %d", step.name, planner.computed, step.computed)

@@ -214,11 +214,11 @@ func TestRenderFile(t *testing.T) {
 	t.Run("problems", func(t *testing.T) {
 		got, problems := file("", "a: 1", "x: 1\nb: {{ .ConfigData.x }}", "{{ .Oops }}", "a: b: c")
 		want := []string{
-			"error TemplateFailed t.yaml:201: template t, line 2 of manifest 2: .ConfigData.x has no value | provide the value, or ask for it with {{ if }} or default",
-			"error TemplateFailed t.yaml:300: template t, line 1 of manifest 3: unknown field .Oops; known are .ClusterType, .ConfigData, .DeploymentTargetName, .Environment, .Labels, .Manifests, .Namespace, .Workload, .Workspace",
-			"error TemplateFailed t.yaml:400: template t, line 1 of manifest 4: the result is not valid YAML: mapping values are not allowed in this context",
+			"error TemplateFailed t.yaml:201",
+			"error TemplateFailed t.yaml:300",
+			"error TemplateFailed t.yaml:400",
 		}
-		if diff := cmp.Diff(want, messages(problems)); diff != "" || got != "" {
+		if diff := cmp.Diff(want, reasons(problems)); diff != "" || got != "" {
 			t.Errorf("result %q, problems (-want +got):\n%s", got, diff)
 		}
 	})
@@ -235,7 +235,7 @@ func TestRenderFile(t *testing.T) {
 		} {
 			_, problems := newRenderer().file(templateOf("t", v1alpha1.NamespaceTemplate, text), d, asTheyAre)
 			if (len(problems) > 0) != fails || fails && problems[0].Reason != InvalidName {
-				t.Errorf("%s: %v", text, messages(problems))
+				t.Errorf("%s: %v", text, reasons(problems))
 			}
 		}
 	})

@@ -117,7 +117,7 @@ func FuzzShippedTemplates(f *testing.F) {
 			plain, problems := newRenderer().file(object.Template, words.data(t), asTheyAre)
 			nodes, want, err := parseYAML(plain)
 			if len(problems) > 0 && problems[0].Reason != InvalidName || err != nil {
-				t.Fatal(messages(problems), err)
+				t.Fatal(reasons(problems), err)
 			}
 			for n, of := range []said{words, s} {
 				d := &assignmentData{renderData: of.data(t), target: int64(n), configuration: int64(n)}
@@ -128,7 +128,7 @@ func FuzzShippedTemplates(f *testing.F) {
 				}
 				if len(problems) > 0 {
 					if problems[0].Reason != InvalidName && problems[0].Reason != InvalidText {
-						t.Errorf("%s with %q: %v", object.Name, of, messages(problems))
+						t.Errorf("%s with %q: %v", object.Name, of, reasons(problems))
 					}
 					continue
 				}

@@ -200,7 +200,7 @@ func TestWorkloadTextInShell(t *testing.T) {
 			}
 			_, problems := newRenderer().file(object, d, asTheyAre)
 			if over := slices.Contains(test.over, said); over != (len(problems) > 0) || over && problems[0].Reason != InvalidText {
-				t.Errorf("%q with %q: %v", test.text, said, messages(problems))
+				t.Errorf("%q with %q: %v", test.text, said, reasons(problems))
 			}
 		}
 	}
