@@ -96,25 +96,20 @@ func (s *prerendered) fill(values []string) ([]byte, bool) {
 
 // isLabel says whether the text with these values is a name for a namespace.
 func (s *prerendered) isLabel(values []string) bool {
-	n, last := 0, byte('-')
-	for i := range s.pieces {
-		parts := [2]string{s.pieces[i]}
+	name := make([]byte, 0, validation.DNS1123LabelMaxLength)
+	for i, piece := range s.pieces {
+		name = append(name, piece...)
 		if i < len(s.placeholders) {
-			parts[1] = values[s.placeholders[i]]
-		}
-		for _, part := range parts {
-			for j := range len(part) {
-				c := part[j]
-				alphanumeric := 'a' <= c && c <= 'z' || '0' <= c && c <= '9'
-				if !alphanumeric && (c != '-' || n == 0) {
-					return false
-				}
-				last = c
-				n++
-			}
+			name = append(name, values[s.placeholders[i]]...)
 		}
 	}
-	return last != '-' && n <= validation.DNS1123LabelMaxLength
+	for i, c := range name { // an expression would keep name on the heap
+		alphanumeric := 'a' <= c && c <= 'z' || '0' <= c && c <= '9'
+		if !alphanumeric && (c != '-' || i == 0 || i == len(name)-1) {
+			return false
+		}
+	}
+	return len(name) > 0 && len(name) <= validation.DNS1123LabelMaxLength
 }
 
 // placeholderPrefix begins a template's placeholders. It holds a digest of the

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/go-git/go-git/v5/plumbing/transport"
 	"github.com/kalypso-dev/kalypso/scheduler/forge/gitclient"
 	"github.com/kalypso-dev/kalypso/scheduler/model"
 )
@@ -127,9 +128,14 @@ func (r *remote) read(ctx context.Context, branch, commit string) (*model.Tree, 
 	return &named, nil
 }
 
+// refusal marks the errors of a server that wants credentials.
 func (r *remote) refusal(err error) error {
-	if err == nil {
-		return nil
+	if !errors.Is(err, transport.ErrAuthenticationRequired) && !errors.Is(err, transport.ErrAuthorizationFailed) {
+		return err
 	}
-	return refusal(err, r.server.URL, r.server.Auth != nil)
+	message := "it asks for credentials, or does not exist"
+	if r.server.Auth != nil {
+		message = "it refuses the credentials"
+	}
+	return fmt.Errorf("repository %s: %s: %w", r.name(), message, ErrCredentials)
 }

@@ -36,7 +36,6 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/go-git/go-git/v5/plumbing/transport"
 	"github.com/kalypso-dev/kalypso/scheduler/forge/gitclient"
 	"github.com/kalypso-dev/kalypso/scheduler/model"
 )
@@ -247,16 +246,4 @@ var ErrCredentials = errors.New("credentials needed")
 // absent words that something is not there in the way a model.Reader must.
 func absent(format string, args ...any) error {
 	return fmt.Errorf(format+": %w", append(args, model.ErrNotFound)...)
-}
-
-// refusal marks the errors of servers that want credentials.
-func refusal(err error, url string, sent bool) error {
-	if !errors.Is(err, transport.ErrAuthenticationRequired) && !errors.Is(err, transport.ErrAuthorizationFailed) {
-		return err
-	}
-	message := "it asks for credentials, or does not exist"
-	if sent {
-		message = "it refuses the credentials"
-	}
-	return fmt.Errorf("repository %s: %s: %w", redacted(url), message, ErrCredentials)
 }

@@ -49,15 +49,6 @@ func (e *examination) templates() {
 	}
 }
 
-func (e *examination) template(name string) (model.Template, bool) {
-	for _, t := range e.Model.Templates {
-		if t.Name == name {
-			return t, true
-		}
-	}
-	return model.Template{}, false
-}
-
 // manifest is a rendered document's identity, as Kubernetes sees it.
 type manifest struct {
 	clusterType string
@@ -88,29 +79,27 @@ type maker struct {
 // deployment targets make, which Flux refuses together with all else on the
 // cluster.
 func (e *examination) rendered() {
-	clusterTypes := map[string]*model.ClusterType{}
-	for i := range e.Model.ClusterTypes {
-		clusterTypes[e.Model.ClusterTypes[i].Name] = &e.Model.ClusterTypes[i]
-	}
-	makers := map[manifest][]maker{}
-	root := model.CleanFolder(e.Model.GitOps.Path)
-	for _, change := range e.plan.Changes {
-		// A path is root/cluster type/deployment target/file.
-		parts := strings.Split(strings.TrimPrefix(strings.TrimPrefix(change.Path, root), "/"), "/")
-		if len(parts) != 3 || path.Ext(parts[2]) != ".yaml" || clusterTypes[parts[0]] == nil {
-			continue
-		}
-		m := maker{Assignment: Assignment{e.Model.Name, parts[0], parts[1]}}
-		for _, t := range plan.NamedTemplates(clusterTypes[parts[0]]) {
-			if t.File+".yaml" == parts[2] {
-				m.template, _ = e.template(t.Name)
+	templates := map[string]model.Template{} // by cluster type and file
+	for _, c := range e.Model.ClusterTypes {
+		for _, named := range plan.NamedTemplates(&c) {
+			for _, t := range e.Model.Templates {
+				if t.Name == named.Name {
+					templates[c.Name+"/"+named.File+".yaml"] = t
+				}
 			}
 		}
-		if m.template.Name == "" {
-			continue
-		}
-		for _, id := range e.manifests(m, change.Content) {
-			makers[id] = append(makers[id], m)
+	}
+	makers := map[manifest][]maker{}
+	files := e.plan.Files()
+	for _, a := range e.plan.Assignments {
+		for _, file := range a.Files {
+			m := maker{Assignment{e.Model.Name, a.ClusterType, a.Target}, templates[a.ClusterType+"/"+path.Base(file)]}
+			if m.template.Name == "" {
+				continue // a script
+			}
+			for _, id := range e.manifests(m, files[file]) {
+				makers[id] = append(makers[id], m)
+			}
 		}
 	}
 	for _, id := range slices.SortedFunc(maps.Keys(makers), compareManifests) {

@@ -35,8 +35,12 @@ func (o *Options) style() report.Style {
 func (o *Options) path(at model.Position) string {
 	folders := []string{".", o.Model.ControlPlane, o.Model.Base, at.Repo}
 	content, known := o.content(at)
-	if !known {
-		folders = o.workloadFolders(at)
+	switch {
+	case known:
+	case filepath.IsAbs(at.Repo): // the folder of a workload that --workload names
+		folders = []string{at.Repo}
+	default:
+		return at.File
 	}
 	for _, dir := range folders {
 		file := filepath.Join(dir, filepath.FromSlash(at.File))
@@ -60,15 +64,6 @@ func (o *Options) content(at model.Position) ([]byte, bool) {
 		}
 	}
 	return nil, false
-}
-
-// workloadFolders returns the folder that a workload was read from, if it is
-// one: --workload takes it as it is.
-func (o *Options) workloadFolders(at model.Position) []string {
-	if filepath.IsAbs(at.Repo) {
-		return []string{at.Repo}
-	}
-	return nil
 }
 
 // relative returns a path from the working folder when it is below it.
