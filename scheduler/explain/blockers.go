@@ -7,18 +7,6 @@ import (
 	"github.com/kalypso-dev/kalypso/scheduler/model"
 )
 
-// unread returns the errors of the environment: each stands for an object that
-// the model does without.
-func (x *explainer) unread() []model.Diagnostic {
-	var errors []model.Diagnostic
-	for _, d := range x.env.Diagnostics {
-		if d.Severity == model.Error {
-			errors = append(errors, d)
-		}
-	}
-	return errors
-}
-
 // blockers returns the errors that may be why a target is not there, the
 // closest ones there are: those about registrations that have led to no
 // workload, first of the registrations whose name the target's begins with,
@@ -26,7 +14,7 @@ func (x *explainer) unread() []model.Diagnostic {
 // registration says; then all.
 func (x *explainer) blockers(asked string) []model.Diagnostic {
 	var named, registrations, elsewhere []model.Diagnostic
-	errors := x.unread()
+	errors := model.Errors(x.env.Diagnostics)
 	for _, r := range x.env.Registrations {
 		if x.registered(r) {
 			continue

@@ -134,7 +134,7 @@ func (x *explainer) holds(p plan.Problem, t *target, clusterType string) bool {
 
 func (x *explainer) leftOut() []Problem {
 	errors := []Problem{}
-	for _, d := range x.unread() {
+	for _, d := range model.Errors(x.env.Diagnostics) {
 		errors = append(errors, diagnostic(d))
 	}
 	return errors

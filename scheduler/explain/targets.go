@@ -148,7 +148,7 @@ func (x *explainer) clusterType(asked string) (model.ClusterType, error) {
 	}
 	slices.Sort(e.Candidates)
 	e.Hint = model.Suggest(asked, e.Candidates, "")
-	e.Diagnostics = slices.DeleteFunc(x.unread(), func(d model.Diagnostic) bool {
+	e.Diagnostics = slices.DeleteFunc(model.Errors(x.env.Diagnostics), func(d model.Diagnostic) bool {
 		return slices.ContainsFunc(x.env.Registrations, func(r model.WorkloadRegistration) bool { return concerns(d, r) })
 	})
 	return model.ClusterType{}, e

@@ -99,7 +99,7 @@ func decode[Spec any](doc document, checks []func(Object[Spec]) []Diagnostic) *d
 	}
 	if !d.usable && readable(doc) {
 		d.object.Spec, d.usable = *new(Spec), true
-		d.object.Unreadable = slices.DeleteFunc(slices.Clone(d.findings.diagnostics), func(d Diagnostic) bool { return d.Severity != Error })
+		d.object.Unreadable = Errors(d.findings.diagnostics)
 		d.findings.configIncomplete, d.findings.schemasIncomplete = false, false
 	}
 	return d

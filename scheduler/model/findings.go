@@ -107,6 +107,17 @@ func (f *findings) unparsable(position Position, content []byte, chart bool, err
 	f.schemasIncomplete = f.schemasIncomplete || bytes.Contains(content, []byte(v1alpha1.KindConfigSchema))
 }
 
+// Errors returns those diagnostics that are errors.
+func Errors(all []Diagnostic) []Diagnostic {
+	var errors []Diagnostic
+	for _, d := range all {
+		if d.Severity == Error {
+			errors = append(errors, d)
+		}
+	}
+	return errors
+}
+
 func compareDiagnostics(a, b Diagnostic) int {
 	return cmp.Or(
 		ComparePositions(a.Position, b.Position),

@@ -101,8 +101,7 @@ func (l *loader) registered(tree *Tree, folder string, registration WorkloadRegi
 			keep(doc, f, &found, checkLimits, checkTargets)
 		}
 	}
-	reported := slices.ContainsFunc(f.diagnostics[before:], func(d Diagnostic) bool { return d.Severity == Error })
-	if len(found) == 0 && !reported {
+	if len(found) == 0 && len(Errors(f.diagnostics[before:])) == 0 {
 		f.add(v1alpha1.KindWorkloadRegistration, l.noWorkload(tree, folder, registration))
 	}
 	f.configIncomplete, f.schemasIncomplete = config, schemas // none is read from here

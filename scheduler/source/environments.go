@@ -34,13 +34,12 @@ var mayBe = regexp.MustCompile(`(?i)\bkind["']?\s*:\s*["']?env`)
 // broken returns the first error that may hide an object, and false when there
 // is none. What is wrong with a file of other objects hides no Environment.
 func (e *Environments) broken() (model.Diagnostic, bool) {
-	i := slices.IndexFunc(e.Diagnostics, func(d model.Diagnostic) bool {
-		return d.Severity == model.Error && mayBe.Match(e.files[d.Position.File])
-	})
-	if i < 0 {
-		return model.Diagnostic{}, false
+	for _, d := range model.Errors(e.Diagnostics) {
+		if mayBe.Match(e.files[d.Position.File]) {
+			return d, true
+		}
 	}
-	return e.Diagnostics[i], true
+	return model.Diagnostic{}, false
 }
 
 // Environments reads the Environment objects, once, so that all parts of a

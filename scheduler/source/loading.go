@@ -164,7 +164,7 @@ func (p *Platform) checkWorkloads(ctx context.Context, l *loading, e *Environmen
 	if len(missing) == 0 {
 		return nil
 	}
-	incomplete := hasErrors(l.env)
+	incomplete := len(model.Errors(l.env.Diagnostics)) > 0
 	for _, o := range e.Objects {
 		if o.Name == l.env.Name || incomplete {
 			continue
@@ -175,7 +175,7 @@ func (p *Platform) checkWorkloads(ctx context.Context, l *loading, e *Environmen
 			return err
 		}
 		known = append(known, other.registrations...)
-		incomplete = hasErrors(other.env)
+		incomplete = len(model.Errors(other.env.Diagnostics)) > 0
 	}
 	slices.Sort(known)
 	known = slices.Compact(known)
@@ -195,12 +195,6 @@ func (p *Platform) checkWorkloads(ctx context.Context, l *loading, e *Environmen
 		return model.ComparePositions(a.Position, b.Position)
 	})
 	return nil
-}
-
-// hasErrors reports whether something of an environment could not be read. A file
-// that holds nothing does not count, since it is nowhere to find a name.
-func hasErrors(env *model.Environment) bool {
-	return slices.ContainsFunc(env.Diagnostics, func(d model.Diagnostic) bool { return d.Severity == model.Error })
 }
 
 // notice notes why users may not see a change of their own.

@@ -55,7 +55,7 @@ type Source struct {
 // error is that ctx has ended.
 func Validate(ctx context.Context, in Input) (Report, error) {
 	known := in.Known
-	if slices.ContainsFunc(in.Diagnostics, func(d model.Diagnostic) bool { return d.Severity == Error }) {
+	if len(model.Errors(in.Diagnostics)) > 0 {
 		known = nil // one that cannot be read may be missing among them
 	}
 	var all []*examination

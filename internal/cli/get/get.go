@@ -126,7 +126,7 @@ func (o *Options) collect(ctx context.Context, w *source.Platform) (*view.Listin
 		if err != nil {
 			return nil, err
 		}
-		if n := errorsOf(env); n > 0 {
+		if n := len(model.Errors(env.Diagnostics)); n > 0 {
 			o.Messagef("note: environment %s has %s, so something may be missing here; `kalypso plan -e %s` says what is wrong", name, cmdutil.Count(n, "error"), name)
 		}
 		p := view.Plan{Model: env}
@@ -138,14 +138,4 @@ func (o *Options) collect(ctx context.Context, w *source.Platform) (*view.Listin
 		list.Rows = append(list.Rows, o.Kind.Rows(p)...)
 	}
 	return list, nil
-}
-
-func errorsOf(env *model.Environment) int {
-	n := 0
-	for _, d := range env.Diagnostics {
-		if d.Severity == model.Error {
-			n++
-		}
-	}
-	return n
 }

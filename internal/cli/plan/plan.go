@@ -83,7 +83,7 @@ func Run(ctx context.Context, o *Options) error {
 // verdict is the error that --exit-code turns into an exit code. An error
 // weighs more than changes: what the plan shows is not all that was asked for.
 func verdict(p *view.Plans) error {
-	changes, failed := false, slices.ContainsFunc(p.Problems, func(d model.Diagnostic) bool { return d.Severity == model.Error })
+	changes, failed := false, len(model.Errors(p.Problems)) > 0
 	for _, one := range p.Environments {
 		changes = changes || len(one.Changes) > 0
 		failed = failed || slices.ContainsFunc(one.Problems, func(p plan.Problem) bool { return p.Severity == model.Error })
