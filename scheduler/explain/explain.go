@@ -48,7 +48,7 @@ func Explain(ctx context.Context, env *model.Environment, p *plan.Plan, q Query)
 		GitOps:       Position{Repo: env.GitOps.Repo, Branch: env.GitOps.Branch},
 		ClusterTypes: len(env.ClusterTypes),
 		Target:       t.explained(),
-		LeftOut:      x.leftOut(),
+		LeftOut:      problemsOf(model.Errors(env.Diagnostics)),
 	}
 	if q.ClusterType == "" {
 		e.judged(x, t, env.ClusterTypes)
@@ -132,22 +132,13 @@ func (x *explainer) holds(p plan.Problem, t *target, clusterType string) bool {
 	})
 }
 
-func (x *explainer) leftOut() []Problem {
-	errors := []Problem{}
-	for _, d := range model.Errors(x.env.Diagnostics) {
-		errors = append(errors, diagnostic(d))
+// problemsOf are the diagnostics of the model as problems.
+func problemsOf(diagnostics []model.Diagnostic) []Problem {
+	all := []Problem{}
+	for _, p := range plan.ModelProblems(diagnostics) {
+		all = append(all, problem(p))
 	}
-	return errors
-}
-
-func diagnostic(d model.Diagnostic) Problem {
-	return Problem{
-		Severity: string(d.Severity),
-		Reason:   string(plan.InvalidModel),
-		Place:    d.Position,
-		Message:  d.Message,
-		Hint:     d.Hint,
-	}
+	return all
 }
 
 func problem(p plan.Problem) Problem {

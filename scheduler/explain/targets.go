@@ -43,11 +43,7 @@ func (e *InputError) Text() string {
 			t.line(2, 2, fmt.Sprintf("and %d more", rest))
 		}
 	}
-	problems := make([]Problem, len(e.Diagnostics))
-	for i, d := range e.Diagnostics {
-		problems[i] = diagnostic(d)
-	}
-	t.errors("What cannot be read, and may be what you look for", problems)
+	t.errors("What cannot be read, and may be what you look for", problemsOf(e.Diagnostics))
 	return strings.TrimSuffix(t.String(), "\n")
 }
 

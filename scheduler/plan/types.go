@@ -163,7 +163,7 @@ func compareProblems(a, b Problem) int {
 // unreadableProblems are about a ConfigMap that assignments need and that cannot
 // be read.
 func unreadableProblems(config model.PlatformConfig) []Problem {
-	problems := modelProblems(config.Unreadable)
+	problems := ModelProblems(config.Unreadable)
 	for i := range problems {
 		problems[i].Reason = InvalidConfig
 		problems[i].Message = fmt.Sprintf("ConfigMap %s cannot be read: %s", config.Name, problems[i].Message)
@@ -171,7 +171,8 @@ func unreadableProblems(config model.PlatformConfig) []Problem {
 	return problems
 }
 
-func modelProblems(diagnostics []model.Diagnostic) []Problem {
+// ModelProblems are diagnostics of the model as problems.
+func ModelProblems(diagnostics []model.Diagnostic) []Problem {
 	problems := make([]Problem, len(diagnostics))
 	for i, d := range diagnostics {
 		problems[i] = Problem{
@@ -189,10 +190,10 @@ func modelProblems(diagnostics []model.Diagnostic) []Problem {
 // holds nothing is an error as soon as something is held back that may have come from it.
 func environmentProblems(env *model.Environment, held bool) []Problem {
 	if !held || len(env.Blank) == 0 {
-		return modelProblems(env.Diagnostics)
+		return ModelProblems(env.Diagnostics)
 	}
 	blank := func(d model.Diagnostic) bool { return slices.Contains(env.Blank, d) }
-	problems := modelProblems(slices.Concat(env.Blank, slices.DeleteFunc(slices.Clone(env.Diagnostics), blank)))
+	problems := ModelProblems(slices.Concat(env.Blank, slices.DeleteFunc(slices.Clone(env.Diagnostics), blank)))
 	for i := range env.Blank {
 		problems[i].Severity = model.Error
 	}

@@ -46,12 +46,7 @@ type (
 
 // Document is the JSON of plans.
 func (p *Plans) Document() PlansDocument {
-	document := PlansDocument{Problems: []plan.Problem{}, Environments: []PlanDocument{}}
-	for _, d := range p.Problems {
-		document.Problems = append(document.Problems, plan.Problem{
-			Reason: plan.InvalidModel, Severity: d.Severity, Position: d.Position, Message: d.Message, Hint: d.Hint,
-		})
-	}
+	document := PlansDocument{Problems: plan.ModelProblems(p.Problems), Environments: []PlanDocument{}}
 	for _, one := range p.Environments {
 		document.Environments = append(document.Environments, one.Document())
 	}

@@ -55,9 +55,9 @@ func (p *Plans) Others() []plan.Problem {
 		}
 	}
 	var all []plan.Problem
-	for _, d := range p.Problems {
-		if !shown[d.Position.String()+d.Message] {
-			all = append(all, plan.Problem{Severity: d.Severity, Position: d.Position, Message: d.Message, Hint: d.Hint})
+	for _, problem := range plan.ModelProblems(p.Problems) {
+		if !shown[problem.Position.String()+problem.Message] {
+			all = append(all, problem)
 		}
 	}
 	return all
