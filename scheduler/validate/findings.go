@@ -227,7 +227,8 @@ func silenced(at model.Position, subjects []Subject, lines map[model.Position][]
 	file := model.Position{Repo: at.Repo, Branch: at.Branch, File: at.File}
 	text, known := lines[file]
 	if !known {
-		text = linesOf(file, subjects)
+		content, _ := Content(subjects, file)
+		text = strings.Split(string(content), "\n")
 		lines[file] = text
 	}
 	var rules []string
@@ -245,18 +246,20 @@ func silenced(at model.Position, subjects []Subject, lines map[model.Position][]
 	return rules
 }
 
-func linesOf(file model.Position, subjects []Subject) []string {
+// Content returns a file as it was validated, and false for one that is in none of the
+// trees.
+func Content(subjects []Subject, file model.Position) ([]byte, bool) {
 	for _, s := range subjects {
 		for _, source := range s.Trees {
 			if source.Reference.Repo != file.Repo || source.Reference.Branch != file.Branch {
 				continue
 			}
 			if content, ok := source.Tree.Files[file.File]; ok {
-				return strings.Split(string(content), "\n")
+				return content, true
 			}
 		}
 	}
-	return nil
+	return nil, false
 }
 
 // fingerprint gives every finding of a sorted list its identity: what it says

@@ -111,13 +111,9 @@ func (p Plan) Groups() []Group {
 
 // owner says which cluster type's and deployment target's folder a path is in.
 func (p Plan) owner(file string) (clusterType, target string) {
-	below := file
-	if root := p.root(); root != "" {
-		below = strings.TrimPrefix(file, root+"/")
-	}
-	parts := strings.Split(below, "/")
+	parts := p.parts(file)
 	switch {
-	case strings.HasPrefix(below, "."), len(parts) < 2:
+	case strings.HasPrefix(parts[0], "."), len(parts) < 2:
 		return "", ""
 	case len(parts) == 2:
 		return parts[0], ""
@@ -142,30 +138,19 @@ func (p Plan) why(clusterType, target string) string {
 	case !known:
 		return "there is no such cluster type any more"
 	}
-	if a, ok := p.assignment(clusterType, target); ok {
-		return byPolicies(a.Policies)
+	for _, a := range p.Assignments {
+		switch {
+		case a.ClusterType != clusterType || a.Target != target:
+		case len(a.Policies) == 1:
+			return "assigned by policy " + a.Policies[0]
+		default:
+			return "assigned by policies " + strings.Join(a.Policies, ", ")
+		}
 	}
 	if slices.ContainsFunc(p.Targets, func(t plan.Target) bool { return t.Name == target }) {
 		return "no policy assigns it any more"
 	}
 	return "there is no such deployment target any more"
-}
-
-func (p Plan) assignment(clusterType, target string) (plan.Assignment, bool) {
-	i := slices.IndexFunc(p.Assignments, func(a plan.Assignment) bool {
-		return a.ClusterType == clusterType && a.Target == target
-	})
-	if i < 0 {
-		return plan.Assignment{}, false
-	}
-	return p.Assignments[i], true
-}
-
-func byPolicies(names []string) string {
-	if len(names) == 1 {
-		return "assigned by policy " + names[0]
-	}
-	return "assigned by policies " + strings.Join(names, ", ")
 }
 
 // Summary counts what a plan does.

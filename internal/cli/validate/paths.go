@@ -34,7 +34,7 @@ func (o *Options) style() report.Style {
 // repository.
 func (o *Options) path(at model.Position) string {
 	folders := []string{".", o.Model.ControlPlane, o.Model.Base, at.Repo}
-	content, known := o.content(at)
+	content, known := validate.Content(o.subjects, at)
 	switch {
 	case known:
 	case filepath.IsAbs(at.Repo): // the folder of a workload that --workload names
@@ -50,20 +50,6 @@ func (o *Options) path(at model.Position) string {
 		}
 	}
 	return at.File
-}
-
-// content returns a file as it was validated, or false for a workload's, which
-// nobody has kept.
-func (o *Options) content(at model.Position) ([]byte, bool) {
-	for _, s := range o.subjects {
-		for _, tree := range s.Trees {
-			if tree.Reference.Repo == at.Repo && tree.Reference.Branch == at.Branch {
-				content, known := tree.Tree.Files[at.File]
-				return content, known
-			}
-		}
-	}
-	return nil, false
 }
 
 // relative returns a path from the working folder when it is below it.
