@@ -48,7 +48,7 @@ fuzz: ## every fuzz target of the scheduler for a while
 
 .PHONY: docs
 docs: ## the workshop guides in docs/, made of the scenarios
-	$(GO) test -count=1 -run '^TestGuides$$' ./scenarios -update
+	$(GO) test -count=1 ./internal/docgen -update
 
 .PHONY: kind-node-image
 kind-node-image: ## the image of kind's nodes, built without a registry, for the container engine that answers
