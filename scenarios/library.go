@@ -42,11 +42,10 @@ func (l Library) List(workshop string) ([]Info, error) {
 	}
 	var infos []Info
 	for i, name := range append(ordered, apart...) {
-		text, err := fs.ReadFile(l.Files, path.Join(workshop, name+".txtar"))
+		info, err := l.Get(workshop, name)
 		if err != nil {
 			return nil, err
 		}
-		info := Parse(workshop, name, text)
 		info.Apart = i >= len(ordered)
 		infos = append(infos, info)
 	}

@@ -8,6 +8,8 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+
+	"github.com/google/renameio/v2"
 )
 
 // Progress is how far a user has come in learning: the titles of the steps
@@ -68,8 +70,6 @@ func (p *Progress) Remove(info Info, title string) error {
 	return p.save()
 }
 
-// save replaces the file in one step, so that a reader and an interruption find
-// the old or the new one.
 func (p *Progress) save() error {
 	if p.file == "" {
 		return nil
@@ -78,19 +78,13 @@ func (p *Progress) save() error {
 	if err != nil {
 		return err
 	}
-	dir := filepath.Dir(p.file)
-	if err := os.MkdirAll(dir, 0o700); err != nil {
+	if err := os.MkdirAll(filepath.Dir(p.file), 0o700); err != nil {
 		return err
 	}
-	f, err := os.CreateTemp(dir, ".progress.*")
-	if err != nil {
-		return err
+	if err := renameio.WriteFile(p.file, append(b, '\n'), 0o600); err != nil {
+		return fmt.Errorf("progress of learning: %w", err)
 	}
-	_, err = f.Write(append(b, '\n'))
-	if err = errors.Join(err, f.Close()); err != nil {
-		return errors.Join(fmt.Errorf("progress of learning: %w", err), os.Remove(f.Name()))
-	}
-	return os.Rename(f.Name(), p.file)
+	return nil
 }
 
 // ForgetProgress removes the file. One that is not there is forgotten already.

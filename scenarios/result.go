@@ -42,7 +42,7 @@ type Step struct {
 	Took   time.Duration `json:"tookNanoseconds,omitempty"`
 	Note   string        `json:"note,omitempty"`   // e.g. that it was done already
 	Reason string        `json:"reason,omitempty"` // of the failure
-	// Output has the words and commands with what they printed; only of a
+	// Output has the commands with what they printed; only of a
 	// step that failed.
 	Output string `json:"output,omitempty"`
 }
@@ -82,7 +82,7 @@ func firstLine(text string) string {
 	return line
 }
 
-// Event tells of a running scenario.
+// Event is what happens in a running scenario.
 type Event struct {
 	Kind     EventKind
 	Scenario Info

@@ -20,6 +20,7 @@ type command struct {
 	// be negated, and be part of a check; nil is never.
 	readOnly func(args []string) bool
 	run      func(s *script, args []string) error
+	pull     bool                                       // it is about the pull request that was found last
 	do       func(r *renderer, args []string)           // as an action for a reader
 	see      func(r *renderer, args []string, not bool) // as something to see
 	seeNot   bool                                       // see can be negated
@@ -66,33 +67,33 @@ func commands() []command {
 			help: "a file has the lines of WANTED; sets $COMMIT in the same way"},
 		{name: "repo promotes", usage: "REPO BRANCH COMMIT", min: 3, max: 3, readOnly: always, run: (*script).runRepoPromotes, see: (*renderer).seeRepoPromotes, seeNot: true, do: hidden,
 			help: "an environment's branch takes, by its base-repo.yaml, the commit or one that contains it"},
-		{name: "repo gone", usage: "REPO", min: 1, max: 1, readOnly: always, run: (*script).runRepoGone, see: (*renderer).seeRepoGone, do: hidden,
+		{name: "repo gone", usage: "REPO", min: 1, max: 1, readOnly: always, run: (*script).runRepoGone, see: sees("`{org}/{0}` is not there any more."), do: hidden,
 			help: "there is no such repository any more"},
 
 		{name: "pr wait", usage: "REPO BASE DURATION [KEY=VALUE...] [FILE...]", min: 3, max: -1, readOnly: always, run: (*script).runPRWait, see: (*renderer).seePullWait, seeNot: true, do: (*renderer).doPullWait,
 			help: "wait for the pull request to BASE that changes every FILE and is not older than the last commit that was pushed, found or merged; sets $PR, $PR_URL and $PR_HEAD. It is one of the scheduler or of a workflow, or with by=anybody any user's. merged=too takes one that is merged. title=REGEXP and label=NAME ask for more. The other commands about pull requests are about this one"},
-		{name: "pr files", usage: "FILE...", min: 1, max: -1, readOnly: always, run: (*script).runPRFiles, see: (*renderer).seePullFiles,
+		{name: "pr files", pull: true, usage: "FILE...", min: 1, max: -1, readOnly: always, run: (*script).runPRFiles, see: (*renderer).seePullFiles,
 			help: "it changes exactly these files; one that ends in \"?\" may be missing"},
-		{name: "pr show", usage: "PATH", min: 1, max: 1, readOnly: always, run: (*script).runPRShow, see: (*renderer).seePullShow,
+		{name: "pr show", pull: true, usage: "PATH", min: 1, max: 1, readOnly: always, run: (*script).runPRShow, see: (*renderer).seePullShow,
 			help: "print a file as it is at its head"},
-		{name: "pr says", usage: "TEXT...", min: 1, max: -1, readOnly: always, run: (*script).runPRSays, see: (*renderer).seePullSays, seeNot: true,
+		{name: "pr says", pull: true, usage: "TEXT...", min: 1, max: -1, readOnly: always, run: (*script).runPRSays, see: (*renderer).seePullSays, seeNot: true,
 			help: "its title or its body has the texts"},
-		{name: "pr label", usage: "NAME", min: 1, max: 1, readOnly: always, run: (*script).runPRLabel, see: (*renderer).seePullLabel,
+		{name: "pr label", pull: true, usage: "NAME", min: 1, max: 1, readOnly: always, run: (*script).runPRLabel, see: sees("The pull request has the label `{0}`."),
 			help: "it has the label"},
-		{name: "pr promotes", usage: "REPO COMMIT", min: 2, max: 2, readOnly: always, run: (*script).runPRPromotes, see: (*renderer).seePullPromotes, seeNot: true,
+		{name: "pr promotes", pull: true, usage: "REPO COMMIT", min: 2, max: 2, readOnly: always, run: (*script).runPRPromotes, see: (*renderer).seePullPromotes, seeNot: true,
 			help: "with it, .github/tracking/Promoted_Commit_Id has the commit of REPO or one that contains it; it has the label promoted if it changes that file, and otherwise not"},
-		{name: "pr open", readOnly: always, run: (*script).runPROpen, see: (*renderer).seePullOpen,
+		{name: "pr open", pull: true, readOnly: always, run: (*script).runPROpen, see: sees("The pull request is open."),
 			help: "it is open"},
-		{name: "pr merged", readOnly: always, run: (*script).runPRMerged, see: (*renderer).seePullMerged, do: hidden,
+		{name: "pr merged", pull: true, readOnly: always, run: (*script).runPRMerged, see: (*renderer).seePullMerged, do: hidden,
 			help: "it is merged; sets $MERGE_COMMIT"},
-		{name: "pr merge", run: (*script).runPRMerge, do: (*renderer).doPullMerge,
+		{name: "pr merge", pull: true, run: (*script).runPRMerge, do: (*renderer).doPullMerge,
 			help: "merge it, unless it is merged already"},
 
 		{name: "issue open", usage: "REPO TITLE [TEXT...]", min: 2, max: -1, readOnly: always, run: (*script).runIssueOpen, see: (*renderer).seeIssueOpen,
 			help: "exactly one issue with the title is open, and its body has the texts"},
-		{name: "issue closed", usage: "REPO TITLE", min: 2, max: 2, readOnly: always, run: (*script).runIssueClosed, see: (*renderer).seeIssueClosed,
+		{name: "issue closed", usage: "REPO TITLE", min: 2, max: 2, readOnly: always, run: (*script).runIssueClosed, see: sees("`{org}/{0}/issues?state=closed` has the issue *{1}*: it is closed."),
 			help: "there was such an issue, and it is closed"},
-		{name: "issue count", usage: "REPO NUMBER", min: 2, max: 2, readOnly: always, run: (*script).runIssueCount, see: (*renderer).seeIssueCount,
+		{name: "issue count", usage: "REPO NUMBER", min: 2, max: 2, readOnly: always, run: (*script).runIssueCount, see: sees("The number of open issues in `{org}/{0}/issues` is {1}."),
 			help: "so many issues are open, whatever their titles"},
 		{name: "status", usage: "REPO COMMIT CONTEXT STATE [DESCRIPTION]", min: 4, max: 5, readOnly: always, run: (*script).runStatus, see: (*renderer).seeStatus,
 			help: "the latest status, in a context, of the commit or of one by which the default branch has gone on from it"},
@@ -101,11 +102,11 @@ func commands() []command {
 		{name: "workflow wait", usage: "REPO FILE COMMIT|BRANCH DURATION [CONCLUSION]", min: 4, max: 5, readOnly: always, run: (*script).runWorkflowWait, see: (*renderer).seeWorkflowWait, do: (*renderer).doWorkflowWait,
 			help: "wait until the latest run for the commit or one by which the default branch has gone on from it, or for the branch's newest one, has ended with success, or with CONCLUSION. When it ends otherwise, the reason has the run's address and the last lines of the failed jobs"},
 
-		{name: "kubectl", usage: "ARGUMENT...", min: 1, max: -1, readOnly: kubectlReadOnly, run: (*script).runKubectl, see: seeProgram("kubectl"), seeNot: true, do: (*renderer).doKubectl,
+		{name: "kubectl", usage: "ARGUMENT...", min: 1, max: -1, readOnly: kubectlReadOnly, run: (*script).kubectl, see: seeProgram("kubectl"), seeNot: true, do: doProgram("kubectl"),
 			help: "the sandbox's kubectl; get, describe, logs, wait and the like change nothing"},
-		{name: "az", usage: "ARGUMENT...", min: 1, max: -1, readOnly: azReadOnly, run: (*script).runAz, see: seeProgram("az"), seeNot: true, do: (*renderer).doAz,
+		{name: "az", usage: "ARGUMENT...", min: 1, max: -1, readOnly: azReadOnly, run: (*script).runAz, see: seeProgram("az"), seeNot: true, do: doProgram("az"),
 			help: "Azure's commands, by the sandbox's own az; show, list and query change nothing. An argument '$TOKEN' stands for @FILE with a file that has the user's token: it is in no variable, no log and no list of processes"},
-		{name: "kalypso", usage: "ARGUMENT...", min: 1, max: -1, readOnly: kalypsoReadOnly, run: (*script).runKalypso, see: seeProgram("kalypso"), seeNot: true, do: (*renderer).doKalypso,
+		{name: "kalypso", usage: "ARGUMENT...", min: 1, max: -1, readOnly: kalypsoReadOnly, run: (*script).runKalypso, see: seeProgram("kalypso"), seeNot: true, do: doProgram("kalypso"),
 			help: "our own commands; status, plan, explain, get, validate and the like change nothing"},
 		{name: "http get", usage: "[--context CLUSTER] NAMESPACE svc/NAME PORT PATH [TEXT...]", min: 4, max: -1, readOnly: always, run: (*script).runHTTPGet, see: (*renderer).seeHTTP,
 			help: "get a page through kubectl port-forward; each text is all that an element of the page holds, or a JSON string of it, or the whole page"},
@@ -191,7 +192,12 @@ func (s *script) call(line []string, negated bool) error {
 		defer func(waits bool, wanted *pullQuery) { s.waits, s.wanted = waits, wanted }(s.waits, s.wanted)
 		s.waits = false
 	}
-	err = c.run(s, args)
+	if c.pull {
+		err = s.current()
+	}
+	if err == nil {
+		err = c.run(s, args)
+	}
 	if !negated {
 		return err
 	}

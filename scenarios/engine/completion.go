@@ -7,7 +7,7 @@ import (
 	"github.com/kalypso-dev/kalypso/scenarios"
 )
 
-// Done is how far a scenario is done, by whomever.
+// Done is how far a scenario is done, by kalypso or by a user.
 type Done struct {
 	Workshop string     `json:"workshop"`
 	Name     string     `json:"name"`
@@ -49,7 +49,7 @@ func Check(ctx context.Context, o Options, names []string) ([]Done, error) {
 // concludeAll decides about what passes by. What comes later is so in the
 // tutorial, in whatever order it was asked for, and whether or not it was. What
 // stands apart is judged by itself: its checks are of things that are gone, and
-// tell nothing of others.
+// say nothing about others.
 func concludeAll(ctx context.Context, o Options, all []Done) error {
 	ordered, err := o.Library.Order(o.Workshop)
 	if err != nil {
@@ -187,7 +187,7 @@ func Missing(ctx context.Context, o Options, names []string) (*Lack, error) {
 	for i, name := range names {
 		for n, needed := range builtOn[i] {
 			done := all[slices.Index(looked, needed)]
-			// what passes by has nothing after it to be told by, in the last one
+			// what passes by is not known from what comes after it, in the last one
 			if step := done.lacking(n == len(builtOn[i])-1); step != "" {
 				return &Lack{Of: name, Scenario: needed, Step: step}, nil
 			}

@@ -180,11 +180,11 @@ func (s *script) dumpIssues(b *strings.Builder, repo string) {
 
 // contexts are the clusters of the kubeconfig.
 func (s *script) contexts() []string {
-	s.stdout.Reset()
-	if err := s.program(s.access.Kubectl, "config", "get-contexts", "--output", "name"); err != nil {
+	b, err := s.programCommand(s.ctx, s.access.Kubectl, "config", "get-contexts", "--output", "name").Output()
+	if err != nil {
 		return nil
 	}
-	return strings.Fields(s.stdout.String())
+	return strings.Fields(string(b))
 }
 
 // dumpCluster has a cluster's events, its pods, and what its reconciler says.
@@ -197,12 +197,10 @@ func (s *script) dumpCluster(context string) string {
 		{"get", "kustomizations.kustomize.toolkit.fluxcd.io", "--all-namespaces"},
 		{"get", "applications.argoproj.io", "--all-namespaces"},
 	} {
-		s.stdout.Reset()
-		s.stderr.Reset()
 		args = append([]string{"--context", context, "--request-timeout", "10s"}, args...)
 		fmt.Fprintf(&b, "$ kubectl %s\n", shellWords(args))
-		err := s.program(s.access.Kubectl, args...)
-		b.WriteString(s.stdout.String() + s.stderr.String())
+		out, err := s.programCommand(s.ctx, s.access.Kubectl, args...).CombinedOutput()
+		b.Write(out)
 		if err != nil {
 			fmt.Fprintf(&b, "%v\n", err)
 		}

@@ -118,7 +118,7 @@ func (f *forge) committed(repo, commit string) (time.Time, error) {
 
 func commitTime(c *gitea.Commit) (time.Time, error) {
 	if c.RepoCommit == nil || c.RepoCommit.Committer == nil {
-		return time.Time{}, fmt.Errorf("the forge does not tell when commit %s was made", c.SHA)
+		return time.Time{}, fmt.Errorf("the forge does not say when commit %s was made", c.SHA)
 	}
 	return time.Parse(time.RFC3339, c.RepoCommit.Committer.Date)
 }

@@ -148,7 +148,7 @@ func TestPromotionIsMarked(t *testing.T) {
 	}
 }
 
-// What is told of a later commit is told of what it contains, and what is told of
+// What is reported of a later commit is true of what it contains, and what is reported of
 // an earlier one is not.
 func TestReportsALaterCommit(t *testing.T) {
 	t.Parallel()

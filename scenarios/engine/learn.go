@@ -28,7 +28,7 @@ type Lesson struct {
 }
 
 // Learn holds a lesson. It ends without an error when the scenario is done, and
-// when the user leaves; done tells which.
+// when the user leaves, without done.
 func Learn(ctx context.Context, l Lesson) (done bool, err error) {
 	l.Options = l.withDefaults()
 	if l.Paint == nil {
@@ -195,9 +195,9 @@ func (t *lesson) untilDone(i int, unchecked bool) error {
 				if seen {
 					return t.passed(i)
 				}
-				t.last = "" // tell once more
+				t.last = "" // so that the reason is printed once more
 			case "skip":
-				t.printf("%s", t.Paint("warn", "scenarios.Skipped."))
+				t.printf("%s", t.Paint("warn", "Skipped."))
 				return nil
 			default:
 				if err := t.handle(i, line); err != nil {
@@ -248,24 +248,18 @@ func (t *lesson) passed(i int) error {
 
 // handle does what the user asks for.
 func (t *lesson) handle(i int, line string) error {
-	step := t.script.info.Steps[i]
-	switch line {
-	case "quit", "exit", "q":
+	reading := !t.script.info.Steps[i].Has(scenarios.Solve)
+	switch {
+	case line == "quit" || line == "exit" || line == "q":
 		return errLeft
-	case "hint", "h":
+	case line == "hint" || line == "h":
 		t.hint(i)
-	case "show":
-		if !step.Has(scenarios.Solve) {
-			t.printf("%s", nothingToDo)
-			return nil
-		}
+	case reading && (line == "show" || line == "solve"):
+		t.printf("%s", nothingToDo)
+	case line == "show":
 		t.show(t.page.toDo(i))
 		t.prompt(i)
-	case "solve":
-		if !step.Has(scenarios.Solve) {
-			t.printf("%s", nothingToDo)
-			return nil
-		}
+	case line == "solve":
 		t.printf("%s", t.Paint("faint", "  doing it ..."))
 		if f := t.script.run(i, scenarios.Solve, true); f != nil {
 			t.printf("%s", t.Paint("warn", "It did not work: "+f.reason))

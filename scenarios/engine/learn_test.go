@@ -12,7 +12,7 @@ import (
 	"github.com/kalypso-dev/kalypso/scenarios"
 )
 
-// pupil types an answer when the lesson has said something.
+// user types an answer when the lesson has said something.
 type fakeUser struct {
 	in      *io.PipeWriter
 	mu      sync.Mutex
@@ -116,8 +116,8 @@ func TestLearn(t *testing.T) {
 	}
 }
 
-// What there is to do is told when it is asked for: at once, or after the hints.
-// A wrong attempt is told as a whole.
+// What there is to do is shown when it is asked for: at once, or after the hints.
+// A wrong attempt is reported as a whole.
 func TestLearnFindsOut(t *testing.T) {
 	t.Parallel()
 	f := forgeWithoutScheduler(t)
@@ -139,7 +139,7 @@ func TestLearnFindsOut(t *testing.T) {
 		}
 	}
 	if strings.Contains(task, "To do") || strings.Contains(task, "metadata: {name: x}") {
-		t.Errorf("the step tells at once what to do:\n%s", task)
+		t.Errorf("the step says at once what to do:\n%s", task)
 	}
 	for _, want := range []string{"A z: not wanted", "A x: missing", "To do:", "metadata: {name: x}", "git -C kalypso-control-plane push"} {
 		if !strings.Contains(rest, want) {

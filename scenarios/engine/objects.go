@@ -14,12 +14,15 @@ import (
 )
 
 func (s *script) runSameYAML(args []string) error {
-	got, wanted, err := s.readObjects(args[0], args[1])
+	got, err := s.objects(args[0])
 	if err != nil {
 		return err
 	}
-	findings := compareAll(got, wanted, true)
-	if len(findings) > 0 {
+	wanted, err := s.objects(args[1])
+	if err != nil {
+		return err
+	}
+	if findings := compareAll(got, wanted, true); len(findings) > 0 {
 		return unmet("%s is not as it should be:\n  %s", s.nameOf(args[0]), strings.Join(findings, "\n  "))
 	}
 	return nil
@@ -37,18 +40,14 @@ func (s *script) runHasFields(args []string) error {
 	command := append(slices.Clone(flags), "get", "--output", "yaml")
 	var wanted []any
 	for _, file := range files {
-		b, err := s.read(file)
-		if err != nil {
-			return err
-		}
-		objects, err := parseObjects(file, b)
+		objects, err := s.objects(file)
 		if err != nil {
 			return err
 		}
 		wanted = append(wanted, objects...)
 		command = append(command, "--filename", file)
 	}
-	if err := s.kubectl(command...); err != nil {
+	if err := s.kubectl(command); err != nil {
 		return err
 	}
 	// the objects themselves are long: what differs is in the error
@@ -72,18 +71,12 @@ func clusterOf(flags []string) string {
 	return "the cluster"
 }
 
-func (s *script) readObjects(names ...string) (got, wanted []any, err error) {
-	var both [2][]any
-	for i, name := range names {
-		b, err := s.read(name)
-		if err != nil {
-			return nil, nil, err
-		}
-		if both[i], err = parseObjects(name, b); err != nil {
-			return nil, nil, err
-		}
+func (s *script) objects(file string) ([]any, error) {
+	b, err := s.read(file)
+	if err != nil {
+		return nil, err
 	}
-	return both[0], both[1], nil
+	return parseObjects(file, b)
 }
 
 // parseObjects reads the documents of a YAML file; the items of a List count

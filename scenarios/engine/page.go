@@ -122,7 +122,12 @@ func (p *Page) Markdown() string {
 // Terminal is the whole page for a terminal of that width; 0 is 80. paint
 // colours a part by its kind, "title" or "label", and may be nil.
 func (p *Page) Terminal(width int, paint func(kind, text string) string) string {
-	return terminal(p.all(), width, paint) + "\n"
+	all := p.intro()
+	for i, step := range p.Info.Steps {
+		all = append(all, p.step(i)...)
+		all = append(all, hints(step)...)
+	}
+	return terminal(all, width, paint) + "\n"
 }
 
 // rendererAt has rendered the steps before one: what they have shown is not
@@ -135,15 +140,6 @@ func (p *Page) rendererAt(i int) *renderer {
 	}
 	r.err = nil
 	return r
-}
-
-func (p *Page) all() []block {
-	all := p.intro()
-	for i, step := range p.Info.Steps {
-		all = append(all, p.step(i)...)
-		all = append(all, hints(step)...)
-	}
-	return all
 }
 
 func hints(step scenarios.StepInfo) []block {

@@ -98,7 +98,7 @@ func TestPage(t *testing.T) {
 	}
 }
 
-// Every word that a solve section uses is told of, and so is each file.
+// Every word that a solve section uses is shown, and so is each file.
 func TestEveryPageIsComplete(t *testing.T) {
 	for _, workshop := range []string{"hello-world", "basic-inference"} {
 		infos, err := scenarios.Tutorials.List(workshop)

@@ -59,12 +59,7 @@ func (s *script) programCommand(ctx context.Context, p Program, args ...string) 
 	return cmd
 }
 
-func (s *script) runKubectl(args []string) error {
-	return s.kubectl(args...)
-}
-
-// kubectl runs kubectl; its output is the command's.
-func (s *script) kubectl(args ...string) error {
+func (s *script) kubectl(args []string) error {
 	fmt.Fprintf(&s.ran, "$ kalypso kubectl %s\n", shellWords(args))
 	return s.verdict("kubectl", s.program(s.access.Kubectl, args...), "(NotFound)", "the server doesn't have a resource type", "no matches for kind")
 }
@@ -144,8 +139,8 @@ const forwardLimit = 15 * time.Second
 var forwarded = regexp.MustCompile(`^Forwarding from (127\.0\.0\.1:\d+) ->`)
 
 // runHTTPGet gets a page of a service through kubectl's port-forward, as the
-// tutorials do, on a free port. The page is the command's output, and must tell
-// the texts.
+// tutorials do, on a free port. The page is the command's output, and must
+// have the texts.
 func (s *script) runHTTPGet(args []string) error {
 	var flags []string
 	if args[0] == "--context" {
@@ -186,15 +181,9 @@ func hasText(page, text string) bool {
 // forward starts kubectl's port-forward and returns where it listens.
 func (s *script) forward(ctx context.Context, args []string) (address string, stop func(), err error) {
 	ctx, cancel := context.WithCancel(ctx)
-	cmd := exec.CommandContext(ctx, s.access.Kubectl.Path, args...)
-	cmd.Args[0] = s.access.Kubectl.Name
-	cmd.Env = []string{
-		"PATH=" + os.Getenv("PATH"), "HOME=" + s.home, "KUBECONFIG=" + s.access.Kubeconfig,
-		"KUBECACHEDIR=" + filepath.Join(s.home, "kubectl"),
-	}
+	cmd := s.programCommand(ctx, s.access.Kubectl, args...)
 	var said strings.Builder
 	cmd.Stderr = &said
-	cmd.WaitDelay = time.Second
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		cancel()

@@ -51,9 +51,9 @@ func readPullQuery(repo, base string, rest []string) (pullQuery, error) {
 
 func (s *script) runPRWait(args []string) error {
 	repo, base := args[0], args[1]
-	limit, err := time.ParseDuration(args[2])
+	limit, err := duration(args[2])
 	if err != nil {
-		return fmt.Errorf("%q is not a duration such as 30s", args[2])
+		return err
 	}
 	q, err := readPullQuery(repo, base, args[3:])
 	if err != nil {
@@ -198,9 +198,6 @@ func (s *script) mismatch(q pullQuery, p *pull) (string, error) {
 }
 
 func (s *script) runPRFiles(args []string) error {
-	if err := s.current(); err != nil {
-		return err
-	}
 	files, err := s.forge.changedFiles(s.pull)
 	if err != nil {
 		return err
@@ -226,9 +223,6 @@ func (s *script) runPRFiles(args []string) error {
 }
 
 func (s *script) runPRShow(args []string) error {
-	if err := s.current(); err != nil {
-		return err
-	}
 	b, err := s.forge.file(s.pull.repo, s.pull.head, args[0])
 	s.stdout.Write(b)
 	s.prints("%s in %s", args[0], s.pull)
@@ -236,9 +230,6 @@ func (s *script) runPRShow(args []string) error {
 }
 
 func (s *script) runPRSays(args []string) error {
-	if err := s.current(); err != nil {
-		return err
-	}
 	for _, text := range args {
 		if !strings.Contains(s.pull.title+"\n"+s.pull.body, text) {
 			return unmet("%s (%s) does not say %q", s.pull, s.pull.title, text)
@@ -251,9 +242,6 @@ func (s *script) runPRSays(args []string) error {
 const trackingPath = ".github/tracking/Promoted_Commit_Id"
 
 func (s *script) runPRPromotes(args []string) error {
-	if err := s.current(); err != nil {
-		return err
-	}
 	b, err := s.forge.file(s.pull.repo, s.pull.head, trackingPath)
 	if err != nil {
 		return err
@@ -294,7 +282,7 @@ func (s *script) labelled() error {
 }
 
 func (s *script) runPRLabel(args []string) error {
-	now, err := s.lookAgain()
+	now, err := s.forge.again(s.pull)
 	if err != nil {
 		return err
 	}
@@ -305,7 +293,7 @@ func (s *script) runPRLabel(args []string) error {
 }
 
 func (s *script) runPROpen([]string) error {
-	now, err := s.lookAgain()
+	now, err := s.forge.again(s.pull)
 	if err != nil {
 		return err
 	}
@@ -316,7 +304,7 @@ func (s *script) runPROpen([]string) error {
 }
 
 func (s *script) runPRMerged([]string) error {
-	now, err := s.lookAgain()
+	now, err := s.forge.again(s.pull)
 	if err != nil {
 		return err
 	}
@@ -330,17 +318,7 @@ func (s *script) runPRMerged([]string) error {
 	return err
 }
 
-func (s *script) lookAgain() (*pull, error) {
-	if err := s.current(); err != nil {
-		return nil, err
-	}
-	return s.forge.again(s.pull)
-}
-
 func (s *script) runPRMerge([]string) error {
-	if err := s.current(); err != nil {
-		return err
-	}
 	if s.pull.merged {
 		s.repeated = true
 		s.note("done already")

@@ -134,16 +134,8 @@ func (r *renderer) doEdit(args []string) {
 	r.shown[args[2]] = true
 }
 
-func (r *renderer) doKubectl(args []string) {
-	r.shell("%s", r.commandLine(append([]string{"kalypso", "kubectl"}, args...)))
-}
-
-func (r *renderer) doAz(args []string) {
-	r.shell("%s", r.commandLine(append([]string{"kalypso", "az"}, args...)))
-}
-
-func (r *renderer) doKalypso(args []string) {
-	r.shell("%s", r.commandLine(append([]string{"kalypso"}, args...)))
+func doProgram(name string) func(*renderer, []string) {
+	return func(r *renderer, args []string) { r.shell("%s", r.kalypso(append([]string{name}, args...))) }
 }
 
 func (r *renderer) doPullWait(args []string) {

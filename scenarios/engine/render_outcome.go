@@ -102,6 +102,18 @@ func plain(expression string) string {
 	return strings.NewReplacer(`\.`, ".", ".*", "...", "[1-9]", "N").Replace(expression)
 }
 
+// sees is a line in which {org} is the organisation's address, and {0} the first
+// argument.
+func sees(text string) func(*renderer, []string, bool) {
+	return func(r *renderer, args []string, _ bool) {
+		pairs := []string{"{org}", r.OrgURL}
+		for i, a := range args {
+			pairs = append(pairs, fmt.Sprintf("{%d}", i), a)
+		}
+		r.item("%s", strings.NewReplacer(pairs...).Replace(text))
+	}
+}
+
 func (r *renderer) seeNothing([]string, bool) {}
 
 func (r *renderer) seeSameYAML(args []string, _ bool) {
@@ -165,16 +177,10 @@ func (r *renderer) seePullSays(args []string, not bool) {
 	r.item("The pull request %s %s.", doesNot(not, "says"), codeList(args))
 }
 
-func (r *renderer) seePullLabel(args []string, _ bool) {
-	r.item("The pull request has the label `%s`.", args[0])
-}
-
 func (r *renderer) seePullPromotes(_ []string, not bool) {
 	r.item("With the pull request, `%s` %s. If the pull request changes that file, it has the label `%s`.",
 		trackingPath, r.promotes(not), promotedLabel)
 }
-
-func (r *renderer) seePullOpen([]string, bool) { r.item("The pull request is open.") }
 
 func (r *renderer) seePullMerged([]string, bool) {
 	if r.pull == nil {
@@ -220,20 +226,8 @@ func (r *renderer) promotes(not bool) string {
 	return "has the ID of " + r.commit + ", or of a later one that contains it"
 }
 
-func (r *renderer) seeRepoGone(args []string, _ bool) {
-	r.item("`%s/%s` is not there any more.", r.OrgURL, args[0])
-}
-
 func (r *renderer) seeIssueOpen(args []string, _ bool) {
 	r.item("`%s/%s/issues` has an open issue *%s*.%s", r.OrgURL, args[0], args[1], says(args[2:]))
-}
-
-func (r *renderer) seeIssueCount(args []string, _ bool) {
-	r.item("The number of open issues in `%s/%s/issues` is %s.", r.OrgURL, args[0], args[1])
-}
-
-func (r *renderer) seeIssueClosed(args []string, _ bool) {
-	r.item("`%s/%s/issues?state=closed` has the issue *%s*: it is closed.", r.OrgURL, args[0], args[1])
 }
 
 func (r *renderer) seeStatus(args []string, _ bool) {

@@ -30,7 +30,7 @@ func (s *script) runRepoSameYAML(args []string) error {
 	if err != nil {
 		return unmet("%w", err)
 	}
-	_, wanted, err := s.readObjects(args[3], args[3])
+	wanted, err := s.objects(args[3])
 	if err != nil {
 		return err
 	}

@@ -19,7 +19,7 @@ type Options struct {
 	Report   func(scenarios.Event) // may be nil; called from one goroutine at a time
 	Keep     bool                  // leave the folder that the scenario worked in
 	// VerifyChecks makes each check before what it is a check of: it must fail then,
-	// or it proves nothing. That needs a access where nothing is done yet.
+	// or it proves nothing. That needs a sandbox where nothing is done yet.
 	VerifyChecks bool
 	// Dumps is the folder for what is to be known of a failure; "" is nowhere.
 	Dumps string
@@ -140,11 +140,10 @@ func RunAll(ctx context.Context, o Options, names []string) ([]scenarios.Result,
 	o = o.withDefaults()
 	infos := make([]scenarios.Info, len(names))
 	for i, name := range names {
-		text, err := o.Library.Source(o.Workshop, name)
-		if err != nil {
+		var err error
+		if infos[i], err = o.Library.Get(o.Workshop, name); err != nil {
 			return nil, err
 		}
-		infos[i] = scenarios.Parse(o.Workshop, name, text)
 	}
 	results := make([]scenarios.Result, 0, len(names))
 	var failure error

@@ -82,7 +82,7 @@ func TestOnboardApp(t *testing.T) {
 		t.Fatalf("%v\n%s", err, r.Steps[len(r.Steps)-1].Output)
 	}
 	if r.State != scenarios.Passed || len(titles) != len(r.Steps) || len(r.Steps) != 9 {
-		t.Errorf("state %s, %d steps of which %d were told of", r.State, len(r.Steps), len(titles))
+		t.Errorf("state %s, %d steps of which %d were reported", r.State, len(r.Steps), len(titles))
 	}
 	for _, s := range r.Steps {
 		if s.State != scenarios.Passed || s.Output != "" || s.Note != "" {

@@ -144,8 +144,8 @@ const sectionFolder = ".section"
 
 // failure is why a section has not come to its end.
 type failure struct {
-	reason string // for people; can have several lines
-	output string // the words and commands with what they printed
+	reason string // for a user; can have several lines
+	output string // the commands with what they printed
 	// broken is set when a check could not be made, as opposed to one that was
 	// made and found things otherwise.
 	broken bool
@@ -270,21 +270,13 @@ func (s *script) failureOf(log string, step scenarios.StepInfo) *failure {
 		f.reason = strings.TrimSpace(strings.Join(reason, "\n"))
 		// testscript's commands know nothing of what ours have shown, and its stdout
 		// is empty when the script has ended: the log has it
-		_, shown, _ := lastCut(output, "[stdout]\n")
-		if s.printed.text != "" && strings.HasPrefix(shown, s.hide(strings.TrimSpace(s.printed.text))) {
+		const stdout = "[stdout]\n"
+		i := strings.LastIndex(output, stdout)
+		if i >= 0 && s.printed.text != "" && strings.HasPrefix(output[i+len(stdout):], s.hide(strings.TrimSpace(s.printed.text))) {
 			f.reason = strings.Replace(f.reason, " found in stdout", " found in "+s.printed.what, 1)
 		}
 	}
 	return f
-}
-
-// lastCut cuts a text at the last separator.
-func lastCut(text, sep string) (before, after string, ok bool) {
-	i := strings.LastIndex(text, sep)
-	if i < 0 {
-		return text, "", false
-	}
-	return text[:i], text[i+len(sep):], true
 }
 
 // hide takes what is secret out of a text.
@@ -297,7 +289,7 @@ func (s *script) hide(text string) string {
 	return text
 }
 
-// begin tells that a step begins.
+// begin reports that a step begins.
 func (s *script) begin(index int) {
 	s.stepTime, s.stepSince = time.Now(), s.since
 	s.steps = append(s.steps, scenarios.Step{Title: s.info.Steps[index].Title})

@@ -275,7 +275,7 @@ metadata: {name: y}
 	if box := all[0].Steps[0]; !box.Done || box.Reason != "has passed by" {
 		t.Errorf("what comes after is done, and was not asked for: %+v", all)
 	}
-	// what stands apart tells nothing of the others
+	// what stands apart says nothing about the others
 	files["test/order"].Data = []byte("script\n")
 	files["test/apart"] = &fstest.MapFile{Data: []byte("next\n")}
 	if all, err = Check(t.Context(), o, []string{"next", "script"}); err != nil {

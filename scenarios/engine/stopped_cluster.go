@@ -15,7 +15,7 @@ import (
 // absent is a part of the sandbox that does not run.
 type absent struct {
 	name string
-	what string // for people, with what brings it back
+	what string // for a user, with what brings it back
 }
 
 const (
@@ -72,8 +72,8 @@ func (s *script) absent(ago time.Duration) []absent {
 	return all
 }
 
-// blame says in a failure what of the sandbox does not run: what a program says
-// who misses it does not name it.
+// addStopped says in a failure what of the sandbox does not run: a program that
+// needs it does not name it.
 func (s *script) addStopped(f *failure) {
 	if s.ctx.Err() != nil {
 		return

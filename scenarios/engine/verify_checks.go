@@ -8,9 +8,9 @@ import (
 	"github.com/kalypso-dev/kalypso/scenarios"
 )
 
-// before makes a step's check before the step is done, and says whether it has
-// been done already. Then nothing must be done again. An verify run cannot tell
-// that from a check that always passes, and fails.
+// probeBefore makes a step's check before the step is done, and says whether it has
+// been done already. Then nothing must be done again. A run that verifies
+// cannot distinguish that from a check that always passes, and fails.
 func (s *script) probeBefore(i int, verify bool) (done bool, f *failure) {
 	if s.simulated(s.info.Steps[i].RealPods) != "" || !s.info.Steps[i].Has(scenarios.Check) {
 		return false, nil
@@ -18,7 +18,7 @@ func (s *script) probeBefore(i int, verify bool) (done bool, f *failure) {
 	switch f := s.run(i, scenarios.Check, false); {
 	case f == nil && verify:
 		return false, &failure{reason: "the check passes before the step is done, so it proves nothing" +
-			" (or somebody has done the step before: `kalypso reset` brings a new access)"}
+			" (or somebody has done the step before: `kalypso reset` brings a new sandbox)"}
 	case f == nil:
 		s.repeated, s.pushed = true, false
 		delete(s.happened, "push")
@@ -32,7 +32,7 @@ func (s *script) probeBefore(i int, verify bool) (done bool, f *failure) {
 	return false, nil
 }
 
-// verifyLooks probes, before a action, at what there is to see after it, up to
+// verifyLooks probes, before an action, at what there is to see after it, up to
 // the next action: it must not be so yet, or seeing it proves nothing.
 func (s *script) verifyLooks(action int) *failure {
 	defer s.remembered()()
@@ -40,11 +40,11 @@ func (s *script) verifyLooks(action int) *failure {
 	if f, more := s.mustNotHold(action + 1); f != nil || !more {
 		return f
 	}
-	name, first := s.next()
-	if name == "" || len(first.Steps) == 0 || first.Steps[0].Has(scenarios.Solve) {
+	names := s.after()
+	if len(names) == 0 {
 		return nil
 	}
-	later, err := newScript(s.ctx, Options{Workshop: s.info.Workshop, Name: name, Access: s.access, Library: s.library})
+	later, err := newScript(s.ctx, Options{Workshop: s.info.Workshop, Name: names[0], Access: s.access, Library: s.library})
 	if err != nil {
 		return &failure{reason: err.Error(), broken: true}
 	}
@@ -80,12 +80,12 @@ func (s *script) mustNotHold(from int) (f *failure, more bool) {
 // noCommit is how git spells a commit that is not there.
 var noCommit = strings.Repeat("0", 40)
 
-// setUnknown gives the variables that a action is going to set, and those that are
+// setUnknown gives the variables that an action is going to set, and those that are
 // not set yet, the name of what is not there. An empty text would be found
 // everywhere, and what is not to be found would be.
 func (s *script) setUnknown(action scenarios.StepInfo) {
-	does := func(word string) bool {
-		return slices.ContainsFunc(action.Sections[scenarios.Solve], func(l scenarios.Line) bool { return strings.HasPrefix(l.Text, word) })
+	does := func(command string) bool {
+		return slices.ContainsFunc(action.Sections[scenarios.Solve], func(l scenarios.Line) bool { return strings.HasPrefix(l.Text, command) })
 	}
 	for name, made := range map[string]bool{
 		"COMMIT":       does("push ") || does("workflow run "),
@@ -98,21 +98,15 @@ func (s *script) setUnknown(action scenarios.StepInfo) {
 	}
 }
 
-// next is the scenario that comes after this one, "" when none does.
-func (s *script) next() (string, scenarios.Info) {
+// after are the scenarios that come after this one in the tutorial; none after
+// one that stands apart.
+func (s *script) after() []string {
 	names, err := s.library.Order(s.info.Workshop)
-	if err != nil {
-		return "", scenarios.Info{}
+	here := slices.Index(names, s.info.Name)
+	if err != nil || here < 0 {
+		return nil
 	}
-	i := slices.Index(names, s.info.Name)
-	if i < 0 || i+1 >= len(names) {
-		return "", scenarios.Info{}
-	}
-	text, err := s.library.Source(s.info.Workshop, names[i+1])
-	if err != nil {
-		return "", scenarios.Info{}
-	}
-	return names[i+1], scenarios.Parse(s.info.Workshop, names[i+1], text)
+	return names[here+1:]
 }
 
 // passedBy says whether the sandbox has gone on since a step, so that what it
@@ -130,16 +124,7 @@ func (s *script) nextDone(i int) bool {
 	if next, ok := nextAction(s.info, i+1); ok {
 		return s.probe(next) == nil
 	}
-	names, err := s.library.Order(s.info.Workshop)
-	if err != nil {
-		return false
-	}
-	// one that stands apart has nothing after it
-	here := slices.Index(names, s.info.Name)
-	if here < 0 {
-		return false
-	}
-	done, err := laterDone(s.ctx, Options{Workshop: s.info.Workshop, Access: s.access, Library: s.library}, names[here+1:])
+	done, err := laterDone(s.ctx, Options{Workshop: s.info.Workshop, Access: s.access, Library: s.library}, s.after())
 	return done && err == nil
 }
 

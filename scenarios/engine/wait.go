@@ -36,10 +36,18 @@ func (s *script) retry(limit time.Duration, check func() error) error {
 	return err
 }
 
-func (s *script) runEventually(args []string) error {
-	limit, err := time.ParseDuration(args[0])
+func duration(text string) (time.Duration, error) {
+	d, err := time.ParseDuration(text)
 	if err != nil {
-		return fmt.Errorf("%q is not a duration such as 30s", args[0])
+		return 0, fmt.Errorf("%q is not a duration such as 30s", text)
+	}
+	return d, nil
+}
+
+func (s *script) runEventually(args []string) error {
+	limit, err := duration(args[0])
+	if err != nil {
+		return err
 	}
 	line, negated := args[1:], false
 	if line[0] == "!" && len(line) > 1 {

@@ -52,9 +52,9 @@ func (s *script) runWorkflowRun(args []string) error {
 // that has come of it, or on a branch's newest, has ended as it should.
 func (s *script) runWorkflowWait(args []string) error {
 	repo, file, commit, want := args[0], args[1], args[2], "success"
-	limit, err := time.ParseDuration(args[3])
+	limit, err := duration(args[3])
 	if err != nil {
-		return fmt.Errorf("%q is not a duration such as 30s", args[3])
+		return err
 	}
 	if len(args) == 5 {
 		want = args[4]
@@ -156,7 +156,7 @@ func (f *forge) failedJobs(repo string, run int64) string {
 		if job.Conclusion != "failure" && job.Status != "failure" {
 			continue
 		}
-		// of a failed job, Gitea calls all steps failed: the log tells which one
+		// of a failed job, Gitea calls all steps failed: the log has which one
 		fmt.Fprintf(&b, "\n  job %s has failed", job.Name)
 		log, _, err := f.client.GetRepoActionJobLogs(f.owner, repo, job.ID)
 		if err != nil {
