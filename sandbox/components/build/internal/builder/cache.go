@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/gofrs/flock"
+	"github.com/google/renameio/v2"
 
 	"github.com/kalypso-dev/kalypso/sandbox/components"
 	"github.com/kalypso-dev/kalypso/sandbox/components/build/internal/recipe"
@@ -95,13 +96,13 @@ func (c cache) add(dir, key, platform string, comp components.Component) (entry,
 		return entry{}, err
 	}
 	defer os.Remove(tmp.Name())
-	digest, size := sha256.New(), counter(0)
-	files, err := writeArchive(io.MultiWriter(tmp, digest, &size), dir, components.LicensesFile)
-	if err := errors.Join(err, tmp.Chmod(0o644), tmp.Close()); err != nil {
+	digest := sha256.New()
+	comp.Files, err = writeArchive(io.MultiWriter(tmp, digest), dir, components.LicensesFile)
+	info, statErr := tmp.Stat()
+	if err := errors.Join(err, statErr, tmp.Chmod(0o644), tmp.Close()); err != nil {
 		return entry{}, err
 	}
-	comp.SHA256, comp.Size = hex.EncodeToString(digest.Sum(nil)), int64(size)
-	comp.Files = files
+	comp.SHA256, comp.Size = hex.EncodeToString(digest.Sum(nil)), info.Size()
 	e.Component = comp
 	// an old record must not vouch for a new archive
 	if err := os.Remove(c.record(key)); err != nil && !errors.Is(err, os.ErrNotExist) {
@@ -153,13 +154,6 @@ func (c cache) trim() error {
 	return nil
 }
 
-type counter int64
-
-func (c *counter) Write(p []byte) (int, error) {
-	*c += counter(len(p))
-	return len(p), nil
-}
-
 func digestOf(path string) (string, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -179,16 +173,7 @@ func writeFile(path string, data []byte) error {
 	if old, err := os.ReadFile(path); err == nil && string(old) == string(data) {
 		return nil
 	}
-	tmp, err := os.CreateTemp(filepath.Dir(path), ".*.tmp")
-	if err != nil {
-		return err
-	}
-	defer os.Remove(tmp.Name())
-	_, err = tmp.Write(data)
-	if err := errors.Join(err, tmp.Chmod(0o644), tmp.Close()); err != nil {
-		return fmt.Errorf("write %s: %w", path, err)
-	}
-	return os.Rename(tmp.Name(), path)
+	return renameio.WriteFile(path, data, 0o644)
 }
 
 // format is raised when what all archives have in common changes.

@@ -140,7 +140,7 @@ func (b Builder) collect(name string, modules []license.Linked) ([]components.Li
 const program = "./cmd/kalypso"
 
 // self writes the licences of kalypso's own binary. Their list comes from the
-// packages that are linked in now, which go.sum alone does not tell; making it
+// packages that are linked in now, which are not in go.sum; making it
 // anew takes as long as comparing it would.
 func (b Builder) self(ctx context.Context) error {
 	if _, err := os.Stat(filepath.Join(b.Root, program)); err != nil {

@@ -12,7 +12,6 @@ import (
 	"os/exec"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 )
 
@@ -30,9 +29,8 @@ type Command struct {
 	Env []string
 	// Args are the tool and its arguments.
 	Args []string
-	// Progress, if set, gets each line that the tool writes to standard error,
-	// and returns whether it only reports progress: such a line is not kept for an
-	// Error.
+	// Progress, if set, gets each line of the tool's, and returns whether it only
+	// reports progress: such a line is not kept for an Error.
 	Progress func(line string) bool
 }
 
@@ -43,7 +41,7 @@ type Error struct {
 	Err  error
 }
 
-// Error names the tool; the tail is left to whoever prints it once.
+// Error names the tool; the caller prints the tail once.
 func (e *Error) Error() string { return fmt.Sprintf("%s: %v", strings.Join(brief(e.Args), " "), e.Err) }
 
 // Unwrap returns the reason.
@@ -62,23 +60,17 @@ func (c Command) Output(ctx context.Context) ([]byte, error) {
 }
 
 func (c Command) run(ctx context.Context, stdout io.Writer) error {
-	var output tail
+	output := tail{drop: c.Progress}
 	cmd := exec.CommandContext(ctx, c.Args[0], c.Args[1:]...)
 	cmd.Dir = c.Dir
 	cmd.Env = append(os.Environ(), c.Env...)
-	cmd.Stderr = &output
-	lines := lineFilter{drop: c.Progress, rest: &output}
-	if c.Progress != nil {
-		cmd.Stderr = &lines
-	}
-	cmd.Stdout = stdout
+	cmd.Stdout, cmd.Stderr = stdout, &output
 	if stdout == nil {
 		cmd.Stdout = &output
 	}
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	cmd.WaitDelay = killDelay
 	err := cmd.Run()
-	lines.flush()
 	if err == nil {
 		return nil
 	}
@@ -91,34 +83,6 @@ func (c Command) run(ctx context.Context, stdout io.Writer) error {
 	return &Error{Args: c.Args, Tail: output.String(), Err: err}
 }
 
-// lineFilter passes on the lines that drop does not claim.
-type lineFilter struct {
-	drop func(line string) bool
-	rest *tail
-	part []byte
-}
-
-func (f *lineFilter) Write(p []byte) (int, error) {
-	f.part = append(f.part, p...)
-	for {
-		line, after, found := bytes.Cut(f.part, []byte("\n"))
-		if !found {
-			return len(p), nil
-		}
-		if !f.drop(string(line)) {
-			_, _ = f.rest.Write(append(line, '\n'))
-		}
-		f.part = append(f.part[:0], after...)
-	}
-}
-
-func (f *lineFilter) flush() {
-	if len(f.part) > 0 && !f.drop(string(f.part)) {
-		_, _ = f.rest.Write(f.part)
-	}
-	f.part = nil
-}
-
 // brief leaves out of a command line what only a machine wants to read.
 func brief(args []string) []string {
 	if len(args) <= 4 {
@@ -127,28 +91,36 @@ func brief(args []string) []string {
 	return append(slices.Clone(args[:4]), "...")
 }
 
-// tail keeps the end of what is written to it, by two streams at once.
+// tail keeps the last lines of what is written to it, but for those that drop
+// claims. One writer at a time: exec hands it both streams by one pipe.
 type tail struct {
-	mu  sync.Mutex
-	buf []byte
+	drop  func(line string) bool
+	lines []string
+	part  []byte
 }
 
-const tailBytes = 64 << 10
-
 func (t *tail) Write(p []byte) (int, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.buf = append(t.buf, p...)
-	if extra := len(t.buf) - tailBytes; extra > 0 {
-		t.buf = append(t.buf[:0], t.buf[extra:]...)
+	t.part = append(t.part, p...)
+	for {
+		line, after, found := bytes.Cut(t.part, []byte("\n"))
+		if !found {
+			return len(p), nil
+		}
+		t.add(string(line))
+		t.part = append(t.part[:0], after...)
 	}
-	return len(p), nil
+}
+
+func (t *tail) add(line string) {
+	if t.drop == nil || !t.drop(line) {
+		t.lines = append(t.lines, line)
+		t.lines = t.lines[max(0, len(t.lines)-tailLines):]
+	}
 }
 
 func (t *tail) String() string {
-	lines := strings.Split(strings.TrimRight(string(t.buf), "\n"), "\n")
-	if len(lines) > tailLines {
-		lines = lines[len(lines)-tailLines:]
+	if len(t.part) > 0 {
+		t.add(string(t.part))
 	}
-	return strings.Join(lines, "\n")
+	return strings.TrimRight(strings.Join(t.lines, "\n"), "\n")
 }

@@ -188,36 +188,27 @@ func OfBundle(path string) ([]components.License, error) {
 	return licenses, nil
 }
 
-// parseBundle takes a line of dashes, the package's title, a line of dashes and
-// the text for each package.
+// bundled matches the title of a package in that file, between lines of dashes;
+// its text follows.
+var bundled = regexp.MustCompile(`(?m)^-{80}\n(.*)\n-{80}$`)
+
 func parseBundle(text string) []components.License {
-	lines := strings.Split(text, "\n")
 	var out []components.License
-	var body []string
-	open := false
-	flush := func() {
-		if !open {
-			return
-		}
-		if t := strings.TrimSpace(strings.Join(body, "\n")); t != "" {
-			out[len(out)-1].Files = []components.LicenseFile{{Name: "LICENSE", Text: t + "\n"}}
-		}
-	}
-	for i := 0; i < len(lines); i++ {
-		if i+2 < len(lines) && isRule(lines[i]) && isRule(lines[i+2]) {
-			flush()
-			body, open = nil, false
-			if m := npmTitle.FindStringSubmatch(lines[i+1]); m != nil {
-				out = append(out, components.License{Module: "npm:" + m[1], Version: m[2]})
-				open = true
-			}
-			i += 2
+	titles := bundled.FindAllStringSubmatchIndex(text, -1)
+	for i, at := range titles {
+		m := npmTitle.FindStringSubmatch(text[at[2]:at[3]])
+		if m == nil {
 			continue
 		}
-		body = append(body, lines[i])
+		end := len(text)
+		if i+1 < len(titles) {
+			end = titles[i+1][0]
+		}
+		l := components.License{Module: "npm:" + m[1], Version: m[2]}
+		if t := strings.TrimSpace(text[at[1]:end]); t != "" {
+			l.Files = []components.LicenseFile{{Name: "LICENSE", Text: t + "\n"}}
+		}
+		out = append(out, l)
 	}
-	flush()
 	return out
 }
-
-func isRule(line string) bool { return len(line) == 80 && strings.Trim(line, "-") == "" }

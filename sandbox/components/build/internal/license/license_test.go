@@ -104,3 +104,16 @@ func TestCollect(t *testing.T) {
 		t.Errorf("without a text: %q", without)
 	}
 }
+
+func TestOfBundle(t *testing.T) {
+	rule := strings.Repeat("-", 80)
+	for text, want := range map[string]int{"nothing": 0, rule + "\nargo-ui@1.0.0\n" + rule + "\nApache\n": 1} {
+		path := filepath.Join(t.TempDir(), "licenses.txt")
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := OfBundle(path); len(got) != want || (err == nil) != (want > 0) {
+			t.Errorf("%q: licences are %v, error %v", text, got, err)
+		}
+	}
+}

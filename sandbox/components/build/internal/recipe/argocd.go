@@ -86,39 +86,22 @@ func finishArgoCD(ctx context.Context, b Bench) ([]components.License, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := packArgoCDKinds(filepath.Join(m.Dir, "manifests", "crds"), filepath.Join(b.Out, "crds")); err != nil {
+	if err := packDefinitions(filepath.Join(m.Dir, "manifests", "crds"), filepath.Join(b.Out, "crds"), argoCDKinds, openSchema); err != nil {
 		return nil, err
 	}
 	if err := packArgoCDInstall(filepath.Join(m.Dir, "manifests"), b.Out); err != nil {
 		return nil, err
 	}
-	licenses, err := takeLicenses(filepath.Join(pages(b), "licenses.txt"))
+	// the list is no page
+	list := filepath.Join(pages(b), "licenses.txt")
+	licenses, err := license.OfBundle(list)
 	if err != nil {
 		return nil, err
 	}
+	if err := os.Remove(list); err != nil {
+		return nil, err
+	}
 	return licenses, os.Rename(pages(b), filepath.Join(b.Out, "ui"))
-}
-
-// packArgoCDKinds copies the definitions.
-func packArgoCDKinds(from, to string) error {
-	if err := os.MkdirAll(to, 0o755); err != nil {
-		return err
-	}
-	for name, open := range argoCDKinds {
-		data, err := os.ReadFile(filepath.Join(from, name))
-		if err != nil {
-			return err
-		}
-		if open {
-			if data, err = openSchema(data); err != nil {
-				return fmt.Errorf("%s: %w", name, err)
-			}
-		}
-		if err := os.WriteFile(filepath.Join(to, name), data, 0o644); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // packArgoCDInstall copies what Argo CD is installed with, without definitions.
@@ -146,36 +129,17 @@ func packArgoCDInstall(from, to string) error {
 
 // openSchema makes a definition take objects of any content.
 func openSchema(definition []byte) ([]byte, error) {
-	var crd map[string]any
-	if err := yaml.Unmarshal(definition, &crd); err != nil {
+	d, err := parseDefinition(definition)
+	if err != nil {
 		return nil, err
 	}
-	spec, _ := crd["spec"].(map[string]any)
-	versions, _ := spec["versions"].([]any)
-	if len(versions) == 0 {
-		return nil, errors.New("not a definition with versions")
-	}
-	for _, v := range versions {
-		v, ok := v.(map[string]any)
-		if !ok {
-			return nil, errors.New("a version is no object")
-		}
+	for _, v := range d.versions {
 		v["schema"] = map[string]any{"openAPIV3Schema": map[string]any{
 			"type":                                 "object",
 			"x-kubernetes-preserve-unknown-fields": true,
 		}}
 	}
-	return yaml.Marshal(crd)
-}
-
-// takeLicenses reads the list of licences that the bundler has written, and
-// takes it out of the pages.
-func takeLicenses(path string) ([]components.License, error) {
-	licenses, err := license.OfBundle(path)
-	if err != nil {
-		return nil, err
-	}
-	return licenses, os.Remove(path)
+	return yaml.Marshal(d.object)
 }
 
 // argoCDPages is what Argo CD's module has of the web pages. What they are

@@ -35,14 +35,14 @@ func TestOpenSchema(t *testing.T) {
 	}
 }
 
-func TestPackArgoCDKinds(t *testing.T) {
+func TestPackDefinitions(t *testing.T) {
 	from, to := t.TempDir(), filepath.Join(t.TempDir(), "crds")
 	for name := range argoCDKinds {
 		if err := os.WriteFile(filepath.Join(from, name), []byte(definition), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := packArgoCDKinds(from, to); err != nil {
+	if err := packDefinitions(from, to, argoCDKinds, openSchema); err != nil {
 		t.Fatal(err)
 	}
 	for name, open := range argoCDKinds {
@@ -57,7 +57,7 @@ func TestPackArgoCDKinds(t *testing.T) {
 	if err := os.Remove(filepath.Join(from, "appproject-crd.yaml")); err != nil {
 		t.Fatal(err)
 	}
-	if err := packArgoCDKinds(from, to); err == nil {
+	if err := packDefinitions(from, to, argoCDKinds, openSchema); err == nil {
 		t.Error("a missing definition went unnoticed")
 	}
 }
@@ -96,28 +96,6 @@ func TestCheckPages(t *testing.T) {
 	}
 	if err := checkPages(dir); err == nil {
 		t.Error("a page without a script was accepted")
-	}
-}
-
-func TestTakeLicenses(t *testing.T) {
-	rule := strings.Repeat("-", 80)
-	path := filepath.Join(t.TempDir(), "licenses.txt")
-	write := func(text string) {
-		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	write("nothing")
-	if _, err := takeLicenses(path); err == nil {
-		t.Error("a list of none was accepted")
-	}
-	write(rule + "\nargo-ui@1.0.0\n" + rule + "\nApache\n")
-	got, err := takeLicenses(path)
-	if err != nil || len(got) != 1 || got[0].Module != "npm:argo-ui" {
-		t.Errorf("licences are %v, error %v", got, err)
-	}
-	if _, err := os.Stat(path); err == nil {
-		t.Error("the list is still among the pages")
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
@@ -52,54 +53,67 @@ func Flux() Recipe {
 }
 
 func finishFlux(ctx context.Context, b Bench) ([]components.License, error) {
-	if err := packManagers(ctx, b); err != nil {
-		return nil, err
-	}
-	return nil, packCRDs(ctx, b)
-}
-
-func packManagers(ctx context.Context, b Bench) error {
-	for module, files := range managers {
-		m, err := findModule(ctx, b.Source, module)
+	for name, files := range managers {
+		m, err := findModule(ctx, b.Source, name)
 		if err != nil {
-			return err
+			return nil, err
 		}
-		to := filepath.Join(b.Out, "manager", path.Base(module))
-		for _, name := range files {
-			if err := copyTree(filepath.Join(m.Dir, "config", "manager", name), filepath.Join(to, name)); err != nil {
-				return err
+		config := filepath.Join(m.Dir, "config")
+		for _, file := range files {
+			if err := copyTree(filepath.Join(config, "manager", file), filepath.Join(b.Out, "manager", path.Base(name), file)); err != nil {
+				return nil, err
 			}
 		}
+		if err := packDefinitions(filepath.Join(config, "crd", "bases"), filepath.Join(b.Out, "crds"), crds[name], serveOldVersion); err != nil {
+			return nil, err
+		}
 	}
-	return nil
+	return nil, nil
 }
 
-func packCRDs(ctx context.Context, b Bench) error {
-	to := filepath.Join(b.Out, "crds")
+// packDefinitions copies resource definitions, and changes those that are marked.
+func packDefinitions(from, to string, definitions map[string]bool, change func([]byte) ([]byte, error)) error {
 	if err := os.MkdirAll(to, 0o755); err != nil {
 		return err
 	}
-	for module, files := range crds {
-		m, err := findModule(ctx, b.Source, module)
-		if err != nil {
-			return err
+	for name, changed := range definitions {
+		data, err := os.ReadFile(filepath.Join(from, name))
+		if err == nil && changed {
+			data, err = change(data)
 		}
-		for name, old := range files {
-			data, err := os.ReadFile(filepath.Join(m.Dir, "config", "crd", "bases", name))
-			if err != nil {
-				return err
-			}
-			if old {
-				if data, err = serveOldVersion(data); err != nil {
-					return fmt.Errorf("%s: %w", name, err)
-				}
-			}
-			if err := os.WriteFile(filepath.Join(to, name), data, 0o644); err != nil {
-				return err
-			}
+		if err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+		if err := os.WriteFile(filepath.Join(to, name), data, 0o644); err != nil {
+			return err
 		}
 	}
 	return nil
+}
+
+// A resourceDefinition is a CustomResourceDefinition with what is changed in it.
+type resourceDefinition struct {
+	object, spec map[string]any
+	versions     []map[string]any
+}
+
+func parseDefinition(text []byte) (d resourceDefinition, err error) {
+	if err := yaml.Unmarshal(text, &d.object); err != nil {
+		return d, err
+	}
+	d.spec, _ = d.object["spec"].(map[string]any)
+	versions, _ := d.spec["versions"].([]any)
+	for _, v := range versions {
+		v, ok := v.(map[string]any)
+		if !ok {
+			return d, errors.New("a version is no object")
+		}
+		d.versions = append(d.versions, v)
+	}
+	if len(versions) == 0 {
+		return d, errors.New("not a definition with versions")
+	}
+	return d, nil
 }
 
 // oldVersion is the API version that the tutorials' manifests are written in.
@@ -110,26 +124,23 @@ const oldVersion = "v1beta2"
 // stored, deprecated, with the schema of the stored version. Objects are
 // converted by changing their apiVersion, so a field that only the old version
 // had is unknown here, as it is to the controller.
-func serveOldVersion(definition []byte) ([]byte, error) {
-	var crd map[string]any
-	if err := yaml.Unmarshal(definition, &crd); err != nil {
+func serveOldVersion(text []byte) ([]byte, error) {
+	d, err := parseDefinition(text)
+	if err != nil {
 		return nil, err
 	}
-	spec, _ := crd["spec"].(map[string]any)
-	versions, _ := spec["versions"].([]any)
-	names, _ := spec["names"].(map[string]any)
-	if len(versions) == 0 || names["kind"] == nil {
-		return nil, errors.New("not a definition with kind and versions")
+	names, _ := d.spec["names"].(map[string]any)
+	if names["kind"] == nil {
+		return nil, errors.New("not a definition with a kind")
 	}
-	if conversion, ok := spec["conversion"].(map[string]any); ok && conversion["strategy"] != "None" {
+	if conversion, ok := d.spec["conversion"].(map[string]any); ok && conversion["strategy"] != "None" {
 		return nil, fmt.Errorf("conversion strategy is %v, must be None", conversion["strategy"])
 	}
 	var stored map[string]any
-	for _, v := range versions {
-		v, _ := v.(map[string]any)
+	for _, v := range d.versions {
 		if v["name"] == oldVersion {
 			if v["served"] == true {
-				return definition, nil
+				return text, nil
 			}
 			return nil, fmt.Errorf("%s is defined, but not served", oldVersion)
 		}
@@ -140,17 +151,11 @@ func serveOldVersion(definition []byte) ([]byte, error) {
 	if stored == nil {
 		return nil, errors.New("no version is stored")
 	}
-	old := make(map[string]any, len(stored)+2)
-	for k, v := range stored {
-		old[k] = v
-	}
-	old["name"] = oldVersion
-	old["served"] = true
-	old["storage"] = false
-	old["deprecated"] = true
+	old := maps.Clone(stored)
+	old["name"], old["served"], old["storage"], old["deprecated"] = oldVersion, true, false, true
 	old["deprecationWarning"] = fmt.Sprintf("%v/%s %v is served here for old manifests only, and is gone from Flux; use %v/%v",
-		spec["group"], oldVersion, names["kind"], spec["group"], stored["name"])
-	spec["versions"] = append(versions, old)
-	spec["conversion"] = map[string]any{"strategy": "None"}
-	return yaml.Marshal(crd)
+		d.spec["group"], oldVersion, names["kind"], d.spec["group"], stored["name"])
+	d.spec["versions"] = append(d.versions, old)
+	d.spec["conversion"] = map[string]any{"strategy": "None"}
+	return yaml.Marshal(d.object)
 }

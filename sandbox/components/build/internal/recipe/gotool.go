@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/kalypso-dev/kalypso/sandbox/components/build/internal/command"
@@ -115,25 +116,54 @@ func (c Compilation) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	p := &packageCount{total: total}
-	stop := p.report(c.Log)
-	defer stop()
-	return c.build(ctx, p)
+	_, err = c.build(ctx, int64(total))
+	return err
 }
 
-func (c Compilation) build(ctx context.Context, p *packageCount) error {
+// build returns how many packages the go command has begun to compile: with -v
+// it names each. All its other lines are errors or warnings.
+func (c Compilation) build(ctx context.Context, total int64) (int64, error) {
+	var begun atomic.Int64
+	defer every(progressInterval, func() {
+		switch n := begun.Load(); {
+		case total == 0:
+			c.Log("link")
+		case n < total:
+			c.Log("compile: %d of %d packages", n, total)
+		default:
+			c.Log("compile: the last of %d packages, then link", total)
+		}
+	})()
 	args := slices.Concat([]string{"go", "build", "-v"}, c.Flags, []string{"-o", c.Out, c.Package})
-	return command.Command{Dir: c.Dir, Env: c.Env, Args: args, Progress: p.line}.Run(ctx)
+	err := command.Command{Dir: c.Dir, Env: c.Env, Args: args, Progress: func(line string) bool {
+		if line == "" || strings.HasPrefix(line, "#") || strings.ContainsAny(line, " \t:") {
+			return false
+		}
+		begun.Add(1)
+		return true
+	}}.Run(ctx)
+	return begun.Load(), err
 }
 
 // stale counts the packages that are to be compiled, after it has fetched the
 // modules that they are in.
 func (c Compilation) stale(ctx context.Context) (int, error) {
-	modules := &moduleCount{}
-	stop := modules.report(c.Log)
-	defer stop()
+	var fetched atomic.Int64
+	defer every(progressInterval, func() {
+		if n := fetched.Load(); n == 0 {
+			c.Log("read packages")
+		} else {
+			c.Log("fetch modules: %d so far", n)
+		}
+	})()
 	args := slices.Concat([]string{"go", "list", "-deps", "-f", "{{if .Stale}}{{.StaleReason}}{{end}}"}, c.Flags, []string{c.Package})
-	out, err := command.Command{Dir: c.Dir, Env: c.Env, Args: args, Progress: modules.line}.Output(ctx)
+	out, err := command.Command{Dir: c.Dir, Env: c.Env, Args: args, Progress: func(line string) bool {
+		isModule := strings.HasPrefix(line, "go: downloading ")
+		if isModule {
+			fetched.Add(1)
+		}
+		return isModule
+	}}.Output(ctx)
 	if err != nil {
 		return 0, err
 	}
@@ -147,89 +177,22 @@ func (c Compilation) stale(ctx context.Context) (int, error) {
 	return n, nil
 }
 
-// packageCount follows `go build -v`, which names each package as it begins to
-// compile it.
-type packageCount struct {
-	total int
-
-	mu    sync.Mutex
-	begun int
-}
-
-// line takes a line of the go command's and reports whether it names a package.
-// All others are errors or warnings.
-func (p *packageCount) line(text string) bool {
-	if text == "" || strings.HasPrefix(text, "#") || strings.ContainsAny(text, " \t:") {
-		return false
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.begun++
-	return true
-}
-
-func (p *packageCount) report(log func(string, ...any)) (stop func()) {
-	return every(progressInterval, func() {
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		switch {
-		case p.total == 0:
-			log("link")
-		case p.begun < p.total:
-			log("compile: %d of %d packages", p.begun, p.total)
-		default:
-			log("compile: the last of %d packages, then link", p.total)
-		}
-	})
-}
-
-// moduleCount follows the modules that the go command fetches.
-type moduleCount struct {
-	mu      sync.Mutex
-	fetched int
-}
-
-func (m *moduleCount) line(text string) bool {
-	if !strings.HasPrefix(text, "go: downloading ") {
-		return false
-	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.fetched++
-	return true
-}
-
-func (m *moduleCount) report(log func(string, ...any)) (stop func()) {
-	return every(progressInterval, func() {
-		m.mu.Lock()
-		defer m.mu.Unlock()
-		if m.fetched == 0 {
-			log("read packages")
-			return
-		}
-		log("fetch modules: %d so far", m.fetched)
-	})
-}
-
 // every calls f in intervals until it is stopped.
 func every(interval time.Duration, f func()) (stop func()) {
-	ticker := time.NewTicker(interval)
 	done := make(chan struct{})
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		for {
+	var running sync.WaitGroup
+	running.Go(func() {
+		for ticks := time.Tick(interval); ; {
 			select {
-			case <-ticker.C:
+			case <-ticks:
 				f()
 			case <-done:
 				return
 			}
 		}
-	}()
+	})
 	return func() {
-		ticker.Stop()
 		close(done)
-		<-ended
+		running.Wait()
 	}
 }

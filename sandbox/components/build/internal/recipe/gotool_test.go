@@ -38,12 +38,12 @@ func TestPackagesAreCounted(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		p := &packageCount{total: total}
-		if err := c.build(t.Context(), p); err != nil {
+		begun, err := c.build(t.Context(), int64(total))
+		if err != nil {
 			t.Fatal(err)
 		}
-		if p.total != want || p.begun != want {
-			t.Errorf("%d of %d packages were compiled, want %d of %d", p.begun, p.total, want, want)
+		if total != want || begun != int64(want) {
+			t.Errorf("%d of %d packages were compiled, want %d of %d", begun, total, want, want)
 		}
 	}
 	if err := c.Run(t.Context()); err != nil {

@@ -3,8 +3,8 @@
 //
 // A recipe is data as far as it can be, because everything that decides what
 // comes out belongs into the key of the cache: see [Recipe.Inputs]. What a
-// recipe does in code only is covered by its Revision, which whoever changes
-// the code raises.
+// recipe does in code only is covered by its Revision, which is raised when
+// the code changes.
 package recipe
 
 import (
@@ -144,7 +144,7 @@ func (r Recipe) Make(ctx context.Context, b Bench) ([]components.License, error)
 	return r.Finish(ctx, b)
 }
 
-// writeOverlay tells the go command which files of the component's folder it
+// writeOverlay lists for the go command which files of the component's folder it
 // reads from elsewhere, and returns the file that says so.
 func writeOverlay(b Bench, files map[string]string) (string, error) {
 	replace := map[string]string{}
