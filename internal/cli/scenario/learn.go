@@ -87,7 +87,7 @@ func newCheck(a *cmdutil.App, run func(context.Context, *Options) error) *cobra.
 	o := &Options{App: a}
 	c := &cobra.Command{
 		Use:   "check [NAME...]",
-		Short: "Say which steps are done, whoever has done them",
+		Short: "Say which steps are done, by this command or by hand",
 		Long: `Look at the sandbox once, and say which steps of the scenarios are done. With
 --exit-code the exit code is 6 when one is not.`,
 		RunE: func(c *cobra.Command, args []string) error {
@@ -110,11 +110,9 @@ func check(ctx context.Context, o *Options) error {
 		return err
 	}
 	if len(o.Names) == 0 {
-		all, err := scenarios.Tutorials.List(workshop)
-		if err != nil {
+		if o.Names, err = scenarios.Tutorials.Order(workshop); err != nil {
 			return err
 		}
-		o.Names = inOrder(all)
 	}
 	done, err := engine.Check(ctx, engine.Options{Workshop: workshop, Access: access}, o.Names)
 	if err != nil {

@@ -68,11 +68,11 @@ func run(ctx context.Context, o *RunOptions) error {
 		return err
 	}
 	if o.All {
-		o.Names = inOrder(all)
-	} else {
-		if err := before(ctx, workshop, access, o.Names); err != nil {
-			return goOn(ctx, err)
+		if o.Names, err = scenarios.Tutorials.Order(workshop); err != nil {
+			return err
 		}
+	} else if err := before(ctx, workshop, access, o.Names); err != nil {
+		return goOn(ctx, err)
 	}
 	if o.JUnit != "" {
 		// a file that cannot be written is an error now, not after minutes
@@ -187,17 +187,6 @@ func following(all []scenarios.Info, name string) string {
 		}
 	}
 	return ""
-}
-
-// inOrder are the names of the scenarios that build on each other.
-func inOrder(all []scenarios.Info) []string {
-	var names []string
-	for _, info := range all {
-		if !info.Apart {
-			names = append(names, info.Name)
-		}
-	}
-	return names
 }
 
 // reserve checks that a file can be written. unused removes it if it was not

@@ -41,7 +41,7 @@ func TestReserve(t *testing.T) {
 	}
 }
 
-// The folder of a failure is the last that a person reads, and the failure is
+// The folder of a failure is the last that a user reads, and the failure is
 // still one of a check.
 func TestFailureNamesItsFolderLast(t *testing.T) {
 	failure := &scenarios.CheckError{Scenario: "drift", Step: "See it", Reason: "not there"}

@@ -23,7 +23,7 @@ type Options struct {
 	*cmdutil.App
 	Names    []string
 	Raw      bool // show: the file itself
-	ExitCode bool // check: tell by it whether all is done
+	ExitCode bool // check: it says whether all is done
 	Output   cmdutil.Output
 }
 
@@ -45,7 +45,7 @@ func newList(a *cmdutil.App, run func(context.Context, *Options) error) *cobra.C
 		Use:   "list",
 		Short: "List the scenarios in the order of the tutorial",
 		Long: `List the scenarios in the order of the tutorial, with how many steps have been
-learned. What is done in the sandbox, by whomever, is shown by scenario check.`,
+learned. What is done in the sandbox is shown by scenario check.`,
 		Args: cmdutil.ExactArgs(),
 		RunE: func(c *cobra.Command, _ []string) error { return run(c.Context(), o) },
 	}
