@@ -14,7 +14,7 @@ import (
 
 const browserLimit = 90 * time.Second
 
-// browser is what it takes to look at pages as a person does.
+// browser is what it takes to look at pages as a user does.
 type browser struct {
 	node, chromium string
 	dir            string // with playwright-core

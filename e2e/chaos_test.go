@@ -115,7 +115,7 @@ func (c *chaos) round(n int) {
 	c.took[name] = append(c.took[name], time.Since(killed))
 	c.t.Logf("%s killed %.2f s after the push; up again after %.2f s, of which up took %.2f s", name, mercy.Seconds(), time.Since(killed).Seconds(), out.took.Seconds())
 
-	// a push that was refused is the person's to repeat
+	// a push that was refused is the user's to repeat
 	if err := <-pushed; err != nil {
 		waitFor(c.t, "push after the kill", 15*time.Second, func() error {
 			_, err := c.tryGit(dir, "push", "--quiet", "origin", "HEAD")

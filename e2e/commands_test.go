@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// lookAround asks the running sandbox what a person would after the first
+// lookAround asks the running sandbox what a user would after the first
 // scenario, and what a change would do that nobody has committed. None of it
 // changes anything.
 func lookAround(t *testing.T, m *machine) {

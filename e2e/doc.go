@@ -1,4 +1,4 @@
-// Package e2e runs the built kalypso as people run it, and looks at what it
+// Package e2e runs the built kalypso as users run it, and looks at what it
 // does from outside: its output, its processes, the forge, the cluster.
 //
 //	make build

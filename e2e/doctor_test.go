@@ -15,7 +15,7 @@ import (
 	"github.com/kalypso-dev/kalypso/sandbox/supervisor"
 )
 
-// TestDoctor looks after a sandbox as a person does: before there is one, while
+// TestDoctor looks after a sandbox as a user does: before there is one, while
 // it runs, and when it is down.
 func TestDoctor(t *testing.T) {
 	m := newMachine(t)

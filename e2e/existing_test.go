@@ -18,7 +18,7 @@ import (
 	"github.com/kalypso-dev/kalypso/scenarios"
 )
 
-// TestExistingProvider uses a cluster that a person has, which another sandbox
+// TestExistingProvider uses a cluster that a user has, which another sandbox
 // plays: it has Argo CD beside it and things on it, and whatever happens they
 // stay as they are.
 func TestExistingProvider(t *testing.T) {
@@ -51,7 +51,7 @@ func TestExistingProvider(t *testing.T) {
 			m.t, theirs.t = t, t
 			part.run(t, g)
 		}) {
-			break // what comes after would only tell the same
+			break // what comes after would only fail for the same reason
 		}
 		m.t, theirs.t = t, t
 	}
@@ -277,7 +277,7 @@ func guestComesAgain(t *testing.T, g *guest) {
 	}
 }
 
-// killedGuestGoes: the daemon cannot clean up, so whoever calls down does.
+// killedGuestGoes: the daemon cannot clean up, so the next down does.
 func killedGuestGoes(t *testing.T, g *guest) {
 	if err := syscall.Kill(g.pids()["daemon"], syscall.SIGKILL); err != nil {
 		t.Fatal(err)
@@ -330,7 +330,7 @@ func resetGuest(t *testing.T, g *guest) {
 }
 
 func guestGoes(t *testing.T, g *guest) {
-	// a person has put something beside what the sandbox has made
+	// a user has put something beside what the sandbox has made
 	g.run("kubectl", "--context", "arc-cluster", "--namespace", "flux-system", "create", "configmap", "found", "--from-literal=text=here")
 	out := g.run("down", "--delete")
 	t.Logf("down --delete: %.2f s\n%s", out.took.Seconds(), out.stderr)
@@ -343,7 +343,7 @@ func guestGoes(t *testing.T, g *guest) {
 		t.Error("the sandbox's folder is still there")
 	}
 	if data := g.host.run("kubectl", "--context", g.context, "--namespace", "mine", "get", "configmap", "mine", "--output=jsonpath={.data.text}").stdout; data != "mine" {
-		t.Errorf("the person's own has %q now", data)
+		t.Errorf("the user's own has %q now", data)
 	}
 	if s := g.host.status(); !s.Ready {
 		t.Errorf("the other sandbox is not ready: %+v", s.Components)

@@ -35,7 +35,7 @@ func (m *machine) pulls(repo string) []pull {
 	return all
 }
 
-// forge calls Gitea's API as the person.
+// forge calls Gitea's API as the user.
 func (m *machine) forge(method, path, body string) string {
 	m.t.Helper()
 	answer, err := m.tryForge(method, path, body)

@@ -19,7 +19,7 @@ import (
 	"github.com/kalypso-dev/kalypso/sandbox"
 )
 
-// git runs git as the person, on the forge.
+// git runs git as the user, on the forge.
 func (m *machine) git(dir string, args ...string) string {
 	m.t.Helper()
 	out, err := m.tryGit(dir, args...)

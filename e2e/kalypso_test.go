@@ -48,7 +48,7 @@ func binary(t *testing.T) string {
 }
 
 // machine is a computer with nothing on it but a kalypso, git and the base
-// system, and a person's empty home folder.
+// system, and a user's empty home folder.
 type machine struct {
 	t      *testing.T
 	dir    string // of everything
@@ -56,11 +56,11 @@ type machine struct {
 	home   string // of the sandbox
 	env    []string
 	known  *sandbox.Credentials
-	// tutorial is whose workshop up brings, "" for what it does when not told
+	// tutorial is whose workshop up brings, "" for what it does by default
 	tutorial string
 	upFlags  []string      // more flags of up
 	upLimit  time.Duration // of up; upLimit when 0
-	// user is who runs kalypso, nil for whoever runs the test
+	// user is who runs kalypso, nil for the user that runs the test
 	user *syscall.Credential
 }
 

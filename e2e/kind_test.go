@@ -180,7 +180,7 @@ func containers(t *testing.T) (all []string) {
 	return all
 }
 
-// reconcilersInside looks where a person would: at pods.
+// reconcilersInside looks where a user would: at pods.
 func reconcilersInside(t *testing.T, m *machine) {
 	for _, c := range []struct{ cluster, namespace, want string }{
 		{"drone", "flux-system", "kustomize-controller source-controller"},
@@ -267,7 +267,7 @@ func engineRestart(t *testing.T, m *machine, dir string) {
 	}
 }
 
-// kindErrors are told in seconds, before anything is made.
+// kindErrors are reported in seconds, before anything is made.
 func kindErrors(t *testing.T) {
 	hung := filepath.Join(t.TempDir(), "hung.sock")
 	l, err := net.Listen("unix", hung)

@@ -76,7 +76,7 @@ func TestPrerequisites(t *testing.T) {
 		machine  map[string]string
 		change   map[string]string // "" takes a program away
 		code     int
-		installs string   // the packages that apt-get is told to install
+		installs string   // the packages that apt-get is called with
 		says     []string // what the messages must have
 	}{
 		{name: "all there", purpose: "test", machine: all},

@@ -51,7 +51,7 @@ func keepsPromises(t *testing.T, m *machine, p provided) {
 			m.t = t
 			part.run(t, m, p)
 		}) {
-			break // what comes after would only tell the same
+			break // what comes after would only fail for the same reason
 		}
 		m.t = t
 	}
@@ -78,7 +78,7 @@ func isUp(t *testing.T, m *machine, p provided) {
 	}
 }
 
-// uids tell one cluster from the next of the same name.
+// uids distinguish one cluster from the next of the same name.
 func (m *machine) uids(p provided) map[string]string {
 	all := map[string]string{}
 	for _, name := range p.clusters {

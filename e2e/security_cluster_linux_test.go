@@ -135,7 +135,7 @@ func filesOfOthers(t *testing.T, m *machine) {
 	}
 }
 
-// within tells whether a file is a node's or a container's, below the folder of
+// within reports whether a file is a node's or a container's, below the folder of
 // the node, whose own mode holds others off.
 func within(m *machine, path string) bool {
 	rel, err := filepath.Rel(filepath.Join(m.home, "clusters"), path)

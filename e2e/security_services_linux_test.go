@@ -176,7 +176,7 @@ func otherUsersAtTheForge(t *testing.T, m *machine) {
 	}
 }
 
-// forgeState is what strangers must not change.
+// forgeState is what other users must not change.
 func (m *machine) forgeState() map[string]string {
 	all := m.heads()
 	for _, path := range []string{"admin/users", "admin/actions/runners", "orgs/kalypso/hooks", "repos/kalypso/" + controlPlane + "/issues?state=all", "packages/kalypso"} {
@@ -202,8 +202,8 @@ func otherUsersAtArgoCD(t *testing.T, m *machine) {
 	if err := os.Mkdir(folder, 0o755); err == nil { // as anybody may
 		t.Cleanup(func() { os.RemoveAll(folder) })
 	}
-	script := filepath.Join(folder, "extension-of-a-stranger.js")
-	if err := os.WriteFile(script, []byte("stranger()"), 0o644); err != nil {
+	script := filepath.Join(folder, "extension-of-another-user.js")
+	if err := os.WriteFile(script, []byte("extension()"), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { os.Remove(script) })
@@ -238,7 +238,7 @@ func otherUsersAtArgoCD(t *testing.T, m *machine) {
 		{name: "terminal", url: at + "/terminal?pod=x&container=x&appName=dev&projectName=default&namespace=x", codes: []int{http.StatusBadRequest}, says: "cookie not found"},
 		{name: "webhook", method: http.MethodPost, url: at + "/api/webhook", header: json("X-GitHub-Event", "push"), body: push, codes: refused},
 		{name: "webhook", method: http.MethodPost, url: at + "/api/webhook", header: json("X-Gogs-Event", "push"), body: push, codes: refused},
-		{name: "script of a stranger", url: at + "/extensions.js", codes: answered, says: "^$"},
+		{name: "script of another user", url: at + "/extensions.js", codes: answered, says: "^$"},
 	})
 }
 

@@ -43,7 +43,7 @@ func simulatedTutorial(t *testing.T, m *machine) {
 }
 
 // TestSimulatedNode brings the sandbox up without root. Pods only seem to run
-// there, and whoever looks is told.
+// there, and an error says so.
 func TestSimulatedNode(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("only root can become somebody else; the other tests are this one then")

@@ -38,7 +38,7 @@ jobs:
     runs-on: ubuntu-latest
     environment: dev
     steps:
-      - run: echo "heard ${{ needs.first.outputs.word }}, next is ${{ vars.NEXT_ENVIRONMENT }}, home is $HOME"
+      - run: echo "received ${{ needs.first.outputs.word }}, next is ${{ vars.NEXT_ENVIRONMENT }}, home is $HOME"
   long:
     runs-on: ubuntu-latest
     steps:
@@ -48,7 +48,7 @@ jobs:
         run: echo "it took too long"
 `
 
-// tour runs a workflow of a person's own: inputs, outputs, secrets, the
+// tour runs a workflow of a user's own: inputs, outputs, secrets, the
 // variables of an environment, and a step that takes too long.
 func tour(t *testing.T, m *machine) {
 	m.push(manifests, "main", map[string]string{".github/workflows/tour.yaml": tourWorkflow})
@@ -67,13 +67,13 @@ func tour(t *testing.T, m *machine) {
 		t.Errorf("a run with a step that took too long has ended with %s", run.Conclusion)
 	}
 	log := m.log(manifests, run.ID)
-	for _, want := range []string{"the token is ***, or ", "encoded it is ***", "heard hello-and-on, next is stage, home is ", "it took too long", "the step has not ended after 1.2s"} {
+	for _, want := range []string{"the token is ***, or ", "encoded it is ***", "received hello-and-on, next is stage, home is ", "it took too long", "the step has not ended after 1.2s"} {
 		if !strings.Contains(log, want) {
 			t.Errorf("the log lacks %q", want)
 		}
 	}
 	if strings.Contains(log, "home is "+filepath.Join(m.dir, "user")+"\n") {
-		t.Error("a job works in the person's own home")
+		t.Error("a job works in the user's own home")
 	}
 	if t.Failed() {
 		t.Logf("%s", log)

@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// workflowRun is what the forge tells about a run of a workflow.
+// workflowRun is what the forge reports about a run of a workflow.
 type workflowRun struct {
 	ID         int
 	Number     int    `json:"run_number"`

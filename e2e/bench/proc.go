@@ -41,7 +41,7 @@ func cpuTime(pid int) time.Duration {
 	return sum
 }
 
-// model names the processor, where the system tells.
+// model names the processor, where the system has it.
 func model() string {
 	b, err := os.ReadFile("/proc/cpuinfo")
 	if err != nil {

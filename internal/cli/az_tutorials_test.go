@@ -77,7 +77,7 @@ func azTutorials(t *testing.T) (lines []string, words [][]string) {
 }
 
 // TestAzTutorials runs the tutorials' lines, with the names of the sandbox in
-// place of those that the reader is told to replace.
+// place of those that the reader is to replace.
 func TestAzTutorials(t *testing.T) {
 	for name, value := range map[string]string{"CLUSTER_NAME": "arc-cluster", "RESOURCE_GROUP": "kalypso-rg", "GITHUB_ORG": "kalypso", "TOKEN": "t0ken"} {
 		t.Setenv(name, value)

@@ -13,7 +13,7 @@ import (
 	"github.com/rhysd/actionlint"
 )
 
-// pages are what people read: the README and everything in docs.
+// pages are what users read: the README and everything in docs.
 func pages(t *testing.T) map[string]string {
 	t.Helper()
 	files, err := filepath.Glob("../../docs/*.md")

@@ -12,7 +12,7 @@ import (
 	"github.com/kalypso-dev/kalypso/scheduler/controller"
 )
 
-// TestInitMistakes are told without a request.
+// TestInitMistakes are reported without a request.
 func TestInitMistakes(t *testing.T) {
 	s, initialise := emptyOrganisation(t)
 	empty := filepath.Join(t.TempDir(), "empty")

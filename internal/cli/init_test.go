@@ -49,7 +49,7 @@ func writes(calls []githubfake.Call) (kinds []string) {
 
 // TestInitToMergedPullRequest begins with an empty organisation and ends with
 // the tutorial's manifests on the GitOps branch, by nothing but commands and
-// what people do on GitHub. The manifests are those of the same fixtures on the
+// what users do on GitHub. The manifests are those of the same fixtures on the
 // sandbox's forge.
 func TestInitToMergedPullRequest(t *testing.T) {
 	s, initialise := emptyOrganisation(t)
@@ -76,7 +76,7 @@ func TestInitToMergedPullRequest(t *testing.T) {
 	t.Log("as the sandbox, it begins with nothing to do")
 	once(cmdutil.ExitOK)
 
-	t.Log("a person onboards the application, and the workflow cd promotes it")
+	t.Log("a user onboards the application, and the workflow cd promotes it")
 	w := helloWorld{t, s.URL + "/kalypso/", func(repo, branch string, files map[string]string) { s.Push(repo, branch, files) }, s.Branch}
 	w.onboard()
 	promoted := s.Branch("kalypso/kalypso-control-plane", "main")

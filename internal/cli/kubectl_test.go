@@ -30,7 +30,7 @@ func TestKubectlOfASandboxThatIsDown(t *testing.T) {
 			t.Errorf("%s: exit code %d, %q, says %q", line, code, out, talk)
 		}
 	}
-	// clusters of the person's own are not down
+	// clusters of the user's own are not down
 	writeFile(t, filepath.Join(home, "sandbox.json"), []byte(strings.Replace(stateFile, "{", `{"existing": {"drone": {}}, `, 1)))
 	if _, _, talk := call(t, "kubectl", "get", "ns"); !strings.Contains(talk, "run kubectl: ") {
 		t.Errorf("says %q", talk)

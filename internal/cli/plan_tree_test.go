@@ -18,7 +18,7 @@ func TestPlanTreeKeeps(t *testing.T) {
 	for file, text := range map[string]string{
 		"dev/README.md":          readme,
 		"dev/old/namespace.yaml": "old\n",
-		"dev/old/people.txt":     "mine\n",
+		"dev/old/users.txt":      "mine\n",
 		"gone/README.md":         readme,
 		"gone/a/reconciler.yaml": "old\n",
 	} {

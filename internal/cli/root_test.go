@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// A terminal that is closed ends a command in order, unless it was told to
+// A terminal that is closed ends a command in order, unless it was started to
 // ignore that, and never the daemon, which has none.
 func TestHangup(t *testing.T) {
 	if !signal.Ignored(syscall.SIGHUP) { // the tests may run under nohup
@@ -22,6 +22,6 @@ func TestHangup(t *testing.T) {
 		defer signal.Reset(syscall.SIGHUP)
 	}
 	if slices.Contains(interrupts(nil), os.Signal(syscall.SIGHUP)) {
-		t.Error("an ignored hangup is heard")
+		t.Error("an ignored hangup is received")
 	}
 }

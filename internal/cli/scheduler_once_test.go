@@ -217,7 +217,7 @@ func TestSchedulerOnceReportsProblems(t *testing.T) {
 		t.Errorf("exit code %d, %q, %q", code, out, talk)
 	}
 
-	t.Log("a problem is told, and fails the step only where that is asked for")
+	t.Log("a problem is reported, and fails the step only where that is asked for")
 	s.Push("kalypso/kalypso-control-plane", "stage", map[string]string{"broken.yaml": "apiVersion: scheduler.kalypso.io/v1alpha1\nkind: ClusterType\nmetadata: {name: x}\nspec: 1\n"})
 	code, out, _ = call(t, "scheduler", "once")
 	if code != cmdutil.ExitOK || !strings.Contains(out, "\n  kalypso-control-plane@stage:broken.yaml:4") {

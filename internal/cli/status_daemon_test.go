@@ -17,7 +17,7 @@ import (
 	"github.com/kalypso-dev/kalypso/sandbox/supervisor"
 )
 
-// fakeDaemon answers at the control door of a home like a sandbox's. A test moves
+// fakeDaemon answers at the control socket of a home like a sandbox's. A test moves
 // its components.
 type fakeDaemon struct {
 	home     string

@@ -11,7 +11,7 @@ import (
 	"github.com/kalypso-dev/kalypso/internal/cli/cmdutil"
 )
 
-// oneDaemon answers at the control door of a sandbox with one cluster: all
+// oneDaemon answers at the control socket of a sandbox with one cluster: all
 // that asks for something by the given handler, and with the given events.
 func oneDaemon(t *testing.T, events string, post http.HandlerFunc) {
 	t.Helper()

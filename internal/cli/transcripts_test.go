@@ -77,7 +77,7 @@ func serveGit(t *testing.T, root, password string) string {
 	return server.URL
 }
 
-// withoutSandbox keeps the sandbox and the credentials of whoever runs the tests out
+// withoutSandbox keeps the sandbox and the credentials of the user who runs the tests out
 // of them.
 func withoutSandbox(t *testing.T) {
 	t.Helper()

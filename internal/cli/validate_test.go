@@ -15,7 +15,7 @@ import (
 	"github.com/kalypso-dev/kalypso/scheduler/validate"
 )
 
-// validateFlags puts a world of the room validate into git repositories, with
+// validateFlags puts an archive of scheduler/validate into git repositories, with
 // the files of some rules' archives over it and branch dev checked out. It
 // returns the control plane's folder and the flags that name the others.
 func validateFlags(t *testing.T, rules ...string) (control string, flags []string) {

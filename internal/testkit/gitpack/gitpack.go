@@ -121,7 +121,7 @@ func Copies(base, size uint64) []byte {
 }
 
 // Handler serves one pack, whatever it is asked for, and more branches than
-// main when told to.
+// main when asked to.
 func Handler(head plumbing.Hash, branches int, pack []byte) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		e := pktline.NewEncoder(w)

@@ -1,4 +1,4 @@
-// Package validatetest validates worlds that are written down as text. It is
+// Package validatetest validates repositories that are written down as text. It is
 // no part of the product.
 package validatetest
 
@@ -13,7 +13,7 @@ import (
 	"github.com/rogpeppe/go-internal/txtar"
 )
 
-// Input loads all environments that the branch main of a world's control plane
+// Input loads all environments that the branch main of a control plane
 // defines.
 func Input(repos *modeltest.Repositories, controlPlane string) (validate.Input, error) {
 	ctx := context.Background()
@@ -36,7 +36,7 @@ func Input(repos *modeltest.Repositories, controlPlane string) (validate.Input, 
 	return in, nil
 }
 
-// Change writes files of a txtar archive into a world: those whose names begin
+// Change writes files of a txtar archive into repositories: those whose names begin
 // with the prefix and go on as modeltest's do. An empty file removes the one of
 // its name.
 func Change(repos *modeltest.Repositories, archive *txtar.Archive, prefix string) error {
