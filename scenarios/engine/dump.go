@@ -157,8 +157,8 @@ func (s *script) dumpIssues(b *strings.Builder, repo string) {
 		if p.Base == nil || p.Head == nil {
 			continue
 		}
-		one := newPull(repo, p)
-		fmt.Fprintf(b, "  pull request #%d to %s, %s: %s (labels %s; head %s)\n", one.number, p.Base.Ref, one.state(), one.title, strings.Join(one.labels, ", "), one.head)
+		one := &pull{PullRequest: p, repo: repo}
+		fmt.Fprintf(b, "  pull request #%d to %s, %s: %s (labels %s; head %s)\n", p.Index, p.Base.Ref, one.state(), p.Title, strings.Join(one.labels(), ", "), p.Head.Sha)
 		files, err := s.forge.changedFiles(one)
 		if err != nil {
 			fmt.Fprintf(b, "    %v\n", err)

@@ -21,17 +21,9 @@ type forge struct {
 
 // pull is a pull request.
 type pull struct {
-	repo   string
-	number int64
-	title  string
-	body   string
-	labels []string
-	head   string // commit
-	url    string
-	open   bool
-	merged bool
-	merge  string   // commit that merged it
-	files  []string // changed, sorted
+	*gitea.PullRequest
+	repo  string
+	files []string // changed
 }
 
 func newForge(ctx context.Context, w Access) (*forge, error) {
@@ -63,29 +55,15 @@ func (f *forge) pulls(repo, base string, anybody bool) ([]*pull, error) {
 		if p.Base == nil || p.Head == nil || p.Base.Ref != base || !anybody && !strings.HasPrefix(p.Head.Name, kalypsoBranches) {
 			continue
 		}
-		pulls = append(pulls, newPull(repo, p))
+		pulls = append(pulls, &pull{PullRequest: p, repo: repo})
 	}
 	return pulls, nil
-}
-
-func newPull(repo string, p *gitea.PullRequest) *pull {
-	out := &pull{
-		repo: repo, number: p.Index, title: p.Title, body: p.Body, head: p.Head.Sha, url: p.HTMLURL,
-		open: p.State == gitea.StateOpen, merged: p.HasMerged,
-	}
-	for _, l := range p.Labels {
-		out.labels = append(out.labels, l.Name)
-	}
-	if p.MergedCommitID != nil {
-		out.merge = *p.MergedCommitID
-	}
-	return out
 }
 
 func (f *forge) changedFiles(p *pull) ([]string, error) {
 	var files []string
 	for page := 1; page > 0; {
-		list, response, err := f.client.ListPullRequestFiles(f.owner, p.repo, p.number,
+		list, response, err := f.client.ListPullRequestFiles(f.owner, p.repo, p.Index,
 			gitea.ListPullRequestFilesOptions{ListOptions: gitea.ListOptions{Page: page, PageSize: 50}})
 		if err != nil {
 			return nil, fmt.Errorf("files of %s: %w", p, err)
@@ -100,11 +78,11 @@ func (f *forge) changedFiles(p *pull) ([]string, error) {
 
 // again asks how a pull request is now.
 func (f *forge) again(p *pull) (*pull, error) {
-	now, _, err := f.client.GetPullRequest(f.owner, p.repo, p.number)
+	now, _, err := f.client.GetPullRequest(f.owner, p.repo, p.Index)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", p, err)
 	}
-	return newPull(p.repo, now), nil
+	return &pull{PullRequest: now, repo: p.repo}, nil
 }
 
 // committed says when a commit was made.
@@ -136,8 +114,8 @@ func (f *forge) file(repo, ref, path string) ([]byte, error) {
 
 // merge merges what has been looked at, and nothing newer.
 func (f *forge) merge(p *pull) error {
-	ok, response, err := f.client.MergePullRequest(f.owner, p.repo, p.number, gitea.MergePullRequestOption{
-		Style: gitea.MergeStyleMerge, HeadCommitId: p.head,
+	ok, response, err := f.client.MergePullRequest(f.owner, p.repo, p.Index, gitea.MergePullRequestOption{
+		Style: gitea.MergeStyleMerge, HeadCommitId: p.Head.Sha,
 	})
 	switch {
 	case err != nil:
@@ -151,14 +129,18 @@ func (f *forge) merge(p *pull) error {
 	return fmt.Errorf("the forge answers %s", response.Status)
 }
 
-func (p *pull) String() string { return fmt.Sprintf("pull request #%d of %s", p.number, p.repo) }
+func (p *pull) String() string { return fmt.Sprintf("pull request #%d of %s", p.Index, p.repo) }
 
 func (p *pull) state() string {
-	switch {
-	case p.merged:
+	if p.HasMerged {
 		return "merged"
-	case p.open:
-		return "open"
 	}
-	return "closed"
+	return string(p.State)
+}
+
+func (p *pull) labels() (names []string) {
+	for _, l := range p.Labels {
+		names = append(names, l.Name)
+	}
+	return names
 }

@@ -61,10 +61,7 @@ func lastLine(text string) string {
 func shellWords(args []string) string {
 	quoted := make([]string, len(args))
 	for i, a := range args {
-		if a == "" || strings.ContainsAny(a, " \t\n'\"$&|;<>()*?#\\`") {
-			a = "'" + strings.ReplaceAll(a, "'", `'\''`) + "'"
-		}
-		quoted[i] = a
+		quoted[i] = quoteForShell(a)
 	}
 	return strings.Join(quoted, " ")
 }

@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"code.gitea.io/sdk/gitea"
 )
 
 const mergeLimit = 20 * time.Second
@@ -67,9 +69,9 @@ func (s *script) runPRWait(args []string) error {
 	if err := s.retry(limit, s.find); err != nil {
 		return q.missed(err)
 	}
-	fmt.Fprintf(&s.ran, "%s, %s: %s\n%s\n", s.pull, s.pull.state(), s.pull.title, s.pull.url)
-	if _, here := s.happened["merge"]; s.pull.merged && s.repeated && !here {
-		s.note("done already: pull request #%d", s.pull.number)
+	fmt.Fprintf(&s.ran, "%s, %s: %s\n%s\n", s.pull, s.pull.state(), s.pull.Title, s.pull.HTMLURL)
+	if _, here := s.happened["merge"]; s.pull.HasMerged && s.repeated && !here {
+		s.note("done already: pull request #%d", s.pull.Index)
 	}
 	return nil
 }
@@ -81,9 +83,9 @@ func (s *script) find() error {
 		return err
 	}
 	s.pull = p
-	s.setenv("PR", strconv.FormatInt(p.number, 10))
-	s.setenv("PR_URL", p.url)
-	s.setenv("PR_HEAD", p.head)
+	s.setenv("PR", strconv.FormatInt(p.Index, 10))
+	s.setenv("PR_URL", p.HTMLURL)
+	s.setenv("PR_HEAD", p.Head.Sha)
 	return nil
 }
 
@@ -110,7 +112,7 @@ func (q pullQuery) missed(err error) error {
 // lookAtFiles finds out which files a pull request changes, once per commit:
 // a user who waits asks ten times a second, and would slow down what it waits for.
 func (s *script) lookAtFiles(p *pull) error {
-	if files, ok := s.files[p.head]; ok {
+	if files, ok := s.files[p.Head.Sha]; ok {
 		p.files = files
 		return nil
 	}
@@ -118,20 +120,20 @@ func (s *script) lookAtFiles(p *pull) error {
 	if err != nil {
 		return err
 	}
-	if p.open {
+	if p.State == gitea.StateOpen {
 		now, err := s.forge.again(p)
 		if err != nil {
 			return err
 		}
-		if now.head != p.head {
+		if now.Head.Sha != p.Head.Sha {
 			// the files could be those of either commit
-			return unmet("#%d is being changed", p.number)
+			return unmet("#%d is being changed", p.Index)
 		}
 	}
 	if s.files == nil {
 		s.files = map[string][]string{}
 	}
-	p.files, s.files[p.head] = files, files
+	p.files, s.files[p.Head.Sha] = files, files
 	return nil
 }
 
@@ -146,19 +148,19 @@ func (s *script) findPull(q pullQuery) (*pull, error) {
 	reason := unmet("there is none")
 	for i, p := range pulls {
 		if i == 0 {
-			reason = unmet("none is open; the latest, #%d, is %s", p.number, p.state())
+			reason = unmet("none is open; the latest, #%d, is %s", p.Index, p.state())
 		}
-		if !p.open && !(p.merged && q.merged) {
+		if p.State != gitea.StateOpen && !(p.HasMerged && q.merged) {
 			continue
 		}
 		not, err := s.mismatch(q, p)
 		switch {
 		case err != nil:
 			return nil, err
-		case not == "" && (found == nil || p.number < found.number && !q.since.IsZero()):
+		case not == "" && (found == nil || p.Index < found.Index && !q.since.IsZero()):
 			found = p
-		case not != "" && (p.open || i == 0):
-			reason = unmet("#%d (%s) is %s, but %s", p.number, p.title, p.state(), not)
+		case not != "" && (p.State == gitea.StateOpen || i == 0):
+			reason = unmet("#%d (%s) is %s, but %s", p.Index, p.Title, p.state(), not)
 		}
 	}
 	if found == nil {
@@ -170,9 +172,9 @@ func (s *script) findPull(q pullQuery) (*pull, error) {
 // mismatch says why a pull request is not the one, "" when it is.
 func (s *script) mismatch(q pullQuery, p *pull) (string, error) {
 	switch {
-	case q.title != nil && !q.title.MatchString(p.title):
+	case q.title != nil && !q.title.MatchString(p.Title):
 		return fmt.Sprintf("its title does not match %s", q.title), nil
-	case q.label != "" && !slices.Contains(p.labels, q.label):
+	case q.label != "" && !slices.Contains(p.labels(), q.label):
 		return "does not have the label " + q.label, nil
 	}
 	if err := s.lookAtFiles(p); err != nil {
@@ -187,7 +189,7 @@ func (s *script) mismatch(q pullQuery, p *pull) (string, error) {
 	}
 	// a machine's that was there before the last push or merge has come of
 	// another
-	when, err := s.forge.committed(p.repo, p.head)
+	when, err := s.forge.committed(p.repo, p.Head.Sha)
 	if err != nil {
 		return "", err
 	}
@@ -223,7 +225,7 @@ func (s *script) runPRFiles(args []string) error {
 }
 
 func (s *script) runPRShow(args []string) error {
-	b, err := s.forge.file(s.pull.repo, s.pull.head, args[0])
+	b, err := s.forge.file(s.pull.repo, s.pull.Head.Sha, args[0])
 	s.stdout.Write(b)
 	s.prints("%s in %s", args[0], s.pull)
 	return err
@@ -231,8 +233,8 @@ func (s *script) runPRShow(args []string) error {
 
 func (s *script) runPRSays(args []string) error {
 	for _, text := range args {
-		if !strings.Contains(s.pull.title+"\n"+s.pull.body, text) {
-			return unmet("%s (%s) does not say %q", s.pull, s.pull.title, text)
+		if !strings.Contains(s.pull.Title+"\n"+s.pull.Body, text) {
+			return unmet("%s (%s) does not say %q", s.pull, s.pull.Title, text)
 		}
 	}
 	return nil
@@ -242,7 +244,7 @@ func (s *script) runPRSays(args []string) error {
 const trackingPath = ".github/tracking/Promoted_Commit_Id"
 
 func (s *script) runPRPromotes(args []string) error {
-	b, err := s.forge.file(s.pull.repo, s.pull.head, trackingPath)
+	b, err := s.forge.file(s.pull.repo, s.pull.Head.Sha, trackingPath)
 	if err != nil {
 		return err
 	}
@@ -271,7 +273,7 @@ func (s *script) labelled() error {
 	if err != nil {
 		return err
 	}
-	own, marked := slices.Contains(files, trackingPath), slices.Contains(now.labels, promotedLabel)
+	own, marked := slices.Contains(files, trackingPath), slices.Contains(now.labels(), promotedLabel)
 	switch {
 	case own && !marked:
 		return unmet("%s promotes a commit, and does not have the label %s", s.pull, promotedLabel)
@@ -286,8 +288,8 @@ func (s *script) runPRLabel(args []string) error {
 	if err != nil {
 		return err
 	}
-	if !slices.Contains(now.labels, args[0]) {
-		return unmet("%s does not have the label %s, but %s", now, args[0], strings.Join(now.labels, ", "))
+	if !slices.Contains(now.labels(), args[0]) {
+		return unmet("%s does not have the label %s, but %s", now, args[0], strings.Join(now.labels(), ", "))
 	}
 	return nil
 }
@@ -297,7 +299,7 @@ func (s *script) runPROpen([]string) error {
 	if err != nil {
 		return err
 	}
-	if !now.open {
+	if now.State != gitea.StateOpen {
 		return unmet("%s is %s", now, now.state())
 	}
 	return nil
@@ -308,18 +310,22 @@ func (s *script) runPRMerged([]string) error {
 	if err != nil {
 		return err
 	}
-	if !now.merged {
-		return unmet("%s is %s: %s", now, now.state(), now.url)
+	if !now.HasMerged {
+		return unmet("%s is %s: %s", now, now.state(), now.HTMLURL)
 	}
 	// its head is not to be had any more when the branch has gone on
-	s.pull.open, s.pull.merged = false, true
-	s.setenv("MERGE_COMMIT", now.merge)
-	s.since, err = s.forge.committed(now.repo, now.merge)
+	s.pull.State, s.pull.HasMerged = gitea.StateClosed, true
+	merge := ""
+	if now.MergedCommitID != nil {
+		merge = *now.MergedCommitID
+	}
+	s.setenv("MERGE_COMMIT", merge)
+	s.since, err = s.forge.committed(now.repo, merge)
 	return err
 }
 
 func (s *script) runPRMerge([]string) error {
-	if s.pull.merged {
+	if s.pull.HasMerged {
 		s.repeated = true
 		s.note("done already")
 		return nil
@@ -327,7 +333,7 @@ func (s *script) runPRMerge([]string) error {
 	if err := s.retry(mergeLimit, func() error { return s.forge.merge(s.pull) }); err != nil {
 		return fmt.Errorf("merge %s: %w", s.pull, err)
 	}
-	s.pull.open, s.pull.merged = false, true
+	s.pull.State, s.pull.HasMerged = gitea.StateClosed, true
 	s.happened["merge"] = time.Now()
 	return nil
 }
