@@ -23,7 +23,7 @@ import (
 
 const helloGitOps = "kalypso/kalypso-gitops"
 
-// helloWorld is the workload-management tutorial's world on a forge.
+// helloWorld is the workload-management tutorial's repositories on a forge.
 type helloWorld struct {
 	t      *testing.T
 	prefix string // of clone URLs
