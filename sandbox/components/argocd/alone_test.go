@@ -49,9 +49,9 @@ func TestRedisServes(t *testing.T) {
 	if err := client.Set(t.Context(), "k", "v", time.Minute).Err(); err != nil {
 		t.Error(err)
 	}
-	stranger := redis.NewClient(&redis.Options{Addr: address})
-	defer stranger.Close()
-	if err := stranger.Get(t.Context(), "k").Err(); err == nil {
+	anonymous := redis.NewClient(&redis.Options{Addr: address})
+	defer anonymous.Close()
+	if err := anonymous.Get(t.Context(), "k").Err(); err == nil {
 		t.Error("it serves everybody")
 	}
 	stop()

@@ -94,8 +94,8 @@ func startController(ctx context.Context, o options, s *store, r *repositories) 
 	if err != nil {
 		return err
 	}
-	// The controller serves metrics and profiles to everybody, and cannot be told
-	// not to. This server closes its port before it takes a connection, and stays,
+	// The controller serves metrics and profiles to everybody, and has no setting
+	// against it. This server closes its port before it takes a connection, and stays,
 	// since its end would end the process.
 	c.GetMetricsServer().Server = &http.Server{Addr: "127.0.0.1:0", BaseContext: func(l net.Listener) context.Context {
 		_ = l.Close()

@@ -21,16 +21,16 @@ const (
 	pipeBuffer  = 256 << 10
 )
 
-// front is the API server's port. It passes on what a person's browser or the
+// front is the API server's port. It passes on what a user's browser or the
 // command line of Argo CD may want, and keeps back what upstream leaves to the
-// walls of a pod:
+// network of a pod:
 //
 //   - requests for a name that is not this machine's, which a web page sends
 //     that has had its own name resolved to loopback, and changes that a page of
 //     another origin asks for;
 //   - /extensions.js, which upstream puts together from the files in
 //     /tmp/extensions, a folder that every user of the machine can make: it would
-//     run in the browser of the person who is signed in;
+//     run in the browser of the user who is signed in;
 //   - /api/webhook, which takes events without a signature. Nobody here sends
 //     any, see refreshAll.
 //

@@ -8,7 +8,7 @@ import (
 
 // routine are the beginnings of what Argo CD says of each comparison, also of
 // one that finds nothing: a dozen long lines a minute for each application,
-// among which a person looks for the line of a sync.
+// among which a user looks for the line of a sync.
 var routine = []string{
 	"received unary call",
 	"started call",

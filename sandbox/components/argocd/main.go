@@ -132,7 +132,7 @@ func (o *options) environment(program string) error {
 		"TMPDIR":                    tmp,
 		// what kinds the cluster has is remembered there, and must not outlive the cluster
 		"HOME": filepath.Join(tmp, "home"),
-		// the loggers of its own, which tell of each request and each run of git
+		// the loggers of its own, which report each request and each run of git
 		common.EnvLogLevel:  log.WarnLevel.String(),
 		common.EnvLogFormat: "text",
 		// git finds the helper for passwords as "argocd"

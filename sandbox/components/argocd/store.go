@@ -12,7 +12,7 @@ import (
 	"google.golang.org/grpc/test/bufconn"
 )
 
-// cacheLife is how long what the parts have told each other is kept, which is
+// cacheLife is how long what the parts have written for each other is kept, which is
 // upstream's setting.
 const cacheLife = 24 * time.Hour
 

@@ -24,16 +24,16 @@ func TestStoreIsInMemory(t *testing.T) {
 	if got, err := s.client.Get(ctx, "key").Result(); got != "value" || err != nil {
 		t.Errorf("read %q: %v", got, err)
 	}
-	// what one part of Argo CD tells the others
-	told := s.client.Subscribe(ctx, "channel")
-	defer told.Close()
-	if _, err := told.Receive(ctx); err != nil {
+	// what one part of Argo CD publishes for the others
+	subscription := s.client.Subscribe(ctx, "channel")
+	defer subscription.Close()
+	if _, err := subscription.Receive(ctx); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.client.Publish(ctx, "channel", "news").Err(); err != nil {
 		t.Fatal(err)
 	}
-	if m, err := told.ReceiveMessage(ctx); err != nil || m.Payload != "news" {
-		t.Errorf("heard %v: %v", m, err)
+	if m, err := subscription.ReceiveMessage(ctx); err != nil || m.Payload != "news" {
+		t.Errorf("received %v: %v", m, err)
 	}
 }

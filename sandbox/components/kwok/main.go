@@ -43,13 +43,13 @@ func run(args []string) error {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	ctx = log.NewContext(ctx, log.NewLogger(os.Stderr, log.LevelWarn))
-	door, err := listen(*egress)
+	listener, err := listen(*egress)
 	if err != nil {
 		return err
 	}
-	defer door.Close()
+	defer listener.Close()
 	ended := make(chan error, 1)
-	go func() { ended <- refuse(door, n.name) }()
+	go func() { ended <- refuse(listener, n.name) }()
 	if err := n.play(ctx); err != nil {
 		return err
 	}

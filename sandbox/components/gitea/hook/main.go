@@ -97,7 +97,7 @@ func handler(args []string) (func(hook) error, bool) {
 	return nil, false
 }
 
-// internal tells whether Gitea itself pushes, as it does for a merge.
+// internal reports whether Gitea itself pushes, as it does for a merge.
 func internal() bool {
 	switch os.Getenv("GITEA_INTERNAL_PUSH") {
 	case "1", "t", "T", "true", "TRUE", "True":

@@ -72,7 +72,7 @@ func (h hook) preReceive() error {
 	return nil
 }
 
-// postReceive tells Gitea what has been pushed; webhooks, pull requests and
+// postReceive reports to Gitea what has been pushed; webhooks, pull requests and
 // workflows follow from that.
 func (h hook) postReceive() error {
 	if err := updateServerInfo(); err != nil {
@@ -100,7 +100,7 @@ func (h hook) postReceive() error {
 	return nil
 }
 
-// changes reads what git tells of the push. A wiki's pushes concern nobody.
+// changes reads the pushed refs from git. A wiki's pushes concern nobody.
 func (h hook) changes() ([]change, error) {
 	var all []change
 	lines := bufio.NewScanner(h.in)

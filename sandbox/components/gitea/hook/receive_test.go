@@ -13,7 +13,7 @@ import (
 	"testing"
 )
 
-// gitea answers the internal API and remembers what it was told.
+// gitea answers the internal API and remembers what was reported to it.
 type gitea struct {
 	paths  []string
 	bodies []options
@@ -106,7 +106,7 @@ func repository(t *testing.T) {
 	t.Chdir(dir)
 }
 
-func TestPostReceiveTellsAndShows(t *testing.T) {
+func TestPostReceiveReportsAndShows(t *testing.T) {
 	repository(t)
 	g := &gitea{status: http.StatusOK, answer: `{"Results":[{"Message":true,"Create":true,"Branch":"b","URL":"http://x/compare"},{"Message":true,"Branch":"c","URL":"http://x/pulls/1"},{"Branch":"d","URL":"http://x/d"}],"RepoWasEmpty":true}`}
 	h, talk := pushed(t, g, line, map[string]string{"GITEA_PUSH_TRIGGER": "pr-merge"})
@@ -178,7 +178,7 @@ func TestWhatIsOurs(t *testing.T) {
 		fails bool
 	}{
 		{"update", []string{push}, []string{"hook", "--config=c", "update", "refs/heads/main", "0", "1"}, "", false},
-		{"update of a pull request's ref by a person", []string{push}, []string{"hook", "--config=c", "update", "refs/pull/1/head", "0", "1"}, "\n", true},
+		{"update of a pull request's ref by a user", []string{push}, []string{"hook", "--config=c", "update", "refs/pull/1/head", "0", "1"}, "\n", true},
 		{"update of a pull request's ref by Gitea", []string{"GITEA_INTERNAL_PUSH=true"}, []string{"hook", "--config=c", "update", "refs/pull/1/head", "0", "1"}, "", false},
 		{"pre-receive by Gitea", []string{"GITEA_INTERNAL_PUSH=true"}, []string{"hook", "--config=c", "pre-receive"}, "", false},
 		{"post-receive by Gitea", []string{"GITEA_INTERNAL_PUSH=true"}, []string{"hook", "--config=c", "post-receive"}, "", false},

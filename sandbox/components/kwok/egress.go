@@ -13,7 +13,7 @@ import (
 
 const questionLimit = 5 * time.Second
 
-// listen opens the door. A socket of an earlier run is replaced.
+// listen replaces a socket of an earlier run.
 func listen(path string) (net.Listener, error) {
 	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
@@ -22,12 +22,12 @@ func listen(path string) (net.Listener, error) {
 }
 
 // refuse answers every request of the API server for a connection with the
-// reason why there is none. It passes the words on to whoever asked: for logs,
-// for a command in a pod, for a port of it. Without a door the API server would
+// reason why there is none. It passes that on to the user who asked for logs,
+// for a command in a pod, or for a port of it. Without a listener the API server would
 // dial the addresses that pods are said to have, and leave the machine.
-func refuse(door net.Listener, node string) error {
+func refuse(listener net.Listener, node string) error {
 	for {
-		c, err := door.Accept()
+		c, err := listener.Accept()
 		if err != nil {
 			return err
 		}
@@ -35,8 +35,7 @@ func refuse(door net.Listener, node string) error {
 	}
 }
 
-// The reason travels in the status line: of the rest the API server tells
-// nothing.
+// The reason is in the status line: the API server passes nothing else on.
 func answer(c net.Conn, node string) {
 	defer c.Close()
 	_ = c.SetDeadline(time.Now().Add(questionLimit))

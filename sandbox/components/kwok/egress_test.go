@@ -10,15 +10,15 @@ import (
 	"testing"
 )
 
-func TestDoor(t *testing.T) {
+func TestEgress(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "egress")
 	for range 2 { // the second finds the first's socket
-		door, err := listen(path)
+		listener, err := listen(path)
 		if err != nil {
 			t.Fatal(err)
 		}
-		door.(*net.UnixListener).SetUnlinkOnClose(false)
-		go func() { _ = refuse(door, "drone") }()
+		listener.(*net.UnixListener).SetUnlinkOnClose(false)
+		go func() { _ = refuse(listener, "drone") }()
 		c, err := net.Dial("unix", path)
 		if err != nil {
 			t.Fatal(err)
@@ -32,7 +32,7 @@ func TestDoor(t *testing.T) {
 			t.Errorf("status %q", r.Status)
 		}
 		c.Close()
-		door.Close()
+		listener.Close()
 	}
 }
 
