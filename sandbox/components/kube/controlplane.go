@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/util/wait"
 	compat "k8s.io/apiserver/pkg/util/compatibility"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
@@ -28,8 +29,8 @@ import (
 )
 
 const (
-	apiReadyLimit = 60 * time.Second
-	apiReadyPoll  = 25 * time.Millisecond
+	readyLimit = 60 * time.Second
+	readyPoll  = 25 * time.Millisecond
 )
 
 // enabledControllers are the controllers that the tutorials' objects need.
@@ -59,7 +60,7 @@ var enabledControllers = []string{
 // runControlPlane runs kube-apiserver, kube-controller-manager and
 // kube-scheduler of one cluster in this process. They share a Go heap and the
 // pages of one binary, and still talk to each other only through the API
-// server's port. It returns when it is told to stop, or with the error of the
+// server's port. It returns at a signal, or with the error of the
 // first of the three that ends by itself.
 func runControlPlane(args []string) error {
 	fs := flag.NewFlagSet("control-plane", flag.ContinueOnError)
@@ -83,7 +84,7 @@ func runControlPlane(args []string) error {
 	}
 	rest.SetDefaultWarningHandler(rest.NoWarnings{})
 	if err := waitForSocket(ctx, *etcd); err != nil {
-		return fmt.Errorf("etcd: %w", err)
+		return err
 	}
 
 	ended := make(chan error, 3)
@@ -130,7 +131,7 @@ func runControlPlane(args []string) error {
 	return stopped(ctx, <-ended)
 }
 
-// stopped turns the error of a component that was told to stop into none.
+// stopped turns the error of a component that was stopped into none.
 func stopped(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return nil
@@ -214,20 +215,13 @@ func setFlags(sets cliflag.NamedFlagSets, args []string) error {
 // waitForSocket lets the control plane be started together with etcd: the API
 // server gives up on an etcd that is not there yet.
 func waitForSocket(ctx context.Context, path string) error {
-	deadline := time.Now().Add(apiReadyLimit)
-	for {
+	return poll(ctx, "etcd", nil, func(ctx context.Context) error {
 		c, err := (&net.Dialer{Timeout: time.Second}).DialContext(ctx, "unix", path)
-		if err == nil {
-			return c.Close()
+		if err != nil {
+			return err
 		}
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
-		if time.Now().After(deadline) {
-			return fmt.Errorf("not reachable after %s: %w", apiReadyLimit, err)
-		}
-		time.Sleep(apiReadyPoll)
-	}
+		return c.Close()
+	})
 }
 
 func waitForAPI(ctx context.Context, kubeconfig string, ended <-chan error) error {
@@ -240,23 +234,31 @@ func waitForAPI(ctx context.Context, kubeconfig string, ended <-chan error) erro
 	if err != nil {
 		return err
 	}
-	started, tick := time.Now(), time.NewTicker(apiReadyPoll)
-	defer tick.Stop()
-	for {
+	began := time.Now()
+	err = poll(ctx, "kube-apiserver", ended, func(ctx context.Context) error {
 		_, err := client.Discovery().RESTClient().Get().AbsPath("/readyz").DoRaw(ctx)
-		if err == nil {
-			fmt.Fprintf(os.Stderr, "control-plane: API server ready after %s\n", time.Since(started).Round(time.Millisecond))
-			return nil
-		}
-		if time.Since(started) > apiReadyLimit {
-			return fmt.Errorf("kube-apiserver not ready after %s: %w", apiReadyLimit, err)
-		}
+		return err
+	})
+	if err == nil {
+		fmt.Fprintf(os.Stderr, "control-plane: API server ready after %s\n", time.Since(began).Round(time.Millisecond))
+	}
+	return err
+}
+
+// poll waits until check succeeds, or what it waits for has ended.
+func poll(ctx context.Context, what string, ended <-chan error, check func(context.Context) error) error {
+	var reason error
+	err := wait.PollUntilContextTimeout(ctx, readyPoll, readyLimit, true, func(ctx context.Context) (bool, error) {
 		select {
 		case err := <-ended:
-			return err
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-tick.C:
+			return false, err
+		default:
 		}
+		reason = check(ctx)
+		return reason == nil, nil
+	})
+	if wait.Interrupted(err) && ctx.Err() == nil {
+		return fmt.Errorf("%s is not ready after %s: %w", what, readyLimit, reason)
 	}
+	return err
 }

@@ -15,7 +15,7 @@ import (
 
 const etcdStartLimit = 60 * time.Second
 
-// runSandboxEtcd serves a one-member etcd until it is told to stop. All
+// runSandboxEtcd serves a one-member etcd until a signal stops it. All
 // clusters of a sandbox share it, each below a prefix of its own.
 func runSandboxEtcd(args []string) error {
 	fs := flag.NewFlagSet("etcd", flag.ContinueOnError)
@@ -30,7 +30,7 @@ func runSandboxEtcd(args []string) error {
 
 	stop := make(chan os.Signal, 1)
 	signal.Notify(stop, syscall.SIGINT, syscall.SIGTERM)
-	// whoever may connect may do everything
+	// who may connect may do everything
 	syscall.Umask(0o077)
 	e, err := embed.StartEtcd(cfg)
 	if err != nil {
@@ -76,7 +76,7 @@ func etcdConfig(dir, socket string) *embed.Config {
 	return cfg
 }
 
-// etcdEndpoint is how etcd's client is told of a socket.
+// etcdEndpoint is the address of a socket for etcd's client.
 func etcdEndpoint(socket string) string {
 	return (&url.URL{Scheme: "unix", Path: socket}).String()
 }
