@@ -20,6 +20,8 @@ require (
 	github.com/google/renameio/v2 v2.0.2
 	github.com/hashicorp/golang-lru/v2 v2.0.7
 	github.com/hashicorp/yamux v0.1.2
+	github.com/kalypso-dev/kalypso/sandbox/components/node/spec v0.0.0
+	github.com/kalypso-dev/kalypso/sandbox/components/relay/tunnel v0.0.0
 	github.com/jmespath/go-jmespath v0.4.0
 	github.com/klauspost/compress v1.20.4
 	github.com/mitchellh/hashstructure v1.1.0
@@ -159,4 +161,10 @@ require (
 	sigs.k8s.io/json v0.0.0-20250730193827-2d320260d730 // indirect
 	sigs.k8s.io/randfill v1.0.0 // indirect
 	sigs.k8s.io/structured-merge-diff/v6 v6.4.0 // indirect
+)
+
+// what the sandbox shares with programs that are modules of their own
+replace (
+	github.com/kalypso-dev/kalypso/sandbox/components/node/spec => ./sandbox/components/node/spec
+	github.com/kalypso-dev/kalypso/sandbox/components/relay/tunnel => ./sandbox/components/relay/tunnel
 )

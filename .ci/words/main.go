@@ -116,4 +116,4 @@ func main() {
 }
 
 // unclean are the modules of components that still have such names.
-var unclean = []string{"sandbox/components/argocd", "sandbox/components/gitea", "sandbox/components/kwok", "sandbox/components/node", "sandbox/components/relay"}
+var unclean = []string{}

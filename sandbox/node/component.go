@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/kalypso-dev/kalypso/sandbox/cluster"
+	"github.com/kalypso-dev/kalypso/sandbox/components/node/spec"
 	"github.com/kalypso-dev/kalypso/sandbox/node/simulated"
 	"github.com/kalypso-dev/kalypso/sandbox/supervisor"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -158,38 +159,6 @@ func (c *component) Stop(ctx context.Context) error {
 	return errors.Join(err, Clean(ctx, c.node.Dir))
 }
 
-// spec is the contract with the program init of the component node, which
-// documents the fields.
-type spec struct {
-	Hostname string            `json:"hostname"`
-	Dir      string            `json:"dir"`
-	Seen     []string          `json:"seen"`
-	Cgroup   string            `json:"cgroup"`
-	Address  string            `json:"address"`
-	Services string            `json:"services"`
-	Links    map[string]string `json:"links"`
-	Sysctls  map[string]string `json:"sysctls"`
-	Egress   string            `json:"egress"`
-	Ingress  string            `json:"ingress"`
-	Forwards []forward         `json:"forwards"`
-	Programs []program         `json:"programs"`
-}
-
-type forward struct {
-	Listen []string `json:"listen"`
-	To     string   `json:"to"`
-}
-
-type program struct {
-	Name  string   `json:"name"`
-	Path  string   `json:"path"`
-	Argv  []string `json:"argv"`
-	Env   []string `json:"env"`
-	Log   string   `json:"log"`
-	After string   `json:"after,omitempty"`
-	Once  bool     `json:"once,omitempty"`
-}
-
 // kernelSettings are what the kubelet insists on. They are the whole machine's,
 // so the node gets to see them as it wants, and the machine keeps its own.
 var kernelSettings = map[string]string{
@@ -208,10 +177,10 @@ const searchPath = "/run/kalypso/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/u
 // called are the node component's programs that others call by name.
 var called = []string{"host-local", "loopback", "portmap", "ptp", "containerd-shim-runc-v2", "runc"}
 
-func (n Node) spec() spec {
+func (n Node) spec() spec.Spec {
 	kube, programs := filepath.Join(n.Staged("kube"), "kube"), n.Staged("node")
 	api, forge := n.Ports[n.Cluster], n.Ports["gitea"]
-	s := spec{
+	s := spec.Spec{
 		Hostname: n.Cluster,
 		Dir:      n.Dir,
 		Seen:     slices.Compact(slices.Sorted(slices.Values([]string{filepath.Dir(kube), programs}))),
@@ -222,18 +191,18 @@ func (n Node) spec() spec {
 		Sysctls:  maps.Clone(kernelSettings),
 		Egress:   n.egress(),
 		Ingress:  n.ingress(),
-		Forwards: []forward{{Listen: []string{loopback(api), onNode(api)}, To: loopback(api)}},
+		Forwards: []spec.Forward{{Listen: []string{loopback(api), onNode(api)}, To: loopback(api)}},
 	}
 	for _, name := range called {
 		s.Links[name] = filepath.Join(programs, name)
 	}
 	if forge != 0 {
-		s.Forwards = append(s.Forwards, forward{Listen: []string{loopback(forge), onNode(forge)}, To: loopback(forge)})
+		s.Forwards = append(s.Forwards, spec.Forward{Listen: []string{loopback(forge), onNode(forge)}, To: loopback(forge)})
 	}
 	tool := filepath.Join(programs, "node")
 	env := []string{"PATH=" + searchPath, "HOME=/tmp", "TMPDIR=/tmp"}
 	add := func(name, path, after string, once bool, argv ...string) {
-		s.Programs = append(s.Programs, program{
+		s.Programs = append(s.Programs, spec.Program{
 			Name: name, Path: path, Argv: argv, Env: env,
 			Log: n.file("logs", name+".log"), After: after, Once: once,
 		})

@@ -26,7 +26,8 @@
 // and a stream that ends before is a connection cut short: one that could not
 // be dialled, for example, is reset, and is not mistaken for an empty answer.
 //
-// The program is built from a module of its own, and has a copy of join.go.
+// The program is built from a module of its own; what both ends have in common
+// is package tunnel, a module that both use.
 package relay
 
 import (
@@ -37,21 +38,12 @@ import (
 	"net"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/hashicorp/yamux"
+	"github.com/kalypso-dev/kalypso/sandbox/components/relay/tunnel"
 )
 
-// hello is the first line of the program. Component relay has it, too.
-const hello = "kalypso-relay 1"
-
-const (
-	window = 1 << 20
-	// writeTimeout is how long a busy machine may need to pass a message on.
-	writeTimeout = 30 * time.Second
-	keepAlive    = 15 * time.Second
-	helloMax     = 16 << 10
-)
+const helloMax = 16 << 10
 
 // Dial connects to the server on this machine. It should have a limit of its
 // own, and return a connection whose directions end one by one, as those of
@@ -110,10 +102,7 @@ func (r *Relay) Listening(ctx context.Context) ([]string, error) {
 }
 
 func (r *Relay) serve(ctx context.Context) error {
-	c := yamux.DefaultConfig()
-	c.MaxStreamWindowSize, c.ConnectionWriteTimeout, c.KeepAliveInterval = window, writeTimeout, keepAlive
-	c.LogOutput = io.Discard // what matters is in the error
-	session, err := yamux.Server(r.conn, c)
+	session, err := yamux.Server(r.conn, tunnel.Config())
 	if err != nil {
 		return errors.Join(fmt.Errorf("relay: %w", err), r.conn.Close())
 	}
@@ -155,8 +144,8 @@ func (r *Relay) readHello(session *yamux.Session) error {
 		return err
 	}
 	lines := strings.Split(strings.TrimSpace(string(text)), "\n")
-	if lines[0] != hello {
-		return fmt.Errorf("the program sends %q where %q is expected", lines[0], hello)
+	if lines[0] != tunnel.Hello {
+		return fmt.Errorf("the program sends %q where %q is expected", lines[0], tunnel.Hello)
 	}
 	r.addresses = lines[1:]
 	close(r.listening)
@@ -169,9 +158,9 @@ func (r *Relay) carry(ctx context.Context, stream *yamux.Stream) {
 		_ = stream.Close()
 		return
 	}
-	stop := context.AfterFunc(ctx, func() { reset(c) })
+	stop := context.AfterFunc(ctx, func() { tunnel.Reset(c) })
 	defer stop()
-	join(c, stream)
+	tunnel.Join(c, stream)
 }
 
 // explain returns why the connection has ended. Output that is not the protocol

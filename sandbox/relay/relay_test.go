@@ -1,7 +1,6 @@
 package relay
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -387,20 +386,5 @@ func TestNodeAddresses(t *testing.T) {
 	allowed := start(t, there, "--listen="+net.JoinHostPort(host, "0"), "--allow=192.0.2.0/24", "--allow="+host+bits)
 	if got, err := io.ReadAll(allowed.connect(t)); string(got) != "here" || err != nil {
 		t.Errorf("%q, %v", got, err)
-	}
-}
-
-// TestJoinIsTheSameOnBothSides: the program is of another module.
-func TestJoinIsTheSameOnBothSides(t *testing.T) {
-	here, err := os.ReadFile("join.go")
-	if err != nil {
-		t.Fatal(err)
-	}
-	there, err := os.ReadFile("../components/relay/join.go")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !bytes.Equal(bytes.Replace(here, []byte("package relay"), []byte("package main"), 1), there) {
-		t.Error("join.go of component relay is another one")
 	}
 }

@@ -15,6 +15,7 @@ require (
 	github.com/containerd/containerd/api v1.11.1
 	github.com/containerd/containerd/v2 v2.3.7
 	github.com/coredns/coredns v1.14.7
+	github.com/kalypso-dev/kalypso/sandbox/components/node/spec v0.0.0
 	github.com/vishvananda/netlink v1.3.1
 	golang.org/x/sys v0.47.0
 )
@@ -201,3 +202,5 @@ require (
 	tags.cncf.io/container-device-interface v1.1.0 // indirect
 	tags.cncf.io/container-device-interface/specs-go v1.1.0 // indirect
 )
+
+replace github.com/kalypso-dev/kalypso/sandbox/components/node/spec => ./spec

@@ -6,6 +6,8 @@ import (
 	"io"
 	"net"
 	"time"
+
+	"github.com/kalypso-dev/kalypso/sandbox/components/relay/tunnel"
 )
 
 const (
@@ -17,15 +19,15 @@ const (
 )
 
 // forward dials for every connection.
-func forward(ctx context.Context, d *doors, to string) error {
-	d.each(ctx, func(c net.Conn) {
+func forward(ctx context.Context, l *listeners, to string) error {
+	l.each(ctx, func(c net.Conn) {
 		up, err := (&net.Dialer{Timeout: dialLimit}).DialContext(ctx, "tcp", to)
 		if err != nil {
-			fmt.Fprintln(d.log, "relay:", err)
-			reset(c)
+			fmt.Fprintln(l.log, "relay:", err)
+			tunnel.Reset(c)
 			return
 		}
-		stop := context.AfterFunc(ctx, func() { reset(c); reset(up) })
+		stop := context.AfterFunc(ctx, func() { tunnel.Reset(c); tunnel.Reset(up) })
 		defer stop()
 		pair(c, up)
 	})
@@ -37,7 +39,7 @@ func pair(a, b net.Conn) {
 	failed := make(chan bool, 2)
 	oneWay := func(to, from net.Conn) {
 		_, err := io.Copy(to, from)
-		closeWrite(to)
+		tunnel.CloseWrite(to)
 		if err != nil {
 			_ = to.SetReadDeadline(time.Now().Add(linger))
 		}
@@ -48,7 +50,7 @@ func pair(a, b net.Conn) {
 	first, second := <-failed, <-failed
 	for _, c := range []net.Conn{a, b} {
 		if first || second {
-			reset(c)
+			tunnel.Reset(c)
 		} else {
 			_ = c.Close()
 		}

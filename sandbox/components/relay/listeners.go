@@ -10,6 +10,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/kalypso-dev/kalypso/sandbox/components/relay/tunnel"
 )
 
 // node is the host that stands for all addresses of this machine but loopback.
@@ -20,32 +22,32 @@ const (
 	acceptPauseMax = time.Second
 )
 
-// doors are the listeners, and who may come in.
-type doors struct {
-	listeners []net.Listener
-	allow     []netip.Prefix
-	log       io.Writer
+// listeners are those of the program, with the networks that may connect.
+type listeners struct {
+	all   []net.Listener
+	allow []netip.Prefix
+	log   io.Writer
 }
 
 // open listens on all addresses, or on none.
-func open(ctx context.Context, addresses []string, allow []netip.Prefix, log io.Writer) (*doors, error) {
-	d := &doors{allow: allow, log: log}
+func open(ctx context.Context, addresses []string, allow []netip.Prefix, log io.Writer) (*listeners, error) {
+	s := &listeners{allow: allow, log: log}
 	for _, a := range addresses {
 		spelled, err := expand(a, net.InterfaceAddrs)
 		if err != nil {
-			d.close()
+			s.close()
 			return nil, fmt.Errorf("listen on %s: %w", a, err)
 		}
-		for _, s := range spelled {
-			l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", s)
+		for _, address := range spelled {
+			l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", address)
 			if err != nil {
-				d.close()
+				s.close()
 				return nil, err // which names the address
 			}
-			d.listeners = append(d.listeners, l)
+			s.all = append(s.all, l)
 		}
 	}
-	return d, nil
+	return s, nil
 }
 
 // expand spells out what "node" stands for.
@@ -72,30 +74,30 @@ func expand(address string, interfaces func() ([]net.Addr, error)) ([]string, er
 	return slices.Compact(spelled), nil
 }
 
-func (d *doors) addresses() []string {
+func (s *listeners) addresses() []string {
 	var all []string
-	for _, l := range d.listeners {
+	for _, l := range s.all {
 		all = append(all, l.Addr().String())
 	}
 	return all
 }
 
-func (d *doors) close() {
-	for _, l := range d.listeners {
+func (s *listeners) close() {
+	for _, l := range s.all {
 		_ = l.Close()
 	}
 }
 
 // each calls handle with every connection that may come in, each in its own
 // goroutine, until ctx ends; then it returns when all calls have.
-func (d *doors) each(ctx context.Context, handle func(net.Conn)) {
-	stop := context.AfterFunc(ctx, d.close)
+func (s *listeners) each(ctx context.Context, handle func(net.Conn)) {
+	stop := context.AfterFunc(ctx, s.close)
 	defer stop()
 	var all sync.WaitGroup
-	for _, l := range d.listeners {
+	for _, l := range s.all {
 		all.Go(func() {
 			for {
-				c, err := d.next(ctx, l)
+				c, err := s.next(ctx, l)
 				if err != nil {
 					return
 				}
@@ -108,20 +110,20 @@ func (d *doors) each(ctx context.Context, handle func(net.Conn)) {
 
 // next returns the next connection that may come in. While there can be none,
 // for want of file descriptors say, it says so and tries again.
-func (d *doors) next(ctx context.Context, l net.Listener) (net.Conn, error) {
+func (s *listeners) next(ctx context.Context, l net.Listener) (net.Conn, error) {
 	pause := acceptPauseMin
 	for {
 		c, err := l.Accept()
 		switch {
-		case err == nil && d.allowed(c.RemoteAddr()):
+		case err == nil && s.allowed(c.RemoteAddr()):
 			return c, nil
 		case err == nil:
-			reset(c)
+			tunnel.Reset(c)
 			continue
 		case errors.Is(err, net.ErrClosed):
 			return nil, err
 		}
-		fmt.Fprintln(d.log, "relay:", err)
+		fmt.Fprintln(s.log, "relay:", err)
 		select {
 		case <-ctx.Done():
 			return nil, ctx.Err()
@@ -131,11 +133,11 @@ func (d *doors) next(ctx context.Context, l net.Listener) (net.Conn, error) {
 	}
 }
 
-func (d *doors) allowed(peer net.Addr) bool {
+func (s *listeners) allowed(peer net.Addr) bool {
 	a, err := netip.ParseAddrPort(peer.String())
 	if err != nil {
 		return false
 	}
 	ip := a.Addr().Unmap().WithZone("")
-	return ip.IsLoopback() || slices.ContainsFunc(d.allow, func(p netip.Prefix) bool { return p.Contains(ip) })
+	return ip.IsLoopback() || slices.ContainsFunc(s.allow, func(p netip.Prefix) bool { return p.Contains(ip) })
 }

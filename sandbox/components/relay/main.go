@@ -80,15 +80,15 @@ func run(ctx context.Context, args []string, peer io.ReadWriteCloser, log io.Wri
 	if s.word == "check" {
 		return check(ctx, s.to)
 	}
-	doors, err := open(ctx, s.listen, s.allow, log)
+	l, err := open(ctx, s.listen, s.allow, log)
 	if err != nil {
 		return err
 	}
-	defer doors.close()
+	defer l.close()
 	if s.word == "forward" {
-		return forward(ctx, doors, s.to)
+		return forward(ctx, l, s.to)
 	}
-	return serve(ctx, doors, peer)
+	return serve(ctx, l, peer)
 }
 
 // settings are the arguments.

@@ -70,7 +70,7 @@ func TestExpand(t *testing.T) {
 }
 
 func TestAllowed(t *testing.T) {
-	d := doors{allow: []netip.Prefix{netip.MustParsePrefix("10.244.0.0/16"), netip.MustParsePrefix("fd00:10:244::/56")}}
+	d := listeners{allow: []netip.Prefix{netip.MustParsePrefix("10.244.0.0/16"), netip.MustParsePrefix("fd00:10:244::/56")}}
 	for peer, want := range map[string]bool{
 		"127.0.0.1:5": true, "127.9.9.9:5": true, "[::1]:5": true, "[::ffff:127.0.0.1]:5": true,
 		"10.244.3.4:5": true, "[::ffff:10.244.3.4]:5": true, "[fd00:10:244::7]:5": true,

@@ -8,37 +8,15 @@ import (
 	"net"
 	"strings"
 	"syscall"
-	"time"
 
 	"github.com/hashicorp/yamux"
+	"github.com/kalypso-dev/kalypso/sandbox/components/relay/tunnel"
 )
 
-// hello begins the first stream. The number is that of the protocol; package
-// sandbox/relay has it, too.
-const hello = "kalypso-relay 1\n"
-
-const (
-	window = 1 << 20
-	// stall is how long a busy machine may need to pass a message on. Whoever
-	// takes longer is gone: then the ports are given back, so that a new relay
-	// can take them.
-	stall  = 30 * time.Second
-	asking = 15 * time.Second
-)
-
-func config() *yamux.Config {
-	c := yamux.DefaultConfig()
-	c.MaxStreamWindowSize = window
-	c.ConnectionWriteTimeout = stall
-	c.KeepAliveInterval = asking
-	c.LogOutput = io.Discard
-	return c
-}
-
-// serve makes a stream of every connection. The first stream tells that it
+// serve makes a stream of every connection. The first stream reports that the program
 // listens, and where.
-func serve(ctx context.Context, d *doors, peer io.ReadWriteCloser) error {
-	session, err := yamux.Client(peer, config())
+func serve(ctx context.Context, l *listeners, peer io.ReadWriteCloser) error {
+	session, err := yamux.Client(peer, tunnel.Config())
 	if err != nil {
 		return err
 	}
@@ -51,20 +29,20 @@ func serve(ctx context.Context, d *doors, peer io.ReadWriteCloser) error {
 		ended <- err
 		cancel()
 	}()
-	if err := greet(session, d.addresses()); err != nil {
+	if err := greet(session, l.addresses()); err != nil {
 		if session.IsClosed() {
 			return reason(<-ended)
 		}
-		return fmt.Errorf("tell that it listens: %w", err)
+		return fmt.Errorf("report the addresses that are listened on: %w", err)
 	}
 	// on the way out nobody waits for the connections: they end with the program
-	go d.each(ctx, func(c net.Conn) {
+	go l.each(ctx, func(c net.Conn) {
 		stream, err := session.OpenStream()
 		if err != nil {
-			reset(c)
+			tunnel.Reset(c)
 			return
 		}
-		join(c, stream)
+		tunnel.Join(c, stream)
 	})
 	<-ctx.Done()
 	select {
@@ -80,7 +58,7 @@ func greet(session *yamux.Session, addresses []string) error {
 	if err != nil {
 		return err
 	}
-	_, err = io.WriteString(stream, hello+strings.Join(addresses, "\n")+"\n")
+	_, err = io.WriteString(stream, tunnel.Hello+"\n"+strings.Join(addresses, "\n")+"\n")
 	return errors.Join(err, stream.Close())
 }
 

@@ -89,8 +89,8 @@ func (all hierarchies) make(group string) error {
 }
 
 // remove leaves the group and removes it with all below it. Groups that are
-// not empty yet are tried again for a moment; what is left then is found by
-// whoever cleans up.
+// not empty yet are tried again for a moment; what is left then is removed
+// when the daemon cleans up.
 func (all hierarchies) remove(group string) {
 	for _, h := range all {
 		if h.joins {

@@ -5,10 +5,12 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+
+	"github.com/kalypso-dev/kalypso/sandbox/components/node/spec"
 )
 
 // runInside is process 1 of the node.
-func runInside(s Spec) error {
+func runInside(s spec.Spec) error {
 	asked := make(chan os.Signal, 1)
 	signal.Notify(asked, syscall.SIGTERM, syscall.SIGINT)
 	if err := syscall.Sethostname([]byte(s.Hostname)); err != nil {
@@ -37,7 +39,7 @@ func runInside(s Spec) error {
 }
 
 // openLogs opens them while the machine's own paths are still there.
-func openLogs(programs []Program) (map[string]*os.File, error) {
+func openLogs(programs []spec.Program) (map[string]*os.File, error) {
 	logs := map[string]*os.File{}
 	for _, p := range programs {
 		f, err := os.OpenFile(p.Log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)

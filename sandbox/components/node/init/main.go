@@ -1,9 +1,9 @@
-// Command init is a node's first process. It runs what it is told to in
+// Command init is a node's first process. It runs programs in
 // namespaces of the node's own (processes, mounts, network, hostname and
 // inter-process communication), so that the kernel takes everything away with
 // it, however it ends: every process of every pod, every mount, every
 // interface and every rule of the firewall. Only folders of control groups
-// stay, which have names that tell whose they are.
+// stay, which are named after the node.
 //
 //	init run SPEC
 //
@@ -13,9 +13,12 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
 	"os"
 	"runtime"
+
+	"github.com/kalypso-dev/kalypso/sandbox/components/node/spec"
 )
 
 func main() {
@@ -26,19 +29,31 @@ func main() {
 		fmt.Fprintln(os.Stderr, "usage: init run SPEC")
 		os.Exit(2)
 	}
-	spec, err := readSpec(os.Args[2])
+	file := os.Args[2]
+	s, err := readSpec(file)
 	if err == nil {
 		switch os.Args[1] {
 		case "run":
-			err = runOutside(spec)
+			err = runOutside(s, file)
 		case "inside":
-			err = runInside(spec)
+			err = runInside(s)
 		default:
-			err = fmt.Errorf("unknown word %q", os.Args[1])
+			err = fmt.Errorf("unknown command %q", os.Args[1])
 		}
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "node:", err)
 		os.Exit(1)
 	}
+}
+
+func readSpec(file string) (s spec.Spec, err error) {
+	data, err := os.ReadFile(file)
+	if err == nil {
+		err = json.Unmarshal(data, &s)
+	}
+	if err != nil {
+		return s, fmt.Errorf("the node's specification %s: %w", file, err)
+	}
+	return s, nil
 }

@@ -5,6 +5,7 @@ import (
 	"net"
 	"os"
 
+	"github.com/kalypso-dev/kalypso/sandbox/components/node/spec"
 	"github.com/vishvananda/netlink"
 )
 
@@ -12,7 +13,7 @@ import (
 // it: the node has no way out but the forwards.
 const link = "node0"
 
-func makeNetwork(s Spec) error {
+func makeNetwork(s spec.Spec) error {
 	lo, err := netlink.LinkByName("lo")
 	if err != nil {
 		return err

@@ -7,6 +7,8 @@ import (
 	"os/signal"
 	"syscall"
 	"time"
+
+	"github.com/kalypso-dev/kalypso/sandbox/components/node/spec"
 )
 
 // killAfter is how long the node may take to end when it is asked to.
@@ -14,7 +16,7 @@ const killAfter = 5 * time.Second
 
 // runOutside makes the control groups, joins them, serves the node's calls of
 // the machine, and starts the inside. It returns when all inside has ended.
-func runOutside(s Spec) error {
+func runOutside(s spec.Spec, file string) error {
 	groups, err := findCgroups()
 	if err != nil {
 		return err
@@ -29,7 +31,7 @@ func runOutside(s Spec) error {
 	asked := make(chan os.Signal, 1)
 	signal.Notify(asked, syscall.SIGTERM, syscall.SIGINT)
 	inside := &exec.Cmd{
-		Path: "/proc/self/exe", Args: []string{"init", "inside", s.File},
+		Path: "/proc/self/exe", Args: []string{"init", "inside", file},
 		Stdout: os.Stdout, Stderr: os.Stderr, Env: os.Environ(),
 		SysProcAttr: &syscall.SysProcAttr{
 			Cloneflags: syscall.CLONE_NEWPID | syscall.CLONE_NEWNS | syscall.CLONE_NEWNET | syscall.CLONE_NEWIPC | syscall.CLONE_NEWUTS,

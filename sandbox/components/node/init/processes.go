@@ -6,6 +6,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"github.com/kalypso-dev/kalypso/sandbox/components/node/spec"
 )
 
 const (
@@ -55,7 +57,7 @@ func (p *processes) reap() {
 	}
 }
 
-func (p *processes) start(program Program, log *os.File) (<-chan syscall.WaitStatus, error) {
+func (p *processes) start(program spec.Program, log *os.File) (<-chan syscall.WaitStatus, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	pid, err := syscall.ForkExec(program.Path, program.Argv, &syscall.ProcAttr{
@@ -79,7 +81,7 @@ var null = sync.OnceValue(func() uintptr {
 })
 
 // runAll starts the programs in their order and keeps them running.
-func (p *processes) runAll(programs []Program, logs map[string]*os.File, stop <-chan struct{}) {
+func (p *processes) runAll(programs []spec.Program, logs map[string]*os.File, stop <-chan struct{}) {
 	for _, program := range programs {
 		if program.After != "" && !await(program, stop) {
 			return
@@ -95,7 +97,7 @@ func (p *processes) runAll(programs []Program, logs map[string]*os.File, stop <-
 // await waits for the file that a program needs first, and says so whenever
 // that takes long: the programs before it are started again until they make
 // it. It returns false when there is nothing to wait for any more.
-func await(program Program, stop <-chan struct{}) bool {
+func await(program spec.Program, stop <-chan struct{}) bool {
 	tick, said := time.NewTicker(filePoll), time.NewTicker(awaitSaid)
 	defer tick.Stop()
 	defer said.Stop()
@@ -121,7 +123,7 @@ func await(program Program, stop <-chan struct{}) bool {
 }
 
 // keep starts a program again whenever it ends, after a pause that grows.
-func (p *processes) keep(program Program, log *os.File, stop <-chan struct{}) {
+func (p *processes) keep(program spec.Program, log *os.File, stop <-chan struct{}) {
 	pause := pauseMin
 	for {
 		began := time.Now()

@@ -9,21 +9,23 @@ import (
 	"os"
 	"slices"
 	"time"
+
+	"github.com/kalypso-dev/kalypso/sandbox/components/node/spec"
 )
 
 const dialLimit = 10 * time.Second
 
 // serveMachine gives the node connections to the servers of the machine that
 // the specification names, and to no other.
-func serveMachine(s Spec) error {
+func serveMachine(s spec.Spec) error {
 	return serve(s.Ingress, func(to string) bool {
-		return slices.ContainsFunc(s.Forwards, func(f Forward) bool { return f.To == to })
+		return slices.ContainsFunc(s.Forwards, func(f spec.Forward) bool { return f.To == to })
 	})
 }
 
 // serveNode gives the machine connections into the node, and listens in the
 // node for calls of the machine's servers.
-func serveNode(s Spec) error {
+func serveNode(s spec.Spec) error {
 	if err := serve(s.Egress, func(string) bool { return true }); err != nil {
 		return err
 	}

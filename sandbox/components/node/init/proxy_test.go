@@ -10,9 +10,11 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/kalypso-dev/kalypso/sandbox/components/node/spec"
 )
 
-// a call goes in by a forward, across both doors, and its answer comes back
+// a call goes in by a forward, across both sockets, and its answer comes back
 func TestForward(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
@@ -20,7 +22,7 @@ func TestForward(t *testing.T) {
 	}))
 	defer server.Close()
 	to := server.Listener.Addr().String()
-	s := Spec{Ingress: filepath.Join(t.TempDir(), "in"), Forwards: []Forward{{To: to}}}
+	s := spec.Spec{Ingress: filepath.Join(t.TempDir(), "in"), Forwards: []spec.Forward{{To: to}}}
 	if err := serveMachine(s); err != nil {
 		t.Fatal(err)
 	}
@@ -40,8 +42,8 @@ func TestForward(t *testing.T) {
 	}
 }
 
-func TestDoorRefuses(t *testing.T) {
-	s := Spec{Ingress: filepath.Join(t.TempDir(), "in"), Forwards: []Forward{{To: "127.0.0.1:1"}}}
+func TestSocketRefuses(t *testing.T) {
+	s := spec.Spec{Ingress: filepath.Join(t.TempDir(), "in"), Forwards: []spec.Forward{{To: "127.0.0.1:1"}}}
 	if err := serveMachine(s); err != nil {
 		t.Fatal(err)
 	}

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/kalypso-dev/kalypso/sandbox/components/node/spec"
 	"golang.org/x/sys/unix"
 )
 
@@ -16,7 +17,7 @@ var systemFolders = []string{"bin", "sbin", "lib", "lib32", "lib64", "libx32", "
 
 // makeRoot gives the node a file tree of its own, in memory but for /var, and
 // takes the machine's away.
-func makeRoot(s Spec) error {
+func makeRoot(s spec.Spec) error {
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
 		return fmt.Errorf("keep mounts private: %w", err)
 	}
@@ -32,7 +33,7 @@ func makeRoot(s Spec) error {
 	}
 	for _, m := range []struct{ source, target, kind string }{
 		{"tmpfs", "tmp", "tmpfs"}, {"tmpfs", "run", "tmpfs"},
-		// new ones: these two show the namespaces of whoever mounts them
+		// new ones: these two show the namespaces of the process that mounts them
 		{"proc", "proc", "proc"}, {"sysfs", "sys", "sysfs"},
 	} {
 		if err := mount(m.source, in(m.target), m.kind, unix.MS_NOSUID, ""); err != nil {
@@ -119,7 +120,7 @@ func bind(from, to string, readOnly bool) error {
 }
 
 // makeLinks makes /run as the programs expect it.
-func makeLinks(s Spec, in func(...string) string) error {
+func makeLinks(s spec.Spec, in func(...string) string) error {
 	if err := os.MkdirAll(in("run/kalypso/bin"), 0o755); err != nil {
 		return err
 	}

@@ -1,4 +1,4 @@
-// Command pause holds a pod's namespaces open: it waits to be told to end, and
+// Command pause holds a pod's namespaces open: it waits for a signal to end, and
 // takes away the processes of a pod that shares one process namespace.
 package main
 

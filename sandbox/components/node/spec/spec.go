@@ -1,15 +1,9 @@
-package main
-
-import (
-	"encoding/json"
-	"fmt"
-	"os"
-)
+// Package spec is what package sandbox/node writes into a file for the node's
+// first process.
+package spec
 
 // A Spec says what a node is made of.
 type Spec struct {
-	// File is where the specification was read from.
-	File string `json:"-"`
 	// Hostname is the node's name.
 	Hostname string `json:"hostname"`
 	// Dir is the node's folder. It has the same path inside, where it is the
@@ -60,16 +54,4 @@ type Program struct {
 	After string `json:"after,omitempty"`
 	// Once is a program that must end well before the next one is started.
 	Once bool `json:"once,omitempty"`
-}
-
-func readSpec(file string) (Spec, error) {
-	data, err := os.ReadFile(file)
-	if err != nil {
-		return Spec{}, err
-	}
-	s := Spec{File: file}
-	if err := json.Unmarshal(data, &s); err != nil {
-		return Spec{}, fmt.Errorf("%s: %w", file, err)
-	}
-	return s, nil
 }

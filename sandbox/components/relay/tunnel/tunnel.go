@@ -1,4 +1,6 @@
-package main
+// Package tunnel is what both ends of a relay have in common: package
+// sandbox/relay on the machine, and the program in the container.
+package tunnel
 
 import (
 	"bufio"
@@ -16,19 +18,30 @@ import (
 // itself, or cut short. So on a stream each direction is a sequence of records,
 // a length of two bytes and as many bytes of data. A record without data ends
 // its direction; a stream that ends before is a connection cut short.
-//
-// Package sandbox/relay and component relay have this file, each in a module of
-// its own.
 const (
 	recordHead = 2
 	recordMax  = 32 << 10
 )
 
+// Hello is the first line that the program sends: its name and the protocol's
+// number.
+const Hello = "kalypso-relay 1"
+
+// Config is that of the yamux session. An end that is silent for longer than a
+// busy machine may need is gone: then the ports are given back, so that a new
+// relay can take them.
+func Config() *yamux.Config {
+	c := yamux.DefaultConfig()
+	c.MaxStreamWindowSize, c.ConnectionWriteTimeout, c.KeepAliveInterval = 1<<20, 30*time.Second, 15*time.Second
+	c.LogOutput = io.Discard // what matters is in the error
+	return c
+}
+
 var errCut = errors.New("the other side has left")
 
-// join carries a connection over a stream until both directions have ended, or
+// Join carries a connection over a stream until both directions have ended, or
 // either side is cut short, which cuts the other one short.
-func join(c net.Conn, stream *yamux.Stream) {
+func Join(c net.Conn, stream *yamux.Stream) {
 	sent, received := make(chan error, 1), make(chan error, 1)
 	ended := make(chan struct{})
 	var both sync.WaitGroup
@@ -38,7 +51,7 @@ func join(c net.Conn, stream *yamux.Stream) {
 	if carry(sent, received, ended) {
 		_ = c.Close()
 	} else {
-		reset(c)
+		Reset(c)
 	}
 	_ = stream.Close()
 	// a closed stream still reads, which is of no use any more
@@ -129,7 +142,7 @@ func receive(c net.Conn, stream io.Reader, ended chan<- struct{}) error {
 		}
 		_, _ = r.Discard(len(record))
 	}
-	closeWrite(c)
+	CloseWrite(c)
 	close(ended)
 	// nothing follows but the end of the stream
 	_, _ = r.Discard(recordHead)
@@ -137,16 +150,16 @@ func receive(c net.Conn, stream io.Reader, ended chan<- struct{}) error {
 	return errCut
 }
 
-// closeWrite ends one direction of a connection. One that has no half-close is
+// CloseWrite ends one direction of a connection. One that has no half-close is
 // ended by its Close.
-func closeWrite(c net.Conn) {
+func CloseWrite(c net.Conn) {
 	if h, ok := c.(interface{ CloseWrite() error }); ok {
 		_ = h.CloseWrite()
 	}
 }
 
-// reset closes a connection so that its other end learns it was cut short.
-func reset(c net.Conn) {
+// Reset closes a connection so that its other end learns it was cut short.
+func Reset(c net.Conn) {
 	if l, ok := c.(interface{ SetLinger(seconds int) error }); ok {
 		_ = l.SetLinger(0)
 	}
