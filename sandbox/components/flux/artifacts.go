@@ -43,7 +43,7 @@ func newArtifactServer(dir, address string) (*artifactServer, error) {
 
 // advertised is what artifacts' URLs begin with. The token is in it, as the
 // kustomize-controller knows nothing but the URL; net/http turns it into the
-// header. Whoever may read it, in the status of a GitRepository, may read the
+// header. A user who may read it, in the status of a GitRepository, may read the
 // repository's credentials as well.
 func (s *artifactServer) advertised() string {
 	u := url.URL{Scheme: "http", User: url.UserPassword(artifactUser, s.token), Host: s.address}

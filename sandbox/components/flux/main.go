@@ -45,7 +45,7 @@ import (
 const shutdownLimit = 5 * time.Second
 
 // Retries start soon and stay frequent: the forge and the cluster are on the
-// same machine, and a person is waiting.
+// same machine, and a user is waiting.
 var retry = helper.RateLimiterOptions{MinRetryDelay: 250 * time.Millisecond, MaxRetryDelay: 30 * time.Second}
 
 const dependencyRetry = 2 * time.Second

@@ -18,8 +18,8 @@ import (
 const (
 	// reportPause is how long new lines wait for others to go with them.
 	reportPause = 200 * time.Millisecond
-	// beat is how often the forge hears of a task that prints nothing, and this
-	// runner of a cancel.
+	// beat is how often a task that prints nothing is reported to the forge, whose
+	// answer has a cancel.
 	beat = time.Second
 
 	maxWaiting = 20_000   // lines that wait for the forge before the job must wait
