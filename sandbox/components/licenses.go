@@ -39,6 +39,9 @@ type LicenseFile struct {
 // Licenses returns the licences of everything in the component, or in kalypso
 // itself for [Self], sorted by module. Nothing is staged for it.
 func (p *Payload) Licenses(component string) ([]License, error) {
+	if p.err != nil {
+		return nil, p.err
+	}
 	var out []License
 	err := p.readLicenses(component, func(r io.Reader) error { return json.NewDecoder(r).Decode(&out) })
 	if err != nil {

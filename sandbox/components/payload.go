@@ -45,11 +45,15 @@ var ErrNoPayload = errors.New("this kalypso was built without its payload of Kub
 type Payload struct {
 	fsys     fs.FS
 	manifest Manifest
+	err      error // why there is none
 }
 
 // Open reads the manifest of the payload in fsys. The archives are read when
 // they are staged.
 func Open(fsys fs.FS) (*Payload, error) {
+	if fsys == nil {
+		return nil, ErrNoPayload
+	}
 	data, err := fs.ReadFile(fsys, ManifestFile)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, ErrNoPayload
@@ -80,6 +84,9 @@ func (p *Payload) Path(dir, name string) string {
 // this payload in another version. It touches nothing else in dir. Call it when
 // no program runs from those folders any more.
 func (p *Payload) Prune(dir string) error {
+	if p.err != nil {
+		return p.err
+	}
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -107,63 +114,37 @@ func (p *Payload) Prune(dir string) error {
 // embedded is the folder payload, if this binary was linked with it.
 var embedded fs.FS
 
-// inside opens the payload of this binary once.
-var inside = sync.OnceValues(func() (*Payload, error) {
-	if embedded == nil {
-		return nil, ErrNoPayload
+// inside opens the payload of this binary once. Without one every call returns
+// the reason.
+var inside = sync.OnceValue(func() *Payload {
+	p, err := Open(embedded)
+	if err != nil {
+		return &Payload{err: err}
 	}
-	return Open(embedded)
+	return p
 })
 
 // Packed returns the manifest of the payload in this binary. The error is
 // [ErrNoPayload] if there is none.
-func Packed() (Manifest, error) {
-	p, err := inside()
-	if err != nil {
-		return Manifest{}, err
-	}
-	return p.Manifest(), nil
-}
+func Packed() (Manifest, error) { return inside().manifest, inside().err }
 
 // Stage makes sure that each named component (all of them, if none is named)
 // lies complete below dir; see [Payload.Stage].
 func Stage(ctx context.Context, dir string, names ...string) error {
-	p, err := inside()
-	if err != nil {
-		return err
-	}
-	return p.Stage(ctx, dir, names...)
+	return inside().Stage(ctx, dir, names...)
 }
 
 // Path returns the folder below dir in which [Stage] puts the component. It is
 // empty for a component that this binary does not have inside.
-func Path(dir, name string) string {
-	p, err := inside()
-	if err != nil {
-		return ""
-	}
-	return p.Path(dir, name)
-}
+func Path(dir, name string) string { return inside().Path(dir, name) }
 
 // Prune removes staged folders below dir that are of other versions than the
 // payload of this binary; see [Payload.Prune].
-func Prune(dir string) error {
-	p, err := inside()
-	if err != nil {
-		return err
-	}
-	return p.Prune(dir)
-}
+func Prune(dir string) error { return inside().Prune(dir) }
 
 // Licenses returns the licences of everything linked into a component, or into
 // kalypso itself for [Self]; see [Payload.Licenses].
-func Licenses(component string) ([]License, error) {
-	p, err := inside()
-	if err != nil {
-		return nil, err
-	}
-	return p.Licenses(component)
-}
+func Licenses(component string) ([]License, error) { return inside().Licenses(component) }
 
 // Release gives back the memory of the binary's pages that this process has read,
 // of the payload and of code that runs once: they would count as this process's

@@ -36,6 +36,9 @@ import (
 // a program is "text file busy" as long as any process, even one just being
 // forked, has it open for writing.
 func (p *Payload) Stage(ctx context.Context, dir string, names ...string) error {
+	if p.err != nil {
+		return p.err
+	}
 	if len(names) == 0 {
 		names = p.manifest.Names()
 	}
