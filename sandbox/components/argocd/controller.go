@@ -41,31 +41,32 @@ const (
 // selfHealBackoff is upstream's: two seconds, then longer.
 var selfHealBackoff = wait.Backoff{Duration: 2 * time.Second, Factor: 3, Cap: 300 * time.Second}
 
-// clusterConfig is how a part reaches the cluster.
-func clusterConfig(o options, part string) (*rest.Config, error) {
-	config, err := clientcmd.BuildConfigFromFlags("", o.kubeconfig)
-	if err != nil {
-		return nil, err
+// clients are how a part reaches the cluster.
+type clients struct {
+	config *rest.Config
+	kube   kubernetes.Interface
+	apps   appclientset.Interface
+}
+
+func newClients(o options, part string) (c clients, err error) {
+	if c.config, err = clientcmd.BuildConfigFromFlags("", o.kubeconfig); err != nil {
+		return c, err
 	}
-	if err := v1alpha1.SetK8SConfigDefaults(config); err != nil {
-		return nil, err
+	if err = v1alpha1.SetK8SConfigDefaults(c.config); err != nil {
+		return c, err
 	}
-	config.UserAgent = part + "/" + common.GetVersion().Version
-	return config, nil
+	c.config.UserAgent = part + "/" + common.GetVersion().Version
+	if c.kube, err = kubernetes.NewForConfig(c.config); err != nil {
+		return c, err
+	}
+	c.apps, err = appclientset.NewForConfig(c.config)
+	return c, err
 }
 
 // startController runs the part that compares applications with the cluster
 // and syncs them.
 func startController(ctx context.Context, o options, s *store, r *repositories) error {
-	config, err := clusterConfig(o, common.DefaultApplicationControllerName)
-	if err != nil {
-		return err
-	}
-	kube, err := kubernetes.NewForConfig(config)
-	if err != nil {
-		return err
-	}
-	apps, err := appclientset.NewForConfig(config)
+	clients, err := newClients(o, common.DefaultApplicationControllerName)
 	if err != nil {
 		return err
 	}
@@ -73,15 +74,15 @@ func startController(ctx context.Context, o options, s *store, r *repositories) 
 	cache.SetClient(cacheutil.NewTwoLevelClient(cache.GetClient(), memoryLife))
 
 	var c *controller.ApplicationController
-	manager := settings.NewSettingsManager(ctx, kube, namespace, settings.WithRepoOrClusterChangedHandler(func() {
+	manager := settings.NewSettingsManager(ctx, clients.kube, namespace, settings.WithRepoOrClusterChangedHandler(func() {
 		c.InvalidateProjectsCache()
 	}))
-	shards, err := sharding.GetClusterSharding(kube, manager, common.DefaultShardingAlgorithm, false)
+	shards, err := sharding.GetClusterSharding(clients.kube, manager, common.DefaultShardingAlgorithm, false)
 	if err != nil {
 		return err
 	}
 	healing := selfHealBackoff
-	c, err = controller.NewApplicationController(namespace, manager, kube, apps, r, commitclient.NewCommitServerClientset(""),
+	c, err = controller.NewApplicationController(namespace, manager, clients.kube, clients.apps, r, commitclient.NewCommitServerClientset(""),
 		appstate.NewCache(cache, stateLife), kubectl{kubeutil.NewKubectl()},
 		o.resync, 0, 0, // resync, with new manifests, jitter
 		0, &healing, selfHealReset,

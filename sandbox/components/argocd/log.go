@@ -1,6 +1,7 @@
 package main
 
 import (
+	"slices"
 	"strings"
 
 	log "github.com/sirupsen/logrus"
@@ -50,10 +51,5 @@ func (f *formatter) Format(e *log.Entry) ([]byte, error) {
 }
 
 func isRoutine(message string) bool {
-	for _, r := range routine {
-		if strings.HasPrefix(message, r) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(routine, func(r string) bool { return strings.HasPrefix(message, r) })
 }

@@ -11,7 +11,6 @@ import (
 	"github.com/argoproj/argo-cd/v3/common"
 	"github.com/argoproj/argo-cd/v3/pkg/apiclient"
 	"github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
-	appclientset "github.com/argoproj/argo-cd/v3/pkg/client/clientset/versioned"
 	repocache "github.com/argoproj/argo-cd/v3/reposerver/cache"
 	"github.com/argoproj/argo-cd/v3/server"
 	servercache "github.com/argoproj/argo-cd/v3/server/cache"
@@ -24,7 +23,6 @@ import (
 	"google.golang.org/grpc/test/bufconn"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/kubernetes"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
@@ -81,19 +79,11 @@ func serverOptions(o options, s *store, r *repositories) (server.ArgoCDServerOpt
 	if err != nil || port == 0 {
 		return none, fmt.Errorf("--listen: %q is no port", portText)
 	}
-	config, err := clusterConfig(o, "argocd-server")
+	clients, err := newClients(o, "argocd-server")
 	if err != nil {
 		return none, err
 	}
-	kube, err := kubernetes.NewForConfig(config)
-	if err != nil {
-		return none, err
-	}
-	apps, err := appclientset.NewForConfig(config)
-	if err != nil {
-		return none, err
-	}
-	dyn, err := dynamic.NewForConfig(config)
+	dyn, err := dynamic.NewForConfig(clients.config)
 	if err != nil {
 		return none, err
 	}
@@ -103,7 +93,7 @@ func serverOptions(o options, s *store, r *repositories) (server.ArgoCDServerOpt
 			return none, err
 		}
 	}
-	dry, err := client.New(config, client.Options{Scheme: scheme})
+	dry, err := client.New(clients.config, client.Options{Scheme: scheme})
 	if err != nil {
 		return none, err
 	}
@@ -116,8 +106,8 @@ func serverOptions(o options, s *store, r *repositories) (server.ArgoCDServerOpt
 		BaseHRef:                "/",
 		DynamicClientset:        dyn,
 		KubeControllerClientset: client.NewNamespacedClient(client.NewDryRunClient(dry), namespace),
-		KubeClientset:           kube,
-		AppClientset:            apps,
+		KubeClientset:           clients.kube,
+		AppClientset:            clients.apps,
 		RepoClientset:           r,
 		DexServerAddr:           common.DefaultDexServerAddr,
 		DexTLSConfig:            &dex.DexTLSConfig{DisableTLS: true},
