@@ -157,7 +157,7 @@ func TestAzConnect(t *testing.T) {
 	}
 	for _, args := range [][]string{{"-g", "kalypso-rg", "-n", "other"}, {"-g", "other", "-n", "arc-cluster"}} {
 		code, out, talk := call(t, append([]string{"az", "connectedk8s", "connect"}, args...)...)
-		if code != cmdutil.ExitNotFound || out != "" || !strings.Contains(talk, "the sandbox has arc-cluster in the resource group kalypso-rg, connected already") {
+		if code != cmdutil.ExitNotFound || out != "" || !strings.Contains(talk, "arc-cluster") || !strings.Contains(talk, "kalypso-rg") {
 			t.Errorf("exit code %d, %q, %q", code, out, talk)
 		}
 	}
@@ -166,7 +166,7 @@ func TestAzConnect(t *testing.T) {
 func TestAzProxy(t *testing.T) {
 	azSandbox(t, azRemembering(t))
 	code, out, talk := call(t, "az", "connectedk8s", "proxy", "--name", "arc-cluster", "--resource-group", "kalypso-rg")
-	if code != cmdutil.ExitOK || out != "" || !strings.Contains(talk, "context arc-cluster is in the kubeconfig already") {
+	if code != cmdutil.ExitOK || out != "" || !strings.Contains(talk, "context arc-cluster") {
 		t.Errorf("exit code %d, %q, %q", code, out, talk)
 	}
 	code, _, talk = call(t, "az", "connectedk8s", "proxy", "--name", "other", "--resource-group", "kalypso-rg")

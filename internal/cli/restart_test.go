@@ -86,7 +86,7 @@ func TestRestartThatTakesTooLong(t *testing.T) {
 
 func TestRestartOfASandboxThatIsDown(t *testing.T) {
 	logHome(t)
-	if code, _, talk := call(t, "restart", "gitea"); code != cmdutil.ExitFailure || !strings.Contains(talk, "the sandbox is down: `kalypso up` brings it back") {
+	if code, _, talk := call(t, "restart", "gitea"); code != cmdutil.ExitFailure || !strings.Contains(talk, "`kalypso up`") {
 		t.Errorf("exit code %d, says %q", code, talk)
 	}
 }

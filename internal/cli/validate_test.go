@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -161,8 +162,8 @@ func TestValidateCountsTestsThatCannotRun(t *testing.T) {
 	if code != cmdutil.ExitFailure || !strings.Contains(talk, "; 1 of 8 policy tests passed, 2 not run for mistakes in their files") {
 		t.Errorf("exit code %d, says %q", code, talk)
 	}
-	if want := "b.policytest.yaml:2:24: error: unknown field ony of tests[0] [invalid-policy-test]\n    did you mean on?\n"; !strings.Contains(out, want) {
-		t.Errorf("does not say %q:\n%s", want, out)
+	if want := regexp.MustCompile(`(?m)/b\.policytest\.yaml:2:24: error: .* ony .*\[invalid-policy-test\]$`); !want.MatchString(out) {
+		t.Errorf("does not have %s:\n%s", want, out)
 	}
 }
 
