@@ -1,6 +1,6 @@
-// Command words holds identifiers and file names to docs/glossary.md. Linters
-// that forbid identifiers look at their uses only; this looks at declarations
-// too, also those of tests.
+// Command words holds identifiers, file names, comments, messages and pages to
+// docs/glossary.md. Linters that forbid identifiers look at their uses only; this
+// looks at declarations too, also those of tests.
 package main
 
 import (
@@ -21,24 +21,29 @@ import (
 var instead = map[string]string{
 	"world": "sandbox", "worlds": "sandboxes",
 	"place": "position, location or server", "places": "positions, locations or servers", "placed": "assigned",
-	"person": "user", "persons": "users", "people": "users", "whoever": "user",
+	"person": "user", "persons": "users", "people": "users", "whoever": "the user, caller or process that",
 	"tell": "report", "tells": "reports", "told": "reported", "teller": "report",
 	"hear": "receive", "hears": "receives", "heard": "received",
 	"sight": "check", "glance": "probe", "deed": "command or step", "honest": "check",
-	"patience": "timeout or rate limit", "ledger": "inventory", "rival": "conflict", "rivals": "conflicts",
+	"patience": "timeout or rate limit", "ledger": "inventory", "ledgers": "inventories", "rival": "conflict", "rivals": "conflicts",
 	"away": "stopped", "yields": "skip", "yielding": "skip", "outlasting": "persistent",
 	"stranger": "foreign object or other user", "strangers": "foreign objects or other users",
-	"keeper": "subreaper or cache", "keepers": "subreapers or caches", "pupil": "user",
+	"keeper": "subreaper or cache", "keepers": "subreapers or caches", "pupil": "user", "pupils": "users",
 	"door": "listener, client or server", "doors": "listeners, clients or servers",
 	"momentary": "transient", "witness": "check",
 }
 
+// inProse are those of these words that prose has no other use for.
+var inProse = regexp.MustCompile(`(?i)\b(worlds?|persons?|people|whoever|pupils?|rivals?|ledgers?|witness|teller)\b`)
+
 var (
 	part = regexp.MustCompile(`[A-Z]+[a-z]*|[a-z]+`)
-	// A tutorial's name, and the field's word for Go's iterators.
-	proper = regexp.MustCompile(`(?i)hello[-_]?world`)
+	// A tutorial's name, and what programs print first.
+	proper = regexp.MustCompile(`(?i)hello,?[-_ ]?world`)
 	// What the tutorials publish, whose text is theirs, and folders that are no source.
 	skipped = []string{".git", "bin", "fixtures/basic-inference", "fixtures/hello-world", "scenarios/hello-world"}
+	// What lists the words itself.
+	listing = []string{".ci/words/main.go", "docs/glossary.md"}
 )
 
 func main() {
@@ -51,20 +56,35 @@ func main() {
 			}
 		}
 	}
+	checkProse := func(path string, line int, text string) {
+		for i, t := range strings.Split(proper.ReplaceAllString(text, ""), "\n") {
+			for _, word := range inProse.FindAllString(t, -1) {
+				findings = append(findings, fmt.Sprintf("%s:%d: not %s but %s (docs/glossary.md)", path, line+i, word, instead[strings.ToLower(word)]))
+			}
+		}
+	}
 	err := filepath.WalkDir(".", func(path string, entry fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
 			return err
-		case entry.IsDir() && (slices.Contains(skipped, path) || slices.Contains(unclean, path)):
+		case entry.IsDir() && slices.Contains(skipped, path):
 			return fs.SkipDir
 		case entry.IsDir():
 			return nil
 		}
 		check(path, entry.Name())
+		if slices.Contains(listing, path) {
+			return nil
+		}
+		if filepath.Ext(path) == ".md" {
+			page, err := os.ReadFile(path)
+			checkProse(path, 1, string(page))
+			return err
+		}
 		if filepath.Ext(path) != ".go" || strings.Contains(path, "testdata/") {
 			return nil
 		}
-		file, err := parser.ParseFile(set, path, nil, parser.SkipObjectResolution)
+		file, err := parser.ParseFile(set, path, nil, parser.SkipObjectResolution|parser.ParseComments)
 		if err != nil {
 			return err
 		}
@@ -73,8 +93,17 @@ func main() {
 				check(set.Position(n.Pos()).String(), n.Name)
 			}
 		}
+		for _, group := range file.Comments {
+			for _, c := range group.List {
+				checkProse(path, set.Position(c.Pos()).Line, c.Text)
+			}
+		}
 		ast.Inspect(file, func(n ast.Node) bool {
 			switch n := n.(type) {
+			case *ast.BasicLit:
+				if n.Kind == token.STRING && !strings.HasSuffix(path, "_test.go") { // the data of tests is as it comes
+					checkProse(path, set.Position(n.Pos()).Line, n.Value)
+				}
 			case *ast.FuncDecl:
 				declared(n.Name)
 			case *ast.TypeSpec:
@@ -114,6 +143,3 @@ func main() {
 		os.Exit(1)
 	}
 }
-
-// unclean are the modules of components that still have such names.
-var unclean = []string{}

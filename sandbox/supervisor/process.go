@@ -209,7 +209,7 @@ func RunCommand(cmd *exec.Cmd) error {
 	return cmd.Wait()
 }
 
-// StartCommand starts a command that dies with this process. Whoever calls it
+// StartCommand starts a command that dies with this process. The caller
 // waits for the command.
 func StartCommand(cmd *exec.Cmd) error {
 	cmd.SysProcAttr = childAttributes()

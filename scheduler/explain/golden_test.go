@@ -20,7 +20,7 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the golden files in testdata/golden")
 
-// helloWorld is the tutorial's fleet, on which all worlds here are built.
+// helloWorld is the tutorial's fleet, on which all cases here are built.
 const helloWorld = "../plan/testdata/inputs/hello-world.txtar"
 
 // ask is how a model's comment marks a question.

@@ -21,8 +21,8 @@ type Files struct {
 }
 
 // ApplyFiles brings the open pull request between two branches up to date, or
-// opens one; without changes it closes the open one. Whoever has opened it, it is
-// taken over. head is the commit that its branch has then.
+// opens one; without changes it closes the open one. One that another user
+// has opened is taken over. head is the commit that its branch has then.
 func ApplyFiles(ctx context.Context, f forge.Forge, repo string, files Files) (result Result, head string, err error) {
 	want := files.PullRequest
 	list, err := f.PullRequests(ctx, repo, want.Head, want.Base)

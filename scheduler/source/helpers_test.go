@@ -45,7 +45,7 @@ func mustHint(t *testing.T, err error, says ...string) {
 	}
 }
 
-// TestMain keeps the git configuration of whoever runs the tests out of them.
+// TestMain keeps the git configuration of the user who runs the tests out of them.
 func TestMain(m *testing.M) {
 	for _, variable := range []string{"GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "XDG_CONFIG_HOME"} {
 		os.Unsetenv(variable)

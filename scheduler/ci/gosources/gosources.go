@@ -1,8 +1,8 @@
 // Package gosources says which Go files a program is made of, so that no step
 // takes a program for that of a folder whose Go files have changed since.
 //
-// Whoever packs a program puts the fingerprint of its files beside it, in a
-// file of the program's name and [Suffix]. Whoever needs the program of a folder
+// The build of a program puts the fingerprint of its files beside it, in a
+// file of the program's name and [Suffix]. The step that needs the program of a folder
 // compares the fingerprint of that folder, and has the toolchain build it when
 // the two differ.
 //
