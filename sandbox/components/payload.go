@@ -126,7 +126,7 @@ var inside = sync.OnceValue(func() *Payload {
 
 // Packed returns the manifest of the payload in this binary. The error is
 // [ErrNoPayload] if there is none.
-func Packed() (Manifest, error) { return inside().manifest, inside().err }
+func Packed() (Manifest, error) { return inside().Manifest(), inside().err }
 
 // Stage makes sure that each named component (all of them, if none is named)
 // lies complete below dir; see [Payload.Stage].
