@@ -137,7 +137,7 @@ func (c *composed) check(text string, compiled *compiledSchemas) ([]finding, err
 
 // compiledSchemas keeps schemas that have been read, which takes longer than
 // to check with them.
-type compiledSchemas struct{ memo[string, compiledSchema] }
+type compiledSchemas struct{ byText memo[string, compiledSchema] }
 
 // compiledSchema is a schema with the budget that it charges, so that it checks one
 // configuration at a time.
@@ -149,7 +149,7 @@ type compiledSchema struct {
 }
 
 func (c *compiledSchemas) check(data map[string]any, text string) (v verdict) {
-	known := c.get(text)
+	known := c.byText.get(text)
 	compiled := &known.value
 	known.Do(func() { compiled.schema, compiled.err = compile(text, &compiled.budget) })
 	if compiled.err != nil {

@@ -114,7 +114,7 @@ func TestLargeSchema(t *testing.T) {
 	if v := compiled.check(data, schema); v.err != nil || len(v.findings) > 0 {
 		t.Fatal(v)
 	}
-	if left := compiled.made[schema].value.budget.left; left < maxValidation/3 {
+	if left := compiled.byText.made[schema].value.budget.left; left < maxValidation/3 {
 		t.Errorf("%d of %d steps are left", left, maxValidation)
 	}
 	large := map[string]any{"CERTIFICATE": strings.Repeat("MIIDdzCCAl+gAwIBAgIEAgAAuTANBgkqhkiG9w0B\n", 100), "PORT": "8080", "URL": "https://example.com/" + strings.Repeat("a", 200)}
