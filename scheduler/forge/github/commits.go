@@ -2,6 +2,7 @@ package github
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"net/http"
@@ -10,6 +11,7 @@ import (
 	"time"
 
 	"github.com/go-git/go-git/v5/plumbing"
+	"github.com/go-git/go-git/v5/plumbing/transport"
 	"github.com/go-git/go-git/v5/storage/memory"
 	sdk "github.com/google/go-github/v88/github"
 
@@ -20,13 +22,19 @@ import (
 
 // Read implements model.Reader.
 func (f *Forge) Read(ctx context.Context, ref model.Reference) (*model.Tree, error) {
-	remote, err := f.remote(ctx, ref.Repo)
+	var tree *model.Tree
+	read := func(remote gitclient.Remote) (err error) {
+		tree, err = f.git.Tree(ctx, remote, ref.Branch, ref.Commit)
+		return err
+	}
+	var err error
+	if repo, ok := f.Repo(ref.Repo); ok {
+		err = f.byGit(ctx, repo, read)
+	} else { // the token goes to this GitHub only
+		err = advised(read(gitclient.Remote{URL: ref.Repo}))
+	}
 	if err != nil {
 		return nil, err
-	}
-	tree, err := f.git.Tree(ctx, remote, ref.Branch, ref.Commit)
-	if err != nil {
-		return nil, advised(err)
 	}
 	tree.Repo = ref.Repo
 	return tree, nil
@@ -106,6 +114,8 @@ func (f *Forge) CreateBranches(ctx context.Context, repo string, store *memory.S
 	})
 }
 
+// byGit does something with a repository by git; once again where an App's token
+// is not taken and there is a new one.
 func (f *Forge) byGit(ctx context.Context, repo string, do func(gitclient.Remote) error) error {
 	if _, _, err := forge.SplitRepo(repo); err != nil {
 		return err
@@ -114,7 +124,14 @@ func (f *Forge) byGit(ctx context.Context, repo string, do func(gitclient.Remote
 	if err != nil {
 		return err
 	}
-	return advised(do(remote))
+	err = do(remote)
+	if errors.Is(err, transport.ErrAuthenticationRequired) && f.account.refused(remote.Auth.Password) {
+		if remote, err = f.own(ctx, repo); err != nil {
+			return err
+		}
+		err = do(remote)
+	}
+	return advised(err)
 }
 
 // Commit is a commit and its author.

@@ -3,14 +3,12 @@ package github
 import (
 	"context"
 	"time"
-
-	"golang.org/x/time/rate"
 )
 
 // Impatient makes a Forge write as fast as it can and not wait at all; waited
 // gets how long it would have waited.
 func (f *Forge) Impatient(waited func(time.Duration)) {
-	f.limiter.writes = rate.NewLimiter(rate.Inf, 1)
+	f.limiter.writes = nil
 	if waited != nil {
 		f.limiter.pause = func(ctx context.Context, d time.Duration) error {
 			f.limiter.mu.Lock() // for waited, too: requests wait side by side

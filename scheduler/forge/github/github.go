@@ -112,7 +112,7 @@ func New(options Options) (*Forge, error) {
 		return nil, err
 	}
 	// outermost first: what is cached, the account's token, and the rate limits
-	transport := newConditional(&credentials{next: f.limiter, api: api, token: f.account.token})
+	transport := newConditional(&authorized{f.limiter, api, f.account})
 	root := strings.TrimSuffix(api.String(), "/") + "/"
 	f.client, err = sdk.NewClient(sdk.WithHTTPClient(plain), sdk.WithTransport(transport), sdk.WithTimeout(0),
 		sdk.WithURLs(&root, &root), sdk.WithUserAgent(userAgent), sdk.WithDisableRateLimitCheck())

@@ -11,6 +11,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"golang.org/x/time/rate"
 )
 
 const (
@@ -83,17 +85,23 @@ func (l *limiter) admit(q *http.Request) error {
 			return err
 		}
 	}
-	if onlyReads(q) {
+	if !makesContent(q) {
 		return nil
 	}
-	turn := l.writes.Reserve()
-	wait := turn.Delay()
+	var turns []*rate.Reservation
+	var wait time.Duration
+	for _, limit := range l.writes {
+		turn := limit.Reserve()
+		turns, wait = append(turns, turn), max(wait, turn.Delay())
+	}
 	if wait <= 0 {
 		return nil
 	}
 	err := l.wait(q, block{"GitHub limits the rate of writes", time.Now().Add(wait)}, wait)
 	if err != nil {
-		turn.Cancel()
+		for _, turn := range turns {
+			turn.Cancel()
+		}
 	}
 	return err
 }

@@ -8,6 +8,7 @@ import (
 	"io"
 	"maps"
 	"net/http"
+	"strings"
 	"sync"
 	"time"
 
@@ -23,9 +24,12 @@ const (
 	maxAnswer   = 128 << 20
 	parallel    = 4 // GitHub asks for few requests at a time
 
-	// Content may be made 80 times a minute.
-	writeBurst = 20
-	writeRate  = rate.Limit(1)
+	// Content may be made 80 times a minute and 500 times an hour
+	// (docs.github.com/rest/using-the-rest-api/rate-limits-for-the-rest-api).
+	writeBurst  = 20
+	writeRate   = rate.Limit(1)
+	hourlyBurst = 200
+	hourlyRate  = rate.Limit(300) / 3600
 
 	tries       = 3 // of a request that only reads, when there is no answer
 	firstPause  = 500 * time.Millisecond
@@ -40,7 +44,7 @@ type limiter struct {
 	next   http.RoundTripper
 	report func(Wait)
 	slots  chan struct{}
-	writes *rate.Limiter
+	writes []*rate.Limiter // each has to let a write pass
 	pause  func(context.Context, time.Duration) error
 
 	mu          sync.Mutex
@@ -52,7 +56,8 @@ type limiter struct {
 func newLimiter(next http.RoundTripper, report func(Wait)) *limiter {
 	return &limiter{
 		next: next, report: report, slots: make(chan struct{}, parallel),
-		writes: rate.NewLimiter(writeRate, writeBurst), pause: retry.Sleep, blocks: map[string]block{},
+		writes: []*rate.Limiter{rate.NewLimiter(writeRate, writeBurst), rate.NewLimiter(hourlyRate, hourlyBurst)},
+		pause:  retry.Sleep, blocks: map[string]block{},
 	}
 }
 
@@ -62,6 +67,12 @@ func onlyReads(q *http.Request) bool {
 
 // RoundTrip implements http.RoundTripper.
 func (l *limiter) RoundTrip(q *http.Request) (*http.Response, error) {
+	return l.send(q, func(*http.Request) error { return nil })
+}
+
+// send sends a request. It is authorized when it may be sent, and not before: a
+// token may expire while the request is delayed.
+func (l *limiter) send(q *http.Request, authorize func(*http.Request) error) (*http.Response, error) {
 	failed, limited := 0, 0
 	for {
 		attempt, err := again(q)
@@ -69,6 +80,9 @@ func (l *limiter) RoundTrip(q *http.Request) (*http.Response, error) {
 			return nil, err
 		}
 		if err := l.admit(attempt); err != nil {
+			return nil, err
+		}
+		if err := authorize(attempt); err != nil {
 			return nil, err
 		}
 		answer, err := l.once(attempt)
@@ -88,6 +102,11 @@ func (l *limiter) RoundTrip(q *http.Request) (*http.Response, error) {
 			return nil, err
 		}
 	}
+}
+
+// makesContent reports whether GitHub counts a request as one that makes content.
+func makesContent(q *http.Request) bool {
+	return !onlyReads(q) && !strings.HasSuffix(q.URL.Path, "/access_tokens")
 }
 
 // again is a copy of a request that can be sent, with its body at the start.

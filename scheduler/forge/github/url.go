@@ -60,15 +60,6 @@ func root(what, s string) (*url.URL, error) {
 	return u, nil
 }
 
-// remote is the repository of a clone URL for git. The token
-// goes to this GitHub only.
-func (f *Forge) remote(ctx context.Context, cloneURL string) (gitclient.Remote, error) {
-	if repo, ok := f.Repo(cloneURL); ok {
-		return f.own(ctx, repo)
-	}
-	return gitclient.Remote{URL: cloneURL}, nil
-}
-
 // own is the remote of a repository of this GitHub. It is spelled the same
 // whatever the clone URL was, so that a repository is cached once.
 func (f *Forge) own(ctx context.Context, repo string) (gitclient.Remote, error) {
