@@ -9,6 +9,7 @@
 //	#
 //	# Persona: platform team
 //	# Follows: the tutorial's section; another section
+//	# Needs: the scenarios that it builds on; nothing where it builds on none
 //	#
 //	# One or more paragraphs of explanation.
 //

@@ -104,5 +104,50 @@ func (l Library) Order(workshop string) ([]string, error) {
 	return strings.Fields(string(b)), err
 }
 
+// Needs returns what a scenario builds on, directly or not, in the order of the
+// tutorial.
+func (l Library) Needs(workshop, name string) ([]string, error) {
+	ordered, err := l.Order(workshop)
+	if err != nil {
+		return nil, err
+	}
+	needed := map[string]bool{}
+	todo := []string{name}
+	for len(todo) > 0 {
+		info, err := l.Get(workshop, todo[0])
+		if err != nil {
+			return nil, err
+		}
+		todo = todo[1:]
+		for _, n := range info.Needs {
+			if !needed[n] {
+				needed[n] = true
+				todo = append(todo, n)
+			}
+		}
+	}
+	return slices.DeleteFunc(ordered, func(n string) bool { return !needed[n] }), nil
+}
+
+// NeededBy returns the scenarios of the tutorial that build on one, directly or
+// not, in their order.
+func (l Library) NeededBy(workshop, name string) ([]string, error) {
+	ordered, err := l.Order(workshop)
+	if err != nil {
+		return nil, err
+	}
+	var all []string
+	for _, n := range ordered {
+		needs, err := l.Needs(workshop, n)
+		if err != nil {
+			return nil, err
+		}
+		if slices.Contains(needs, name) {
+			all = append(all, n)
+		}
+	}
+	return all, nil
+}
+
 // OrgURL is how the tutorials spell the address of the forge's organisation.
 const OrgURL = "https://github.com/YOUR_ORG"

@@ -8,11 +8,13 @@ import (
 
 // Info says what a scenario is about.
 type Info struct {
-	Workshop    string     `json:"workshop"`
-	Name        string     `json:"name"`
-	Title       string     `json:"title"`
-	Persona     string     `json:"persona"`     // who acts: platform team or application team
-	Follows     string     `json:"follows"`     // the sections of the tutorial
+	Workshop string `json:"workshop"`
+	Name     string `json:"name"`
+	Title    string `json:"title"`
+	Persona  string `json:"persona"` // who acts: platform team or application team
+	Follows  string `json:"follows"` // the sections of the tutorial
+	// Needs are the scenarios that must have been done before.
+	Needs       []string   `json:"needs,omitempty"`
 	Explanation string     `json:"explanation"` // paragraphs, divided by empty lines
 	Steps       []StepInfo `json:"steps"`
 	// Apart is set when the scenario is not run with all others, since it ends
@@ -114,6 +116,8 @@ func (p *parser) head(line string) {
 		p.info.Persona = strings.TrimSpace(value)
 	case key == "Follows":
 		p.info.Follows = strings.TrimSpace(value)
+	case key == "Needs":
+		p.info.Needs = strings.FieldsFunc(value, func(r rune) bool { return r == ' ' || r == ',' })
 	default:
 		p.explanation = append(p.explanation, comment)
 	}

@@ -92,6 +92,9 @@ func (g *guide) intro(workshop string, infos []scenarios.Info) error {
 func (g *guide) chapter(number int, info scenarios.Info, page *engine.Page) error {
 	g.part("## %s", chapterTitle(number, info))
 	g.part("*You are the %s. In the tutorial: %s.*", info.Persona, info.Follows)
+	if len(info.Needs) > 0 {
+		g.part("*It builds on `%s`.*", strings.Join(info.Needs, "` and `"))
+	}
 	g.part("%s", info.Explanation)
 	if info.Apart {
 		g.part("Do this last: it ends what the other chapters build on.")

@@ -63,6 +63,8 @@ func commands() []command {
 			help: "print a file"},
 		{name: "repo same-yaml", usage: "REPO BRANCH PATH WANTED", min: 4, max: 4, readOnly: always, run: (*script).runRepoSameYAML, see: (*renderer).seeRepoFile, seeNot: true, do: hidden,
 			help: "a file has the same objects as WANTED; sets $COMMIT to the commit by which the branch came to have it: a merge, if it came by a pull request"},
+		{name: "repo has-objects", usage: "REPO BRANCH PATH WANTED", min: 4, max: 4, readOnly: always, run: (*script).runRepoHasObjects, see: (*renderer).seeRepoFile, seeNot: true, do: hidden,
+			help: "a branch has the objects of WANTED, in files of any name and folder; PATH is where the tutorial has them. Sets $COMMIT in the same way"},
 		{name: "repo has-text", usage: "REPO BRANCH PATH WANTED", min: 4, max: 4, readOnly: always, run: (*script).runRepoHasText, see: (*renderer).seeRepoFile, seeNot: true, do: hidden,
 			help: "a file has the lines of WANTED; sets $COMMIT in the same way"},
 		{name: "repo promotes", usage: "REPO BRANCH COMMIT", min: 3, max: 3, readOnly: always, run: (*script).runRepoPromotes, see: (*renderer).seeRepoPromotes, seeNot: true, do: hidden,

@@ -26,13 +26,14 @@ type DoneStep struct {
 	// Simulated is set when the check needs pods that really run.
 	Simulated bool `json:"simulated,omitempty"`
 
-	transient bool
+	transient, action bool
+	waits             bool // a step before it is not done
 }
 
 // Check finds out how far scenarios are done. It looks once, does nothing, and
 // knows nothing of who ran or learned what: only what is so counts. What passes
-// by counts as done when anything after it is done. Steps build on each other,
-// so that none is done after one that is not.
+// by counts as done when an action that builds on it is done. Steps build on
+// each other, so that none is done after an action that is not.
 func Check(ctx context.Context, o Options, names []string) ([]Done, error) {
 	o = o.withDefaults()
 	all := make([]Done, len(names))
@@ -43,62 +44,52 @@ func Check(ctx context.Context, o Options, names []string) ([]Done, error) {
 			return nil, err
 		}
 	}
-	return all, concludeAll(ctx, o, all)
+	acted := map[string]bool{}
+	for _, d := range all {
+		acted[d.Name] = slices.ContainsFunc(d.Steps, func(box DoneStep) bool { return box.Done && box.lastingAction() })
+	}
+	for i := range all {
+		later := func() (bool, error) { return laterDone(ctx, o, all[i].Name, acted) }
+		if err := all[i].conclude(later); err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
 }
 
-// concludeAll decides about what passes by. What comes later is so in the
-// tutorial, in whatever order it was asked for, and whether or not it was. What
-// stands apart is judged by itself: its checks are of things that are gone, and
-// say nothing about others.
-func concludeAll(ctx context.Context, o Options, all []Done) error {
-	ordered, err := o.Library.Order(o.Workshop)
+// laterDone says whether a user has done anything that lasts in the scenarios
+// that build on one. Those that are not in acted are looked at, by the first of
+// their actions, and are added to it.
+func laterDone(ctx context.Context, o Options, name string, acted map[string]bool) (bool, error) {
+	names, err := o.Library.NeededBy(o.Workshop, name)
 	if err != nil {
-		return err
+		return false, err
 	}
-	asked := map[string][]int{}
-	for i, d := range all {
-		asked[d.Name] = append(asked[d.Name], i)
-		if !slices.Contains(ordered, d.Name) {
-			all[i].conclude(false)
-		}
-	}
-	later, behind := false, ordered[len(ordered):] // behind is not asked for
-	for i, name := range slices.Backward(ordered) {
-		if asked[name] == nil {
-			behind = ordered[i : i+len(behind)+1]
-			continue
-		}
-		if !later {
-			if later, err = laterDone(ctx, o, behind); err != nil {
-				return err
+	for _, later := range names {
+		done, known := acted[later]
+		if !known {
+			o.Name = later
+			if done, err = firstDone(ctx, o); err != nil {
+				return false, err
 			}
+			acted[later] = done
 		}
-		was := later
-		for _, n := range asked[name] {
-			later = all[n].conclude(was)
-		}
-		behind = ordered[i:i]
-	}
-	return nil
-}
-
-// laterDone says whether a user has done the first thing that lasts in the
-// scenarios that come after.
-func laterDone(ctx context.Context, o Options, names []string) (bool, error) {
-	for _, name := range names {
-		o.Name = name
-		s, err := newScript(ctx, o)
-		if err != nil {
-			return false, err
-		}
-		next, ok := nextAction(s.info, 0)
-		done := ok && s.simulated(s.info.Steps[next].RealPods) == "" && s.probe(next) == nil
-		s.close()
-		if ok {
-			return done, nil
+		if done {
+			return true, nil
 		}
 	}
 	return false, nil
+}
+
+// firstDone says whether the first action of a scenario that lasts is done.
+func firstDone(ctx context.Context, o Options) (bool, error) {
+	s, err := newScript(ctx, o)
+	if err != nil {
+		return false, err
+	}
+	defer s.close()
+	next, ok := nextAction(s.info, 0)
+	return ok && s.simulated(s.info.Steps[next].RealPods) == "" && s.probe(next) == nil, nil
 }
 
 func checkOne(ctx context.Context, o Options) (Done, error) {
@@ -111,9 +102,9 @@ func checkOne(ctx context.Context, o Options) (Done, error) {
 	blocker := ""
 	for i, step := range s.info.Steps {
 		s.begin(i)
-		box := DoneStep{Title: step.Title, transient: step.Transient}
+		box := DoneStep{Title: step.Title, transient: step.Transient, action: step.Has(scenarios.Solve)}
 		if blocker != "" {
-			box.Reason = "comes after: " + blocker
+			box.waitFor(blocker)
 		} else if why := s.simulated(step.RealPods); why != "" {
 			box.Simulated, box.Reason = true, why
 		} else if f := s.probe(i); f != nil {
@@ -140,20 +131,47 @@ func (s *script) probe(i int) *failure {
 	return s.run(i, s.info.Steps[i].Outcome(), false)
 }
 
-// conclude decides about what passes by, and returns whether anything from
-// here on is done.
-func (d *Done) conclude(later bool) bool {
-	d.Done = true
+// conclude decides about what passes by: in this scenario an action after it is
+// done, or later finds one in another.
+func (d *Done) conclude(later func() (bool, error)) error {
+	acted := false
 	for i := len(d.Steps) - 1; i >= 0; i-- {
 		box := &d.Steps[i]
-		if !box.Done && box.transient && later {
-			box.Done, box.Reason = true, "has passed by"
+		if !box.Done && box.transient && !box.waits {
+			passed := acted
+			if !passed {
+				var err error
+				if passed, err = later(); err != nil {
+					return err
+				}
+			}
+			if passed {
+				box.Done, box.Reason = true, "has passed by"
+			}
+		}
+		acted = acted || box.Done && box.lastingAction()
+	}
+	d.Done = true
+	blocker := ""
+	for i := range d.Steps {
+		box := &d.Steps[i]
+		if blocker != "" && !box.waits {
+			box.waitFor(blocker)
 		}
 		d.Done = d.Done && (box.Done || box.Simulated)
-		later = later || box.Done && !box.transient
+		if blocker == "" && box.action && !box.Done && !box.Simulated {
+			blocker = box.Title
+		}
 	}
-	return later
+	return nil
 }
+
+// waitFor makes a step one that is not looked at, since one before it is not done.
+func (b *DoneStep) waitFor(blocker string) {
+	b.Done, b.Simulated, b.waits, b.Reason = false, false, true, "comes after: "+blocker
+}
+
+func (b *DoneStep) lastingAction() bool { return b.action && !b.transient }
 
 // Lack is what a scenario builds on and is not done.
 type Lack struct {
@@ -163,32 +181,27 @@ type Lack struct {
 }
 
 // Missing finds the first thing that is lacking to run scenarios in this order:
-// what comes before one in the tutorial must be done, or be run before it. It is
-// nil when nothing is. An unknown name is an *scenarios.UnknownError.
+// what one needs must be done, or be run before it. It is nil when nothing is.
+// An unknown name is an *scenarios.UnknownError.
 func Missing(ctx context.Context, o Options, names []string) (*Lack, error) {
 	o = o.withDefaults()
-	ordered, err := o.Library.Order(o.Workshop)
-	if err != nil {
-		return nil, err
-	}
-	builtOn := make([][]string, len(names))
+	needs := make([][]string, len(names))
 	var looked []string
 	for i, name := range names {
-		if _, err := o.Library.Source(o.Workshop, name); err != nil {
+		all, err := o.Library.Needs(o.Workshop, name)
+		if err != nil {
 			return nil, err
 		}
-		builtOn[i] = without(before(ordered, name), names[:i])
-		looked = append(looked, without(builtOn[i], looked)...)
+		needs[i] = without(all, names[:i])
+		looked = append(looked, without(needs[i], looked)...)
 	}
 	all, err := Check(ctx, o, looked)
 	if err != nil {
 		return nil, err
 	}
 	for i, name := range names {
-		for n, needed := range builtOn[i] {
-			done := all[slices.Index(looked, needed)]
-			// what passes by is not known from what comes after it, in the last one
-			if step := done.lacking(n == len(builtOn[i])-1); step != "" {
+		for _, needed := range needs[i] {
+			if step := all[slices.Index(looked, needed)].lacking(); step != "" {
 				return &Lack{Of: name, Scenario: needed, Step: step}, nil
 			}
 		}
@@ -196,22 +209,15 @@ func Missing(ctx context.Context, o Options, names []string) (*Lack, error) {
 	return nil, nil
 }
 
-// before is what comes before a scenario; one that stands apart comes after all.
-func before(ordered []string, name string) []string {
-	if i := slices.Index(ordered, name); i >= 0 {
-		return ordered[:i]
-	}
-	return ordered
-}
-
 func without(names, others []string) []string {
 	return slices.DeleteFunc(slices.Clone(names), func(name string) bool { return slices.Contains(others, name) })
 }
 
-// lacking is the first step that is not done, "" when there is none.
-func (d Done) lacking(last bool) string {
+// lacking is the first step that is not done, "" when there is none. What passes
+// by may have done so without a trace.
+func (d Done) lacking() string {
 	for _, box := range d.Steps {
-		if !box.Done && !box.Simulated && !(box.transient && last) {
+		if !box.Done && !box.Simulated && !box.transient {
 			return box.Title + ": " + box.Reason
 		}
 	}

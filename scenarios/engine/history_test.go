@@ -195,3 +195,58 @@ func TestReportsALaterCommit(t *testing.T) {
 		}
 	}
 }
+
+// What a commit has achieved stays so while a newer run is under way for it.
+func TestNewerRunIsUnderWay(t *testing.T) {
+	t.Parallel()
+	f := forgeWithoutScheduler(t)
+	commit := f.control.Git("rev-parse", "main")
+	for name, test := range map[string]struct {
+		ends, state string // of the run before the one under way
+		passes      bool
+	}{
+		"after a success": {"success", "success", true},
+		"after a failure": {"failure", "failure", false},
+	} {
+		f.Lock()
+		f.control.Statuses = map[string][]*gitea.Status{commit: {
+			{ID: 2, Context: "dev environment", State: gitea.StatusPending, Description: "Deploying"},
+			{ID: 1, Context: "dev environment", State: gitea.StatusState(test.state), Description: "Deployed"},
+		}}
+		f.control.Runs = nil
+		f.control.AddRun("ci.yaml", commit, "completed", test.ends)
+		f.control.AddRun("ci.yaml", commit, "in_progress", "")
+		f.Unlock()
+		for _, line := range []string{"status kalypso-control-plane " + commit + " 'dev environment' success Deployed", "workflow wait kalypso-control-plane ci.yaml " + commit + " 0s"} {
+			all, err := Check(t.Context(), sectionOptions(f, "# x\n\nstep Look\n"+line+"\n"), []string{"script"})
+			if err != nil || all[0].Done != test.passes {
+				t.Errorf("%s: %s: %+v, %v", name, line, all, err)
+			}
+		}
+	}
+}
+
+// An object counts wherever its file lies.
+func TestObjectsInAnyFile(t *testing.T) {
+	t.Parallel()
+	const script = "# x\n\nstep Look\nrepo has-objects kalypso-control-plane main here/a.yaml wanted.yaml\nexec echo =$COMMIT=\n\n-- wanted.yaml --\n" + wantedFile
+	for name, test := range map[string]struct {
+		files  map[string]string
+		reason string // "" passes
+	}{
+		"where the tutorial has it": {files: map[string]string{"here/a.yaml": wantedFile}},
+		"elsewhere":                 {files: map[string]string{"there/b.yml": wantedFile, "t.yaml": "{{ no YAML"}},
+		"beside another":            {files: map[string]string{"here/a.yaml": "kind: B\nmetadata: {name: y}\n---\n" + wantedFile}},
+		"another there":             {files: map[string]string{"here/a.yaml": "kind: B\nmetadata: {name: y}\n", "b.yaml": wantedFile}},
+		"nowhere":                   {files: map[string]string{"there/b.yaml": "kind: B\nmetadata: {name: x}\n"}, reason: "has no file here/a.yaml"},
+		"elsewhere and not right":   {files: map[string]string{"there/b.yaml": wantedFile + "more: 1\n"}, reason: "there/b.yaml, where the tutorial has here/a.yaml, on main"},
+		"not right":                 {files: map[string]string{"here/a.yaml": wantedFile + "more: 1\n"}, reason: "here/a.yaml on main"},
+	} {
+		f := forgeWithoutScheduler(t)
+		commit := f.control.Push("main", test.files)
+		all, err := Check(t.Context(), sectionOptions(f, strings.Replace(script, "echo =$COMMIT=", "test $COMMIT = "+commit, 1)), []string{"script"})
+		if err != nil || all[0].Done != (test.reason == "") || !strings.Contains(all[0].Steps[0].Reason, test.reason) {
+			t.Errorf("%s: %+v, %v", name, all, err)
+		}
+	}
+}

@@ -108,17 +108,25 @@ func (s *script) runStatus(args []string) error {
 	}
 	var not error // the reason of the newest that has the context, or else of the first
 	for _, c := range commits {
-		latest, err := s.forge.statuses(repo, c)
+		all, err := s.forge.statuses(repo, c)
 		if err != nil {
 			return err
 		}
-		i := slices.IndexFunc(latest, func(status *gitea.Status) bool { return status.Context == context })
-		if i < 0 {
-			not = cmp.Or(not, withoutStatus(c, context, latest))
+		all, others := ofContext(all, context)
+		if len(all) == 0 {
+			not = cmp.Or(not, withoutStatus(c, context, others))
 			continue
 		}
-		status := latest[i]
-		if string(status.State) == state && (len(args) < 5 || status.Description == args[4]) {
+		status := all[0]
+		matches := func(status *gitea.Status) bool {
+			return string(status.State) == state && (len(args) < 5 || status.Description == args[4])
+		}
+		// what has been achieved stays so while a newer run is under way; who waits,
+		// waits for that one
+		if n := slices.IndexFunc(all, func(status *gitea.Status) bool { return matches(status) || status.State != gitea.StatusPending }); n > 0 && !s.waits {
+			status = all[n]
+		}
+		if matches(status) {
 			fmt.Fprintf(&s.ran, "%s of commit %s: %s (%s)\n", context, short(c), status.State, status.Description)
 			return nil
 		}
@@ -139,7 +147,7 @@ func withoutStatus(commit, context string, others []*gitea.Status) error {
 	return unmet("commit %s has no status %q, only %s", short(commit), context, strings.Join(seen, ", "))
 }
 
-// statuses are the latest of each context.
+// statuses are all that a commit has been given, the latest first.
 func (f *forge) statuses(repo, commit string) ([]*gitea.Status, error) {
 	list, _, err := f.client.ListStatuses(f.owner, repo, commit, gitea.ListStatusesOption{
 		ListOptions: gitea.ListOptions{PageSize: 50},
@@ -147,20 +155,19 @@ func (f *forge) statuses(repo, commit string) ([]*gitea.Status, error) {
 	if err != nil {
 		return nil, fmt.Errorf("statuses of commit %s of %s: %w", short(commit), repo, err)
 	}
-	byContext := map[string]*gitea.Status{}
-	var order []string
-	for _, status := range list {
-		before := byContext[status.Context]
-		if before == nil {
-			order = append(order, status.Context)
-		}
-		if before == nil || status.ID > before.ID {
-			byContext[status.Context] = status
+	slices.SortStableFunc(list, func(a, b *gitea.Status) int { return cmp.Compare(b.ID, a.ID) })
+	return list, nil
+}
+
+// ofContext divides statuses into those of a context and the latest of each other.
+func ofContext(all []*gitea.Status, context string) (its, others []*gitea.Status) {
+	for _, status := range all {
+		switch {
+		case status.Context == context:
+			its = append(its, status)
+		case !slices.ContainsFunc(others, func(o *gitea.Status) bool { return o.Context == status.Context }):
+			others = append(others, status)
 		}
 	}
-	var latest []*gitea.Status
-	for _, context := range order {
-		latest = append(latest, byContext[context])
-	}
-	return latest, nil
+	return its, others
 }

@@ -38,7 +38,10 @@ func NewPage(library scenarios.Library, workshop, name string, o PageOptions) (*
 	if err != nil {
 		return nil, err
 	}
-	for _, earlier := range before(ordered, name) {
+	if here := slices.Index(ordered, name); here >= 0 {
+		ordered = ordered[:here]
+	}
+	for _, earlier := range ordered {
 		info, err := library.Get(workshop, earlier)
 		if err != nil {
 			return nil, err
@@ -153,8 +156,15 @@ func hints(step scenarios.StepInfo) []block {
 func (p *Page) intro() []block {
 	return append([]block{
 		{kind: title, text: p.Info.Title},
-		{kind: paragraph, text: fmt.Sprintf("You are the %s. Tutorial: %s.", p.Info.Persona, p.Info.Follows)},
+		{kind: paragraph, text: fmt.Sprintf("You are the %s. Tutorial: %s.%s", p.Info.Persona, p.Info.Follows, p.buildsOn())},
 	}, paragraphs(p.Info.Explanation)...)
+}
+
+func (p *Page) buildsOn() string {
+	if len(p.Info.Needs) == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" It builds on `%s`.", strings.Join(p.Info.Needs, "` and `"))
 }
 
 // step is a step without its hints.

@@ -40,6 +40,102 @@ func (s *script) runRepoSameYAML(args []string) error {
 	return s.broughtBy(repo, branch, path)
 }
 
+// runRepoHasObjects finds objects on a branch in whatever files they lie, and the
+// commit that has brought the last of them.
+func (s *script) runRepoHasObjects(args []string) error {
+	repo, branch, path := args[0], args[1], args[2]
+	wanted, err := s.objects(args[3])
+	if err != nil {
+		return err
+	}
+	b, missing := s.forge.file(repo, branch, path)
+	var not *unmetError
+	if missing != nil && !errors.As(missing, &not) {
+		return missing
+	}
+	here, broken := parseObjects(path, b)
+	found := path
+	for _, w := range wanted {
+		where, got := path, find(here, w)
+		if got == nil {
+			if where, got, err = s.findElsewhere(repo, branch, w); err != nil {
+				return err
+			}
+		}
+		switch {
+		case got == nil && missing != nil:
+			return missing
+		case got == nil && broken != nil:
+			return unmet("%w", broken)
+		case got == nil:
+			return unmet("%s on %s of %s is not as it should be:\n  %s", path, branch, repo, strings.Join(compareAll(here, wanted, true), "\n  "))
+		}
+		if findings := compareAll([]any{got}, []any{w}, true); len(findings) > 0 {
+			if where != path {
+				where += ", where the tutorial has " + path + ","
+			}
+			return unmet("%s on %s of %s is not as it should be:\n  %s", where, branch, repo, strings.Join(findings, "\n  "))
+		}
+		found = where
+	}
+	return s.broughtBy(repo, branch, found)
+}
+
+// find returns the object of a kind and name, nil if there is none.
+func find(all []any, wanted any) any {
+	id := identity(wanted)
+	i := slices.IndexFunc(all, func(o any) bool { return id != "" && identity(o) == id })
+	if i < 0 {
+		return nil
+	}
+	return all[i]
+}
+
+// findElsewhere finds an object of a kind and name on a branch, and its file.
+// Files that are no YAML, such as templates, have none.
+func (s *script) findElsewhere(repo, branch string, wanted any) (path string, object any, err error) {
+	files, err := s.forge.yamlFiles(repo, branch)
+	if err != nil {
+		return "", nil, err
+	}
+	for _, f := range files {
+		objects, known := s.blobs[f.SHA]
+		if !known {
+			b, err := s.forge.file(repo, branch, f.Path)
+			if err != nil {
+				return "", nil, err
+			}
+			objects, _ = parseObjects(f.Path, b)
+			if s.blobs == nil {
+				s.blobs = map[string][]any{}
+			}
+			s.blobs[f.SHA] = objects
+		}
+		if o := find(objects, wanted); o != nil {
+			return f.Path, o, nil
+		}
+	}
+	return "", nil, nil
+}
+
+func (f *forge) yamlFiles(repo, branch string) ([]gitea.GitEntry, error) {
+	var files []gitea.GitEntry
+	for page := 1; ; page++ {
+		tree, _, err := f.client.GetTrees(f.owner, repo, gitea.ListTreeOptions{Ref: branch, Recursive: true, ListOptions: gitea.ListOptions{Page: page}})
+		if err != nil {
+			return nil, fmt.Errorf("files on %s of %s: %w", branch, repo, err)
+		}
+		for _, e := range tree.Entries {
+			if e.Type == "blob" && (strings.HasSuffix(e.Path, ".yaml") || strings.HasSuffix(e.Path, ".yml")) {
+				files = append(files, e)
+			}
+		}
+		if !tree.Truncated || len(tree.Entries) == 0 {
+			return files, nil
+		}
+	}
+}
+
 func (s *script) runRepoHasText(args []string) error {
 	repo, branch, path := args[0], args[1], args[2]
 	b, err := s.forge.file(repo, branch, path)

@@ -54,6 +54,7 @@ type script struct {
 	pull      *pull                // the current pull request
 	wanted    *pullQuery           // what was waited for last: it may come later
 	files     map[string][]string  // that a pull request changes, by its head
+	blobs     map[string][]any     // objects of files, by the hash of the content
 
 	// what the command that runs now has done and printed
 	ran, stdout, stderr strings.Builder

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -241,6 +242,8 @@ func TestCheckInAnyOrder(t *testing.T) {
 	files := sectionsIn(sections)
 	files["test/order"].Data = []byte("script\nnext\n")
 	files["test/next.txtar"] = &fstest.MapFile{Data: []byte(`# N
+#
+# Needs: script
 
 step Z
 solve
@@ -286,14 +289,55 @@ metadata: {name: y}
 	}
 }
 
+// What passes by has done so when an action that builds on it is done: neither
+// what there is to look at says so, nor a scenario that does not build on it.
+func TestWhatHasNotPassedBy(t *testing.T) {
+	f := forgeWithoutScheduler(t)
+	const transient = "step M\ntransient\nlook\nrepo show kalypso-control-plane main state.yaml\nstdout nothing\n"
+	const action = "step A\nsolve\nkubectl version\ncheck\nrepo same-yaml kalypso-control-plane main %s wanted.yaml\n"
+	const wanted = "\n-- wanted.yaml --\nkind: A\nmetadata: {name: x}\n"
+	f.control.Push("main", map[string]string{"state.yaml": "kind: A\nmetadata: {name: x}\n"})
+	done, undone := strings.ReplaceAll(action, "%s", "state.yaml"), strings.ReplaceAll(action, "%s", "none.yaml")
+	for name, test := range map[string]struct {
+		first, next string
+		passed      bool
+	}{
+		"an action that builds on it":    {transient, "# N\n#\n# Needs: first\n\n" + done, true},
+		"a look that builds on it":       {transient, "# N\n#\n# Needs: first\n\nstep L\nlook\nrepo show kalypso-control-plane main state.yaml\n", false},
+		"an action that does not":        {transient, "# N\n\n" + done, false},
+		"after an action that is undone": {undone + "\n" + transient, "# N\n#\n# Needs: first\n\n" + done, false},
+		"a look after it":                {transient + "\nstep L\nlook\nrepo show kalypso-control-plane main state.yaml\n", "# N\n", false},
+		"after a passing action":         {strings.Replace(undone, "solve", "transient\nsolve", 1) + "\nstep M\nlook\nrepo show kalypso-control-plane main state.yaml\n", "# N\n", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := Options{Workshop: "test", Access: f.access(), Library: scenarios.Library{Files: fstest.MapFS{
+				"test/order":       {Data: []byte("first\nnext\n")},
+				"test/first.txtar": {Data: []byte("# F\n\n" + test.first + wanted)}, "test/next.txtar": {Data: []byte(test.next + wanted)},
+			}}}
+			for _, names := range [][]string{{"first"}, {"first", "next"}} {
+				all, err := Check(t.Context(), o, names)
+				if err != nil {
+					t.Fatal(err)
+				}
+				i := slices.IndexFunc(all[0].Steps, func(box DoneStep) bool { return box.Title == "M" })
+				if box := all[0].Steps[i]; box.Done != test.passed {
+					t.Errorf("%v: %+v", names, all[0].Steps)
+				}
+			}
+		})
+	}
+}
+
 // What a scenario builds on is done, or is run before it: that counts for each of
 // those that are named.
 func TestMissing(t *testing.T) {
 	f := forgeWithoutScheduler(t)
 	o := Options{Workshop: "test", Access: f.access(), Library: scenarios.Library{Files: fstest.MapFS{
 		"test/order": {Data: []byte("script\nnext\nthird\n")}, "test/script.txtar": {Data: []byte(sections)},
-		"test/next.txtar":  {Data: []byte("# N\n\nstep Wait\nlook\nrepo show kalypso-control-plane main other.yaml\n")},
-		"test/third.txtar": {},
+		"test/next.txtar":  {Data: []byte("# N\n#\n# Needs: script\n\nstep Wait\nlook\nrepo show kalypso-control-plane main other.yaml\n")},
+		"test/third.txtar": {Data: []byte("# T\n#\n# Needs: next\n")},
+		"test/apart":       {Data: []byte("alone\n")},
+		"test/alone.txtar": {Data: []byte("# A\n")},
 	}}}
 	try := func(names []string, of, scenario, step string) {
 		t.Helper()
@@ -315,6 +359,7 @@ func TestMissing(t *testing.T) {
 	try([]string{"next"}, "next", "script", "Change it: ")
 	f.control.Push("main", map[string]string{"state.yaml": "metadata: {name: y}\nkind: A\n"})
 	try([]string{"next"}, "", "", "")
+	try([]string{"alone"}, "", "", "")
 	try([]string{"third"}, "third", "next", "Wait: ")
 }
 

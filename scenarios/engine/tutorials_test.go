@@ -25,7 +25,12 @@ func TestEveryScenarioIsComplete(t *testing.T) {
 			t.Fatal(err)
 		}
 		var listed []string
-		for _, info := range infos {
+		for i, info := range infos {
+			for _, need := range info.Needs {
+				if !slices.ContainsFunc(infos[:i], func(earlier scenarios.Info) bool { return earlier.Name == need }) {
+					t.Errorf("%s/%s needs %q, which does not come before it", workshop, info.Name, need)
+				}
+			}
 			listed = append(listed, path.Join(workshop, info.Name+".txtar"))
 			t.Run(path.Join(workshop, info.Name), func(t *testing.T) { checkScenario(t, info) })
 		}
@@ -151,5 +156,19 @@ func TestMissingOfUnknownScenario(t *testing.T) {
 	var unknown *scenarios.UnknownError
 	if _, err := Missing(t.Context(), Options{Workshop: "basic-inference"}, []string{"onboard-app", "onbord-app"}); !errors.As(err, &unknown) || unknown.Kind != "scenario" {
 		t.Errorf("error %v", err)
+	}
+}
+
+// An excursion is not what the next chapter builds on.
+func TestNeeds(t *testing.T) {
+	for name, want := range map[string]string{
+		"hello-world/onboard-app": "", "hello-world/deploy-app": "onboard-app schedule-dev promote-to-stage",
+		"hello-world/drift": "onboard-app schedule-dev", "basic-inference/request-config": "onboard-app deploy-app schedule-qa add-cluster",
+	} {
+		workshop, name := path.Split(name)
+		got, err := scenarios.Tutorials.Needs(path.Clean(workshop), name)
+		if err != nil || strings.Join(got, " ") != want {
+			t.Errorf("%s needs %v, %v, want %s", name, got, err, want)
+		}
 	}
 }

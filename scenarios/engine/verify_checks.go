@@ -124,7 +124,8 @@ func (s *script) nextDone(i int) bool {
 	if next, ok := nextAction(s.info, i+1); ok {
 		return s.probe(next) == nil
 	}
-	done, err := laterDone(s.ctx, Options{Workshop: s.info.Workshop, Access: s.access, Library: s.library}, s.after())
+	o := Options{Workshop: s.info.Workshop, Access: s.access, Library: s.library}
+	done, err := laterDone(s.ctx, o, s.info.Name, map[string]bool{})
 	return done && err == nil
 }
 

@@ -1,8 +1,10 @@
 package engine
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -81,10 +83,20 @@ func (s *script) runWorkflowWait(args []string) error {
 func (s *script) hasEnded(repo, file string, commits []string, want string) error {
 	var newest *gitea.ActionWorkflowRun
 	for _, commit := range commits {
-		run, err := s.forge.latestRun(repo, file, commit)
-		switch {
-		case err != nil:
+		list, err := s.forge.runsOf(repo, file, commit)
+		if err != nil {
 			return err
+		}
+		var run *gitea.ActionWorkflowRun
+		if len(list) > 0 {
+			run = list[0]
+		}
+		// what has been achieved stays so while a newer run is under way; who waits,
+		// waits for that one
+		if n := slices.IndexFunc(list, func(run *gitea.ActionWorkflowRun) bool { return conclusion(run) != "" }); n > 0 && !s.waits {
+			run = list[n]
+		}
+		switch {
 		case run == nil:
 			continue
 		case conclusion(run) == want:
@@ -119,19 +131,22 @@ func conclusion(run *gitea.ActionWorkflowRun) string {
 // latestRun returns the latest run of a workflow on a commit, nil when there is
 // none.
 func (f *forge) latestRun(repo, file, commit string) (*gitea.ActionWorkflowRun, error) {
-	list, err := f.runs(repo, commit)
-	if err != nil {
+	list, err := f.runsOf(repo, file, commit)
+	if len(list) == 0 {
 		return nil, err
 	}
-	var latest *gitea.ActionWorkflowRun
-	for _, run := range list {
-		// a path is FILE@REF
-		path, _, _ := strings.Cut(run.Path, "@")
-		if path[strings.LastIndexByte(path, '/')+1:] == file && (latest == nil || run.ID > latest.ID) {
-			latest = run
-		}
-	}
-	return latest, nil
+	return list[0], nil
+}
+
+// runsOf lists the runs of a workflow on a commit, the latest first.
+func (f *forge) runsOf(repo, file, commit string) ([]*gitea.ActionWorkflowRun, error) {
+	list, err := f.runs(repo, commit)
+	list = slices.DeleteFunc(list, func(run *gitea.ActionWorkflowRun) bool {
+		path, _, _ := strings.Cut(run.Path, "@") // it is FILE@REF
+		return path[strings.LastIndexByte(path, '/')+1:] != file
+	})
+	slices.SortFunc(list, func(a, b *gitea.ActionWorkflowRun) int { return cmp.Compare(b.ID, a.ID) })
+	return list, err
 }
 
 // runs lists the latest runs of a repository, of one commit if it is given.

@@ -21,6 +21,7 @@ func (s *Server) routes() {
 		answer(w, gitea.Repository{Name: q.PathValue("repo")})
 	})
 	s.handle("GET /raw/{path...}", (*Repository).getFile)
+	s.handle("GET /git/trees/{ref}", (*Repository).getTree)
 	s.handle("GET /branches", (*Repository).listBranches)
 	s.handle("GET /branches/{branch}", (*Repository).getBranch)
 	s.handle("GET /commits", (*Repository).listCommits)
@@ -59,6 +60,21 @@ func (r *Repository) getFile(w http.ResponseWriter, q *http.Request) {
 		return
 	}
 	_, _ = w.Write(out)
+}
+
+func (r *Repository) getTree(w http.ResponseWriter, q *http.Request) {
+	out, err := gitkit.Git(r.Dir, "", "ls-tree", "-r", q.PathValue("ref"))
+	if err != nil {
+		missing(w, q)
+		return
+	}
+	var tree gitea.GitTreeResponse
+	for line := range strings.Lines(out) {
+		about, path, _ := strings.Cut(strings.TrimSuffix(line, "\n"), "\t")
+		f := strings.Fields(about)
+		tree.Entries = append(tree.Entries, gitea.GitEntry{Path: path, Mode: f[0], Type: f[1], SHA: f[2]})
+	}
+	answer(w, tree)
 }
 
 func (r *Repository) listBranches(w http.ResponseWriter, q *http.Request) {
