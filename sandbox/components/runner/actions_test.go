@@ -47,6 +47,16 @@ func TestCheckout(t *testing.T) {
 
 	f := newForge(t)
 	start(t, runnerConfig(t, f))
+	outside := scratch(t)
+	kept := filepath.Join(outside, "kept")
+	if err := os.WriteFile(kept, nil, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if entries, err := os.ReadDir(outside); err != nil || len(entries) != 1 {
+			t.Errorf("outside of the workspace: %v, %v", entries, err)
+		}
+	}()
 	for i, c := range []struct {
 		with   string
 		result string
@@ -63,13 +73,16 @@ func TestCheckout(t *testing.T) {
 		{"{path: sub/dir}", success, []string{"nothing here"}},
 		{"{ref: none}", failure, []string{`::error::ref: org/app has no branch and no tag "none"`}},
 		{"{repository: org/none, ref: main}", failure, []string{"::error::git ls-remote: org/none cannot be read"}},
+		{"{path: link}", failure, nil},
+		{"{path: link/sub}", failure, nil},
+		{"{path: ./sub/../link}", failure, nil},
 		{"{lfs: true}", failure, []string{"::error::lfs: is not served here"}},
 	} {
 		workflow := `
 jobs:
   j:
     steps:
-      - {run: echo old > old}
+      - {run: 'echo old > old; ln -s ` + outside + ` link'}
       - {id: c, uses: actions/checkout@v4, with: ` + c.with + `}
       - run: |
           test ! -e .git && { echo nothing here; git -C sub/dir log || git -C new log; test -e old; exit; }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/base64"
+	"io"
 	"math/rand/v2"
 	"path/filepath"
 	"slices"
@@ -72,7 +73,7 @@ func printed(t *testing.T, output string, secrets ...string) []string {
 	for _, s := range secrets {
 		j.mask.add(s)
 	}
-	j.report = newReport(nil, records(t.TempDir()), nil, 1, 0, nil)
+	j.report = newReport(nil, io.Discard, nil, 1, 0, nil)
 	j.step = -1
 	c, err := openConsole(filepath.Join(t.TempDir(), "console"), func(line string) { j.line(-1, line) })
 	if err != nil {

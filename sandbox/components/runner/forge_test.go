@@ -9,6 +9,8 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -280,10 +282,27 @@ func runnerConfig(t *testing.T, f *forge) config {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return config{
-		URL: f.url, Dir: t.TempDir(), RegistrationToken: "let me in", Program: self,
+	c := config{
+		URL: f.url, Dir: scratch(t), RegistrationToken: "let me in", Program: self,
 		Poll: 20 * time.Millisecond, Listen: "127.0.0.1:0", Secret: "hook",
 	}
+	if err := os.Chmod(c.Dir, 0o700); err != nil { // as a sandbox's home
+		t.Fatal(err)
+	}
+	if os.Geteuid() == 0 && runtime.GOOS == "linux" {
+		c.User = 61000
+	}
+	return c
+}
+
+// scratch is a folder for files of steps, whose user it need not belong to.
+func scratch(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	if err := errors.Join(os.Chmod(filepath.Dir(dir), 0o755), os.Chmod(dir, 0o777)); err != nil {
+		t.Fatal(err)
+	}
+	return dir
 }
 
 // start runs a runner until the test ends, or stop is called.

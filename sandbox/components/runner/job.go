@@ -93,15 +93,21 @@ func runJob(in io.Reader, log *slog.Logger) error {
 	r := newRunner(j.Config, log)
 	r.become(j.Identity)
 	j.dir = r.jobFolder(j.task.Id)
-	var invalid error
-	if j.workflow, j.id, invalid = readWorkflow(j.task); invalid == nil {
+	record, err := os.OpenFile(r.records().file(j.task.Id), os.O_APPEND|os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	invalid := j.Config.dropRights(j.dir)
+	if invalid != nil {
+		invalid = fmt.Errorf("the job cannot run as user %d: %w", j.Config.User, invalid)
+	} else if j.workflow, j.id, invalid = readWorkflow(j.task); invalid == nil {
 		j.model = j.workflow.Jobs[j.id]
 		invalid = checkJob(j.model)
 	}
 	if invalid == nil {
 		j.steps = make([]stepProgress, len(j.model.Steps))
 	}
-	j.report = newReport(r.client, r.records(), log, j.task.Id, len(j.steps), func() { j.end(errCancelled, afterCancel) })
+	j.report = newReport(r.client, record, log, j.task.Id, len(j.steps), func() { j.end(errCancelled, afterCancel) })
 	reporting, stopReporting := context.WithCancel(context.Background())
 	defer stopReporting()
 	go j.obey(orders, stopReporting)
@@ -153,7 +159,7 @@ func (j *job) run(reporting context.Context, invalid error) error {
 	}
 	err := endProcesses(j.dir, func(int) bool { return false })
 	if err == nil {
-		err = removeAll(j.dir)
+		err = removeContent(j.dir)
 	}
 	if err != nil {
 		j.say("::warning::" + err.Error())
@@ -162,6 +168,18 @@ func (j *job) run(reporting context.Context, invalid error) error {
 	sender.Wait()
 	j.report.last(fmt.Sprintf("Job: %s after %s", result, time.Since(began).Round(10*time.Millisecond)))
 	return j.report.finish(reporting, result, outputs)
+}
+
+// removeContent leaves the folder itself, which the runner removes.
+func removeContent(dir string) error {
+	entries, err := os.ReadDir(dir)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	for _, entry := range entries {
+		err = errors.Join(err, removeAll(filepath.Join(dir, entry.Name())))
+	}
+	return err
 }
 
 // text is a text of the github context.
@@ -227,9 +245,6 @@ func (j *job) plan() *model.Plan {
 // prepare makes the job's folders, and the library's configuration. It returns
 // the job's time limit.
 func (j *job) prepare() (limit time.Duration, err error) {
-	if err := removeAll(j.dir); err != nil {
-		return 0, err
-	}
 	syscall.Umask(0o077)
 	for _, name := range []string{"work", "home", "tmp", "bin", "act"} {
 		if err := os.MkdirAll(filepath.Join(j.dir, name), 0o700); err != nil {

@@ -9,8 +9,11 @@
 // The process of a job is the subreaper of all that its steps start: whatever
 // has detached itself from its step lives on for the next steps, and is killed
 // when the job ends, is cancelled, or when the runner is gone, however it went.
-// Steps run as the same user as the runner: a job is kept from disturbing
-// others by accident, not from malice.
+// Where the runner is root on Linux, this process drops to a user of its own
+// before it reads the workflow: it has no rights, and sees nothing of the sandbox
+// but the job's own folder and what steps need. All jobs are the same user, and
+// elsewhere the runner's: a job is kept from disturbing others by accident, not
+// from malice.
 //
 // What the library leaves open is added here: secrets are hidden in logs, a
 // cancelled job still runs its steps with if: always() or cancelled(), a job has
@@ -62,6 +65,13 @@ type config struct {
 	Dir               string `json:"dir"`
 	RegistrationToken string `json:"registrationToken"`
 	Program           string `json:"program"` // the kalypso that jobs find first in their PATH
+	// User is the ID of the user and of the group that jobs run as, 0 for those of
+	// the runner. Such a user sees nothing below folders that are closed to others
+	// but Program, the job's own folder, and these: folders that are made its own,
+	// and files and folders that it may read.
+	User     int      `json:"user"`
+	Writable []string `json:"writable"`
+	Visible  []string `json:"visible"`
 	// Env is added to the environment of every job, and so is SecretEnv, whose
 	// values are hidden in logs like the forge's own secrets.
 	Env       map[string]string `json:"env"`

@@ -1,10 +1,13 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -21,21 +24,32 @@ import (
 // runner, has been killed.
 const interruption = "::error::The runner ended in the middle of this job."
 
-// records is a folder with a file per task that runs: what the forge got last,
-// or is about to get. From it the next runner reports how a task
-// ended that was interrupted.
+// records is a folder with a file per task that runs. The last whole line of it
+// is what the forge got last, or is about to get. From it the next runner reports
+// how a task ended that was interrupted. The job's process has the file open,
+// since the folder is closed to the user that it runs as.
 type records string
 
 func (r records) file(id int64) string {
 	return filepath.Join(string(r), strconv.FormatInt(id, 10)+".json")
 }
 
+// save begins a task's record.
 func (r records) save(u *runnerv1.UpdateTaskRequest) error {
 	b, err := protojson.Marshal(u)
 	if err != nil {
 		return err
 	}
 	return renameio.WriteFile(r.file(u.State.Id), b, 0o600)
+}
+
+// appendTo adds to a task's record what is so now.
+func appendTo(record io.Writer, u *runnerv1.UpdateTaskRequest) error {
+	b, err := protojson.Marshal(u)
+	if err == nil {
+		_, err = record.Write(append([]byte{'\n'}, b...))
+	}
+	return err
 }
 
 // ids are the tasks that have a record.
@@ -52,18 +66,19 @@ func (r records) ids() []int64 {
 
 // load reads a task's record. One that cannot be read still names its task.
 func (r records) load(id int64) *runnerv1.UpdateTaskRequest {
-	u := &runnerv1.UpdateTaskRequest{}
-	b, err := os.ReadFile(r.file(id))
-	if err != nil || protojson.Unmarshal(b, u) != nil || u.State == nil {
-		u = &runnerv1.UpdateTaskRequest{State: &runnerv1.TaskState{}}
+	b, _ := os.ReadFile(r.file(id))
+	for _, line := range slices.Backward(bytes.Split(b, []byte{'\n'})) {
+		u := &runnerv1.UpdateTaskRequest{}
+		if protojson.Unmarshal(line, u) == nil && u.State != nil {
+			u.State.Id = id
+			return u
+		}
 	}
-	u.State.Id = id
-	return u
+	return &runnerv1.UpdateTaskRequest{State: &runnerv1.TaskState{Id: id}}
 }
 
-// finish reports the end of a task and removes its record, unless the forge
-// cannot be reached.
-func (r records) finish(ctx context.Context, c runnerv1connect.RunnerServiceClient, u *runnerv1.UpdateTaskRequest) error {
+// finish reports the end of a task.
+func finish(ctx context.Context, c runnerv1connect.RunnerServiceClient, u *runnerv1.UpdateTaskRequest) error {
 	if len(u.Outputs) > 0 {
 		// Before the end: what needs this job starts as soon as it has ended.
 		running := proto.CloneOf(u)
@@ -72,14 +87,7 @@ func (r records) finish(ctx context.Context, c runnerv1connect.RunnerServiceClie
 			return err
 		}
 	}
-	err := update(ctx, c, u)
-	if err != nil && !answered(err) {
-		return err
-	}
-	if gone := os.Remove(r.file(u.State.Id)); !errors.Is(gone, os.ErrNotExist) {
-		err = errors.Join(err, gone)
-	}
-	return err
+	return update(ctx, c, u)
 }
 
 func update(ctx context.Context, c runnerv1connect.RunnerServiceClient, u *runnerv1.UpdateTaskRequest) error {
@@ -87,6 +95,15 @@ func update(ctx context.Context, c runnerv1connect.RunnerServiceClient, u *runne
 		_, err := c.UpdateTask(ctx, connect.NewRequest(u))
 		return err
 	})
+}
+
+// forget removes what is left of a task whose end the forge knows.
+func (r *runner) forget(id int64) error {
+	err := removeAll(r.jobFolder(id))
+	if gone := os.Remove(r.records().file(id)); !errors.Is(gone, os.ErrNotExist) {
+		err = errors.Join(err, gone)
+	}
+	return err
 }
 
 // closeInterrupted reports the end of a task whose process could not.
@@ -98,9 +115,9 @@ func (r *runner) closeInterrupted(ctx context.Context, id int64) {
 			r.log.Warn("the log of an interrupted job cannot be closed", "task", id, "error", err)
 		}
 	}
-	err := r.records().finish(ctx, r.client, u)
+	err := finish(ctx, r.client, u)
 	if err == nil || answered(err) {
-		err = errors.Join(err, removeAll(r.jobFolder(id)))
+		err = errors.Join(err, r.forget(id))
 	}
 	if err != nil {
 		r.log.Warn("an interrupted job cannot be reported as failed", "task", id, "error", err)

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"io"
 	"log/slog"
 	"strings"
 	"sync"
@@ -46,11 +47,11 @@ func resultOf(name string) runnerv1.Result {
 // report reports to the forge how a task goes: its lines, the state of its steps,
 // its end. A job's goroutines may use it at the same time.
 type report struct {
-	client  runnerv1connect.RunnerServiceClient
-	records records
-	log     *slog.Logger
-	cancel  func() // called when the forge wants the task to end
-	poke    chan struct{}
+	client runnerv1connect.RunnerServiceClient
+	record io.Writer
+	log    *slog.Logger
+	cancel func() // called when the forge wants the task to end
+	poke   chan struct{}
 
 	mu    sync.Mutex
 	fewer *sync.Cond
@@ -61,9 +62,9 @@ type report struct {
 	state *runnerv1.TaskState
 }
 
-func newReport(c runnerv1connect.RunnerServiceClient, r records, log *slog.Logger, id int64, steps int, cancel func()) *report {
+func newReport(c runnerv1connect.RunnerServiceClient, record io.Writer, log *slog.Logger, id int64, steps int, cancel func()) *report {
 	rep := &report{
-		client: c, records: r, log: log, cancel: cancel, poke: make(chan struct{}, 1),
+		client: c, record: record, log: log, cancel: cancel, poke: make(chan struct{}, 1),
 		state: &runnerv1.TaskState{Id: id, StartedAt: timestamppb.Now()},
 	}
 	rep.fewer = sync.NewCond(&rep.mu)
@@ -138,7 +139,7 @@ func (r *report) change(i int, change func(*runnerv1.StepState)) {
 
 // save keeps the state on disk.
 func (r *report) save(outputs map[string]string) {
-	if err := r.records.save(&runnerv1.UpdateTaskRequest{State: r.state, Outputs: outputs}); err != nil {
+	if err := appendTo(r.record, &runnerv1.UpdateTaskRequest{State: r.state, Outputs: outputs}); err != nil {
 		r.log.Warn("a task's record cannot be written", "task", r.state.Id, "error", err)
 	}
 }
@@ -226,8 +227,8 @@ func (r *report) sendState(ctx context.Context) error {
 }
 
 // finish reports the end, and tries until the forge has taken it or has refused
-// it, or ctx ends. It must not run beside send. The record goes when the forge
-// knows; else the runner reports it.
+// it, or ctx ends. It must not run beside send. The runner removes the record when
+// there is no error, and else reports the end itself.
 func (r *report) finish(ctx context.Context, result string, outputs map[string]string) error {
 	r.mu.Lock()
 	r.state.Result, r.state.StoppedAt = resultOf(result), timestamppb.Now()
@@ -240,5 +241,10 @@ func (r *report) finish(ctx context.Context, result string, outputs map[string]s
 	if err != nil {
 		r.log.Warn("the forge refuses the rest of a task's log", "task", r.state.Id, "error", err)
 	}
-	return r.records.finish(ctx, r.client, &runnerv1.UpdateTaskRequest{State: r.state, Outputs: outputs})
+	err = finish(ctx, r.client, &runnerv1.UpdateTaskRequest{State: r.state, Outputs: outputs})
+	if answered(err) {
+		r.log.Warn("the forge refuses the end of a task", "task", r.state.Id, "error", err)
+		return nil
+	}
+	return err
 }

@@ -231,7 +231,7 @@ func (r *runner) start(ctx context.Context, t *runnerv1.Task) {
 		// At once: the end of another job must not take this process for an orphan,
 		// and no order may come before the assignment.
 		r.mu.Lock()
-		if err = cmd.Start(); err == nil {
+		if err = startJob(cmd, r.config); err == nil {
 			r.running[t.Id] = process{t.Id, label, time.Now(), cmd.Process.Pid, orders}
 			_, _ = orders.Write(first) // a process that is gone is seen below
 		}
@@ -251,7 +251,11 @@ func (r *runner) start(ctx context.Context, t *runnerv1.Task) {
 			r.log.Warn("processes of a job are left", "job", label, "error", err)
 		}
 		<-r.slots
-		if _, err := os.Stat(r.records().file(t.Id)); err == nil && ctx.Err() == nil {
+		if err == nil {
+			if err := r.forget(t.Id); err != nil {
+				r.log.Warn("files of a job are left", "job", label, "error", err)
+			}
+		} else if ctx.Err() == nil {
 			r.closeInterrupted(ctx, t.Id)
 		}
 	})
@@ -286,6 +290,10 @@ func (r *runner) command(t *runnerv1.Task) (cmd *exec.Cmd, orders io.WriteCloser
 		return nil, nil, nil, err
 	}
 	a := assignment{Config: r.config, Identity: r.current()}
+	a.Config.RegistrationToken, a.Config.Secret = "", "" // which no job needs
+	if err := removeAll(r.jobFolder(t.Id)); err != nil {
+		return nil, nil, nil, err
+	}
 	if a.Task, err = protojson.Marshal(t); err != nil {
 		return nil, nil, nil, err
 	}
@@ -320,7 +328,7 @@ func (r *runner) jobEnvironment(dir string, t *runnerv1.Task) []string {
 		}
 	}
 	return append(env, // the last one counts
-		"PATH="+filepath.Join(dir, "bin")+string(filepath.ListSeparator)+os.Getenv("PATH"),
+		"PATH="+filepath.Join(dir, "bin")+string(filepath.ListSeparator)+r.config.passable(os.Getenv("PATH")),
 		"HOME="+filepath.Join(dir, "home"), "TMPDIR="+filepath.Join(dir, "tmp"), "TERM=dumb",
 		// the machine's settings of git would make jobs differ from place to place
 		"GIT_TERMINAL_PROMPT=0", "GIT_CONFIG_NOSYSTEM=1",
@@ -340,9 +348,14 @@ func removeAll(dir string) error {
 	if os.RemoveAll(dir) == nil {
 		return nil
 	}
-	_ = filepath.WalkDir(dir, func(path string, entry fs.DirEntry, _ error) error {
+	root, err := os.OpenRoot(dir) // no link must lead out of it
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	_ = fs.WalkDir(root.FS(), ".", func(path string, entry fs.DirEntry, _ error) error {
 		if entry != nil && entry.IsDir() {
-			_ = os.Chmod(path, 0o700)
+			_ = root.Chmod(path, 0o700)
 		}
 		return nil
 	})

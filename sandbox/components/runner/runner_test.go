@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"maps"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -200,8 +201,8 @@ func TestForgeThatIsBusy(t *testing.T) {
 func TestSeveralAtOnce(t *testing.T) {
 	f := newForge(t)
 	r, _ := start(t, runnerConfig(t, f))
-	fifo := filepath.Join(t.TempDir(), "fifo")
-	if err := syscall.Mkfifo(fifo, 0o600); err != nil {
+	fifo := filepath.Join(scratch(t), "fifo")
+	if err := errors.Join(syscall.Mkfifo(fifo, 0o600), os.Chmod(fifo, 0o666)); err != nil {
 		t.Fatal(err)
 	}
 	// each of the first two needs the other

@@ -5,8 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"syscall"
@@ -184,13 +184,30 @@ func (j *job) stepEnded(n int, result string) {
 	if why != nil {
 		j.line(n, "::error::"+why.Error())
 	}
-	summaries, _ := filepath.Glob(filepath.Join(j.dir, "act", "*", "act", "workflow", "SUMMARY.md"))
-	for _, file := range summaries { // the forge shows them nowhere else
-		if b, err := os.ReadFile(file); err == nil && len(strings.TrimSpace(string(b))) > 0 {
-			j.group(n, "Summary", string(b))
-		}
+	for _, summary := range j.summaries() { // the forge shows them nowhere else
+		j.group(n, "Summary", summary)
 	}
 	j.report.stepEnded(n, result)
+}
+
+// summaries are those that steps have written. A link in their place leads nowhere
+// else.
+func (j *job) summaries() (all []string) {
+	root, err := os.OpenRoot(j.dir)
+	if err != nil {
+		return nil
+	}
+	defer root.Close()
+	files, _ := fs.Glob(root.FS(), "act/*/act/workflow/SUMMARY.md")
+	for _, file := range files {
+		if info, err := root.Stat(file); err != nil || !info.Mode().IsRegular() {
+			continue
+		}
+		if b, err := root.ReadFile(file); err == nil && len(strings.TrimSpace(string(b))) > 0 {
+			all = append(all, string(b))
+		}
+	}
+	return all
 }
 
 // statusFunctions are those of an expression that ask how the job is.

@@ -46,7 +46,7 @@ jobs:
 func TestDaemonOfAStep(t *testing.T) {
 	f := newForge(t)
 	start(t, runnerConfig(t, f))
-	pid := filepath.Join(t.TempDir(), "pid")
+	pid := filepath.Join(scratch(t), "pid")
 	f.give(1, "jobs: {j: {steps: [{run: 'sleep 100 & echo $! > "+pid+"'}, {run: 'kill -0 $(cat "+pid+") && echo served'}]}}", nil)
 	g := f.ended(1)
 	b, err := os.ReadFile(pid)
@@ -100,7 +100,7 @@ func allEnded(t *testing.T, file string) {
 func TestCancel(t *testing.T) {
 	f := newForge(t)
 	r, _ := start(t, runnerConfig(t, f))
-	pids := filepath.Join(t.TempDir(), "pids")
+	pids := filepath.Join(scratch(t), "pids")
 	f.give(1, holds(pids), nil)
 	f.says(1, "begun")
 	f.mu.Lock()
@@ -121,7 +121,7 @@ func TestRunnerThatStops(t *testing.T) {
 	f := newForge(t)
 	c := runnerConfig(t, f)
 	_, stop := start(t, c)
-	pids := filepath.Join(t.TempDir(), "pids")
+	pids := filepath.Join(scratch(t), "pids")
 	f.give(1, holds(pids), nil)
 	f.says(1, "begun")
 	began := time.Now()
@@ -146,7 +146,7 @@ func TestKilledProcesses(t *testing.T) {
 	c := runnerConfig(t, f)
 	r, _ := start(t, c)
 	kill := func(id int64) (pids string) {
-		pids = filepath.Join(t.TempDir(), "pids")
+		pids = filepath.Join(scratch(t), "pids")
 		f.give(id, holds(pids), nil)
 		f.says(id, "begun")
 		r.mu.Lock()
@@ -160,7 +160,7 @@ func TestKilledProcesses(t *testing.T) {
 	if g := f.ended(1); resultName(g.state.Result) != failure || !slices.Contains(g.lines, interruption) || !slices.Equal(g.results(), []string{failure, cancelled, cancelled, cancelled, cancelled}) {
 		t.Errorf("%s %v:\n%s", g.state.Result, g.results(), g.log())
 	}
-	pids := filepath.Join(t.TempDir(), "pids")
+	pids := filepath.Join(scratch(t), "pids")
 	f.give(2, holds(pids), nil)
 	f.says(2, "begun")
 	r.mu.Lock()
