@@ -44,6 +44,9 @@ func (st *Stack) reconcilerUnits(c state.Cluster) []supervisor.Unit {
 		if err != nil {
 			return err
 		}
+		if err := st.admitWorkflows(ctx, client, c.Name); err != nil {
+			return err
+		}
 		token, err := os.ReadFile(st.gitea.TokenFile(gitea.FluxToken))
 		if err != nil {
 			return err

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io/fs"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -45,9 +46,22 @@ func (st *Stack) runnerConfig(ctx context.Context) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("registration token for the runner: %w", err)
 	}
+	user, err := WorkflowUser(st.home)
+	if err != nil {
+		st.log.Warn("workflows run as root", "reason", err)
+	}
+	programs := st.host.Staged("samples")
+	// their folders may have been made for one user only
+	if err := readable(programs); err != nil {
+		return nil, err
+	}
+	cache := st.home.Path("runner", "go-build") // the jobs' homes are thrown away
 	return json.Marshal(map[string]any{
 		"url":               st.state.ForgeURL(),
 		"dir":               st.home.Path("runner"),
+		"user":              user,
+		"writable":          []string{cache},
+		"visible":           []string{programs, st.workflowKubeconfig()},
 		"program":           program,
 		"registrationToken": token,
 		"poll":              runnerPoll,
@@ -58,12 +72,21 @@ func (st *Stack) runnerConfig(ctx context.Context) ([]byte, error) {
 			"KALYPSO_FORGE":            "gitea",
 			"KALYPSO_ARM_ENDPOINT":     "http://" + st.state.Address("arm"),
 			"KALYPSO_ARM_SUBSCRIPTION": st.state.GUID("subscription"),
-			"KALYPSO_CI_KUBECONFIG":    st.home.Kubeconfig(),
-			"KALYPSO_CI_PROGRAMS":      st.host.Staged("samples"),
-			// the jobs' homes are thrown away
-			"GOCACHE": st.home.Path("runner", "go-build"),
+			"KALYPSO_CI_KUBECONFIG":    st.workflowKubeconfig(),
+			"KALYPSO_CI_PROGRAMS":      programs,
+			"GOCACHE":                  cache,
 		},
 		"secretEnv": map[string]string{"KALYPSO_ARM_TOKEN": st.state.ArmToken()},
+	})
+}
+
+// readable lets all users read a folder who can get to it.
+func readable(dir string) error {
+	return filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || !entry.IsDir() {
+			return err
+		}
+		return os.Chmod(path, 0o755)
 	})
 }
 

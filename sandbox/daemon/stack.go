@@ -150,7 +150,10 @@ func (st *Stack) writeKubeconfig(context.Context) error {
 	if err != nil {
 		return err
 	}
-	return state.WriteFile(st.home.Kubeconfig(), b)
+	if err := state.WriteFile(st.home.Kubeconfig(), b); err != nil {
+		return err
+	}
+	return st.writeWorkflowKubeconfig()
 }
 
 func (st *Stack) kubeconfig(name string) string { return st.cluster(name).Kubeconfig(name) }

@@ -116,8 +116,21 @@ func Run(ctx context.Context, o *Options) error {
 			o.Messagef("  Argo CD   %s   (user admin; password: kalypso credentials)", c.URL)
 		}
 	}
+	o.Messagef("  Workflows %s", whoRunsWorkflows(home))
 	o.Messagef("  Next      kalypso scenario list")
 	return nil
+}
+
+// whoRunsWorkflows says what a workflow of the forge may do on this machine.
+func whoRunsWorkflows(home state.Home) string {
+	switch user, err := daemon.WorkflowUser(home); {
+	case err != nil:
+		return fmt.Sprintf("run on this machine as root, and may do all that root may: %v", err)
+	case user == 0:
+		return "run on this machine as you, and may do all that you may"
+	default:
+		return fmt.Sprintf("run on this machine as user %d, who has no account and no rights, and sees nothing of the sandbox's files but the job's own", user)
+	}
 }
 
 // existingClusters are the attached clusters, with their context and reconciler.

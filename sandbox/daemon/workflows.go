@@ -1,0 +1,144 @@
+package daemon
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"io/fs"
+	"os"
+
+	"github.com/kalypso-dev/kalypso/sandbox/cluster"
+	"github.com/kalypso-dev/kalypso/sandbox/state"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+)
+
+const (
+	// The IDs of users and groups that nothing else takes, by the table of
+	// systemd.io/UIDS-GIDS. They are low enough for a container that has 65536.
+	firstWorkflowUser = 60706
+	workflowUsers     = 478
+
+	// tokenSeconds is longer than any sandbox lives.
+	tokenSeconds = 10 * 365 * 24 * 3600
+)
+
+// WorkflowUser is the ID of the user and group that workflows run as on this
+// machine: one of the sandbox's own, which no account has. It is 0 where they run
+// as the user who runs kalypso. That is an error for root.
+func WorkflowUser(h state.Home) (int, error) {
+	if os.Geteuid() != 0 {
+		return 0, nil
+	}
+	if err := canDropRights(); err != nil {
+		return 0, err
+	}
+	hash := fnv.New32a()
+	_, _ = hash.Write([]byte(h))
+	return firstWorkflowUser + int(hash.Sum32()%workflowUsers), nil
+}
+
+// workflowReader may read what `kalypso ci` in a workflow asks a cluster for, and
+// nothing else.
+const workflowReader = `
+apiVersion: v1
+kind: ServiceAccount
+metadata: {name: kalypso-workflows, namespace: kube-system}
+automountServiceAccountToken: false
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata: {name: kalypso-workflows}
+rules:
+  - {apiGroups: [source.toolkit.fluxcd.io], resources: [gitrepositories], verbs: [get, list]}
+  - {apiGroups: [kustomize.toolkit.fluxcd.io], resources: [kustomizations], verbs: [get, list]}
+  - {apiGroups: [argoproj.io], resources: [applications], verbs: [get, list]}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRoleBinding
+metadata: {name: kalypso-workflows}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: kalypso-workflows}
+subjects: [{kind: ServiceAccount, name: kalypso-workflows, namespace: kube-system}]
+`
+
+// workflowKubeconfig is the file that workflows get.
+func (st *Stack) workflowKubeconfig() string { return st.home.Path("runner", "kubeconfig") }
+
+// workflowContext is the file with a cluster's part of it. Attached clusters get
+// no account for workflows: the context of the user is all there is.
+func (st *Stack) workflowContext(name string) string {
+	if st.attached.Has(name) {
+		return st.kubeconfig(name)
+	}
+	return st.home.Path("runner", "clusters", name+".kubeconfig")
+}
+
+// admitWorkflows lets workflows read a cluster.
+func (st *Stack) admitWorkflows(ctx context.Context, client *cluster.Client, name string) error {
+	if st.attached.Has(name) {
+		return nil
+	}
+	if err := client.Apply(ctx, []byte(workflowReader)); err != nil {
+		return fmt.Errorf("account of workflows: %w", err)
+	}
+	body := fmt.Appendf(nil, `{"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {"expirationSeconds": %d}}`, tokenSeconds)
+	b, err := client.Discovery.RESTClient().Post().AbsPath("/api/v1/namespaces/kube-system/serviceaccounts/kalypso-workflows/token").
+		SetHeader("Content-Type", "application/json").Body(body).DoRaw(ctx)
+	if err != nil {
+		return fmt.Errorf("token of workflows: %w", err)
+	}
+	var answer struct {
+		Status struct {
+			Token string `json:"token"`
+		} `json:"status"`
+	}
+	if err := json.Unmarshal(b, &answer); err != nil {
+		return fmt.Errorf("token of workflows: %w", err)
+	}
+	if err := st.writeWorkflowContext(name, &clientcmdapi.AuthInfo{Token: answer.Status.Token}); err != nil {
+		return err
+	}
+	return st.writeWorkflowKubeconfig()
+}
+
+func (st *Stack) writeWorkflowContext(name string, user *clientcmdapi.AuthInfo) error {
+	admin, err := clientcmd.LoadFromFile(st.kubeconfig(name))
+	if err != nil {
+		return err
+	}
+	b, err := clientcmd.Write(*cluster.Kubeconfig(name, admin.Clusters[name], user))
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(st.home.Path("runner", "clusters"), 0o700); err != nil {
+		return err
+	}
+	return state.WriteFile(st.workflowContext(name), b)
+}
+
+// writeWorkflowKubeconfig puts the contexts of all clusters together. A cluster
+// that has not admitted workflows yet refuses them, so that a workflow which
+// waits for all clusters waits for it, too.
+func (st *Stack) writeWorkflowKubeconfig() error {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	for _, name := range st.state.ClusterNames() {
+		_, err := os.Stat(st.workflowContext(name))
+		if errors.Is(err, fs.ErrNotExist) {
+			err = st.writeWorkflowContext(name, &clientcmdapi.AuthInfo{})
+		}
+		if err != nil && !errors.Is(err, fs.ErrNotExist) { // one that was never started has no address
+			return err
+		}
+	}
+	b, err := cluster.MergeKubeconfigs(st.state.ClusterNames(), st.workflowContext)
+	if err != nil {
+		return err
+	}
+	if err := state.WriteFile(st.workflowKubeconfig(), b); err != nil {
+		return err
+	}
+	return os.Chmod(st.workflowKubeconfig(), 0o644) // the folders above it are closed, but not in the view of a job
+}

@@ -1,0 +1,7 @@
+//go:build !linux
+
+package daemon
+
+import "errors"
+
+func canDropRights() error { return errors.New("only Linux has mount namespaces") }
