@@ -123,6 +123,11 @@ func (b Build) dockerfile() string {
 }
 
 func (b Build) recipe() (Recipe, error) {
+	if name, err := filepath.Rel(b.Context, b.dockerfile()); err == nil && filepath.IsLocal(name) {
+		if err := checkLink(b.Context, name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return Recipe{}, err
+		}
+	}
 	content, err := os.ReadFile(b.dockerfile())
 	if err != nil {
 		return Recipe{}, withHint(err, "name the application's folder with --context and its Dockerfile with --dockerfile")

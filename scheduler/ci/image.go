@@ -173,6 +173,9 @@ func (s sources) collectOne(source, to string, into map[string]imageFile) error 
 	if name == "" {
 		name = "."
 	}
+	if err := checkLink(s.context, filepath.FromSlash(name)); err != nil {
+		return err
+	}
 	info, err := root.Stat(filepath.FromSlash(name))
 	switch {
 	case errors.Is(err, fs.ErrNotExist):

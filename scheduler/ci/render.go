@@ -98,7 +98,11 @@ func (r Rendering) values(target Target) (values map[string]any, notes []string,
 			return nil, nil, withHint(err, "check the environment's configs branch out into this folder ahead of this step")
 		}
 		found := false
-		for _, file := range []string{filepath.Join(r.Configs, valuesFile), filepath.Join(r.Configs, target.Name, valuesFile)} {
+		for _, name := range []string{valuesFile, filepath.Join(target.Name, valuesFile)} {
+			if err := checkLink(r.Configs, name); err != nil {
+				return nil, nil, err
+			}
+			file := filepath.Join(r.Configs, name)
 			own, err := common.ReadValuesFile(file)
 			if errors.Is(err, fs.ErrNotExist) {
 				continue
@@ -142,6 +146,9 @@ func splitImage(image string) (name, tag string, err error) {
 // left out, since nothing would run them; other hooks are not, but a reconciler
 // knows nothing of their moment.
 func template(folder, name string, values map[string]any) ([]byte, error) {
+	if err := checkLinks(folder); err != nil { // the library follows them
+		return nil, fmt.Errorf("chart %s: %w", folder, err)
+	}
 	c, err := loader.Load(folder)
 	if err != nil {
 		return nil, fmt.Errorf("chart %s: %w", folder, err)
@@ -210,9 +217,22 @@ func complete(c *chart.Chart) error {
 
 // writeFile writes a file below a folder and makes the folders on the way.
 func writeFile(folder, name string, content []byte) error {
-	file := filepath.Join(folder, filepath.FromSlash(name))
-	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+	if err := os.MkdirAll(folder, 0o755); err != nil {
 		return err
 	}
-	return os.WriteFile(file, content, 0o644)
+	name = filepath.FromSlash(name)
+	for on := name; on != "."; on = filepath.Dir(on) { // the file itself, or what there is of its folders
+		if err := checkLink(folder, on); err != nil {
+			return err
+		}
+	}
+	root, err := os.OpenRoot(folder)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	if err := root.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+		return err
+	}
+	return root.WriteFile(name, content, 0o644)
 }
