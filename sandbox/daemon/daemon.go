@@ -19,6 +19,9 @@ import (
 // Run runs the sandbox whose state is in the home, until a client or a signal
 // stops it. It returns nil at once when another daemon runs the sandbox already.
 func Run(h state.Home, version string) error {
+	// the shell's would be that of all children, and what pods of other users than
+	// root read would be closed to them; secrets have a mode of their own
+	syscall.Umask(0o022)
 	log := slog.New(slog.NewTextHandler(os.Stderr, nil))
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()

@@ -43,6 +43,7 @@ import (
 )
 
 func main() {
+	syscall.Umask(0o022) // pods of other users than root read what is unpacked into the image
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	os.Exit(run(ctx, os.Stdout, os.Stderr))

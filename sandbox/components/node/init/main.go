@@ -17,6 +17,7 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"syscall"
 
 	"github.com/kalypso-dev/kalypso/sandbox/components/node/spec"
 )
@@ -25,6 +26,8 @@ func main() {
 	// the parent-death signal comes when the THREAD that started a process
 	// ends, and the namespaces of mounts and network belong to threads
 	runtime.LockOSThread()
+	// pods of other users than root read what containerd unpacks
+	syscall.Umask(0o022)
 	if len(os.Args) != 3 {
 		fmt.Fprintln(os.Stderr, "usage: init run SPEC")
 		os.Exit(2)
