@@ -8,21 +8,25 @@ import (
 	_ "embed"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"os/user"
 	"path/filepath"
 	"slices"
-	"text/template"
+	"strconv"
 	"time"
 
 	"github.com/kalypso-dev/kalypso/sandbox/loopback"
 	"github.com/kalypso-dev/kalypso/sandbox/supervisor"
+	"gopkg.in/ini.v1"
 )
 
 const giteaDeadline = 60 * time.Second
 
-//go:embed app.ini.tmpl
-var appINI string
+// appINI are the settings that are the same for all sandboxes.
+//
+//go:embed app.ini
+var appINI []byte
 
 // Server is the forge as a child process.
 type Server struct {
@@ -73,15 +77,7 @@ func (g Server) writeSettings() error {
 			return err
 		}
 	}
-	name := "root"
-	if u, err := user.Current(); err == nil {
-		name = u.Username
-	}
-	var ini bytes.Buffer
-	err := template.Must(template.New("app.ini").Option("missingkey=error").Parse(appINI)).Execute(&ini, map[string]any{
-		"User": name, "Work": g.Dir, "Port": g.Ports["gitea"], "URL": g.URL, "Static": filepath.Join(staged, "static"),
-		"Secret": g.Secret, "Internal": g.Internal, "JWT": g.JWT,
-	})
+	settings, err := g.settings(filepath.Join(staged, "static"))
 	if err != nil {
 		return err
 	}
@@ -99,9 +95,48 @@ func (g Server) writeSettings() error {
 		}
 	}
 	return errors.Join(
-		os.WriteFile(g.config(), ini.Bytes(), 0o600),
+		os.WriteFile(g.config(), settings, 0o600),
 		os.WriteFile(g.path("bin", "hook.json"), hook, 0o600),
 	)
+}
+
+// settings are Gitea's, with static for the folder of its pages.
+func (g Server) settings(static string) ([]byte, error) {
+	name := "root"
+	if u, err := user.Current(); err == nil {
+		name = u.Username
+	}
+	all, err := ini.LoadSources(ini.LoadOptions{IgnoreContinuation: true}, appINI)
+	if err != nil {
+		return nil, err
+	}
+	for _, v := range []struct{ section, key, value string }{
+		{"", "RUN_USER", name},
+		{"", "WORK_PATH", g.Dir},
+		{"server", "HTTP_PORT", strconv.Itoa(g.Ports["gitea"])},
+		{"server", "ROOT_URL", g.URL + "/"},
+		{"server", "LOCAL_ROOT_URL", "http://" + g.Address("gitea") + "/"},
+		{"server", "STATIC_ROOT_PATH", static},
+		{"server", "APP_DATA_PATH", g.path("data")},
+		{"server", "LFS_JWT_SECRET", g.JWT},
+		{"database", "PATH", g.path("data", "gitea.db")},
+		{"security", "SECRET_KEY", g.Secret},
+		{"security", "INTERNAL_TOKEN", g.Internal},
+		{"oauth2", "JWT_SECRET", g.JWT},
+		{"session", "PROVIDER_CONFIG", g.path("data", "sessions")},
+	} {
+		key, err := all.Section(v.section).NewKey(v.key, v.value)
+		if err != nil {
+			return nil, err
+		}
+		// the format has variables and no way to write their sign as itself
+		if key.String() != v.value {
+			return nil, fmt.Errorf("%s %q cannot be written into Gitea's settings: set KALYPSO_HOME to another path", v.key, v.value)
+		}
+	}
+	var b bytes.Buffer
+	_, err = all.WriteTo(&b)
+	return b.Bytes(), err
 }
 
 func replaceLink(target, link string) error {

@@ -1,7 +1,9 @@
 package node
 
 import (
+	"encoding/json"
 	"fmt"
+	"net/url"
 	"strings"
 	"text/template"
 
@@ -51,12 +53,13 @@ func (s settings) configs() (map[string][]byte, error) {
 }
 
 func (s settings) render(name, text string) ([]byte, error) {
-	t, err := template.New(name).Option("missingkey=error").Parse(text)
+	t, err := template.New(name).Option("missingkey=error").Funcs(template.FuncMap{"quote": quote, "corefile": corefileQuote}).Parse(text)
 	if err != nil {
 		return nil, err
 	}
 	data := map[string]any{
 		"Dir": s.Node.Dir, "Socket": s.Node.containerd(), "Cgroup": s.Cgroup,
+		"Endpoint":  (&url.URL{Scheme: "unix", Path: s.Node.containerd()}).String(),
 		"ProxyMode": s.ProxyMode, "Snapshotter": s.Snapshotter,
 		"Pause": pauseImage, "CNI": cniVersion,
 		"Address": Address, "Pods": PodNetwork, "Forge": ForgeName,
@@ -69,6 +72,24 @@ func (s settings) render(name, text string) ([]byte, error) {
 	return []byte(b.String()), nil
 }
 
+// quote writes a text as a string of JSON, which is one of YAML and TOML, too.
+func quote(text string) (string, error) {
+	var b strings.Builder
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	err := e.Encode(text)
+	return strings.TrimSpace(b.String()), err
+}
+
+// corefileQuote writes a text as a token of a Corefile, whose only escape is that
+// of a quotation mark. What it cannot express is no path of a home.
+func corefileQuote(text string) (string, error) {
+	if strings.ContainsAny(text, "\\\n") || strings.Contains(text, "{$") || strings.Contains(text, "{%") {
+		return "", fmt.Errorf("the path %q cannot be written into the configuration of CoreDNS: set KALYPSO_HOME to another path", text)
+	}
+	return `"` + strings.ReplaceAll(text, `"`, `\"`) + `"`, nil
+}
+
 const containerdConfig = `version = 3
 root = "/var/lib/containerd"
 state = "/run/containerd"
@@ -76,14 +97,14 @@ oom_score = 0
 disabled_plugins = ["io.containerd.nri.v1.nri"]
 
 [grpc]
-  address = "{{.Socket}}"
+  address = {{quote .Socket}}
 
 [plugins."io.containerd.cri.v1.images"]
   snapshotter = "{{.Snapshotter}}"
   [plugins."io.containerd.cri.v1.images".pinned_images]
     sandbox = "{{.Pause}}"
   [plugins."io.containerd.cri.v1.images".registry]
-    config_path = "{{.Dir}}/registries"
+    config_path = {{quote (print .Dir "/registries")}}
 
 [plugins."io.containerd.cri.v1.runtime"]
   restrict_oom_score_adj = true
@@ -97,7 +118,7 @@ disabled_plugins = ["io.containerd.nri.v1.nri"]
         SystemdCgroup = false
   [plugins."io.containerd.cri.v1.runtime".cni]
     bin_dirs = ["/run/kalypso/bin"]
-    conf_dir = "{{.Dir}}/cni"
+    conf_dir = {{quote (print .Dir "/cni")}}
 `
 
 // Pods are routed, not bridged: an answer between two pods of this node would
@@ -135,14 +156,14 @@ cgroupDriver: cgroupfs
 cgroupRoot: /{{.Cgroup}}
 enforceNodeAllocatable: []
 oomScoreAdj: 0
-containerRuntimeEndpoint: unix://{{.Socket}}
+containerRuntimeEndpoint: {{quote .Endpoint}}
 authentication:
   anonymous: {enabled: false}
   webhook: {enabled: false}
-  x509: {clientCAFile: "{{.Dir}}/pki/ca.crt"}
+  x509: {clientCAFile: {{quote (print .Dir "/pki/ca.crt")}}}
 authorization: {mode: Webhook}
-tlsCertFile: "{{.Dir}}/pki/kubelet.crt"
-tlsPrivateKeyFile: "{{.Dir}}/pki/kubelet.key"
+tlsCertFile: {{quote (print .Dir "/pki/kubelet.crt")}}
+tlsPrivateKeyFile: {{quote (print .Dir "/pki/kubelet.key")}}
 clusterDomain: cluster.local
 clusterDNS: [{{.Address}}]
 resolvConf: ""
@@ -160,7 +181,7 @@ bindAddress: {{.Address}}
 healthzBindAddress: 127.0.0.1:10256
 metricsBindAddress: 127.0.0.1:10249
 oomScoreAdj: 0
-clientConnection: {kubeconfig: "{{.Dir}}/kube-proxy.kubeconfig"}
+clientConnection: {kubeconfig: {{quote (print .Dir "/kube-proxy.kubeconfig")}}}
 detectLocalMode: ClusterCIDR
 clusterCIDR: {{.Pods}}
 conntrack: {maxPerCore: 0, min: 0, tcpEstablishedTimeout: 0s, tcpCloseWaitTimeout: 0s}
@@ -172,7 +193,7 @@ const dnsConfig = `cluster.local:53 in-addr.arpa:53 ip6.arpa:53 {
     bind {{.Address}}
     errors
     kubernetes cluster.local in-addr.arpa ip6.arpa {
-        kubeconfig {{.Dir}}/coredns.kubeconfig
+        kubeconfig {{corefile (print .Dir "/coredns.kubeconfig")}}
         pods insecure
         ttl 5
     }

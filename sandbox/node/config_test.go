@@ -1,15 +1,20 @@
 package node
 
 import (
+	"bytes"
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"maps"
+	"net/url"
 	"os"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/BurntSushi/toml"
+	"github.com/coredns/caddy/caddyfile"
 	"github.com/google/go-cmp/cmp"
 	"github.com/kalypso-dev/kalypso/sandbox/cluster"
 	"github.com/kalypso-dev/kalypso/sandbox/supervisor"
@@ -92,6 +97,94 @@ func TestConfigsParse(t *testing.T) {
 		objects, err := cluster.Decode(n.manifests())
 		if err != nil || len(objects) != 5 {
 			t.Errorf("manifests: %d objects, %v", len(objects), err)
+		}
+	}
+}
+
+// oddNode is in a home whose path has what a format could take for its own.
+func oddNode() Node {
+	n := testNode()
+	n.Dir = "/srv/a b ü'c,d=e&f@g(h)!/.kalypso/clusters/drone/node"
+	return n
+}
+
+func TestPathsAreQuotedByEachFormatsRules(t *testing.T) {
+	n := oddNode()
+	files, err := settings{Node: n, Cgroup: "x/y", ProxyMode: "iptables", Snapshotter: "native"}.configs()
+	if err != nil {
+		t.Fatal(err)
+	}
+	blocks, err := caddyfile.Parse("Corefile", bytes.NewReader(files["Corefile"]), []string{"bind", "errors", "kubernetes", "cache", "loadbalance", "hosts", "template"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var kubernetes []string
+	for _, token := range blocks[0].Tokens["kubernetes"] {
+		kubernetes = append(kubernetes, token.Text)
+	}
+	if want := []string{"kubeconfig", n.file("coredns.kubeconfig"), "pods"}; !strings.Contains(strings.Join(kubernetes, "\n"), strings.Join(want, "\n")) {
+		t.Errorf("Corefile: %q, want %q in it", kubernetes, want)
+	}
+
+	var containerd struct {
+		GRPC    struct{ Address string }
+		Plugins map[string]struct {
+			Registry struct {
+				Path string `toml:"config_path"`
+			}
+			CNI struct {
+				Dir string `toml:"conf_dir"`
+			}
+		}
+	}
+	if err := toml.Unmarshal(files["containerd.toml"], &containerd); err != nil {
+		t.Fatal(err)
+	}
+	var kubelet struct {
+		Endpoint       string `json:"containerRuntimeEndpoint"`
+		TLSCertFile    string
+		TLSKey         string `json:"tlsPrivateKeyFile"`
+		Authentication struct{ X509 struct{ ClientCAFile string } }
+	}
+	var proxy struct {
+		ClientConnection struct{ Kubeconfig string }
+	}
+	var selector struct {
+		EgressSelections []struct {
+			Connection struct {
+				Transport struct{ UDS struct{ UDSName string } }
+			}
+		}
+	}
+	_, egress := n.EgressConfig()
+	if err := errors.Join(yaml.Unmarshal(files["kubelet.yaml"], &kubelet), yaml.Unmarshal(files["kube-proxy.yaml"], &proxy), yaml.Unmarshal(egress, &selector)); err != nil {
+		t.Fatal(err)
+	}
+	endpoint, err := url.Parse(kubelet.Endpoint)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := []string{
+		containerd.GRPC.Address, containerd.Plugins["io.containerd.cri.v1.images"].Registry.Path, containerd.Plugins["io.containerd.cri.v1.runtime"].CNI.Dir,
+		endpoint.Path, kubelet.TLSCertFile, kubelet.TLSKey, kubelet.Authentication.X509.ClientCAFile,
+		proxy.ClientConnection.Kubeconfig, selector.EgressSelections[0].Connection.Transport.UDS.UDSName,
+	}
+	want := []string{
+		n.containerd(), n.file("registries"), n.file("cni"),
+		n.containerd(), n.file("pki", "kubelet.crt"), n.file("pki", "kubelet.key"), n.file("pki", "ca.crt"),
+		n.file("kube-proxy.kubeconfig"), n.egress(),
+	}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Errorf("(-want +got):\n%s", d)
+	}
+}
+
+func TestPathThatCoreDNSCannotHaveIsRefused(t *testing.T) {
+	for _, dir := range []string{`/a\b`, "/a{$b}", "/a{%b%}", "/a\nb"} {
+		n := testNode()
+		n.Dir = dir
+		if _, err := (settings{Node: n}).configs(); err == nil {
+			t.Errorf("%q is accepted", dir)
 		}
 	}
 }

@@ -12,6 +12,8 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/google/renameio/v2"
 	"github.com/kalypso-dev/kalypso/internal/usage"
@@ -43,6 +45,9 @@ func FindHome() (Home, error) {
 	if n := len(h.Socket()); n > MaxSocketPath {
 		return "", usage.Errorf("KALYPSO_HOME %s is too long: its control socket's path has %d characters and the system allows %d; set KALYPSO_HOME to a shorter path", dir, n, MaxSocketPath)
 	}
+	if i := strings.IndexFunc(dir, unusable); (i >= 0 || !utf8.ValidString(dir)) && !h.Exists() {
+		return "", usage.Errorf("KALYPSO_HOME %q has a character that Gitea, CoreDNS or kubectl cannot have in a path%s: set KALYPSO_HOME to a path without it", dir, named(dir, i))
+	}
 	for parent := dir; ; parent = filepath.Dir(parent) {
 		info, err := os.Stat(parent)
 		if err == nil && !info.IsDir() {
@@ -52,6 +57,22 @@ func FindHome() (Home, error) {
 			return h, nil
 		}
 	}
+}
+
+// unusable reports whether a path with a character works in no sandbox: it would
+// be a variable, an escape or a comment to Gitea's or CoreDNS's settings, part of a
+// URL to SQLite, a pattern, or what separates the files of KUBECONFIG.
+func unusable(r rune) bool {
+	return unicode.IsControl(r) || strings.ContainsRune("\"#$%*:;<>?[\\]`{|}", r)
+}
+
+// named is the character at an index in words, "" for none.
+func named(text string, i int) string {
+	if i < 0 {
+		return ""
+	}
+	r, _ := utf8.DecodeRuneInString(text[i:])
+	return fmt.Sprintf(" (%q)", r)
 }
 
 // Path returns a path below the folder.

@@ -67,3 +67,28 @@ func TestLongHomeIsRefusedAtOnce(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+func TestHomeWithACharacterThatNoSandboxWorksWithIsRefused(t *testing.T) {
+	above := t.TempDir()
+	for _, name := range []string{"a%b", "a#b", "a$b", `a"b`, "a:b", "a[b", "a?b", "a\\b", "a`b", "a;b", "a\nb", "a\xffb", "a{b"} {
+		h := Home(filepath.Join(above, name))
+		t.Setenv("KALYPSO_HOME", string(h))
+		var mistake *usage.Error
+		if _, err := FindHome(); !errors.As(err, &mistake) {
+			t.Errorf("%q is not refused: %v", h, err)
+		}
+		// one that an older kalypso has made can still be taken down
+		if err := errors.Join(os.Mkdir(string(h), 0o700), os.WriteFile(h.stateFile(), nil, 0o600)); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := FindHome(); err != nil || got != h {
+			t.Errorf("%q, which has a sandbox: %q, %v", h, got, err)
+		}
+	}
+	for _, name := range []string{"a b", "ü", "it's", "a,b", "a=b", "(a)", "a&b", "a@b", "a!b", "~a", "a+b"} {
+		t.Setenv("KALYPSO_HOME", filepath.Join(above, name))
+		if _, err := FindHome(); err != nil {
+			t.Errorf("%q is refused: %v", name, err)
+		}
+	}
+}

@@ -94,6 +94,7 @@ func (n Node) EgressConfig() (file string, content []byte) {
 // EgressSelector is a configuration of the API server by which it dials what is
 // in the cluster through the HTTP proxy on a socket.
 func EgressSelector(socket string) []byte {
+	quoted, _ := json.Marshal(socket) // a string of JSON is one of YAML, and a string has one always
 	return fmt.Appendf(nil, `apiVersion: apiserver.k8s.io/v1beta1
 kind: EgressSelectorConfiguration
 egressSelections:
@@ -101,8 +102,8 @@ egressSelections:
   connection:
     proxyProtocol: HTTPConnect
     transport:
-      uds: {udsName: %q}
-`, socket)
+      uds: {udsName: %s}
+`, quoted)
 }
 
 var (
