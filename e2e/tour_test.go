@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 )
@@ -39,6 +40,15 @@ jobs:
     environment: dev
     steps:
       - run: echo "received ${{ needs.first.outputs.word }}, next is ${{ vars.NEXT_ENVIRONMENT }}, home is $HOME"
+      - name: Look at the sandbox's files
+        run: |
+          echo "the user is $(id -u) with groups $(id -G)"
+          for file in sandbox.json kubeconfig gitea/tokens/platform gitea/app.ini runner/config.json runner/identity.json runner/tasks clusters; do
+            if test -e "${HOME%/runner/jobs/*}/$file"; then echo "seen: $file"; fi
+          done
+          for file in mem environ fd/0; do
+            if cat "/proc/$PPID/$file" >/dev/null 2>&1; then echo "seen: $file of the runner"; fi
+          done
   long:
     runs-on: ubuntu-latest
     steps:
@@ -74,6 +84,14 @@ func tour(t *testing.T, m *machine) {
 	}
 	if strings.Contains(log, "home is "+filepath.Join(m.dir, "user")+"\n") {
 		t.Error("a job works in the user's own home")
+	}
+	if os.Geteuid() == 0 {
+		if !regexp.MustCompile(`the user is (6[01]\d{3}) with groups (\d+)\n`).MatchString(log) {
+			t.Error("the job does not run as a user of its own")
+		}
+		for _, seen := range regexp.MustCompile(`(?m)seen: [a-z].*$`).FindAllString(log, -1) {
+			t.Errorf("the job reads the sandbox's files: %s", seen)
+		}
 	}
 	if t.Failed() {
 		t.Logf("%s", log)
