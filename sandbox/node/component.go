@@ -47,6 +47,9 @@ func (c *component) prepare(ctx context.Context) error {
 	if err := c.register(ctx); err != nil {
 		return err
 	}
+	if err := os.Remove(c.node.file(spec.GivenUp)); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
 	c.began = time.Now().Truncate(time.Second)
 	c.Path = filepath.Join(c.node.Staged("node"), "init")
 	c.Argv = []string{"init", "run", c.node.file("spec.json")}
@@ -99,6 +102,16 @@ func (n Node) write() error {
 		}
 	}
 	return nil
+}
+
+// Cause is how the node has ended. One that has given up, since a program of it
+// ended badly again and again, would do so again.
+func (c *component) Cause() error {
+	b, err := os.ReadFile(c.node.file(spec.GivenUp))
+	if err != nil {
+		return c.Process.Cause()
+	}
+	return &supervisor.PermanentError{Err: errors.New(string(b))}
 }
 
 var nodes = schema.GroupVersionKind{Version: "v1", Kind: "Node"}

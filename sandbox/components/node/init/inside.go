@@ -1,9 +1,11 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"syscall"
 
 	"github.com/kalypso-dev/kalypso/sandbox/components/node/spec"
@@ -32,17 +34,21 @@ func runInside(s spec.Spec) error {
 	p := newProcesses()
 	stop := make(chan struct{})
 	go p.runAll(s.Programs, logs, stop)
-	<-asked
+	select {
+	case <-asked:
+	case err = <-p.givenUp:
+		err = errors.Join(err, os.WriteFile(filepath.Join(s.Dir, spec.GivenUp), []byte(err.Error()), 0o600))
+	}
 	close(stop)
 	p.end()
-	return nil
+	return err
 }
 
 // openLogs opens them while the machine's own paths are still there.
 func openLogs(programs []spec.Program) (map[string]*os.File, error) {
 	logs := map[string]*os.File{}
 	for _, p := range programs {
-		f, err := os.OpenFile(p.Log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+		f, err := os.OpenFile(p.Log, os.O_CREATE|os.O_APPEND|os.O_RDWR, 0o600)
 		if err != nil {
 			return nil, err
 		}

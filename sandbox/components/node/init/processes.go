@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"os"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -20,6 +21,13 @@ const (
 	// node ends then, and the supervisor starts it again.
 	awaitLimit = 60 * time.Second
 	awaitSaid  = 10 * time.Second
+	// failLimit is how often a program may end badly within startLimit of the node's
+	// start; the node ends then. What ends later is started again for ever: it has
+	// worked, and pods would end with the node.
+	failLimit  = 5
+	startLimit = 90 * time.Second
+	tailLines  = 5
+	tailBytes  = 4 << 10
 	// groupLimit is how long ended processes may keep their control group.
 	groupLimit = time.Second
 )
@@ -27,12 +35,15 @@ const (
 // processes starts programs and, as process 1 has to, takes the exit status of
 // every process whose parent has ended.
 type processes struct {
+	began   time.Time
+	givenUp chan error // why the node has to end
+
 	mu    sync.Mutex
 	ended map[int]chan syscall.WaitStatus
 }
 
 func newProcesses() *processes {
-	p := &processes{ended: map[int]chan syscall.WaitStatus{}}
+	p := &processes{began: time.Now(), givenUp: make(chan error, 1), ended: map[int]chan syscall.WaitStatus{}}
 	go p.reap()
 	return p
 }
@@ -87,7 +98,9 @@ func (p *processes) runAll(programs []spec.Program, logs map[string]*os.File, st
 			return
 		}
 		if program.Once {
-			p.keep(program, logs[program.Name], stop)
+			if !p.keep(program, logs[program.Name], stop) {
+				return
+			}
 		} else {
 			go p.keep(program, logs[program.Name], stop)
 		}
@@ -122,35 +135,70 @@ func await(program spec.Program, stop <-chan struct{}) bool {
 	}
 }
 
-// keep starts a program again whenever it ends, after a pause that grows.
-func (p *processes) keep(program spec.Program, log *os.File, stop <-chan struct{}) {
+// keep starts a program again whenever it ends, after a pause that grows. It
+// returns true when one that is to run once has ended well.
+func (p *processes) keep(program spec.Program, log *os.File, stop <-chan struct{}) bool {
 	pause := pauseMin
-	for {
+	for failures := 0; ; {
 		began := time.Now()
 		ended, err := p.start(program, log)
 		if err == nil {
 			status := <-ended
-			if program.Once && status.ExitStatus() == 0 {
-				return
+			if program.Once && status.Exited() && status.ExitStatus() == 0 {
+				return true
 			}
-			err = fmt.Errorf("ended with status %d, signal %v", status.ExitStatus(), status.Signal())
+			err = endOf(status)
+			if !status.Exited() || status.ExitStatus() != 0 {
+				failures++
+			}
+		} else {
+			failures++
 		}
 		select {
 		case <-stop:
-			return
+			return false
 		default:
 		}
 		fmt.Fprintf(os.Stderr, "node: %s: %v\n", program.Name, err)
+		if failures >= failLimit && time.Since(p.began) < startLimit {
+			select {
+			case p.givenUp <- fmt.Errorf("%s %w, %d times in %s; its log says last: %s", program.Name, err, failures, time.Since(p.began).Round(time.Second), tail(log)):
+			default: // another program was faster
+			}
+			return false
+		}
 		if time.Since(began) > time.Minute {
 			pause = pauseMin
 		}
 		select {
 		case <-stop:
-			return
+			return false
 		case <-time.After(pause):
 		}
 		pause = min(2*pause, pauseMax)
 	}
+}
+
+// endOf is how a program has ended.
+func endOf(status syscall.WaitStatus) error {
+	if status.Signaled() {
+		return fmt.Errorf("ended by signal %v", status.Signal())
+	}
+	return fmt.Errorf("ended with exit code %d", status.ExitStatus())
+}
+
+// tail is the end of a log.
+func tail(log *os.File) string {
+	info, err := log.Stat()
+	if err != nil {
+		return err.Error()
+	}
+	b := make([]byte, min(info.Size(), tailBytes))
+	if _, err := log.ReadAt(b, info.Size()-int64(len(b))); err != nil {
+		return err.Error()
+	}
+	lines := strings.Split(strings.TrimSpace(string(b)), "\n")
+	return strings.Join(lines[max(0, len(lines)-tailLines):], "\n")
 }
 
 // end asks the programs to end. Whatever is left, pods too, the kernel kills

@@ -35,6 +35,10 @@ type Spec struct {
 	Programs []Program `json:"programs"`
 }
 
+// GivenUp is the file in the node's folder in which its first process leaves why it
+// has ended, when another start would end in the same way.
+const GivenUp = "given-up"
+
 // A Forward is a server on the machine.
 type Forward struct {
 	// Listen are addresses inside the node.
@@ -43,7 +47,8 @@ type Forward struct {
 	To string `json:"to"`
 }
 
-// A Program runs in the node, and is started again when it ends.
+// A Program runs in the node, and is started again when it ends. The node gives up
+// when one ends badly again and again while the node starts.
 type Program struct {
 	Name string   `json:"name"`
 	Path string   `json:"path"`

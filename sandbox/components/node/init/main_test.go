@@ -14,6 +14,10 @@ func TestMain(m *testing.M) {
 	if len(os.Args) == 3 && os.Args[1] == "run" {
 		main()
 	}
+	if len(os.Args) == 4 && os.Args[1] == "script" {
+		runScript(os.Args[2], os.Args[3])
+		os.Exit(0)
+	}
 	os.Exit(m.Run())
 }
 
