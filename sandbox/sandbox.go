@@ -25,6 +25,9 @@ type (
 	Choice          = state.Choice
 	Status          = daemon.Status
 	Component       = daemon.Component
+	Environment     = daemon.Environment
+	PullRequest     = daemon.PullRequest
+	Problem         = daemon.Problem
 	ExistingCluster = daemon.AttachedCluster
 )
 

@@ -120,9 +120,14 @@ func with(s *Status, all []supervisor.Status) (next *Status, changed bool) {
 	}
 	next = new(*s)
 	next.Components = append([]Component{}, s.Components...)
+	silent := false
 	for i, c := range next.Components {
 		fresh, known := now[c.Name]
 		if !known || fresh.Since.Equal(c.Since) && fresh.State == c.State && fresh.Reason == c.Reason && fresh.PID == c.PID {
+			continue
+		}
+		if c.State == supervisor.Silent && fresh.State == supervisor.Ready && fresh.Since.Equal(c.Since) {
+			silent = true // an event says nothing about that
 			continue
 		}
 		changed = true
@@ -131,6 +136,6 @@ func with(s *Status, all []supervisor.Status) (next *Status, changed bool) {
 			next.Components[i].MemoryBytes = 0 // it was the other process's
 		}
 	}
-	next.Ready = daemon.AllReady(all)
+	next.Ready = daemon.AllReady(all) && !silent
 	return next, changed
 }

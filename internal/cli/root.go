@@ -136,6 +136,7 @@ func exitCodesTopic() *cobra.Command {
     5  this machine lacks something: see the message
     6  a scenario's check failed
     7  something waited for did not come in time
+    8  the sandbox has problems (for status with --exit-code)
   130  interrupted`,
 	}
 }

@@ -37,7 +37,7 @@ func runningSandbox(t *testing.T) *fakeDaemon {
 	writeFile(t, filepath.Join(d.home, "sandbox.json"), []byte(stateFile))
 	began := time.Now().Add(-90 * time.Second)
 	d.all = []sandbox.Component{
-		{Status: supervisor.Status{Name: "unpack-kube", Title: "unpack", State: supervisor.Ready, Since: began}},
+		{Status: supervisor.Status{Name: "unpack-kube", Title: "unpack", OneShot: true, State: supervisor.Ready, Since: began}},
 		{Status: supervisor.Status{Name: "gitea", Title: "git forge", State: supervisor.Ready, Since: began, PID: 77}, MemoryBytes: 200 << 20, URL: "http://localhost:2"},
 	}
 	l, err := net.Listen("unix", filepath.Join(d.home, "daemon.sock"))

@@ -101,3 +101,33 @@ func TestStatusMistakes(t *testing.T) {
 		t.Errorf("exit code %d, %q", code, talk)
 	}
 }
+
+func TestStatusExitCode(t *testing.T) {
+	d := runningSandbox(t)
+	expect := func(want int, args ...string) {
+		t.Helper()
+		if code, out, talk := call(t, append([]string{"status"}, args...)...); code != want || out == "" || talk != "" {
+			t.Errorf("%v: exit code %d, want %d; %q, %q", args, code, want, out, talk)
+		}
+	}
+	expect(cmdutil.ExitOK, "--exit-code")
+	d.change(func(c *sandbox.Component) { c.State, c.Reason = supervisor.Silent, "does not answer within 2s" })
+	expect(cmdutil.ExitOK)
+	expect(cmdutil.ExitProblems, "--exit-code")
+	expect(cmdutil.ExitProblems, "--exit-code", "-o", "json")
+	if err := os.Remove(filepath.Join(d.home, "daemon.sock")); err != nil {
+		t.Fatal(err)
+	}
+	expect(cmdutil.ExitFailure)
+	expect(cmdutil.ExitFailure, "-o", "json")
+}
+
+func TestStatusShowsOneShotComponentsOnRequest(t *testing.T) {
+	runningSandbox(t)
+	for _, args := range [][]string{{"status"}, {"status", "--all"}} {
+		code, out, talk := call(t, args...)
+		if shown := strings.Contains(out, "unpack-kube"); code != cmdutil.ExitOK || shown != (len(args) > 1) {
+			t.Errorf("%v: exit code %d, %s\n%s", args, code, talk, out)
+		}
+	}
+}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"sync"
 	"time"
 
 	"github.com/kalypso-dev/kalypso/sandbox/gitops"
@@ -28,8 +29,12 @@ type Status struct {
 	User        string    `json:"user,omitempty"` // who logs in at the forge
 	Clusters    []string  `json:"clusters,omitempty"`
 	// Existing are the attached ones among the clusters.
-	Existing   []AttachedCluster `json:"existing,omitempty"`
-	Components []Component       `json:"components,omitempty"`
+	Existing     []AttachedCluster `json:"existing,omitempty"`
+	Components   []Component       `json:"components,omitempty"`
+	Environments []Environment     `json:"environments,omitempty"`
+	// PullRequests are those that wait for a user, in all repositories.
+	PullRequests []PullRequest `json:"pullRequests,omitempty"`
+	Problems     []Problem     `json:"problems,omitempty"`
 	// Scheduler is the scheduler's own status of the environments; null while
 	// it cannot be asked.
 	Scheduler json.RawMessage `json:"scheduler,omitempty"`
@@ -77,13 +82,29 @@ func (s *Server) status(ctx context.Context) *Status {
 	st := DownStatus(s.Home, s.State)
 	st.Running, st.Ready, st.Version, st.PID, st.Since = true, AllReady(components), s.Version, os.Getpid(), s.began
 	st.MemoryBytes, st.Clusters = residentAlone(st.PID), s.State.ClusterNames()
+	var silent map[string]error
+	var probed sync.WaitGroup
+	probed.Go(func() { silent = now.Silent(ctx) })
+	for _, c := range components {
+		st.Components = append(st.Components, Component{Status: c, MemoryBytes: Resident(c.PID)})
+	}
 	if now.fill != nil {
 		now.fill(ctx, st)
 	}
+	probed.Wait()
 	urls := st.urls(s.State)
-	for _, c := range components {
-		st.Components = append(st.Components, Component{c, Resident(c.PID), urls[c.Name]})
+	var own []Problem
+	for i := range st.Components {
+		c := &st.Components[i]
+		c.URL = urls[c.Name]
+		if err := silent[c.Name]; err != nil {
+			c.State, c.Reason, st.Ready = supervisor.Silent, err.Error(), false
+		}
+		if c.State != supervisor.Ready && c.Reason != "" && !c.Held {
+			own = append(own, Problem{Component: c.Name, Reason: c.Reason})
+		}
 	}
+	st.Problems = append(own, st.Problems...)
 	return st
 }
 
@@ -126,7 +147,5 @@ func (st *Stack) fillStatus(ctx context.Context, status *Status) {
 			Pods: fmt.Sprintf("its nodes cannot pull the sample applications' images, which are in the forge's registry on this machine (localhost:%d)", st.state.Ports["gitea"]),
 		})
 	}
-	if b, err := st.askScheduler(ctx, "/status"); err == nil && json.Valid(b) {
-		status.Scheduler = b
-	}
+	st.fillOverview(ctx, status)
 }

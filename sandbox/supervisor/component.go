@@ -73,6 +73,9 @@ const (
 	Failed     State = "failed"     // given up until Repair
 	Stopping   State = "stopping"   //
 	Stopped    State = "stopped"    // with all, or held
+	// Silent is that of a unit which is ready by its status and has not answered a
+	// probe in time. A Supervisor does not set it; see Supervisor.Silent.
+	Silent State = "not answering"
 )
 
 // Status is a unit at one moment.
@@ -80,6 +83,7 @@ type Status struct {
 	Name     string        `json:"name"`
 	Title    string        `json:"title"`
 	Group    string        `json:"group,omitempty"`
+	OneShot  bool          `json:"oneShot,omitempty"` // a Task
 	State    State         `json:"state"`
 	Since    time.Time     `json:"since"`
 	Took     time.Duration `json:"tookNanoseconds,omitempty"` // from the first step to ready

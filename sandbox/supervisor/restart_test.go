@@ -271,3 +271,43 @@ func TestRestartOfARealProcess(t *testing.T) {
 		t.Errorf("process %d outlives the supervisor", second)
 	}
 }
+
+// Silent finds what hangs, and leaves it as it is.
+func TestSilent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		hangs := false
+		stuck := &Background{
+			Run: func(ctx context.Context, _ func(string), ready func()) error {
+				ready()
+				<-ctx.Done()
+				return ctx.Err()
+			},
+			Check: func(ctx context.Context) error {
+				if hangs {
+					<-ctx.Done()
+				}
+				return ctx.Err()
+			},
+		}
+		well := &part{journal: new([]string), name: "well"}
+		s, end := running(t, unitOf(well), Unit{Name: "stuck", Component: stuck, Deadline: time.Minute})
+		synctest.Wait()
+		time.Sleep(time.Second)
+		if silent := s.Silent(t.Context()); len(silent) > 0 {
+			t.Errorf("nothing hangs: %v", silent)
+		}
+		hangs = true
+		began := time.Now()
+		silent := s.Silent(t.Context())
+		if len(silent) != 1 || silent["stuck"] == nil || time.Since(began) > 3*time.Second {
+			t.Errorf("%v after %s", silent, time.Since(began))
+		}
+		if got := states(s); got != "well=ready stuck=ready" {
+			t.Error(got)
+		}
+		hangs = false
+		if err := end(); err != nil {
+			t.Fatal(err)
+		}
+	})
+}

@@ -23,6 +23,7 @@ const (
 	logTailLines  = 12
 	stopLimit     = 20 * time.Second
 	probeLimit    = 3 * time.Second
+	silentLimit   = 2 * time.Second
 	subscriberCap = 256
 )
 
@@ -46,6 +47,7 @@ type unit struct {
 	repair  chan struct{}      // a request to leave Failed
 	restart chan chan struct{} // see Restart; taken by the unit's own goroutine
 	probe   chan chan struct{} // see Repair; closed when the unit has been probed at
+	ask     chan chan error    // see Silent
 
 	// guarded by Supervisor.mu
 	status Status
@@ -63,8 +65,9 @@ func New(log *slog.Logger, units ...Unit) (*Supervisor, error) {
 	byName := map[string]*unit{}
 	for _, u := range units {
 		// needs must stand before: that is the order of starting, and rules out cycles
-		n := &unit{Unit: u, repair: make(chan struct{}, 1), restart: make(chan chan struct{}), probe: make(chan chan struct{}), ready: make(chan struct{})}
-		n.status = Status{Name: u.Name, Title: u.Title, Group: u.Group, State: Waiting, Since: time.Now(), Log: u.Log}
+		n := &unit{Unit: u, repair: make(chan struct{}, 1), restart: make(chan chan struct{}), probe: make(chan chan struct{}), ask: make(chan chan error), ready: make(chan struct{})}
+		_, oneShot := u.Component.(Task)
+		n.status = Status{Name: u.Name, Title: u.Title, Group: u.Group, OneShot: oneShot, State: Waiting, Since: time.Now(), Log: u.Log}
 		for _, need := range u.Needs {
 			d, ok := byName[need]
 			if !ok {
@@ -217,6 +220,10 @@ func (s *Supervisor) stay(ctx context.Context, u *unit, missed []*unit) ([]*unit
 			s.log.Info("done again with what was missed", "component", u.Name, "missed", missed[0].Name)
 			s.set(u, func(st *Status) { st.State, st.PID = Stopping, 0 })
 			return missed[1:], errRestart
+		case answer := <-u.ask:
+			short, cancel := context.WithTimeout(ctx, silentLimit)
+			answer <- u.Component.Ready(short)
+			cancel()
 		case probed := <-u.probe:
 			if err := s.probeAgain(ctx, u, probed); err != nil {
 				return missed, err
@@ -413,6 +420,42 @@ func (s *Supervisor) requestProbe(ctx context.Context, u *unit) {
 	case <-probed:
 	case <-ctx.Done():
 	}
+}
+
+// Silent probes all units that are ready, all at once and within two seconds,
+// and returns why those that do not answer do not. It changes nothing.
+func (s *Supervisor) Silent(ctx context.Context) map[string]error {
+	ctx, cancel := context.WithTimeout(ctx, silentLimit+silentLimit/10) // the probe's own reason comes first
+	defer cancel()
+	silent := map[string]error{}
+	var mu sync.Mutex
+	var probes sync.WaitGroup
+	for _, u := range s.units {
+		if st := s.statusOf(u); st.State != Ready || st.OneShot {
+			continue
+		}
+		probes.Go(func() {
+			answer := make(chan error, 1)
+			select {
+			case u.ask <- answer:
+			case <-ctx.Done():
+				return // it is busy: its status says with what
+			case <-s.ending:
+				return
+			}
+			err := <-answer
+			if err != nil && (retry.Expired(ctx) || errors.Is(err, context.DeadlineExceeded)) {
+				err = fmt.Errorf("does not answer within %s", silentLimit)
+			}
+			if err != nil {
+				mu.Lock()
+				defer mu.Unlock()
+				silent[u.Name] = err
+			}
+		})
+	}
+	probes.Wait()
+	return silent
 }
 
 // Status returns all units in the order in which they were given to New.

@@ -23,6 +23,7 @@ const (
 	ExitPreflight      = 5
 	ExitScenario       = 6
 	ExitTimeout        = 7
+	ExitProblems       = 8
 	ExitInterrupted    = 130
 )
 
@@ -36,6 +37,9 @@ func Silent(err error) error { return &SilentError{err} }
 
 // ErrChanges is the result of a command with --exit-code when there are changes.
 var ErrChanges = errors.New("the plan has changes")
+
+// ErrProblems marks, by [Classify], that a sandbox has problems.
+var ErrProblems = errors.New("there are problems")
 
 // ErrNotFound marks, by [Classify], that a cloud has no such resource.
 var ErrNotFound = errors.New("not found")
@@ -51,6 +55,8 @@ func ExitCode(err error) int {
 		return ExitUsage
 	case errors.Is(err, ErrChanges):
 		return ExitChanges
+	case errors.Is(err, ErrProblems):
+		return ExitProblems
 	case errors.Is(err, ErrNotFound):
 		return ExitNotFound
 	case errors.Is(err, source.ErrCredentials):

@@ -3,7 +3,7 @@ package status
 
 import (
 	"context"
-	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -13,16 +13,22 @@ import (
 	"github.com/kalypso-dev/kalypso/internal/cli/cmdutil"
 	"github.com/kalypso-dev/kalypso/sandbox"
 	"github.com/kalypso-dev/kalypso/sandbox/supervisor"
-	"github.com/kalypso-dev/kalypso/scheduler/controller"
 	"github.com/spf13/cobra"
 )
 
 // Options are those of `kalypso status`.
 type Options struct {
 	*cmdutil.App
-	Watch  bool
-	Output cmdutil.Output
+	Watch    bool
+	All      bool // components that did their work once, too
+	ExitCode bool
+	Output   cmdutil.Output
+
+	unmatched unmatched
 }
+
+// errProblems is the result with --exit-code when there are problems.
+var errProblems = cmdutil.Classify(errors.New("the sandbox has problems"), cmdutil.ErrProblems)
 
 // NewCommand makes `kalypso status`.
 func NewCommand(a *cmdutil.App, run func(context.Context, *Options) error) *cobra.Command {
@@ -30,18 +36,35 @@ func NewCommand(a *cmdutil.App, run func(context.Context, *Options) error) *cobr
 	c := &cobra.Command{
 		Use:   "status",
 		Short: "What runs, what is planned, and what is wrong",
-		Long: `Show how the sandbox is: its components with their processes, memory and
-addresses, and the scheduler's account of every environment.
+		Long: `Show how the sandbox is. First each environment: the revision of its GitOps
+branch, and its state:
+
+    synced    every cluster that follows it has what the model asks for
+    applying  a cluster has not applied the revision yet
+    proposed  a pull request is open
+    problems  something in its files cannot be used
+    planning  the scheduler works on it
+    error     the scheduler has failed, and tries again
+
+Then the pull requests that wait for a user, and the problems with their reasons.
+Last the components with their processes, memory and addresses; --all also
+shows those that do their work once, such as unpack-kube.
+
+The exit code is 1 when the sandbox is down. With --exit-code it is 8 when there
+are problems.
 
 With --watch it goes on until ctrl-c: on a terminal in place, elsewhere
 a new block, or with -o json a line, for each change.`,
 		Example: `  kalypso status
   kalypso status --watch
+  kalypso status --exit-code
   kalypso status -o json`,
 		Args: cmdutil.ExactArgs(),
 		RunE: func(c *cobra.Command, _ []string) error { return run(c.Context(), o) },
 	}
 	o.Output.AddTo(c, "text", "json")
+	c.Flags().BoolVarP(&o.All, "all", "a", false, "show components that do their work once, too")
+	c.Flags().BoolVar(&o.ExitCode, "exit-code", false, "exit with 8 when there are problems")
 	c.Flags().BoolVarP(&o.Watch, "watch", "w", false, "go on with what changes")
 	return c
 }
@@ -59,10 +82,20 @@ func Run(ctx context.Context, o *Options) error {
 	if err != nil {
 		return err
 	}
-	return o.Output.Print(o.App, s, func() error { return printStatus(o.Out, cmdutil.NewStyle(o.Out), s, time.Now()) })
+	s = o.withUnmatched(ctx, s)
+	err = o.Output.Print(o.App, s, func() error { return printStatus(o.Out, cmdutil.NewStyle(o.Out), s, time.Now(), o.All) })
+	switch {
+	case err != nil:
+		return err
+	case !s.Running:
+		return cmdutil.Silent(sandbox.ErrDown)
+	case o.ExitCode && (!s.Ready || len(s.Problems) > 0):
+		return cmdutil.Silent(errProblems)
+	}
+	return nil
 }
 
-func printStatus(out io.Writer, st cmdutil.Style, s *sandbox.Status, now time.Time) error {
+func printStatus(out io.Writer, st cmdutil.Style, s *sandbox.Status, now time.Time, all bool) error {
 	if !s.Running {
 		_, err := fmt.Fprintf(out, "Sandbox %s (workshop %s) is down. `kalypso up` brings it back.\n", s.Home, s.Workshop)
 		return err
@@ -71,10 +104,17 @@ func printStatus(out io.Writer, st cmdutil.Style, s *sandbox.Status, now time.Ti
 	if !s.Ready {
 		state = "not ready"
 	}
-	fmt.Fprintf(out, "Sandbox %s, workshop %s: %s, up for %s\n\n", s.Home, s.Workshop, state, short(now.Sub(s.Since)))
+	fmt.Fprintf(out, "Sandbox %s, workshop %s: %s, up for %s\n", s.Home, s.Workshop, state, short(now.Sub(s.Since)))
+	fmt.Fprintf(out, "Forge   %s/%s\n\n", s.ForgeURL, sandbox.Organisation)
+	if err := printOverview(out, st, s); err != nil {
+		return err
+	}
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "COMPONENT\tSTATE\tSINCE\tPID\tMEMORY\tRESTARTS\tURL")
+	fmt.Fprintln(w, "\nCOMPONENT\tSTATE\tSINCE\tPID\tMEMORY\tRESTARTS\tURL")
 	for _, c := range s.Components {
+		if c.OneShot && c.State == supervisor.Ready && !all {
+			continue
+		}
 		pid, memory, restarts, url := "-", "-", "-", "-"
 		if c.PID != 0 {
 			pid = fmt.Sprint(c.PID)
@@ -93,64 +133,17 @@ func printStatus(out io.Writer, st cmdutil.Style, s *sandbox.Status, now time.Ti
 	if err := w.Flush(); err != nil {
 		return err
 	}
-	printReasons(out, st, s)
+	for _, c := range s.Components {
+		if c.Held && c.Reason != "" {
+			fmt.Fprintf(out, "\n%s: %s\n", st.Warn(c.Name), c.Reason)
+		}
+		if c.State == supervisor.Ready && c.LastFailure != "" {
+			fmt.Fprintf(out, "\n%s: started again %s; the last time because: %s\n", st.Warn(c.Name), cmdutil.Count(c.Restarts, "time"), c.LastFailure)
+		}
+	}
 	for _, c := range s.Existing {
 		fmt.Fprintf(out, "\nCluster %s is yours: context %s of %s; %s.\n  Pods of the sample applications do not start there: %s.\n",
 			c.Name, c.Context, strings.Join(c.Files, " and "), ReconcilerOf(s, c), c.Pods)
-	}
-	return printScheduler(out, st, s)
-}
-
-// printReasons prints why components are not ready, and why those that are have
-// been started again.
-func printReasons(out io.Writer, st cmdutil.Style, s *sandbox.Status) {
-	for _, c := range s.Components {
-		switch {
-		case c.State == supervisor.Ready && c.LastFailure != "":
-			fmt.Fprintf(out, "\n%s: started again %s; the last time because: %s\n", st.Warn(c.Name), cmdutil.Count(c.Restarts, "time"), c.LastFailure)
-		case c.State != supervisor.Ready && c.Reason != "":
-			fmt.Fprintf(out, "\n%s: %s\n", st.Bad(c.Name), c.Reason)
-			for _, line := range c.LogTail {
-				fmt.Fprintf(out, "  | %s\n", line)
-			}
-		}
-	}
-}
-
-func printScheduler(out io.Writer, st cmdutil.Style, s *sandbox.Status) error {
-	fmt.Fprintf(out, "\nForge  %s/%s\n", s.ForgeURL, sandbox.Organisation)
-	if s.Scheduler == nil {
-		fmt.Fprintln(out, "The scheduler does not answer.")
-		return nil
-	}
-	var w controller.Status
-	if err := json.Unmarshal(s.Scheduler, &w); err != nil {
-		return fmt.Errorf("the scheduler's status: %w", err)
-	}
-	if w.ControlPlane.Error != "" {
-		fmt.Fprintf(out, "%s\n", st.Bad("Control plane: "+w.ControlPlane.Error))
-	}
-	for _, e := range w.Environments {
-		fmt.Fprintf(out, "\nEnvironment %s: %s, %s, %s\n", st.Bold(e.Name), e.State, cmdutil.Count(e.Targets, "deployment target"), cmdutil.Count(e.Assignments, "assignment"))
-		if e.PullRequest != nil {
-			note := ""
-			if e.PullRequest.Held {
-				note = "; held: it would remove most of what is assigned"
-			}
-			fmt.Fprintf(out, "  pull request  %s  (%s%s)\n", e.PullRequest.URL, e.PullRequest.State, note)
-		}
-		if e.Error != "" {
-			fmt.Fprintf(out, "  %s\n", st.Bad(e.Error))
-		}
-		for _, p := range e.Problems {
-			fmt.Fprintf(out, "  %s\n", st.Warn(p))
-		}
-		for _, url := range e.Issues {
-			fmt.Fprintf(out, "  issue  %s\n", url)
-		}
-	}
-	for _, p := range w.ControlPlane.Problems {
-		fmt.Fprintf(out, "  %s\n", st.Warn(p))
 	}
 	return nil
 }

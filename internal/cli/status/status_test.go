@@ -11,6 +11,7 @@ import (
 	"github.com/kalypso-dev/kalypso/internal/cli/cmdutil"
 	"github.com/kalypso-dev/kalypso/sandbox"
 	"github.com/kalypso-dev/kalypso/sandbox/supervisor"
+	"github.com/kalypso-dev/kalypso/scheduler/controller"
 )
 
 func TestShort(t *testing.T) {
@@ -29,32 +30,50 @@ func TestStatusTable(t *testing.T) {
 	now := time.Date(2025, 3, 1, 12, 0, 0, 0, time.UTC)
 	s := &sandbox.Status{
 		Running: true, Home: "/h", Workshop: "w", Since: now.Add(-time.Hour), ForgeURL: "http://localhost:2",
-		Scheduler: json.RawMessage(`{"environments":[{"name":"dev","state":"synced","targets":1,"assignments":2,"problems":[]}]}`),
+		Scheduler: json.RawMessage(`{}`),
+		Environments: []sandbox.Environment{
+			{Name: "dev", State: "synced", Revision: "0123456789", Targets: 1, Assignments: 2},
+			{Name: "stage", State: "proposed", Targets: 1, PullRequest: &controller.PullRequestStatus{Number: 3, State: "open"}},
+		},
+		PullRequests: []sandbox.PullRequest{{Repository: "gitops", Number: 3, Title: "Kalypso: stage: a title that is longer than a line", URL: "http://localhost:2/kalypso/gitops/pulls/3"}},
+		Problems: []sandbox.Problem{
+			{Component: "etcd", Reason: "disk full"}, {Environment: "dev", Reason: "a.yaml:3: no such field"}, {Cluster: "drone", Object: "Pod ns/p", Reason: "no image"},
+		},
 		Components: []sandbox.Component{
-			{Status: supervisor.Status{Name: "unpack", State: supervisor.Ready, Since: now.Add(-time.Hour)}},
+			{Status: supervisor.Status{Name: "unpack", OneShot: true, State: supervisor.Ready, Since: now.Add(-time.Hour)}},
 			{Status: supervisor.Status{Name: "gitea", State: supervisor.Ready, Since: now.Add(-5 * time.Second), PID: 77, Restarts: 2, LastFailure: "ended by itself"}, MemoryBytes: 200 << 20, URL: "http://localhost:2"},
 			{Status: supervisor.Status{Name: "etcd", State: supervisor.Failed, Since: now.Add(-time.Minute), Restarts: 4, Reason: "disk full", LastFailure: "disk full", LogTail: []string{"no space"}}},
+			{Status: supervisor.Status{Name: "large", State: supervisor.Stopped, Held: true, Since: now.Add(-time.Minute), Reason: "stopped by a user"}},
 		},
 	}
 	var b bytes.Buffer
-	if err := printStatus(&b, cmdutil.Style{}, s, now); err != nil {
+	if err := printStatus(&b, cmdutil.Style{}, s, now, false); err != nil {
 		t.Fatal(err)
 	}
 	want := `Sandbox /h, workshop w: not ready, up for 1h0m
+Forge   http://localhost:2/kalypso
 
-COMPONENT  STATE   SINCE     PID  MEMORY   RESTARTS  URL
-unpack     ready   1h0m ago  -    -        -         -
-gitea      ready   5s ago    77   200 MiB  2         http://localhost:2
-etcd       failed  1m ago    -    -        4         -
+ENVIRONMENT  STATE     REVISION  TARGETS  ASSIGNMENTS  PULL REQUEST
+dev          synced    0123456   1        2            -
+stage        proposed  -         1        0            #3
+
+Pull requests that wait
+  http://localhost:2/kalypso/gitops/pulls/3  Kalypso: stage: a title that is...
+
+Problems
+  etcd: disk full
+    | no space
+  dev: a.yaml:3: no such field
+  drone Pod ns/p: no image
+
+COMPONENT  STATE    SINCE   PID  MEMORY   RESTARTS  URL
+gitea      ready    5s ago  77   200 MiB  2         http://localhost:2
+etcd       failed   1m ago  -    -        4         -
+large      stopped  1m ago  -    -        -         -
 
 gitea: started again 2 times; the last time because: ended by itself
 
-etcd: disk full
-  | no space
-
-Forge  http://localhost:2/kalypso
-
-Environment dev: synced, 1 deployment target, 2 assignments
+large: stopped by a user
 `
 	if b.String() != want {
 		t.Errorf("got\n%s\nwant\n%s", b.String(), want)
@@ -109,7 +128,7 @@ func TestReportsAttachedClusters(t *testing.T) {
 		},
 	}
 	var b bytes.Buffer
-	if err := printStatus(&b, cmdutil.Style{}, s, now); err != nil {
+	if err := printStatus(&b, cmdutil.Style{}, s, now, false); err != nil {
 		t.Fatal(err)
 	}
 	for _, says := range []string{

@@ -28,7 +28,7 @@ const (
 
 // watch shows the status until ctx ends, which is how it is meant to end.
 func watch(ctx context.Context, home sandbox.Home, o *Options) error {
-	s := statusScreen{w: o.Out, style: cmdutil.NewStyle(o.Out), json: o.Output.String() == "json", now: time.Now}
+	s := statusScreen{w: o.Out, style: cmdutil.NewStyle(o.Out), all: o.All, json: o.Output.String() == "json", now: time.Now}
 	if f, ok := o.Out.(*os.File); ok {
 		s.rows = func() int {
 			_, rows, err := term.GetSize(int(f.Fd()))
@@ -38,7 +38,7 @@ func watch(ctx context.Context, home sandbox.Home, o *Options) error {
 			return rows
 		}
 	}
-	err := sandbox.Watch(ctx, home, s.show)
+	err := sandbox.Watch(ctx, home, func(now *sandbox.Status) error { return s.show(o.withUnmatched(ctx, now)) })
 	if errors.Is(err, context.Canceled) {
 		return cmdutil.Silent(err)
 	}
@@ -50,6 +50,7 @@ type statusScreen struct {
 	w     io.Writer
 	style cmdutil.Style
 	json  bool
+	all   bool
 	now   func() time.Time
 	rows  func() int // of the terminal; 0 when that is not known
 
@@ -74,7 +75,7 @@ func (s *statusScreen) show(status *sandbox.Status) error {
 	}
 	s.drawn = true
 	fmt.Fprintf(s.w, "--- %s\n", s.now().Format(time.TimeOnly))
-	return printStatus(s.w, s.style, status, s.now())
+	return printStatus(s.w, s.style, status, s.now(), s.all)
 }
 
 // draw puts the status over the one before, so that nothing flickers. What the
@@ -82,7 +83,7 @@ func (s *statusScreen) show(status *sandbox.Status) error {
 func (s *statusScreen) draw(status *sandbox.Status) error {
 	var text bytes.Buffer
 	fmt.Fprintln(&text, s.style.Faint(s.now().Format(time.TimeOnly)+"  ctrl-c ends"))
-	if err := printStatus(&text, s.style, status, s.now()); err != nil {
+	if err := printStatus(&text, s.style, status, s.now(), s.all); err != nil {
 		return err
 	}
 	lines := strings.Split(strings.TrimRight(text.String(), "\n"), "\n")
@@ -113,7 +114,7 @@ func gist(status *sandbox.Status) (string, error) {
 		fmt.Fprintln(&b, c.Name, c.State, c.Reason, c.PID, c.Restarts)
 	}
 	if status.Running {
-		if err := printScheduler(&b, cmdutil.Style{}, status); err != nil {
+		if err := printOverview(&b, cmdutil.Style{}, status); err != nil {
 			return "", err
 		}
 	}

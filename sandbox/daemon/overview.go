@@ -1,0 +1,215 @@
+package daemon
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/kalypso-dev/kalypso/sandbox/gitea"
+	"github.com/kalypso-dev/kalypso/sandbox/gitops"
+	"github.com/kalypso-dev/kalypso/sandbox/loopback"
+	"github.com/kalypso-dev/kalypso/sandbox/state"
+	"github.com/kalypso-dev/kalypso/sandbox/supervisor"
+	"github.com/kalypso-dev/kalypso/scheduler/controller"
+	"github.com/kalypso-dev/kalypso/scheduler/forge"
+)
+
+// Environment is how an environment does: what the scheduler knows, and what the
+// clusters have of it.
+type Environment struct {
+	Name        string           `json:"name"`
+	State       EnvironmentState `json:"state"`
+	Revision    string           `json:"revision,omitempty"` // the head of its GitOps branch
+	Targets     int              `json:"targets"`
+	Assignments int              `json:"assignments"`
+	// PullRequest is there while one is open.
+	PullRequest *controller.PullRequestStatus `json:"pullRequest,omitempty"`
+}
+
+// EnvironmentState is one of these, the first that is true.
+type EnvironmentState string
+
+const (
+	EnvironmentFailed   EnvironmentState = "error"    // the scheduler's last run has failed
+	EnvironmentPlanning EnvironmentState = "planning" // a run goes on
+	EnvironmentProblems EnvironmentState = "problems" // something in its files cannot be used
+	EnvironmentProposed EnvironmentState = "proposed" // a pull request is open
+	EnvironmentApplying EnvironmentState = "applying" // a cluster has not applied its revision
+	EnvironmentSynced   EnvironmentState = "synced"   //
+)
+
+// PullRequest is one that waits for a user.
+type PullRequest struct {
+	Repository string `json:"repository"`
+	Number     int    `json:"number"`
+	Title      string `json:"title"`
+	URL        string `json:"url"`
+}
+
+// Problem is something that does not do its work. Object has the kind and name of
+// what it is about, where that is one object.
+type Problem struct {
+	Component   string `json:"component,omitempty"`
+	Cluster     string `json:"cluster,omitempty"`
+	Environment string `json:"environment,omitempty"`
+	Object      string `json:"object,omitempty"`
+	Reason      string `json:"reason"`
+}
+
+// fillOverview asks the scheduler, the forge and the clusters, all at once: none
+// that does not answer keeps the others waiting longer than statusLimit.
+func (st *Stack) fillOverview(ctx context.Context, status *Status) {
+	var asked sync.WaitGroup
+	asked.Go(func() {
+		if b, err := st.askScheduler(ctx, "/status"); err == nil && json.Valid(b) {
+			status.Scheduler = b
+		}
+	})
+	asked.Go(func() { status.PullRequests = st.waitingPullRequests(ctx) })
+	clusters := st.state.Clusters()
+	conditions, errs := make([]gitops.Condition, len(clusters)), make([]error, len(clusters))
+	for i, c := range clusters {
+		if status.isReady(c.Name) {
+			asked.Go(func() { conditions[i], errs[i] = st.conditionOf(ctx, c) })
+		}
+	}
+	asked.Wait()
+	var scheduler controller.Status
+	if status.Scheduler != nil && json.Unmarshal(status.Scheduler, &scheduler) == nil {
+		status.Problems = schedulerProblems(scheduler)
+	}
+	applied := map[string]bool{} // by environment, of those that a cluster follows
+	for i, c := range clusters {
+		if errs[i] != nil {
+			status.Problems = append(status.Problems, Problem{Cluster: c.Name, Reason: "its objects cannot be read: " + errs[i].Error()})
+		}
+		for _, p := range conditions[i].Problems {
+			status.Problems = append(status.Problems, Problem{Cluster: c.Name, Object: p.Object, Reason: p.Reason})
+		}
+		if conditions[i].Applied == nil {
+			continue
+		}
+		for _, e := range scheduler.Environments {
+			n := slices.IndexFunc(c.Follows, func(s state.Subscription) bool { return s.Branch == e.Name })
+			if n < 0 {
+				continue
+			}
+			was, followed := applied[e.Name]
+			applied[e.Name] = conditions[i].Applied[c.Follows[n].Name] == e.GitOpsHead && (was || !followed)
+		}
+	}
+	for _, e := range scheduler.Environments {
+		has, followed := applied[e.Name]
+		status.Environments = append(status.Environments, environmentOf(e, has || !followed))
+	}
+}
+
+func (s *Status) isReady(component string) bool {
+	return slices.ContainsFunc(s.Components, func(c Component) bool { return c.Name == component && c.State == supervisor.Ready })
+}
+
+func environmentOf(e controller.EnvironmentStatus, applied bool) Environment {
+	to := Environment{Name: e.Name, State: EnvironmentSynced, Revision: e.GitOpsHead, Targets: e.Targets, Assignments: e.Assignments}
+	if e.PullRequest != nil && e.PullRequest.State == forge.Open {
+		to.PullRequest = e.PullRequest
+	}
+	switch {
+	case e.State == controller.Failed:
+		to.State = EnvironmentFailed
+	case e.State == controller.Planning:
+		to.State = EnvironmentPlanning
+	case len(e.Problems) > 0:
+		to.State = EnvironmentProblems
+	case to.PullRequest != nil:
+		to.State = EnvironmentProposed
+	case !applied:
+		to.State = EnvironmentApplying
+	}
+	return to
+}
+
+func schedulerProblems(s controller.Status) []Problem {
+	var all []Problem
+	if s.ControlPlane.Error != "" {
+		all = append(all, Problem{Object: "control plane", Reason: s.ControlPlane.Error})
+	}
+	for _, reason := range s.ControlPlane.Problems {
+		all = append(all, Problem{Reason: reason})
+	}
+	for _, e := range s.Environments {
+		if e.Error != "" {
+			all = append(all, Problem{Environment: e.Name, Reason: e.Error})
+		}
+		for _, reason := range e.Problems {
+			all = append(all, Problem{Environment: e.Name, Reason: reason})
+		}
+		for _, url := range e.Issues {
+			all = append(all, Problem{Environment: e.Name, Object: "issue", Reason: url})
+		}
+	}
+	return all
+}
+
+// conditionOf does not wait for a client that does not end with ctx: reading a
+// cluster's kinds takes none.
+func (st *Stack) conditionOf(ctx context.Context, c state.Cluster) (gitops.Condition, error) {
+	ctx, cancel := context.WithTimeout(ctx, statusLimit)
+	defer cancel()
+	type answer struct {
+		condition gitops.Condition
+		err       error
+	}
+	answered := make(chan answer, 1)
+	go func() {
+		var a answer
+		client, err := st.client(c.Name)
+		if err != nil {
+			a.err = err
+		} else {
+			a.condition, a.err = gitops.ConditionOf(ctx, client, c.Reconciler == state.Flux)
+		}
+		answered <- a
+	}()
+	select {
+	case a := <-answered:
+		return a.condition, a.err
+	case <-ctx.Done():
+		return gitops.Condition{}, fmt.Errorf("no answer within %s", statusLimit)
+	}
+}
+
+// waitingPullRequests are the open ones of all repositories; none where the forge
+// does not answer, which its component says.
+func (st *Stack) waitingPullRequests(ctx context.Context) []PullRequest {
+	ctx, cancel := context.WithTimeout(ctx, statusLimit)
+	defer cancel()
+	token, err := os.ReadFile(st.gitea.TokenFile(gitea.AdminToken))
+	if err != nil {
+		return nil
+	}
+	b, err := loopback.Call(ctx, http.MethodGet, st.state.ForgeURL()+"/api/v1/repos/issues/search?type=pulls&state=open&limit=50&owner="+state.Organisation, strings.TrimSpace(string(token)))
+	if err != nil {
+		return nil
+	}
+	var list []struct {
+		Number     int    `json:"number"`
+		Title      string `json:"title"`
+		URL        string `json:"html_url"`
+		Repository struct {
+			Name string `json:"name"`
+		} `json:"repository"`
+	}
+	if json.Unmarshal(b, &list) != nil {
+		return nil
+	}
+	var all []PullRequest
+	for _, p := range slices.Backward(list) { // the oldest first
+		all = append(all, PullRequest{p.Repository.Name, p.Number, p.Title, p.URL})
+	}
+	return all
+}
