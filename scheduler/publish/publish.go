@@ -73,6 +73,12 @@ type Linker interface {
 	FileURL(at model.Position) (url string, ok bool)
 }
 
+// Viewer is what a forge.Forge can be besides: one whose lists of pull requests may
+// be behind what it knows of each.
+type Viewer interface {
+	PullRequest(ctx context.Context, repo string, number int) (forge.PullRequest, error)
+}
+
 // Branch is the name of an environment's branch in its GitOps repository.
 func Branch(environment string) string { return forge.BranchPrefix + environment }
 

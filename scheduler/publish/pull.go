@@ -160,6 +160,15 @@ func (r *publisher) push(ctx context.Context, after map[string][]byte, branch fu
 // plan comes back. The comment goes first: a closed pull request is looked at
 // no more.
 func (r *publisher) withdraw(ctx context.Context, pr forge.PullRequest) error {
+	if v, ok := r.forge.(Viewer); ok {
+		switch now, err := v.PullRequest(ctx, r.repo, pr.Number); {
+		case err != nil:
+			return err
+		case now.State != forge.Open: // a user was faster, and the list is behind
+			r.result.Action = Nothing
+			return nil
+		}
+	}
 	if err := r.forge.Comment(ctx, r.repo, pr.Number, r.reason); err != nil {
 		return err
 	}

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/kalypso-dev/kalypso/internal/testkit/gitkit"
@@ -117,6 +118,19 @@ func (b bare) files(commit string) map[string]string {
 		data = rest[size+1:]
 	}
 	return files
+}
+
+// RefusePush has a rule refuse every push to a repository, with the lines that
+// git shows after "remote:" (docs.github.com/repositories/configuring-branches-
+// and-merges-in-your-repository/managing-rulesets/troubleshooting-rules).
+func (s *Server) RefusePush(repo string, lines ...string) {
+	edit(s, repo, func(r *repository) int {
+		hook := filepath.Join(string(r.bare), "hooks", "pre-receive")
+		must(0, os.MkdirAll(filepath.Dir(hook), 0o755))
+		script := "#!/bin/sh\ncat >&2 <<'END'\n" + strings.Join(lines, "\n") + "\nEND\nexit 1\n"
+		must(0, os.WriteFile(hook, []byte(script), 0o700))
+		return 0
+	})
 }
 
 func gitKind(q *http.Request) string {
@@ -245,8 +259,18 @@ func refJSON(branch, id string) object {
 	return object{"ref": "refs/heads/" + branch, "object": object{"type": "commit", "sha": id}}
 }
 
-// historyRoutes are the lists of commits (docs: commits/commits#list-commits).
+// historyRoutes are the lists of commits (docs: commits/commits#list-commits,
+// commits/commits#compare-two-commits).
 func (s *Server) historyRoutes() {
+	s.on(Read, "GET /compare/{branches...}", func(c *call) (any, error) {
+		base, head, _ := strings.Cut(c.param("branches"), "...")
+		from, to := c.repo.resolve(base), c.repo.resolve(head)
+		if from == "" || to == "" {
+			return nil, notFound()
+		}
+		ahead := must(strconv.Atoi(must(c.repo.bare.run("rev-list", "--count", from+".."+to))))
+		return object{"ahead_by": ahead, "commits": []object{}}, nil
+	})
 	s.on(Read, "GET /commits", func(c *call) (any, error) {
 		if c.repo.bare.empty() {
 			return nil, emptyRepository()

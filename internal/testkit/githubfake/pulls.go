@@ -56,7 +56,11 @@ func (c *call) pullRequest() (*thread, error) {
 
 func listPulls(c *call) (any, error) {
 	var all []*thread
-	for _, t := range c.repo.threads {
+	threads := c.repo.threads
+	if c.repo.listed != nil {
+		threads = c.repo.listed
+	}
+	for _, t := range threads {
 		state := c.query("state")
 		if state == "" {
 			state = "open"

@@ -31,6 +31,7 @@ type repository struct {
 	bare          bare
 	number        int
 	threads       []*thread         // issues and pull requests, oldest first
+	listed        []*thread         // as lists of pull requests have them; nil: as they are
 	labels        map[string]*label // by name in lower case
 	statuses      map[string][]object
 	started       []Dispatch

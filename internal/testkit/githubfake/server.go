@@ -12,8 +12,8 @@
 // sees what became of it by [Server.Files] and its like, and makes requests
 // fail by [Server.Fail].
 //
-// What it does not have: forks, reviews, protected branches, permissions of an
-// App one by one, and the delay after which GitHub's lists know of a change.
+// What it does not have: forks, branches that are protected one by one, and
+// permissions of an App one by one.
 package githubfake
 
 import (

@@ -265,6 +265,32 @@ func (s *Server) Unlabel(repo string, number int, name string) {
 	})
 }
 
+// Lag has lists of pull requests show what there is now, whatever is changed
+// until end is called.
+func (s *Server) Lag(repo string) (end func()) {
+	edit(s, repo, func(r *repository) int {
+		r.listed = []*thread{}
+		for _, t := range r.threads {
+			as := *t
+			as.labels = maps.Clone(t.labels)
+			if t.pull != nil {
+				as.pull = new(*t.pull)
+			}
+			r.listed = append(r.listed, &as)
+		}
+		return 0
+	})
+	return func() { edit(s, repo, func(r *repository) int { r.listed = nil; return 0 }) }
+}
+
+// RenameUser gives an account another name, by which GitHub's API does not find what
+// it has opened.
+func (s *Server) RenameUser(login, name string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.users[strings.ToLower(login)].Login = name
+}
+
 // Skew puts the server's clock ahead.
 func (s *Server) Skew(ahead time.Duration) {
 	s.mu.Lock()

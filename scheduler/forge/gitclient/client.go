@@ -167,6 +167,9 @@ var (
 	// account may not do what was asked. It says nothing about whether the
 	// thing exists.
 	ErrDenied = errors.New("access denied")
+	// ErrRefused means that a rule of the server refuses a push. The error has
+	// what the server says about it.
+	ErrRefused = fmt.Errorf("%w: a rule of the server refuses the push", ErrDenied)
 	// ErrNetwork means that there was no answer, or not all of it.
 	ErrNetwork = errors.New("network failure")
 )

@@ -7,6 +7,8 @@ import (
 	"io"
 	"maps"
 	"slices"
+	"strings"
+	"unicode"
 
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/format/packfile"
@@ -135,10 +137,43 @@ func (c *Client) push(ctx context.Context, remote Remote, pack io.Reader, comman
 	if err != nil {
 		return err
 	}
-	if _, err := session.ReceivePack(ctx, request); err != nil {
-		return c.outcome(ctx, remote, request.Commands, fmt.Errorf("pushing %s: %w", what, remote.failure(ctx, err)))
+	var said remoteText
+	if refs.Capabilities.Supports(capability.Sideband64k) {
+		request.Progress = &said
+		if err := request.Capabilities.Set(capability.Sideband64k); err != nil {
+			return err
+		}
 	}
-	return nil
+	report, err := session.ReceivePack(ctx, request)
+	if err == nil {
+		return nil
+	}
+	if report != nil && strings.Contains(err.Error(), "declined") { // in the words of git and of all forges
+		err = fmt.Errorf("%w: %w%s", ErrRefused, err, said.text())
+	}
+	return c.outcome(ctx, remote, request.Commands, fmt.Errorf("pushing %s: %w", what, remote.failure(ctx, err)))
+}
+
+// remoteText is what a server says during a push, which git shows after
+// "remote:". It is there for users, so that a part of a long text will do.
+type remoteText struct{ bytes.Buffer }
+
+const maxRemoteText = 4 << 10
+
+func (t *remoteText) Write(p []byte) (int, error) {
+	t.Buffer.Write(p[:min(len(p), maxRemoteText-t.Len())])
+	return len(p), nil
+}
+
+// text returns the lines as one, to follow on an error.
+func (t *remoteText) text() (text string) {
+	for line := range strings.FieldsFuncSeq(t.String(), func(r rune) bool { return r == '\n' || r == '\r' }) {
+		line = strings.Join(strings.FieldsFunc(line, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }), " ")
+		if line != "" {
+			text += "; remote: " + line
+		}
+	}
+	return text
 }
 
 // outcome looks what became of a push that failed with err. It was carried out

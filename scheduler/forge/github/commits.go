@@ -31,7 +31,7 @@ func (f *Forge) Read(ctx context.Context, ref model.Reference) (*model.Tree, err
 	if repo, ok := f.Repo(ref.Repo); ok {
 		err = f.byGit(ctx, repo, read)
 	} else { // the token goes to this GitHub only
-		err = advised(read(gitclient.Remote{URL: ref.Repo}))
+		err = f.advised(read(gitclient.Remote{URL: ref.Repo}))
 	}
 	if err != nil {
 		return nil, err
@@ -49,7 +49,7 @@ func (f *Forge) Head(ctx context.Context, ref model.Reference) (string, error) {
 	repo, ok := f.Repo(ref.Repo)
 	if !ok {
 		head, err := f.git.Head(ctx, gitclient.Remote{URL: ref.Repo}, ref.Branch)
-		return head, advised(err)
+		return head, f.advised(err)
 	}
 	what, head := "branch "+ref.Branch, ""
 	err := f.callRepo(ctx, repo, func(owner, name string) (*sdk.Response, error) {
@@ -120,18 +120,18 @@ func (f *Forge) byGit(ctx context.Context, repo string, do func(gitclient.Remote
 	if _, _, err := forge.SplitRepo(repo); err != nil {
 		return err
 	}
-	remote, err := f.own(ctx, repo)
+	remote, err := f.ownRemote(ctx, repo)
 	if err != nil {
 		return err
 	}
 	err = do(remote)
 	if errors.Is(err, transport.ErrAuthenticationRequired) && f.account.refused(remote.Auth.Password) {
-		if remote, err = f.own(ctx, repo); err != nil {
+		if remote, err = f.ownRemote(ctx, repo); err != nil {
 			return err
 		}
 		err = do(remote)
 	}
-	return advised(err)
+	return f.advised(err)
 }
 
 // Commit is a commit and its author.

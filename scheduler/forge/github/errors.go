@@ -68,6 +68,8 @@ func refusal(r *sdk.ErrorResponse) error {
 	switch {
 	case e.Status == http.StatusUnauthorized:
 		e.kind, e.Hint = gitclient.ErrDenied, "the token is wrong, expired or revoked: make a new one and put it where the configuration says"
+	case byRule(r) && e.Status != http.StatusMethodNotAllowed:
+		e.kind, e.Hint = gitclient.ErrDenied, passRules("the scheduler's account")
 	case e.Status == http.StatusForbidden:
 		e.kind, e.Hint = gitclient.ErrDenied, forbidden(r)
 	case e.Status == http.StatusNotFound:
@@ -80,6 +82,8 @@ func refusal(r *sdk.ErrorResponse) error {
 		e.Hint = "issues are switched off in the repository's settings, or this one was deleted: switch them on"
 	case e.Status == http.StatusUnprocessableEntity && messageHas(r, "No commit found"):
 		e.kind = forge.ErrNotFound
+	case e.Status == http.StatusUnprocessableEntity && (messageHas(r, "already exists") || messageHas(r, "No commits between")):
+		e.Hint = "another client was faster, or GitHub's lists are behind: it is tried again"
 	case e.Status == http.StatusUnprocessableEntity:
 		e.Hint = "GitHub does not accept this request; if nothing of it looks wrong to you, report it to the scheduler's authors"
 	case e.Status == http.StatusTooManyRequests:
@@ -99,16 +103,27 @@ func forbidden(r *sdk.ErrorResponse) string {
 	switch {
 	case sso == "required":
 		return "the organisation uses single sign-on: authorise the token for it under Settings, Developer settings"
+	case messageHas(r, "not permitted to create or approve pull requests"):
+		return "switch on Settings, Actions, General, \"Allow GitHub Actions to create and approve pull requests\" in the repository, and in its organisation where that has it off; or use the token of a user or an App"
 	case h.Get("X-Accepted-GitHub-Permissions") != "":
 		return "the account lacks a permission; give it " + h.Get("X-Accepted-GitHub-Permissions")
 	case h.Get("X-Accepted-OAuth-Scopes") != "":
 		return "the token lacks a scope; one of these will do: " + h.Get("X-Accepted-OAuth-Scopes")
 	case messageHas(r, "archived"):
 		return "unarchive the repository, or take it out of the platform model"
-	case messageHas(r, "protected"), messageHas(r, "rule violations"):
-		return "a branch protection or ruleset refuses it: let the scheduler's account pass it"
 	}
 	return "give the account write access to contents, pull requests, issues and commit statuses of the repository"
+}
+
+// byRule reports whether a ruleset or a branch protection has refused a request.
+func byRule(r *sdk.ErrorResponse) bool {
+	return messageHas(r, "protected branch") || messageHas(r, "branch is protected") || messageHas(r, "rule violations")
+}
+
+// passRules is the hint about a ruleset or a branch protection.
+func passRules(account string) string {
+	return "a ruleset or branch protection refuses it: check Settings, Rules (and Branches) of the repository and of its organisation, and add " +
+		account + " to the bypass list of that rule, or leave branches " + forge.BranchPrefix + "** out of it"
 }
 
 // messageHas reports whether GitHub's message contains a text.
@@ -147,12 +162,14 @@ func message(r *sdk.ErrorResponse) string {
 const checkNetwork = "check the network and the proxies on the way; how GitHub is doing is at githubstatus.com"
 
 // advised adds a hint to an error of git.
-func advised(err error) error {
+func (f *Forge) advised(err error) error {
 	switch {
 	case err == nil, errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return err
 	case errors.Is(err, forge.ErrNotFound):
 		return fmt.Errorf("%w, or the account may not see it", err)
+	case errors.Is(err, gitclient.ErrRefused):
+		return fmt.Errorf("%w: %s", err, passRules(f.who()))
 	case errors.Is(err, gitclient.ErrDenied):
 		return fmt.Errorf("%w: check that the token or App is valid and may write the repository's contents, and its workflows where those change", err)
 	case errors.Is(err, gitclient.ErrNetwork), errors.As(err, new(net.Error)), strings.Contains(err.Error(), "status code: 5"):

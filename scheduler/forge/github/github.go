@@ -190,3 +190,25 @@ func (f *Forge) login(ctx context.Context) (string, error) {
 	f.user = name
 	return name, nil
 }
+
+// who names the account for messages.
+func (f *Forge) who() string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.user == "" {
+		return "the account of the " + f.account.kind()
+	}
+	return f.user + " (the account of the " + f.account.kind() + ")"
+}
+
+// own reports whether the account whose name is login is a user of GitHub's. An
+// enterprise with data residency may put its short code into the names of bots.
+func (f *Forge) own(u *sdk.User, login string) bool {
+	slug, bot := strings.CutSuffix(strings.ToLower(login), "[bot]")
+	return strings.EqualFold(u.GetLogin(), login) ||
+		f.dataResidency() && bot && u.GetType() == "Bot" && strings.HasPrefix(strings.ToLower(u.GetLogin()), slug+"_")
+}
+
+func (f *Forge) dataResidency() bool {
+	return strings.HasSuffix(strings.ToLower(f.site.Root.Hostname()), ".ghe.com")
+}

@@ -86,17 +86,21 @@ func (f *Forge) Issues(ctx context.Context, repo string) ([]forge.Issue, error) 
 	listed := map[int]forge.Issue{}
 	var asked time.Time // by GitHub's clock
 	updated := false
+	creator := login
+	if f.dataResidency() { // where the filter finds nothing of an App
+		creator = ""
+	}
 	err = f.pages(ctx, func(page sdk.ListOptions) (*sdk.Response, bool, error) {
 		// oldest first: what is opened meanwhile does not move the rest from
 		// one page to another, and full pages stay as they are
 		list, r, err := f.client.Issues.ListByRepo(ctx, owner, name, &sdk.IssueListByRepoOptions{
-			State: "all", Creator: login, Sort: "created", Direction: "asc", Since: since, ListOptions: page,
+			State: "all", Creator: creator, Sort: "created", Direction: "asc", Since: since, ListOptions: page,
 		})
 		if asked.IsZero() {
 			asked = serverTime(r)
 		}
 		for _, i := range list {
-			if !strings.EqualFold(i.GetUser().GetLogin(), login) {
+			if !f.own(i.GetUser(), login) {
 				continue
 			}
 			updated = true
@@ -200,7 +204,7 @@ func (f *Forge) newestComment(ctx context.Context, repo string, number int) (str
 			list, r, err := f.client.Issues.ListComments(ctx, owner, name, number,
 				&sdk.IssueListCommentsOptions{ListOptions: sdk.ListOptions{Page: page, PerPage: pageSize}})
 			for _, c := range list {
-				if strings.EqualFold(c.GetUser().GetLogin(), login) {
+				if f.own(c.GetUser(), login) {
 					newest[page] = c.GetBody()
 				}
 			}

@@ -2,10 +2,10 @@ package github
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"slices"
-	"strings"
 
 	sdk "github.com/google/go-github/v88/github"
 
@@ -18,6 +18,20 @@ func (f *Forge) pull(ctx context.Context, repo string, number int) (p *sdk.PullR
 		return r, err
 	})
 	return p, err
+}
+
+// PullRequest returns a pull request as it is now. GitHub's lists may have it as
+// it was some seconds ago.
+func (f *Forge) PullRequest(ctx context.Context, repo string, number int) (forge.PullRequest, error) {
+	login, err := f.login(ctx)
+	if err != nil {
+		return forge.PullRequest{}, err
+	}
+	p, err := f.pull(ctx, repo, number)
+	if err != nil {
+		return forge.PullRequest{}, fmt.Errorf("pull request %s#%d: %w", repo, number, err)
+	}
+	return f.pullRequest(p, login), nil
 }
 
 // PullRequests implements forge.Forge. GitHub lets one pull request between two
@@ -60,7 +74,7 @@ func (f *Forge) between(ctx context.Context, repo, head, base, state string) (fo
 			if !sameBranches(p, head, base) {
 				continue
 			}
-			pr := pullRequest(p, login)
+			pr := f.pullRequest(p, login)
 			found = append(found, pr)
 			newest = newest || pr.Own && pr.State != forge.Open
 		}
@@ -81,7 +95,7 @@ func sameBranches(p *sdk.PullRequest, head, base string) bool {
 		(p.GetHead().GetRepo() == nil || p.GetHead().GetRepo().GetID() == p.GetBase().GetRepo().GetID())
 }
 
-func pullRequest(p *sdk.PullRequest, login string) forge.PullRequest {
+func (f *Forge) pullRequest(p *sdk.PullRequest, login string) forge.PullRequest {
 	pr := forge.PullRequest{
 		Number:     p.GetNumber(),
 		Title:      p.GetTitle(),
@@ -92,7 +106,7 @@ func pullRequest(p *sdk.PullRequest, login string) forge.PullRequest {
 		State:      forge.State(p.GetState()),
 		Draft:      p.GetDraft(),
 		Author:     p.GetUser().GetLogin(),
-		Own:        strings.EqualFold(p.GetUser().GetLogin(), login),
+		Own:        f.own(p.GetUser(), login),
 		URL:        p.GetHTMLURL(),
 		Labels:     labelNames(p.Labels),
 	}
@@ -121,9 +135,9 @@ func (f *Forge) SavePullRequest(ctx context.Context, repo string, pr forge.PullR
 		if saved == nil {
 			return forge.PullRequest{}, err
 		}
-		return pullRequest(saved, login), err
+		return f.pullRequest(saved, login), err
 	}
-	return pullRequest(saved, login), nil
+	return f.pullRequest(saved, login), nil
 }
 
 // open opens a pull request. Its labels come after it: GitHub takes none with
@@ -139,6 +153,10 @@ func (f *Forge) open(ctx context.Context, repo string, pr forge.PullRequest) (sa
 		return r, err
 	})
 	switch {
+	case refusedAs(err, http.StatusUnprocessableEntity, "already exists"):
+		return f.takeOver(ctx, repo, pr, err)
+	case refusedAs(err, http.StatusUnprocessableEntity, "No commits between"):
+		return nil, f.compared(ctx, repo, pr, err)
 	case pr.Draft && refusedAs(err, http.StatusUnprocessableEntity, "draft pull requests are not supported"):
 		return nil, fmt.Errorf("%w: %w", forge.ErrNoDrafts, err)
 	case err != nil:
@@ -149,6 +167,42 @@ func (f *Forge) open(ctx context.Context, repo string, pr forge.PullRequest) (sa
 		}
 	}
 	return saved, f.addLabels(ctx, repo, saved, pr.Labels)
+}
+
+// takeOver brings to what is wanted a pull request that exists already: the list
+// by which it was to be opened did not have it yet. One that another user has
+// opened is left alone.
+func (f *Forge) takeOver(ctx context.Context, repo string, pr forge.PullRequest, refused error) (*sdk.PullRequest, error) {
+	open, _, err := f.between(ctx, repo, pr.Head, pr.Base, string(forge.Open))
+	if err != nil {
+		return nil, err
+	}
+	for _, have := range open {
+		if have.Own {
+			pr.Number, pr.State = have.Number, forge.Open
+			return f.edit(ctx, repo, pr)
+		}
+		return nil, fmt.Errorf("%s opened pull request #%d between these branches: close it: %w", have.Author, have.Number, refused)
+	}
+	return nil, refused
+}
+
+// compared looks again at branches between which GitHub sees no commits. Where
+// it was merged meanwhile, the base has moved.
+func (f *Forge) compared(ctx context.Context, repo string, pr forge.PullRequest, refused error) error {
+	ahead := 0
+	err := f.callRepo(ctx, repo, func(owner, name string) (*sdk.Response, error) {
+		c, r, err := f.client.Repositories.CompareCommits(ctx, owner, name, pr.Base, pr.Head, &sdk.ListOptions{PerPage: 1})
+		ahead = c.GetAheadBy()
+		return r, err
+	})
+	switch {
+	case err != nil:
+		return errors.Join(refused, err)
+	case ahead > 0: // the push has arrived by now
+		return refused
+	}
+	return fmt.Errorf("branch %s has all of %s already: %w: %w", pr.Base, pr.Head, forge.ErrMoved, refused)
 }
 
 // edit changes a pull request to what is wanted. The order keeps an interruption

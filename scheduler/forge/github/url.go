@@ -60,9 +60,9 @@ func root(what, s string) (*url.URL, error) {
 	return u, nil
 }
 
-// own is the remote of a repository of this GitHub. It is spelled the same
+// ownRemote is the remote of a repository of this GitHub. It is spelled the same
 // whatever the clone URL was, so that a repository is cached once.
-func (f *Forge) own(ctx context.Context, repo string) (gitclient.Remote, error) {
+func (f *Forge) ownRemote(ctx context.Context, repo string) (gitclient.Remote, error) {
 	token, err := f.account.token(ctx)
 	if err != nil {
 		return gitclient.Remote{}, err
