@@ -22,8 +22,9 @@ type Forge interface {
 	// does not have.
 	Label(ctx context.Context, repo string, number int, labels []string) error
 	// Merge merges a pull request whose branch is still at the commit head, by
-	// a merge commit, and returns that commit. The error wraps forge.ErrNotYet
-	// when another try in a moment may succeed.
+	// a merge commit or as the repository allows it, and returns the commit. The
+	// error wraps forge.ErrNotYet when another try in a moment may succeed, and
+	// forge.ErrQueued when the forge merges it later.
 	Merge(ctx context.Context, repo string, number int, head string) (string, error)
 	// StartWorkflow starts a workflow by the name of its file, as it is on
 	// branch ref.

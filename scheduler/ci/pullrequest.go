@@ -47,6 +47,7 @@ type Opened struct {
 	Number      int
 	URL         string
 	Merged      bool
+	Queued      bool // the forge merges it when it has the reviews and checks that it needs
 	MergeCommit string
 	Summary     string // the changes, one a line
 }
@@ -61,7 +62,7 @@ func Head(source, base string) string {
 // CreatePullRequest opens a pull request with the files of a folder, or brings
 // the open one between the same branches up to date. A folder of generated
 // files replaces the folder of its name as a whole. With AutoMerge it is merged
-// right away.
+// right away, or by the forge as soon as that is possible.
 func CreatePullRequest(ctx context.Context, f Forge, p PullRequest) (Opened, error) {
 	generated, err := p.check()
 	if err != nil {
@@ -119,6 +120,10 @@ func (p PullRequest) open(ctx context.Context, f Forge, generated map[string][]b
 		return opened, nil
 	}
 	opened.MergeCommit, err = p.merge(ctx, f, opened.Number, head)
+	if errors.Is(err, forge.ErrQueued) {
+		opened.Queued = true
+		return opened, nil
+	}
 	opened.Merged = err == nil
 	return opened, err
 }

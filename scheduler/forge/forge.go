@@ -36,6 +36,14 @@ var ErrMoved = errors.New("branch has moved")
 // the pull request in a moment: it is still working out whether it can.
 var ErrNotYet = errors.New("the forge does not merge it yet")
 
+// ErrQueued is wrapped by the error of a client's Merge when the forge merges the
+// pull request itself, as soon as it has what the repository requires.
+var ErrQueued = errors.New("the forge merges it when its requirements are met")
+
+// ErrExists is wrapped by SavePullRequest's error when the pull request that it is
+// to create is open already.
+var ErrExists = errors.New("exists already")
+
 // ErrNotDraft is wrapped by SavePullRequest's error when the forge refuses to
 // make a draft of the pull request, and ErrNoDrafts when nothing in the
 // repository can be one. Another error says nothing about drafts.

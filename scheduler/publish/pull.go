@@ -116,6 +116,9 @@ func (r *publisher) propose(ctx context.Context, base *model.Tree, after map[str
 // was, unless the forge says what it is.
 func (r *publisher) save(ctx context.Context, pr forge.PullRequest, have **forge.PullRequest) error {
 	saved, err := r.forge.SavePullRequest(ctx, r.repo, pr)
+	if pr.Number == 0 && errors.Is(err, forge.ErrExists) {
+		saved, err = r.saveUnlisted(ctx, pr, err)
+	}
 	if saved.Number != 0 {
 		*have = &saved
 	}
@@ -123,6 +126,21 @@ func (r *publisher) save(ctx context.Context, pr forge.PullRequest, have **forge
 		r.result.Writes++
 	}
 	return err
+}
+
+// saveUnlisted brings to what it shall be a pull request that the list did not have
+// yet when it was to be opened.
+func (r *publisher) saveUnlisted(ctx context.Context, pr forge.PullRequest, exists error) (forge.PullRequest, error) {
+	list, err := r.forge.PullRequests(ctx, r.repo, pr.Head, pr.Base)
+	if err != nil {
+		return forge.PullRequest{}, err
+	}
+	open, _ := own(list)
+	if open == nil || isOthers(*open, r.options.Owner) {
+		return forge.PullRequest{}, exists
+	}
+	pr.Number = open.Number
+	return r.forge.SavePullRequest(ctx, r.repo, pr)
 }
 
 // push makes the branch hold the plan's files, in one commit on top of the

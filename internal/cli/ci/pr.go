@@ -29,7 +29,9 @@ is opened.
 
 There is one pull request at a time from a repository to a branch: while it is
 open, the next run brings it up to date. With --auto-merge it is merged right
-away, and its branch removed.
+away, by a method that the repository allows, and its branch removed. Where
+reviews, checks or a merge queue are in between, the forge merges it when it can,
+if the repository's settings let it; else the error says what is missing.
 
 The pull request's branch must begin with kalypso/, since it is overwritten.
 
@@ -68,8 +70,11 @@ func runCreatePR(ctx context.Context, o *prOptions) (err error) {
 	}
 	if opened.Changed {
 		what := "waits for a merge"
-		if opened.Merged {
+		switch {
+		case opened.Merged:
 			what = "is merged"
+		case opened.Queued:
+			what = "will be merged by the forge when it has the reviews and checks that it needs"
 		}
 		o.Messagef("%spull request %s %s", opened.Summary, opened.URL, what)
 		fmt.Fprintln(o.Out, opened.URL)

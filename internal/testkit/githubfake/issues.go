@@ -142,6 +142,7 @@ type pull struct {
 	head, base string // branches
 	headSHA    string // as long as it is open that of the branch
 	draft      bool
+	later      string // the method of its auto-merge, or QUEUE
 	mergedAt   time.Time
 	mergeSHA   string
 }
@@ -210,6 +211,9 @@ func (t *thread) pullJSON() object {
 		"merged_at": stamp(p.mergedAt), "merge_commit_sha": nil,
 		"head": side(p.head, p.headSHA), "base": side(p.base, t.repo.bare.branch(p.base)),
 		"html_url": fmt.Sprintf("%s/%s/pull/%d", t.repo.server.URL, t.repo.fullName(), t.number),
+	}
+	if p.later != "" && p.later != "QUEUE" {
+		o["auto_merge"] = object{"merge_method": strings.ToLower(p.later)}
 	}
 	if p.mergeSHA != "" {
 		o["merge_commit_sha"] = p.mergeSHA

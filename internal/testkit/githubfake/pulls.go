@@ -39,7 +39,11 @@ func (s *Server) pullRoutes() {
 		if has(in, "sha") && text(in, "sha") != t.pull.headSHA {
 			return nil, refuse(http.StatusConflict, "Head branch was modified. Review and try the merge again.")
 		}
-		if err := t.merge(); err != nil {
+		method := cmp.Or(text(in, "merge_method"), "merge")
+		if no := c.repo.merging.refusal(method); no != "" {
+			return nil, refuse(http.StatusMethodNotAllowed, no)
+		}
+		if err := t.mergeBy(method); err != nil {
 			return nil, err
 		}
 		return object{"sha": t.pull.mergeSHA, "merged": true, "message": "Pull Request successfully merged"}, nil
@@ -189,8 +193,26 @@ func (t *thread) change(in object, json func() object) (any, error) {
 	return json(), nil
 }
 
+// refusal is what GitHub says where a pull request may not be merged, or not so.
+func (m Merging) refusal(method string) string {
+	switch {
+	case method == "merge" && !m.Merge:
+		return "Merge commits are not allowed on this repository."
+	case method == "squash" && !m.Squash:
+		return "Squash merges are not allowed on this repository."
+	case method == "rebase" && !m.Rebase:
+		return "Rebase merges are not allowed on this repository."
+	case m.Queue:
+		return "Repository rule violations found\n\nChanges must be made through the merge queue\n\n"
+	}
+	return m.Missing
+}
+
 // merge merges a pull request by a merge commit.
-func (t *thread) merge() error {
+func (t *thread) merge() error { return t.mergeBy("merge") }
+
+// mergeBy merges a pull request. What it has is one commit to the other methods.
+func (t *thread) mergeBy(method string) error {
 	b, p := t.repo.bare, t.pull
 	switch {
 	case t.closed:
@@ -204,7 +226,11 @@ func (t *thread) merge() error {
 		return refuse(http.StatusMethodNotAllowed, "Pull Request is not mergeable")
 	}
 	message := fmt.Sprintf("Merge pull request #%d from %s/%s\n\n%s", t.number, t.repo.owner, p.head, t.title)
-	commit, err := b.run("commit-tree", tree, "-p", base, "-p", head, "-m", message)
+	parents := []string{"-p", base}
+	if method == "merge" {
+		parents = append(parents, "-p", head)
+	}
+	commit, err := b.run(slices.Concat([]string{"commit-tree", tree, "-m", message}, parents)...)
 	if err != nil {
 		return err
 	}
@@ -239,6 +265,18 @@ func (s *Server) graphRoutes() {
 		query := text(in, "query")
 		draft := strings.Contains(query, "convertPullRequestToDraft(")
 		switch {
+		case strings.Contains(query, "enablePullRequestAutoMerge("):
+			if m := t.repo.merging; !m.Auto || text(variables, "head") != t.pull.headSHA || m.Missing == "" && !m.Queue {
+				return no("UNPROCESSABLE", "Auto merge is not allowed for this repository, or the pull request is in clean status")
+			}
+			t.pull.later = text(variables, "method")
+			return object{"data": object{"done": object{"pullRequest": object{"id": t.nodeID()}}}}, nil
+		case strings.Contains(query, "enqueuePullRequest("):
+			if m := t.repo.merging; !m.Queue || m.Missing != "" || text(variables, "head") != t.pull.headSHA {
+				return no("UNPROCESSABLE", "Pull request is not in the correct state to be enqueued")
+			}
+			t.pull.later = "QUEUE"
+			return object{"data": object{"done": object{"mergeQueueEntry": object{"id": "MQE_1"}}}}, nil
 		case !draft && !strings.Contains(query, "markPullRequestReadyForReview("):
 			return no("undefinedField", "Field doesn't exist on type 'Mutation'")
 		case c.user.may(t.repo) < Write, draft && t.repo.noDrafts:

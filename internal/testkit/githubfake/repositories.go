@@ -27,6 +27,7 @@ type repository struct {
 	archived      bool
 	hasIssues     bool
 	noDrafts      bool
+	merging       Merging
 	defaultBranch string
 	bare          bare
 	number        int
@@ -61,6 +62,20 @@ func NoDrafts(r *repository) { r.noDrafts = true }
 // Archived makes it read only.
 func Archived(r *repository) { r.archived = true }
 
+// Merging is how pull requests may be merged.
+type Merging struct {
+	Merge, Squash, Rebase bool   // the methods
+	Auto                  bool   // auto-merge
+	Queue                 bool   // by a merge queue only
+	Missing               string // what GitHub says about a requirement that is not met, "" when all are
+}
+
+// SetMerging says how pull requests of a repository may be merged. New ones allow
+// every method.
+func (s *Server) SetMerging(repo string, m Merging) {
+	edit(s, repo, func(r *repository) int { r.merging = m; return 0 })
+}
+
 // Repo makes a private, empty repository, with its organisation.
 func (s *Server) Repo(repo string, options ...Option) {
 	s.mu.Lock()
@@ -76,7 +91,8 @@ func (s *Server) Repo(repo string, options ...Option) {
 func (s *Server) create(owner, name string) *repository {
 	r := &repository{
 		server: s, id: s.id(), owner: owner, name: name, private: true, hasIssues: true, defaultBranch: s.organisation(owner).branch,
-		labels: map[string]*label{}, statuses: map[string][]object{}, actions: map[string]*actionsData{"": newActions()},
+		merging: Merging{Merge: true, Squash: true, Rebase: true},
+		labels:  map[string]*label{}, statuses: map[string][]object{}, actions: map[string]*actionsData{"": newActions()},
 	}
 	var err error
 	r.public, r.secret, err = box.GenerateKey(rand.Reader)
@@ -95,6 +111,7 @@ func (r *repository) json() object {
 		}
 	}
 	return object{
+		"allow_merge_commit": r.merging.Merge, "allow_squash_merge": r.merging.Squash, "allow_rebase_merge": r.merging.Rebase, "allow_auto_merge": r.merging.Auto,
 		"visibility": r.visibility(), "topics": append([]string{}, r.topics...), "open_issues_count": open,
 		"id": r.id, "name": r.name, "full_name": r.fullName(), "owner": object{"login": r.owner}, "private": r.private,
 		"description": r.description, "default_branch": r.defaultBranch, "has_issues": r.hasIssues, "archived": r.archived,

@@ -22,6 +22,7 @@ type Pull struct {
 	Draft               bool
 	Labels              []string
 	Author              string
+	Later               string // the method of its auto-merge, QUEUE in the merge queue
 }
 
 // Issue is an issue as it is.
@@ -71,6 +72,7 @@ func (s *Server) Pulls(repo string) []Pull {
 			p := Pull{
 				Number: t.number, Title: t.title, Body: t.body, Head: t.pull.head, Base: t.pull.base, HeadSHA: t.pull.headSHA,
 				State: t.state(), Draft: t.pull.draft, Labels: slices.Sorted(maps.Keys(t.labels)), Author: t.author.Login,
+				Later: t.pull.later,
 			}
 			if !t.pull.mergedAt.IsZero() {
 				p.State = "merged"

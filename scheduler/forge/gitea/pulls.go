@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"net/http"
 	"slices"
 	"strings"
 	"time"
@@ -167,41 +166,4 @@ func (f *Forge) createPullRequest(ctx context.Context, repo string, option sdk.C
 		return err
 	}, retry.Every(settlePause))
 	return saved, err
-}
-
-// Merge merges a pull request whose branch is still at the commit head, by a
-// merge commit, and returns that commit. An earlier try may have had its effect
-// although its answer was lost: then its commit is returned. Gitea answers 405
-// as long as it has not checked a new pull request, and when the branch is
-// protected: both may change, and the error wraps forge.ErrNotYet.
-func (f *Forge) Merge(ctx context.Context, repo string, number int, head string) (string, error) {
-	var code int
-	err := f.callRepo(ctx, repo, func(c *sdk.Client, owner, name string) (*sdk.Response, error) {
-		merged, r, err := c.MergePullRequest(owner, name, int64(number), sdk.MergePullRequestOption{Style: sdk.MergeStyleMerge, HeadCommitId: head})
-		if r != nil && r.Response != nil {
-			code = r.StatusCode
-		}
-		if err == nil && !merged {
-			err = errors.New("it is not merged")
-		}
-		return r, err
-	})
-	if err != nil && code == http.StatusMethodNotAllowed {
-		err = fmt.Errorf("%w: %w", forge.ErrNotYet, err)
-	}
-	var commit string
-	failed := f.callRepo(ctx, repo, func(c *sdk.Client, owner, name string) (*sdk.Response, error) {
-		pr, r, err := c.GetPullRequest(owner, name, int64(number))
-		if err == nil && pr.HasMerged && pr.MergedCommitID != nil {
-			commit = *pr.MergedCommitID
-		}
-		return r, err
-	})
-	switch {
-	case failed == nil && commit != "":
-		return commit, nil
-	case err == nil:
-		err = fmt.Errorf("%w: it is merged, and its commit is not known", forge.ErrNotYet)
-	}
-	return "", err
 }

@@ -1,6 +1,7 @@
 package github_test
 
 import (
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -42,7 +43,7 @@ func (p *inProcess) RoundTrip(q *http.Request) (*http.Response, error) {
 
 func (p *inProcess) forge(t *testing.T, o github.Options) *github.Forge {
 	t.Helper()
-	o.URL, o.HTTP = p.URL, &http.Client{Transport: p}
+	o.URL, o.HTTP, o.Log = p.URL, &http.Client{Transport: p}, slog.New(slog.DiscardHandler)
 	f, err := github.New(o)
 	if err != nil {
 		t.Fatal(err)

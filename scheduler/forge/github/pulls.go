@@ -154,7 +154,7 @@ func (f *Forge) open(ctx context.Context, repo string, pr forge.PullRequest) (sa
 	})
 	switch {
 	case refusedAs(err, http.StatusUnprocessableEntity, "already exists"):
-		return f.takeOver(ctx, repo, pr, err)
+		return nil, fmt.Errorf("%w: %w", forge.ErrExists, err)
 	case refusedAs(err, http.StatusUnprocessableEntity, "No commits between"):
 		return nil, f.compared(ctx, repo, pr, err)
 	case pr.Draft && refusedAs(err, http.StatusUnprocessableEntity, "draft pull requests are not supported"):
@@ -167,24 +167,6 @@ func (f *Forge) open(ctx context.Context, repo string, pr forge.PullRequest) (sa
 		}
 	}
 	return saved, f.addLabels(ctx, repo, saved, pr.Labels)
-}
-
-// takeOver brings to what is wanted a pull request that exists already: the list
-// by which it was to be opened did not have it yet. One that another user has
-// opened is left alone.
-func (f *Forge) takeOver(ctx context.Context, repo string, pr forge.PullRequest, refused error) (*sdk.PullRequest, error) {
-	open, _, err := f.between(ctx, repo, pr.Head, pr.Base, string(forge.Open))
-	if err != nil {
-		return nil, err
-	}
-	for _, have := range open {
-		if have.Own {
-			pr.Number, pr.State = have.Number, forge.Open
-			return f.edit(ctx, repo, pr)
-		}
-		return nil, fmt.Errorf("%s opened pull request #%d between these branches: close it: %w", have.Author, have.Number, refused)
-	}
-	return nil, refused
 }
 
 // compared looks again at branches between which GitHub sees no commits. Where
@@ -260,28 +242,4 @@ func (f *Forge) Label(ctx context.Context, repo string, number int, labels []str
 		return fmt.Errorf("%s#%d: %w", repo, number, err)
 	}
 	return nil
-}
-
-// Merge merges a pull request whose branch is still at the commit head, by a
-// merge commit, and returns that commit. An earlier try may have had its effect
-// although its answer was lost: then its commit is returned. The error wraps
-// forge.ErrNotYet while GitHub works out whether it can be merged, or checks are
-// missing.
-func (f *Forge) Merge(ctx context.Context, repo string, number int, head string) (commit string, err error) {
-	err = f.callRepo(ctx, repo, func(owner, name string) (*sdk.Response, error) {
-		m, r, err := f.client.PullRequests.Merge(ctx, owner, name, number, "", &sdk.PullRequestOptions{SHA: head, MergeMethod: "merge"})
-		commit = m.GetSHA()
-		return r, err
-	})
-	if err == nil {
-		return commit, nil
-	}
-	if p, again := f.pull(ctx, repo, number); again == nil && p.MergedAt != nil {
-		return p.GetMergeCommitSHA(), nil
-	}
-	err = fmt.Errorf("merging %s#%d: %w", repo, number, err)
-	if refusedAs(err, http.StatusMethodNotAllowed, "") {
-		err = fmt.Errorf("%w: %w", forge.ErrNotYet, err)
-	}
-	return "", err
 }
