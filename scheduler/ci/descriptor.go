@@ -14,6 +14,7 @@ import (
 	"go.yaml.in/yaml/v3"
 	"k8s.io/apimachinery/pkg/util/validation"
 
+	"github.com/kalypso-dev/kalypso/internal/redact"
 	"github.com/kalypso-dev/kalypso/internal/usage"
 	"github.com/kalypso-dev/kalypso/scheduler/forge"
 	"github.com/kalypso-dev/kalypso/scheduler/model"
@@ -148,10 +149,10 @@ func (d Description) of(workload Workload, target Target) ([]byte, error) {
 		Spec: descriptorSpec{
 			Workload: describedWorkload{
 				Name:        workload.Name,
-				Source:      describedFolder{d.Source, d.Branch, folder},
+				Source:      describedFolder{redact.URL(d.Source), d.Branch, folder},
 				Application: describedApplication{d.Application, descriptorMetadata{d.Workspace}},
 			},
-			DeploymentTarget: describedTarget{target.Name, target.Environment, describedFolder{target.Repo, target.Branch, "./" + target.Folder}},
+			DeploymentTarget: describedTarget{target.Name, target.Environment, describedFolder{redact.URL(target.Repo), target.Branch, "./" + target.Folder}},
 			WorkloadVersion:  describedVersion{d.Version, d.Build, d.Commit, built},
 		},
 	})

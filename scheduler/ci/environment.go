@@ -7,6 +7,7 @@ import (
 	"os"
 	"strings"
 
+	"github.com/kalypso-dev/kalypso/internal/redact"
 	"github.com/kalypso-dev/kalypso/internal/usage"
 	"github.com/kalypso-dev/kalypso/scheduler/fleet/arc"
 )
@@ -132,7 +133,7 @@ func (e Environment) RunURL() string {
 	if e.Server == "" || e.Repository == "" || e.Run == "" {
 		return ""
 	}
-	return e.Server + "/" + e.Repository + "/actions/runs/" + e.Run
+	return redact.URL(e.Server + "/" + e.Repository + "/actions/runs/" + e.Run)
 }
 
 // Repo is the owner/name of a repository that a flag names: by its URL on this

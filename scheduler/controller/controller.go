@@ -23,7 +23,6 @@ import (
 	"errors"
 	"iter"
 	"log/slog"
-	"net/url"
 	"path"
 	"strings"
 	"sync"
@@ -32,6 +31,7 @@ import (
 
 	"k8s.io/client-go/util/workqueue"
 
+	"github.com/kalypso-dev/kalypso/internal/redact"
 	"github.com/kalypso-dev/kalypso/scheduler/forge"
 	"github.com/kalypso-dev/kalypso/scheduler/model"
 )
@@ -104,7 +104,7 @@ func New(options Options) (*Controller, error) {
 	}
 	options.ControlPlane.Branch = cmp.Or(options.ControlPlane.Branch, "main")
 	options.Poll = cmp.Or(options.Poll, DefaultPoll)
-	options.Log = cmp.Or(options.Log, slog.Default())
+	options.Log = redact.Logger(cmp.Or(options.Log, slog.Default()))
 	options.Pool = cmp.Or(options.Pool, new(model.Pool))
 	if options.Metrics == nil {
 		options.Metrics = NewMetrics()
@@ -115,7 +115,7 @@ func New(options Options) (*Controller, error) {
 		log:          options.Log,
 		environments: map[string]*environment{},
 		control: ControlPlaneStatus{
-			Repo: redacted(options.ControlPlane.Repo), Branch: options.ControlPlane.Branch, Path: options.ControlPlane.Path,
+			Repo: redact.URL(options.ControlPlane.Repo), Branch: options.ControlPlane.Branch, Path: options.ControlPlane.Path,
 		},
 	}
 	options.Metrics.follow(c)
@@ -126,22 +126,13 @@ func New(options Options) (*Controller, error) {
 func nameOf(f forge.Forge, at model.Reference) string {
 	name, ok := f.Repo(at.Repo)
 	if !ok {
-		name = redacted(at.Repo)
+		name = redact.URL(at.Repo)
 	}
 	name += "@" + at.Branch
 	if folder := strings.Trim(path.Clean("/"+at.Path), "/"); folder != "" {
 		name += ":" + folder
 	}
 	return name
-}
-
-// redacted is a clone URL without a password.
-func redacted(cloneURL string) string {
-	u, err := url.Parse(cloneURL)
-	if err != nil {
-		return ""
-	}
-	return u.Redacted()
 }
 
 // Run reconciles the environments until ctx ends. It returns when every run has

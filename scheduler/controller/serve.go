@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sync/errgroup"
 	"k8s.io/client-go/rest"
 
+	"github.com/kalypso-dev/kalypso/internal/redact"
 	"github.com/kalypso-dev/kalypso/scheduler/forge"
 	"github.com/kalypso-dev/kalypso/scheduler/forge/gitea"
 	"github.com/kalypso-dev/kalypso/scheduler/forge/github"
@@ -37,6 +38,7 @@ const memoryLimit = (512 + 128) << 20
 // Serve runs a scheduler until ctx ends: a Controller for each control plane, and
 // a Server for all of them. It returns nil when it stopped because ctx ended.
 func Serve(ctx context.Context, config Config, log *slog.Logger) error {
+	log = redact.Logger(log)
 	if os.Getenv("GOMEMLIMIT") == "" {
 		debug.SetMemoryLimit(memoryLimit)
 	}
@@ -176,7 +178,7 @@ func (f ForgeConfig) connect(log *slog.Logger, waiting func(github.Wait)) (forge
 // controllers makes a Controller for each control plane of a configuration.
 // forgeLog gets what the forge waits for.
 func (c Config) controllers(metrics *Metrics, election *Election, log, forgeLog *slog.Logger) ([]*Controller, error) {
-	f, err := c.Forge.connect(forgeLog, func(github.Wait) { metrics.waits.Inc() })
+	f, err := c.Forge.connect(redact.Logger(forgeLog), func(github.Wait) { metrics.waits.Inc() })
 	if err != nil {
 		return nil, err
 	}
@@ -185,7 +187,7 @@ func (c Config) controllers(metrics *Metrics, election *Election, log, forgeLog 
 	for _, p := range c.planes() {
 		own := log
 		if len(c.ControlPlanes) > 0 {
-			own = log.With("controlPlane", redacted(p.Repo))
+			own = log.With("controlPlane", redact.URL(p.Repo))
 		}
 		w, err := New(Options{
 			Forge:        f,

@@ -10,6 +10,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/sets"
 
+	"github.com/kalypso-dev/kalypso/internal/redact"
 	"github.com/kalypso-dev/kalypso/scheduler/forge"
 	"github.com/kalypso-dev/kalypso/scheduler/model"
 	"github.com/kalypso-dev/kalypso/scheduler/plan"
@@ -138,6 +139,7 @@ func (c *Controller) end(e *environment, o outcome, err error) (n change) {
 	e.last = o
 	e.last.plan = nil // it is large
 	if err != nil {
+		err = redact.Error(err)
 		n.failed = s.Error != err.Error()
 		s.State, s.Error = Failed, err.Error()
 		if s.ErrorSince == nil {
@@ -219,6 +221,7 @@ func problemLine(at model.Position, severity model.Severity, message, hint strin
 // of it before stays. The same failure again is worth no more than a debug
 // line.
 func (c *Controller) controlFailed(err error) {
+	err = redact.Error(err)
 	c.mu.Lock()
 	now := time.Now()
 	level := slog.LevelDebug

@@ -24,6 +24,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/kalypso-dev/kalypso/internal/redact"
 	"github.com/kalypso-dev/kalypso/scheduler/model"
 	"github.com/kalypso-dev/kalypso/scheduler/plan"
 	"github.com/kalypso-dev/kalypso/scheduler/v1alpha1"
@@ -44,8 +45,8 @@ func Explain(ctx context.Context, env *model.Environment, p *plan.Plan, q Query)
 	}
 	e := &Explanation{
 		Environment:  env.Name,
-		ControlPlane: Position{Repo: env.ControlPlane.Repo, Branch: env.ControlPlane.Branch},
-		GitOps:       Position{Repo: env.GitOps.Repo, Branch: env.GitOps.Branch},
+		ControlPlane: Position{Repo: redact.URL(env.ControlPlane.Repo), Branch: env.ControlPlane.Branch},
+		GitOps:       Position{Repo: redact.URL(env.GitOps.Repo), Branch: env.GitOps.Branch},
 		ClusterTypes: len(env.ClusterTypes),
 		Target:       t.explained(),
 		LeftOut:      problemsOf(model.Errors(env.Diagnostics)),

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/kalypso-dev/kalypso/internal/redact"
 	"github.com/kalypso-dev/kalypso/scheduler/v1alpha1"
 )
 
@@ -167,7 +168,7 @@ func (l *loader) loadBranch(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	at := Position{Repo: ref.Repo, Branch: ref.Branch, File: CleanFolder(ref.Path)}
+	at := Position{Repo: redact.URL(ref.Repo), Branch: ref.Branch, File: CleanFolder(ref.Path)}
 	if tree == nil {
 		l.all.findings.add("", notFound(ref, at))
 		return nil

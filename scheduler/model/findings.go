@@ -6,13 +6,14 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/kalypso-dev/kalypso/internal/redact"
 	"github.com/kalypso-dev/kalypso/internal/yamlpos"
 	"github.com/kalypso-dev/kalypso/scheduler/v1alpha1"
 )
 
 // errorAt is a diagnostic about what is wrong at a position, and what to do.
 func errorAt(code string, position Position, hint, format string, args ...any) Diagnostic {
-	return Diagnostic{Code: code, Severity: Error, Position: position, Message: fmt.Sprintf(format, args...), Hint: hint}
+	return Diagnostic{Code: code, Severity: Error, Position: position, Message: redact.Text(fmt.Sprintf(format, args...)), Hint: redact.Text(hint)}
 }
 
 func warningAt(code string, position Position, hint, format string, args ...any) Diagnostic {

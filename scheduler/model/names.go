@@ -5,10 +5,13 @@ import (
 	"io/fs"
 	"path"
 	"strings"
+
+	"github.com/kalypso-dev/kalypso/internal/redact"
 )
 
 // repoName returns the last element of a clone URL, without ".git".
 func repoName(url string) string {
+	url = redact.URL(url)
 	url = strings.TrimSuffix(strings.TrimRight(url, "/"), ".git")
 	return url[strings.LastIndexAny(url, "/:")+1:]
 }

@@ -7,6 +7,8 @@ import (
 	"reflect"
 	"slices"
 	"sync"
+
+	"github.com/kalypso-dev/kalypso/internal/redact"
 )
 
 // Loader loads an environment again and again, with a cache of what it parsed for
@@ -157,7 +159,7 @@ func parsedFiles(tree *Tree, names []string, before []*parsedFile, left int) []*
 		}
 		p = &parsedFile{path: p.path, content: p.content, chart: p.chart, indicators: p.indicators, read: true, cut: cut[p]}
 		files[i] = p
-		at := Position{Repo: tree.Repo, Branch: tree.Branch, File: p.path}
+		at := Position{Repo: redact.URL(tree.Repo), Branch: tree.Branch, File: p.path}
 		if p.cut {
 			p.findings.oversized(at, p.content, &LimitError{What: "fields, list elements and lines in all files together, of which it is one of the largest", Max: maxOwnIndicators})
 			continue

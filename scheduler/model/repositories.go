@@ -10,6 +10,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/kalypso-dev/kalypso/internal/redact"
 	"github.com/kalypso-dev/kalypso/scheduler/v1alpha1"
 	"golang.org/x/sync/errgroup"
 )
@@ -86,7 +87,7 @@ type readError struct {
 	err error
 }
 
-func (e *readError) Error() string { return fmt.Sprintf("reading %s: %v", e.ref, e.err) }
+func (e *readError) Error() string { return redact.Text(fmt.Sprintf("reading %s: %v", e.ref, e.err)) }
 
 func (e *readError) Unwrap() error { return e.err }
 

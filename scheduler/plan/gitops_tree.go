@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/kalypso-dev/kalypso/internal/redact"
 	"github.com/kalypso-dev/kalypso/scheduler/model"
 )
 
@@ -54,7 +55,7 @@ func (b *branch) next(env *model.Environment, tree *model.Tree) *branch {
 		root: model.CleanFolder(env.GitOps.Path),
 		conditions: conditions{
 			gitOps:            env.GitOps,
-			position:          model.Position{Repo: env.ControlPlane.Repo, Branch: env.ControlPlane.Branch},
+			position:          model.Position{Repo: redact.URL(env.ControlPlane.Repo), Branch: env.ControlPlane.Branch},
 			incomplete:        env.Incomplete,
 			configIncomplete:  env.ConfigIncomplete,
 			schemasIncomplete: env.SchemasIncomplete,

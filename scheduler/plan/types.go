@@ -16,6 +16,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/kalypso-dev/kalypso/internal/redact"
 	"github.com/kalypso-dev/kalypso/scheduler/model"
 )
 
@@ -144,7 +145,7 @@ const (
 )
 
 func newProblem(severity model.Severity, reason Reason, position model.Position, hint, format string, args ...any) Problem {
-	return Problem{Reason: reason, Severity: severity, Position: position, Message: fmt.Sprintf(format, args...), Hint: hint}
+	return Problem{Reason: reason, Severity: severity, Position: position, Message: redact.Text(fmt.Sprintf(format, args...)), Hint: redact.Text(hint)}
 }
 
 func compareProblems(a, b Problem) int {

@@ -9,6 +9,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/kalypso-dev/kalypso/internal/redact"
 	"github.com/kalypso-dev/kalypso/internal/yamlpos"
 	"github.com/kalypso-dev/kalypso/scheduler/model"
 )
@@ -36,7 +37,7 @@ type baseSpec struct {
 }
 
 func (b *base) position() model.Position {
-	return model.Position{Repo: b.tree.Repo, Branch: b.tree.Branch, File: b.file, Line: b.node.Line}
+	return model.Position{Repo: redact.URL(b.tree.Repo), Branch: b.tree.Branch, File: b.file, Line: b.node.Line}
 }
 
 // findBase finds the BaseRepo of an environment's branch: the only one, or the
@@ -54,7 +55,7 @@ func findBase(tree *model.Tree, folder string) (*base, error) {
 		all = slices.DeleteFunc(all, func(b *base) bool { return b.name != mainBase })
 	}
 	if len(all) != 1 {
-		return nil, fmt.Errorf("branch %s of %s has no BaseRepo that is the only one or the only one named %s", tree.Branch, tree.Repo, mainBase)
+		return nil, fmt.Errorf("branch %s of %s has no BaseRepo that is the only one or the only one named %s", tree.Branch, redact.URL(tree.Repo), mainBase)
 	}
 	return all[0], nil
 }

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/kalypso-dev/kalypso/internal/redact"
 	"github.com/kalypso-dev/kalypso/scheduler/forge"
 	"github.com/kalypso-dev/kalypso/scheduler/model"
 )
@@ -55,7 +56,7 @@ func Apply(ctx context.Context, f forge.Forge, request Request) (Result, error) 
 func apply(ctx context.Context, f forge.Forge, request Request) (result Result, err error) {
 	repo, ok := f.Repo(request.Branch.Repo)
 	if !ok {
-		return Result{}, fmt.Errorf("control plane %q is not on this forge", request.Branch.Repo)
+		return Result{}, fmt.Errorf("control plane %q is not on this forge", redact.URL(request.Branch.Repo))
 	}
 	err = retryMoved(func() error {
 		result, err = pinNewest(ctx, f, repo, request)
@@ -88,7 +89,7 @@ func pinNewest(ctx context.Context, f forge.Forge, repo string, request Request)
 		return Result{}, err
 	}
 	if from, ok := f.Repo(base.spec.Repo); !ok || from != repo || base.spec.Branch != request.From.Branch {
-		return Result{Why: fmt.Sprintf("%s follows branch %s of %s", base.position(), base.spec.Branch, base.spec.Repo)}, nil
+		return Result{Why: fmt.Sprintf("%s follows branch %s of %s", base.position(), base.spec.Branch, redact.URL(base.spec.Repo))}, nil
 	}
 	head, err := f.Read(ctx, request.From)
 	if err != nil {

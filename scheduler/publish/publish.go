@@ -27,6 +27,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/kalypso-dev/kalypso/internal/redact"
 	"github.com/kalypso-dev/kalypso/scheduler/forge"
 	"github.com/kalypso-dev/kalypso/scheduler/model"
 	"github.com/kalypso-dev/kalypso/scheduler/plan"
@@ -90,7 +91,7 @@ func Apply(ctx context.Context, f forge.Forge, p *plan.Plan, options Options) (R
 	}
 	repo, ok := f.Repo(p.GitOps.Repo)
 	if !ok {
-		return Result{}, fmt.Errorf("publishing environment %s: GitOps repository %q is not on this forge", p.Environment, p.GitOps.Repo)
+		return Result{}, fmt.Errorf("publishing environment %s: GitOps repository %q is not on this forge", p.Environment, redact.URL(p.GitOps.Repo))
 	}
 	if p.GitOpsHead == "" {
 		return Result{}, fmt.Errorf("publishing environment %s: branch %q of %s: %w", p.Environment, p.GitOps.Branch, repo, forge.ErrNotFound)

@@ -10,6 +10,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/kalypso-dev/kalypso/internal/redact"
 	"github.com/kalypso-dev/kalypso/scheduler/forge"
 	"github.com/kalypso-dev/kalypso/scheduler/model"
 	"github.com/kalypso-dev/kalypso/scheduler/plan"
@@ -305,7 +306,7 @@ func plain(s string) string {
 		}
 		return r
 	}, strings.ToValidUTF8(s, "\uFFFD"))
-	return strings.TrimSpace(unmark.Replace(s))
+	return strings.TrimSpace(unmark.Replace(redact.Text(s)))
 }
 
 // clip cuts a text to so many characters, and shows that it did.

@@ -12,6 +12,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/kalypso-dev/kalypso/internal/redact"
 )
 
 // gitLimit bounds one run of git: a folder on a network that hangs, or a named
@@ -38,7 +40,7 @@ type gitError struct {
 	text    string
 }
 
-func (e *gitError) Error() string { return "git " + e.command + ": " + e.text }
+func (e *gitError) Error() string { return redact.Text("git " + e.command + ": " + e.text) }
 
 // exitCode returns the exit code of a failed run of git, -1 for other errors.
 func exitCode(err error) int {

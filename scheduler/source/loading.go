@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/kalypso-dev/kalypso/internal/redact"
 	"github.com/kalypso-dev/kalypso/scheduler/model"
 	"github.com/kalypso-dev/kalypso/scheduler/v1alpha1"
 )
@@ -186,7 +187,7 @@ func (p *Platform) checkWorkloads(ctx context.Context, l *loading, e *Environmen
 		l.env.Diagnostics = append(l.env.Diagnostics, model.Diagnostic{
 			Code:     model.NoEffect,
 			Severity: model.Warning,
-			Position: model.Position{Repo: l.env.ControlPlane.Repo, Branch: l.env.ControlPlane.Branch},
+			Position: model.Position{Repo: redact.URL(l.env.ControlPlane.Repo), Branch: l.env.ControlPlane.Branch},
 			Message:  fmt.Sprintf("no workload is registered as %s in environment %s, so what was given for it has no effect", name, l.env.Name),
 			Hint:     "promote the registration to this environment first",
 		})
@@ -205,7 +206,7 @@ func (p *Platform) notice(ctx context.Context, l *loading, e *Environments) erro
 	}
 	name, ref := l.env.Name, l.env.ControlPlane
 	if p.named(ref.Repo) == nil && !l.reader.isOwn(ref.Repo) {
-		p.note("environment %s is read from %s, which is no remote of %s", name, redacted(ref.Repo), r.top)
+		p.note("environment %s is read from %s, which is no remote of %s", name, redact.URL(ref.Repo), r.top)
 	}
 	current, onBranch, err := r.checkedOut(ctx)
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/go-git/go-git/v5/plumbing/transport"
+	"github.com/kalypso-dev/kalypso/internal/redact"
 	"github.com/kalypso-dev/kalypso/scheduler/forge/gitclient"
 	"github.com/kalypso-dev/kalypso/scheduler/model"
 )
@@ -66,7 +67,7 @@ func (p *Platform) openLocation(ctx context.Context, what, named string) (locati
 		return at, nil
 	}
 	return nil, &Error{
-		Message: fmt.Sprintf("%s: %s cannot be read: git is read over http, https and from folders, not over %s", what, redacted(named), a.scheme),
+		Message: fmt.Sprintf("%s: %s cannot be read: git is read over http, https and from folders, not over %s", what, redact.URL(named), a.scheme),
 		Hint:    fmt.Sprintf("name %s, or a folder that you have cloned it to", a.https()),
 	}
 }
@@ -105,7 +106,7 @@ func (p *Platform) remote(url string) *remote {
 	return r
 }
 
-func (r *remote) name() string { return redacted(r.server.URL) }
+func (r *remote) name() string { return redact.URL(r.server.URL) }
 
 func (r *remote) head(ctx context.Context) (string, error) {
 	commit, err := r.client.Head(ctx, r.server, "")

@@ -31,7 +31,7 @@ func TestInvalidLocations(t *testing.T) {
 		"a file":           {source.Options{ControlPlane: filepath.Join(cp, "templates.yaml")}, []string{"templates.yaml is a file"}, "name a folder or the URL"},
 		"ssh":              {source.Options{ControlPlane: "git@github.com:acme/cp.git"}, []string{"git@github.com:acme/cp.git cannot be read", "not over ssh"}, "name https://github.com/acme/cp, or a folder that you have cloned it to"},
 		"ssh URL":          {source.Options{ControlPlane: "ssh://git@github.com:22/acme/cp"}, []string{"not over ssh"}, "https://github.com/acme/cp"},
-		"ssh secret":       {source.Options{ControlPlane: "ssh://git:secret@github.com/acme/cp"}, []string{"ssh://git:xxxxx@github.com/acme/cp cannot be read"}, "https://github.com/acme/cp"},
+		"ssh secret":       {source.Options{ControlPlane: "ssh://git:secret@github.com/acme/cp"}, []string{"ssh://github.com/acme/cp cannot be read"}, "https://github.com/acme/cp"},
 		"git":              {source.Options{ControlPlane: "git://github.com/acme/cp"}, []string{"not over git"}, "https://github.com/acme/cp"},
 		"base":             {source.Options{ControlPlane: cp, Base: "nope"}, []string{"base repository: there is no folder nope"}, "name a folder or the URL"},
 		"GitOps":           {source.Options{ControlPlane: cp, GitOps: "nope"}, []string{"GitOps repository: there is no folder nope"}, "name a folder or the URL"},
@@ -40,7 +40,7 @@ func TestInvalidLocations(t *testing.T) {
 		"file URL, no git": {source.Options{ControlPlane: "file://" + root}, []string{"not found"}, ""},
 		"no repository":    {source.Options{ControlPlane: server + "/nope"}, []string{"control plane: repository " + server + "/nope: not found"}, ""},
 		"no server":        {source.Options{ControlPlane: "http://127.0.0.1:1/cp"}, []string{"control plane: repository http://127.0.0.1:1/cp", "refused"}, ""},
-		"secret":           {source.Options{ControlPlane: "http://u:secret@127.0.0.1:1/cp"}, []string{"u:xxxxx@127.0.0.1:1"}, ""},
+		"secret":           {source.Options{ControlPlane: "http://u:secret@127.0.0.1:1/cp"}, []string{"http://127.0.0.1:1"}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := source.Open(t.Context(), c.options)
@@ -388,7 +388,7 @@ func TestHTTP(t *testing.T) {
 	t.Log("a password in a URL is for the server alone")
 	s = open(t, source.Options{ControlPlane: strings.Replace(url, "//", "//me:hush@", 1)})
 	text := fmt.Sprintf("%v %+v", s, s.load("dev"))
-	if strings.Contains(text, "hush") || !strings.Contains(text, "me:xxxxx@") {
+	if strings.Contains(text, "hush") || strings.Contains(text, "me@") {
 		t.Errorf("the password is shown: %s", text)
 	}
 

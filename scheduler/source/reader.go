@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/kalypso-dev/kalypso/internal/redact"
 	"github.com/kalypso-dev/kalypso/scheduler/model"
 )
 
@@ -129,5 +130,5 @@ func (p *Platform) address(url string) (location, error) {
 	case ok && a.scheme == "file" && !elsewhere:
 		return openFile(url)
 	}
-	return nil, absent("repository %s", redacted(url))
+	return nil, absent("repository %s", redact.URL(url))
 }

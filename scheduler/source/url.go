@@ -74,11 +74,3 @@ func identityOf(remote, dir string) string {
 	}
 	return address{scheme: "file", path: cleanPath(filepath.ToSlash(remote))}.identity()
 }
-
-// redacted is a URL without its password, for messages.
-func redacted(s string) string {
-	if u, err := url.Parse(s); err == nil && u.User != nil {
-		return u.Redacted()
-	}
-	return s
-}

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/kalypso-dev/kalypso/internal/redact"
 	"github.com/kalypso-dev/kalypso/internal/usage"
 	"github.com/kalypso-dev/kalypso/sandbox/state"
 	"github.com/kalypso-dev/kalypso/scheduler/fleet/arc"
@@ -28,8 +29,10 @@ type App struct {
 // so that a wrong KALYPSO_HOME fails no other command.
 func (a *App) Home() (state.Home, error) { return state.FindHome() }
 
-// Messagef prints a line to Err.
-func (a *App) Messagef(format string, args ...any) { fmt.Fprintf(a.Err, format+"\n", args...) }
+// Messagef prints a line to Err, without the credentials of URLs in it.
+func (a *App) Messagef(format string, args ...any) {
+	fmt.Fprintln(a.Err, redact.Text(fmt.Sprintf(format, args...)))
+}
 
 // ReportAzureWait prints why and until when a request to Azure is retried.
 func (a *App) ReportAzureWait(w arc.Wait) {

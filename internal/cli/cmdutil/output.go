@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/kalypso-dev/kalypso/internal/redact"
 	"github.com/kalypso-dev/kalypso/internal/usage"
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
@@ -50,18 +51,20 @@ func (o *Output) Print(a *App, v any, text func() error) error {
 	case "yaml":
 		b, err := yaml.Marshal(v)
 		if err == nil {
-			_, err = a.Out.Write(b)
+			_, err = io.WriteString(a.Out, redact.Text(string(b)))
 		}
 		return err
 	}
 	return text()
 }
 
-// PrintJSON prints data for scripts.
+// PrintJSON prints data for scripts, without the credentials of URLs in it.
 func (a *App) PrintJSON(v any) error {
-	e := json.NewEncoder(a.Out)
-	e.SetIndent("", "  ")
-	return e.Encode(v)
+	b, err := json.MarshalIndent(v, "", "  ")
+	if err == nil {
+		_, err = fmt.Fprintln(a.Out, redact.Text(string(b)))
+	}
+	return err
 }
 
 // Count is a number with its noun.

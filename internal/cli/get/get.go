@@ -3,9 +3,11 @@ package get
 
 import (
 	"context"
+	"io"
 	"strings"
 
 	"github.com/kalypso-dev/kalypso/internal/cli/cmdutil"
+	"github.com/kalypso-dev/kalypso/internal/redact"
 	"github.com/kalypso-dev/kalypso/internal/usage"
 	"github.com/kalypso-dev/kalypso/scheduler/model"
 	"github.com/kalypso-dev/kalypso/scheduler/plan"
@@ -94,7 +96,14 @@ func Run(ctx context.Context, o *Options) error {
 	if len(list.Rows) == 0 {
 		o.Messagef("There are no %s%s.", o.Kind.Name, list.Where())
 	}
-	return o.Output.Print(o.App, list.Documents(), func() error { return list.Table(o.Out, o.Output.String() == "wide") })
+	return o.Output.Print(o.App, list.Documents(), func() error {
+		var table strings.Builder
+		if err := list.Table(&table, o.Output.String() == "wide"); err != nil {
+			return err
+		}
+		_, err := io.WriteString(o.Out, redact.Text(table.String()))
+		return err
+	})
 }
 
 // collect lists a kind in the environments that were asked for. What may be

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/kalypso-dev/kalypso/internal/cli/cmdutil"
+	"github.com/kalypso-dev/kalypso/internal/redact"
 	"github.com/kalypso-dev/kalypso/scheduler/forge"
 	"github.com/kalypso-dev/kalypso/scheduler/model"
 	"github.com/kalypso-dev/kalypso/scheduler/plan"
@@ -58,7 +59,7 @@ func print(w io.Writer, p *view.Plans, changes func(io.Writer, cmdutil.Style, vi
 			writeProblem(&out, s, problem)
 		}
 	}
-	_, err := w.Write(out.Bytes())
+	_, err := io.WriteString(w, redact.Text(out.String()))
 	return err
 }
 

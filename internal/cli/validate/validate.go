@@ -5,10 +5,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 
 	"github.com/kalypso-dev/kalypso/internal/cli/cmdutil"
+	"github.com/kalypso-dev/kalypso/internal/redact"
 	"github.com/kalypso-dev/kalypso/internal/usage"
 	"github.com/kalypso-dev/kalypso/scheduler/model"
 	"github.com/kalypso-dev/kalypso/scheduler/source"
@@ -128,7 +130,7 @@ func Run(ctx context.Context, o *Options) error {
 	if err != nil {
 		return err
 	}
-	if _, err := o.Out.Write(content); err != nil {
+	if _, err := io.WriteString(o.Out, redact.Text(string(content))); err != nil {
 		return err
 	}
 	o.Messagef("%s", report.Summary(r))

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/kalypso-dev/kalypso/internal/redact"
 	"github.com/kalypso-dev/kalypso/scheduler/forge"
 	"github.com/kalypso-dev/kalypso/scheduler/model"
 )
@@ -79,7 +80,7 @@ func URL(repo string) string { return baseURL + repo + ".git" }
 
 // Repo implements forge.Forge.
 func (f *Forge) Repo(cloneURL string) (string, bool) {
-	repo, ok := strings.CutPrefix(cloneURL, baseURL)
+	repo, ok := strings.CutPrefix(redact.URL(cloneURL), baseURL)
 	return strings.TrimSuffix(strings.TrimSuffix(repo, "/"), ".git"), ok
 }
 

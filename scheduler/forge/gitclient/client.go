@@ -26,6 +26,7 @@ import (
 	"golang.org/x/sync/singleflight"
 
 	"github.com/kalypso-dev/kalypso/internal/lru"
+	"github.com/kalypso-dev/kalypso/internal/redact"
 	"github.com/kalypso-dev/kalypso/scheduler/forge"
 )
 
@@ -107,11 +108,10 @@ func (r Remote) auth() transport.AuthMethod {
 
 // name is the clone URL without secrets, for messages.
 func (r Remote) name() string {
-	u, err := url.Parse(r.URL)
-	if err != nil {
+	if _, err := url.Parse(r.URL); err != nil {
 		return "with a malformed URL"
 	}
-	return u.Redacted()
+	return redact.URL(r.URL)
 }
 
 // key names a snapshot. It has the account, because what one account may read
@@ -130,20 +130,13 @@ func key(remote Remote, commit string) string {
 func endpoint(cloneURL string) (*transport.Endpoint, error) {
 	u, err := url.Parse(cloneURL)
 	if err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") {
-		return nil, fmt.Errorf("repository %q: only http and https clone URLs can be read: %w", redacted(cloneURL), forge.ErrNotFound)
+		return nil, fmt.Errorf("repository %q: only http and https clone URLs can be read: %w", redact.URL(cloneURL), forge.ErrNotFound)
 	}
 	e, err := transport.NewEndpoint(cloneURL)
 	if err != nil {
-		return nil, fmt.Errorf("repository %q: %w", u.Redacted(), err)
+		return nil, fmt.Errorf("repository %q: %w", redact.URL(cloneURL), redact.Error(err))
 	}
 	return e, nil
-}
-
-func redacted(cloneURL string) string {
-	if u, err := url.Parse(cloneURL); err == nil {
-		return u.Redacted()
-	}
-	return cloneURL
 }
 
 // resolve finds a branch in what the server advertises.
@@ -152,12 +145,12 @@ func resolve(refs *packp.AdvRefs, repo, branch string) (plumbing.Hash, error) {
 		if refs.Head != nil {
 			return *refs.Head, nil
 		}
-		return plumbing.ZeroHash, fmt.Errorf("default branch of repository %s: %w", redacted(repo), forge.ErrNotFound)
+		return plumbing.ZeroHash, fmt.Errorf("default branch of repository %s: %w", redact.URL(repo), forge.ErrNotFound)
 	}
 	if hash, ok := refs.References[plumbing.NewBranchReferenceName(branch).String()]; ok {
 		return hash, nil
 	}
-	return plumbing.ZeroHash, fmt.Errorf("branch %s of repository %s: %w", branch, redacted(repo), forge.ErrNotFound)
+	return plumbing.ZeroHash, fmt.Errorf("branch %s of repository %s: %w", branch, redact.URL(repo), forge.ErrNotFound)
 }
 
 // What errors wrap, besides forge.ErrNotFound and forge.ErrMoved, where a
@@ -200,13 +193,13 @@ func (r Remote) failure(ctx context.Context, err error) error {
 	case errors.Is(err, transport.ErrEmptyRemoteRepository):
 		return fmt.Errorf("repository %s is empty: %w", r.name(), forge.ErrNotFound)
 	case errors.Is(err, transport.ErrAuthenticationRequired), errors.Is(err, transport.ErrAuthorizationFailed):
-		return fmt.Errorf("repository %s: %w: %w", r.name(), ErrDenied, err)
+		return fmt.Errorf("repository %s: %w: %w", r.name(), ErrDenied, redact.Error(err))
 	case errors.As(err, &noAnswer):
 		return fmt.Errorf("repository %s: %w: %w", r.name(), ErrNetwork, noAnswer.Err)
 	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF):
 		return fmt.Errorf("repository %s: %w: the answer ends early", r.name(), ErrNetwork)
 	}
-	return fmt.Errorf("repository %s: %w", r.name(), err)
+	return fmt.Errorf("repository %s: %w", r.name(), redact.Error(err))
 }
 
 // unknownObject reports whether git has answered that it does not have a commit

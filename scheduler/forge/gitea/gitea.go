@@ -13,6 +13,7 @@ import (
 
 	sdk "code.gitea.io/sdk/gitea"
 
+	"github.com/kalypso-dev/kalypso/internal/redact"
 	"github.com/kalypso-dev/kalypso/scheduler/forge"
 	"github.com/kalypso-dev/kalypso/scheduler/forge/gitclient"
 	"github.com/kalypso-dev/kalypso/scheduler/model"
@@ -53,7 +54,7 @@ type site = forge.Site
 func New(options Options) (*Forge, error) {
 	base, err := url.Parse(options.URL)
 	if err != nil || base.Host == "" || (base.Scheme != "http" && base.Scheme != "https") {
-		return nil, fmt.Errorf("gitea: %q is not an http or https URL", options.URL)
+		return nil, fmt.Errorf("gitea: %q is not an http or https URL", redact.URL(options.URL))
 	}
 	if options.Token == "" {
 		return nil, errors.New("gitea: no token")
@@ -75,7 +76,7 @@ func New(options Options) (*Forge, error) {
 // callTimeout. The SDK keeps its context in the client: hence one per call.
 func (f *Forge) call(ctx context.Context, do func(*sdk.Client) (*sdk.Response, error)) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, callTimeout,
-		fmt.Errorf("%w: no answer from %s within %s", gitclient.ErrNetwork, f.site.Root.Redacted(), callTimeout))
+		fmt.Errorf("%w: no answer from %s within %s", gitclient.ErrNetwork, redact.URL(f.site.Root.String()), callTimeout))
 	defer cancel()
 	client, err := sdk.NewClient(f.site.Root.String(),
 		sdk.SetContext(ctx), sdk.SetToken(f.token), sdk.SetHTTPClient(f.http), sdk.SetGiteaVersion(""))
