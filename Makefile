@@ -46,6 +46,14 @@ fuzz: export GO := $(GO)
 fuzz: ## every fuzz target of the scheduler for a while
 	@.ci/fuzz $(FUZZTIME) ./scheduler/...
 
+.PHONY: vuln
+vuln: ## what is known against the modules of kalypso and its components, and which newer patches there are
+	$(GO) run ./sandbox/components/build -vulnerabilities
+
+.PHONY: update
+update: ## the newest patches for one component: make update COMPONENT=kube
+	$(GO) run ./sandbox/components/build -update '$(COMPONENT)'
+
 .PHONY: docs
 docs: ## the workshop guides in docs/, made of the scenarios
 	$(GO) test -count=1 ./internal/docgen -update

@@ -2,7 +2,9 @@
 // components, and lays their archives into sandbox/components/payload, from
 // where a build with the tag payload takes them. With -kalypso it then builds
 // kalypso itself into that file. With -test it runs the tests of the components
-// instead. Run it from the root of the repository.
+// instead, with -vulnerabilities it reports what is known against what is
+// packed, with -update it moves one component to the newest patches. Run it from
+// the root of the repository.
 package main
 
 import (
@@ -20,12 +22,18 @@ func main() {
 	defer stop()
 	test := flag.Bool("test", false, "run the components' tests, build nothing")
 	program := flag.String("kalypso", "", "build kalypso into this `file`, too")
+	vulnerabilities := flag.Bool("vulnerabilities", false, "report known vulnerabilities and newer patches, build nothing")
+	update := flag.String("update", "", "move this `component` to its newest patches, build nothing")
 	version := flag.String("version", "unknown", "the version that kalypso reports")
 	flag.Parse()
 	work := builder.Builder.Run
 	switch {
 	case *test:
 		work = builder.Builder.Test
+	case *vulnerabilities:
+		work = builder.Builder.Vulnerabilities
+	case *update != "":
+		work = func(b builder.Builder, ctx context.Context) error { return b.Update(ctx, *update) }
 	case *program != "":
 		work = func(b builder.Builder, ctx context.Context) error { return b.Program(ctx, *program, *version) }
 	}
