@@ -3,6 +3,7 @@
 package e2e
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"os"
@@ -25,6 +26,24 @@ func TestExistingProvider(t *testing.T) {
 	theirs := newMachine(t)
 	theirs.up()
 	theirs.settle()
+	// or what their Argo CD still applies would count as ours
+	waitFor(t, "the first sync of their cluster", 2*time.Minute, func() error {
+		out, err := theirs.try("kubectl", "--context", "large", "get", "applications.argoproj.io", "--all-namespaces", "--output",
+			`jsonpath={range .items[*]}{.metadata.name} {.status.sync.status}{"\n"}{end}`)
+		if err != nil {
+			return fmt.Errorf("%w: %s", err, out.all())
+		}
+		applications := strings.Fields(out.stdout)
+		for i := 1; i < len(applications); i += 2 {
+			if applications[i] != "Synced" {
+				return fmt.Errorf("application %s is %s", applications[i-1], applications[i])
+			}
+		}
+		if len(applications) == 0 {
+			return errors.New("there are no applications")
+		}
+		return nil
+	})
 	theirs.run("kubectl", "--context", "large", "create", "namespace", "mine")
 	theirs.run("kubectl", "--context", "large", "--namespace", "mine", "create", "configmap", "mine", "--from-literal=text=mine")
 
