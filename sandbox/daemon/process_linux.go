@@ -2,9 +2,12 @@ package daemon
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"strconv"
+	"syscall"
 )
 
 // Resident returns the resident memory of a process and of all below it, or 0:
@@ -39,4 +42,18 @@ func residentAlone(pid int) int64 {
 	}
 	pages, _ := strconv.ParseInt(string(fields[1]), 10, 64)
 	return pages * int64(os.Getpagesize())
+}
+
+// canDropRights tries what the runner does for each job, since a container may
+// not allow it.
+func canDropRights() error {
+	cmd := exec.Command("true")
+	cmd.SysProcAttr = &syscall.SysProcAttr{
+		Unshareflags: syscall.CLONE_NEWNS,
+		Credential:   &syscall.Credential{Uid: firstWorkflowUser, Gid: firstWorkflowUser},
+	}
+	if err := cmd.Run(); err != nil && !errors.As(err, new(*exec.ExitError)) {
+		return fmt.Errorf("this machine allows no mount namespaces or no other users (%w)", err)
+	}
+	return nil
 }

@@ -1,8 +1,0 @@
-//go:build !linux
-
-package daemon
-
-// resident is not known here.
-func Resident(int) int64 { return 0 }
-
-func residentAlone(int) int64 { return 0 }
