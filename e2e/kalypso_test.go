@@ -85,10 +85,13 @@ func newMachine(t *testing.T) *machine {
 		t.Fatal(err)
 	}
 	userHome, bin, tmp := filepath.Join(dir, "user"), filepath.Join(dir, "bin"), filepath.Join(dir, "tmp")
-	for _, d := range []string{userHome, bin, tmp} {
-		if err := os.Mkdir(d, 0o700); err != nil {
-			t.Fatal(err)
-		}
+	// programs are where every user may run them, so workflows can
+	err = os.Chmod(dir, 0o755)
+	for d, mode := range map[string]os.FileMode{userHome: 0o700, bin: 0o755, tmp: 0o700} {
+		err = errors.Join(err, os.Mkdir(d, mode))
+	}
+	if err != nil {
+		t.Fatal(err)
 	}
 	m := &machine{t: t, dir: dir, binary: filepath.Join(bin, "kalypso"), home: filepath.Join(userHome, ".kalypso")}
 	copyFile(t, binary(t), m.binary)
@@ -119,7 +122,7 @@ func basePath(t *testing.T, dir string) string {
 	t.Helper()
 	left := []string{"go", "gofmt", "node", "nodejs", "npm", "npx", "docker", "kubectl", "gitea", "flux"}
 	path := filepath.Join(dir, "base")
-	if err := os.Mkdir(path, 0o700); err != nil {
+	if err := os.Mkdir(path, 0o755); err != nil {
 		t.Fatal(err)
 	}
 	for _, from := range []string{"/usr/bin", "/bin"} {
@@ -146,7 +149,7 @@ func copyFile(t *testing.T, from, to string) {
 		t.Fatal(err)
 	}
 	defer in.Close()
-	out, err := os.OpenFile(to, os.O_CREATE|os.O_WRONLY, 0o700)
+	out, err := os.OpenFile(to, os.O_CREATE|os.O_WRONLY, 0o755)
 	if err != nil {
 		t.Fatal(err)
 	}

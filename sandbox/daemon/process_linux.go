@@ -45,14 +45,14 @@ func residentAlone(pid int) int64 {
 }
 
 // canDropRights tries what the runner does for each job, since a container may
-// not allow it.
+// not allow it. A folder cannot be executed, which is found out only when the
+// rights have been dropped: what can depends on folders that this user may not enter.
 func canDropRights() error {
-	cmd := exec.Command("true")
-	cmd.SysProcAttr = &syscall.SysProcAttr{
+	cmd := &exec.Cmd{Path: "/", SysProcAttr: &syscall.SysProcAttr{
 		Unshareflags: syscall.CLONE_NEWNS,
 		Credential:   &syscall.Credential{Uid: firstWorkflowUser, Gid: firstWorkflowUser},
-	}
-	if err := cmd.Run(); err != nil && !errors.As(err, new(*exec.ExitError)) {
+	}}
+	if err := cmd.Run(); !errors.Is(err, syscall.EACCES) {
 		return fmt.Errorf("this machine allows no mount namespaces or no other users (%w)", err)
 	}
 	return nil
