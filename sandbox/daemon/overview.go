@@ -109,8 +109,8 @@ func (st *Stack) fillOverview(ctx context.Context, status *Status) {
 	}
 }
 
-func (s *Status) isReady(component string) bool {
-	return slices.ContainsFunc(s.Components, func(c Component) bool { return c.Name == component && c.State == supervisor.Ready })
+func (st *Status) isReady(component string) bool {
+	return slices.ContainsFunc(st.Components, func(c Component) bool { return c.Name == component && c.State == supervisor.Ready })
 }
 
 func environmentOf(e controller.EnvironmentStatus, applied bool) Environment {
