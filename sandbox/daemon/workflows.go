@@ -140,5 +140,9 @@ func (st *Stack) writeWorkflowKubeconfig() error {
 	if err := state.WriteFile(st.workflowKubeconfig(), b); err != nil {
 		return err
 	}
-	return os.Chmod(st.workflowKubeconfig(), 0o644) // the folders above it are closed, but not in the view of a job
+	user, err := WorkflowUser(st.home)
+	if err != nil || user == 0 {
+		return nil // workflows run as who has written it
+	}
+	return os.Chown(st.workflowKubeconfig(), user, user)
 }
