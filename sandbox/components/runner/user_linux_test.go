@@ -41,9 +41,11 @@ jobs:
           echo x > `+cache+`/x && ls -A `+cache+`
           ls `+c.Dir+` `+filepath.Dir(r.jobFolder(1))+` || echo closed
           kalypso=$(readlink "$(command -v kalypso)"); test -x "$kalypso" && echo executable
-          for file in `+token+` `+string(r.records())+`/1.json /proc/$PPID/mem /proc/$PPID/environ /proc/$PPID/fd/0 /proc/$PPID/root/etc/shadow /etc/shadow; do
+          cd /proc/$PPID
+          for file in `+token+` `+string(r.records())+`/1.json mem environ fd/0 root/etc/shadow /etc/shadow; do
             cat $file > /dev/null 2>&1 && echo "open: $file"
           done
+          cd - > /dev/null
           ln -s `+token+` link; mkdir -p deep/er; chmod 0 deep; echo done
 `, nil)
 	g := f.ended(1)
