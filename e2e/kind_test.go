@@ -66,9 +66,7 @@ func TestKind(t *testing.T) {
 	if err := os.RemoveAll(dir); err != nil {
 		t.Error(err)
 	}
-	if diff := cmp.Diff(before, footprint(t)); diff != "" {
-		t.Errorf("left on the machine:\n%s", diff)
-	}
+	sameFootprint(t, before)
 }
 
 // noEngine says why there can be no engine here.
