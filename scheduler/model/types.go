@@ -46,7 +46,22 @@ type Tree struct {
 	// repository's root. One whose content was not read is nil: it is larger than
 	// MaxFile, or does not matter to the platform model, see [MayMatter].
 	Files map[string][]byte
+	// Skipped are the symbolic links and submodules in place of files and folders,
+	// sorted by path. Nothing follows them.
+	Skipped []Skipped
 }
+
+// Skipped is an entry of a repository that has no content there.
+type Skipped struct {
+	Path string
+	What string // SymbolicLink or Submodule
+}
+
+// What an entry without content is.
+const (
+	SymbolicLink = "symbolic link"
+	Submodule    = "submodule"
+)
 
 // Reader reads repositories for LoadEnvironment.
 type Reader interface {
@@ -110,6 +125,7 @@ const (
 	InvalidSelector   = "invalid-selector"
 	InvalidValue      = "invalid-value"
 	InvalidYAML       = "invalid-yaml"
+	MisplacedObject   = "misplaced-object"
 	MisplacedWorkload = "misplaced-workload"
 	MissingField      = "missing-field"
 	MissingObject     = "missing-object"

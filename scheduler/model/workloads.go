@@ -34,6 +34,7 @@ func (l *loader) loadWorkloads(ctx context.Context) error {
 	if err := l.reads.prefetch(ctx, refs); err != nil {
 		return l.registeredAt(err, refs)
 	}
+	own := slices.Clone(l.env.Sources)
 	l.cache.left = math.MaxInt // what there may be of these, reads.keep has limited
 	all := make([]Workload, 0, len(refs))
 	l.env.Sources = slices.Grow(l.env.Sources, len(refs))
@@ -50,7 +51,8 @@ func (l *loader) loadWorkloads(ctx context.Context) error {
 			l.all.findings.add(v1alpha1.KindWorkloadRegistration, notFound(refs[i], registration.At("spec", "workload", "repo")))
 			continue
 		}
-		for _, object := range l.registered(tree, refs[i].Path, registration) {
+		isOwn := slices.ContainsFunc(own, func(o Reference) bool { return o.Repo == refs[i].Repo && o.Branch == refs[i].Branch })
+		for _, object := range l.registered(tree, refs[i].Path, registration, isOwn) {
 			all = append(all, Workload{Object: object, Registration: registration})
 		}
 	}
@@ -92,13 +94,18 @@ func (l *loader) registeredOnce(all []Workload) []Workload {
 	return kept
 }
 
-func (l *loader) registered(tree *Tree, folder string, registration WorkloadRegistration) []Object[v1alpha1.WorkloadSpec] {
+// registered returns the workloads in a registration's folder. All else of the
+// platform model is reported there, unless the repository is one of the platform's
+// own.
+func (l *loader) registered(tree *Tree, folder string, registration WorkloadRegistration, isOwn bool) []Object[v1alpha1.WorkloadSpec] {
 	f := &l.all.findings
 	before, config, schemas := len(f.diagnostics), f.configIncomplete, f.schemasIncomplete
 	found := make([]Object[v1alpha1.WorkloadSpec], 0, 1) // nearly always
 	for _, doc := range l.cache.documents(tree, folder, f, nil) {
 		if doc.kind == v1alpha1.KindWorkload {
 			keep(doc, f, &found, checkLimits, checkTargets)
+		} else if !isOwn {
+			f.add(doc.kind, misplaced(doc))
 		}
 	}
 	if len(found) == 0 && len(Errors(f.diagnostics[before:])) == 0 {
@@ -106,6 +113,16 @@ func (l *loader) registered(tree *Tree, folder string, registration WorkloadRegi
 	}
 	f.configIncomplete, f.schemasIncomplete = config, schemas // none is read from here
 	return found
+}
+
+// misplaced reports an object of the platform team in the repository of an
+// application team, which must not configure the platform.
+func misplaced(doc document) Diagnostic {
+	hint := "move it to the control plane"
+	if doc.kind == v1alpha1.KindConfigSchema {
+		hint = "move it to the control plane, or write the schema into the workload's configSchemas"
+	}
+	return warningAt(MisplacedObject, doc.position, hint, "a %s is not read from the repository of a workload", doc.kind)
 }
 
 // noWorkload reports a registration whose path holds no Workload, and where in
@@ -116,6 +133,11 @@ func (l *loader) noWorkload(tree *Tree, folder string, registration WorkloadRegi
 		if doc.kind == v1alpha1.KindWorkload {
 			hint = fmt.Sprintf("there is one in %s", doc.position.File)
 			break
+		}
+	}
+	for _, s := range tree.Skipped {
+		if Within(folder, s.Path) {
+			hint = fmt.Sprintf("%s is a %s, which is not followed", s.Path, s.What)
 		}
 	}
 	return errorAt(MissingWorkload, registration.At("spec", "workload", "path"), hint,

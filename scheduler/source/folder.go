@@ -9,6 +9,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/kalypso-dev/kalypso/scheduler/model"
@@ -54,6 +55,9 @@ func (f folder) read(_ context.Context, branch, _ string) (*model.Tree, error) {
 			return err
 		case entry.Name() == ".git" && entry.IsDir():
 			return fs.SkipDir
+		case entry.Type()&fs.ModeSymlink != 0:
+			all.skip(file, model.SymbolicLink)
+			return all.pass(file)
 		case !entry.Type().IsRegular():
 			return all.pass(file)
 		}
@@ -66,7 +70,7 @@ func (f folder) read(_ context.Context, branch, _ string) (*model.Tree, error) {
 	if err != nil {
 		return nil, fmt.Errorf("folder %s: %w", f, err)
 	}
-	return &model.Tree{Repo: f.name(), Branch: branch, Files: all.files()}, nil
+	return &model.Tree{Repo: f.name(), Branch: branch, Files: all.files(), Skipped: all.entriesSkipped()}, nil
 }
 
 // rest is a folder without git except for a folder in it. It is what there is
@@ -88,6 +92,7 @@ func (r rest) read(ctx context.Context, branch, commit string) (*model.Tree, err
 		return nil, err
 	}
 	maps.DeleteFunc(tree.Files, func(file string, _ []byte) bool { return model.Within(file, r.without) })
+	tree.Skipped = slices.DeleteFunc(tree.Skipped, func(s model.Skipped) bool { return model.Within(s.Path, r.without) })
 	return tree, nil
 }
 
@@ -97,6 +102,7 @@ type collection struct {
 	contents *model.ContentCache[string]
 	count    model.Counter
 	names    []string
+	skipped  []model.Skipped
 }
 
 func newCollection() *collection {
@@ -105,6 +111,11 @@ func newCollection() *collection {
 
 // pass counts a file, a folder, or something else.
 func (c *collection) pass(name string) error { return c.count.Add(name, strings.Count(name, "/")) }
+
+// skip notes a link or a submodule.
+func (c *collection) skip(name, what string) {
+	c.skipped = append(c.skipped, model.Skipped{Path: name, What: what})
+}
 
 // admit adds a file of a size that was counted, and reports whether its content is
 // to be read and kept.
@@ -136,6 +147,12 @@ func (c *collection) addFrom(root *os.Root, file string, info fs.FileInfo) error
 	}
 	c.keep(file, content)
 	return nil
+}
+
+// entriesSkipped returns the links and submodules, sorted by path.
+func (c *collection) entriesSkipped() []model.Skipped {
+	slices.SortFunc(c.skipped, func(a, b model.Skipped) int { return strings.Compare(a.Path, b.Path) })
+	return c.skipped
 }
 
 // files returns all of them; those without a content that is kept are nil.

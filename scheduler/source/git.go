@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/kalypso-dev/kalypso/internal/redact"
+
+	"github.com/kalypso-dev/kalypso/scheduler/model"
 )
 
 // gitLimit bounds one run of git: a folder on a network that hangs, or a named
@@ -139,8 +141,12 @@ func (r *repository) line(ctx context.Context, args ...string) (line string, err
 type object struct {
 	path    string
 	id      string
-	regular bool // no folder, link or submodule
+	regular bool   // no folder, link or submodule
+	skipped string // what a link or a submodule is, else ""
 }
+
+// modes are what git's modes of links and submodules mean.
+var modes = map[string]string{"120000": model.SymbolicLink, "160000": model.Submodule}
 
 // objects visits the entries of a commit that lie below the repository's folder.
 func (r *repository) objects(ctx context.Context, commit string, visit func(object) error) error {
@@ -153,7 +159,7 @@ func (r *repository) objects(ctx context.Context, commit string, visit func(obje
 		if file == "./" {
 			return nil
 		}
-		return visit(object{file, fields[2], strings.HasPrefix(fields[0], "100")})
+		return visit(object{file, fields[2], strings.HasPrefix(fields[0], "100"), modes[fields[0]]})
 	}, "ls-tree", "-r", "-t", "-z", commit)
 }
 

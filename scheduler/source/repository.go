@@ -261,6 +261,9 @@ func (r *repository) readCommit(ctx context.Context, branch, commit string) (*mo
 		if o.regular {
 			regular = append(regular, o)
 		}
+		if o.skipped != "" {
+			all.skip(o.path, o.skipped)
+		}
 		return all.pass(o.path)
 	})
 	if err == nil {
@@ -276,5 +279,5 @@ func (r *repository) readCommit(ctx context.Context, branch, commit string) (*mo
 	if err != nil {
 		return nil, fmt.Errorf("commit %s of %s: %w", commit, r.named, err)
 	}
-	return &model.Tree{Repo: r.named, Branch: branch, Commit: commit, Files: all.files()}, nil
+	return &model.Tree{Repo: r.named, Branch: branch, Commit: commit, Files: all.files(), Skipped: all.entriesSkipped()}, nil
 }

@@ -3,6 +3,7 @@ package source_test
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -104,6 +105,11 @@ func TestLinksInCommits(t *testing.T) {
 	expect(t, dir, "main", files{"a.yaml": "a\n"})
 	if tree, err := read(t, dir, "other"); err != nil || tree.Commit == "" {
 		t.Errorf("nothing has changed since the commit, links apart: %v, %v", tree, err)
+	}
+	tree, err := read(t, dir, "main")
+	want := []model.Skipped{{Path: "l.yaml", What: model.SymbolicLink}, {Path: "out.yaml", What: model.SymbolicLink}}
+	if err != nil || !slices.Equal(tree.Skipped, want) {
+		t.Errorf("links %v, %v, want %v", tree.Skipped, err, want)
 	}
 }
 
@@ -342,6 +348,10 @@ func TestPlainFolder(t *testing.T) {
 	want := files{"a.yaml": "a\n", "b/c.yaml": "c\n", "nested/d.yaml": "d\n"}
 	expect(t, dir, "main", want)
 	expect(t, dir, "any/thing", want)
+	tree, err := read(t, dir, "main")
+	if err != nil || len(tree.Skipped) != 5 || tree.Skipped[0] != (model.Skipped{Path: "folder", What: model.SymbolicLink}) {
+		t.Errorf("links %v, %v, want five, folder first", tree.Skipped, err)
+	}
 	t.Log("the place itself may be a link")
 	alias := filepath.Join(t.TempDir(), "alias")
 	if err := os.Symlink(dir, alias); err != nil {

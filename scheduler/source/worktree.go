@@ -32,7 +32,7 @@ func (r *repository) readWorkingTree(ctx context.Context, branch string) (*model
 	if err := w.read(ctx); err != nil {
 		return nil, fmt.Errorf("working tree %s: %w", r.dir, err)
 	}
-	tree := &model.Tree{Repo: r.named, Branch: branch, Files: w.all.files()}
+	tree := &model.Tree{Repo: r.named, Branch: branch, Files: w.all.files(), Skipped: w.all.entriesSkipped()}
 	head, err := r.head(ctx, headBranch)
 	if errors.Is(err, model.ErrNotFound) {
 		return tree, nil // nothing has been committed yet
@@ -111,8 +111,18 @@ func (w *workingTree) add(file string) (there bool, err error) {
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
 	}
-	if err != nil || !info.Mode().IsRegular() {
+	if err != nil {
 		return true, err
+	}
+	switch {
+	case info.Mode()&fs.ModeSymlink != 0:
+		w.all.skip(file, model.SymbolicLink)
+		return true, nil
+	case info.IsDir():
+		w.all.skip(path.Clean(file), model.Submodule)
+		return true, nil
+	case !info.Mode().IsRegular():
+		return true, nil
 	}
 	return true, w.all.addFrom(w.root, file, info)
 }

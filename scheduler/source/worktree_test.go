@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/kalypso-dev/kalypso/scheduler/model"
 )
 
@@ -230,6 +231,9 @@ func TestWorkingTree(t *testing.T) {
 			if diff := cmp.Diff(contents(t, dir, would), got); diff != "" {
 				t.Errorf("working tree (-git +got):\n%s", diff)
 			}
+			if diff := cmp.Diff(entriesWithoutContent(t, dir), tree.Skipped, cmpopts.EquateEmpty()); diff != "" {
+				t.Errorf("links and submodules (-git +got):\n%s", diff)
+			}
 		})
 	}
 }
@@ -265,6 +269,22 @@ func listed(t *testing.T, dir string, args ...string) map[string]string {
 		}
 	}
 	return files
+}
+
+// entriesWithoutContent returns the links and submodules in the index.
+func entriesWithoutContent(t *testing.T, dir string) []model.Skipped {
+	t.Helper()
+	var skipped []model.Skipped
+	for entry := range strings.SplitSeq(git(t, dir, "ls-files", "--stage", "-z"), "\x00") {
+		_, file, _ := strings.Cut(entry, "\t")
+		switch {
+		case strings.HasPrefix(entry, "120000"):
+			skipped = append(skipped, model.Skipped{Path: file, What: model.SymbolicLink})
+		case strings.HasPrefix(entry, "160000"):
+			skipped = append(skipped, model.Skipped{Path: file, What: model.Submodule})
+		}
+	}
+	return skipped
 }
 
 // contents returns what blobs hold.

@@ -21,18 +21,22 @@ const (
 	InvalidSchema         = "invalid-schema"
 	InvalidTest           = "invalid-policy-test"
 	InvalidText           = "invalid-text"
+	KustomizationFile     = "kustomization-file"
 	LongName              = "long-name"
 	MissingTemplate       = "missing-template"
 	NoClusterTypes        = "no-cluster-types"
 	NoTargets             = "no-deployment-targets"
 	NotKubernetes         = "not-kubernetes"
 	Placeholder           = "placeholder"
+	PlatformSecret        = "platform-secret"
 	PolicyNoClusterType   = "policy-no-cluster-type"
 	PolicyNoTarget        = "policy-no-target"
 	RenderedTwice         = "rendered-twice"
 	SchemaKeyword         = "schema-keyword"
+	SecretInConfig        = "secret-in-config"
 	ShadowedConfig        = "shadowed-config"
 	SharedGitOps          = "shared-gitops-branch"
+	SkippedFile           = "skipped-file"
 	TemplateError         = "template-error"
 	UnknownEnvironment    = "unknown-environment"
 	UnmatchedConfig       = "unmatched-config"
@@ -82,7 +86,11 @@ var rules = []Rule{
 		"Its labels and manifests end in files that clusters obey: they hold no control characters, and end no value or document of a template that does not quote. The assignments concerned keep their present manifests."},
 	{model.InvalidValue, Error, "A field has a value that is not known.", "The object is left out. The hint says which values there are."},
 	{model.InvalidYAML, Error, "A file is no YAML.", "All its documents are left out. If it is no part of the platform model, name it in .sourceignore."},
+	{KustomizationFile, Warning, "A kustomization.yaml lies beside objects of the platform.",
+		"Flux, which applies the branch in upstream's installation, applies only what such a file lists, and makes of it what the file says. The scheduler reads all YAML files as they stand. List them all and change nothing there, or remove the file."},
 	{LongName, Error, "A computed name is too long.", "Names of deployment targets and namespaces are joined from several names, and Kubernetes takes 63 characters."},
+	{model.MisplacedObject, Warning, "An object of the platform lies in an application's repository.",
+		"ConfigMaps of the platform, ConfigSchemas and all other objects but Workloads are read from the control plane and its base repositories, for an application team must not configure the platform. Move it there; a schema for one's own targets may be in the workload's configSchemas."},
 	{model.MisplacedWorkload, Warning, "A Workload lies in the control plane.", "Workloads are read from the folder that a WorkloadRegistration names. Move it there."},
 	{model.MissingField, Error, "A field is missing.", "The object is left out until it has the field."},
 	{model.MissingObject, Error, "An environment lacks an object that it must have.", "Every environment's branch has a BaseRepo named main and one GitOpsRepo."},
@@ -95,17 +103,23 @@ var rules = []Rule{
 	{NotKubernetes, Warning, "A template makes a document that is no Kubernetes object.",
 		"A document needs apiVersion, kind and metadata.name. GitOps tools refuse a folder with any other document in it."},
 	{Placeholder, Warning, "A placeholder of the tutorials is still there.", "Replace YOUR_ORG by your organisation's name."},
+	{PlatformSecret, Warning, "A Secret is labelled as platform configuration.",
+		"Only ConfigMaps are composed: the result is written to the GitOps repository for all to read, so a Secret is passed over. Put what is not secret into a ConfigMap; for the rest write the name of an entry in a secret store there, which clusters read themselves."},
 	{PolicyNoClusterType, Warning, "A policy matches no cluster type.", "It schedules nothing. The finding stands at the clause that fits no cluster type."},
 	{PolicyNoTarget, Warning, "A policy matches no deployment target.", "It schedules nothing. The finding stands at the clause that fits no deployment target."},
 	{FailedTest, Error, "A policy test fails.", "The policies do not do what the test says. The hint says why."},
 	{RenderedTwice, Warning, "Two deployment targets of a cluster type make the same object.",
 		"Flux refuses the whole cluster type's folder then, and other tools let one win. Let the template put the deployment target's name into the object's name."},
 	{SchemaKeyword, Warning, "A configuration schema has a misspelled keyword.", "JSON schema ignores keywords that it does not know, so the schema asks for less than it seems to."},
+	{SecretInConfig, Warning, "A key of platform configuration looks like that of a secret.",
+		"Platform configuration is in git, and goes to the GitOps repository and to pull requests as it stands. Keep secrets in a store that clusters read, and name the entry here: a value that refers to something ($VAR, <...>, {{ }}, a URL or a path) is no finding, nor is a key that ends in name, id, file, path, url or ref."},
 	{ShadowedConfig, Note, "A configuration value never counts.", "ConfigMaps are merged in order of their names, and a later one overrides this value wherever it applies."},
 	{SharedGitOps, Error, "Two environments publish to the same branch.",
 		"Each would remove what the other one has, so neither is published. It happens when an environment's branch is made from another one's: give each GitOpsRepo a branch or a folder of its own."},
 	{plan.SharedNamespace, Warning, "Two assignments get the same namespace.",
 		"The value .Namespace is <environment>-<clusterType>-<deploymentTarget>, and names may hold a dash too. It matters as soon as a cluster follows both folders; where no template prints the value it is not reported."},
+	{SkippedFile, Warning, "A symbolic link or a submodule is not read.",
+		"Neither is followed, by Flux as little as by the scheduler: what it leads to is no part of the platform model. Commit the files themselves, name another repository as a BaseRepo, or name the entry in .sourceignore."},
 	{TemplateError, Error, "A template does not parse, or fails for an assignment.", "The assignment keeps its present manifests until the template works for it."},
 	{model.TooLarge, Error, "A repository, a file or an object is larger than any may be.", "It is left out, so that it takes no more time and memory than its share. The message has the limit, the hint a way to stay within it."},
 	{UnknownEnvironment, Warning, "A deployment target is for an environment that does not exist.", "It is scheduled nowhere. Correct the name, or add an Environment."},

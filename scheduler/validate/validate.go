@@ -121,12 +121,14 @@ func examine(ctx context.Context, s Subject, known []string) (*examination, erro
 		func() { e.templateTexts(ctx) },
 		e.templates,
 		e.configKeys,
+		e.secretKeys,
 		e.configs,
 		func() { e.schemaTexts(ctx) },
 		func() { e.schemas(ctx) },
 		e.workloads,
 		e.labels,
 		e.references,
+		e.passedOver,
 		e.rendered,
 	} {
 		if rule(); ctx.Err() != nil {
@@ -165,8 +167,10 @@ func Files(ctx context.Context, s Source) (Report, error) {
 		func() { e.templateTexts(ctx) },
 		func() { e.schemaTexts(ctx) },
 		e.configKeys,
+		e.secretKeys,
 		e.labels,
 		e.placeholders,
+		e.passedOver,
 	} {
 		if rule(); ctx.Err() != nil {
 			return Report{}, fmt.Errorf("validating %s: %w", s.Reference.Repo, context.Cause(ctx))

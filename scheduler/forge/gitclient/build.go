@@ -108,6 +108,7 @@ func (c *construction) apply(parent *snapshot, changes []forge.Change) (*snapsho
 		after.files[change.Path] = slices.Clone(change.Content)
 		after.size += cost(change.Path, change.Content)
 	}
+	after.skipped = skipped(after.entries)
 	return after, nil
 }
 

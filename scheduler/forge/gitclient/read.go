@@ -30,7 +30,7 @@ func (c *Client) Tree(ctx context.Context, remote Remote, branch, commit string)
 	if err != nil {
 		return nil, err
 	}
-	return &model.Tree{Repo: remote.URL, Branch: branch, Commit: commit, Files: s.files}, nil
+	return &model.Tree{Repo: remote.URL, Branch: branch, Commit: commit, Files: s.files, Skipped: s.skipped}, nil
 }
 
 func (c *Client) snapshot(ctx context.Context, remote Remote, branch, commit string) (*snapshot, string, error) {

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/kalypso-dev/kalypso/scheduler/forge"
 	"github.com/kalypso-dev/kalypso/scheduler/forge/gitclient"
+	"github.com/kalypso-dev/kalypso/scheduler/model"
 )
 
 func isPack(r *http.Request) bool { return strings.HasSuffix(r.URL.Path, "/git-upload-pack") }
@@ -223,6 +225,26 @@ func TestOddNames(t *testing.T) {
 		if string(tree.Files[name]) != name {
 			t.Errorf("file %q is %q", name, tree.Files[name])
 		}
+	}
+}
+
+// TestLinksAreNoFiles reads links, which have names and no content.
+func TestLinksAreNoFiles(t *testing.T) {
+	s := newServer(t)
+	remote, work := s.create("app")
+	for link, target := range map[string]string{"z.yaml": "/etc/passwd", "folder": ".."} {
+		if err := os.Symlink(target, filepath.Join(work, link)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.push(work, "main", "1")
+	tree, err := gitclient.New(&http.Client{}, 1<<20).Tree(ctx, remote, "main", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []model.Skipped{{Path: "folder", What: model.SymbolicLink}, {Path: "z.yaml", What: model.SymbolicLink}}
+	if _, read := tree.Files["z.yaml"]; read || !slices.Equal(tree.Skipped, want) {
+		t.Errorf("links %v, read as files: %v, want %v", tree.Skipped, read, want)
 	}
 }
 

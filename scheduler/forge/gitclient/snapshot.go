@@ -24,6 +24,7 @@ type snapshot struct {
 	root     plumbing.Hash
 	files    map[string][]byte
 	entries  map[string]entry       // every leaf of the tree, also links and submodules
+	skipped  []model.Skipped        // the links and submodules, sorted
 	trees    map[plumbing.Hash]bool // the tree objects that the server has
 	size     int64
 	tooLarge error // a LimitError because of which there is nothing else here
@@ -199,5 +200,21 @@ func (l *loader) contents(p *pack, leftOut func(name string) bool) error {
 		s.files[name] = data
 		s.size += cost(name, data)
 	}
+	s.skipped = skipped(s.entries)
 	return nil
+}
+
+// skipped returns the links and submodules among entries, sorted by path.
+func skipped(entries map[string]entry) []model.Skipped {
+	var all []model.Skipped
+	for name, e := range entries {
+		switch e.mode {
+		case filemode.Symlink:
+			all = append(all, model.Skipped{Path: name, What: model.SymbolicLink})
+		case filemode.Submodule:
+			all = append(all, model.Skipped{Path: name, What: model.Submodule})
+		}
+	}
+	slices.SortFunc(all, func(a, b model.Skipped) int { return strings.Compare(a.Path, b.Path) })
+	return all
 }

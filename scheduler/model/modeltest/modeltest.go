@@ -43,7 +43,8 @@ func Parse(archive string) *Repositories {
 var commitOf = regexp.MustCompile(`COMMIT\(([^@()]+)@([^@()]+)\)`)
 
 // Add writes the files of an archive, one after the other, to what is there.
-// "COMMIT(repository@branch)" in a file becomes that branch's commit.
+// "COMMIT(repository@branch)" in a file becomes that branch's commit. A file that
+// holds nothing but "SYMBOLIC LINK" or "SUBMODULE" is one.
 func (w *Repositories) Add(files ...txtar.File) {
 	pending := map[string]map[string][]byte{} // by branch, then by path
 	flush := func() {
@@ -104,6 +105,14 @@ func (w *Repositories) write(repo, branch string, files map[string][]byte) {
 	tree := &model.Tree{Repo: Forge + repo, Branch: branch, Files: map[string][]byte{}}
 	if old := w.trees[repo+"@"+branch]; old != nil {
 		maps.Copy(tree.Files, old.Files)
+		tree.Skipped = slices.Clone(old.Skipped)
+	}
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		what := strings.ToLower(strings.TrimSpace(string(files[name])))
+		if what == model.SymbolicLink || what == model.Submodule {
+			tree.Skipped = append(tree.Skipped, model.Skipped{Path: name, What: what})
+			delete(files, name)
+		}
 	}
 	maps.Copy(tree.Files, files)
 	w.keep(repo, tree)
@@ -115,6 +124,7 @@ func (w *Repositories) Remove(repo, branch, path string) {
 	defer w.mu.Unlock()
 	old := w.trees[repo+"@"+branch]
 	tree := &model.Tree{Repo: old.Repo, Branch: old.Branch, Files: maps.Clone(old.Files)}
+	tree.Skipped = slices.DeleteFunc(slices.Clone(old.Skipped), func(s model.Skipped) bool { return s.Path == path })
 	delete(tree.Files, path)
 	w.keep(repo, tree)
 }
@@ -144,7 +154,7 @@ func (w *Repositories) Read(_ context.Context, ref model.Reference) (*model.Tree
 	}
 	if ref.Commit != "" {
 		if tree := w.past[repo+"@"+ref.Commit]; tree != nil {
-			return &model.Tree{Repo: tree.Repo, Commit: tree.Commit, Files: tree.Files}, nil
+			return &model.Tree{Repo: tree.Repo, Commit: tree.Commit, Files: tree.Files, Skipped: tree.Skipped}, nil
 		}
 		return nil, fmt.Errorf("commit %s: %w", ref.Commit, model.ErrNotFound)
 	}
