@@ -43,8 +43,8 @@ bench: build ## figures of the sandbox and of the scheduler's core, with the mac
 FUZZTIME ?= 30s
 .PHONY: fuzz
 fuzz: export GO := $(GO)
-fuzz: ## every fuzz target of the scheduler for a while
-	@.ci/fuzz $(FUZZTIME) ./scheduler/...
+fuzz: ## every fuzz target for a while
+	@.ci/fuzz $(FUZZTIME) ./scheduler/... ./internal/...
 
 .PHONY: vuln
 vuln: ## what is known against the modules of kalypso and its components, and which newer patches there are

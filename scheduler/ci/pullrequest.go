@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/kalypso-dev/kalypso/internal/markdown"
 	"github.com/kalypso-dev/kalypso/internal/retry"
 	"github.com/kalypso-dev/kalypso/internal/usage"
 	"github.com/kalypso-dev/kalypso/scheduler/forge"
@@ -137,7 +138,7 @@ func (p PullRequest) absent(ctx context.Context, f Forge, err error) error {
 }
 
 func (p PullRequest) body(changes string) string {
-	text := "```\n" + changes + "```\n"
+	text := markdown.Fence(changes)
 	if p.Body != "" {
 		text = strings.TrimSpace(p.Body) + "\n\n" + text
 	}

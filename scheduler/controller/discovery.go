@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/kalypso-dev/kalypso/internal/markdown"
 	"github.com/kalypso-dev/kalypso/internal/redact"
 	"github.com/kalypso-dev/kalypso/scheduler/model"
 	"github.com/kalypso-dev/kalypso/scheduler/publish"
@@ -162,10 +163,10 @@ func (c *Controller) sameFolder(a, b model.Reference) bool {
 func (c *Controller) reject(ctx context.Context, e *environment, other string, o *outcome, gitOps *model.Tree) error {
 	o.conflict = true
 	to := o.plan.GitOps
-	reason := fmt.Sprintf("environments %s and %s both publish to branch %s of %s", e.name, other, to.Branch, redact.URL(to.Repo))
+	const reason = "environments %s and %s both publish to branch %s of %s"
 	const todo = "give each a branch or a folder of its own in its GitOpsRepo; until then neither is published"
 	var err error
 	o.published, err = publish.Withdraw(ctx, c.options.Forge, o.plan, publish.Options{Base: gitOps, Owner: c.name},
-		fmt.Sprintf("Closing: %s. G%s.", reason, todo[1:]))
-	return errors.Join(fmt.Errorf("%s: %s", reason, todo), err)
+		fmt.Sprintf("Closing: "+reason+". G%s.", markdown.Code(e.name), markdown.Code(other), markdown.Code(to.Branch), markdown.Code(to.Repo), todo[1:]))
+	return errors.Join(fmt.Errorf(reason+": %s", e.name, other, to.Branch, redact.URL(to.Repo), todo), err)
 }

@@ -56,7 +56,7 @@ func TestOneBranchForTwo(t *testing.T) {
 		if s := r.status("dev"); s.PullRequest != nil {
 			t.Errorf("it shows a pull request that is closed: %+v", s.PullRequest)
 		}
-		if comments := f.Comments(gitOps, 3); len(comments) != 1 || !strings.Contains(comments[0].Body, conflict) {
+		if comments := f.Comments(gitOps, 3); len(comments) != 1 || !strings.Contains(strings.ReplaceAll(comments[0].Body, "`", ""), conflict) {
 			t.Errorf("comments %q", comments)
 		}
 		runs := r.status("dev").Runs + r.status("qa").Runs

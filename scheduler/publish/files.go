@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/kalypso-dev/kalypso/internal/markdown"
 	"github.com/kalypso-dev/kalypso/scheduler/forge"
 	"github.com/kalypso-dev/kalypso/scheduler/model"
 	"github.com/kalypso-dev/kalypso/scheduler/plan"
@@ -32,7 +33,7 @@ func ApplyFiles(ctx context.Context, f forge.Forge, repo string, files Files) (r
 	run := &publisher{
 		forge: f, repo: repo, branch: want.Head, options: Options{Now: func() time.Time { return files.Now }},
 		plan:   &plan.Plan{GitOpsHead: files.Base.Commit, Changes: files.Changes},
-		reason: fmt.Sprintf("Nothing is left to change: branch %s has all of it. Closing.", want.Base),
+		reason: fmt.Sprintf("Nothing is left to change: branch %s has all of it. Closing.", markdown.Code(want.Base)),
 	}
 	todo := decision{action: Opened, pr: want}
 	if i := anyOpen(list); i >= 0 {

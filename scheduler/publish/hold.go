@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/kalypso-dev/kalypso/internal/markdown"
 	"github.com/kalypso-dev/kalypso/scheduler/forge"
 	"github.com/kalypso-dev/kalypso/scheduler/model"
 	"github.com/kalypso-dev/kalypso/scheduler/plan"
@@ -180,8 +181,8 @@ func (r *publisher) saveHoldIssue(ctx context.Context, todo decision, reason err
 	m := marker{kind: holdMarker, environment: r.plan.Environment, removals: todo.removals, owner: r.options.Owner}
 	want := forge.Issue{
 		State: forge.Open,
-		Title: fitTitle(plain(fmt.Sprintf("Can't hold the removal of most assignments of environment %s", r.plan.Environment))),
-		Body: fmt.Sprintf(`The platform model asks for the removal of most assignments of environment **%s**. That waits for a user, as a draft pull request, and the forge has none:
+		Title: fitTitle(markdown.Title(fmt.Sprintf("Can't hold the removal of most assignments of environment %s", r.plan.Environment))),
+		Body: fmt.Sprintf(`The platform model asks for the removal of most assignments of environment %s. That waits for a user, as a draft pull request, and the forge has none:
 
 > %s
 
@@ -193,7 +194,7 @@ Until then nothing of this plan is proposed. One of these helps:
 
 Close this issue to have it tried again.
 
-%s`, plain(r.plan.Environment), message(reason.Error()), fewRemovals, m),
+%s`, markdown.Code(r.plan.Environment), message(reason.Error()), fewRemovals, m),
 	}
 	for _, i := range issues {
 		if r.aboutHold(i) {

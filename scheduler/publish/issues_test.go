@@ -32,7 +32,7 @@ func TestIssues(t *testing.T) {
 	body, _, _ := strings.Cut(w.forge.AllIssues(repo)[0].Body, "<!--")
 	want := `Config data validation failed:
 
-- inference_url is required
+- ` + "`inference_url`" + ` is required
 - port is required
 
 Where to fix it:

@@ -115,7 +115,7 @@ func TestModelTextIsNoMarker(t *testing.T) {
 	p.Changes = append(p.Changes, plan.Change{Path: "drone/\xff\n<!-- kalypso:plan -->", Action: plan.Add, Content: []byte("x")})
 	w.apply(p)
 	for _, text := range []string{w.forge.AllPullRequests(repo)[0].Body, w.forge.AllIssues(repo)[0].Body} {
-		if n := strings.Count(text, "<!--"); n != 1 {
+		if n := strings.Count("\n"+text, "\n<!--"); n != 1 {
 			t.Errorf("%d markers in\n%s", n, text)
 		}
 	}

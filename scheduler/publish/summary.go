@@ -9,6 +9,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/kalypso-dev/kalypso/internal/markdown"
 	"github.com/kalypso-dev/kalypso/scheduler/plan"
 )
 
@@ -165,7 +166,7 @@ func title(environment string, s summary) string {
 	if len(parts) == 0 {
 		parts = foldersTitle(s)
 	}
-	return fitTitle(fmt.Sprintf("Kalypso: %s: %s", environment, plain(strings.Join(parts, ", "))))
+	return fitTitle(markdown.Title(fmt.Sprintf("Kalypso: %s: %s", environment, strings.Join(parts, ", "))))
 }
 
 func foldersTitle(s summary) []string {

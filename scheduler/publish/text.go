@@ -7,10 +7,9 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"unicode"
 	"unicode/utf8"
 
-	"github.com/kalypso-dev/kalypso/internal/redact"
+	"github.com/kalypso-dev/kalypso/internal/markdown"
 	"github.com/kalypso-dev/kalypso/scheduler/forge"
 	"github.com/kalypso-dev/kalypso/scheduler/model"
 	"github.com/kalypso-dev/kalypso/scheduler/plan"
@@ -45,9 +44,9 @@ func newWords(f forge.Forge) words {
 func (w words) position(at model.Position) string {
 	url, ok := w.link(at)
 	if !ok {
-		return code(at.String())
+		return markdown.Code(at.String())
 	}
-	return "[" + code(at.String()) + "](" + linkable.Replace(plain(url)) + ")"
+	return "[" + markdown.Code(at.String()) + "](" + linkable.Replace(markdown.Line(url)) + ")"
 }
 
 // linkable keeps a URL from ending a link early.
@@ -57,20 +56,20 @@ var linkable = strings.NewReplacer("(", "%28", ")", "%29", "<", "%3C", ">", "%3E
 // part of it.
 func (w words) body(p *plan.Plan, s summary, h hold) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "The platform model asks for these changes in environment **%s**.\n", plain(p.Environment))
+	fmt.Fprintf(&b, "The platform model asks for these changes in environment %s.\n", markdown.Code(p.Environment))
 	writeHold(&b, h, s)
 	if s.promotion {
 		from := ""
 		if s.promotedFrom != "" {
-			from = fmt.Sprintf(" (so far %s)", code(clip(s.promotedFrom, 2*commitLength)))
+			from = fmt.Sprintf(" (so far %s)", markdown.Code(clip(s.promotedFrom, 2*commitLength)))
 		}
-		fmt.Fprintf(&b, "\nPromotes commit %s%s.\n", code(clip(s.promotedTo, 2*commitLength)), from)
+		fmt.Fprintf(&b, "\nPromotes commit %s%s.\n", markdown.Code(clip(s.promotedTo, 2*commitLength)), from)
 	}
 	writeTable(&b, s)
 	writeReasons(&b, p, s)
 	if len(s.other) > 0 {
 		b.WriteString("\n### Other files\n\n")
-		writeList(&b, maxOther, "files", s.other, func(c plan.Change) string { return fmt.Sprintf("- %s: %s\n", c.Action, code(c.Path)) })
+		writeList(&b, maxOther, "files", s.other, func(c plan.Change) string { return fmt.Sprintf("- %s: %s\n", c.Action, markdown.Code(c.Path)) })
 	}
 	if len(p.Problems) > 0 {
 		b.WriteString("\n### Open problems\n\nWhat these concern stays as it is on the branch.\n\n")
@@ -95,7 +94,7 @@ func writeTable(b *strings.Builder, s summary) {
 	columns := [3]map[string][]string{{}, {}, {}}
 	for i, list := range [][]pair{s.added, s.changed, s.removed} {
 		for _, p := range list {
-			columns[i][p.clusterType] = append(columns[i][p.clusterType], cell(p.target))
+			columns[i][p.clusterType] = append(columns[i][p.clusterType], markdown.Cell(p.target))
 		}
 	}
 	for _, f := range s.foldersAdded {
@@ -116,19 +115,19 @@ func writeTable(b *strings.Builder, s summary) {
 	slices.Sort(types)
 	b.WriteString("\n| Cluster type | Added | Changed | Removed |\n| --- | --- | --- | --- |\n")
 	writeList(b, maxTable, "cluster types", slices.Compact(types), func(t string) string {
-		row := "| " + cell(t) + " |"
+		row := "| " + markdown.Cell(t) + " |"
 		for _, column := range columns {
-			row += " " + names(column[t]) + " |"
+			row += " " + names(column[t], maxCell) + " |"
 		}
 		return row + "\n"
 	})
 }
 
-// names is the content of a cell.
-func names(list []string) string {
+// names is the content of a cell, of at most limit bytes.
+func names(list []string, limit int) string {
 	var b strings.Builder
 	for i, name := range list {
-		if b.Len()+len(name) > maxCell {
+		if b.Len()+len(name) > limit {
 			fmt.Fprintf(&b, "<br>and %d more", len(list)-i)
 			break
 		}
@@ -157,18 +156,22 @@ func writeReasons(b *strings.Builder, p *plan.Plan, s summary) {
 	}
 	b.WriteString("\n### Why\n\n| Deployment target | Cluster type | Reason |\n| --- | --- | --- |\n")
 	writeList(b, maxReasons, "assignments", touched, func(at pair) string {
-		return fmt.Sprintf("| %s | %s | %s |\n", cell(at.target), cell(at.clusterType), reason(policies[at], targets[at.target]))
+		return fmt.Sprintf("| %s | %s | %s |\n", markdown.Cell(at.target), markdown.Cell(at.clusterType), reason(policies[at], targets[at.target]))
 	})
 }
 
 // reason is why an assignment is as the plan has it: the policies that
 // select it, or what is gone.
 func reason(policies []string, isTarget bool) string {
+	cells := make([]string, len(policies))
+	for i, policy := range policies {
+		cells[i] = markdown.Cell(clip(policy, maxMessage/4))
+	}
 	switch {
 	case len(policies) == 1:
-		return "policy " + clip(cell(policies[0]), maxMessage)
+		return "policy " + cells[0]
 	case len(policies) > 1:
-		return "policies " + clip(cell(strings.Join(policies, ", ")), maxMessage)
+		return "policies " + names(cells, maxMessage)
 	case !isTarget:
 		return "no workload has this deployment target in this environment any more"
 	}
@@ -182,7 +185,7 @@ func (w words) problemLine(p plan.Problem) string {
 		b.WriteString("warning: ")
 	}
 	if p.Target != "" {
-		fmt.Fprintf(&b, "%s on %s: ", code(p.Target), code(p.ClusterType))
+		fmt.Fprintf(&b, "%s on %s: ", markdown.Code(p.Target), markdown.Code(p.ClusterType))
 	}
 	b.WriteString(message(p.Message))
 	if p.Position != (model.Position{}) {
@@ -197,7 +200,7 @@ func (w words) problemLine(p plan.Problem) string {
 
 // issueTitle is the title of the issue about an assignment.
 func issueTitle(environment string, p pair) string {
-	return fitTitle(plain(fmt.Sprintf("Can't generate manifests for deployment target %s in cluster type %s in %s environment",
+	return fitTitle(markdown.Title(fmt.Sprintf("Can't generate manifests for deployment target %s in cluster type %s in %s environment",
 		p.target, p.clusterType, environment)))
 }
 
@@ -295,20 +298,6 @@ func writeList[T any](b *strings.Builder, limit int, what string, list []T, line
 	}
 }
 
-var unmark = strings.NewReplacer("<!--", "&lt;!--", "-->", "--&gt;")
-
-// plain makes one line of a text from the platform model, without what a forge
-// would not keep as it is, and keeps it from passing for a marker.
-func plain(s string) string {
-	s = strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) {
-			return ' '
-		}
-		return r
-	}, strings.ToValidUTF8(s, "\uFFFD"))
-	return strings.TrimSpace(unmark.Replace(redact.Text(s)))
-}
-
 // clip cuts a text to so many characters, and shows that it did.
 func clip(s string, limit int) string {
 	if utf8.RuneCountInString(s) <= limit {
@@ -317,11 +306,5 @@ func clip(s string, limit int) string {
 	return string([]rune(s)[:limit-1]) + "…"
 }
 
-// message is plain text of a bounded length.
-func message(s string) string { return plain(clip(s, maxMessage)) }
-
-// cell is plain text for a table.
-func cell(s string) string { return strings.ReplaceAll(plain(s), "|", `\|`) }
-
-// code is plain text shown as it is.
-func code(s string) string { return "`" + strings.ReplaceAll(plain(s), "`", "'") + "`" }
+// message is a text of a bounded length.
+func message(s string) string { return markdown.Text(clip(s, maxMessage)) }

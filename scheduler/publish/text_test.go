@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/kalypso-dev/kalypso/internal/markdown"
 	"github.com/kalypso-dev/kalypso/scheduler/model"
 	"github.com/kalypso-dev/kalypso/scheduler/plan"
 )
@@ -133,13 +134,13 @@ func FuzzMarker(f *testing.F) {
 		if n := strings.Count(m.String(), "-->"); n != 1 {
 			t.Errorf("%q ends %d times", m, n)
 		}
-		if got := findMarker(plain(text)+"\n"+m.String(), problemMarker); got != m {
+		if got := findMarker(markdown.Text(text)+"\n"+m.String(), problemMarker); got != m {
 			t.Errorf("found %+v, want %+v", got, m)
 		}
 		if got := findMarker(m.replaceIn(text), problemMarker); got != m {
 			t.Errorf("found %+v after replacing, want %+v", got, m)
 		}
-		if got := findMarker(plain(text), problemMarker); got != (marker{}) {
+		if got := findMarker(markdown.Text(text), problemMarker); got != (marker{}) {
 			t.Errorf("text passes for %+v", got)
 		}
 	})
