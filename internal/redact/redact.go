@@ -16,6 +16,9 @@ const mark = "REDACTED"
 
 var (
 	urls = regexp.MustCompile("(?i)[a-z][a-z0-9+.-]*://[^\\s\"'<>`\\\\]+")
+	// passwords are URLs with a password, or a token that says of itself that it is one.
+	// A name alone is none: clone URLs of Azure DevOps have one.
+	passwords = regexp.MustCompile(`://(?:[^/\s@:]*:[^/\s@]+|(?:gh[a-z]_|github_pat_|glpat-)[^/\s@]*)@`)
 	// sensitive are the names of parameters whose values are credentials.
 	sensitive = regexp.MustCompile(`(?i)token|key|secret|pass|pwd|sig|auth|cred|code|jwt`)
 )
@@ -65,6 +68,9 @@ func Text(s string) string {
 	}
 	return urls.ReplaceAllStringFunc(s, URL)
 }
+
+// HasPassword reports whether a text has a URL with a password or a token in it.
+func HasPassword(s string) bool { return strings.Contains(s, "@") && passwords.MatchString(s) }
 
 // Error is err with a redacted message, nil for nil.
 func Error(err error) error {

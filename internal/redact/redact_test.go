@@ -44,6 +44,22 @@ func TestText(t *testing.T) {
 	}
 }
 
+func TestHasPassword(t *testing.T) {
+	for given, want := range map[string]bool{
+		"https://user:s3cret@git.test/acme/app.git":       true,
+		"see http://:s3cret@git.test":                     true,
+		"https://ghp_s3cret@git.test/x":                   true,
+		"https://acme@dev.azure.com/acme/x/_git/app":      false,
+		"https://git.test:8443/acme/app@v1":               false,
+		"https://git.test/x?a=b:c@d":                      false,
+		"git@git.test:acme/app.git, docker.io/app@sha256": false,
+	} {
+		if redact.HasPassword(given) != want {
+			t.Errorf("%s: not %t", given, want)
+		}
+	}
+}
+
 func TestError(t *testing.T) {
 	err := redact.Error(&url.Error{Op: "Get", URL: "http://u:s3cret@git.test/", Err: fs.ErrNotExist})
 	if strings.Contains(err.Error(), "s3cret") || !errors.Is(err, fs.ErrNotExist) {

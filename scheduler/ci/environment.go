@@ -67,8 +67,9 @@ func ReadEnvironment(get func(string) string) Environment {
 		return ""
 	}
 	e := Environment{
-		Server:     strings.TrimRight(first("GITHUB_SERVER_URL"), "/"),
-		API:        strings.TrimRight(first("GITHUB_API_URL"), "/"),
+		// the forge is asked with the token alone
+		Server:     strings.TrimRight(redact.URL(first("GITHUB_SERVER_URL")), "/"),
+		API:        strings.TrimRight(redact.URL(first("GITHUB_API_URL")), "/"),
 		Repository: first("GITHUB_REPOSITORY"),
 		Commit:     first("GITHUB_SHA"),
 		Branch:     first("GITHUB_REF_NAME"),
@@ -143,6 +144,7 @@ func (e Environment) Repo(named string) (string, error) {
 	if named == "" {
 		named = e.Repository
 	}
+	named = redact.URL(named)
 	if named == "" {
 		return "", usage.Errorf("no repository: name it with --repo, or set GITHUB_REPOSITORY to owner/name")
 	}

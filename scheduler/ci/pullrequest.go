@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/kalypso-dev/kalypso/internal/markdown"
+	"github.com/kalypso-dev/kalypso/internal/redact"
 	"github.com/kalypso-dev/kalypso/internal/retry"
 	"github.com/kalypso-dev/kalypso/internal/usage"
 	"github.com/kalypso-dev/kalypso/scheduler/forge"
@@ -106,7 +107,7 @@ func (p PullRequest) open(ctx context.Context, f Forge, generated map[string][]b
 	opened := Opened{Changed: len(changes) > 0, Summary: summary(changes)}
 	result, head, err := publish.ApplyFiles(ctx, f, p.Repo, publish.Files{
 		Base: base, Changes: changes, Now: p.Now,
-		PullRequest: forge.PullRequest{Title: p.Title, Body: p.body(opened.Summary), Head: p.Head, Base: p.Base},
+		PullRequest: forge.PullRequest{Title: markdown.Line(p.Title), Body: p.body(opened.Summary), Head: p.Head, Base: p.Base},
 	})
 	if err != nil || !opened.Changed {
 		return Opened{}, err
@@ -140,7 +141,7 @@ func (p PullRequest) absent(ctx context.Context, f Forge, err error) error {
 func (p PullRequest) body(changes string) string {
 	text := markdown.Fence(changes)
 	if p.Body != "" {
-		text = strings.TrimSpace(p.Body) + "\n\n" + text
+		text = strings.TrimSpace(redact.Text(p.Body)) + "\n\n" + text
 	}
 	return text
 }

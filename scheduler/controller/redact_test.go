@@ -71,6 +71,7 @@ func TestPasswordsInURLs(t *testing.T) {
 				t.Errorf("nothing was published: %v", failure)
 			}
 			for _, pr := range f.AllPullRequests(gitOps) {
+				seen = append(seen, fmt.Sprint(f.Files(gitOps, pr.Head))...)
 				for _, comment := range f.Comments(gitOps, pr.Number) {
 					seen = append(seen, comment.Body...)
 				}

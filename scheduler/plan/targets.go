@@ -10,6 +10,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/kalypso-dev/kalypso/internal/redact"
 	"github.com/kalypso-dev/kalypso/scheduler/model"
 	"github.com/kalypso-dev/kalypso/scheduler/v1alpha1"
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -350,7 +351,7 @@ func (t *target) texts() []textMap {
 
 // textProblems finds what a target's labels and manifests must not hold.
 func textProblems(t *target, workload *model.Workload) []Problem {
-	if !anyUnwritable(t.Labels) && !anyUnwritable(t.manifests) && !anyUnwritable(workload.Spec.DeploymentTargets[t.index].Labels) {
+	if !anyBad(t.Labels) && !anyBad(t.manifests) && !anyBad(workload.Spec.DeploymentTargets[t.index].Labels) {
 		return nil
 	}
 	var problems []Problem
@@ -363,16 +364,21 @@ func textProblems(t *target, workload *model.Workload) []Problem {
 	for _, texts := range t.texts() {
 		for _, key := range slices.Sorted(maps.Keys(texts.values)) {
 			at := func() model.Position { return workload.At(append(texts.path, key)...) }
-			check(fmt.Sprintf("%s %q", texts.what, key), key+texts.values[key], at)
+			what := fmt.Sprintf("%s %q", texts.what, key)
+			check(what, key+texts.values[key], at)
+			if redact.HasPassword(texts.values[key]) {
+				problems = append(problems, newProblem(model.Error, InvalidText, at(), "take it out, and give the reconciler a Secret",
+					"deployment target %s: %s holds a password, which all who read the GitOps repository would get", t.Name, what))
+			}
 		}
 	}
 	check("its workspace", t.Workspace, func() model.Position { return workload.Registration.At("spec", "workspace") })
 	return problems
 }
 
-func anyUnwritable(texts map[string]string) bool {
+func anyBad(texts map[string]string) bool {
 	for key, value := range texts {
-		if unwritable(key) >= 0 || unwritable(value) >= 0 {
+		if unwritable(key) >= 0 || unwritable(value) >= 0 || redact.HasPassword(value) {
 			return true
 		}
 	}

@@ -83,7 +83,7 @@ var rules = []Rule{
 	{InvalidSchema, Error, "A configuration schema is no JSON schema.", "Assignments that it applies to keep their present manifests. References to other documents are not followed."},
 	{model.InvalidSelector, Error, "A policy's selector cannot be used.", "The policy selects nothing. Operators are In, NotIn, Exists and DoesNotExist; only the first two take values."},
 	{InvalidText, Error, "What a workload says is more than a text.",
-		"Its labels and manifests end in files that clusters obey: they hold no control characters, and end no value or document of a template that does not quote. The assignments concerned keep their present manifests."},
+		"Its labels and manifests end in files that clusters obey: they hold no control characters and no URL with a password, and end no value or document of a template that does not quote. The assignments concerned keep their present manifests."},
 	{model.InvalidValue, Error, "A field has a value that is not known.", "The object is left out. The hint says which values there are."},
 	{model.InvalidYAML, Error, "A file is no YAML.", "All its documents are left out. If it is no part of the platform model, name it in .sourceignore."},
 	{KustomizationFile, Warning, "A kustomization.yaml lies beside objects of the platform.",
