@@ -98,7 +98,7 @@ func newMachine(t *testing.T) *machine {
 	m.env = []string{"HOME=" + userHome, "TMPDIR=" + tmp, "PATH=" + basePath(t, dir)}
 	t.Cleanup(func() {
 		if _, err := os.Stat(m.home); err == nil {
-			if out, err := m.try("down", "--delete"); err != nil {
+			if out, err := m.try("down", "--delete", "--snapshots"); err != nil {
 				t.Errorf("clean up: %v\n%s", err, out.all())
 			}
 		}

@@ -453,4 +453,13 @@ func stoppedWhileDown(t *testing.T, m *machine) {
 	t.Logf("reset of a sandbox that is down: %.2f s", out.took.Seconds())
 	m.up()
 	m.beginning(uid)
+
+	// a snapshot outlives the data of its sandbox
+	m.run("down", "--delete")
+	m.known = nil
+	m.up()
+	m.load("down")
+	if got := m.marks(); got != "down down down" {
+		t.Errorf("after down --delete: marks %q", got)
+	}
 }

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"time"
 
@@ -15,6 +16,7 @@ import (
 	"github.com/kalypso-dev/kalypso/sandbox/cluster/attached"
 	"github.com/kalypso-dev/kalypso/sandbox/cluster/kind"
 	"github.com/kalypso-dev/kalypso/sandbox/daemon"
+	"github.com/kalypso-dev/kalypso/sandbox/snapshot"
 	"github.com/kalypso-dev/kalypso/sandbox/state"
 	"github.com/kalypso-dev/kalypso/sandbox/supervisor"
 )
@@ -28,7 +30,9 @@ const (
 // DownOptions of Down.
 type DownOptions struct {
 	Home   Home
-	Delete bool // also delete everything that the sandbox has made, and nothing else
+	Delete bool // also delete everything that the sandbox has made but its snapshots, and nothing else
+	// Snapshots deletes these, too. Where they stay, the state stays that they fit.
+	Snapshots bool
 	// Forget gives up clusters that cannot be found any more, since their
 	// container engine does not answer or the sandbox's state is damaged.
 	Forget bool
@@ -74,7 +78,22 @@ func Down(ctx context.Context, o DownOptions) (did bool, err error) {
 	if err := clusters.Each(ctx, cluster.Provider.Delete); err != nil {
 		return true, o.adviseForget(err)
 	}
-	return true, h.Remove()
+	return true, o.remove()
+}
+
+// remove deletes what the sandbox has made. A sandbox whose state is damaged has
+// no snapshot that could be loaded.
+func (o DownOptions) remove() error {
+	kept, err := snapshot.List(o.Home)
+	if _, damaged := o.Home.Load(); err != nil || damaged != nil || o.Snapshots || len(kept) == 0 {
+		return o.Home.Remove()
+	}
+	names := make([]string, len(kept))
+	for i, s := range kept {
+		names[i] = s.Name
+	}
+	o.note(fmt.Sprintf("kept the snapshots %s, with the ports, passwords and certificates that they belong to: `kalypso down --delete --snapshots` removes them", strings.Join(names, ", ")))
+	return o.Home.Remove(snapshot.BelongTo...)
 }
 
 func (o DownOptions) note(notes ...string) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -16,6 +17,7 @@ import (
 	"github.com/kalypso-dev/kalypso/internal/usage"
 	"github.com/kalypso-dev/kalypso/sandbox/cluster/attached"
 	"github.com/kalypso-dev/kalypso/sandbox/cluster/kind"
+	"github.com/kalypso-dev/kalypso/sandbox/snapshot"
 )
 
 func TestBrokenStateSaysWhatToDo(t *testing.T) {
@@ -36,6 +38,53 @@ func TestBrokenStateSaysWhatToDo(t *testing.T) {
 	}
 	if !strings.Contains(note, h.Path("sandbox.json")) {
 		t.Errorf("note %q", note)
+	}
+}
+
+// A snapshot is what somebody wanted to keep, and fits only the state that it
+// was saved of.
+func TestDeleteKeepsSnapshots(t *testing.T) {
+	h := Home(filepath.Join(t.TempDir(), "home"))
+	s, err := h.Ensure(t.Context(), Choice{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, folder := range []string{"gitea/repositories", "clusters/drone/node", "clusters/drone/pki"} {
+		if err := os.MkdirAll(h.Path(folder), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := SaveSnapshot(t.Context(), h, "before", "v1"); err != nil {
+		t.Fatal(err)
+	}
+	var notes []string
+	o := DownOptions{Home: h, Delete: true, Note: func(n string) { notes = append(notes, n) }}
+	if _, err := Down(t.Context(), o); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := snapshot.Find(h, "before"); err != nil {
+		t.Error(err)
+	}
+	if now, err := h.Load(); err != nil || now.ID != s.ID {
+		t.Errorf("the state is %v, %v", now, err)
+	}
+	if _, err := os.Stat(h.Path("clusters", "drone", "pki")); err != nil {
+		t.Error(err)
+	}
+	for _, gone := range []string{"gitea", "clusters/drone/node"} {
+		if _, err := os.Stat(h.Path(gone)); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("%s stays: %v", gone, err)
+		}
+	}
+	if len(notes) != 1 || !strings.Contains(notes[0], "before") {
+		t.Errorf("notes %q", notes)
+	}
+	o.Snapshots = true
+	if _, err := Down(t.Context(), o); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(string(h)); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the home stays: %v", err)
 	}
 }
 

@@ -30,9 +30,18 @@ type merged struct {
 
 func mergedFile(h Home) string { return h.Path("kubeconfig.merged") }
 
-// Reachable returns ErrDown where the sandbox's clusters are down with it.
-// Attached ones run without it.
-func Reachable(ctx context.Context, h Home) error {
+// Reachable returns ErrDown where the sandbox's clusters are down with it, and an
+// error for a context, "" for the current one, whose cluster has been stopped.
+// Attached clusters run without the sandbox.
+func Reachable(ctx context.Context, h Home, kubeContext string) error {
+	if kubeContext == "" {
+		if config, err := clientcmd.LoadFromFile(h.Kubeconfig()); err == nil {
+			kubeContext = config.CurrentContext
+		}
+	}
+	if stopped, err := h.StoppedClusters(); err == nil && slices.Contains(stopped, kubeContext) {
+		return fmt.Errorf("cluster %s is stopped: `kalypso start %[1]s` brings it back", kubeContext)
+	}
 	_, err := daemon.NewClient(h).Components(ctx)
 	if !errors.Is(err, ErrDown) && !errors.Is(err, ErrNoSandbox) {
 		return nil

@@ -15,32 +15,50 @@ import (
 	"github.com/kalypso-dev/kalypso/sandbox/state"
 )
 
-// FindLog returns the log file of a component, or of the supervisor itself,
-// which is called "daemon". The error is a *usage.Error for a name that does
-// not exist, or that writes no log, and ErrNoSandbox without a sandbox.
-func FindLog(h Home, component string) (string, error) {
+// LogNames returns the names of all that writes a log, sorted. The error is
+// ErrNoSandbox without a sandbox.
+func LogNames(h Home) ([]string, error) {
+	names, _, err := logNames(h)
+	return names, err
+}
+
+// logNames also returns the components that are tasks and have no log of their own.
+func logNames(h Home) (names, tasks []string, err error) {
 	files, err := filepath.Glob(h.Log("*"))
 	if err != nil {
-		return "", err
+		return nil, nil, err
 	}
-	var names []string
 	for _, file := range files {
 		names = append(names, strings.TrimSuffix(filepath.Base(file), ".log"))
 	}
 	if s, err := h.Load(); err == nil {
 		for _, u := range daemon.NewStack(h, s, slog.New(slog.DiscardHandler)).Units() {
 			switch {
-			case u.Log == "" && u.Name == component:
-				return "", usage.Errorf("%s is a task and has no log of its own: `kalypso status` has its last error, `kalypso logs daemon` when it was done", component)
-			case u.Log != "" && !slices.Contains(names, u.Name):
+			case u.Log == "":
+				tasks = append(tasks, u.Name)
+			case !slices.Contains(names, u.Name):
 				names = append(names, u.Name)
 			}
 		}
 	}
 	if len(names) == 0 {
-		return "", ErrNoSandbox
+		return nil, nil, ErrNoSandbox
 	}
 	slices.Sort(names)
+	return names, tasks, nil
+}
+
+// FindLog returns the log file of a component, or of the supervisor itself,
+// which is called "daemon". The error is a *usage.Error for a name that does
+// not exist, or that writes no log, and ErrNoSandbox without a sandbox.
+func FindLog(h Home, component string) (string, error) {
+	names, tasks, err := logNames(h)
+	if err != nil {
+		return "", err
+	}
+	if slices.Contains(tasks, component) {
+		return "", usage.Errorf("%s is a task and has no log of its own: `kalypso status` has its last error, `kalypso logs daemon` when it was done", component)
+	}
 	if err := state.CheckName("log of", component, names); err != nil {
 		return "", err
 	}

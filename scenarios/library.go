@@ -8,6 +8,8 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"github.com/kalypso-dev/kalypso/scheduler/model"
 )
 
 //go:embed */order */apart */*.txtar
@@ -29,7 +31,11 @@ type UnknownError struct {
 }
 
 func (e *UnknownError) Error() string {
-	return fmt.Sprintf("there is no %s %q: choose one of %s", e.Kind, e.Name, strings.Join(e.Choice, ", "))
+	near := ""
+	if n := model.Nearest(e.Name, e.Choice); n != "" {
+		near = ", did you mean " + n + "?"
+	}
+	return fmt.Sprintf("there is no %s %q%s\nChoose one of %s", e.Kind, e.Name, near, strings.Join(e.Choice, ", "))
 }
 
 // List returns a workshop's scenarios in the order of its tutorial, and after

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"regexp"
 	"slices"
+	"strings"
 
 	"github.com/kalypso-dev/kalypso/internal/armapi"
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -27,7 +28,7 @@ func Check(name string, p armapi.Properties) error {
 // check validates a configuration as the service does, and fills in defaults.
 func check(name string, p *armapi.Properties) *Error {
 	if problems := validation.IsDNS1123Subdomain(name); len(problems) > 0 {
-		return invalid("The configuration name '%s' is invalid: %s.", name, problems[0])
+		return invalid("The configuration name '%s' is invalid: %s.", name, requirement(problems))
 	}
 	p.Scope = cmp.Or(p.Scope, "cluster")
 	p.Namespace = cmp.Or(p.Namespace, "default")
@@ -36,7 +37,7 @@ func check(name string, p *armapi.Properties) *Error {
 		return invalid("The scope '%s' is invalid: it is 'cluster' or 'namespace'.", p.Scope)
 	}
 	if problems := validation.IsDNS1123Label(p.Namespace); len(problems) > 0 {
-		return invalid("The namespace '%s' is invalid: %s.", p.Namespace, problems[0])
+		return invalid("The namespace '%s' is invalid: %s.", p.Namespace, requirement(problems))
 	}
 	if p.SourceKind != "GitRepository" {
 		return invalid("The emulator does not support the source kind '%s', only 'GitRepository'.", p.SourceKind)
@@ -46,7 +47,7 @@ func check(name string, p *armapi.Properties) *Error {
 	}
 	for k, one := range p.Kustomizations {
 		if problems := validation.IsDNS1123Subdomain(k); len(problems) > 0 {
-			return invalid("The kustomization name '%s' is invalid: %s.", k, problems[0])
+			return invalid("The kustomization name '%s' is invalid: %s.", k, requirement(problems))
 		}
 		if len(name)+len(k) > maxNames {
 			return invalid("The configuration name '%s' combined with the kustomization name '%s' cannot be greater than %d characters.", name, k, maxNames)
@@ -76,4 +77,11 @@ func checkRepository(g *armapi.GitRepository) *Error {
 		return invalid("The property 'repositoryRef' may have only one of branch, tag and semver.")
 	}
 	return nil
+}
+
+// requirement is what Kubernetes asks of a name, without the examples and the
+// regular expression at the end.
+func requirement(problems []string) string {
+	text, _, _ := strings.Cut(problems[0], " (e.g.")
+	return text
 }

@@ -46,6 +46,23 @@ func explainFlags(t *testing.T, more ...txtar.File) []string {
 	}
 }
 
+// Only one of several environments has the target: nobody needs to name it.
+func TestExplainFindsTheEnvironment(t *testing.T) {
+	root := t.TempDir()
+	cp := registered(t, root, "file://"+root)
+	var e explain.Explanation
+	code, out, talk := call(t, "explain", "basic-inference-dev", "-o", "json", "--control-plane", cp)
+	if code != cmdutil.ExitOK {
+		t.Fatalf("exit code %d: %s", code, talk)
+	}
+	if err := json.Unmarshal([]byte(out), &e); err != nil || e.Environment != "dev" {
+		t.Errorf("explained for %q: %v", e.Environment, err)
+	}
+	if code, _, talk := call(t, "explain", "basic-inference-dve", "--control-plane", cp); code != cmdutil.ExitUsage {
+		t.Errorf("a target that no environment has: exit code %d: %s", code, talk)
+	}
+}
+
 func TestExplain(t *testing.T) {
 	flags := explainFlags(t)
 	for _, c := range []struct {
@@ -112,7 +129,7 @@ func TestExplainMistakes(t *testing.T) {
 			[]string{"there is no cluster type dron in dev", "did you mean drone?", "\n  command-center\n"}},
 		{"another environment's", append([]string{"explain", "hello-world-app-uat-test"}, flags...), cmdutil.ExitUsage,
 			[]string{"hello-world-app-uat-test is a deployment target of stage, not of dev"}},
-		{"an environment there is not", append([]string{"explain", "functional-test", "-e", "deb"}, flags...), cmdutil.ExitFailure,
+		{"an environment there is not", append([]string{"explain", "functional-test", "-e", "deb"}, flags...), cmdutil.ExitUsage,
 			[]string{"there is no environment deb", "did you mean dev?"}},
 		{"a workload that cannot be read", append([]string{"explain", "hello-world-app-functional-test"}, broken...), cmdutil.ExitFailure,
 			[]string{"there is no deployment target hello-world-app-functional-test in dev", "not valid YAML", "workload.yaml:3"}},

@@ -37,6 +37,20 @@ func TestKubectlOfASandboxThatIsDown(t *testing.T) {
 	}
 }
 
+func TestKubectlOfAClusterThatIsStopped(t *testing.T) {
+	d := runningSandbox(t)
+	writeFile(t, filepath.Join(d.home, "kubeconfig"), []byte("current-context: arc-cluster"))
+	writeFile(t, filepath.Join(d.home, "clusters", "away.json"), []byte(`["arc-cluster"]`))
+	for line, stopped := range map[string]bool{
+		"get ns": true, "--context arc-cluster get ns": true, "get ns --context=arc-cluster": true, "--context other get ns": false,
+	} {
+		code, _, talk := call(t, append([]string{"kubectl"}, strings.Fields(line)...)...)
+		if got := strings.Contains(talk, "`kalypso start arc-cluster`"); got != stopped || code != cmdutil.ExitFailure {
+			t.Errorf("%s: exit code %d, %q", line, code, talk)
+		}
+	}
+}
+
 func TestKubectlOfASandboxThatRuns(t *testing.T) {
 	d := runningSandbox(t)
 	writeFile(t, filepath.Join(d.home, "kubeconfig"), []byte("{}"))

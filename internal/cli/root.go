@@ -91,6 +91,7 @@ Platform repositories of your own need no sandbox. In a clone of a control plane
 
     kalypso validate .
     kalypso plan --control-plane .`,
+		Version:       a.Version,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	})
@@ -101,6 +102,7 @@ Platform repositories of your own need no sandbox. In a clone of a control plane
 		}
 		return usage.Errorf("%s\nSee `%s --help`.", flagMistake(err), c.CommandPath())
 	})
+	root.SetVersionTemplate("{{.Name}} {{.Version}}\n")
 	root.AddGroup(
 		&cobra.Group{ID: "sandbox", Title: "The sandbox:"},
 		&cobra.Group{ID: "learn", Title: "Tutorials and tests:"},

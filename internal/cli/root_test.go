@@ -6,6 +6,8 @@ import (
 	"slices"
 	"syscall"
 	"testing"
+
+	"github.com/kalypso-dev/kalypso/internal/cli/cmdutil"
 )
 
 // A terminal that is closed ends a command in order, unless it was started to
@@ -23,5 +25,11 @@ func TestHangup(t *testing.T) {
 	}
 	if slices.Contains(interrupts(nil), os.Signal(syscall.SIGHUP)) {
 		t.Error("an ignored hangup is received")
+	}
+}
+
+func TestVersionFlag(t *testing.T) {
+	if code, out, talk := call(t, "--version"); code != cmdutil.ExitOK || out != "kalypso "+testVersion+"\n" || talk != "" {
+		t.Errorf("exit code %d, %q, says %q", code, out, talk)
 	}
 }

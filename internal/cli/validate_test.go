@@ -247,7 +247,7 @@ func TestValidateMistakes(t *testing.T) {
 		{[]string{"validate", "--rules", "-o", "sarif"}, cmdutil.ExitUsage, "choose text or json"},
 		{[]string{"validate", control, "--fail-on", "never"}, cmdutil.ExitUsage, "choose error, warning or note"},
 		{[]string{"validate", control + "/nothing"}, cmdutil.ExitFailure, "there is no folder"},
-		{append([]string{"validate", control, "-e", "deb"}, flags...), cmdutil.ExitFailure, "there is no environment deb"},
+		{append([]string{"validate", control, "-e", "deb"}, flags...), cmdutil.ExitUsage, "there is no environment deb"},
 		{[]string{"validate"}, cmdutil.ExitUsage, "which control plane?"},
 	} {
 		code, out, talk := call(t, c.args...)

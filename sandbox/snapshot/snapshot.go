@@ -57,6 +57,10 @@ func folder(h state.Home, elem ...string) string {
 	return h.Path(append([]string{"snapshots"}, elem...)...)
 }
 
+// BelongTo are the patterns of the paths below a home that its snapshots fit: a
+// sandbox that is removed without them can load its snapshots again.
+var BelongTo = []string{"snapshots", "sandbox.json", "clusters/*/pki"}
+
 // List returns the sandbox's snapshots, the oldest first. The error is
 // state.ErrNoSandbox without a sandbox.
 func List(h state.Home) ([]Snapshot, error) {

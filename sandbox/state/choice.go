@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"time"
@@ -109,7 +110,11 @@ func (c *Choice) checkSame(h Home, s *State) error {
 	if has == "" {
 		return nil
 	}
-	return usage.Errorf("the sandbox in %s holds %s: remove it with `kalypso down --delete`, or set KALYPSO_HOME to another folder", h, has)
+	remove := "kalypso down --delete"
+	if _, err := os.Stat(h.Path("snapshots")); err == nil {
+		remove += " --snapshots"
+	}
+	return usage.Errorf("the sandbox in %s holds %s: remove it with `%s`, or set KALYPSO_HOME to another folder", h, has, remove)
 }
 
 // checkContexts looks for the chosen contexts in the user's kubeconfig.

@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"unicode"
@@ -178,10 +179,19 @@ func (h Home) KeepPrivate() error {
 }
 
 // Remove deletes what a sandbox has in its home, the state last: as long as it
-// is there, `down --delete` can be called again. Files of others stay.
-func (h Home) Remove() error {
+// is there, `down --delete` can be called again. Files of others stay, and so do
+// those that match one of the patterns below the home.
+func (h Home) Remove(keep ...string) error {
+	var kept []string
+	for _, pattern := range keep {
+		some, err := filepath.Glob(h.Path(filepath.FromSlash(pattern)))
+		if err != nil {
+			return err
+		}
+		kept = append(kept, some...)
+	}
 	for i := len(owned) - 1; i >= 0; i-- {
-		if err := RemoveAll(h.Path(owned[i])); err != nil {
+		if err := removeBut(h.Path(owned[i]), kept); err != nil {
 			return err
 		}
 	}
@@ -197,6 +207,21 @@ func (h Home) Remove() error {
 	err := os.Remove(string(h))
 	if errors.Is(err, syscall.ENOTEMPTY) || errors.Is(err, syscall.EEXIST) {
 		return nil
+	}
+	return err
+}
+
+// removeBut removes a file or folder, but not the files and folders to keep in it.
+func removeBut(path string, kept []string) error {
+	if slices.Contains(kept, path) {
+		return nil
+	}
+	if !slices.ContainsFunc(kept, func(k string) bool { return Home(path).Contains(k) }) {
+		return RemoveAll(path)
+	}
+	entries, err := os.ReadDir(path)
+	for _, e := range entries {
+		err = errors.Join(err, removeBut(filepath.Join(path, e.Name()), kept))
 	}
 	return err
 }

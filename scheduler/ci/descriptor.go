@@ -131,7 +131,7 @@ func Describe(d Description) ([]string, error) {
 func (d Description) of(workload Workload, target Target) ([]byte, error) {
 	name := strings.ToLower(workload.Name + "-" + target.Name + "-" + strings.NewReplacer(".", "-", "_", "-", "+", "-").Replace(d.Version))
 	if wrong := validation.IsDNS1123Subdomain(name); len(wrong) > 0 {
-		return nil, fmt.Errorf("name %q: %s", name, strings.Join(wrong, "; "))
+		return nil, fmt.Errorf("name %q: %s", name, model.Requirement(wrong[0]))
 	}
 	built := ""
 	if !d.Built.IsZero() {

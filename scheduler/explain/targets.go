@@ -16,6 +16,8 @@ type InputError struct {
 	// there are, sorted.
 	What       string
 	Candidates []string
+	// NoTarget says that no deployment target has the name that was asked for.
+	NoTarget bool
 	// Diagnostics are what may have kept out of the model what was asked for.
 	Diagnostics []model.Diagnostic
 }
@@ -93,6 +95,8 @@ func (x *explainer) noTarget(asked string) *InputError {
 	e := &InputError{
 		Message: fmt.Sprintf("there is no deployment target %s in %s", asked, x.env.Name),
 		What:    "deployment targets of " + x.env.Name,
+
+		NoTarget: true,
 	}
 	var shortNames []string
 	for _, t := range x.targets {

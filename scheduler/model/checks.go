@@ -94,7 +94,7 @@ func checkTargets(workload Object[v1alpha1.WorkloadSpec]) []Diagnostic {
 	for i, target := range workload.Spec.DeploymentTargets {
 		at := workload.At("spec", "deploymentTargets", fmt.Sprint(i), "name")
 		if messages := validation.IsDNS1123Subdomain(target.Name); len(messages) > 0 {
-			found = append(found, errorAt(InvalidName, at, messages[0],
+			found = append(found, errorAt(InvalidName, at, Requirement(messages[0]),
 				"Workload %s: deployment target %q is not a name", workload.Name, target.Name))
 		}
 		key := name{target.Environment, target.Name}

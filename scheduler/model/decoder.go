@@ -54,7 +54,7 @@ func (d *Decoder) name(node *yaml.Node, name string) {
 	}
 	if messages := validation.IsDNS1123Subdomain(name); len(messages) > 0 {
 		_, at := yamlpos.Closest(node, "metadata", "name")
-		d.Errorf(InvalidName, at, messages[0], "metadata.name %q is not a name", name)
+		d.Errorf(InvalidName, at, Requirement(messages[0]), "metadata.name %q is not a name", name)
 	}
 }
 

@@ -70,6 +70,13 @@ func Suggest(name string, candidates []string, otherwise string) string {
 	return otherwise
 }
 
+// Requirement is what Kubernetes asks of a name, from a message of its package
+// validation, without the examples and the regular expression at the end.
+func Requirement(message string) string {
+	message, _, _ = strings.Cut(message, " (e.g.")
+	return message
+}
+
 // distance is the Levenshtein distance in bytes.
 func distance(a, b string) int {
 	row := make([]int, len(b)+1)

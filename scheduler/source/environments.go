@@ -151,9 +151,9 @@ func (p *Platform) isPart() bool {
 // nearest one first.
 func unknown(what, name string, known []string) error {
 	if len(known) == 0 {
-		return &Error{Message: fmt.Sprintf("there is no %s %s, nor any other", what, name)}
+		return &Error{Message: fmt.Sprintf("there is no %s %s, nor any other", what, name), Unknown: true}
 	}
-	e := &Error{}
+	e := &Error{Unknown: true}
 	if near := model.Nearest(name, known); near != "" {
 		e.Hint = fmt.Sprintf("did you mean %s?", near)
 		known = append([]string{near}, slices.DeleteFunc(slices.Clone(known), func(k string) bool { return k == near })...)

@@ -232,6 +232,7 @@ type Error struct {
 	Message string
 	Hint    string
 	Err     error // what it wraps, may be nil
+	Unknown bool  // a name was asked for that does not exist, where all could be read
 }
 
 func (e *Error) Error() string { return e.Message }

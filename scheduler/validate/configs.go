@@ -19,7 +19,7 @@ func (e *examination) configKeys() {
 			if messages := validation.IsConfigMapKey(key); len(messages) > 0 {
 				e.report(Finding{
 					Rule: InvalidConfigKey, Severity: Warning, Position: c.At("data", key), object: objectOf(kindConfigMap, c),
-					Message: fmt.Sprintf("ConfigMap %s: Kubernetes takes no key %q", c.Name, key), Hint: short(messages[0]),
+					Message: fmt.Sprintf("ConfigMap %s: Kubernetes takes no key %q", c.Name, key), Hint: model.Requirement(messages[0]),
 				})
 			}
 		}

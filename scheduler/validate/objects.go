@@ -5,7 +5,6 @@ import (
 	"maps"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/kalypso-dev/kalypso/scheduler/model"
 	"github.com/kalypso-dev/kalypso/scheduler/v1alpha1"
@@ -94,13 +93,6 @@ func (e *examination) invalidLabel(o object, at model.Position, what, hint strin
 	e.report(Finding{
 		Rule: InvalidLabel, Severity: Warning, Position: at, object: o,
 		Message: fmt.Sprintf("%s %s: Kubernetes takes no label with %s", o.kind, o.name, what),
-		Hint:    short(hint),
+		Hint:    model.Requirement(hint),
 	})
-}
-
-// short takes the examples and the regular expression off a message of
-// Kubernetes.
-func short(message string) string {
-	message, _, _ = strings.Cut(message, " (e.g.")
-	return message
 }

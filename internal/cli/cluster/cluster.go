@@ -35,6 +35,8 @@ or the machine starts again, until ` + "`kalypso start CLUSTER`" + ` brings it b
 that was on it.`,
 		Example: `  kalypso stop large`,
 		Args:    cmdutil.ExactArgs("cluster"),
+
+		ValidArgsFunction: cmdutil.Complete(false, a.ClusterNames),
 		RunE: func(c *cobra.Command, args []string) error {
 			o.Name = args[0]
 			return run(c.Context(), o)
@@ -52,6 +54,8 @@ func NewStartCommand(a *cmdutil.App, run func(context.Context, *Options) error) 
 it is ready.`,
 		Example: `  kalypso start large`,
 		Args:    cmdutil.ExactArgs("cluster"),
+
+		ValidArgsFunction: cmdutil.Complete(false, a.ClusterNames),
 		RunE: func(c *cobra.Command, args []string) error {
 			o.Name = args[0]
 			return run(c.Context(), o)
@@ -73,6 +77,8 @@ is ready. Its data stays, and what needs it goes on. A task, such as
 		Example: `  kalypso restart gitea
   kalypso restart scheduler --timeout 30s`,
 		Args: cmdutil.ExactArgs("component"),
+
+		ValidArgsFunction: cmdutil.Complete(false, a.ComponentNames),
 		RunE: func(c *cobra.Command, args []string) error {
 			o.Name = args[0]
 			return run(c.Context(), o)

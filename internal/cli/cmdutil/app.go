@@ -39,20 +39,25 @@ func (a *App) ReportAzureWait(w arc.Wait) {
 	a.Messagef("waiting %s, until %s: %s (%s)", time.Until(w.Until).Round(time.Second), w.Until.Format(time.TimeOnly), w.Reason, w.Request)
 }
 
+// Interactive reports whether there is a terminal to ask at.
+func (a *App) Interactive() bool {
+	f, ok := a.In.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
+}
+
 // Confirm asks before something is lost. Without a terminal, --yes must have
 // been given.
 func (a *App) Confirm(ctx context.Context, yes bool, loss string) error {
 	if yes {
 		return nil
 	}
-	f, ok := a.In.(*os.File)
-	if !ok || !term.IsTerminal(int(f.Fd())) {
+	if !a.Interactive() {
 		return usage.New(loss + "\nThere is no terminal to ask at: add --yes if that is what you want.")
 	}
 	fmt.Fprintf(a.Err, "%s\nGo on? [y/N] ", loss)
 	answer := make(chan string, 1)
 	go func() {
-		line, _ := bufio.NewReader(f).ReadString('\n') // an end of input is a no
+		line, _ := bufio.NewReader(a.In).ReadString('\n') // an end of input is a no
 		answer <- line
 	}()
 	select {
@@ -76,6 +81,7 @@ func saysYes(line string) bool {
 // Group makes c a command that only holds others.
 func Group(c *cobra.Command, commands ...*cobra.Command) *cobra.Command {
 	c.Args = subcommandArgs
+	c.SuggestionsMinimumDistance = 2 // edits, cobra's own default where it reports unknown commands itself
 	c.RunE = func(c *cobra.Command, _ []string) error { return c.Help() }
 	c.AddCommand(commands...)
 	return c

@@ -50,8 +50,9 @@ func ExitCode(err error) int {
 	var preflight *sandbox.PreflightError
 	var check *scenarios.CheckError
 	var timeout *sandbox.TimeoutError
+	var read *source.Error
 	switch {
-	case errors.As(err, &mistake):
+	case errors.As(err, &mistake), errors.As(err, &read) && read.Unknown:
 		return ExitUsage
 	case errors.Is(err, ErrChanges):
 		return ExitChanges

@@ -48,7 +48,7 @@ type ModelFlags struct {
 
 // Register adds the flags to a command. Without --environment it is about
 // otherwise.
-func (f *ModelFlags) Register(cmd *cobra.Command, otherwise string) {
+func (f *ModelFlags) Register(a *App, cmd *cobra.Command, otherwise string) {
 	flags := cmd.Flags()
 	flags.StringVar(&f.ControlPlane, "control-plane", "", "`DIR_OR_URL` of the control plane (default the running sandbox's)")
 	flags.StringVar(&f.branch, "branch", "", "`BRANCH` of the control plane with the Environment objects (default its default branch)")
@@ -56,6 +56,7 @@ func (f *ModelFlags) Register(cmd *cobra.Command, otherwise string) {
 	flags.StringArrayVar(&f.workloads, "workload", nil, "read `NAME=DIR_OR_URL` in place of the repository of a workload's registration; may be repeated")
 	flags.StringVar(&f.gitOps, "gitops", "", "read `DIR_OR_URL` in place of the GitOps repository")
 	flags.StringVarP(&f.Environment, "environment", "e", "", "the `ENVIRONMENT` to look at (default "+otherwise+")")
+	CompleteFlag(cmd, "environment", f.environmentNames(a))
 }
 
 // Open opens what the flags name, or the running sandbox without --control-plane.
@@ -97,7 +98,7 @@ func (f *ModelFlags) overrides() (map[string]string, error) {
 		if !ok || name == "" || location == "" {
 			return nil, usage.Errorf("--workload %s: write NAME=DIR_OR_URL, with the name of a WorkloadRegistration", w)
 		}
-		if _, twice := workloads[name]; twice {
+		if other, twice := workloads[name]; twice && other != location { // completion parses flags twice
 			return nil, usage.Errorf("--workload names %s twice", name)
 		}
 		workloads[name] = location

@@ -25,6 +25,7 @@ type Output struct {
 func (o *Output) AddTo(c *cobra.Command, formats ...string) {
 	o.format, o.formats = formats[0], formats
 	c.Flags().VarP(o, "output", "o", o.choices())
+	CompleteFlag(c, "output", Known(formats...))
 }
 
 func (o *Output) choices() string {

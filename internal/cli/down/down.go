@@ -3,6 +3,7 @@ package down
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/kalypso-dev/kalypso/internal/cli/cmdutil"
 	"github.com/kalypso-dev/kalypso/internal/usage"
@@ -14,6 +15,8 @@ import (
 type Options struct {
 	*cmdutil.App
 	Delete, Forget bool
+	Snapshots      bool // delete them, too
+	Yes            bool
 }
 
 // NewCommand makes `kalypso down`.
@@ -27,19 +30,28 @@ have given with --cluster it takes what it has put there. When one does not
 answer, that stays until the next ` + "`kalypso down`" + `.
 
 With --delete it also deletes everything that the sandbox has made, and nothing
-else. As long as something is left on a cluster of yours that the kubeconfig
+else; at a terminal it asks first. Snapshots stay, with the ports, passwords
+and certificates that they belong to, for the next ` + "`kalypso up`" + `; --snapshots
+deletes them, too.
+
+As long as something is left on a cluster of yours that the kubeconfig
 still leads to, nothing is deleted. The same goes for kind clusters whose
 container engine does not answer; --forget gives them up.`,
 		Args: cmdutil.ExactArgs(),
 		RunE: func(c *cobra.Command, _ []string) error {
-			if o.Forget && !o.Delete {
+			switch {
+			case o.Forget && !o.Delete:
 				return usage.New("--forget is for --delete: what is only stopped is not forgotten")
+			case o.Snapshots && !o.Delete:
+				return usage.New("--snapshots is for --delete: what is only stopped keeps them")
 			}
 			return run(c.Context(), o)
 		},
 	}
 	c.Flags().BoolVar(&o.Delete, "delete", false, "also delete everything the sandbox has made")
 	c.Flags().BoolVar(&o.Forget, "forget", false, "give up clusters whose container engine is gone for good")
+	c.Flags().BoolVar(&o.Snapshots, "snapshots", false, "with --delete: delete the snapshots, too")
+	cmdutil.AddYes(c, &o.Yes)
 	return c
 }
 
@@ -49,9 +61,18 @@ func Run(ctx context.Context, o *Options) error {
 	if err != nil {
 		return err
 	}
+	if o.Delete && home.Exists() && o.Interactive() {
+		loss := fmt.Sprintf("All commits, pull requests and objects of the sandbox in %s will be lost.", home)
+		if o.Snapshots {
+			loss = fmt.Sprintf("All commits, pull requests, objects and snapshots of the sandbox in %s will be lost.", home)
+		}
+		if err := o.Confirm(ctx, o.Yes, loss); err != nil {
+			return err
+		}
+	}
 	p := cmdutil.NewProgress(o.Err)
 	say := func(text string) { p.Clear(); o.Messagef("  %s", text) }
-	did, err := sandbox.Down(ctx, sandbox.DownOptions{Home: home, Delete: o.Delete, Forget: o.Forget, Progress: p.Show, Say: say, Note: say})
+	did, err := sandbox.Down(ctx, sandbox.DownOptions{Home: home, Delete: o.Delete, Snapshots: o.Snapshots, Forget: o.Forget, Progress: p.Show, Say: say, Note: say})
 	p.Clear()
 	switch {
 	case err != nil:

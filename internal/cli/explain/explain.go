@@ -11,6 +11,7 @@ import (
 	"github.com/kalypso-dev/kalypso/internal/cli/cmdutil"
 	"github.com/kalypso-dev/kalypso/internal/usage"
 	"github.com/kalypso-dev/kalypso/scheduler/explain"
+	"github.com/kalypso-dev/kalypso/scheduler/source"
 	"github.com/kalypso-dev/kalypso/scheduler/view"
 	"github.com/spf13/cobra"
 )
@@ -39,7 +40,8 @@ value of the configuration comes from and what it overrode, which ConfigMaps do
 not match and why, schemas, templates and files.
 
 DEPLOYMENT_TARGET is <workload>-<target>, <workload>/<target>, or <target> alone
-where only one workload has it. -e is needed where there are several environments.
+where only one workload has it. Without -e it is looked for in all environments;
+-e is needed where several have it.
 
 Exits with
   0  assigned or not
@@ -59,7 +61,8 @@ Exits with
 		},
 	}
 	o.Output.AddTo(c, "text", "json")
-	o.Model.Register(c, "the only one")
+	o.Model.Register(a, c, "the one that has the deployment target")
+	c.ValidArgsFunction = cmdutil.Complete(false, o.Model.TargetNames(a), o.Model.ClusterTypeNames(a))
 	return c
 }
 
@@ -69,19 +72,43 @@ func Run(ctx context.Context, o *Options) error {
 	if err != nil {
 		return err
 	}
-	name, err := o.Model.One(ctx, w)
+	names, err := o.Model.Several(ctx, w)
 	if err != nil {
 		return err
 	}
-	one, err := view.Load(ctx, w, name)
-	if err != nil {
-		return err
-	}
-	e, err := explain.Explain(ctx, one.Model, one.Plan, o.Query)
+	e, err := o.explain(ctx, w, names)
 	if err != nil {
 		return inputError(err)
 	}
 	return o.Output.Print(o.App, e, func() error { return print(o.Out, e.Text()) })
+}
+
+// explain answers for the one environment that has the deployment target. Of those
+// that do not have it, the error is of the one that knows most about the question.
+func (o *Options) explain(ctx context.Context, w *source.Platform, names []string) (*explain.Explanation, error) {
+	var found *explain.Explanation
+	var with []string
+	var failure error
+	for _, name := range names {
+		one, err := view.Load(ctx, w, name)
+		if err != nil {
+			return nil, err
+		}
+		e, err := explain.Explain(ctx, one.Model, one.Plan, o.Query)
+		var input *explain.InputError
+		if !errors.As(err, &input) && err != nil {
+			return nil, err
+		}
+		if input == nil || !input.NoTarget {
+			with, found, failure = append(with, name), e, err
+		} else if len(with) == 0 && (failure == nil || len(input.Diagnostics) > 0) {
+			failure = err
+		}
+	}
+	if len(with) > 1 {
+		return nil, usage.Errorf("%s is a deployment target of several environments: choose one of %s with --environment", o.Query.Target, strings.Join(with, ", "))
+	}
+	return found, failure
 }
 
 // inputError gives an error about a question all that is known. A name that is

@@ -65,7 +65,7 @@ Exits with
 			return run(c.Context(), o)
 		},
 	}
-	o.Model.Register(c, "all")
+	o.Model.Register(a, c, "all")
 	o.Output.AddTo(c, "text", "wide", "json", "yaml")
 	return c
 }

@@ -44,8 +44,8 @@ func Run(ctx context.Context, o *Options) error {
 	if _, err := os.Stat(home.Kubeconfig()); err != nil {
 		return noKubeconfig(home, err)
 	}
-	if asksClusters(o.Args) {
-		if err := sandbox.Reachable(ctx, home); err != nil {
+	if asks, kubeContext := asksClusters(o.Args); asks {
+		if err := sandbox.Reachable(ctx, home, kubeContext); err != nil {
 			return err
 		}
 	}
@@ -65,19 +65,24 @@ var valueFlags = strings.Fields(`--as --as-group --as-uid --cache-dir --certific
 	--server -s --tls-server-name --token --user --username -v --v --vmodule`)
 
 // asksClusters says whether a command line of kubectl is for the sandbox's
-// clusters.
-func asksClusters(args []string) bool {
+// clusters, and the context that it names, "" for none.
+func asksClusters(args []string) (asks bool, kubeContext string) {
 	command := ""
 	for i := 0; i < len(args) && args[i] != "--"; i++ {
-		name, _, _ := strings.Cut(args[i], "=")
+		name, value, _ := strings.Cut(args[i], "=")
 		switch {
 		case slices.Contains([]string{"-h", "--help", "--client", "--kubeconfig", "--server", "-s"}, name):
-			return false
+			return false, ""
+		case name == "--context" && value != "":
+			kubeContext = value
 		case slices.Contains(valueFlags, args[i]):
 			i++
+			if name == "--context" && i < len(args) {
+				kubeContext = args[i]
+			}
 		case command == "" && !strings.HasPrefix(name, "-"):
 			command = name
 		}
 	}
-	return !slices.Contains([]string{"", "help", "completion", "config", "options", "plugin", "kustomize", "__complete", "__completeNoDesc"}, command)
+	return !slices.Contains([]string{"", "help", "completion", "config", "options", "plugin", "kustomize", "__complete", "__completeNoDesc"}, command), kubeContext
 }

@@ -63,6 +63,13 @@ those of the parts within the clusters: for a report, or for a CI job to keep.`,
 			return run(c.Context(), o)
 		},
 	}
+	c.ValidArgsFunction = cmdutil.Complete(false, func(context.Context) ([]string, error) {
+		home, err := a.Home()
+		if err != nil {
+			return nil, err
+		}
+		return sandbox.LogNames(home)
+	})
 	c.Flags().BoolVarP(&o.Follow, "follow", "f", false, "go on with what is added")
 	c.Flags().DurationVar(&since, "since", 0, "only what is not older than this, such as 10m")
 	c.Flags().IntVarP(&o.Query.Lines, "lines", "n", -1, "only that many of the last lines")

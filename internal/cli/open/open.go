@@ -44,6 +44,18 @@ place, list those that there are.`,
 			return run(c.Context(), o)
 		},
 	}
+	c.ValidArgsFunction = cmdutil.Complete(false, func(ctx context.Context) ([]string, error) {
+		home, err := a.Home()
+		if err != nil {
+			return nil, err
+		}
+		all, err := sandbox.WebPages(ctx, home)
+		var names []string
+		for _, p := range all {
+			names = append(names, p.Name)
+		}
+		return names, err
+	})
 	o.Output.AddTo(c, "text", "json")
 	c.Flags().BoolVar(&o.Print, "print", false, "only print the URL")
 	return c

@@ -53,7 +53,7 @@ rest, so plan exits with 0 whatever it finds. With --exit-code it exits with
 		Args: cmdutil.ExactArgs(),
 		RunE: func(c *cobra.Command, _ []string) error { return run(c.Context(), o) },
 	}
-	o.Model.Register(c, "all")
+	o.Model.Register(a, c, "all")
 	o.Output.AddTo(c, "diff", "tree", "json")
 	c.Flags().BoolVar(&o.ExitCode, "exit-code", false, "exit with 3 when there are changes, with 1 when there are errors")
 	return c

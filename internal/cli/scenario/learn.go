@@ -40,6 +40,9 @@ is done, says what is not so yet, and goes on by itself. Type
     skip    to leave the step out
     quit    to leave; the progress is kept`,
 		Args: cmdutil.ExactArgs("name"),
+
+		ValidArgsFunction: cmdutil.Complete(false, names(a)),
+
 		RunE: func(c *cobra.Command, args []string) error { return run(c.Context(), &Options{App: a, Names: args}) },
 	}
 }
@@ -96,6 +99,7 @@ func newCheck(a *cmdutil.App, run func(context.Context, *Options) error) *cobra.
 		},
 	}
 	o.Output.AddTo(c, "text", "json")
+	c.ValidArgsFunction = cmdutil.Complete(true, names(a))
 	c.Flags().BoolVar(&o.ExitCode, "exit-code", false, "exit with 6 when a step is not done")
 	return c
 }

@@ -44,6 +44,7 @@ what is to be known of the failure is then in a folder that is named at the end.
 			return run(c.Context(), o)
 		},
 	}
+	c.ValidArgsFunction = cmdutil.Complete(true, names(a))
 	c.Flags().BoolVar(&o.All, "all", false, "run all scenarios of the workshop in order, but those that stand apart")
 	c.Flags().StringVar(&o.JUnit, "junit", "", "also write the results to a `FILE` in JUnit's format")
 	c.Flags().BoolVar(&o.Keep, "keep", false, "leave the folders that the scenarios work in")

@@ -122,6 +122,7 @@ to be seen after each step, and the hints. --raw is the file that is run.`,
 			return run(c.Context(), o)
 		},
 	}
+	c.ValidArgsFunction = cmdutil.Complete(false, names(a))
 	o.Output.AddTo(c, "text", "markdown", "json")
 	c.Flags().BoolVar(&o.Raw, "raw", false, "print the file as it is")
 	return c
@@ -200,6 +201,22 @@ func workshopAt(a *cmdutil.App) (name, orgURL string, err error) {
 		return "", "", err
 	}
 	return state.Workshop, state.OrgURL(), nil
+}
+
+// names are those of the workshop's scenarios.
+func names(a *cmdutil.App) cmdutil.Candidates {
+	return func(context.Context) ([]string, error) {
+		workshop, _, err := workshopAt(a)
+		if err != nil {
+			return nil, err
+		}
+		all, err := scenarios.Tutorials.List(workshop)
+		var names []string
+		for _, info := range all {
+			names = append(names, info.Name)
+		}
+		return names, err
+	}
 }
 
 func asUsage(err error) error {

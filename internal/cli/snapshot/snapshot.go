@@ -31,7 +31,8 @@ func NewCommand(a *cmdutil.App) *cobra.Command {
 requests and issues, the objects of all clusters, the scheduler and the
 reconcilers. Not kept are logs, and images and volumes on the clusters' nodes.
 
-A snapshot belongs to its sandbox and goes with it.`,
+A snapshot fits only the sandbox that it was saved of. "kalypso down --delete" keeps
+it for the next "kalypso up".`,
 	}, newSave(a, save), newLoad(a, load), newList(a, list), newDelete(a, remove))
 }
 
@@ -77,6 +78,8 @@ Cut off in the middle, the next ` + "`kalypso up`" + ` finishes it.`,
 		Example: `  kalypso snapshot load before-promotion
   kalypso snapshot load before-promotion --yes`,
 		Args: cmdutil.ExactArgs("name"),
+
+		ValidArgsFunction: cmdutil.Complete(false, names(a)),
 		RunE: func(c *cobra.Command, args []string) error {
 			o.Name = args[0]
 			return run(c.Context(), o)
@@ -84,6 +87,22 @@ Cut off in the middle, the next ` + "`kalypso up`" + ` finishes it.`,
 	}
 	cmdutil.AddYes(c, &o.Yes)
 	return c
+}
+
+// names are those of the sandbox's snapshots.
+func names(a *cmdutil.App) cmdutil.Candidates {
+	return func(context.Context) ([]string, error) {
+		home, err := a.Home()
+		if err != nil {
+			return nil, err
+		}
+		all, err := snapshot.List(home)
+		var names []string
+		for _, s := range all {
+			names = append(names, s.Name)
+		}
+		return names, err
+	}
 }
 
 func load(ctx context.Context, o *Options) error {
@@ -165,7 +184,9 @@ func newDelete(a *cmdutil.App, run func(context.Context, *Options) error) *cobra
 		Short:   "Remove a snapshot",
 		Example: `  kalypso snapshot delete before-promotion`,
 		Args:    cmdutil.ExactArgs("name"),
-		RunE:    func(c *cobra.Command, args []string) error { return run(c.Context(), &Options{App: a, Name: args[0]}) },
+
+		ValidArgsFunction: cmdutil.Complete(false, names(a)),
+		RunE:              func(c *cobra.Command, args []string) error { return run(c.Context(), &Options{App: a, Name: args[0]}) },
 	}
 }
 

@@ -45,6 +45,8 @@ The sandbox lives in ~/.kalypso, or in the folder that KALYPSO_HOME names.`,
 	c.Flags().StringVar(&o.Provider, "provider", "", "how the clusters are made: "+strings.Join(state.Providers(), " or ")+", which needs Docker or podman (default "+sandbox.ProviderEmbedded+")")
 	c.Flags().StringVar(&o.Image, "image", "", "the image of kind's nodes (default: what make kind-node-image has built, or kind's own)")
 	c.Flags().Var(contexts{&o.Contexts}, "cluster", "use a cluster that you have, by its context in your kubeconfig; may be repeated")
+	cmdutil.CompleteFlag(c, "workshop", cmdutil.Known(state.Workshops()...))
+	cmdutil.CompleteFlag(c, "provider", cmdutil.Known(state.Providers()...))
 	return c
 }
 

@@ -98,7 +98,7 @@ Exits with
 			return run(c.Context(), o)
 		},
 	}
-	o.Model.Register(c, "all")
+	o.Model.Register(a, c, "all")
 	o.Output.AddTo(c, "text", "json", "sarif")
 	c.Flags().StringVar(&o.FailOn, "fail-on", string(validate.Error), "exit with 1 when there is an error, a warning or a note: the least `SEVERITY`")
 	c.Flags().BoolVar(&o.Tests, "tests", false, "run the policy tests too")
