@@ -13,6 +13,7 @@ import (
 
 	"github.com/kalypso-dev/kalypso/internal/yamlpos"
 	"github.com/kalypso-dev/kalypso/scheduler/forge/github"
+	"github.com/kalypso-dev/kalypso/scheduler/forge/signing"
 )
 
 // DefaultListen is where a scheduler listens when its configuration does not
@@ -79,6 +80,19 @@ type ForgeConfig struct {
 	TokenFile string      `yaml:"tokenFile,omitempty"`
 	TokenEnv  string      `yaml:"tokenEnv,omitempty"`
 	App       *github.App `yaml:"app,omitempty"` // instead of a token
+	// Signing is the key that commits are signed with; nil for none.
+	Signing *SigningConfig `yaml:"signing,omitempty"`
+}
+
+// SigningConfig says how commits are signed, and who is their author and committer.
+// A forge shows them as verified when it knows the key and the address as an
+// account's.
+type SigningConfig struct {
+	KeyFile string `yaml:"keyFile"` // a private key of SSH, or an armored one of OpenPGP; without a passphrase
+	Name    string `yaml:"name"`    // the scheduler's when empty
+	Email   string `yaml:"email"`
+
+	key *signing.Key // LoadConfig reads it
 }
 
 // ControlPlaneConfig says where the Environment objects are.
@@ -91,20 +105,18 @@ type ControlPlaneConfig struct {
 
 // LoadConfig reads the configuration file for Serve. Files that it names are
 // relative to its own folder.
-func LoadConfig(file string) (Config, error) { return load(file, ParseConfig) }
+func LoadConfig(file string) (Config, error) { return load(file, true) }
 
 // LoadOnceConfig reads one for RunOnce, to which no webhooks come: their secret
 // may be missing.
-func LoadOnceConfig(file string) (Config, error) {
-	return load(file, func(file string, data []byte) (Config, error) { return parse(file, data, false) })
-}
+func LoadOnceConfig(file string) (Config, error) { return load(file, false) }
 
-func load(file string, parse func(string, []byte) (Config, error)) (Config, error) {
+func load(file string, served bool) (Config, error) {
 	data, err := os.ReadFile(file)
 	if err != nil {
 		return Config{}, fmt.Errorf("scheduler configuration: %w", err)
 	}
-	c, err := parse(file, data)
+	c, document, err := parse(file, data, served)
 	if err != nil {
 		return Config{}, err
 	}
@@ -113,9 +125,17 @@ func load(file string, parse func(string, []byte) (Config, error)) (Config, erro
 	if c.Forge.App != nil {
 		names = append(names, &c.Forge.App.KeyFile)
 	}
+	if c.Forge.Signing != nil {
+		names = append(names, &c.Forge.Signing.KeyFile)
+	}
 	for _, name := range names {
 		if *name != "" && !filepath.IsAbs(*name) {
 			*name = filepath.Join(filepath.Dir(file), *name)
+		}
+	}
+	if s := c.Forge.Signing; s != nil {
+		if s.key, err = signing.Load(s.KeyFile, s.Name, s.Email); err != nil {
+			return Config{}, fmt.Errorf("%s:%d: forge.signing.keyFile: %w", file, lineOf(document, []string{"forge", "signing", "keyFile"}), err)
 		}
 	}
 	return c, nil
@@ -123,27 +143,29 @@ func load(file string, parse func(string, []byte) (Config, error)) (Config, erro
 
 // ParseConfig parses the configuration file for Serve. Errors begin with file and
 // line; an unknown field is one.
-func ParseConfig(file string, data []byte) (Config, error) { return parse(file, data, true) }
+func ParseConfig(file string, data []byte) (Config, error) {
+	c, _, err := parse(file, data, true)
+	return c, err
+}
 
-func parse(file string, data []byte, served bool) (Config, error) {
-	var c Config
-	var document yaml.Node
+func parse(file string, data []byte, served bool) (c Config, document *yaml.Node, err error) {
+	document = new(yaml.Node)
 	data = spaced(data)
-	if err := yaml.Unmarshal(data, &document); err != nil {
-		return Config{}, positioned(file, data, err)
+	if err := yaml.Unmarshal(data, document); err != nil {
+		return Config{}, nil, positioned(file, data, err)
 	}
 	decoder := yaml.NewDecoder(bytes.NewReader(data))
 	decoder.KnownFields(true)
 	if err := decoder.Decode(&c); err != nil && len(document.Content) > 0 {
-		return Config{}, positioned(file, data, err)
+		return Config{}, nil, positioned(file, data, err)
 	}
 	if len(document.Content) > 0 && c.LeaderElection == nil && yamlpos.Has(document.Content[0], "leaderElection") {
 		c.LeaderElection = &LeaderElectionConfig{} // with nothing in it
 	}
-	if err := c.validate(file, &document, served); err != nil {
-		return Config{}, err
+	if err := c.validate(file, document, served); err != nil {
+		return Config{}, nil, err
 	}
-	return c, nil
+	return c, document, nil
 }
 
 // planes are the control planes, each with what it promotes to.

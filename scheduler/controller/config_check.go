@@ -80,6 +80,9 @@ func (f ForgeConfig) validate(check *checker) {
 	default:
 		check.add(fmt.Sprintf("forge.type %q is not known: gitea and github are", f.Type), "forge", "type")
 	}
+	if s := f.Signing; s != nil && (s.KeyFile == "" || s.Email == "") {
+		check.add("forge.signing needs keyFile and email", "forge", "signing")
+	}
 	check.address("url", f.URL)
 	check.address("api", f.API)
 }

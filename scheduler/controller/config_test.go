@@ -71,6 +71,7 @@ func TestParseConfigErrors(t *testing.T) {
 		"a password":       {"//127", "//a:s3cr3t@127", "c.yaml:4: forge.url holds credentials"},
 		"no URL":           {"http://127.0.0.1:3000\n", "127.0.0.1:3000\n", "c.yaml:4: forge.url is no http or https URL"},
 		"an App":           {"tokenFile: token", "app: {id: 1}", "c.yaml:5: forge.app is for GitHub"},
+		"half a key":       {"  tokenFile", "  signing: {keyFile: key}\n  tokenFile", "c.yaml:5: forge.signing needs keyFile and email"},
 		"an API":           {"  tokenFile", "  api: http://x\n  tokenFile", "c.yaml:5: forge.api is for GitHub"},
 		"none of several":  {"controlPlane:\n  repo: http://127.0.0.1:3000/acme/control-plane.git\npromoteTo: dev", "controlPlanes:\n- path: x", "c.yaml:7: repo of a control plane is missing"},
 		"one and several":  {"promoteTo: dev", "controlPlanes: [{repo: http://x/a/b}]", "c.yaml:6: controlPlane and controlPlanes are given"},

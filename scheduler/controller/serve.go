@@ -20,6 +20,7 @@ import (
 	"github.com/kalypso-dev/kalypso/scheduler/forge"
 	"github.com/kalypso-dev/kalypso/scheduler/forge/gitea"
 	"github.com/kalypso-dev/kalypso/scheduler/forge/github"
+	"github.com/kalypso-dev/kalypso/scheduler/forge/signing"
 	"github.com/kalypso-dev/kalypso/scheduler/model"
 )
 
@@ -166,11 +167,15 @@ func (f ForgeConfig) connect(log *slog.Logger, waiting func(github.Wait)) (forge
 			return nil, err
 		}
 	}
+	var key *signing.Key
+	if f.Signing != nil {
+		key = f.Signing.key
+	}
 	switch f.Type {
 	case Gitea:
-		return gitea.New(gitea.Options{URL: f.URL, Token: token, User: f.User})
+		return gitea.New(gitea.Options{URL: f.URL, Token: token, User: f.User, Signing: key})
 	case GitHub:
-		return github.New(github.Options{URL: f.URL, API: f.API, Token: token, App: f.App, User: f.User, Log: log, Waiting: waiting})
+		return github.New(github.Options{URL: f.URL, API: f.API, Token: token, App: f.App, User: f.User, Log: log, Waiting: waiting, Signing: key})
 	}
 	return nil, fmt.Errorf("forge %q is not known", f.Type)
 }

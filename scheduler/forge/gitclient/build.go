@@ -3,6 +3,7 @@ package gitclient
 import (
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"slices"
 	"sort"
@@ -14,6 +15,7 @@ import (
 	"github.com/go-git/go-git/v5/storage/memory"
 
 	"github.com/kalypso-dev/kalypso/scheduler/forge"
+	"github.com/kalypso-dev/kalypso/scheduler/forge/signing"
 )
 
 // construction is a commit that is ready to be sent.
@@ -24,9 +26,9 @@ type construction struct {
 	snapshot *snapshot
 }
 
-// build makes the objects of a commit. It is a pure function: the same
-// request on the same parent is the same commit.
-func build(parent *snapshot, request forge.CommitRequest) (*construction, error) {
+// build makes the objects of a commit, which is signed where there is a key. Without
+// one it is a pure function: the same request on the same parent is the same commit.
+func build(parent *snapshot, request forge.CommitRequest, key *signing.Key) (*construction, error) {
 	c := &construction{store: memory.NewStorage()}
 	after, err := c.apply(parent, request.Changes)
 	if err != nil {
@@ -45,11 +47,37 @@ func build(parent *snapshot, request forge.CommitRequest) (*construction, error)
 		Author: who, Committer: who, Message: request.Message,
 		TreeHash: root, ParentHashes: []plumbing.Hash{plumbing.NewHash(request.Parent)},
 	}
+	if err := sign(commit, key); err != nil {
+		return nil, err
+	}
 	if c.commit, err = c.add(commit); err != nil {
 		return nil, err
 	}
 	c.snapshot = after
 	return c, nil
+}
+
+// sign makes a commit that of a key's holder.
+func sign(commit *object.Commit, key *signing.Key) error {
+	if key == nil {
+		return nil
+	}
+	commit.Author.Name, commit.Author.Email = key.Name, key.Email
+	commit.Committer = commit.Author
+	unsigned := &plumbing.MemoryObject{}
+	if err := commit.EncodeWithoutSignature(unsigned); err != nil {
+		return err
+	}
+	reader, err := unsigned.Reader()
+	if err != nil {
+		return err
+	}
+	content, err := io.ReadAll(reader)
+	if err != nil {
+		return err
+	}
+	commit.PGPSignature, err = key.Sign(content)
+	return err
 }
 
 type encoder interface {

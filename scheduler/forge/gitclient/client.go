@@ -28,6 +28,7 @@ import (
 	"github.com/kalypso-dev/kalypso/internal/lru"
 	"github.com/kalypso-dev/kalypso/internal/redact"
 	"github.com/kalypso-dev/kalypso/scheduler/forge"
+	"github.com/kalypso-dev/kalypso/scheduler/forge/signing"
 )
 
 // Timeout bounds one conversation with a git server.
@@ -46,6 +47,9 @@ type Auth struct {
 
 // Client reads and writes repositories and caches the commits it has read.
 type Client struct {
+	// Signing signs commits; nil for none. It is not to be changed once the Client is used.
+	Signing *signing.Key
+
 	transport transport.Transport
 	snapshots *lru.Cache[*snapshot] // they never change
 	reads     singleflight.Group

@@ -31,7 +31,7 @@ func (c *Client) Commit(ctx context.Context, remote Remote, request forge.Commit
 	if err != nil {
 		return "", err
 	}
-	built, err := build(parent, request)
+	built, err := build(parent, request, c.Signing)
 	if err != nil {
 		return "", fmt.Errorf("commit for branch %s: %w", request.Branch, err)
 	}

@@ -24,7 +24,7 @@ func stored(t *testing.T) (store *memory.Storage, commit plumbing.Hash) {
 	t.Helper()
 	built, err := build(newSnapshot(plumbing.ZeroHash), forge.CommitRequest{
 		Parent: strings.Repeat("1", 40), Changes: []forge.Change{{Path: "a", Content: []byte("a")}, {Path: "dir/b", Content: []byte("b")}, {Path: "dir/z/c", Content: []byte("c")}},
-	})
+	}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

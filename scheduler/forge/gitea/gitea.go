@@ -16,6 +16,7 @@ import (
 	"github.com/kalypso-dev/kalypso/internal/redact"
 	"github.com/kalypso-dev/kalypso/scheduler/forge"
 	"github.com/kalypso-dev/kalypso/scheduler/forge/gitclient"
+	"github.com/kalypso-dev/kalypso/scheduler/forge/signing"
 	"github.com/kalypso-dev/kalypso/scheduler/model"
 )
 
@@ -31,6 +32,8 @@ type Options struct {
 	Token string
 	User  string       // the token's account; asked for when empty
 	HTTP  *http.Client // http.DefaultTransport's when nil
+	// Signing signs commits; nil for none.
+	Signing *signing.Key
 }
 
 // Forge is one account's view of a Gitea server. It is safe for concurrent
@@ -63,12 +66,14 @@ func New(options Options) (*Forge, error) {
 	if client == nil {
 		client = &http.Client{}
 	}
+	git := gitclient.New(client, cacheBytes)
+	git.Signing = options.Signing
 	return &Forge{
 		site:  forge.Site{Root: base, Files: "src/branch"},
 		token: options.Token,
 		user:  options.User,
 		http:  client,
-		git:   gitclient.New(client, cacheBytes),
+		git:   git,
 	}, nil
 }
 

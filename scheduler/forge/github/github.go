@@ -44,6 +44,7 @@ import (
 
 	"github.com/kalypso-dev/kalypso/scheduler/forge"
 	"github.com/kalypso-dev/kalypso/scheduler/forge/gitclient"
+	"github.com/kalypso-dev/kalypso/scheduler/forge/signing"
 )
 
 const (
@@ -65,6 +66,7 @@ type Options struct {
 	HTTP    *http.Client // http.DefaultTransport's when nil
 	Log     *slog.Logger // slog.Default() when nil
 	Waiting func(Wait)   // called whenever a rate limit delays a request; may be nil
+	Signing *signing.Key // signs commits; nil for none
 }
 
 // Forge is one account's view of GitHub. It is safe for concurrent use.
@@ -107,6 +109,7 @@ func New(options Options) (*Forge, error) {
 		next = http.DefaultTransport
 	}
 	f.git = gitclient.New(plain, cacheBytes)
+	f.git.Signing = options.Signing
 	f.limiter = newLimiter(next, f.waits(options.Waiting))
 	if f.account, err = newAccount(options, api, f.limiter); err != nil {
 		return nil, err
