@@ -53,6 +53,7 @@ func TestHelloWorld(t *testing.T) {
 			{"KilledGate", killedGate},
 			{"CancelledGate", cancelledGate},
 			{"LateCluster", lateCluster},
+			{"Credentials", lostCredentials},
 			{"NoSecrets", noSecrets},
 			{"Delete", deleteAll},
 		} {

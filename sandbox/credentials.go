@@ -1,12 +1,16 @@
 package sandbox
 
 import (
+	"context"
 	"errors"
 	"io/fs"
+	"net/http"
 	"os"
 
+	"github.com/kalypso-dev/kalypso/sandbox/daemon"
 	"github.com/kalypso-dev/kalypso/sandbox/gitea"
 	"github.com/kalypso-dev/kalypso/sandbox/gitops"
+	"github.com/kalypso-dev/kalypso/sandbox/loopback"
 	"github.com/kalypso-dev/kalypso/sandbox/state"
 )
 
@@ -17,7 +21,9 @@ type Credentials struct {
 	OrgURL   string `json:"orgURL"`
 	User     string `json:"user"`
 	Password string `json:"password"`
-	Token    string `json:"token"` // "" until the forge has been up once
+	// PasswordChanged says that the forge does not take the password any more.
+	PasswordChanged bool   `json:"passwordChanged,omitempty"`
+	Token           string `json:"token"` // "" until the forge has been up once
 	// ArgoCD are those of each Argo CD of the workshop.
 	ArgoCD []ArgoCDLogin `json:"argocd,omitempty"`
 	// Azure is nil in a sandbox that was made without it.
@@ -41,6 +47,45 @@ type ArgoCDLogin struct {
 	URL      string `json:"url"`
 	User     string `json:"user"`
 	Password string `json:"password"` // the first one; the user may have changed it
+}
+
+// RenewCredentials looks whether everybody in a sandbox that is up has credentials
+// that the others know: the tokens of the sandbox on the forge, the secrets of
+// the reconcilers on each cluster, the scheduler, the workflows. It mends what is
+// not so, waits until the components that it started again are ready, and returns
+// what it has mended, for messages. The error is ErrNoSandbox or ErrDown without a
+// sandbox.
+func RenewCredentials(ctx context.Context, h Home) ([]string, error) {
+	client := daemon.NewClient(h)
+	var found daemon.RenewedCredentials
+	err := client.Do(ctx, daemon.PathCredentials, nil, &found, nil)
+	if errors.Is(err, daemon.ErrOlder) {
+		return nil, nil // `up` says so
+	}
+	if err != nil || len(found.Renewed) == 0 {
+		return found.Renewed, err
+	}
+	_, err = awaitReady(ctx, client, selection{})
+	return found.Renewed, err
+}
+
+// LookAtPassword asks the forge whether it still takes the password of the
+// credentials, and notes the answer in them. A forge that does not answer changes
+// nothing.
+func (c *Credentials) LookAtPassword(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, forgeLimit)
+	defer cancel()
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, c.URL+"/api/v1/user", nil)
+	if err != nil {
+		return
+	}
+	r.SetBasicAuth(c.User, c.Password)
+	response, err := loopback.Client.Do(r)
+	if err != nil {
+		return
+	}
+	defer response.Body.Close()
+	c.PasswordChanged = response.StatusCode == http.StatusUnauthorized
 }
 
 // GetCredentials reads them from the sandbox's home.

@@ -48,8 +48,8 @@ func runTestDaemon() error {
 	if err != nil {
 		return err
 	}
-	server := &daemon.Server{Home: h, State: s, Log: slog.New(slog.DiscardHandler), Build: func() ([]supervisor.Unit, daemon.StatusFunc) {
-		return []supervisor.Unit{daemontest.Steady("gitea")}, nil
+	server := &daemon.Server{Home: h, State: s, Log: slog.New(slog.DiscardHandler), Build: func() ([]supervisor.Unit, daemon.StatusFunc, daemon.CredentialsFunc) {
+		return []supervisor.Unit{daemontest.Steady("gitea")}, nil, nil
 	}}
 	return server.Run(context.Background())
 }

@@ -25,6 +25,8 @@ var (
 	// ErrDown is returned where a running sandbox is needed and there is one that
 	// does not run.
 	ErrDown = errors.New("the sandbox is down: `kalypso up` brings it back")
+	// ErrOlder is returned where the daemon does not know what it is asked for.
+	ErrOlder = errors.New("the sandbox runs an older kalypso, which cannot do that: `kalypso down`, then `kalypso up`, moves it over")
 )
 
 // Client calls the daemon of a sandbox. All calls may be made twice.
@@ -150,7 +152,7 @@ func (c *Client) explain(err error) error {
 	case status.code == http.StatusConflict:
 		return errors.New(status.message)
 	case status.code == http.StatusNotFound:
-		return errors.New("the sandbox runs an older kalypso, which cannot do that: `kalypso down`, then `kalypso up`, moves it over")
+		return ErrOlder
 	}
 	return err
 }

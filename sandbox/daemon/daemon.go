@@ -55,9 +55,9 @@ func Run(h state.Home, version string) error {
 		return err
 	}
 	log.Info("sandbox starting", "home", string(h), "workshop", s.Workshop, "version", version)
-	server := &Server{Home: h, State: s, Version: version, Log: log, Build: func() ([]supervisor.Unit, StatusFunc) {
+	server := &Server{Home: h, State: s, Version: version, Log: log, Build: func() ([]supervisor.Unit, StatusFunc, CredentialsFunc) {
 		stack := NewStack(h, s, log)
-		return stack.Units(), stack.fillStatus
+		return stack.Units(), stack.fillStatus, stack.renewCredentials
 	}}
 	return server.Run(ctx)
 }

@@ -20,7 +20,8 @@ var errEnding = errors.New("the sandbox is being stopped")
 // supervised is a supervisor with what describes its components.
 type supervised struct {
 	*supervisor.Supervisor
-	fill StatusFunc // may be nil
+	fill        StatusFunc      // may be nil
+	credentials CredentialsFunc // may be nil
 }
 
 // supervisorManager runs the supervisors of one daemon, one after the other.

@@ -58,6 +58,10 @@ func (st *Stack) reconcilerUnits(c state.Cluster) []supervisor.Unit {
 		err = runOnce(ctx, client, marker, func() error {
 			return subscribe(ctx, client, c, string(token), limit)
 		})
+		if err == nil {
+			// it may have another token than the forge knows now
+			_, err = st.credentialsOf(c, string(token)).Ensure(ctx, client)
+		}
 		return st.explainOwn(c, err)
 	}, program.Name, "repositories")}
 }
@@ -90,7 +94,7 @@ func (st *Stack) argoCDUnit(c state.Cluster) supervisor.Unit {
 
 func (st *Stack) subscribeFlux(ctx context.Context, client *cluster.Client, c state.Cluster, token string, limit time.Duration) error {
 	if c.Secret != "" {
-		if err := gitops.FluxCredentials(ctx, client, c.Secret, reconcilerUser, token); err != nil {
+		if err := client.ApplyObjects(ctx, gitops.FluxSecret(c.Secret, reconcilerUser, token)); err != nil {
 			return err
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/kalypso-dev/kalypso/fixtures"
+	"github.com/kalypso-dev/kalypso/sandbox/gitea"
 	"github.com/kalypso-dev/kalypso/scheduler/ci"
 )
 
@@ -20,13 +21,18 @@ func (st *Stack) pushImages(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	// not the password, which users may change
+	token, err := os.ReadFile(st.gitea.TokenFile(gitea.AdminToken))
+	if err != nil {
+		return err
+	}
 	_, organisation, _ := strings.Cut(st.state.OrgURL(), "://")
 	registry, _, _ := strings.Cut(organisation, "/")
 	for _, i := range st.state.Spec().Images {
 		build := ci.Build{
 			Keep:     true,
 			Programs: map[string]string{i.Program: filepath.Join(st.host.Staged("samples"), i.Program)},
-			Registry: registry, User: st.state.Admin.User, Token: st.state.Admin.Password,
+			Registry: registry, User: st.state.Admin.User, Token: string(token),
 			Server: st.state.ForgeURL(),
 		}
 		if err := pushImage(ctx, st.home.Path("tmp"), content, organisation+"/"+i.Name, build); err != nil {

@@ -26,6 +26,9 @@ func (st *Stack) schedulerUnit(needs ...string) supervisor.Unit {
 		if path, err = os.Executable(); err == nil {
 			content, err = st.schedulerConfig()
 		}
+		if token, readErr := os.ReadFile(st.gitea.TokenFile(gitea.SchedulerToken)); readErr == nil {
+			st.schedulerToken.Store(new(string(token)))
+		}
 		return path, []string{"kalypso", "scheduler", "run", "--config", config}, content, err
 	})
 	p.Check = func(ctx context.Context) error {

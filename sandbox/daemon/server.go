@@ -26,6 +26,8 @@ const (
 	PathRepair  = "/v1/repair"
 	PathRestart = "/v1/restart" // ?component=NAME
 	PathStop    = "/v1/stop"
+	// PathCredentials is answered with RenewedCredentials.
+	PathCredentials = "/v1/credentials"
 
 	PathClusterStop  = "/v1/clusters/stop"  // ?cluster=NAME
 	PathClusterStart = "/v1/clusters/start" // ?cluster=NAME
@@ -59,9 +61,9 @@ type Server struct {
 	State   *state.State
 	Version string // of this program
 	Log     *slog.Logger
-	// Build returns the components anew for each supervisor; the StatusFunc may be
+	// Build returns the components anew for each supervisor; the functions may be
 	// nil.
-	Build func() ([]supervisor.Unit, StatusFunc)
+	Build func() ([]supervisor.Unit, StatusFunc, CredentialsFunc)
 
 	supervisors *supervisorManager
 	stop        context.CancelFunc
@@ -98,7 +100,7 @@ func (s *Server) Run(ctx context.Context) (err error) {
 
 // supervise makes a supervisor that does not start the stopped clusters.
 func (s *Server) supervise() (*supervised, error) {
-	units, fill := s.Build()
+	units, fill, credentials := s.Build()
 	made, err := supervisor.New(s.Log, units...)
 	if err != nil {
 		return nil, err
@@ -109,7 +111,7 @@ func (s *Server) supervise() (*supervised, error) {
 			s.Log.Warn("a cluster that is to stay stopped is not known", "reason", err)
 		}
 	}
-	return &supervised{made, fill}, err
+	return &supervised{made, fill, credentials}, err
 }
 
 // listenPrivately makes the socket with mode 0600 from its first moment.
@@ -141,6 +143,7 @@ func (s *Server) handler() http.Handler {
 		}
 		w.WriteHeader(http.StatusAccepted)
 	})
+	mux.HandleFunc("POST "+PathCredentials, s.renewCredentials)
 	mux.HandleFunc("POST "+PathStop, func(w http.ResponseWriter, _ *http.Request) {
 		w.WriteHeader(http.StatusAccepted)
 		s.stop()

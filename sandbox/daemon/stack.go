@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/kalypso-dev/kalypso/fixtures"
@@ -44,6 +45,8 @@ type Stack struct {
 	embedded  cluster.Embedded
 	simulated error // why embedded clusters' nodes are not real, nil when they are
 	gitea     gitea.Server
+	// schedulerToken is the one that the scheduler was started with last.
+	schedulerToken atomic.Pointer[string]
 
 	mu      sync.Mutex
 	clients map[string]*cluster.Client
@@ -159,17 +162,26 @@ func (st *Stack) writeKubeconfig(context.Context) error {
 func (st *Stack) kubeconfig(name string) string { return st.cluster(name).Kubeconfig(name) }
 
 func (st *Stack) fillForge(ctx context.Context) error {
+	setup, err := st.forgeSetup()
+	if err != nil {
+		return err
+	}
+	return st.gitea.Ensure(ctx, setup)
+}
+
+// forgeSetup is what the forge holds when the workshop begins.
+func (st *Stack) forgeSetup() (gitea.Setup, error) {
 	s := st.state
 	content, err := fixtures.Load(s.Workshop, s.OrgURL())
 	if err != nil {
-		return err
+		return gitea.Setup{}, err
 	}
 	// the workflows read there which environment follows one
 	variables := map[string]string{}
 	for environment, next := range content.Next() {
 		variables[scopedVariable(environment, content.NextVariable)] = next
 	}
-	return st.gitea.Ensure(ctx, gitea.Setup{
+	return gitea.Setup{
 		Organisation: state.Organisation,
 		Admin:        gitea.Account{User: s.Admin.User, Password: s.Admin.Password},
 		Scheduler:    gitea.Account{User: s.Scheduler.User, Password: s.Scheduler.Password},
@@ -178,7 +190,7 @@ func (st *Stack) fillForge(ctx context.Context) error {
 		Secrets:      content.Secrets,
 		Variables:    variables,
 		Hook:         st.hook(),
-	})
+	}, nil
 }
 
 // client is made once per cluster; it costs a read of all the cluster's kinds.

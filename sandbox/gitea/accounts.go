@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"net/http"
 	"os"
@@ -14,6 +15,7 @@ import (
 
 	"code.gitea.io/sdk/gitea"
 	"github.com/kalypso-dev/kalypso/sandbox/loopback"
+	"github.com/kalypso-dev/kalypso/sandbox/state"
 	"github.com/kalypso-dev/kalypso/sandbox/supervisor"
 )
 
@@ -30,52 +32,78 @@ const passwordVariable = "GITEA_NEW_PASSWORD"
 // ensureAdmin makes the account if it is missing. Gitea's command line is the
 // only way in before there is any account.
 func (g Server) ensureAdmin(ctx context.Context, a Account) error {
-	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, g.path("bin", "gitea"), "admin", "user", "create", "--admin",
+	out, err := g.admin(ctx, []string{passwordVariable + "=" + a.Password}, "create", "--admin",
 		"--username="+a.User,
 		"--email="+a.User+"@localhost.localdomain",
 		"--must-change-password=false",
-		"--config="+g.config(),
 	)
-	cmd.Env, cmd.Dir = append(g.environment(), passwordVariable+"="+a.Password), g.Dir
-	var out strings.Builder
-	cmd.Stdout, cmd.Stderr = &out, &out
-	err := supervisor.RunCommand(cmd)
-	if err != nil && !strings.Contains(out.String(), "already exists") {
-		return fmt.Errorf("gitea admin user create: %w: %s", err, strings.TrimSpace(out.String()))
+	if err != nil && strings.Contains(out, "already exists") {
+		return nil
 	}
-	return nil
+	return err
+}
+
+// admin runs a command of Gitea's about users, which works on the forge's data
+// itself, and returns what it prints.
+func (g Server) admin(ctx context.Context, env []string, command string, flags ...string) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
+	defer cancel()
+	args := append([]string{"admin", "user", command, "--config=" + g.config()}, flags...)
+	cmd := exec.CommandContext(ctx, g.path("bin", "gitea"), args...)
+	cmd.Env, cmd.Dir = append(g.environment(), env...), g.Dir
+	var out, all strings.Builder
+	cmd.Stdout, cmd.Stderr = io.MultiWriter(&out, &all), &all
+	if err := supervisor.RunCommand(cmd); err != nil {
+		return all.String(), fmt.Errorf("gitea admin user %s: %w: %s", command, err, strings.TrimSpace(all.String()))
+	}
+	return out.String(), nil
 }
 
 var accessToken = regexp.MustCompile(`^[0-9a-f]{40}$`)
 
 // ensureToken calls create, for the account, and makes an access token of it,
 // which is kept in a file. A token that the forge still knows shows that both are
-// there.
-func (g Server) ensureToken(create func() error, a Account, name string, scope gitea.AccessTokenScope) (string, error) {
-	token, err := g.keptToken(name)
-	if token != "" || err != nil {
-		return token, err
+// there: then nothing is made.
+func (g Server) ensureToken(ctx context.Context, create func() error, a Account, name string, scope gitea.AccessTokenScope) (made bool, err error) {
+	kept, err := g.keptToken(name)
+	if kept != "" || err != nil {
+		return false, err
 	}
 	if err := create(); err != nil {
-		return "", fmt.Errorf("account %s: %w", a.User, err)
-	}
-	own, err := gitea.NewClient(g.URL, gitea.SetBasicAuth(a.User, a.Password), gitea.SetHTTPClient(client), gitea.SetGiteaVersion(""))
-	if err != nil {
-		return "", err
+		return false, fmt.Errorf("account %s: %w", a.User, err)
 	}
 	// the name is used once: a token of a run that was cut off may exist
-	made, _, err := own.CreateAccessToken(gitea.CreateAccessTokenOption{
-		Name: fmt.Sprintf("%s-%d", name, time.Now().UnixNano()), Scopes: []gitea.AccessTokenScope{scope},
-	})
+	token, err := g.newToken(ctx, a, fmt.Sprintf("%s-%d", name, time.Now().UnixNano()), scope)
 	if err != nil {
-		return "", fmt.Errorf("token %s of %s: %w", name, a.User, err)
+		return false, fmt.Errorf("token %s of %s: %w", name, a.User, err)
 	}
-	if err := os.MkdirAll(g.path("tokens"), 0o700); err != nil {
+	return true, state.WriteFile(g.TokenFile(name), []byte(token))
+}
+
+// newToken makes a token of an account. The account's password may not be the one
+// any more that the sandbox gave it, since it belongs to the users: then Gitea's
+// command line makes the token, for which it takes none.
+func (g Server) newToken(ctx context.Context, a Account, name string, scope gitea.AccessTokenScope) (string, error) {
+	own, err := gitea.NewClient(g.URL, gitea.SetBasicAuth(a.User, a.Password), gitea.SetHTTPClient(client), gitea.SetGiteaVersion(""), gitea.SetContext(ctx))
+	if err != nil {
 		return "", err
 	}
-	return made.Token, os.WriteFile(g.TokenFile(name), []byte(made.Token), 0o600)
+	made, response, err := own.CreateAccessToken(gitea.CreateAccessTokenOption{Name: name, Scopes: []gitea.AccessTokenScope{scope}})
+	if err == nil {
+		return made.Token, nil
+	}
+	if response == nil || response.StatusCode != http.StatusUnauthorized && response.StatusCode != http.StatusForbidden {
+		return "", err
+	}
+	out, err := g.admin(ctx, nil, "generate-access-token", "--username="+a.User, "--token-name="+name, "--scopes="+string(scope), "--raw")
+	if err != nil {
+		return "", err
+	}
+	words := strings.Fields(out)
+	if len(words) == 0 || !accessToken.MatchString(words[len(words)-1]) {
+		return "", errors.New("gitea admin user generate-access-token prints no token")
+	}
+	return words[len(words)-1], nil
 }
 
 func createAccount(admin *gitea.Client, a Account) error {

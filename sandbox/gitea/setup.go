@@ -53,23 +53,15 @@ const (
 // repository has been filled it belongs to its users, and is not
 // looked at again. It may be interrupted and called again at any time.
 func (g Server) Ensure(ctx context.Context, s Setup) error {
-	admin, err := g.ensureToken(func() error { return g.ensureAdmin(ctx, s.Admin) }, s.Admin, AdminToken, gitea.AccessTokenScopeAll)
+	client, _, err := g.ensureAdminToken(ctx, s)
 	if err != nil {
 		return err
 	}
-	client, err := g.client(admin)
-	if err != nil {
-		return err
-	}
-	client.SetContext(ctx)
-
 	// git's work on one repository leaves most of a second core idle
 	var all errgroup.Group
 	all.Go(func() error {
-		_, schedulerErr := g.ensureToken(func() error { return createAccount(client, s.Scheduler) }, s.Scheduler, SchedulerToken, gitea.AccessTokenScopeAll)
-		_, robotErr := g.ensureToken(func() error { return createAccount(client, s.Robot) }, s.Robot, RobotToken, gitea.AccessTokenScopeAll)
-		_, fluxErr := g.ensureToken(func() error { return nil }, s.Admin, FluxToken, "read:repository")
-		return errors.Join(schedulerErr, robotErr, fluxErr)
+		_, err := g.ensureTokens(ctx, client, s)
+		return err
 	})
 	if err := ensureOrganisation(client, s.Organisation); err != nil {
 		return errors.Join(err, all.Wait())
@@ -89,18 +81,96 @@ func (g Server) Ensure(ctx context.Context, s Setup) error {
 	if err := all.Wait(); err != nil {
 		return err
 	}
-	for _, t := range s.teams() {
-		if err := ensureTeam(client, s.Organisation, t); err != nil {
-			return fmt.Errorf("rights of %s: %w", t.member, err)
-		}
+	if err := ensureTeams(client, s); err != nil {
+		return err
 	}
-	if err := g.ensureSettings(client, s); err != nil {
+	if err := g.ensureSecrets(client, s); err != nil {
+		return err
+	}
+	if err := ensureVariables(client, s); err != nil {
 		return err
 	}
 	if err := ensurePullRequests(client, s.Organisation, s.Repositories); err != nil {
 		return err
 	}
 	return ensureHook(client, s.Organisation, s.Hook)
+}
+
+// EnsureCredentials looks whether the forge still knows the sandbox's own tokens
+// and whether workflows have theirs, of a forge that Ensure has set up. It makes
+// what is missing, with the account and its rights where these are gone, and
+// returns what it has made, for messages.
+func (g Server) EnsureCredentials(ctx context.Context, s Setup) (made []string, err error) {
+	client, adminMade, err := g.ensureAdminToken(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	names, err := g.ensureTokens(ctx, client, s)
+	if adminMade {
+		names = append([]string{AdminToken}, names...)
+	}
+	for _, name := range names {
+		made = append(made, "the forge did not know the token "+name+" any more: it has a new one")
+	}
+	if err != nil {
+		return made, err
+	}
+	if len(names) > 0 {
+		if err := ensureTeams(client, s); err != nil {
+			return made, err
+		}
+	}
+	present, _, err := client.ListOrgActionSecret(s.Organisation, gitea.ListOrgActionSecretOption{})
+	if err != nil {
+		return made, fmt.Errorf("secrets of workflows: %w", err)
+	}
+	missing := slices.DeleteFunc(slices.Clone(s.Secrets), func(name string) bool {
+		return slices.ContainsFunc(present, func(p *gitea.Secret) bool { return strings.EqualFold(p.Name, name) })
+	})
+	if len(missing) == 0 && !slices.Contains(names, RobotToken) {
+		return made, nil
+	}
+	made = append(made, "workflows have their secrets again: "+strings.Join(s.Secrets, ", "))
+	return made, g.ensureSecrets(client, s)
+}
+
+// ensureAdminToken makes sure of the account that makes everything else.
+func (g Server) ensureAdminToken(ctx context.Context, s Setup) (c *gitea.Client, made bool, err error) {
+	made, err = g.ensureToken(ctx, func() error { return g.ensureAdmin(ctx, s.Admin) }, s.Admin, AdminToken, gitea.AccessTokenScopeAll)
+	if err != nil {
+		return nil, false, err
+	}
+	token, err := os.ReadFile(g.TokenFile(AdminToken))
+	if err != nil {
+		return nil, made, err
+	}
+	c, err = g.client(string(token))
+	if err == nil {
+		c.SetContext(ctx)
+	}
+	return c, made, err
+}
+
+// ensureTokens makes sure of the other accounts and tokens, and returns the names
+// of those that it has made.
+func (g Server) ensureTokens(ctx context.Context, admin *gitea.Client, s Setup) (made []string, err error) {
+	var all []error
+	for _, t := range []struct {
+		name    string
+		account Account
+		scope   gitea.AccessTokenScope
+	}{
+		{SchedulerToken, s.Scheduler, gitea.AccessTokenScopeAll},
+		{RobotToken, s.Robot, gitea.AccessTokenScopeAll},
+		{FluxToken, s.Admin, "read:repository"},
+	} {
+		isNew, err := g.ensureToken(ctx, func() error { return createAccount(admin, t.account) }, t.account, t.name, t.scope)
+		if isNew {
+			made = append(made, t.name)
+		}
+		all = append(all, err)
+	}
+	return made, errors.Join(all...)
 }
 
 func ensureOrganisation(c *gitea.Client, name string) error {
@@ -229,10 +299,9 @@ func ensurePullRequests(c *gitea.Client, organisation string, repositories []fix
 	return nil
 }
 
-// ensureSettings gives the workflows of all repositories their secrets and
-// variables. Secrets cannot be read, so they are written at each start; a
-// variable that is there belongs to the users, who may have changed it.
-func (g Server) ensureSettings(c *gitea.Client, s Setup) error {
+// ensureSecrets gives the workflows of all repositories their secrets. They cannot
+// be read, so they are written.
+func (g Server) ensureSecrets(c *gitea.Client, s Setup) error {
 	token, err := os.ReadFile(g.TokenFile(RobotToken))
 	if err != nil {
 		return err
@@ -243,6 +312,12 @@ func (g Server) ensureSettings(c *gitea.Client, s Setup) error {
 			return fmt.Errorf("secret %s: %w", name, err)
 		}
 	}
+	return nil
+}
+
+// ensureVariables gives the workflows of all repositories their variables. One
+// that is there belongs to the users, who may have changed it.
+func ensureVariables(c *gitea.Client, s Setup) error {
 	for _, name := range slices.Sorted(maps.Keys(s.Variables)) {
 		_, response, err := c.GetOrgActionVariable(s.Organisation, name)
 		if err == nil {
@@ -278,6 +353,15 @@ func (s Setup) teams() []team {
 		name: "workflows", description: "The account that workflows use in other repositories", member: s.Robot.User,
 		units: []gitea.RepoUnitType{gitea.RepoUnitCode, gitea.RepoUnitIssues, gitea.RepoUnitPulls, gitea.RepoUnitActions, gitea.RepoUnitPackages},
 	}}
+}
+
+func ensureTeams(c *gitea.Client, s Setup) error {
+	for _, t := range s.teams() {
+		if err := ensureTeam(c, s.Organisation, t); err != nil {
+			return fmt.Errorf("rights of %s: %w", t.member, err)
+		}
+	}
+	return nil
 }
 
 func ensureTeam(c *gitea.Client, organisation string, wanted team) error {

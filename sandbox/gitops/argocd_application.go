@@ -55,12 +55,7 @@ type ArgoCDApplication struct {
 func (s ArgoCDSubscription) Manifests() ([]byte, error) {
 	var objects []map[string]any
 	for _, r := range s.Repositories {
-		objects = append(objects, argoCDObject("v1", "Secret", repositoryName(r.URL), map[string]any{
-			"type": "Opaque",
-			"stringData": map[string]any{
-				"type": "git", "url": r.URL, "username": r.User, "password": r.Token, "forceHttpBasicAuth": "true",
-			},
-		}, map[string]any{"argocd.argoproj.io/secret-type": "repository"}))
+		objects = append(objects, r.secret())
 	}
 	for _, a := range s.Applications {
 		objects = append(objects, argoCDObject("argoproj.io/v1alpha1", "Application", a.Name, map[string]any{
@@ -87,6 +82,15 @@ func (s ArgoCDSubscription) Manifests() ([]byte, error) {
 		}, nil))
 	}
 	return manifests(objects...)
+}
+
+func (r ArgoCDRepository) secret() map[string]any {
+	return argoCDObject("v1", "Secret", repositoryName(r.URL), map[string]any{
+		"type": "Opaque",
+		"stringData": map[string]any{
+			"type": "git", "url": r.URL, "username": r.User, "password": r.Token, "forceHttpBasicAuth": "true",
+		},
+	}, map[string]any{"argocd.argoproj.io/secret-type": "repository"})
 }
 
 func repositoryName(url string) string {
@@ -206,16 +210,26 @@ func revisions(o *unstructured.Unstructured) []string {
 // that names no branch follows the repository's default branch, which is not
 // known here: it follows any.
 func appFollows(o *unstructured.Unstructured, repository, branch string) bool {
-	sources, _, _ := unstructured.NestedSlice(o.Object, "spec", "sources")
-	if one, ok, _ := unstructured.NestedMap(o.Object, "spec", "source"); ok {
-		sources = append(sources, one)
-	}
-	return slices.ContainsFunc(sources, func(s any) bool {
-		source, _ := s.(map[string]any)
+	return slices.ContainsFunc(appSources(o), func(source map[string]any) bool {
 		url, _ := source["repoURL"].(string)
 		revision, _ := source["targetRevision"].(string)
 		url = strings.TrimSuffix(strings.TrimSuffix(url, "/"), ".git")
 		revision = strings.TrimPrefix(revision, "refs/heads/")
 		return strings.HasSuffix(url, "/"+repository) && (revision == branch || revision == "" || revision == "HEAD")
 	})
+}
+
+// appSources are the folders of repositories that an application is made of.
+func appSources(o *unstructured.Unstructured) []map[string]any {
+	several, _, _ := unstructured.NestedSlice(o.Object, "spec", "sources")
+	if one, ok, _ := unstructured.NestedMap(o.Object, "spec", "source"); ok {
+		several = append(several, one)
+	}
+	var all []map[string]any
+	for _, s := range several {
+		if source, ok := s.(map[string]any); ok {
+			all = append(all, source)
+		}
+	}
+	return all
 }

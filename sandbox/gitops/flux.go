@@ -167,14 +167,9 @@ func (s Subscription) Manifests() ([]byte, error) {
 	)
 }
 
-// FluxCredentials puts https credentials on a cluster that GitRepositories
-// name as their secretRef.
-func FluxCredentials(ctx context.Context, client *cluster.Client, name, user, token string) error {
-	m, err := manifests(fluxSecret(name, user, token))
-	if err != nil {
-		return err
-	}
-	return client.Apply(ctx, m)
+// FluxSecret has https credentials that GitRepositories name as their secretRef.
+func FluxSecret(name, user, token string) *unstructured.Unstructured {
+	return &unstructured.Unstructured{Object: fluxSecret(name, user, token)}
 }
 
 func fluxSecret(name, user, token string) map[string]any {

@@ -76,9 +76,7 @@ func (n *Notifier) Notify(body []byte) {
 
 // PokeFlux makes Flux fetch every GitRepository that follows the branch.
 func PokeFlux(ctx context.Context, c *cluster.Client, repository, branch, commit string) error {
-	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": map[string]any{
-		requestedAt: time.Now().UTC().Format(time.RFC3339Nano) + " " + commit,
-	}}})
+	patch, err := reconcilePatch(commit)
 	if err != nil {
 		return err
 	}

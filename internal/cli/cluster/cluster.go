@@ -143,6 +143,10 @@ func Restart(ctx context.Context, o *Options) error {
 	}
 	p := cmdutil.NewProgress(o.Err)
 	s, err := sandbox.Restart(ctx, home, o.Name, o.Timeout, func(s supervisor.Status) { p.Show([]supervisor.Status{s}) })
+	var renewed []string
+	if err == nil {
+		renewed, err = sandbox.RenewCredentials(ctx, home)
+	}
 	p.Clear()
 	if err != nil || ctx.Err() != nil {
 		return o.startError(ctx, err, ", `kalypso logs "+o.Name+"` has its log")
@@ -152,6 +156,7 @@ func Restart(ctx context.Context, o *Options) error {
 		process = fmt.Sprintf(", process %d", s.PID)
 	}
 	o.Messagef("%s is ready again (%.1f s%s).", o.Name, p.Took(), process)
+	o.Renewed(renewed)
 	return nil
 }
 

@@ -34,6 +34,13 @@ func (a *App) Messagef(format string, args ...any) {
 	fmt.Fprintln(a.Err, redact.Text(fmt.Sprintf(format, args...)))
 }
 
+// Renewed prints what has been mended of the sandbox's credentials.
+func (a *App) Renewed(what []string) {
+	for _, w := range what {
+		a.Messagef("Credentials renewed: %s.", w)
+	}
+}
+
 // ReportAzureWait prints why and until when a request to Azure is retried.
 func (a *App) ReportAzureWait(w arc.Wait) {
 	a.Messagef("waiting %s, until %s: %s (%s)", time.Until(w.Until).Round(time.Second), w.Until.Format(time.TimeOnly), w.Reason, w.Request)

@@ -1,6 +1,7 @@
 package cmdutil
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -32,7 +33,8 @@ from the folder where the URL is one of its remotes, else from the server. The
 folders of --base and --workload are taken as they are, whatever is checked out.
 
 Servers get credentials from the environment: KALYPSO_GIT_TOKEN (and
-KALYPSO_GIT_USER) goes to the servers that flags and the folder's remotes name,
+KALYPSO_GIT_USER) goes to the servers that flags and the folder's remotes name
+and to the sandbox's forge, which gets the sandbox's own token otherwise,
 GITHUB_TOKEN to github.com alone. Whatever else the model names is read without.
 A server that wants others makes the exit code 4.` + "\nAll exit codes: `kalypso help exit-codes`"
 
@@ -206,7 +208,7 @@ const (
 type gitCredentials struct {
 	env     func(string) string
 	sandbox *sandbox.Credentials // nil without a sandbox
-	trusted map[string]bool      // origins that get KALYPSO_GIT_TOKEN
+	trusted map[string]bool      // origins that get KALYPSO_GIT_TOKEN, as the sandbox's does
 }
 
 // trust adds the servers of URLs, and of what ssh reaches the https server.
@@ -228,14 +230,16 @@ func (c *gitCredentials) get(location string) (user, password string) {
 	if o == "" {
 		return "", ""
 	}
-	if c.sandbox != nil && o == origin(c.sandbox.URL) {
-		return c.sandbox.User, c.sandbox.Password
-	}
-	if token := c.env(gitTokenVariable); token != "" && c.trusted[o] {
+	own := c.sandbox != nil && o == origin(c.sandbox.URL)
+	if token := c.env(gitTokenVariable); token != "" && (c.trusted[o] || own) {
 		if user = c.env(gitUserVariable); user == "" {
 			user = tokenUser
 		}
 		return user, token
+	}
+	if own {
+		// the password may have been changed; there is no token before the first start
+		return c.sandbox.User, cmp.Or(c.sandbox.Token, c.sandbox.Password)
 	}
 	if token := c.env(GitHubTokenVariable); token != "" && o == "https://github.com" {
 		return tokenUser, token

@@ -12,7 +12,7 @@ func TestWhoGetsCredentials(t *testing.T) {
 	env := map[string]string{gitTokenVariable: "token", GitHubTokenVariable: "github"}
 	c := &gitCredentials{
 		env:     func(name string) string { return env[name] },
-		sandbox: &sandbox.Credentials{URL: "http://localhost:3000", User: "platform", Password: "hush"},
+		sandbox: &sandbox.Credentials{URL: "http://localhost:3000", User: "platform", Password: "hush", Token: "own"},
 	}
 	c.trust("https://git.test/acme/cp", "git@ssh.test:acme/cp", "ssh://git@other.test:2222/acme/cp", "http://plain.test:8080/cp", "/a/folder", "folder", "C:\\x", "file:///x")
 	for location, want := range map[string]string{
@@ -32,7 +32,7 @@ func TestWhoGetsCredentials(t *testing.T) {
 		"https://github.com.evil.test/x":  ":",
 		"https://api.github.com/x":        ":",
 		"https://github.com@evil.test/x":  ":",
-		"http://localhost:3000/kalypso/x": "platform:hush",
+		"http://localhost:3000/kalypso/x": "x-access-token:token", // what the user says counts
 		"http://localhost:3001/kalypso/x": ":",
 		"https://localhost:3000/x":        ":",
 		"http://127.0.0.1:3000/x":         ":",
@@ -56,6 +56,9 @@ func TestWhoGetsCredentials(t *testing.T) {
 	env[gitTokenVariable] = ""
 	if user, password := c.get("https://git.test/x"); user+password != "" {
 		t.Errorf("a user alone is sent: %s:%s", user, password)
+	}
+	if user, password := c.get("http://localhost:3000/kalypso/x"); user != "platform" || password != "own" {
+		t.Errorf("the sandbox's forge gets %s:%s", user, password)
 	}
 }
 

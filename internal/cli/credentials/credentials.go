@@ -31,7 +31,7 @@ func NewCommand(a *cmdutil.App, run func(context.Context, *Options) error) *cobr
 }
 
 // Run prints the credentials.
-func Run(_ context.Context, o *Options) error {
+func Run(ctx context.Context, o *Options) error {
 	home, err := o.Home()
 	if err != nil {
 		return err
@@ -40,9 +40,14 @@ func Run(_ context.Context, o *Options) error {
 	if err != nil {
 		return err
 	}
+	c.LookAtPassword(ctx)
 	return o.Output.Print(o.App, c, func() error {
+		changed := ""
+		if c.PasswordChanged {
+			changed = "   (the first one: it has been changed on the forge)"
+		}
 		w := tabwriter.NewWriter(o.Out, 0, 0, 2, ' ', 0)
-		fmt.Fprintf(w, "url\t%s\nuser\t%s\npassword\t%s\ntoken\t%s\n", c.URL, c.User, c.Password, c.Token)
+		fmt.Fprintf(w, "url\t%s\nuser\t%s\npassword\t%s%s\ntoken\t%s\n", c.URL, c.User, c.Password, changed, c.Token)
 		for _, argo := range c.ArgoCD {
 			fmt.Fprintf(w, "\t\nArgo CD\t%s\nuser\t%s\npassword\t%s\n", argo.URL, argo.User, argo.Password)
 		}

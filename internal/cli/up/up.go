@@ -31,6 +31,7 @@ func NewCommand(a *cmdutil.App, run func(context.Context, *Options) error) *cobr
 		Long: `Bring the sandbox up: a git forge with the workshop's repositories, Kubernetes
 clusters with Flux or Argo CD and a node each, and the scheduler. On a sandbox
 that is up it changes nothing; on one that is half up it starts what is missing.
+Credentials of its own that the forge does not know any more are made again.
 Interrupting it leaves the sandbox to go on starting.
 
 With --cluster drone=CONTEXT it uses a cluster that you have, in place of one
@@ -82,6 +83,10 @@ func Run(ctx context.Context, o *Options) error {
 	o.Options.Home, o.Progress = home, p.Show
 	o.Say = func(step string) { o.Messagef("  %s", step) }
 	status, err := sandbox.Up(ctx, o.Options)
+	var renewed []string
+	if err == nil {
+		renewed, err = sandbox.RenewCredentials(ctx, home)
+	}
 	p.Clear()
 	var failed *sandbox.FailedError
 	switch {
@@ -95,11 +100,12 @@ func Run(ctx context.Context, o *Options) error {
 	case err != nil:
 		return err
 	}
-	if p.Changed {
+	if p.Changed || len(renewed) > 0 {
 		o.Messagef("Ready in %.1f s.", p.Took())
 	} else {
 		o.Messagef("Already up; nothing changed (%.2f s).", p.Took())
 	}
+	o.Renewed(renewed)
 	if status.Version != o.App.Version {
 		o.Messagef("The sandbox runs kalypso %s and this is %s: `kalypso down`, then `kalypso up`, moves it over.", status.Version, o.App.Version)
 	}

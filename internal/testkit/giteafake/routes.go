@@ -16,6 +16,7 @@ import (
 )
 
 func (s *Server) routes() {
+	s.accountRoutes()
 	s.mux.HandleFunc("GET /api/v1/orgs/{owner}/repos", s.authorized(s.listRepositories))
 	s.handle("GET ", func(_ *Repository, w http.ResponseWriter, q *http.Request) {
 		answer(w, gitea.Repository{Name: q.PathValue("repo")})

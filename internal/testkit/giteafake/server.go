@@ -43,6 +43,11 @@ type Server struct {
 	mux    *http.ServeMux
 	repos  map[string]*Repository // by owner/name
 	faults httpfault.Faults[*http.Request]
+
+	accounts map[string]*account // by user
+	members  []string            // of teams
+	secrets  map[string]string   // of the workflows of the organisation
+	made     int                 // tokens
 }
 
 // Fault lets requests fail.

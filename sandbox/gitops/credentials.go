@@ -1,0 +1,130 @@
+package gitops
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/kalypso-dev/kalypso/sandbox/cluster"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// Credentials are the secrets of a cluster with which its reconciler reads the
+// forge, as a subscription has made them: see [FluxCredentials] and
+// [ArgoCDSubscription.Credentials].
+type Credentials struct {
+	user, token string
+	secrets     []map[string]any
+	reader      schema.GroupVersionKind                   // of what reads the secrets
+	reads       func(*unstructured.Unstructured) []string // names of secrets
+	patch       func() ([]byte, error)                    // makes a reader try again at once
+}
+
+// FluxCredentials are those of subscriptions, and a secret of a name that the
+// GitRepositories of workloads have as their secretRef; "" is none.
+func FluxCredentials(subscriptions []Subscription, name, user, token string) Credentials {
+	c := Credentials{user: user, token: token, reader: gitRepository}
+	for _, s := range subscriptions {
+		c.secrets = append(c.secrets, fluxSecret(s.Name+"-auth", user, token))
+	}
+	if name != "" {
+		c.secrets = append(c.secrets, fluxSecret(name, user, token))
+	}
+	c.reads = func(o *unstructured.Unstructured) []string {
+		name, _, _ := unstructured.NestedString(o.Object, "spec", "secretRef", "name")
+		return []string{name}
+	}
+	c.patch = func() ([]byte, error) { return reconcilePatch("credentials") }
+	return c
+}
+
+// Credentials are the secrets of the subscription's repositories.
+func (s ArgoCDSubscription) Credentials(user, token string) Credentials {
+	c := Credentials{user: user, token: token, reader: applicationKind}
+	for _, r := range s.Repositories {
+		c.secrets = append(c.secrets, r.secret())
+	}
+	c.reads = func(o *unstructured.Unstructured) []string {
+		var names []string
+		for _, source := range appSources(o) {
+			url, _ := source["repoURL"].(string)
+			names = append(names, repositoryName(url))
+		}
+		return names
+	}
+	c.patch = func() ([]byte, error) { return refreshPatch, nil }
+	return c
+}
+
+// reconcilePatch makes Flux reconcile an object at once; why makes it differ from
+// others of the same instant.
+func reconcilePatch(why string) ([]byte, error) {
+	return json.Marshal(map[string]any{"metadata": map[string]any{"annotations": map[string]any{
+		requestedAt: time.Now().UTC().Format(time.RFC3339Nano) + " " + why,
+	}}})
+}
+
+// Ensure writes the token into each secret that has another one, and makes a
+// secret again that is gone while something still reads it. It leaves alone what a
+// user has put there for another user of the forge. What reads a written secret
+// tries again at once. The result are the names of the secrets that were written.
+func (c Credentials) Ensure(ctx context.Context, client *cluster.Client) (written []string, err error) {
+	var failed []error
+	for _, secret := range c.secrets {
+		o := &unstructured.Unstructured{Object: secret}
+		needed, err := c.outdated(ctx, client, o)
+		if err == nil && needed {
+			err = client.ApplyObjects(ctx, o)
+		}
+		if err != nil {
+			failed = append(failed, fmt.Errorf("secret %s: %w", o.GetName(), err))
+		} else if needed {
+			written = append(written, o.GetName())
+		}
+	}
+	if len(written) > 0 {
+		failed = append(failed, c.tryAgain(ctx, client, written))
+	}
+	return written, errors.Join(failed...)
+}
+
+// outdated reports whether a secret has to be written.
+func (c Credentials) outdated(ctx context.Context, client *cluster.Client, secret *unstructured.Unstructured) (bool, error) {
+	present, err := client.Find(ctx, secret.GroupVersionKind(), secret.GetNamespace(), secret.GetName())
+	if err != nil {
+		return false, err
+	}
+	if present == nil {
+		all, err := client.List(ctx, c.reader, metav1.NamespaceAll, metav1.ListOptions{})
+		for i := range all {
+			if c.readsAny(&all[i], []string{secret.GetName()}) {
+				return true, nil
+			}
+		}
+		return false, err
+	}
+	user, err := secretValue(present, "username")
+	if err != nil || user != c.user {
+		return false, err
+	}
+	token, err := secretValue(present, "password")
+	return token != c.token, err
+}
+
+func (c Credentials) tryAgain(ctx context.Context, client *cluster.Client, secrets []string) error {
+	patch, err := c.patch()
+	if err != nil {
+		return err
+	}
+	_, err = patchAll(ctx, client, c.reader, patch, func(o *unstructured.Unstructured) bool { return c.readsAny(o, secrets) })
+	return err
+}
+
+func (c Credentials) readsAny(o *unstructured.Unstructured, secrets []string) bool {
+	return slices.ContainsFunc(c.reads(o), func(name string) bool { return slices.Contains(secrets, name) })
+}
