@@ -50,6 +50,8 @@ func TestHelloWorld(t *testing.T) {
 			{"Browser", browseArgoCD},
 			{"Change", changeOfThePage},
 			{"Tour", tour},
+			{"DeletedNamespaces", deletedNamespaces},
+			{"MendedCommit", mendedCommit},
 			{"KilledGate", killedGate},
 			{"CancelledGate", cancelledGate},
 			{"LateCluster", lateCluster},

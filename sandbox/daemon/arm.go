@@ -71,7 +71,7 @@ func (c arcClusters) Client(name string) (*cluster.Client, error) {
 
 // serve is a component that serves a handler on a loopback port. Its end waits
 // for requests under way.
-func serve(address string, handler http.Handler) supervisor.Component {
+func serve(address string, handler http.Handler) *supervisor.Background {
 	return &supervisor.Background{Run: func(ctx context.Context, _ func(string), ready func()) error {
 		l, err := net.Listen("tcp", address)
 		if err != nil {

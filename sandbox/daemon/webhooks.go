@@ -7,10 +7,15 @@ import (
 	"net/http"
 	"net/http/httputil"
 	"net/url"
+	"strings"
+	"sync"
+	"time"
 
+	"github.com/kalypso-dev/kalypso/internal/retry"
 	"github.com/kalypso-dev/kalypso/sandbox/gitea"
 	"github.com/kalypso-dev/kalypso/sandbox/gitops"
 	"github.com/kalypso-dev/kalypso/sandbox/loopback"
+	"github.com/kalypso-dev/kalypso/sandbox/state"
 	"github.com/kalypso-dev/kalypso/sandbox/supervisor"
 	"github.com/kalypso-dev/kalypso/scheduler/forge"
 )
@@ -35,13 +40,48 @@ func (st *Stack) hook() gitea.Hook {
 	}
 }
 
+// recoveryPause is between two looks at what Argo CD does not do by itself.
+const recoveryPause = 3 * time.Second
+
 // notifierUnit receives the forge's webhooks.
 func (st *Stack) notifierUnit() supervisor.Unit {
-	return supervisor.Unit{
-		Name: "notifier", Title: "hands the forge's webhooks on", Deadline: subscribeDeadline,
-		Component: serve(st.state.Address("notifier"), st.webhooks(&gitops.Notifier{Followers: st.followers, Log: st.log})),
+	component := serve(st.state.Address("notifier"), st.webhooks(&gitops.Notifier{Followers: st.followers, Log: st.log}))
+	listen := component.Run
+	component.Run = func(ctx context.Context, say func(string), ready func()) error {
+		ctx, cancel := context.WithCancel(ctx)
+		var recovering sync.WaitGroup
+		defer recovering.Wait()
+		defer cancel()
+		recovering.Go(func() { st.recoverApplications(ctx) })
+		return listen(ctx, say, ready)
+	}
+	return supervisor.Unit{Name: "notifier", Title: "hands the forge's webhooks on", Deadline: subscribeDeadline, Component: component}
+}
+
+// recoverApplications looks at the clusters with Argo CD until ctx ends. One that
+// does not answer has nothing to recover now.
+func (st *Stack) recoverApplications(ctx context.Context) {
+	for retry.Sleep(ctx, recoveryPause) == nil {
+		for _, c := range st.state.Clusters() {
+			if c.Reconciler != state.ArgoCD {
+				continue
+			}
+			client, err := st.client(c.Name)
+			if err != nil {
+				continue
+			}
+			short, cancel := context.WithTimeout(ctx, recoveryPause)
+			recovered, err := gitops.RecoverArgoCD(short, client, func(url string) bool { return !st.attached.Has(c.Name) || st.onForge(url) })
+			cancel()
+			if len(recovered) > 0 {
+				st.log.Info("sync ended or started where Argo CD does not", "cluster", c.Name, "applications", recovered, "error", err)
+			}
+		}
 	}
 }
+
+// onForge reports whether a URL is one of the sandbox's forge.
+func (st *Stack) onForge(url string) bool { return strings.HasPrefix(url, st.state.ForgeURL()+"/") }
 
 // webhooks hands each webhook that is signed to the runner and the scheduler, and
 // a push to the reconcilers as well. The forge gets the scheduler's answer; what

@@ -167,6 +167,9 @@ var refreshPatch = []byte(`{"metadata":{"annotations":{"` + refreshAnnotation + 
 // address and no secret, and is kept while Argo CD is down. Its trap: Argo CD
 // removes it at the end of a comparison, so a second request within that one is
 // lost, and with it the second push. So the commit that it has compared counts.
+//
+// A sync of another commit that fails and is retried would keep this one waiting:
+// it is ended.
 func RefreshArgoCD(ctx context.Context, c *cluster.Client, repository, branch, commit string) error {
 	requested, err := patchAll(ctx, c, applicationKind, refreshPatch, func(o *unstructured.Unstructured) bool { return appFollows(o, repository, branch) })
 	failed := []error{err}
@@ -184,6 +187,11 @@ func refreshed(ctx context.Context, c *cluster.Client, application *unstructured
 		o, err := c.Get(ctx, applicationKind, application.GetNamespace(), application.GetName())
 		if err != nil {
 			return retry.Permanent(err)
+		}
+		if commit != "" && len(appSources(o)) == 1 && retriesOld(o, []string{commit}) {
+			if _, err := endSync(ctx, c, o); err != nil {
+				return retry.Permanent(err)
+			}
 		}
 		if _, pending := o.GetAnnotations()[refreshAnnotation]; pending {
 			return errNotCompared

@@ -166,6 +166,12 @@ func notWell(o *unstructured.Unstructured) string {
 	if len(names) > 0 {
 		reason += ": " + strings.Join(names, ", ")
 	}
+	// while a sync that fails is retried, no condition says why
+	retries, _, _ := unstructured.NestedInt64(o.Object, "status", "operationState", "retryCount")
+	if phase, _, _ := unstructured.NestedString(o.Object, "status", "operationState", "phase"); retries > 0 || phase == "Failed" || phase == "Error" {
+		message, _, _ := unstructured.NestedString(o.Object, "status", "operationState", "message")
+		reason += ": " + message
+	}
 	return reason
 }
 
