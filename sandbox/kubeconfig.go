@@ -1,19 +1,27 @@
 package sandbox
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"maps"
+	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
+	"syscall"
+	"time"
 
+	"github.com/google/renameio/v2"
 	"github.com/kalypso-dev/kalypso/internal/usage"
 	"github.com/kalypso-dev/kalypso/sandbox/daemon"
+	"github.com/kalypso-dev/kalypso/sandbox/doctor"
 	"github.com/kalypso-dev/kalypso/sandbox/state"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
@@ -51,6 +59,51 @@ func Reachable(ctx context.Context, h Home, kubeContext string) error {
 		err = ErrDown
 	}
 	return err
+}
+
+// answerLimit is for a cluster's answer ahead of kubectl.
+const answerLimit = 5 * time.Second
+
+// ClusterAnswers returns an error for a cluster of the running sandbox that does
+// not answer, as when its etcd has met a full disk: kubectl would wait for it
+// without a word. The name "" is the first cluster's. What kubectl itself finds
+// wrong at once is left to it.
+func ClusterAnswers(ctx context.Context, h Home, name string) error {
+	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(
+		&clientcmd.ClientConfigLoadingRules{ExplicitPath: h.Kubeconfig()}, &clientcmd.ConfigOverrides{CurrentContext: name}).ClientConfig()
+	if err != nil {
+		return nil //nolint:nilerr // no such context, which kubectl says
+	}
+	config.Timeout = answerLimit
+	client, err := rest.HTTPClientFor(config)
+	if err != nil {
+		return err
+	}
+	defer client.CloseIdleConnections()
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, config.Host+"/readyz", nil)
+	if err != nil {
+		return err
+	}
+	reason := ""
+	response, err := client.Do(r)
+	if err == nil {
+		defer response.Body.Close()
+		var body []byte
+		body, err = io.ReadAll(io.LimitReader(response.Body, 64<<10))
+		if bytes.Contains(body, []byte("[-]etcd")) {
+			reason = "it cannot use its etcd"
+		}
+	}
+	if os.IsTimeout(err) {
+		reason = fmt.Sprintf("not within %s", answerLimit)
+	}
+	if reason == "" {
+		return nil
+	}
+	if room := doctor.CheckRoom(doctor.Machine(), string(h)); room.Severity != doctor.OK {
+		reason += ": " + room.Found + "; " + room.Fix
+	}
+	return fmt.Errorf("the cluster at %s does not answer: %s; `kalypso status` has more", config.Host, reason)
 }
 
 // UserKubeconfig is the file that the user's own kubectl writes to: the
@@ -205,5 +258,35 @@ func editKubeconfig(file string, change func(c *clientcmdapi.Config, missing boo
 	if err != nil {
 		return err
 	}
-	return state.WriteFile(file, b)
+	if missing {
+		return state.WriteFile(file, b)
+	}
+	return replaceContent(file, b)
+}
+
+// replaceContent writes a file anew in one step and keeps its mode and its owner.
+func replaceContent(file string, content []byte) error {
+	info, err := os.Stat(file)
+	if err != nil {
+		return err
+	}
+	f, err := renameio.NewPendingFile(file, renameio.WithTempDir(filepath.Dir(file)), renameio.WithStaticPermissions(info.Mode().Perm()))
+	if err != nil {
+		return err
+	}
+	defer f.Cleanup() //nolint:errcheck // of what was not put in its place
+	fresh, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	was, is := info.Sys().(*syscall.Stat_t), fresh.Sys().(*syscall.Stat_t)
+	if was.Uid != is.Uid || was.Gid != is.Gid {
+		if err := f.Chown(int(was.Uid), int(was.Gid)); err != nil {
+			return fmt.Errorf("%s belongs to user %d and group %d, and could not go on doing so: change it as that user: %w", file, was.Uid, was.Gid, err)
+		}
+	}
+	if _, err := f.Write(content); err != nil {
+		return err
+	}
+	return f.CloseAtomicallyReplace()
 }

@@ -2,9 +2,12 @@ package sandbox
 
 import (
 	"errors"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -238,5 +241,70 @@ func TestUserKubeconfig(t *testing.T) {
 		if got, err := UserKubeconfig(); got != want || err != nil {
 			t.Errorf("KUBECONFIG=%q: %s, %v", value, got, err)
 		}
+	}
+}
+
+// The file belongs to the user: its mode and owner are as they were.
+func TestMergeKeepsModeAndOwner(t *testing.T) {
+	h, file := kubeconfigHarness(t)
+	write(t, file, kubeconfigOf("work", map[string]string{"work": "https://work.test"}))
+	owner := uint32(os.Getuid())
+	if owner == 0 {
+		owner = 4242
+	}
+	if err := errors.Join(os.Chown(file, int(owner), -1), os.Chmod(file, 0o640)); err != nil {
+		t.Fatal(err)
+	}
+	for _, change := range []func(){func() { merge(t, h, file, true) }, func() { unmerge(t, h) }} {
+		change()
+		info, err := os.Stat(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := info.Sys().(*syscall.Stat_t).Uid; got != owner || info.Mode().Perm() != 0o640 {
+			t.Errorf("user %d, mode %v", got, info.Mode())
+		}
+	}
+	left, err := filepath.Glob(filepath.Join(filepath.Dir(file), "*"))
+	if err != nil || len(left) != 1 {
+		t.Errorf("left: %q, %v", left, err)
+	}
+}
+
+// kubectl would wait for a cluster whose etcd cannot write for as long as its user
+// does.
+func TestClusterAnswers(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		answer http.HandlerFunc
+		ok     bool
+	}{
+		"ready":          {func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("ok")) }, true},
+		"still starting": {func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "[-]poststarthook/x failed", 500) }, true},
+		"forbidden":      {func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "no", http.StatusForbidden) }, true},
+		"without etcd": {func(w http.ResponseWriter, _ *http.Request) {
+			http.Error(w, "[+]ping ok\n[-]etcd failed: reason withheld", 500)
+		}, false},
+		"silent": {func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			server := httptest.NewServer(c.answer)
+			t.Cleanup(server.Close)
+			h := Home(t.TempDir())
+			if err := clientcmd.WriteToFile(kubeconfigOf("drone", map[string]string{"drone": server.URL, "gone": "http://127.0.0.1:1"}), h.Kubeconfig()); err != nil {
+				t.Fatal(err)
+			}
+			for _, context := range []string{"", "drone"} {
+				if err := ClusterAnswers(t.Context(), h, context); (err == nil) != c.ok {
+					t.Errorf("context %q: %v", context, err)
+				}
+			}
+			for _, context := range []string{"gone", "unknown"} {
+				if err := ClusterAnswers(t.Context(), h, context); err != nil {
+					t.Errorf("context %q: %v", context, err)
+				}
+			}
+		})
 	}
 }

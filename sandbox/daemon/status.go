@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/kalypso-dev/kalypso/sandbox/doctor"
 	"github.com/kalypso-dev/kalypso/sandbox/gitops"
 	"github.com/kalypso-dev/kalypso/sandbox/state"
 	"github.com/kalypso-dev/kalypso/sandbox/supervisor"
@@ -103,6 +104,9 @@ func (s *Server) status(ctx context.Context) *Status {
 		if c.State != supervisor.Ready && c.Reason != "" && !c.Held {
 			own = append(own, Problem{Component: c.Name, Reason: c.Reason})
 		}
+	}
+	if f := doctor.CheckRoom(doctor.Machine(), string(s.Home)); f.Severity != doctor.OK {
+		own = append(own, Problem{Object: "disk", Reason: fmt.Sprintf("%s: %s; %s", f.Found, f.Lost, f.Fix)})
 	}
 	st.Problems = append(own, st.Problems...)
 	return st

@@ -54,62 +54,6 @@ func checkHome(_ context.Context, sys *System, s *Subject) Finding {
 	return ok("%s %s; its socket's path has %d of %d bytes", s.Home, state, len(s.Socket), s.SocketLimit)
 }
 
-// What a sandbox has on disk beside its unpacked programs, measured: 132 MiB
-// after the first start (etcd's log 123, Gitea 9). With its logs, which are cut
-// at 32 MiB for each component, and a day's work it stays below roomyData.
-const (
-	firstData = 160 * mebi
-	roomyData = gibi
-	// moreFiles is what a sandbox makes beside the unpacked files; measured: 550.
-	moreFiles = 2000
-)
-
-// checkDisk asks for room where the sandbox will be.
-func checkDisk(sys *System, s *Subject) Finding {
-	folder := sys.nearest(s.Home)
-	space, found, unknown := sys.space(folder, "set KALYPSO_HOME to another folder")
-	if unknown != nil {
-		return *unknown
-	}
-	needed := uint64(s.Payload.Missing)
-	if s.Ports == nil {
-		needed += firstData
-	}
-	const fix = "make room, or set KALYPSO_HOME to a folder on a larger disk"
-	switch {
-	case space.Free < needed:
-		return fatal(found, fmt.Sprintf("%s are needed to begin with", amount(needed)), fix)
-	case space.CountsFiles && space.FreeFiles < uint64(s.Payload.Files)+moreFiles:
-		return fatal(fmt.Sprintf("%s, and room for %d more files", found, space.FreeFiles),
-			fmt.Sprintf("a sandbox has about %d", s.Payload.Files+moreFiles), fix)
-	case space.Free < needed+roomyData:
-		return warning(found, fmt.Sprintf("%s are needed to begin with, and logs and clusters grow", amount(needed)), fix)
-	}
-	if s.Payload.Missing == 0 {
-		return ok("%s", found)
-	}
-	return ok("%s; %s are needed to begin with", found, amount(needed))
-}
-
-// space is what a folder's file system has, also in words; unknown is the
-// finding where it does not answer.
-func (s *System) space(folder, fix string) (space Space, found string, unknown *Finding) {
-	space, err := s.Space(folder)
-	if err != nil {
-		f := warning(fmt.Sprintf("%s cannot be asked for free space (%v)", folder, err), "it is not known whether there is room", fix)
-		return space, "", &f
-	}
-	return space, fmt.Sprintf("%s free at %s", amount(space.Free), folder), nil
-}
-
-// amount writes bytes for users.
-func amount(bytes uint64) string {
-	if bytes < 10*gibi && (bytes == 0 || bytes%gibi > 0) {
-		return fmt.Sprintf("%d MiB", bytes/mebi)
-	}
-	return fmt.Sprintf("%d GiB", bytes/gibi)
-}
-
 // checkPayload asks whether this kalypso has inside what a sandbox is made of.
 func checkPayload(_ context.Context, sys *System, s *Subject) Finding {
 	const lost = "there is nothing to start; only the scheduler's commands work"

@@ -21,7 +21,7 @@ func TestReasons(t *testing.T) {
 		"in sync":            {notWell, `{sync: {status: Synced}, health: {status: Healthy}}`, ""},
 		"rolls out":          {notWell, `{sync: {status: Synced}, health: {status: Progressing}}`, ""},
 		"out of sync":        {notWell, `{sync: {status: OutOfSync}, health: {status: Missing}, resources: [{kind: Namespace, name: a, status: OutOfSync, health: {status: Missing}}, {kind: Service, name: b, status: Synced}]}`, "OutOfSync, Missing: Namespace a (Missing)"},
-		"cannot be applied":  {notWell, `{sync: {status: OutOfSync}, health: {status: Healthy}, operationState: {phase: Running, retryCount: 1, message: no such kind}}`, "OutOfSync, Healthy: no such kind"},
+		"cannot be applied":  {notWell, `{sync: {status: OutOfSync}, health: {status: Healthy}, operationState: {phase: Failed, message: no such kind}}`, "OutOfSync, Healthy: no such kind"},
 		"cannot be compared": {notWell, `{conditions: [{type: ComparisonError, message: no such branch}]}`, "ComparisonError: no such branch"},
 		"runs":               {cannotStart, `{containerStatuses: [{name: app, state: {running: {}}}]}`, ""},
 		"is created":         {cannotStart, `{containerStatuses: [{name: app, state: {waiting: {reason: ContainerCreating}}}]}`, ""},

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"os/user"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -32,11 +33,11 @@ type Home string
 func FindHome() (Home, error) {
 	dir := os.Getenv("KALYPSO_HOME")
 	if dir == "" {
-		user, err := os.UserHomeDir()
+		own, err := os.UserHomeDir()
 		if err != nil {
 			return "", fmt.Errorf("no folder for the sandbox: set KALYPSO_HOME to one: %w", err)
 		}
-		dir = filepath.Join(user, ".kalypso")
+		dir = filepath.Join(own, ".kalypso")
 	}
 	dir, err := filepath.Abs(dir)
 	if err != nil {
@@ -55,9 +56,39 @@ func FindHome() (Home, error) {
 			return "", usage.Errorf("KALYPSO_HOME %s: %s is a file: name a folder, or a path at which one can be made", dir, parent)
 		}
 		if err == nil || parent == filepath.Dir(parent) {
-			return h, nil
+			return h, h.checkOpen()
 		}
 	}
+}
+
+// checkOpen returns a *usage.Error for a folder that is closed to this user, or
+// lies in one that is.
+func (h Home) checkOpen() error {
+	f, err := os.Open(string(h))
+	if err == nil {
+		return f.Close()
+	}
+	if !errors.Is(err, fs.ErrPermission) {
+		return nil // it is not there yet
+	}
+	closed := string(h)
+	info, err := os.Stat(closed)
+	for err != nil && closed != filepath.Dir(closed) {
+		closed = filepath.Dir(closed)
+		info, err = os.Stat(closed)
+	}
+	if err != nil {
+		return usage.Errorf("%s cannot be entered: set KALYPSO_HOME to a folder of your own", h)
+	}
+	owner, ok := info.Sys().(*syscall.Stat_t)
+	if !ok || int(owner.Uid) == os.Geteuid() {
+		return usage.Errorf("%s cannot be entered, although it is yours: `chmod u+rwx %s`, or set KALYPSO_HOME to another folder", closed, closed)
+	}
+	name := fmt.Sprintf("user %d", owner.Uid)
+	if u, err := user.LookupId(fmt.Sprint(owner.Uid)); err == nil {
+		name = u.Username
+	}
+	return usage.Errorf("%s belongs to %s and is closed to you: set KALYPSO_HOME to a folder of your own, or run kalypso as %s", closed, name, name)
 }
 
 // unusable reports whether a path with a character works in no sandbox: it would

@@ -75,6 +75,9 @@ func Run(ctx context.Context, o *Options) error {
 	did, err := sandbox.Down(ctx, sandbox.DownOptions{Home: home, Delete: o.Delete, Snapshots: o.Snapshots, Forget: o.Forget, Progress: p.Show, Say: say, Note: say})
 	p.Clear()
 	switch {
+	case ctx.Err() != nil:
+		o.Messagef("Interrupted; what has been asked to end goes on ending. `kalypso down` again waits for it, `kalypso status` shows what runs.")
+		return cmdutil.Silent(ctx.Err())
 	case err != nil:
 		return err
 	case !did:
