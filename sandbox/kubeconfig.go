@@ -43,9 +43,7 @@ func mergedFile(h Home) string { return h.Path("kubeconfig.merged") }
 // Attached clusters run without the sandbox.
 func Reachable(ctx context.Context, h Home, kubeContext string) error {
 	if kubeContext == "" {
-		if config, err := clientcmd.LoadFromFile(h.Kubeconfig()); err == nil {
-			kubeContext = config.CurrentContext
-		}
+		kubeContext = CurrentContext(h)
 	}
 	if stopped, err := h.StoppedClusters(); err == nil && slices.Contains(stopped, kubeContext) {
 		return fmt.Errorf("cluster %s is stopped: `kalypso start %[1]s` brings it back", kubeContext)
@@ -106,6 +104,15 @@ func ClusterAnswers(ctx context.Context, h Home, name string) error {
 	return fmt.Errorf("the cluster at %s does not answer: %s; `kalypso status` has more", config.Host, reason)
 }
 
+// CurrentContext is the one of the sandbox's kubeconfig, "" where it has none.
+func CurrentContext(h Home) string {
+	config, err := clientcmd.LoadFromFile(h.Kubeconfig())
+	if err != nil {
+		return ""
+	}
+	return config.CurrentContext
+}
+
 // UserKubeconfig is the file that the user's own kubectl writes to: the
 // first that KUBECONFIG names, or the one in the home folder.
 func UserKubeconfig() (string, error) {
@@ -120,10 +127,10 @@ func UserKubeconfig() (string, error) {
 }
 
 // MergeKubeconfig puts the contexts of the sandbox's clusters into the user's
-// kubeconfig, and with switchTo also makes the first of them the current one.
+// kubeconfig, and makes switchTo the current one, unless it is "".
 // Down takes them out again. It refuses to replace a context, cluster or user
 // of the same name that is not the sandbox's. It returns the contexts' names.
-func MergeKubeconfig(h Home, file string, switchTo bool) ([]string, error) {
+func MergeKubeconfig(h Home, file, switchTo string) ([]string, error) {
 	ours, err := clientcmd.LoadFromFile(h.Kubeconfig())
 	if err != nil {
 		return nil, err
@@ -152,9 +159,9 @@ func MergeKubeconfig(h Home, file string, switchTo bool) ([]string, error) {
 			note.Servers[name] = ours.Clusters[name].Server
 			theirs.Contexts[name], theirs.Clusters[name], theirs.AuthInfos[name] = ours.Contexts[name], ours.Clusters[name], ours.AuthInfos[name]
 		}
-		if switchTo {
-			note.Before, note.Switch = theirs.CurrentContext, ours.CurrentContext
-			theirs.CurrentContext = ours.CurrentContext
+		if switchTo != "" {
+			note.Before, note.Switch = theirs.CurrentContext, switchTo
+			theirs.CurrentContext = switchTo
 		}
 		b, err := json.Marshal(note)
 		if err != nil {

@@ -60,7 +60,11 @@ func content(t *testing.T, file string) string {
 
 func merge(t *testing.T, h Home, file string, switchTo bool) {
 	t.Helper()
-	names, err := MergeKubeconfig(h, file, switchTo)
+	context := ""
+	if switchTo {
+		context = CurrentContext(h)
+	}
+	names, err := MergeKubeconfig(h, file, context)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -197,7 +201,7 @@ func TestMergeRefuses(t *testing.T) {
 			file = test.prepare(t, h, file)
 			before, _ := os.ReadFile(file)
 			_, noted := os.Stat(mergedFile(h))
-			_, err := MergeKubeconfig(h, file, false)
+			_, err := MergeKubeconfig(h, file, "")
 			if err == nil || !strings.Contains(err.Error(), test.want) {
 				t.Errorf("error %v, want %s", err, test.want)
 			}

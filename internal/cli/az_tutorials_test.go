@@ -6,12 +6,14 @@ import (
 	"net/http/httptest"
 	"os"
 	"path"
+	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/kalypso-dev/kalypso/internal/cli/cmdutil"
 	"github.com/mattn/go-shellwords"
+	"k8s.io/client-go/tools/clientcmd"
 )
 
 // azFleet is one whose writes succeed: what the emulation would do, were its
@@ -85,6 +87,8 @@ func TestAzTutorials(t *testing.T) {
 	own := strings.NewReplacer("cluster-east", "arc-cluster", "cluster-west", "arc-cluster", "your-arc-cluster", "arc-cluster",
 		"your-rg", "kalypso-rg", "your-resource-group", "kalypso-rg", "rg-kalypso-control", "kalypso-rg")
 	fleet := newAzFleet(t)
+	writeFile(t, filepath.Join(os.Getenv("KALYPSO_HOME"), "kubeconfig"), []byte(azKubeconfig))
+	t.Setenv("KUBECONFIG", filepath.Join(t.TempDir(), "config"))
 	lines, words := azTutorials(t)
 	for i, line := range lines {
 		var args []string
@@ -163,11 +167,31 @@ func TestAzConnect(t *testing.T) {
 	}
 }
 
+// azKubeconfig leads to the one cluster of the sandbox.
+const azKubeconfig = `{"current-context": "arc-cluster", "contexts": [{"name": "arc-cluster", "context": {"cluster": "arc-cluster", "user": "arc-cluster"}}],
+	"clusters": [{"name": "arc-cluster", "cluster": {"server": "https://127.0.0.1:1"}}], "users": [{"name": "arc-cluster", "user": {}}]}`
+
 func TestAzProxy(t *testing.T) {
 	azSandbox(t, azRemembering(t))
-	code, out, talk := call(t, "az", "connectedk8s", "proxy", "--name", "arc-cluster", "--resource-group", "kalypso-rg")
-	if code != cmdutil.ExitOK || out != "" || !strings.Contains(talk, "context arc-cluster") {
-		t.Errorf("exit code %d, %q, %q", code, out, talk)
+	ours := filepath.Join(os.Getenv("KALYPSO_HOME"), "kubeconfig")
+	entries := []byte(azKubeconfig)
+	writeFile(t, ours, entries)
+	yours := filepath.Join(t.TempDir(), "config")
+	t.Setenv("KUBECONFIG", yours)
+	line := []string{"az", "connectedk8s", "proxy", "--name", "arc-cluster", "--resource-group", "kalypso-rg"}
+	for range 2 {
+		code, out, talk := call(t, line...)
+		if code != cmdutil.ExitOK || out != "" {
+			t.Fatalf("exit code %d, %q, %q", code, out, talk)
+		}
+		if got, err := clientcmd.LoadFromFile(yours); err != nil || got.CurrentContext != "arc-cluster" || got.Clusters["arc-cluster"].Server != "https://127.0.0.1:1" {
+			t.Errorf("the kubeconfig is %+v, %v", got, err)
+		}
+	}
+	t.Setenv("KUBECONFIG", ours)
+	code, _, talk := call(t, line...)
+	if now, err := os.ReadFile(ours); code != cmdutil.ExitOK || err != nil || !bytes.Equal(now, entries) {
+		t.Errorf("the sandbox's own: exit code %d, %q, %q", code, talk, now)
 	}
 	code, _, talk = call(t, "az", "connectedk8s", "proxy", "--name", "other", "--resource-group", "kalypso-rg")
 	if code != cmdutil.ExitNotFound || !strings.Contains(talk, "The sandbox has the clusters 'arc-cluster'") {

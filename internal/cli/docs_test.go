@@ -166,3 +166,25 @@ func TestDocsLinks(t *testing.T) {
 		}
 	}
 }
+
+// TestTutorialLines: each command line of the original texts is in the page that says
+// what it is here, and leads somewhere.
+func TestTutorialLines(t *testing.T) {
+	lines, err := os.ReadFile(filepath.Join("testdata", "tutorial-lines.txt"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	here := map[string]string{}
+	for row := range strings.Lines(pages(t)["docs/tutorial-lines.md"]) {
+		cells := strings.Split(strings.ReplaceAll(strings.TrimSpace(row), `\|`, "\x00"), " | ")
+		if len(cells) == 2 {
+			line := strings.Trim(strings.TrimPrefix(cells[0], "| "), "`")
+			here[strings.ReplaceAll(line, "\x00", "|")] = strings.TrimSuffix(cells[1], " |")
+		}
+	}
+	for line := range strings.Lines(string(lines)) {
+		if line = strings.TrimSpace(line); here[line] == "" {
+			t.Errorf("nothing is said of %s", line)
+		}
+	}
+}

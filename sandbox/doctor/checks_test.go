@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -44,6 +46,39 @@ func TestGit(t *testing.T) {
 			sys.Run = prints("", errors.New("exit status 127: libz.so.1 is missing"))
 		}, Fatal, []string{"libz.so.1", "/usr/bin/git"}},
 	})
+}
+
+func TestGitIdentity(t *testing.T) {
+	examineEach(t, "git identity", []situation{
+		{"good", nil, OK, nil},
+		{"no name", complains("fatal: empty ident name not allowed"), Warning, []string{"empty ident name", "user.name", "user.email"}},
+		{"no git", func(sys *System, _ *Subject) { sys.LookPath, sys.Run = has(), nil }, OK, nil}, // another check says so
+	})
+}
+
+// The real git is asked, as one who has just installed it.
+func TestGitIdentityOfANewUser(t *testing.T) {
+	for name, c := range map[string]struct {
+		config string
+		known  bool
+	}{
+		"nobody": {"[user]\n\tuseConfigOnly = true\n", false},
+		"tom":    {"[user]\n\tname = Tom\n\temail = tom@example.com\n", true},
+	} {
+		file := filepath.Join(t.TempDir(), "gitconfig")
+		if err := os.WriteFile(file, []byte(c.config), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		t.Setenv("GIT_CONFIG_GLOBAL", file)
+		t.Setenv("GIT_CONFIG_SYSTEM", os.DevNull)
+		for _, variable := range []string{"GIT_AUTHOR_NAME", "GIT_AUTHOR_EMAIL", "EMAIL"} {
+			t.Setenv(variable, "")
+			os.Unsetenv(variable)
+		}
+		if err := GitIdentity(t.Context(), Machine()); (err == nil) != c.known {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
 }
 
 func TestHome(t *testing.T) {

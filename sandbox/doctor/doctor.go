@@ -64,6 +64,7 @@ func All() []Check {
 		{"open files", true, usualLimit, checkOpenFiles},
 		{"loopback", true, usualLimit, checkLoopback},
 		{"ports", true, usualLimit, checkPorts},
+		{"git identity", false, usualLimit, checkGitIdentity},
 		{"daemon", false, usualLimit, ofHome(checkDaemon)},
 		{"inotify", false, usualLimit, checkInotify},
 		{"proxy", false, usualLimit, checkProxy},

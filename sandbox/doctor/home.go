@@ -111,3 +111,26 @@ func checkGit(ctx context.Context, sys *System, _ *Subject) Finding {
 	}
 	return ok("%s", found)
 }
+
+// GitIdentity returns git's complaint where it cannot commit for want of a name or
+// an address of the user, nil where it can and where there is no git.
+func GitIdentity(ctx context.Context, sys *System) error {
+	path, err := sys.LookPath("git")
+	if err != nil {
+		return nil
+	}
+	_, err = sys.Run(ctx, path, "var", "GIT_AUTHOR_IDENT")
+	return err
+}
+
+// SetGitIdentity are the commands that give git a name and an address.
+var SetGitIdentity = []string{`git config --global user.name "Your Name"`, `git config --global user.email you@example.com`}
+
+// checkGitIdentity asks whether the user can commit.
+func checkGitIdentity(ctx context.Context, sys *System, _ *Subject) Finding {
+	if err := GitIdentity(ctx, sys); err != nil {
+		return warning(fmt.Sprintf("git does not know who you are (%v)", err), "your first commit fails",
+			"`"+strings.Join(SetGitIdentity, "` and `")+"`")
+	}
+	return ok("git knows who commits")
+}

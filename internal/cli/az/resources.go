@@ -81,9 +81,10 @@ func (z *call) cannotConnect(ctx context.Context, group, name string) error {
 		name, group, strings.Join(names, " and "), sandbox.ArmResourceGroup), cmdutil.ErrNotFound)
 }
 
-// proxy keeps nothing running: the sandbox's clusters are within reach.
+// proxy writes the user's kubeconfig, as Azure's does. It keeps nothing running: the
+// sandbox's clusters are within reach.
 func proxy(a *command) *cobra.Command {
-	c := &cobra.Command{Use: "proxy", Short: "Say how kubectl gets to a cluster of the sandbox, which needs no proxy"}
+	c := &cobra.Command{Use: "proxy", Short: "Make a cluster of the sandbox, which needs no proxy, the current context of your kubeconfig"}
 	return clusterLeaf(a, c, nil, func(ctx context.Context, z *call, group, name string) (any, error) {
 		if z.real {
 			return nil, usage.New("proxy is for the sandbox only: `az connectedk8s proxy` of the Azure CLI makes one to a cluster on Azure")
@@ -92,9 +93,23 @@ func proxy(a *command) *cobra.Command {
 		if err != nil {
 			return nil, err
 		}
-		z.Messagef(`The context %[1]s is in the kubeconfig already, and nothing needs to be kept running.
-Try: kalypso kubectl --context %[1]s get namespaces
-or, for your own kubectl: export KUBECONFIG=$(kalypso kubeconfig --path)`, found.Name)
+		home, err := z.Home()
+		if err != nil {
+			return nil, err
+		}
+		file, err := sandbox.UserKubeconfig()
+		if err != nil {
+			return nil, err
+		}
+		if home.Contains(file) {
+			z.Messagef("The context %s is in %s already, and nothing needs to be kept running.", found.Name, file)
+			return nil, nil
+		}
+		if _, err := sandbox.MergeKubeconfig(home, file, found.Name); err != nil {
+			return nil, err
+		}
+		z.Messagef(`Merged %q as current context in %s; nothing needs to be kept running.
+"kalypso down" takes it out again, and so does "kalypso kubeconfig --unmerge".`, found.Name, file)
 		return nil, nil
 	})
 }

@@ -77,7 +77,11 @@ func (o *KubeconfigOptions) merge(home sandbox.Home) error {
 	if err != nil {
 		return err
 	}
-	names, err := sandbox.MergeKubeconfig(home, file, o.Switch)
+	switchTo := ""
+	if o.Switch {
+		switchTo = sandbox.CurrentContext(home)
+	}
+	names, err := sandbox.MergeKubeconfig(home, file, switchTo)
 	if err != nil {
 		return err
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/kalypso-dev/kalypso/internal/cli/status"
 	"github.com/kalypso-dev/kalypso/sandbox"
 	"github.com/kalypso-dev/kalypso/sandbox/daemon"
+	"github.com/kalypso-dev/kalypso/sandbox/doctor"
 	"github.com/kalypso-dev/kalypso/sandbox/state"
 	"github.com/spf13/cobra"
 )
@@ -125,6 +126,12 @@ func Run(ctx context.Context, o *Options) error {
 		}
 	}
 	o.Messagef("  Workflows %s", whoRunsWorkflows(home))
+	if doctor.GitIdentity(ctx, doctor.Machine()) != nil {
+		o.Messagef("  Git       does not know who you are, and will not commit. Tell it:")
+		for _, line := range doctor.SetGitIdentity {
+			o.Messagef("            %s", line)
+		}
+	}
 	o.Messagef("  Next      kalypso scenario list")
 	return nil
 }
