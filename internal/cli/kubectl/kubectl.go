@@ -48,7 +48,7 @@ func Run(ctx context.Context, o *Options) error {
 		if err := sandbox.Reachable(ctx, home, kubeContext); err != nil {
 			return err
 		}
-		if err := sandbox.ClusterAnswers(ctx, home, contextOf(o.Args)); err != nil {
+		if err := sandbox.ClusterAnswers(ctx, home, kubeContext); err != nil {
 			return err
 		}
 	}
@@ -66,22 +66,6 @@ func Run(ctx context.Context, o *Options) error {
 var valueFlags = strings.Fields(`--as --as-group --as-uid --cache-dir --certificate-authority --client-certificate --client-key
 	--cluster --context --kubeconfig --log-flush-frequency --namespace -n --password --profile --profile-output --request-timeout
 	--server -s --tls-server-name --token --user --username -v --v --vmodule`)
-
-// contextOf is the context that a command line of kubectl names, "" for none.
-func contextOf(args []string) string {
-	for i, arg := range args {
-		if arg == "--" {
-			break
-		}
-		if name, ok := strings.CutPrefix(arg, "--context="); ok {
-			return name
-		}
-		if arg == "--context" && i+1 < len(args) {
-			return args[i+1]
-		}
-	}
-	return ""
-}
 
 // asksClusters says whether a command line of kubectl is for the sandbox's
 // clusters, and the context that it names, "" for none.
