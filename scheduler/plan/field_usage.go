@@ -53,6 +53,10 @@ type fieldUsage struct {
 	used    [fieldCount]bool // more is done with the field than printing it
 	printed []fieldRef       // what is only printed, once each; of no used field
 	prefix  string           // of placeholders
+	finder  *derivationFinder
+
+	derived []*derivation // in the order of the template, those in branches below their conditions
+	slots   int           // how many values are filled in: those printed, then those derived
 }
 
 func fieldUsageOf(spec v1alpha1.TemplateSpec) fieldUsage {
@@ -60,15 +64,18 @@ func fieldUsageOf(spec v1alpha1.TemplateSpec) fieldUsage {
 		return fieldUsage{}
 	}
 	f := fieldUsage{known: true, prefix: placeholderPrefix(spec)}
-	for _, m := range spec.Manifests {
+	for i, m := range spec.Manifests {
 		t, err := template.New(templateName).Funcs(functions).Parse(m.Text)
 		if err != nil || len(t.Templates()) > 1 {
 			return fieldUsage{}
 		}
 		if t.Tree != nil && t.Root != nil {
-			f.list(t.Root, true)
+			f.finder = newDerivationFinder(i, t.Root)
+			f.derived = append(f.derived, f.list(t.Root, true)...)
+			f.readVariables()
 		}
 	}
+	f.finder = nil
 	printed := f.printed[:0]
 	for _, p := range f.printed {
 		if !f.used[p.field] && !slices.Contains(printed, p) {
@@ -76,32 +83,87 @@ func fieldUsageOf(spec v1alpha1.TemplateSpec) fieldUsage {
 		}
 	}
 	f.printed = printed
+	f.slots = len(printed)
+	f.number(f.derived)
 	return f
 }
 
-// list reads nodes. Within with and range the dot is something else than the
-// template's data.
-func (f *fieldUsage) list(list *parse.ListNode, dotIsData bool) {
-	if list == nil {
-		return
+// isUnique says whether what a template does with the data is different for each
+// assignment, so that nothing is gained by remembering it.
+func (f *fieldUsage) isUnique() bool {
+	return f.used[fieldNamespace] ||
+		f.used[fieldClusterType] && (f.used[fieldTargetName] || f.used[fieldLabels] || f.used[fieldManifests])
+}
+
+// number gives every derivation that prints its place among the values.
+func (f *fieldUsage) number(derived []*derivation) {
+	for _, d := range derived {
+		if d.role == prints {
+			d.slot = f.slots
+			f.slots++
+		}
+		f.number(d.then)
+		f.number(d.otherwise)
 	}
+}
+
+// list reads nodes, and returns what is derived in them. Within with and range the
+// dot is something else than the template's data.
+func (f *fieldUsage) list(list *parse.ListNode, dotIsData bool) []*derivation {
+	if list == nil {
+		return nil
+	}
+	var derived []*derivation
 	for _, node := range list.Nodes {
 		if branch := branchOf(node); branch != nil {
-			f.pipe(branch.Pipe, dotIsData)
-			f.list(branch.List, dotIsData && branch.NodeType == parse.NodeIf)
-			f.list(branch.ElseList, dotIsData)
+			var d *derivation
+			if branch.NodeType == parse.NodeIf {
+				d = f.finder.find(decides, branch.Pos, branch.Pipe, dotIsData)
+			}
+			if d == nil {
+				f.pipe(branch.Pipe, dotIsData)
+			}
+			then := f.list(branch.List, dotIsData && branch.NodeType == parse.NodeIf)
+			otherwise := f.list(branch.ElseList, dotIsData)
+			if d == nil {
+				derived = append(append(derived, then...), otherwise...)
+			} else {
+				d.then, d.otherwise = then, otherwise
+				derived = append(derived, d)
+			}
 			continue
 		}
 		switch n := node.(type) {
 		case *parse.TextNode, *parse.CommentNode, *parse.BreakNode, *parse.ContinueNode:
 		case *parse.ActionNode:
+			as := prints
+			if len(n.Pipe.Decl) > 0 {
+				as = keeps
+			}
 			if refs, ok := printing(n.Pipe, dotIsData); ok {
 				f.printed = append(f.printed, refs...)
+			} else if d := f.finder.find(as, n.Pos, n.Pipe, dotIsData); d != nil {
+				derived = append(derived, d)
 			} else {
 				f.pipe(n.Pipe, dotIsData)
 			}
 		default:
 			f.known = false
+		}
+	}
+	return derived
+}
+
+// readVariables reads the declarations of variables that are derived, where anything
+// else reads them, too.
+func (f *fieldUsage) readVariables() {
+	for again := true; again; {
+		again = false
+		for _, v := range f.finder.variables {
+			if v.isRead && v.declaration != nil && !v.declaration.isRead {
+				v.declaration.isRead, again = true, true
+				f.pipe(v.pipe, v.dotIsData)
+			}
 		}
 	}
 }
@@ -197,7 +259,10 @@ func (f *fieldUsage) argument(node parse.Node, dotIsData bool) {
 		}
 	case *parse.VariableNode:
 		if n.Ident[0] != "$" {
-			return // it was set by a pipeline that has been read
+			if v := f.finder.variables[n.Ident[0]]; v != nil {
+				v.isRead = true
+			}
+			return // it was set by a pipeline that has been read, or will be
 		}
 		if len(n.Ident) == 1 {
 			f.known = false

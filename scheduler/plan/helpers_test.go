@@ -124,7 +124,7 @@ func asTheyAre(err error) error { return err }
 // render renders a template's text, again and again while the result still
 // changes and holds an action.
 func (r *renderer) render(text string, data renderData) (string, error) {
-	made, err := r.rounds(text, data, maxRounds)
+	made, err := r.rounds(text, data)
 	if err != nil {
 		return "", err
 	}

@@ -1,11 +1,13 @@
 package plan
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
 	"errors"
 	"io"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -26,6 +28,7 @@ type prerendered struct {
 	pieces       []string       // the text between the placeholders, one more than placeholders
 	placeholders []int          // for each, the index in fieldUsage.printed
 	namespaces   []*prerendered // names of namespaces, whose validity depends on the values
+	spent        int            // of the budget of steps
 }
 
 // maxPlaceholderValue bounds a value for a placeholder, in bytes.
@@ -147,11 +150,15 @@ func cut(text, prefix string) (*prerendered, bool) {
 	}
 }
 
+// endsLikeHeader finds texts that a plus sign can make look like a header which
+// [keepsEnd] finds.
+var endsLikeHeader = regexp.MustCompile(`[|>][1-9]?$`)
+
 // inspect makes sure that the manifests are YAML whatever the placeholders stand
 // for: each lies in a scalar that is a value, or in a comment.
 func (s *prerendered) inspect(manifests []string, renditions []rendition, prefix string) bool {
 	for _, piece := range s.pieces[:len(s.placeholders)] {
-		if strings.HasSuffix(piece, `\`) {
+		if strings.HasSuffix(piece, `\`) || endsLikeHeader.MatchString(piece) {
 			return false
 		}
 	}
@@ -251,6 +258,12 @@ type worker struct {
 	cache    *prerenderCache
 	key      []byte
 	values   []string
+
+	derived evaluators
+	filled  []bool     // for each value, whether it is filled in
+	literal []fieldRef // what is not, because something derived from it is not
+	pattern []byte     // what became of each derivation
+	spent   int        // of the budget of steps, by all derivations
 }
 
 // assignmentData is the data of an assignment, with identifiers of its maps.
@@ -260,6 +273,7 @@ type assignmentData struct {
 	configuration int64 // of ConfigData
 	config        []ConfigValue
 	source        *target // nil when it is not known
+	box           any     // see [assignmentData.boxed]
 }
 
 // explain adds to an error where the values that it is about come from.
@@ -278,8 +292,9 @@ func (w *worker) file(t *knownTemplate, data *assignmentData) ([]byte, []Problem
 			s = w.make(t, data)
 			w.cache.put(w.key, s)
 		}
-		if s != unusable {
-			if content, ok := s.fill(w.values); ok {
+		if s != unusable && w.affords(s) {
+			content, ok := s.fill(w.values)
+			if ok && (len(data.Namespace) <= maxNamespace || !bytes.Contains(content, []byte(data.Namespace))) {
 				return content, nil
 			}
 		}
@@ -288,24 +303,40 @@ func (w *worker) file(t *knownTemplate, data *assignmentData) ([]byte, []Problem
 	return []byte(text), problems
 }
 
+// affords says whether a rendering would be far from using up its budget, although
+// what is derived may be in a loop there.
+func (w *worker) affords(s *prerendered) bool {
+	return w.spent == 0 || s.spent+w.spent*(1+s.spent/stepSize) <= maxSteps/2
+}
+
 // find puts together a template's key in the cache and the values for its
-// placeholders. It returns false when it cannot be prerendered.
+// placeholders. It returns false when it cannot be prerendered, or only for this
+// assignment alone.
 func (w *worker) find(t *knownTemplate, data *assignmentData) bool {
-	if !t.usage.known || len(t.usage.printed) > maxPlaceholders || len(data.Namespace) > maxNamespace {
+	u := &t.usage
+	if !u.known || u.slots > maxPlaceholders || u.isUnique() {
 		return false
 	}
-	key := binary.LittleEndian.AppendUint64(w.key[:0], uint64(t.id))
-	w.values = w.values[:0]
+	w.key = binary.LittleEndian.AppendUint64(w.key[:0], uint64(t.id))
+	w.values, w.filled = slices.Grow(w.values[:0], u.slots)[:u.slots], slices.Grow(w.filled[:0], u.slots)[:u.slots]
+	clear(w.values)
+	clear(w.filled)
+	w.literal, w.pattern, w.spent = w.literal[:0], w.pattern[:0], 0
+	if len(u.derived) > 0 && !w.derive(t, u.derived, data) {
+		return false
+	}
+	key := w.key
 	text := func(s string) {
 		key = binary.LittleEndian.AppendUint32(key, uint32(len(s)))
 		key = append(key, s...)
 	}
 	number := func(n int64) { key = binary.LittleEndian.AppendUint64(key, uint64(n)) }
-	for _, p := range t.usage.printed {
+	for n, p := range u.printed {
 		value, ok := data.lookUp(p)
 		switch {
-		case ok && plainValue(value):
+		case ok && plainValue(value) && !w.isLiteral(p):
 			key = append(key, 1)
+			w.filled[n] = true
 		case ok:
 			key = append(key, 2)
 			text(value)
@@ -315,9 +346,9 @@ func (w *worker) find(t *knownTemplate, data *assignmentData) bool {
 		default:
 			return false
 		}
-		w.values = append(w.values, value)
+		w.values[n] = value
 	}
-	for field, used := range t.usage.used {
+	for field, used := range u.used {
 		if !used {
 			continue
 		}
@@ -340,7 +371,7 @@ func (w *worker) make(t *knownTemplate, data *assignmentData) *prerendered {
 	var refs []fieldRef
 	var texts []string
 	for n, p := range t.usage.printed {
-		if plainValue(w.values[n]) {
+		if w.filled[n] {
 			refs = append(refs, p)
 			texts = append(texts, t.usage.placeholder(n))
 		}
@@ -351,12 +382,18 @@ func (w *worker) make(t *knownTemplate, data *assignmentData) *prerendered {
 	placeholders := data.with(refs, texts)
 	var manifests []string
 	var renditions []rendition
-	again := false
+	again, spent, n := false, 0, 0
 	text, problems := assemble(t.Template, func(manifest string) (string, error) {
-		made, err := w.renderer.once(manifest, placeholders)
+		parsed := w.renderer.parse(manifest)
+		if len(t.usage.derived) > 0 {
+			parsed = w.variant(t, n, manifest)
+		}
+		n++
+		made, err := parsed.once(placeholders)
 		if err != nil {
 			return "", err
 		}
+		spent += maxSteps - int(*parsed.steps)
 		again = again || strings.Contains(made.marked, "{{") // what a value asks for, not the template
 		out, err := made.text()
 		if err == nil && t.Spec.ContentType == v1alpha1.ShellContent {
@@ -369,12 +406,19 @@ func (w *worker) make(t *knownTemplate, data *assignmentData) *prerendered {
 	if len(problems) > 0 || again {
 		return unusable
 	}
+	kept := 0
+	for _, made := range renditions {
+		for _, p := range made.printed {
+			kept += len(p.text) + len(p.worded)
+		}
+	}
 	s, ok := cut(text, t.usage.prefix)
 	if ok && t.Spec.ContentType != v1alpha1.ShellContent {
 		ok = s.inspect(manifests, renditions, t.usage.prefix)
 	}
-	if !ok {
+	if !ok || len(t.usage.derived) > 0 && kept+len(s.placeholders)*maxDerivedSize > 4*maxOutput {
 		return unusable
 	}
+	s.spent = spent
 	return s
 }

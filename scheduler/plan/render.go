@@ -54,7 +54,8 @@ func (e *renderError) Error() string {
 // renderer renders templates. It keeps what it has parsed, because one template
 // renders all assignments of a cluster type.
 type renderer struct {
-	parsed map[string]*parsed
+	parsed   map[string]*parsed
+	variants map[string]*parsed // of templates of which something is derived
 }
 
 // parsed is a template that is ready to be executed, by one goroutine at a
@@ -72,13 +73,13 @@ func newRenderer() *renderer {
 
 // rounds renders a template's text, and its result again while that still changes
 // and holds an action of the platform's.
-func (r *renderer) rounds(text string, data renderData, most int) (rendition, error) {
+func (r *renderer) rounds(text string, data renderData) (rendition, error) {
 	t := r.parse(text)
 	texts := t.texts
 	texts.reset()
-	for round := range most {
+	for round := range maxRounds {
 		if round > 0 {
-			t = parseTemplate(text, texts, false)
+			t = parseTemplate(text, texts, false, nil)
 		}
 		out, err := execute(t, data)
 		if err != nil {
@@ -87,7 +88,7 @@ func (r *renderer) rounds(text string, data renderData, most int) (rendition, er
 			}
 			return rendition{}, err
 		}
-		if most == 1 || !strings.Contains(out, "{{") {
+		if !strings.Contains(out, "{{") {
 			return rendition{out, texts.printed}, nil
 		}
 		if out == text {
@@ -105,20 +106,31 @@ func (r *renderer) rounds(text string, data renderData, most int) (rendition, er
 }
 
 func (r *renderer) once(text string, data renderData) (rendition, error) {
-	return r.rounds(text, data, 1)
+	return r.parse(text).once(data)
+}
+
+// once renders a template, and leaves its result as it is.
+func (p *parsed) once(data renderData) (rendition, error) {
+	p.texts.reset()
+	out, err := execute(p, data)
+	if err != nil {
+		return rendition{}, err
+	}
+	return rendition{out, p.texts.printed}, nil
 }
 
 func (r *renderer) parse(text string) *parsed {
 	if r.parsed[text] == nil {
-		r.parsed[text] = parseTemplate(text, new(texts), true)
+		r.parsed[text] = parseTemplate(text, new(texts), true, nil)
 	}
 	return r.parsed[text]
 }
 
 // parseTemplate parses a template and makes it strict. Without texts to keep
 // aside what workloads provide, it stays in the results, with marks that say which
-// line of the template each part comes from.
-func parseTemplate(text string, aside *texts, first bool) *parsed {
+// line of the template each part comes from. What is replaced before anything else
+// may be nil.
+func parseTemplate(text string, aside *texts, first bool, replace func(*parse.ListNode)) *parsed {
 	p := &parsed{steps: new(budget), texts: aside}
 	if p.err = checkSize(text); p.err != nil {
 		return p
@@ -130,6 +142,9 @@ func parseTemplate(text string, aside *texts, first bool) *parsed {
 	if err != nil {
 		p.err = templateError(err)
 		return p
+	}
+	if replace != nil && t.Tree != nil && t.Root != nil {
+		replace(t.Root)
 	}
 	if aside != nil {
 		setAside(t, text, first)
@@ -405,7 +420,7 @@ func templateLine(text string, data renderData, resultLine int) int {
 	if resultLine < 1 || strings.Contains(text, markByte) {
 		return 0
 	}
-	marked, err := execute(parseTemplate(text, nil, true), data)
+	marked, err := execute(parseTemplate(text, nil, true, nil), data)
 	if err != nil {
 		return 0
 	}

@@ -201,7 +201,7 @@ func FuzzCarelessTemplates(f *testing.F) {
 		}
 		for _, shell := range []string{"A={{ .Labels.team }}\nB='{{ .Manifests.path }}'\nC=\"{{ .Manifests.branch }}\"\n"} {
 			if out, err := func() (string, error) {
-				made, err := newRenderer().rounds(shell, d, maxRounds)
+				made, err := newRenderer().rounds(shell, d)
 				if err != nil {
 					return "", err
 				}

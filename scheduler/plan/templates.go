@@ -180,7 +180,7 @@ func beginsDocument(text string) bool {
 
 // manifest renders one manifest and checks the result.
 func (r *renderer) manifest(text string, data renderData, isYAML bool) (string, error) {
-	made, err := r.rounds(text, data, maxRounds)
+	made, err := r.rounds(text, data)
 	if err != nil {
 		return "", err
 	}
