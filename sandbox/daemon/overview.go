@@ -172,6 +172,11 @@ func (st *Stack) conditionOf(ctx context.Context, c state.Cluster) (gitops.Condi
 			a.err = err
 		} else {
 			a.condition, a.err = gitops.ConditionOf(ctx, client, c.Reconciler == state.Flux)
+			if a.err == nil && st.state.Provider == state.ProviderEmbedded && !st.attached.Has(c.Name) {
+				var unenforced []gitops.Problem
+				unenforced, a.err = gitops.Unenforced(ctx, client)
+				a.condition.Problems = append(a.condition.Problems, unenforced...)
+			}
 		}
 		answered <- a
 	}()

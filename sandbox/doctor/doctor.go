@@ -69,6 +69,7 @@ func All() []Check {
 		{"inotify", false, usualLimit, checkInotify},
 		{"proxy", false, usualLimit, checkProxy},
 		{"node", false, usualLimit, ofHome(checkNode)},
+		{"features", false, usualLimit, checkFeatures},
 		{"system", false, usualLimit, checkPlatform},
 		{"user", false, usualLimit, checkUser},
 		{"cgroup", false, usualLimit, checkCgroup},

@@ -60,6 +60,15 @@ func (s *System) nodes(home string) []string {
 	return all
 }
 
+// checkFeatures says what an embedded cluster is not: who misses it should know
+// before they look for the fault elsewhere.
+func checkFeatures(_ context.Context, _ *System, s *Subject) Finding {
+	if !s.embedded() {
+		return ok("those of the clusters that are used")
+	}
+	return ok("an embedded cluster has one node, and no metrics (`kubectl top`), no enforcement of NetworkPolicies, no HelmRelease and no OCIRepository of Flux; docs/clusters.md has the list")
+}
+
 // aNode is a folder that a node may have.
 func (s *Subject) aNode() string { return path.Join(s.Home, "clusters", longestCluster, "node") }
 

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -16,6 +17,7 @@ import (
 var (
 	kustomizationKind = schema.GroupVersionKind{Group: "kustomize.toolkit.fluxcd.io", Version: "v1", Kind: "Kustomization"}
 	podKind           = schema.GroupVersionKind{Version: "v1", Kind: "Pod"}
+	networkPolicyKind = schema.GroupVersionKind{Group: "networking.k8s.io", Version: "v1", Kind: "NetworkPolicy"}
 	namespaceKind     = schema.GroupVersionKind{Version: "v1", Kind: "Namespace"}
 )
 
@@ -101,10 +103,34 @@ func refused(o *unstructured.Unstructured) string {
 	for _, c := range conditions {
 		m, _ := c.(map[string]any)
 		if m["type"] == "Ready" && m["status"] == "False" {
-			return fmt.Sprintf("%v: %v", m["reason"], m["message"])
+			return fmt.Sprintf("%v: %v", m["reason"], m["message"]) + unhandled(m["message"])
 		}
 	}
 	return ""
+}
+
+// fluxKind is a kind of Flux's that the API server does not know, in its words.
+var fluxKind = regexp.MustCompile(`no matches for kind "(\w+)" in version "\w+\.toolkit\.fluxcd\.io/`)
+
+// unhandled says of a message that nothing on the cluster handles the kind that it
+// is about, "" where it is about something else.
+func unhandled(message any) string {
+	text, _ := message.(string)
+	m := fluxKind.FindStringSubmatch(text)
+	if m == nil {
+		return ""
+	}
+	return fmt.Sprintf(" (nothing on this cluster handles %s: Flux has its source and kustomize controllers here, for GitRepository and Kustomization)", m[1])
+}
+
+// Unenforced are the NetworkPolicies of a cluster on which nothing enforces them.
+func Unenforced(ctx context.Context, c *cluster.Client) ([]Problem, error) {
+	var found Condition
+	all, err := c.List(ctx, networkPolicyKind, "", metav1.ListOptions{})
+	for i := range all {
+		found.add(&all[i], "nothing enforces it on an embedded cluster: all pods reach each other; use --provider kind to try it")
+	}
+	return found.Problems, err
 }
 
 // appliedNamespaces are those in a Kustomization's inventory, whose entries are

@@ -7,6 +7,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
+
+	"github.com/kalypso-dev/kalypso/internal/testkit/kubefake"
 )
 
 func TestReasons(t *testing.T) {
@@ -18,6 +20,8 @@ func TestReasons(t *testing.T) {
 		"ready":              {refused, `{conditions: [{type: Ready, status: "True", reason: Done}]}`, ""},
 		"goes on":            {refused, `{conditions: [{type: Ready, status: Unknown, reason: Progressing}]}`, ""},
 		"not ready":          {refused, `{conditions: [{type: Ready, status: "False", reason: BuildFailed, message: no such path}]}`, "BuildFailed: no such path"},
+		"has no controller":  {refused, `{conditions: [{type: Ready, status: "False", reason: ReconciliationFailed, message: 'HelmRelease/a dry-run failed: no matches for kind "HelmRelease" in version "helm.toolkit.fluxcd.io/v2"'}]}`,
+			`ReconciliationFailed: HelmRelease/a dry-run failed: no matches for kind "HelmRelease" in version "helm.toolkit.fluxcd.io/v2" (nothing on this cluster handles HelmRelease: Flux has its source and kustomize controllers here, for GitRepository and Kustomization)`},
 		"in sync":            {notWell, `{sync: {status: Synced}, health: {status: Healthy}}`, ""},
 		"rolls out":          {notWell, `{sync: {status: Synced}, health: {status: Progressing}}`, ""},
 		"out of sync":        {notWell, `{sync: {status: OutOfSync}, health: {status: Missing}, resources: [{kind: Namespace, name: a, status: OutOfSync, health: {status: Missing}}, {kind: Service, name: b, status: Synced}]}`, "OutOfSync, Missing: Namespace a (Missing)"},
@@ -44,5 +48,18 @@ func TestAppliedNamespaces(t *testing.T) {
 	err := yaml.Unmarshal([]byte(`status: {inventory: {entries: [{id: _dev-app__Namespace, v: v1}, {id: dev-app_config__ConfigMap, v: v1}]}}`), &o.Object)
 	if got := appliedNamespaces(o); err != nil || !slices.Equal(got, []string{"dev-app"}) {
 		t.Errorf("%q, %v", strings.Join(got, " "), err)
+	}
+}
+
+func TestUnenforced(t *testing.T) {
+	api := kubefake.New(t, networkPolicyKind)
+	client := api.Client(t)
+	if found, err := Unenforced(t.Context(), client); err != nil || len(found) != 0 {
+		t.Errorf("%+v, %v", found, err)
+	}
+	api.Put(t, "apiVersion: networking.k8s.io/v1\nkind: NetworkPolicy\nmetadata: {name: deny, namespace: app}\n")
+	found, err := Unenforced(t.Context(), client)
+	if err != nil || len(found) != 1 || found[0].Object != "NetworkPolicy app/deny" || found[0].Reason == "" {
+		t.Errorf("%+v, %v", found, err)
 	}
 }
