@@ -49,6 +49,7 @@ func TestHelloWorld(t *testing.T) {
 			{"Azure", azure},
 			{"Browser", browseArgoCD},
 			{"Change", changeOfThePage},
+			{"Addons", addons},
 			{"Tour", tour},
 			{"DeletedNamespaces", deletedNamespaces},
 			{"MendedCommit", mendedCommit},

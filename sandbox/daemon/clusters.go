@@ -5,13 +5,16 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/kalypso-dev/kalypso/sandbox/cluster"
 	"github.com/kalypso-dev/kalypso/sandbox/cluster/kind"
 	"github.com/kalypso-dev/kalypso/sandbox/node"
+	"github.com/kalypso-dev/kalypso/sandbox/node/addons"
 	"github.com/kalypso-dev/kalypso/sandbox/node/simulated"
 	"github.com/kalypso-dev/kalypso/sandbox/state"
 	"github.com/kalypso-dev/kalypso/sandbox/supervisor"
@@ -90,9 +93,11 @@ func (e embeddedClusters) Units(name string) []supervisor.Unit {
 	plane.Needs = []string{"unpack-kube"}
 	unpack := "unpack-" + e.st.nodeProgram()
 	if e.st.simulated != nil {
-		return []supervisor.Unit{plane, e.st.simulatedNode(name).Unit(name, unpack)}
+		node := e.st.simulatedNode(name).Unit(name, unpack)
+		return []supervisor.Unit{plane, node, e.st.addonsUnit(name, node.Name)}
 	}
-	return []supervisor.Unit{plane, e.st.node(name).Unit(name, unpack)}
+	node := e.st.node(name).Unit(name, unpack)
+	return []supervisor.Unit{plane, node, e.st.addonsUnit(name, node.Name)}
 }
 
 func (e embeddedClusters) List(context.Context) ([]string, error) {
@@ -164,6 +169,34 @@ func (st *Stack) simulatedNode(name string) simulated.Node {
 		Kubeconfig: st.embedded.Kubeconfig(name),
 		Why:        st.simulated.Error(),
 	}
+}
+
+// addonsUnit gives an embedded cluster what others have of their cloud.
+func (st *Stack) addonsUnit(name string, needs ...string) supervisor.Unit {
+	o := addons.Options{
+		Cluster: name, Kubeconfig: st.embedded.Kubeconfig(name), Log: st.log,
+		Var: filepath.Join(st.nodeDir(name), "var"), Address: node.Address,
+	}
+	if st.simulated == nil {
+		o.Dial = st.node(name).Dial
+	}
+	a := addons.New(o)
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	st.addons[name] = a
+	return a.Unit(needs...)
+}
+
+// unreachable are the Services of a cluster that this machine does not reach.
+func (st *Stack) unreachable(name string) []Problem {
+	st.mu.Lock()
+	reasons := st.addons[name].Problems()
+	st.mu.Unlock()
+	var all []Problem
+	for _, service := range slices.Sorted(maps.Keys(reasons)) {
+		all = append(all, Problem{Cluster: name, Object: "Service " + service, Reason: reasons[service]})
+	}
+	return all
 }
 
 // PersistentClusters are a sandbox's clusters that outlive its daemon: those of

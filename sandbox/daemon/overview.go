@@ -91,6 +91,7 @@ func (st *Stack) fillOverview(ctx context.Context, status *Status) {
 		for _, p := range conditions[i].Problems {
 			status.Problems = append(status.Problems, Problem{Cluster: c.Name, Object: p.Object, Reason: p.Reason})
 		}
+		status.Problems = append(status.Problems, st.unreachable(c.Name)...)
 		if conditions[i].Applied == nil {
 			continue
 		}

@@ -18,6 +18,7 @@ import (
 	"github.com/kalypso-dev/kalypso/sandbox/components"
 	"github.com/kalypso-dev/kalypso/sandbox/gitea"
 	"github.com/kalypso-dev/kalypso/sandbox/node"
+	"github.com/kalypso-dev/kalypso/sandbox/node/addons"
 	"github.com/kalypso-dev/kalypso/sandbox/state"
 	"github.com/kalypso-dev/kalypso/sandbox/supervisor"
 )
@@ -50,11 +51,12 @@ type Stack struct {
 
 	mu      sync.Mutex
 	clients map[string]*cluster.Client
+	addons  map[string]*addons.Addons // by cluster
 }
 
 // NewStack puts the components of a sandbox together; it starts nothing.
 func NewStack(h state.Home, s *state.State, log *slog.Logger) *Stack {
-	st := &Stack{home: h, state: s, host: newHost(h, s), log: log, clients: map[string]*cluster.Client{}}
+	st := &Stack{home: h, state: s, host: newHost(h, s), log: log, clients: map[string]*cluster.Client{}, addons: map[string]*addons.Addons{}}
 	st.embedded = cluster.Embedded{
 		Host:   st.host,
 		Dir:    h.Path("clusters"),

@@ -66,7 +66,7 @@ func checkFeatures(_ context.Context, _ *System, s *Subject) Finding {
 	if !s.embedded() {
 		return ok("those of the clusters that are used")
 	}
-	return ok("an embedded cluster has one node, and no metrics (`kubectl top`), no enforcement of NetworkPolicies, no HelmRelease and no OCIRepository of Flux; docs/clusters.md has the list")
+	return ok("an embedded cluster has one node, volumes, NodePorts and load balancers at localhost, and no metrics (`kubectl top`), no enforcement of NetworkPolicies, no HelmRelease and no OCIRepository of Flux; docs/clusters.md has the list")
 }
 
 // aNode is a folder that a node may have.

@@ -17,10 +17,10 @@ func TestReasons(t *testing.T) {
 		status string
 		want   string // "" is well
 	}{
-		"ready":              {refused, `{conditions: [{type: Ready, status: "True", reason: Done}]}`, ""},
-		"goes on":            {refused, `{conditions: [{type: Ready, status: Unknown, reason: Progressing}]}`, ""},
-		"not ready":          {refused, `{conditions: [{type: Ready, status: "False", reason: BuildFailed, message: no such path}]}`, "BuildFailed: no such path"},
-		"has no controller":  {refused, `{conditions: [{type: Ready, status: "False", reason: ReconciliationFailed, message: 'HelmRelease/a dry-run failed: no matches for kind "HelmRelease" in version "helm.toolkit.fluxcd.io/v2"'}]}`,
+		"ready":     {refused, `{conditions: [{type: Ready, status: "True", reason: Done}]}`, ""},
+		"goes on":   {refused, `{conditions: [{type: Ready, status: Unknown, reason: Progressing}]}`, ""},
+		"not ready": {refused, `{conditions: [{type: Ready, status: "False", reason: BuildFailed, message: no such path}]}`, "BuildFailed: no such path"},
+		"has no controller": {refused, `{conditions: [{type: Ready, status: "False", reason: ReconciliationFailed, message: 'HelmRelease/a dry-run failed: no matches for kind "HelmRelease" in version "helm.toolkit.fluxcd.io/v2"'}]}`,
 			`ReconciliationFailed: HelmRelease/a dry-run failed: no matches for kind "HelmRelease" in version "helm.toolkit.fluxcd.io/v2" (nothing on this cluster handles HelmRelease: Flux has its source and kustomize controllers here, for GitRepository and Kustomization)`},
 		"in sync":            {notWell, `{sync: {status: Synced}, health: {status: Healthy}}`, ""},
 		"rolls out":          {notWell, `{sync: {status: Synced}, health: {status: Progressing}}`, ""},

@@ -28,6 +28,7 @@ import (
 	"bufio"
 	"context"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"path/filepath"
@@ -103,7 +104,6 @@ func (e *UnsupportedError) Error() string { return e.Problem + ": " + e.Remedy }
 const dnsLimit = 3 * time.Second
 
 // Dial connects to an address as the node sees it: a pod, a Service, itself.
-// The other side must not speak first.
 func (n Node) Dial(ctx context.Context, address string) (net.Conn, error) {
 	c, err := (&net.Dialer{}).DialContext(ctx, "unix", n.egress())
 	if err != nil {
@@ -116,7 +116,8 @@ func (n Node) Dial(ctx context.Context, address string) (net.Conn, error) {
 		c.Close()
 		return nil, err
 	}
-	answer, err := http.ReadResponse(bufio.NewReader(c), &http.Request{Method: http.MethodConnect})
+	r := bufio.NewReader(c)
+	answer, err := http.ReadResponse(r, &http.Request{Method: http.MethodConnect})
 	if err == nil && answer.StatusCode != http.StatusOK {
 		err = fmt.Errorf("%s cannot be reached in the node: %s", address, answer.Status)
 	}
@@ -125,8 +126,19 @@ func (n Node) Dial(ctx context.Context, address string) (net.Conn, error) {
 		return nil, err
 	}
 	_ = c.SetDeadline(time.Time{})
-	return c, nil
+	return &connection{c.(*net.UnixConn), r}, nil
 }
+
+// connection reads what came with the answer to CONNECT, too.
+type connection struct {
+	*net.UnixConn
+	r io.Reader
+}
+
+func (c *connection) Read(b []byte) (int, error) { return c.r.Read(b) }
+
+// WriteTo hides that of the socket, which would skip what r has read.
+func (c *connection) WriteTo(w io.Writer) (int64, error) { return io.Copy(w, c.r) }
 
 // checkDNS asks the node's DNS server for the one name that every cluster has.
 func (n Node) checkDNS(ctx context.Context) error {
