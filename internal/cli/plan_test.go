@@ -137,7 +137,13 @@ func TestPlanOverHTTP(t *testing.T) {
 	t.Cleanup(other.Close)
 	gitkit.Run(t, cp, "remote", "add", "origin", url)
 	writeFile(t, filepath.Join(cp, "other.yaml"), []byte(strings.NewReplacer("FORGE", other.URL, "{name: basic-inference}", "{name: other}").Replace(registration)))
+	host := strings.TrimPrefix(other.URL, "http://")
 	code, out, talk = call(t, "plan", "-e", "dev", "--control-plane", cp)
+	if code != cmdutil.ExitOK || talk != "" || !strings.HasSuffix(out, "\n3 files to add in 1 assignment; 1 problem.\n") ||
+		!strings.Contains(out, "kalypso-control-plane@main:other.yaml:5:14: error: basic-inference-orchestration@main:workload is not read: host "+host) || !strings.Contains(out, "--allow-host "+host) {
+		t.Errorf("exit code %d, %q, %q", code, out, talk)
+	}
+	code, out, talk = call(t, "plan", "-e", "dev", "--control-plane", cp, "--allow-host", host)
 	if code != cmdutil.ExitOK || talk != "" || !strings.HasSuffix(out, "\n3 files to add in 1 assignment; 1 problem.\n") ||
 		!strings.Contains(out, "kalypso-control-plane@main:other.yaml:5:14: error: repository "+other.URL+"/basic-inference-orchestration ") {
 		t.Errorf("exit code %d, %q, %q", code, out, talk)
@@ -145,7 +151,7 @@ func TestPlanOverHTTP(t *testing.T) {
 
 	t.Log("an error of a server stops the plan, whatever else could be planned")
 	other.Close()
-	code, out, talk = call(t, "plan", "-e", "dev", "--control-plane", cp)
+	code, out, talk = call(t, "plan", "-e", "dev", "--control-plane", cp, "--allow-host", host)
 	if code != cmdutil.ExitFailure || out != "" || !strings.Contains(talk, "kalypso-control-plane@main:other.yaml:5: ") {
 		t.Errorf("exit code %d, %q, %q", code, out, talk)
 	}

@@ -33,6 +33,9 @@ type Config struct {
 	PromoteTo string `yaml:"promoteTo"`
 	// Listen is the address that is served; DefaultListen when empty.
 	Listen string `yaml:"listen"`
+	// AllowedHosts are the servers whose repositories are read besides the forge's,
+	// as in git.example.com or git.example.com:8443.
+	AllowedHosts []string `yaml:"allowedHosts"`
 	// WebhookSecret signs the forge's webhooks and opens /status. It can be
 	// in a file of its own, WebhookSecretFile, instead.
 	WebhookSecret     string        `yaml:"webhookSecret"`

@@ -15,6 +15,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/kalypso-dev/kalypso/internal/yamlpos"
+	"github.com/kalypso-dev/kalypso/scheduler/forge/gitclient"
 )
 
 // checker collects the mistakes in a configuration, each with its file and line.
@@ -40,6 +41,11 @@ func (c Config) validate(file string, document *yaml.Node, served bool) error {
 	}
 	if c.Poll < 0 || c.Poll > 0 && c.Poll < time.Second {
 		check.add(fmt.Sprintf("poll %s is too short: a second is the least", c.Poll), "poll")
+	}
+	for i, host := range c.AllowedHosts {
+		if _, err := gitclient.NewHosts(host); err != nil {
+			check.add("allowedHosts: "+err.Error(), "allowedHosts", strconv.Itoa(i))
+		}
 	}
 	if _, _, err := net.SplitHostPort(c.listen()); err != nil {
 		check.add(fmt.Sprintf("listen %q is not of the form host:port", c.Listen), "listen")

@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"regexp"
 	"runtime/debug"
 	"time"
 
 	"github.com/kalypso-dev/kalypso/scheduler/forge"
+	"github.com/kalypso-dev/kalypso/scheduler/forge/gitclient"
 	"github.com/kalypso-dev/kalypso/scheduler/model"
 	"github.com/kalypso-dev/kalypso/scheduler/plan"
 	"github.com/kalypso-dev/kalypso/scheduler/promote"
@@ -46,6 +48,7 @@ type outcome struct {
 	plan      *plan.Plan
 	promoted  promote.Result
 	published publish.Result
+	complete  bool   // all that could be planned was published
 	conflict  bool   // with another environment
 	commit    string // of the environment's branch
 	took      Durations
@@ -85,6 +88,24 @@ func (c *Controller) guarded(ctx context.Context, e *environment, ref model.Refe
 	return c.steps(ctx, e, ref, reader, o)
 }
 
+// statusCode is in the errors of git servers.
+var statusCode = regexp.MustCompile(`status code: (\d{3})`)
+
+// unreadable words for an issue why a workload's repository cannot be read. The error
+// itself, whose words may change with each try, is in the status and the log.
+func unreadable(err error) (what, hint string) {
+	code := statusCode.FindStringSubmatch(err.Error())
+	switch {
+	case errors.Is(err, gitclient.ErrDenied):
+		return "the server refuses the scheduler's account", "let the account read the repository; where it is on another server than the forge, it has to be public"
+	case code != nil:
+		return "the server answers " + code[1], "ask those who run the server"
+	case errors.Is(err, gitclient.ErrNetwork), errors.Is(err, context.DeadlineExceeded):
+		return "the server does not answer, or not to the end", "check the address, and the network between the scheduler and the server"
+	}
+	return "the server fails", "the scheduler's status and log have the error"
+}
+
 // steps does a run's work. A promotion that fails does not keep the
 // environment from what it pins.
 func (c *Controller) steps(ctx context.Context, e *environment, ref model.Reference, reader *recordingReader, o *outcome) error {
@@ -97,10 +118,12 @@ func (c *Controller) steps(ctx context.Context, e *environment, ref model.Refere
 	}
 
 	clock = time.Now()
-	env, err := e.loader.Load(ctx, reader, name, ref)
+	env, err := e.loader.Load(ctx, reader, name, ref, model.Tolerant(unreadable))
 	if err != nil {
 		return errors.Join(failed, err)
 	}
+	// a workload that cannot be read is tried again, and keeps nothing else back
+	failed = errors.Join(failed, errors.Join(env.Unreadable...))
 	c.mu.Lock()
 	for other := range c.all() {
 		if c.options.Pool.Exceeds(&other.loader) {
@@ -134,5 +157,6 @@ func (c *Controller) steps(ctx context.Context, e *environment, ref model.Refere
 	}
 	o.published, err = publish.Apply(ctx, c.options.Forge, o.plan, publish.Options{Base: gitOps, Owner: c.name})
 	o.took.Publish = since(clock)
+	o.complete = err == nil
 	return errors.Join(failed, err)
 }

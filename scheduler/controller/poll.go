@@ -55,7 +55,7 @@ func (c *Controller) heads(ctx context.Context, asked readSet) readSet {
 			head, err := c.head(ctx, ref)
 			if err != nil && !errors.Is(err, forge.ErrNotFound) {
 				c.log.Debug("a poll could not ask for a head", "repo", ref.Repo, "branch", ref.Branch, "error", err)
-				if ctx.Err() == nil {
+				if _, refused := errors.AsType[*model.HostError](err); !refused && ctx.Err() == nil {
 					c.options.Metrics.forgeError(c.name, err)
 				}
 				return nil

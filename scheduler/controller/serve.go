@@ -159,7 +159,8 @@ func awaited(ctx context.Context, wait func() error, log *slog.Logger) error {
 }
 
 // connect makes the forge that a configuration describes. It makes no request.
-func (f ForgeConfig) connect(log *slog.Logger, waiting func(github.Wait)) (forge.Forge, error) {
+func (c Config) connect(log *slog.Logger, waiting func(github.Wait)) (forge.Forge, error) {
+	f := c.Forge
 	var token string
 	if f.App == nil {
 		var err error
@@ -173,9 +174,9 @@ func (f ForgeConfig) connect(log *slog.Logger, waiting func(github.Wait)) (forge
 	}
 	switch f.Type {
 	case Gitea:
-		return gitea.New(gitea.Options{URL: f.URL, Token: token, User: f.User, Signing: key})
+		return gitea.New(gitea.Options{URL: f.URL, Token: token, User: f.User, Hosts: c.AllowedHosts, Signing: key})
 	case GitHub:
-		return github.New(github.Options{URL: f.URL, API: f.API, Token: token, App: f.App, User: f.User, Log: log, Waiting: waiting, Signing: key})
+		return github.New(github.Options{URL: f.URL, API: f.API, Token: token, App: f.App, User: f.User, Log: log, Waiting: waiting, Hosts: c.AllowedHosts, Signing: key})
 	}
 	return nil, fmt.Errorf("forge %q is not known", f.Type)
 }
@@ -183,7 +184,7 @@ func (f ForgeConfig) connect(log *slog.Logger, waiting func(github.Wait)) (forge
 // controllers makes a Controller for each control plane of a configuration.
 // forgeLog gets what the forge waits for.
 func (c Config) controllers(metrics *Metrics, election *Election, log, forgeLog *slog.Logger) ([]*Controller, error) {
-	f, err := c.Forge.connect(redact.Logger(forgeLog), func(github.Wait) { metrics.waits.Inc() })
+	f, err := c.connect(redact.Logger(forgeLog), func(github.Wait) { metrics.waits.Inc() })
 	if err != nil {
 		return nil, err
 	}

@@ -151,6 +151,8 @@ func (c *Controller) end(e *environment, o outcome, err error) (n change) {
 	} else {
 		n.recovered = s.Error != ""
 		s.State, s.Error, s.ErrorSince = Synced, "", nil
+	}
+	if o.complete {
 		s.PullRequest, s.Issues = pullRequestStatus(o.published), issueURLs(o.published.Issues)
 	}
 	seen := e.reader.read()

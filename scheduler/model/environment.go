@@ -44,6 +44,9 @@ type Environment struct {
 	// the commit that was read, sorted. One that does not exist is among them,
 	// without a commit unless one was asked for: a push may create it.
 	Sources []Reference
+	// Unreadable are errors of reading workloads' repositories that were left out
+	// for that, see [Tolerant].
+	Unreadable []error
 
 	// Incomplete says that something in the sources could not be read or
 	// understood, or holds nothing. Then an object's absence does not mean that it was removed.
@@ -63,7 +66,7 @@ type Environment struct {
 // base repository that the branch names, and the repositories of all workloads
 // that are registered. A repository, branch or commit that does not exist
 // becomes a diagnostic; any other read error is returned, and then there is no
-// model at all.
+// model at all, but see [Tolerant].
 func LoadEnvironment(ctx context.Context, r Reader, name string, controlPlane Reference, options ...Option) (*Environment, error) {
 	return new(Loader).Load(ctx, r, name, controlPlane, options...)
 }
@@ -214,8 +217,8 @@ func (l *loader) loadBases(ctx context.Context) error {
 			return err
 		}
 		tree, err := l.read(ctx, ref)
-		if limit, ok := errors.AsType[*LimitError](err); ok {
-			l.all.findings.add("", tooLarge(ref, limit, base.At("spec", "repo")))
+		if isInput(err) {
+			l.all.findings.add("", l.reads.leftOut(ref, err, base.At("spec", "repo")))
 			l.env.BaseUnreadable = true
 			continue
 		}
@@ -276,12 +279,12 @@ func (l *loader) keepObjects() {
 // an error when it does not exist.
 func (l *loader) read(ctx context.Context, ref Reference) (*Tree, error) {
 	tree, err := l.reads.read(ctx, ref)
-	if limit, ok := errors.AsType[*LimitError](err); ok { // a push may make it smaller
-		source := ref
-		source.Commit = cmp.Or(ref.Commit, limit.Commit)
-		l.env.Sources = append(l.env.Sources, source)
-	}
 	if err != nil {
+		source := ref
+		if limit, ok := errors.AsType[*LimitError](err); ok {
+			source.Commit = cmp.Or(ref.Commit, limit.Commit)
+		}
+		l.env.Sources = append(l.env.Sources, source) // a push may mend it
 		return nil, err
 	}
 	source := ref
@@ -333,6 +336,13 @@ type substitution func(ctx context.Context, kind, name string, ref Reference) (R
 // change. Positions are where they were read.
 func Substitute(f func(ctx context.Context, kind, name string, ref Reference) (Reference, error)) Option {
 	return func(l *loader) { l.substitute = f }
+}
+
+// Tolerant leaves out workloads whose repositories cannot be read, whatever the
+// error, as if they were too large. reason words an error for the diagnostic, in the
+// same words for the same reason, and says what to do.
+func Tolerant(reason func(error) (what, hint string)) Option {
+	return func(l *loader) { l.reads.reason = reason }
 }
 
 func (l *loader) substituted(ctx context.Context, kind, name string, ref Reference) (Reference, error) {

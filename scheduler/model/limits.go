@@ -28,6 +28,19 @@ func (e *LimitError) Error() string {
 	return fmt.Sprintf("%.200q: there are more than %d %s", e.Path, e.Max, e.What)
 }
 
+// HostError is wrapped by the error of a Reader about a repository on a server that
+// it must not ask: who registers a workload must not have the scheduler look around
+// in its network. It is a mistake in the input, as a [LimitError] is.
+type HostError struct {
+	Host string // with the port, where it is not that of the scheme
+}
+
+func (e *HostError) Error() string { return "host " + e.Host + " is not among those that are read" }
+
+func (e *HostError) hint() string {
+	return fmt.Sprintf("allow it with allowedHosts: [%q] in the scheduler's configuration, and with --allow-host %s for commands", e.Host, e.Host)
+}
+
 // Limits of what a Reader returns. Contents of files that [MayMatter] are read
 // up to MaxFile each and MaxContent together. Of other files, which nothing
 // but a comparison of whole branches looks at, they are returned only where

@@ -24,6 +24,9 @@ type reads struct {
 	reader Reader
 	mu     sync.Mutex
 	known  map[Reference]repository
+	// reason words the errors for which a workload's repository is left out; nil
+	// where they end the load.
+	reason func(error) (what, hint string)
 
 	kept    int // bytes of memory for workloads' repositories
 	largest int // the size from which on none is kept, 0 for any
@@ -34,9 +37,9 @@ type reads struct {
 
 // repository is what is known of one.
 type repository struct {
-	tree   *Tree       // nil: does not exist, or is beyond a limit
-	beyond *LimitError // nil: it is not
-	bytes  int         // of memory that count against those allowed
+	tree   *Tree // nil: does not exist, or has failed
+	failed error // see leavesOut
+	bytes  int   // of memory that count against those allowed
 }
 
 func newReads(r Reader, allowed func(int) int) *reads {
@@ -49,23 +52,43 @@ func key(ref Reference) Reference {
 	return ref
 }
 
+// leavesOut reports whether an error of reading is about one repository, which is
+// left out while all else is loaded. It is the same error when the repository is
+// asked for again.
+func (r *reads) leavesOut(ctx context.Context, err error) bool {
+	if isInput(err) {
+		return true
+	}
+	return r.reason != nil && err != nil && !errors.Is(err, ErrNotFound) && ctx.Err() == nil
+}
+
+// isInput reports whether an error is a mistake in the input and no failure.
+func isInput(err error) bool {
+	if _, ok := errors.AsType[*LimitError](err); ok {
+		return true
+	}
+	_, ok := errors.AsType[*HostError](err)
+	return ok
+}
+
 // read returns the tree that ref names, nil when it does not exist. Of one that
-// is beyond a limit the error wraps a [LimitError].
+// is beyond a limit the error wraps a [LimitError], of one on a server that must
+// not be asked a [HostError].
 func (r *reads) read(ctx context.Context, ref Reference) (*Tree, error) {
 	r.mu.Lock()
 	known, found := r.known[key(ref)]
 	r.mu.Unlock()
-	if known.beyond != nil {
-		return nil, &readError{ref, known.beyond}
+	if known.failed != nil {
+		return nil, &readError{ref, known.failed}
 	}
 	if found {
 		return known.tree, nil
 	}
 	tree, err := r.reader.Read(ctx, ref)
-	if limit, ok := errors.AsType[*LimitError](err); ok {
+	if r.leavesOut(ctx, err) {
 		r.mu.Lock()
 		defer r.mu.Unlock()
-		r.known[key(ref)] = repository{beyond: limit}
+		r.known[key(ref)] = repository{failed: err}
 		return nil, &readError{ref, err}
 	}
 	switch {
@@ -92,7 +115,7 @@ func (e *readError) Error() string { return redact.Text(fmt.Sprintf("reading %s:
 func (e *readError) Unwrap() error { return e.err }
 
 // prefetch reads many references in parallel, and keeps of them what is in their
-// folders. It returns the first error that is not about a limit.
+// folders. It returns the first error that leaves out more than one repository.
 func (r *reads) prefetch(ctx context.Context, refs []Reference) error {
 	group, ctx := errgroup.WithContext(ctx)
 	once := make([][]Reference, 0, len(refs)) // by repository, of which nearly all have one folder
@@ -114,7 +137,7 @@ func (r *reads) prefetch(ctx context.Context, refs []Reference) error {
 					return ctx.Err()
 				}
 				tree, err := r.read(ctx, once[i][0])
-				if _, beyond := errors.AsType[*LimitError](err); err != nil && !beyond {
+				if err != nil && !r.leavesOut(ctx, err) {
 					return err
 				}
 				if tree != nil {
@@ -145,7 +168,7 @@ func (r *reads) keep(tree *Tree, folders []Reference) {
 		}
 		r.largest = r.known[gone].bytes
 		r.kept -= r.largest
-		r.known[gone] = repository{beyond: &LimitError{
+		r.known[gone] = repository{failed: &LimitError{
 			What: "bytes of memory for the repositories of all workloads, of which it is one of the largest", Max: maxWorkloads,
 			Hint: "register a folder that holds less", Commit: r.known[gone].tree.Commit,
 		}}
@@ -191,8 +214,16 @@ func narrowed(tree *Tree, folders []Reference) (*Tree, int) {
 	return &part, size
 }
 
-func tooLarge(ref Reference, limit *LimitError, position Position) Diagnostic {
-	return errorAt(TooLarge, position, limit.Hint, "%s is too large: %s", ref, limit)
+// leftOut is the diagnostic about a repository that cannot be read because of err.
+func (r *reads) leftOut(ref Reference, err error, position Position) Diagnostic {
+	if limit, ok := errors.AsType[*LimitError](err); ok {
+		return errorAt(TooLarge, position, limit.Hint, "%s is too large: %s", ref, limit)
+	}
+	if host, ok := errors.AsType[*HostError](err); ok {
+		return errorAt(RefusedHost, position, host.hint(), "%s is not read: %s", ref, host)
+	}
+	what, hint := r.reason(err)
+	return errorAt(UnreadableSource, position, hint, "%s cannot be read: %s", ref, what)
 }
 
 func reference(folder v1alpha1.RepositoryFolder) Reference {

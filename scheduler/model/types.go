@@ -132,9 +132,11 @@ const (
 	MissingReference  = "missing-reference"
 	MissingWorkload   = "missing-workload"
 	NoEffect          = "no-effect"
+	RefusedHost       = "refused-host"
 	TooLarge          = "too-large"
 	UnknownField      = "unknown-field"
 	UnknownKind       = "unknown-kind"
+	UnreadableSource  = "unreadable-source"
 )
 
 // Object is one document of the platform model.

@@ -40,8 +40,11 @@ func (l *loader) loadWorkloads(ctx context.Context) error {
 	l.env.Sources = slices.Grow(l.env.Sources, len(refs))
 	for i, registration := range l.env.Registrations {
 		tree, err := l.read(ctx, refs[i])
-		if limit, ok := errors.AsType[*LimitError](err); ok {
-			l.all.findings.add(v1alpha1.KindWorkloadRegistration, tooLarge(refs[i], limit, registration.At("spec", "workload", "repo")))
+		if l.reads.leavesOut(ctx, err) {
+			l.all.findings.add(v1alpha1.KindWorkloadRegistration, l.reads.leftOut(refs[i], err, registration.At("spec", "workload", "repo")))
+			if !isInput(err) {
+				l.env.Unreadable = append(l.env.Unreadable, fmt.Errorf("%s: %w", registration.At("spec", "workload", "repo"), err))
+			}
 			continue
 		}
 		if err != nil {

@@ -76,6 +76,7 @@ func flows() map[string]flow {
 		"closed, other plan":       {all(opened(merged(ten, one)), close), to(merged(ten, two))},
 		"closed, then nothing":     {all(opened(merged(ten, one)), close), to(ten)},
 		"closed held, other plan":  {all(opened(many(2, "1")), close), to(many(1, "1"))},
+		"issue of the model":       {all(), to(ten, a, problem("", "", "not valid YAML"))},
 		"issues open":              {all(), to(ten, a, b)},
 		"issues change":            {opened(ten, a, b), to(ten, a, problem("drone", "b-dev", "b2"), c)},
 		"issue closes":             {opened(ten, a, b), to(ten, b)},

@@ -12,7 +12,8 @@ import (
 	"github.com/kalypso-dev/kalypso/scheduler/plan"
 )
 
-// issues brings the issues about single assignments up to date.
+// issues brings up to date the issues about single assignments, and the one about
+// all else that is wrong with the platform model.
 func (r *publisher) issues(ctx context.Context) error {
 	present, err := r.listed()
 	if err != nil {
@@ -102,7 +103,7 @@ func decideIssues(p *plan.Plan, present []forge.Issue, words words) (steps []iss
 	}
 	slices.SortFunc(all, comparePairs)
 	for _, at := range all {
-		if doubtful(p) && !planned[at] && len(failed[at]) == 0 {
+		if doubtful(p) && at != wholeModel && !planned[at] && len(failed[at]) == 0 {
 			open = append(open, slices.DeleteFunc(known[at], func(i forge.Issue) bool { return i.State != forge.Open })...)
 			continue
 		}
@@ -120,6 +121,9 @@ func issueAbout(i forge.Issue, environment string) (pair, bool) {
 	if m := findMarker(i.Body, problemMarker); m.kind != "" {
 		return pair{m.clusterType, m.target}, m.environment == environment
 	}
+	if i.Title == issueTitle(environment, wholeModel) {
+		return wholeModel, true
+	}
 	in, at, ok := pairInTitle(i.Title)
 	return at, ok && in == environment
 }
@@ -132,15 +136,23 @@ func doubtful(p *plan.Plan) bool {
 	})
 }
 
-// failures groups the problems about single assignments. An assignment with
-// warnings alone has not failed.
+// wholeModel stands for what is wrong and about no single assignment.
+var wholeModel = pair{}
+
+// failures groups the problems by assignment, and those about no single one as
+// wholeModel. An assignment with warnings alone has not failed.
 func failures(problems []plan.Problem) map[pair][]plan.Problem {
 	grouped := map[pair][]plan.Problem{}
 	for _, p := range problems {
-		if p.ClusterType != "" && p.Target != "" {
-			at := pair{p.ClusterType, p.Target}
-			grouped[at] = append(grouped[at], p)
+		at := pair{p.ClusterType, p.Target}
+		switch {
+		case p.ClusterType != "" && p.Target != "":
+		case p.Severity == model.Warning: // what is wrong stands in the pull request, too
+			continue
+		default:
+			at = wholeModel
 		}
+		grouped[at] = append(grouped[at], p)
 	}
 	maps.DeleteFunc(grouped, func(_ pair, list []plan.Problem) bool {
 		return !slices.ContainsFunc(list, func(p plan.Problem) bool { return p.Severity != model.Warning })
@@ -174,7 +186,7 @@ func decideIssue(m marker, at pair, problems []plan.Problem, known []forge.Issue
 		return steps, nil
 	}
 	m.sha256 = digest
-	want := forge.Issue{Title: issueTitle(m.environment, at), Body: words.issueBody(problems) + "\n" + m.String(), State: forge.Open}
+	want := forge.Issue{Title: issueTitle(m.environment, at), Body: words.issueBody(at, problems) + "\n" + m.String(), State: forge.Open}
 	if keep < 0 {
 		return append(steps, issueStep{issue: want}), nil
 	}

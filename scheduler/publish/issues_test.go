@@ -24,7 +24,7 @@ const (
 
 func TestIssues(t *testing.T) {
 	w := newFixture(t, nil)
-	r := w.apply(w.plan(nil, problem("drone", "web-dev", "inference_url is required"), problem("drone", "web-dev", "port is required"), problem("", "", "not about a pair")))
+	r := w.apply(w.plan(nil, problem("drone", "web-dev", "inference_url is required"), problem("drone", "web-dev", "port is required")))
 	w.issuesAre("#1 open Can't generate manifests for deployment target web-dev in cluster type drone in dev environment")
 	if len(r.Issues) != 1 {
 		t.Errorf("result has %d issues", len(r.Issues))
@@ -137,12 +137,46 @@ func TestIncompleteModelClosesNoIssue(t *testing.T) {
 	w := newFixture(t, nil)
 	w.apply(w.plan(nil, problem("drone", "web-dev", "a is required")))
 	broken := plan.Problem{Reason: plan.InvalidModel, Severity: model.Error, Message: "not valid YAML"}
-	if r := w.apply(w.plan(nil, broken)); len(r.Issues) != 1 || r.Issues[0].State != forge.Open {
+	if r := w.apply(w.plan(nil, broken)); len(r.Issues) != 2 || r.Issues[0].State != forge.Open || r.Issues[0].Title != issueTitle("web-dev") {
 		t.Errorf("issues %+v", r.Issues)
 	}
 	if r := w.apply(w.plan(nil)); len(r.Issues) != 0 {
 		t.Errorf("issues %+v", r.Issues)
 	}
+}
+
+// TestModelIssue opens one issue about all that is wrong with the model and about no
+// single assignment, also where there is no pull request to say it.
+func TestModelIssue(t *testing.T) {
+	const title = "Can't use all of the platform model in dev environment"
+	w := newFixture(t, nil)
+	broken := problem("", "", "not valid YAML: x_y")
+	broken.Reason = plan.InvalidModel
+	other := problem("", "web-dev", "two deployment targets have this name")
+	warning := problem("", "", "no effect")
+	warning.Severity = model.Warning
+	w.apply(w.plan(nil, broken, other, warning))
+	w.issuesAre("#1 open " + title)
+	body := w.forge.AllIssues(repo)[0].Body
+	for _, text := range []string{"not valid YAML: `x_y`", "two deployment targets", "config.yaml#L3"} {
+		if !strings.Contains(body, text) {
+			t.Errorf("the issue says nothing of %s:\n%s", text, body)
+		}
+	}
+	if strings.Contains(body, warning.Message) {
+		t.Errorf("the issue is about a warning:\n%s", body)
+	}
+	if r := w.apply(w.plan(nil, broken, other, warning)); r.Writes != 0 {
+		t.Errorf("%d writes", r.Writes)
+	}
+	w.forge.EditIssue(repo, 1, func(i *forge.Issue) { i.Body = "" })
+	w.apply(w.plan(nil, broken, warning))
+	w.issuesAre("#1 open " + title)
+	incomplete := w.plan(nil, warning)
+	incomplete.Incomplete = true // a file is empty
+	w.apply(incomplete)
+	w.issuesAre("#1 closed " + title)
+	w.comments(1, gone)
 }
 
 // TestIssuesAreFoundAgain starts with a forge that has a history and a

@@ -198,8 +198,11 @@ func (w words) problemLine(p plan.Problem) string {
 	return b.String()
 }
 
-// issueTitle is the title of the issue about an assignment.
+// issueTitle is the title of the issue about an assignment, or about the model.
 func issueTitle(environment string, p pair) string {
+	if p == wholeModel {
+		return fitTitle(markdown.Title(fmt.Sprintf("Can't use all of the platform model in %s environment", environment)))
+	}
 	return fitTitle(markdown.Title(fmt.Sprintf("Can't generate manifests for deployment target %s in cluster type %s in %s environment",
 		p.target, p.clusterType, environment)))
 }
@@ -230,9 +233,15 @@ const (
 	maxPositions = 20_000
 )
 
-// issueBody describes what is wrong with an assignment and where to fix it.
-func (w words) issueBody(problems []plan.Problem) string {
+// issueBody describes what is wrong with an assignment, or with the model, and where
+// to fix it.
+func (w words) issueBody(at pair, problems []plan.Problem) string {
 	var b strings.Builder
+	if at == wholeModel {
+		b.WriteString("What these concern is left out, and what there is of it stays as it is on the branch. All else goes on.\n\n")
+		writeList(&b, maxFindings, "problems", problems, w.problemLine)
+		return b.String()
+	}
 	same := func(s string) string { return s }
 	section := func(heading string, isOfIt func(plan.Problem) bool) {
 		lines := unique(problems, func(p plan.Problem) string {

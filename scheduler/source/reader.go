@@ -29,7 +29,9 @@ func (p *Platform) reader(e *Environments) *reader {
 		addresses = append(addresses, at.whole().named)
 	}
 	if _, elsewhere := p.control.(*remote); !elsewhere && len(p.remotes) == 0 {
-		addresses = append(addresses, onlyRepository(e.Objects)...)
+		only := onlyRepository(e.Objects)
+		p.allow(only...)
+		addresses = append(addresses, only...)
 	}
 	for _, url := range addresses {
 		r.own[identityOf(url, p.control.name())] = true

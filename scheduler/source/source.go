@@ -57,6 +57,10 @@ type Options struct {
 	Base         string            // in place of the repository that the BaseRepo named main names
 	Workloads    map[string]string // by registration, in place of the workload's repository
 	GitOps       string            // in place of the repository that the GitOpsRepo names
+	// AllowedHosts are the servers that are asked besides those of the locations, as
+	// in git.example.com or git.example.com:8443: those of the control plane's remotes
+	// are, or where its folder has none, that of its Environment objects.
+	AllowedHosts []string
 	// Credentials returns user and password for a URL, both "" for none.
 	Credentials func(url string) (user, password string)
 	// Note gets what users should know about where things are read, each
@@ -93,14 +97,18 @@ func Open(ctx context.Context, o Options) (*Platform, error) {
 		given:     map[string]location{},
 		notes:     map[string]bool{},
 	}
+	var err error
+	if p.client.Hosts, err = gitclient.NewHosts(o.AllowedHosts...); err != nil {
+		return nil, &Error{Message: err.Error(), Err: err}
+	}
 	open := func(what, named string) (location, error) {
+		p.allow(named)
 		at, err := p.openLocation(ctx, what, named)
 		if err == nil {
 			p.name(at)
 		}
 		return at, err
 	}
-	var err error
 	if p.control, err = open("control plane", o.ControlPlane); err != nil {
 		return nil, err
 	}
@@ -108,6 +116,7 @@ func Open(ctx context.Context, o Options) (*Platform, error) {
 		if p.remotes, err = r.remotes(ctx); err != nil {
 			return nil, fmt.Errorf("control plane: %w", err)
 		}
+		p.allow(p.remotes...)
 	}
 	if o.Base != "" {
 		if p.base, err = open("base repository", o.Base); err != nil {
@@ -130,6 +139,18 @@ func Open(ctx context.Context, o Options) (*Platform, error) {
 		}
 	}
 	return p, nil
+}
+
+// allow lets the servers of git URLs be asked; ssh's stand for https.
+func (p *Platform) allow(urls ...string) {
+	for _, url := range urls {
+		if a, ok := parseAddress(url); ok && a.host != "" && a.scheme != "file" {
+			if a.scheme == "ssh" {
+				url = a.https()
+			}
+			_ = p.client.Hosts.Allow(url) // what is no host is not asked
+		}
+	}
 }
 
 // Load reads one environment's platform model. An unknown environment is an

@@ -36,7 +36,12 @@ Servers get credentials from the environment: KALYPSO_GIT_TOKEN (and
 KALYPSO_GIT_USER) goes to the servers that flags and the folder's remotes name
 and to the sandbox's forge, which gets the sandbox's own token otherwise,
 GITHUB_TOKEN to github.com alone. Whatever else the model names is read without.
-A server that wants others makes the exit code 4.` + "\nAll exit codes: `kalypso help exit-codes`"
+A server that wants others makes the exit code 4.
+
+Only some servers are asked, so that nobody who registers a workload has this
+machine look around in its network: those that flags name, those of the folder's
+remotes, and where it has none, that of its Environment objects. --allow-host
+names others. A repository elsewhere is a problem, and its workload is left out.` + "\nAll exit codes: `kalypso help exit-codes`"
 
 // ModelFlags are the flags of all commands that read a platform model.
 type ModelFlags struct {
@@ -46,6 +51,7 @@ type ModelFlags struct {
 	workloads    []string
 	gitOps       string
 	Environment  string
+	allowedHosts []string
 }
 
 // Register adds the flags to a command. Without --environment it is about
@@ -57,6 +63,7 @@ func (f *ModelFlags) Register(a *App, cmd *cobra.Command, otherwise string) {
 	flags.StringVar(&f.Base, "base", "", "read `DIR_OR_URL` in place of the repository of the BaseRepo named main")
 	flags.StringArrayVar(&f.workloads, "workload", nil, "read `NAME=DIR_OR_URL` in place of the repository of a workload's registration; may be repeated")
 	flags.StringVar(&f.gitOps, "gitops", "", "read `DIR_OR_URL` in place of the GitOps repository")
+	flags.StringArrayVar(&f.allowedHosts, "allow-host", nil, "read repositories on `HOST` too, or HOST:PORT, where the model names them; may be repeated")
 	flags.StringVarP(&f.Environment, "environment", "e", "", "the `ENVIRONMENT` to look at (default "+otherwise+")")
 	CompleteFlag(cmd, "environment", f.environmentNames(a))
 }
@@ -73,6 +80,7 @@ func (f *ModelFlags) Open(ctx context.Context, a *App) (*source.Platform, error)
 		Base:         f.Base,
 		Workloads:    workloads,
 		GitOps:       f.gitOps,
+		AllowedHosts: f.allowedHosts,
 		Note:         func(note string) { a.Messagef("note: %s", note) },
 	}
 	c := &gitCredentials{env: os.Getenv, sandbox: a.sandboxCredentials()}

@@ -8,6 +8,7 @@ import (
 	"github.com/kalypso-dev/kalypso/internal/usage"
 	"github.com/kalypso-dev/kalypso/scheduler/ci"
 	"github.com/kalypso-dev/kalypso/scheduler/controller"
+	"github.com/kalypso-dev/kalypso/scheduler/forge/gitclient"
 	"github.com/spf13/pflag"
 )
 
@@ -20,6 +21,7 @@ type flags struct {
 	user, tokenEnv             string
 	controlPlane, branch, path string
 	promoteTo                  string
+	allowedHosts               []string
 }
 
 func (f *flags) register(set *pflag.FlagSet) {
@@ -32,11 +34,12 @@ func (f *flags) register(set *pflag.FlagSet) {
 	set.StringVar(&f.url, "url", "", "address of the forge (default that of --control-plane)")
 	set.StringVar(&f.api, "api", "", "address of GitHub's REST API, where it does not follow from the forge's")
 	set.StringVar(&f.user, "user", "", "name of the token's account, where it cannot be asked for")
+	set.StringArrayVar(&f.allowedHosts, "allow-host", nil, "read workloads on `HOST` too, or HOST:PORT, besides the forge's; may be repeated")
 	set.StringVar(&f.tokenEnv, "token-env", "", "the variable with the token")
 }
 
 // describedFlags are those that a configuration file has in it.
-var describedFlags = []string{"control-plane", "branch", "path", "promote-to", "forge", "url", "api", "user", "token-env"}
+var describedFlags = []string{"control-plane", "branch", "path", "promote-to", "forge", "url", "api", "user", "token-env", "allow-host"}
 
 // alone returns an error when flags are given besides a file that has it all.
 func alone(set *pflag.FlagSet, names []string) error {
@@ -77,6 +80,12 @@ func (f *flags) described(get func(string) string) (controller.Config, error) {
 		Forge:        controller.ForgeConfig{Type: f.forge, URL: f.url, API: f.api, User: f.user},
 		ControlPlane: controller.ControlPlaneConfig{Repo: repo, Branch: f.branch, Path: f.path},
 		PromoteTo:    f.promoteTo,
+		AllowedHosts: f.allowedHosts,
+	}
+	for _, host := range f.allowedHosts {
+		if _, err := gitclient.NewHosts(host); err != nil {
+			return controller.Config{}, f.usage("--allow-host: %v", err)
+		}
 	}
 	runner := e.Server != "" && strings.HasPrefix(repo, e.Server+"/")
 	if c.Forge.URL == "" {

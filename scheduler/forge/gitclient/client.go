@@ -29,6 +29,7 @@ import (
 	"github.com/kalypso-dev/kalypso/internal/redact"
 	"github.com/kalypso-dev/kalypso/scheduler/forge"
 	"github.com/kalypso-dev/kalypso/scheduler/forge/signing"
+	"github.com/kalypso-dev/kalypso/scheduler/model"
 )
 
 // Timeout bounds one conversation with a git server.
@@ -49,6 +50,9 @@ type Auth struct {
 type Client struct {
 	// Signing signs commits; nil for none. It is not to be changed once the Client is used.
 	Signing *signing.Key
+	// Hosts are the servers that may be asked; nil for all. It is not to be changed
+	// once the Client is used.
+	Hosts *Hosts
 
 	transport transport.Transport
 	snapshots *lru.Cache[*snapshot] // they never change
@@ -58,12 +62,11 @@ type Client struct {
 
 // New returns a Client that keeps about cacheBytes of file contents.
 func New(httpClient *http.Client, cacheBytes int64) *Client {
+	c := &Client{snapshots: lru.New(cacheBytes, func(s *snapshot) int64 { return s.size })}
 	bounded := *httpClient
-	bounded.Transport = limited{cmp.Or[http.RoundTripper](httpClient.Transport, http.DefaultTransport)}
-	return &Client{
-		transport: githttp.NewClient(&bounded),
-		snapshots: lru.New(cacheBytes, func(s *snapshot) int64 { return s.size }),
-	}
+	bounded.Transport = onHosts{c, limited{cmp.Or[http.RoundTripper](httpClient.Transport, http.DefaultTransport)}}
+	c.transport = githttp.NewClient(&bounded)
+	return c
 }
 
 // Head returns the commit ID of a branch, or of the default branch when
@@ -191,7 +194,10 @@ func (r Remote) failure(ctx context.Context, err error) error {
 		err = unexpected.Err
 	}
 	var noAnswer *url.Error
+	var host *model.HostError
 	switch {
+	case errors.As(err, &host):
+		return fmt.Errorf("repository %s: %w", r.name(), host)
 	case errors.Is(err, transport.ErrRepositoryNotFound):
 		return fmt.Errorf("repository %s: %w", r.name(), forge.ErrNotFound)
 	case errors.Is(err, transport.ErrEmptyRemoteRepository):

@@ -112,8 +112,14 @@ type limited struct{ next http.RoundTripper }
 // RoundTrip implements http.RoundTripper.
 func (l limited) RoundTrip(r *http.Request) (*http.Response, error) {
 	ctx, cancel := context.WithCancelCause(r.Context())
+	if r.Method == http.MethodGet { // for the list of branches, which no server has to make
+		defer time.AfterFunc(maxList, func() { cancel(errSilent) }).Stop()
+	}
 	response, err := l.next.RoundTrip(r.WithContext(ctx))
 	if err != nil {
+		if errors.Is(context.Cause(ctx), errSilent) {
+			err = errSilent
+		}
 		cancel(nil)
 		return nil, err
 	}
@@ -175,6 +181,12 @@ const (
 	paceBytes = 120 << 10
 	paceTime  = 30 * time.Second
 )
+
+// maxList is how long a server may take to begin its list of branches. One that
+// hangs would hold up all that is read besides.
+const maxList = 30 * time.Second
+
+var errSilent = fmt.Errorf("no answer within %s", maxList)
 
 // errSlow is about a server that sends nothing, or next to nothing.
 var errSlow = fmt.Errorf("%w: the server has sent nothing for %s, or less than %d KiB in %s", ErrNetwork, maxSilence, paceBytes>>10, paceTime)

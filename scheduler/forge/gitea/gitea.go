@@ -32,6 +32,8 @@ type Options struct {
 	Token string
 	User  string       // the token's account; asked for when empty
 	HTTP  *http.Client // http.DefaultTransport's when nil
+	// Hosts are the servers that are read by git besides, see gitclient.Hosts.
+	Hosts []string
 	// Signing signs commits; nil for none.
 	Signing *signing.Key
 }
@@ -68,6 +70,9 @@ func New(options Options) (*Forge, error) {
 	}
 	git := gitclient.New(client, cacheBytes)
 	git.Signing = options.Signing
+	if git.Hosts, err = gitclient.NewHosts(append([]string{options.URL}, options.Hosts...)...); err != nil {
+		return nil, fmt.Errorf("gitea: %w", err)
+	}
 	return &Forge{
 		site:  forge.Site{Root: base, Files: "src/branch"},
 		token: options.Token,

@@ -66,6 +66,7 @@ type Options struct {
 	HTTP    *http.Client // http.DefaultTransport's when nil
 	Log     *slog.Logger // slog.Default() when nil
 	Waiting func(Wait)   // called whenever a rate limit delays a request; may be nil
+	Hosts   []string     // the servers that are read by git besides, see gitclient.Hosts
 	Signing *signing.Key // signs commits; nil for none
 }
 
@@ -110,6 +111,9 @@ func New(options Options) (*Forge, error) {
 	}
 	f.git = gitclient.New(plain, cacheBytes)
 	f.git.Signing = options.Signing
+	if f.git.Hosts, err = gitclient.NewHosts(append([]string{web.String()}, options.Hosts...)...); err != nil {
+		return nil, fmt.Errorf("github: %w", err)
+	}
 	f.limiter = newLimiter(next, f.waits(options.Waiting))
 	if f.account, err = newAccount(options, api, f.limiter); err != nil {
 		return nil, err

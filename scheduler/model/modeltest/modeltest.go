@@ -152,6 +152,9 @@ func (w *Repositories) Read(_ context.Context, ref model.Reference) (*model.Tree
 	if err := w.Errors[repo+"@"+ref.Branch]; err != nil {
 		return nil, err
 	}
+	if strings.HasPrefix(repo, "https://refused.test/") {
+		return nil, &model.HostError{Host: "refused.test"}
+	}
 	if ref.Commit != "" {
 		if tree := w.past[repo+"@"+ref.Commit]; tree != nil {
 			return &model.Tree{Repo: tree.Repo, Commit: tree.Commit, Files: tree.Files, Skipped: tree.Skipped}, nil
