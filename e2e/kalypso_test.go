@@ -62,6 +62,8 @@ type machine struct {
 	upLimit  time.Duration // of up; upLimit when 0
 	// user is who runs kalypso, nil for the user that runs the test
 	user *syscall.Credential
+	// umask is that of the shell that kalypso is run in, "" for the test's own
+	umask string
 }
 
 // become makes another user the machine's only one.
@@ -172,6 +174,9 @@ func (o output) all() string { return o.stdout + o.stderr }
 
 func (m *machine) command(ctx context.Context, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, m.binary, args...)
+	if m.umask != "" {
+		cmd = exec.CommandContext(ctx, "/bin/sh", append([]string{"-c", "umask " + m.umask + ` && exec "$0" "$@"`, m.binary}, args...)...)
+	}
 	cmd.Env = m.env
 	cmd.Dir = filepath.Join(m.dir, "user")
 	if m.user != nil {
