@@ -70,7 +70,7 @@ func ClusterAnswers(ctx context.Context, h Home, name string) error {
 	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(
 		&clientcmd.ClientConfigLoadingRules{ExplicitPath: h.Kubeconfig()}, &clientcmd.ConfigOverrides{CurrentContext: name}).ClientConfig()
 	if err != nil {
-		return nil //nolint:nilerr // no such context, which kubectl says
+		return nil // no such context, which kubectl says
 	}
 	config.Timeout = answerLimit
 	client, err := rest.HTTPClientFor(config)
@@ -281,7 +281,7 @@ func replaceContent(file string, content []byte) error {
 	if err != nil {
 		return err
 	}
-	defer f.Cleanup() //nolint:errcheck // of what was not put in its place
+	defer func() { _ = f.Cleanup() }() // of what was not put in its place
 	fresh, err := f.Stat()
 	if err != nil {
 		return err
