@@ -55,6 +55,12 @@ var enabledControllers = []string{
 	"node-lifecycle-controller",
 	"resourcequota-controller",
 	"horizontal-pod-autoscaler-controller",
+	// claims get the volumes that kalypso makes for them, and can go again: the API
+	// server gives each a finalizer that only these take away
+	"persistentvolume-binder-controller",
+	"persistentvolumeclaim-protection-controller",
+	"persistentvolume-protection-controller",
+	"ephemeral-volume-controller",
 }
 
 // runControlPlane runs kube-apiserver, kube-controller-manager and
