@@ -232,17 +232,23 @@ func TestObjectsInAnyFile(t *testing.T) {
 	const script = "# x\n\nstep Look\nrepo has-objects kalypso-control-plane main here/a.yaml wanted.yaml\nexec echo =$COMMIT=\n\n-- wanted.yaml --\n" + wantedFile
 	for name, test := range map[string]struct {
 		files  map[string]string
+		other  string // the file on another branch
 		reason string // "" passes
 	}{
 		"where the tutorial has it": {files: map[string]string{"here/a.yaml": wantedFile}},
 		"elsewhere":                 {files: map[string]string{"there/b.yml": wantedFile, "t.yaml": "{{ no YAML"}},
 		"beside another":            {files: map[string]string{"here/a.yaml": "kind: B\nmetadata: {name: y}\n---\n" + wantedFile}},
 		"another there":             {files: map[string]string{"here/a.yaml": "kind: B\nmetadata: {name: y}\n", "b.yaml": wantedFile}},
+		"on another branch":         {files: map[string]string{"there/b.yaml": "kind: B\nmetadata: {name: x}\n"}, other: wantedFile, reason: "is on dev of kalypso-control-plane"},
+		"the same, but other":       {files: map[string]string{"there/b.yaml": "kind: B\nmetadata: {name: x}\n"}, other: wantedFile + "more: 1\n", reason: "has no file here/a.yaml"},
 		"nowhere":                   {files: map[string]string{"there/b.yaml": "kind: B\nmetadata: {name: x}\n"}, reason: "has no file here/a.yaml"},
 		"elsewhere and not right":   {files: map[string]string{"there/b.yaml": wantedFile + "more: 1\n"}, reason: "there/b.yaml, where the tutorial has here/a.yaml, on main"},
 		"not right":                 {files: map[string]string{"here/a.yaml": wantedFile + "more: 1\n"}, reason: "here/a.yaml on main"},
 	} {
 		f := forgeWithoutScheduler(t)
+		if test.other != "" {
+			f.control.Push("dev", map[string]string{"here/c.yaml": test.other})
+		}
 		commit := f.control.Push("main", test.files)
 		all, err := Check(t.Context(), sectionOptions(f, strings.Replace(script, "echo =$COMMIT=", "test $COMMIT = "+commit, 1)), []string{"script"})
 		if err != nil || all[0].Done != (test.reason == "") || !strings.Contains(all[0].Steps[0].Reason, test.reason) {

@@ -118,7 +118,7 @@ func (t *lesson) catchUp() (int, error) {
 			return 0, err
 		}
 		if f != nil && !step.Transient && t.script.simulated(step.RealPods) == "" {
-			t.printf("%s", t.Paint("warn", fmt.Sprintf("Step %d, %s, was done and is not any more: %s", i+1, step.Title, scenarios.OneLine(f.reason))))
+			t.note("warn", fmt.Sprintf("Step %d, %s, was done and is not any more: %s", i+1, step.Title, scenarios.OneLine(f.reason)))
 			return i, t.Progress.Remove(info, step.Title)
 		}
 		t.printf("%s %d/%d %s", t.Paint("good", "[x]"), i+1, len(info.Steps), step.Title)
@@ -131,7 +131,7 @@ func (t *lesson) step(i int) error {
 	info := t.script.info
 	step := info.Steps[i]
 	if why := t.script.simulated(step.RealPods); why != "" {
-		t.printf("%s", t.Paint("warn", "This cannot be checked here: "+why+"."))
+		t.note("warn", "This cannot be checked here: "+why+".")
 		t.enter = "goes on"
 		t.prompt(i)
 		return t.untilDone(i, true)
@@ -151,7 +151,7 @@ func (t *lesson) prompt(i int) {
 	if step.Has(scenarios.Solve) {
 		words = append(words, "show what to do", "solve does it for you")
 	}
-	t.printf("%s", t.Paint("faint", "["+strings.Join(append(words, "skip", "quit"), " · ")+"]"))
+	t.note("faint", "["+strings.Join(append(words, "skip", "quit"), " · ")+"]")
 }
 
 // show prints a part of the scenario's page.
@@ -224,7 +224,7 @@ func (t *lesson) look(i int) (seen string, err error) {
 	}
 	if f.reason != t.last {
 		t.last = f.reason
-		t.printf("%s", t.Paint("faint", "  not yet: "+strings.ReplaceAll(shortened(f.reason), "\n", "\n  ")))
+		t.note("faint", "  not yet: "+strings.ReplaceAll(shortened(f.reason), "\n", "\n  "))
 	}
 	return "", nil
 }
@@ -262,7 +262,7 @@ func (t *lesson) handle(i int, line string) error {
 	case line == "solve":
 		t.printf("%s", t.Paint("faint", "  doing it ..."))
 		if f := t.script.run(i, scenarios.Solve, true); f != nil {
-			t.printf("%s", t.Paint("warn", "It did not work: "+f.reason))
+			t.note("warn", "It did not work: "+f.reason)
 		}
 		t.last = ""
 	default:
@@ -288,6 +288,20 @@ func (t *lesson) hint(i int) {
 		t.printf("%s", nothingToDo)
 	}
 	t.prompt(i)
+}
+
+// note prints a text without breaking a word at the edge of the terminal. Lines
+// keep their indentation.
+func (t *lesson) note(kind, text string) {
+	var b strings.Builder
+	for line := range strings.SplitSeq(text, "\n") {
+		if len([]rune(line)) > textWidth(t.Width) {
+			indent := line[:len(line)-len(strings.TrimLeft(line, " "))]
+			line = strings.TrimSuffix(wrap(line, textWidth(t.Width), indent, indent), "\n")
+		}
+		b.WriteString(line + "\n")
+	}
+	t.printf("%s", t.Paint(kind, strings.TrimSuffix(b.String(), "\n")))
 }
 
 func (t *lesson) printf(format string, args ...any) { fmt.Fprintf(t.Out, format+"\n", args...) }

@@ -268,9 +268,7 @@ func markdown(blocks []block) string {
 }
 
 func terminal(blocks []block, width int, paint func(kind, text string) string) string {
-	if width <= 0 || width > 100 {
-		width = 80
-	}
+	width = textWidth(width)
 	if paint == nil {
 		paint = func(_, text string) string { return text }
 	}
@@ -298,6 +296,14 @@ func terminal(blocks []block, width int, paint func(kind, text string) string) s
 		}
 	}
 	return strings.TrimRight(b.String(), "\n")
+}
+
+// textWidth is how wide a text is on a terminal of a width: no wider than is read well.
+func textWidth(terminal int) int {
+	if terminal <= 0 || terminal > 100 {
+		return 80
+	}
+	return terminal
 }
 
 // wrap breaks a text into lines.

@@ -9,6 +9,9 @@ import (
 	"strings"
 
 	"code.gitea.io/sdk/gitea"
+
+	"github.com/kalypso-dev/kalypso/fixtures/seed"
+	forgeapi "github.com/kalypso-dev/kalypso/scheduler/forge"
 )
 
 func (s *script) runRepoShow(args []string) error {
@@ -64,7 +67,7 @@ func (s *script) runRepoHasObjects(args []string) error {
 		}
 		switch {
 		case got == nil && missing != nil:
-			return missing
+			return s.explainMissing(repo, branch, w, missing)
 		case got == nil && broken != nil:
 			return unmet("%w", broken)
 		case got == nil:
@@ -116,6 +119,44 @@ func (s *script) findElsewhere(repo, branch string, wanted any) (path string, ob
 		}
 	}
 	return "", nil, nil
+}
+
+// explainMissing says of an object that is nowhere on its branch whether it is on
+// another one, or nobody has pushed to the branch yet; otherwise as it says.
+func (s *script) explainMissing(repo, branch string, wanted any, otherwise error) error {
+	branches, _, err := s.forge.client.ListRepoBranches(s.forge.owner, repo, gitea.ListRepoBranchesOptions{ListOptions: gitea.ListOptions{PageSize: 50}})
+	if err != nil {
+		return fmt.Errorf("branches of %s: %w", repo, err)
+	}
+	for _, other := range branches {
+		if other.Name == branch {
+			continue
+		}
+		where, got, err := s.findElsewhere(repo, other.Name, wanted)
+		if err != nil {
+			return err
+		}
+		if got != nil && len(compareAll([]any{got}, []any{wanted}, true)) == 0 {
+			return unmet("%s is on %s of %s, where the tutorial has it on %s", where, other.Name, repo, branch)
+		}
+	}
+	commits, _, err := s.forge.client.ListRepoCommits(s.forge.owner, repo, gitea.ListCommitOptions{SHA: branch, ListOptions: gitea.ListOptions{PageSize: 50}})
+	if err != nil {
+		return fmt.Errorf("commits of %s: %w", repo, err)
+	}
+	if !slices.ContainsFunc(commits, byUser) {
+		return unmet("nothing has been pushed to %s of %s yet", branch, repo)
+	}
+	return otherwise
+}
+
+// byUser reports whether a commit is neither one of the first ones nor a promotion.
+func byUser(c *gitea.Commit) bool {
+	if c.RepoCommit == nil || c.RepoCommit.Author == nil {
+		return true
+	}
+	email := c.RepoCommit.Author.Email
+	return email != seed.AuthorEmail && email != forgeapi.AuthorEmail
 }
 
 func (f *forge) yamlFiles(repo, branch string) ([]gitea.GitEntry, error) {

@@ -5,11 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 
 	"github.com/kalypso-dev/kalypso/internal/cli/cmdutil"
 	"github.com/kalypso-dev/kalypso/scenarios"
 	"github.com/kalypso-dev/kalypso/scenarios/engine"
 	"github.com/spf13/cobra"
+	"golang.org/x/term"
 )
 
 // folder is what scenarios keep in the sandbox's home: the progress of
@@ -63,11 +65,13 @@ func learn(ctx context.Context, o *Options) error {
 	if err != nil {
 		return err
 	}
+	in, out, end := o.conversation()
 	done, err := engine.Learn(ctx, engine.Lesson{
 		Options:  engine.Options{Workshop: workshop, Name: o.Names[0], Access: access},
 		Progress: progress,
-		In:       o.In, Out: o.Out, Width: terminalWidth(o.Out), Paint: painter(o.Out),
+		In:       in, Out: out, Width: terminalWidth(o.Out), Paint: painter(o.Out),
 	})
+	end()
 	if ctx.Err() != nil {
 		return errors.New("interrupted; the progress is kept")
 	}
@@ -84,6 +88,43 @@ func learn(ctx context.Context, o *Options) error {
 		o.Messagef("\nThat was the last one. `kalypso reset` brings the sandbox back to its beginning.")
 	}
 	return nil
+}
+
+// conversation returns what a lesson reads and writes. On a terminal, what it says
+// comes above the line that the user is typing, and ctrl-c ends what it reads.
+// end puts the terminal back.
+func (o *Options) conversation() (in io.Reader, out io.Writer, end func()) {
+	typed, ok := o.In.(*os.File)
+	shown, okOut := o.Out.(*os.File)
+	if !ok || !okOut || !term.IsTerminal(int(typed.Fd())) || !term.IsTerminal(int(shown.Fd())) {
+		return o.In, o.Out, func() {}
+	}
+	before, err := term.MakeRaw(int(typed.Fd()))
+	if err != nil {
+		return o.In, o.Out, func() {}
+	}
+	t := term.NewTerminal(struct {
+		io.Reader
+		io.Writer
+	}{typed, shown}, "> ")
+	if width, height, err := term.GetSize(int(shown.Fd())); err == nil {
+		_ = t.SetSize(width, height) // it has a size of its own else
+	}
+	lines, feed := io.Pipe()
+	go func() {
+		for {
+			line, err := t.ReadLine()
+			if err != nil {
+				_ = feed.Close()
+				return
+			}
+			fmt.Fprintln(feed, line)
+		}
+	}()
+	return lines, t, func() {
+		fmt.Fprint(shown, "\r\x1b[K") // the prompt that nobody answers any more
+		_ = term.Restore(int(typed.Fd()), before)
+	}
 }
 
 func newCheck(a *cmdutil.App, run func(context.Context, *Options) error) *cobra.Command {
