@@ -294,7 +294,7 @@ func TestOrderDoesNotMatter(t *testing.T) {
 		for _, target := range p.Targets {
 			for _, c := range env.ClusterTypes {
 				for _, question := range []string{target.Name, target.Name + " " + c.Name, target.Name + " nothing", "nothing"} {
-					if diff := gocmp.Diff(answer(t, env, p, question), answer(t, &mixed, again, question)); diff != "" {
+					if diff := gocmp.Diff(answer(t, env, p, nil, question), answer(t, &mixed, again, nil, question)); diff != "" {
 						t.Fatalf("seed %d: another order, another answer:\n%s", seed, diff)
 					}
 				}

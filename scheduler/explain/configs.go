@@ -1,6 +1,7 @@
 package explain
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"maps"
@@ -165,7 +166,17 @@ func (x *explainer) files(t *target, c model.ClusterType, o outcome) []File {
 		actions[file] = "keep"
 	}
 	folder := path.Join("/", x.env.GitOps.Path, c.Name, t.Name)[1:] + "/"
-	for _, change := range slices.Concat(o.changes, x.plan.Changes) {
+	for _, change := range o.changes { // which may not know the branch
+		if old, is := x.present[change.Path]; strings.HasPrefix(change.Path, folder) {
+			switch {
+			case !is:
+				actions[change.Path] = string(change.Action)
+			case !bytes.Equal(old, change.Content):
+				actions[change.Path] = string(plan.Modify)
+			}
+		}
+	}
+	for _, change := range x.plan.Changes {
 		if strings.HasPrefix(change.Path, folder) {
 			actions[change.Path] = string(change.Action)
 		}

@@ -39,6 +39,7 @@ func Explain(ctx context.Context, env *model.Environment, p *plan.Plan, q Query)
 		return nil, fmt.Errorf("explaining environment %s: the plan is of %s", env.Name, p.Environment)
 	}
 	x := newExplainer(env, p)
+	x.present = q.Present
 	t, err := x.target(q.Target)
 	if err != nil {
 		return nil, err
@@ -156,7 +157,8 @@ func problem(p plan.Problem) Problem {
 type explainer struct {
 	env     *model.Environment
 	plan    *plan.Plan
-	targets []*target // as the plan has them
+	targets []*target         // as the plan has them
+	present map[string][]byte // the files of the GitOps branch
 	// What all objects of the environment say of themselves.
 	ofTargets, ofClusterTypes *labelValues
 }

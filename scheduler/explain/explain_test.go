@@ -344,12 +344,12 @@ func TestJSON(t *testing.T) {
 // TestExplainChangesNothing is about the model and the plan that are given.
 func TestExplainChangesNothing(t *testing.T) {
 	env, p := planInput(t, "names")
-	before, policies := answer(t, env, p, "a/b-c small"), slices.Clone(env.Policies)
+	before, policies := answer(t, env, p, nil, "a/b-c small"), slices.Clone(env.Policies)
 	for _, target := range p.Targets {
-		answer(t, env, p, target.Name)
-		answer(t, env, p, target.Name+" small")
+		answer(t, env, p, nil, target.Name)
+		answer(t, env, p, nil, target.Name+" small")
 	}
-	if after := answer(t, env, p, "a/b-c small"); after != before || len(env.Policies) != len(policies) {
+	if after := answer(t, env, p, nil, "a/b-c small"); after != before || len(env.Policies) != len(policies) {
 		t.Errorf("another answer after some questions:\n%s", cmp.Diff(before, after))
 	}
 	if again := newPlan(t, env, nil); len(again.Assignments) != len(p.Assignments) {

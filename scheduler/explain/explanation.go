@@ -13,6 +13,8 @@ type Query struct {
 	// ClusterType narrows the answer to one cluster type and adds what the
 	// target gets there; "" asks about all.
 	ClusterType string
+	// Present are the files of the GitOps branch by path, nil for none.
+	Present map[string][]byte
 }
 
 // Explanation is the answer. Lists that are empty are empty in JSON too, never

@@ -48,11 +48,11 @@ func planned(t testing.TB, w *modeltest.Repositories) (*model.Environment, *plan
 }
 
 // answer is what a user gets for a question, error or not.
-func answer(t testing.TB, env *model.Environment, p *plan.Plan, question string) string {
+func answer(t testing.TB, env *model.Environment, p *plan.Plan, present map[string][]byte, question string) string {
 	t.Helper()
 	question, asJSON := strings.CutSuffix(question, " -o json")
 	words := strings.Fields(question)
-	q := explain.Query{Target: words[0]}
+	q := explain.Query{Target: words[0], Present: present}
 	if len(words) > 1 {
 		q.ClusterType = words[1]
 	}
@@ -88,11 +88,16 @@ func TestGolden(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			env, p := planned(t, repositories(t, archive))
+			repos := repositories(t, archive)
+			env, p := planned(t, repos)
+			var present map[string][]byte
+			if tree := repos.Tree("gitops", "dev"); tree != nil {
+				present = tree.Files
+			}
 			got := &txtar.Archive{}
 			for line := range strings.Lines(string(archive.Comment)) {
 				if question, ok := strings.CutPrefix(strings.TrimSpace(line), ask); ok {
-					got.Files = append(got.Files, txtar.File{Name: question, Data: []byte(answer(t, env, p, question))})
+					got.Files = append(got.Files, txtar.File{Name: question, Data: []byte(answer(t, env, p, present, question))})
 				}
 			}
 			golden := filepath.Join("testdata", "golden", filepath.Base(file))

@@ -20,6 +20,10 @@ const maxErrors = 10
 func (e *Explanation) Text() string {
 	t := &text{e: e}
 	t.summary()
+	leftOut := "Left out of " + e.Environment + " because of errors"
+	if len(e.Assigned) == 0 { // it may be what would assign the target
+		t.errors(leftOut, e.LeftOut)
+	}
 	t.nearest()
 	t.problems("Problems", e.Problems)
 	t.objects()
@@ -27,7 +31,9 @@ func (e *Explanation) Text() string {
 	if e.Pair != nil {
 		t.pair(e.Pair)
 	}
-	t.errors("Left out of "+e.Environment+" because of errors", e.LeftOut)
+	if len(e.Assigned) > 0 {
+		t.errors(leftOut, e.LeftOut)
+	}
 	return t.String()
 }
 

@@ -94,7 +94,9 @@ func (o *Options) explain(ctx context.Context, w *source.Platform, names []strin
 		if err != nil {
 			return nil, err
 		}
-		e, err := explain.Explain(ctx, one.Model, one.Plan, o.Query)
+		query := o.Query
+		query.Present = one.Before
+		e, err := explain.Explain(ctx, one.Model, one.Plan, query)
 		var input *explain.InputError
 		if !errors.As(err, &input) && err != nil {
 			return nil, err
