@@ -66,6 +66,7 @@ func pairs(root string, files map[string][]byte) map[pair]bool {
 type summary struct {
 	added, changed, removed []pair
 	existing                int      // how many assignments there are now
+	namespaces              []pair   // that go, by their name in place of a target's
 	foldersAdded            []string // cluster types
 	foldersRemoved          []string
 	other                   []plan.Change
@@ -113,6 +114,7 @@ func summarize(p *plan.Plan, base, result map[string][]byte) summary {
 		}
 	}
 	s.existing = existing(p, before, s.removed)
+	s.namespaces = namespacesGone(p, base, result)
 	slices.Sort(s.foldersAdded)
 	slices.Sort(s.foldersRemoved)
 	slices.SortFunc(s.other, func(a, b plan.Change) int { return strings.Compare(a.Path, b.Path) })

@@ -65,6 +65,12 @@ func (w words) body(p *plan.Plan, s summary, h hold) string {
 		}
 		fmt.Fprintf(&b, "\nPromotes commit %s%s.\n", markdown.Code(clip(s.promotedTo, 2*commitLength)), from)
 	}
+	if len(s.namespaces) > 0 {
+		b.WriteString("\n**These namespaces go, with all that is in them**, volumes too:\n\n")
+		writeList(&b, maxOther, "namespaces", s.namespaces, func(at pair) string {
+			return fmt.Sprintf("- %s on clusters of type %s\n", markdown.Code(at.target), markdown.Code(at.clusterType))
+		})
+	}
 	writeTable(&b, s)
 	writeReasons(&b, p, s)
 	if len(s.other) > 0 {

@@ -4,6 +4,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -144,4 +145,34 @@ func FuzzMarker(f *testing.F) {
 			t.Errorf("text passes for %+v", got)
 		}
 	})
+}
+
+// TestNamespacesThatGo moves an assignment to another namespace, and removes one.
+func TestNamespacesThatGo(t *testing.T) {
+	namespace := func(name string) []byte {
+		return []byte("apiVersion: v1\nkind: Namespace\nmetadata:\n  name: " + name + "\n")
+	}
+	base := map[string][]byte{
+		"drone/moved-dev/namespace.yaml":  namespace("team-a"),
+		"drone/gone-dev/namespace.yaml":   namespace("gone"),
+		"drone/shared-dev/namespace.yaml": namespace("shared"),
+		"drone/other-dev/namespace.yaml":  namespace("shared"),
+		"large/moved-dev/namespace.yaml":  namespace("team-a"),
+	}
+	p := &plan.Plan{Environment: "dev", GitOps: model.Reference{Repo: "http://forge.test/acme/gitops.git", Branch: "dev"}, Changes: []plan.Change{
+		{Path: "drone/moved-dev/namespace.yaml", Action: plan.Modify, Content: namespace("team-b")},
+		{Path: "drone/gone-dev/namespace.yaml", Action: plan.Remove},
+		{Path: "drone/shared-dev/namespace.yaml", Action: plan.Remove},
+		{Path: "large/moved-dev/namespace.yaml", Action: plan.Modify, Content: append(namespace("team-a"), "  labels: {a: b}\n"...)},
+	}}
+	s := summarize(p, base, applied(base, p.Changes))
+	if want := []pair{{"drone", "gone"}, {"drone", "team-a"}}; !slices.Equal(s.namespaces, want) {
+		t.Errorf("%v go, want %v", s.namespaces, want)
+	}
+	body := newWords(nil).body(p, s, holdNone)
+	for _, line := range []string{"- `gone` on clusters of type `drone`\n", "- `team-a` on clusters of type `drone`\n"} {
+		if !strings.Contains(body, line) {
+			t.Errorf("the pull request does not say %q:\n%s", line, body)
+		}
+	}
 }

@@ -13,6 +13,7 @@ import (
 
 	sdk "code.gitea.io/sdk/gitea"
 
+	"github.com/go-git/go-git/v5/plumbing/transport"
 	"github.com/kalypso-dev/kalypso/internal/redact"
 	"github.com/kalypso-dev/kalypso/scheduler/forge"
 	"github.com/kalypso-dev/kalypso/scheduler/forge/gitclient"
@@ -137,10 +138,28 @@ func statusFailure(code int, err error) error {
 	switch code {
 	case http.StatusNotFound:
 		return fmt.Errorf("%w (%w)", forge.ErrNotFound, err)
-	case http.StatusUnauthorized, http.StatusForbidden:
-		return fmt.Errorf("%w (%w, http status %d)", gitclient.ErrDenied, err, code)
+	case http.StatusUnauthorized:
+		return fmt.Errorf("%w (%w, http status %d): %s", gitclient.ErrDenied, err, code, newToken)
+	case http.StatusForbidden:
+		return fmt.Errorf("%w (%w, http status %d): give the token's account write access to the repository, and the token the scopes write:repository, write:issue and read:user", gitclient.ErrDenied, err, code)
 	}
 	return fmt.Errorf("%w (http status %d)", err, code)
+}
+
+// newToken is what to do about a token that is refused.
+const newToken = "the token is wrong, expired or revoked: make a new one and put it where the configuration says"
+
+// advised adds to an error of git what to do about it.
+func (f *Forge) advised(remote gitclient.Remote, err error) error {
+	switch {
+	case err == nil, !errors.Is(err, gitclient.ErrDenied), errors.Is(err, gitclient.ErrRefused):
+		return err
+	case remote.Auth == nil:
+		return fmt.Errorf("%w: it is not on the forge that the token is for, and so has to be public", err)
+	case errors.Is(err, transport.ErrAuthenticationRequired):
+		return fmt.Errorf("%w: %s", err, newToken)
+	}
+	return fmt.Errorf("%w: give the token's account write access to the repository", err)
 }
 
 // login returns the name of the account that the token belongs to.
@@ -187,9 +206,10 @@ func (f *Forge) own(repo string) gitclient.Remote {
 
 // Read implements model.Reader.
 func (f *Forge) Read(ctx context.Context, ref model.Reference) (*model.Tree, error) {
-	tree, err := f.git.Tree(ctx, f.remote(ref.Repo), ref.Branch, ref.Commit)
+	remote := f.remote(ref.Repo)
+	tree, err := f.git.Tree(ctx, remote, ref.Branch, ref.Commit)
 	if err != nil {
-		return nil, err
+		return nil, f.advised(remote, err)
 	}
 	tree.Repo = ref.Repo
 	return tree, nil
@@ -201,7 +221,9 @@ func (f *Forge) Head(ctx context.Context, ref model.Reference) (string, error) {
 	if ref.Commit != "" {
 		return ref.Commit, nil
 	}
-	return f.git.Head(ctx, f.remote(ref.Repo), ref.Branch)
+	remote := f.remote(ref.Repo)
+	head, err := f.git.Head(ctx, remote, ref.Branch)
+	return head, f.advised(remote, err)
 }
 
 // Commit implements forge.Forge.
@@ -209,7 +231,8 @@ func (f *Forge) Commit(ctx context.Context, repo string, request forge.CommitReq
 	if _, _, err := forge.SplitRepo(repo); err != nil {
 		return "", err
 	}
-	return f.git.Commit(ctx, f.own(repo), request)
+	commit, err := f.git.Commit(ctx, f.own(repo), request)
+	return commit, f.advised(f.own(repo), err)
 }
 
 // DeleteBranch implements forge.Forge.
@@ -220,5 +243,5 @@ func (f *Forge) DeleteBranch(ctx context.Context, repo, branch string) error {
 	if !forge.OwnBranch(branch) {
 		return fmt.Errorf("branch %s is not below %s: the scheduler deletes only its own branches", branch, forge.BranchPrefix)
 	}
-	return f.git.Delete(ctx, f.own(repo), branch)
+	return f.advised(f.own(repo), f.git.Delete(ctx, f.own(repo), branch))
 }
