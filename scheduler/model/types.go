@@ -42,6 +42,9 @@ type Tree struct {
 	Repo   string // clone URL
 	Branch string
 	Commit string // full ID of the commit that was read
+	// Own says that the scheduler has made the commit, as its committer says. Only a
+	// forge knows.
+	Own bool
 	// Files are all regular files, by slash-separated path from the
 	// repository's root. One whose content was not read is nil: it is larger than
 	// MaxFile, or does not matter to the platform model, see [MayMatter].

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/kalypso-dev/kalypso/scheduler/forge"
+	"github.com/kalypso-dev/kalypso/scheduler/model"
 	"github.com/kalypso-dev/kalypso/scheduler/plan"
 )
 
@@ -13,6 +14,7 @@ type decision struct {
 	action Action
 	have   *forge.PullRequest // the open one, nil when there is none
 	pr     forge.PullRequest  // as it shall be; with conflicting, the one in the way
+	lost   *model.Tree        // a commit of others on its branch, to be kept
 	first  forge.PullRequest  // as it shall be before all is done, see propose
 	held   bool               // it waits for a user
 	// removals identifies what is held.
@@ -33,8 +35,9 @@ const others Action = "others"
 
 // decide compares a plan with the pull requests from its branch to its base,
 // newest first. base are the files that the plan was made against, and after
-// those with the plan's changes.
-func decide(p *plan.Plan, base, after map[string][]byte, list []forge.PullRequest, owner string, words words) decision {
+// those with the plan's changes. kept is the branch for a commit of others that is
+// on the branch, "" for none.
+func decide(p *plan.Plan, base, after map[string][]byte, list []forge.PullRequest, owner, kept string, words words) decision {
 	open, last := own(list)
 	digest := Digest(p.Changes)
 	switch {
@@ -51,7 +54,7 @@ func decide(p *plan.Plan, base, after map[string][]byte, list []forge.PullReques
 	case open == nil && anyOpen(list) >= 0:
 		return decision{action: conflicting, pr: list[anyOpen(list)]}
 	}
-	m := marker{kind: planMarker, sha256: digest, base: p.GitOpsHead, environment: p.Environment, owner: owner}
+	m := marker{kind: planMarker, sha256: digest, base: p.GitOpsHead, environment: p.Environment, owner: owner, kept: kept}
 	return decidePull(p, summarize(p, base, after), m, open, words)
 }
 
@@ -83,6 +86,7 @@ func decidePull(p *plan.Plan, s summary, m marker, open *forge.PullRequest, word
 		had = findMarker(open.Body, planMarker)
 	}
 	m.hold, m.removals = holdOf(s, open)
+	m.kept = addKept(had.kept, m.kept)
 	held := m.hold == holdOn
 	want.Title = title(p.Environment, s)
 	want.Draft = held || open != nil && open.Draft && !had.hold.drafts()
@@ -92,7 +96,7 @@ func decidePull(p *plan.Plan, s summary, m marker, open *forge.PullRequest, word
 	if s.promotion {
 		want.Labels = append(want.Labels, forge.LabelPromoted)
 	}
-	text := words.body(p, s, m.hold)
+	text := words.body(p, s, m.hold, m.kept)
 	want.Body = text + m.String()
 	d := decision{action: Opened, have: open, pr: want, first: want, held: held, removals: m.removals, stale: had.base != m.base}
 	if open == nil {

@@ -40,6 +40,7 @@ func flows() map[string]flow {
 			}
 		}
 	}
+	theirs := func(w *fixture) { w.pushToOwn(map[string]string{"drone/theirs.yaml": "x\n"}) }
 	close := func(w *fixture) { w.close(1) }
 	closeIssue := func(w *fixture) { w.forge.EditIssue(repo, 1, func(i *forge.Issue) { i.State = forge.Closed }) }
 	release := func(w *fixture) { w.takeOff(1, forge.LabelMassDelete) }
@@ -85,6 +86,13 @@ func flows() map[string]flow {
 		"issue doubled, gone":      {all(opened(ten, a), twice), to(ten)},
 		"issue closed, gone":       {all(opened(ten, a), closeIssue), to(ten)},
 		"issue closed, changed":    {all(opened(ten, a), closeIssue), to(ten, problem("drone", "a-dev", "a2"))},
+		"theirs":                   {all(opened(merged(ten, one)), theirs), to(merged(ten, one))},
+		"theirs, plan moves":       {all(opened(merged(ten, one)), theirs), to(merged(ten, two))},
+		"theirs, withdrawn":        {all(opened(merged(ten, one)), theirs), to(ten)},
+		"theirs, closed":           {all(opened(merged(ten, one)), close, theirs), to(merged(ten, two))},
+		"theirs, closed, gone":     {all(opened(merged(ten, one)), close, theirs), to(ten)},
+		"theirs, hold":             {all(opened(merged(ten, one)), theirs), to(many(2, "1"))},
+		"theirs, held":             {all(opened(many(2, "1")), theirs), to(many(2, "1"))},
 		"all at once":              {opened(merged(ten, one), a, b), to(merged(many(2, "1"), promoted), problem("drone", "b-dev", "b2"), c)},
 	}
 }
@@ -218,7 +226,7 @@ func (w *fixture) outcome() []string {
 	for _, i := range w.forge.AllIssues(repo) {
 		line("%s's issue %s: %s\n%s\n%v", i.Author, i.Title, i.State, i.Body, w.forge.Comments(repo, i.Number))
 	}
-	for _, branch := range []string{"dev", "feature", "kalypso/dev"} {
+	for _, branch := range append([]string{"dev", "feature", "kalypso/dev"}, w.kept...) {
 		line("branch %s\n%s\n%v", branch, strings.Join(w.forge.Log(repo, branch), "\n"), w.forge.Files(repo, branch))
 	}
 	slices.Sort(lines)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/kalypso-dev/kalypso/internal/markdown"
@@ -40,25 +41,32 @@ func ApplyFiles(ctx context.Context, f forge.Forge, repo string, files Files) (r
 		todo.action, todo.have, todo.pr = Unchanged, &list[i], list[i]
 		todo.pr.Title, todo.pr.Body, todo.pr.Draft = want.Title, want.Body, false
 	}
-	if len(files.Changes) == 0 {
-		run.result.Action = Nothing
-		if todo.have != nil {
-			todo.pr.State = forge.Closed
-			err = run.withdraw(ctx, todo.pr)
-		}
-		return run.result, "", err
-	}
-	todo.pr.State = forge.Open
-	todo.first = todo.pr
 	present, err := f.Read(ctx, model.Reference{Repo: files.Base.Repo, Branch: want.Head})
 	if err != nil && !errors.Is(err, forge.ErrNotFound) {
 		return Result{}, "", err
 	}
+	found := func() (*model.Tree, error) { return present, err }
+	if len(files.Changes) == 0 {
+		run.result.Action = Nothing
+		if todo.have != nil {
+			todo.pr.State = forge.Closed
+			err := run.withdraw(ctx, todo.pr, found)
+			return run.result, "", err
+		}
+		return run.result, "", nil
+	}
+	todo.pr.State = forge.Open
 	if err == nil {
 		head = present.Commit
 	}
-	found := func() (*model.Tree, error) { return present, err }
-	failed := run.propose(ctx, files.Base, applied(files.Base.Files, files.Changes), found, todo)
+	after := applied(files.Base.Files, files.Changes)
+	if todo.lost, _ = run.foreign(after, found); todo.lost != nil {
+		var b strings.Builder
+		writeKept(&b, keptBranch(want.Head, todo.lost.Commit))
+		todo.pr.Body = strings.TrimSpace(todo.pr.Body) + "\n" + b.String()
+	}
+	todo.first = todo.pr
+	failed := run.propose(ctx, files.Base, after, found, todo)
 	if run.result.Commit != "" {
 		head = run.result.Commit
 	}

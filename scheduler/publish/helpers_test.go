@@ -24,6 +24,7 @@ type change = plan.Change
 
 // fixture is a GitOps repository with one environment.
 type fixture struct {
+	kept []string // branches for commits of users
 	*testing.T
 	forge *forgefake.Forge
 }
@@ -31,7 +32,7 @@ type fixture struct {
 func newFixture(t *testing.T, files map[string]string) *fixture {
 	f := forgefake.New()
 	f.Push(repo, "dev", merged(map[string]string{"README.md": "users'\n"}, files))
-	return &fixture{t, f}
+	return &fixture{T: t, forge: f}
 }
 
 func merged(all ...map[string]string) map[string]string {
@@ -165,6 +166,11 @@ func (w *fixture) comments(number int, want ...string) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		w.Errorf("comments on #%d (-want +got):\n%s", number, diff)
 	}
+}
+
+// pushToOwn pushes to the scheduler's branch as a user.
+func (w *fixture) pushToOwn(files map[string]string) {
+	w.kept = append(w.kept, "kalypso/dev-kept-"+w.forge.Push(repo, "kalypso/dev", files)[:7])
 }
 
 // close closes a pull request as a user does.

@@ -26,6 +26,7 @@ type marker struct {
 	hold        hold
 	removals    string // what the hold is about
 	owner       string // the control plane that the plan is of
+	kept        string // branches with commits of others, comma-separated
 }
 
 const (
@@ -44,6 +45,7 @@ func (m *marker) fields() []field {
 		{"hold", (*string)(&m.hold)},
 		{"removals", &m.removals},
 		{"control-plane", &m.owner},
+		{"kept", &m.kept},
 	}
 }
 

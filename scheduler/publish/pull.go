@@ -34,7 +34,13 @@ func (r *publisher) pullRequest(ctx context.Context) error {
 		return err
 	}
 	after := applied(base.Files, r.plan.Changes)
-	todo := decide(r.plan, base.Files, after, list, r.options.Owner, r.words)
+	lost, _ := r.foreign(after, present) // the push needs the branch, and has the error
+	kept := ""
+	if lost != nil {
+		kept = keptBranch(r.branch, lost.Commit)
+	}
+	todo := decide(r.plan, base.Files, after, list, r.options.Owner, kept, r.words)
+	todo.lost = lost
 	r.result.Held = todo.held
 	switch todo.action {
 	case conflicting:
@@ -44,7 +50,7 @@ func (r *publisher) pullRequest(ctx context.Context) error {
 		return fmt.Errorf("pull request #%d is of %w, %s, which publishes to the same branch: give one of the two environments another name or another GitOps branch; if that control plane is gone, close the pull request",
 			todo.pr.Number, errOthers, findMarker(todo.pr.Body, planMarker).owner)
 	case Withdrawn:
-		return r.withdraw(ctx, todo.pr)
+		return r.withdraw(ctx, todo.pr, present)
 	case LeftClosed:
 		r.result.Action, r.result.PullRequest = LeftClosed, &todo.pr
 		return nil
@@ -67,14 +73,20 @@ func (r *publisher) base(ctx context.Context) (*model.Tree, error) {
 // request is saved after the push, so that its marker vouches for what the
 // branch holds. One that is to be held is saved before it as well: only when the
 // forge says that it is a draft, the branch gets the deletion.
+//
+// A commit of others on the branch is kept before anything else, and the pull request
+// names where before the branch loses it.
 func (r *publisher) propose(ctx context.Context, base *model.Tree, after map[string][]byte, present func() (*model.Tree, error), todo decision) (err error) {
 	have := todo.have
+	if todo.held && have == nil && r.hasHoldIssue(todo) {
+		r.result.Action = Withheld
+		return nil
+	}
+	if err := r.keep(ctx, todo.lost); err != nil {
+		return err
+	}
 	if todo.held {
 		if have == nil {
-			if r.hasHoldIssue(todo) {
-				r.result.Action = Withheld
-				return nil
-			}
 			if present, err = r.emptyBranch(ctx, base, present, todo); err != nil {
 				return err
 			}
@@ -84,6 +96,9 @@ func (r *publisher) propose(ctx context.Context, base *model.Tree, after map[str
 				return r.holdFailed(ctx, have, after, present, todo, err)
 			}
 		}
+	}
+	if err := r.report(ctx, todo, &have); err != nil {
+		return err
 	}
 	if err := r.push(ctx, after, present, todo); err != nil {
 		return err
@@ -109,6 +124,23 @@ func (r *publisher) propose(ctx context.Context, base *model.Tree, after map[str
 	if todo.action == Unchanged && r.result.Writes > 0 {
 		r.result.Action = Updated
 	}
+	return nil
+}
+
+// report says on the pull request that a commit of others is kept.
+func (r *publisher) report(ctx context.Context, todo decision, have **forge.PullRequest) error {
+	if todo.lost == nil {
+		return nil
+	}
+	if *have == nil || differs(**have, todo.first) {
+		if err := r.save(ctx, todo.first, have); err != nil {
+			return err
+		}
+	}
+	if err := r.forge.Comment(ctx, r.repo, (*have).Number, r.keptComment(todo.lost)); err != nil {
+		return err
+	}
+	r.result.Writes++
 	return nil
 }
 
@@ -177,7 +209,7 @@ func (r *publisher) push(ctx context.Context, after map[string][]byte, branch fu
 // carried out. Its marker loses the digest, so that it does not look closed by a user when the same
 // plan comes back. The comment goes first: a closed pull request is looked at
 // no more.
-func (r *publisher) withdraw(ctx context.Context, pr forge.PullRequest) error {
+func (r *publisher) withdraw(ctx context.Context, pr forge.PullRequest, branch func() (*model.Tree, error)) error {
 	if v, ok := r.forge.(Viewer); ok {
 		switch now, err := v.PullRequest(ctx, r.repo, pr.Number); {
 		case err != nil:
@@ -187,7 +219,18 @@ func (r *publisher) withdraw(ctx context.Context, pr forge.PullRequest) error {
 			return nil
 		}
 	}
-	if err := r.forge.Comment(ctx, r.repo, pr.Number, r.reason); err != nil {
+	reason := r.reason
+	lost, err := r.foreign(nil, branch)
+	if err == nil {
+		err = r.keep(ctx, lost)
+	}
+	if err != nil {
+		return err
+	}
+	if lost != nil {
+		reason += " " + r.keptComment(lost)
+	}
+	if err := r.forge.Comment(ctx, r.repo, pr.Number, reason); err != nil {
 		return err
 	}
 	r.result.Writes++
@@ -216,9 +259,12 @@ func (r *publisher) settle(ctx context.Context, todo decision, branch func() (*m
 	if !todo.leftover {
 		return nil
 	}
-	_, err := branch()
-	if errors.Is(err, forge.ErrNotFound) {
+	if _, err := branch(); errors.Is(err, forge.ErrNotFound) {
 		return nil
+	}
+	lost, err := r.foreign(nil, branch)
+	if err == nil {
+		err = r.keep(ctx, lost)
 	}
 	if err != nil {
 		return err

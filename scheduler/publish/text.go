@@ -54,10 +54,11 @@ var linkable = strings.NewReplacer("(", "%28", ")", "%29", "<", "%3C", ">", "%3E
 
 // body describes a plan to the user who decides about it. The marker is not
 // part of it.
-func (w words) body(p *plan.Plan, s summary, h hold) string {
+func (w words) body(p *plan.Plan, s summary, h hold, kept string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "The platform model asks for these changes in environment %s.\n", markdown.Code(p.Environment))
 	writeHold(&b, h, s)
+	writeKept(&b, kept)
 	if s.promotion {
 		from := ""
 		if s.promotedFrom != "" {

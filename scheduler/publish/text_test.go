@@ -65,7 +65,7 @@ func TestBody(t *testing.T) {
 	words := words{link: func(at model.Position) (string, bool) {
 		return fmt.Sprintf("http://forge.test/%s#L%d", at.File, at.Line), at.Line != 3
 	}}
-	d := decide(p, base, applied(base, p.Changes), nil, "", words)
+	d := decide(p, base, applied(base, p.Changes), nil, "", "", words)
 	got := d.pr.Title + "\n\n" + d.pr.Body
 	const golden = "testdata/body.md"
 	if *update {
@@ -169,7 +169,7 @@ func TestNamespacesThatGo(t *testing.T) {
 	if want := []pair{{"drone", "gone"}, {"drone", "team-a"}}; !slices.Equal(s.namespaces, want) {
 		t.Errorf("%v go, want %v", s.namespaces, want)
 	}
-	body := newWords(nil).body(p, s, holdNone)
+	body := newWords(nil).body(p, s, holdNone, "")
 	for _, line := range []string{"- `gone` on clusters of type `drone`\n", "- `team-a` on clusters of type `drone`\n"} {
 		if !strings.Contains(body, line) {
 			t.Errorf("the pull request does not say %q:\n%s", line, body)

@@ -47,7 +47,7 @@ func (f *Forge) Read(ctx context.Context, ref model.Reference) (tree *model.Tree
 	err = f.call(ctx, Call{Method: "Read", Repo: ref.Repo, Detail: ref.Branch}, func() error {
 		c, err := f.lookup(ref)
 		if err == nil {
-			tree = &model.Tree{Repo: ref.Repo, Branch: ref.Branch, Commit: c.id, Files: maps.Clone(c.files)}
+			tree = &model.Tree{Repo: ref.Repo, Branch: ref.Branch, Commit: c.id, Own: c.author == forge.AuthorName, Files: maps.Clone(c.files)}
 		}
 		return err
 	})

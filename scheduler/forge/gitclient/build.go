@@ -50,6 +50,7 @@ func build(parent *snapshot, request forge.CommitRequest, key *signing.Key) (*co
 	if err := sign(commit, key); err != nil {
 		return nil, err
 	}
+	after.email = commit.Committer.Email
 	if c.commit, err = c.add(commit); err != nil {
 		return nil, err
 	}

@@ -30,7 +30,8 @@ func (c *Client) Tree(ctx context.Context, remote Remote, branch, commit string)
 	if err != nil {
 		return nil, err
 	}
-	return &model.Tree{Repo: remote.URL, Branch: branch, Commit: commit, Files: s.files, Skipped: s.skipped}, nil
+	own := s.email == forge.AuthorEmail || c.Signing != nil && s.email == c.Signing.Email
+	return &model.Tree{Repo: remote.URL, Branch: branch, Commit: commit, Own: own, Files: s.files, Skipped: s.skipped}, nil
 }
 
 func (c *Client) snapshot(ctx context.Context, remote Remote, branch, commit string) (*snapshot, string, error) {

@@ -22,6 +22,7 @@ const entryBytes = 200
 // of it needs to know.
 type snapshot struct {
 	root     plumbing.Hash
+	email    string // the committer's
 	files    map[string][]byte
 	entries  map[string]entry       // every leaf of the tree, also links and submodules
 	skipped  []model.Skipped        // the links and submodules, sorted
@@ -70,6 +71,7 @@ type loader struct {
 // walk reads a commit's folders. The files have no contents yet.
 func walk(p *pack, id plumbing.Hash) (*loader, error) {
 	var root plumbing.Hash
+	var email string
 	err := p.each(plumbing.CommitObject, func(hash plumbing.Hash, _ int64, content func() ([]byte, error)) (bool, error) {
 		if hash != id {
 			return false, nil
@@ -80,7 +82,7 @@ func walk(p *pack, id plumbing.Hash) (*loader, error) {
 		}
 		commit := new(object.Commit)
 		err = commit.Decode(memoryObject(plumbing.CommitObject, data))
-		root = commit.TreeHash
+		root, email = commit.TreeHash, commit.Committer.Email
 		return false, err
 	})
 	if err != nil {
@@ -90,6 +92,7 @@ func walk(p *pack, id plumbing.Hash) (*loader, error) {
 		return nil, errNoCommit
 	}
 	l := &loader{pack: p, trees: map[plumbing.Hash][]byte{}, snapshot: newSnapshot(root)}
+	l.snapshot.email = email
 	err = p.each(plumbing.TreeObject, func(hash plumbing.Hash, size int64, content func() ([]byte, error)) (bool, error) {
 		if size > maxObject {
 			return false, &model.LimitError{What: "bytes in one folder's list of files", Max: maxObject, Hint: smaller}
