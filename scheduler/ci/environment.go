@@ -24,6 +24,8 @@ type Environment struct {
 	Branch     string // GITHUB_REF_NAME
 	Run        string // GITHUB_RUN_ID
 	RunNumber  string // GITHUB_RUN_NUMBER: counts up by workflow
+	RunAttempt string // GITHUB_RUN_ATTEMPT: from 1; a user has started a later one
+	Workflow   string // GITHUB_WORKFLOW: its name
 	Actor      string // GITHUB_ACTOR
 	EventFile  string // GITHUB_EVENT_PATH
 
@@ -75,6 +77,8 @@ func ReadEnvironment(get func(string) string) Environment {
 		Branch:     first("GITHUB_REF_NAME"),
 		Run:        first("GITHUB_RUN_ID"),
 		RunNumber:  first("GITHUB_RUN_NUMBER"),
+		RunAttempt: first("GITHUB_RUN_ATTEMPT"),
+		Workflow:   first("GITHUB_WORKFLOW"),
 		Actor:      first("GITHUB_ACTOR"),
 		EventFile:  first("GITHUB_EVENT_PATH"),
 		Forge:      first("KALYPSO_FORGE"),

@@ -7,7 +7,9 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -28,6 +30,13 @@ const (
 	mergePace    = 500 * time.Millisecond
 )
 
+// How long a pull request is brought to its branch again when another run has
+// changed what it goes to meanwhile.
+const (
+	overtakenTimeout = 3 * time.Minute
+	overtakenPace    = 2 * time.Second
+)
+
 // PullRequest says what to bring to a GitOps repository.
 type PullRequest struct {
 	Repo   string // owner/name
@@ -41,6 +50,38 @@ type PullRequest struct {
 	Labels    []string
 	AutoMerge bool
 	Now       time.Time
+	Run       Run
+}
+
+// Run is the run of a workflow that brings the files, the zero value for none.
+type Run struct {
+	Workflow string // in one line, with its repository
+	Number   int    // counts up by workflow
+	Attempt  int    // from 1; a user has started a later one
+}
+
+var runMarker = regexp.MustCompile(`<!-- kalypso-run: (.*) (\d+) -->`)
+
+func (r Run) marker() string {
+	if r.Number == 0 {
+		return ""
+	}
+	return fmt.Sprintf("\n\n<!-- kalypso-run: %s %d -->", r.Workflow, r.Number)
+}
+
+// newer returns the pull request of a later run of the same workflow, nil when there
+// is none. A run that a user has started again is later than all others.
+func (r Run) newer(list []forge.PullRequest) *forge.PullRequest {
+	for i, pr := range list {
+		m := runMarker.FindStringSubmatch(pr.Body)
+		if m == nil || m[1] != r.Workflow || r.Number == 0 || r.Attempt > 1 || pr.State == forge.Closed {
+			continue
+		}
+		if n, err := strconv.Atoi(m[2]); err == nil && n > r.Number {
+			return &list[i]
+		}
+	}
+	return nil
 }
 
 // Opened is what CreatePullRequest has done.
@@ -52,6 +93,7 @@ type Opened struct {
 	Queued      bool // the forge merges it when it has the reviews and checks that it needs
 	MergeCommit string
 	Summary     string // the changes, one a line
+	Overtaken   bool   // a later run has brought its files: Number and URL are those of its pull request
 }
 
 // Head is the branch of the pull request from one repository to an environment.
@@ -70,7 +112,14 @@ func CreatePullRequest(ctx context.Context, f Forge, p PullRequest) (Opened, err
 	if err != nil {
 		return Opened{}, err
 	}
-	opened, err := p.open(ctx, f, generated)
+	var opened Opened
+	var moved bool
+	err = retry.Until(ctx, "bringing the files to the branch", overtakenTimeout, func(ctx context.Context) error {
+		if opened, moved, err = p.attempt(ctx, f, generated, moved); moved {
+			return err
+		}
+		return retry.Permanent(err)
+	}, retry.Backoff(overtakenPace/40, overtakenPace))
 	return opened, wrap(err, "pull request to branch %s of %s", p.Base, p.Repo)
 }
 
@@ -95,39 +144,132 @@ func (p PullRequest) check() (map[string][]byte, error) {
 	return generated, nil
 }
 
-func (p PullRequest) open(ctx context.Context, f Forge, generated map[string][]byte) (Opened, error) {
-	base, err := f.Read(ctx, model.Reference{Repo: p.URL, Branch: p.Base})
+// attempt brings the files to the branch once. Where that fails it says whether
+// another run has changed the branches or the pull request meanwhile, so that
+// another attempt begins with something else; it is to make a commit anew.
+func (p PullRequest) attempt(ctx context.Context, f Forge, generated map[string][]byte, anew bool) (opened Opened, moved bool, err error) {
+	before, err := p.look(ctx, f)
+	if err != nil {
+		return Opened{}, false, err
+	}
+	head := before.head
+	if pr := p.Run.newer(before.list); pr != nil {
+		opened = Opened{Overtaken: true, Number: pr.Number, URL: pr.URL}
+		err = p.giveWay(ctx, f, before, pr)
+	} else {
+		opened, head, err = p.open(ctx, f, before.base, generated, anew)
+	}
+	if err == nil && (p.AutoMerge || !opened.Changed || p.Run.Number == 0) {
+		return opened, false, nil
+	}
+	after, failed := p.look(ctx, f)
+	if err == nil && failed == nil && after.head != head {
+		return opened, true, fmt.Errorf("branch %s of %s: %w", p.Head, p.Repo, forge.ErrMoved)
+	}
+	return opened, err != nil && failed == nil && (errors.Is(err, forge.ErrMoved) || after.isAnother(before, head)), err
+}
+
+// surroundings are what several runs write to.
+type surroundings struct {
+	base, head string // commits, "" for a branch that is not there
+	list       []forge.PullRequest
+}
+
+func (p PullRequest) look(ctx context.Context, f Forge) (s surroundings, err error) {
+	commit := func(branch string) (string, error) {
+		at, err := f.Head(ctx, model.Reference{Repo: p.URL, Branch: branch})
+		if errors.Is(err, forge.ErrNotFound) {
+			return "", nil
+		}
+		return at, err
+	}
+	if s.base, err = commit(p.Base); err != nil {
+		return s, err
+	}
+	if s.head, err = commit(p.Head); err != nil {
+		return s, err
+	}
+	if s.list, err = f.PullRequests(ctx, p.Repo, p.Head, p.Base); errors.Is(err, forge.ErrNotFound) {
+		err = nil // opening it says so
+	}
+	return s, err
+}
+
+// isAnother says whether others than a run that has pushed the commit own have
+// changed anything.
+func (s surroundings) isAnother(before surroundings, own string) bool {
+	return s.base != before.base || s.head != before.head && s.head != own ||
+		!slices.EqualFunc(s.list, before.list, func(a, b forge.PullRequest) bool { return a.Number == b.Number && a.State == b.State })
+}
+
+// giveWay closes what is still open of a run that a later one has overtaken.
+func (p PullRequest) giveWay(ctx context.Context, f Forge, found surroundings, newer *forge.PullRequest) error {
+	for _, pr := range found.list {
+		m := runMarker.FindStringSubmatch(pr.Body)
+		if pr.State != forge.Open || m == nil || m[1] != p.Run.Workflow || m[2] != strconv.Itoa(p.Run.Number) {
+			continue
+		}
+		if err := f.Comment(ctx, p.Repo, pr.Number, fmt.Sprintf("A later run has brought newer files, see %s. Closing.", newer.URL)); err != nil {
+			return err
+		}
+		pr.State = forge.Closed
+		if _, err := f.SavePullRequest(ctx, p.Repo, pr); err != nil {
+			return err
+		}
+		return p.removeBranch(ctx, f, pr.HeadCommit)
+	}
+	return nil
+}
+
+// removeBranch removes the pull request's branch, unless another run has pushed to
+// it.
+func (p PullRequest) removeBranch(ctx context.Context, f Forge, head string) error {
+	at, err := f.Head(ctx, model.Reference{Repo: p.URL, Branch: p.Head})
+	if errors.Is(err, forge.ErrNotFound) || err == nil && at != head {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return f.DeleteBranch(ctx, p.Repo, p.Head)
+}
+
+// open opens the pull request or brings it up to date, and returns the commit of its
+// branch as well. What is changed is what a commit of the base lacks: a run that was
+// not in the list of pull requests with that commit conflicts with this one then.
+func (p PullRequest) open(ctx context.Context, f Forge, at string, generated map[string][]byte, anew bool) (opened Opened, head string, err error) {
+	base, err := f.Read(ctx, model.Reference{Repo: p.URL, Branch: p.Base, Commit: at})
 	if err != nil {
 		if errors.Is(err, forge.ErrNotFound) {
 			err = p.absent(ctx, f, err)
 		}
-		return Opened{}, err
+		return Opened{}, "", err
 	}
 	changes := replacement(base.Files, generated)
-	opened := Opened{Changed: len(changes) > 0, Summary: summary(changes)}
+	opened = Opened{Changed: len(changes) > 0, Summary: summary(changes)}
 	result, head, err := publish.ApplyFiles(ctx, f, p.Repo, publish.Files{
-		Base: base, Changes: changes, Now: p.Now,
+		Base: base, Changes: changes, Now: p.Now, Anew: anew,
 		PullRequest: forge.PullRequest{Title: markdown.Line(p.Title), Body: p.body(opened.Summary), Head: p.Head, Base: p.Base},
 	})
 	if err != nil || !opened.Changed {
-		return Opened{}, err
+		return Opened{}, head, err
 	}
 	opened.Number, opened.URL = result.PullRequest.Number, result.PullRequest.URL
 	if len(p.Labels) > 0 {
 		if err := f.Label(ctx, p.Repo, opened.Number, p.Labels); err != nil {
-			return opened, fmt.Errorf("labels of pull request %d: %w", opened.Number, err)
+			return opened, head, fmt.Errorf("labels of pull request %d: %w", opened.Number, err)
 		}
 	}
 	if !p.AutoMerge {
-		return opened, nil
+		return opened, head, nil
 	}
 	opened.MergeCommit, err = p.merge(ctx, f, opened.Number, head)
 	if errors.Is(err, forge.ErrQueued) {
 		opened.Queued = true
-		return opened, nil
+		return opened, head, nil
 	}
 	opened.Merged = err == nil
-	return opened, err
+	return opened, head, err
 }
 
 // absent adds to the error of a base that is not there what to do about it.
@@ -143,7 +285,7 @@ func (p PullRequest) body(changes string) string {
 	if p.Body != "" {
 		text = strings.TrimSpace(redact.Text(p.Body)) + "\n\n" + text
 	}
-	return text
+	return text + p.Run.marker()
 }
 
 // merge merges the pull request and removes its branch.
@@ -151,7 +293,7 @@ func (p PullRequest) merge(ctx context.Context, f Forge, number int, head string
 	var commit string
 	err := retry.Until(ctx, fmt.Sprintf("merging pull request %d", number), mergeTimeout, func(ctx context.Context) (err error) {
 		commit, err = f.Merge(ctx, p.Repo, number, head)
-		if errors.Is(err, forge.ErrNotYet) {
+		if errors.Is(err, forge.ErrNotYet) && !p.isOvertaken(ctx, f, number, head) {
 			return err
 		}
 		return retry.Permanent(err)
@@ -159,7 +301,16 @@ func (p PullRequest) merge(ctx context.Context, f Forge, number int, head string
 	if err != nil {
 		return "", withHint(err, "the pull request stays open: merge it by hand, or run this step again")
 	}
-	return commit, f.DeleteBranch(ctx, p.Repo, p.Head)
+	return commit, p.removeBranch(ctx, f, head)
+}
+
+// isOvertaken says whether waiting for a merge is in vain, since another run has
+// pushed to the branch or removed it.
+func (p PullRequest) isOvertaken(ctx context.Context, f Forge, number int, head string) bool {
+	list, err := f.PullRequests(ctx, p.Repo, p.Head, p.Base)
+	return err == nil && !slices.ContainsFunc(list, func(pr forge.PullRequest) bool {
+		return pr.Number == number && pr.State != forge.Closed && pr.HeadCommit == head
+	})
 }
 
 // readFolder reads all regular files at or below a folder, by slash-separated

@@ -20,6 +20,7 @@ type Files struct {
 	Changes     []plan.Change
 	PullRequest forge.PullRequest // title, text and branches
 	Now         time.Time
+	Anew        bool // make a commit also where the branch has all of it, on top of another commit perhaps
 }
 
 // ApplyFiles brings the open pull request between two branches up to date, or
@@ -36,7 +37,7 @@ func ApplyFiles(ctx context.Context, f forge.Forge, repo string, files Files) (r
 		plan:   &plan.Plan{GitOpsHead: files.Base.Commit, Changes: files.Changes},
 		reason: fmt.Sprintf("Nothing is left to change: branch %s has all of it. Closing.", markdown.Code(want.Base)),
 	}
-	todo := decision{action: Opened, pr: want}
+	todo := decision{action: Opened, pr: want, stale: files.Anew}
 	if i := anyOpen(list); i >= 0 {
 		todo.action, todo.have, todo.pr = Unchanged, &list[i], list[i]
 		todo.pr.Title, todo.pr.Body, todo.pr.Draft = want.Title, want.Body, false

@@ -44,7 +44,8 @@ variables that the runners of GitHub and Gitea set alike:
 
     GITHUB_SERVER_URL, GITHUB_API_URL     the forge
     GITHUB_REPOSITORY, GITHUB_SHA         the repository and the commit
-    GITHUB_RUN_NUMBER, GITHUB_RUN_ID      the run
+    GITHUB_RUN_NUMBER, GITHUB_RUN_ID      the run, with GITHUB_WORKFLOW and
+    GITHUB_RUN_ATTEMPT                    which of its tries it is
     GITHUB_OUTPUT                         the file for the step's outputs
 
 and what is not the runner's business from these, where it is needed:

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strconv"
+	"strings"
 
 	"github.com/kalypso-dev/kalypso/internal/usage"
 	"github.com/kalypso-dev/kalypso/scheduler/ci"
@@ -28,14 +29,17 @@ beside it come to what is there. Where the branch has all of it already, nothing
 is opened.
 
 There is one pull request at a time from a repository to a branch: while it is
-open, the next run brings it up to date. With --auto-merge it is merged right
+open, the next run brings it up to date. Several runs may bring theirs at the same
+time. One that a later run of the workflow has overtaken gives way: it brings
+nothing, says so and succeeds, unless a user has started it again. With --auto-merge it is merged right
 away, by a method that the repository allows, and its branch removed. Where
 reviews, checks or a merge queue are in between, the forge merges it when it can,
 if the repository's settings let it; else the error says what is missing.
 
 The pull request's branch must begin with kalypso/, since it is overwritten.
 
-Outputs: changed, number, url, merged, merge_commit. The URL is printed.`,
+Outputs: changed, overtaken, number, url, merged, merge_commit. The URL is
+printed.`,
 		Example: `  kalypso ci create-pr --repo kalypso-app-gitops --base dev --auto-merge --title "Deploy 0.0.1-7"
   kalypso ci create-pr --repo https://github.com/acme/gitops --base stage --label deployment`,
 	}
@@ -59,6 +63,7 @@ func runCreatePR(ctx context.Context, o *prOptions) (err error) {
 		return err
 	}
 	o.pull.URL, o.pull.Now = o.CloneURL(o.pull.Repo), o.now()
+	o.pull.Run = o.run()
 	o.describe(&o.pull)
 	forge, err := o.forge(o.Environment)
 	if err != nil {
@@ -68,7 +73,10 @@ func runCreatePR(ctx context.Context, o *prOptions) (err error) {
 	if err != nil {
 		return err
 	}
-	if opened.Changed {
+	switch {
+	case opened.Overtaken:
+		o.Messagef("a later run has brought newer files to branch %s of %s: this one gives way to pull request %s", o.pull.Base, o.pull.Repo, opened.URL)
+	case opened.Changed:
 		what := "waits for a merge"
 		switch {
 		case opened.Merged:
@@ -78,15 +86,29 @@ func runCreatePR(ctx context.Context, o *prOptions) (err error) {
 		}
 		o.Messagef("%spull request %s %s", opened.Summary, opened.URL, what)
 		fmt.Fprintln(o.Out, opened.URL)
-	} else {
+	default:
 		o.Messagef("branch %s of %s has all of it already: no pull request is needed", o.pull.Base, o.pull.Repo)
 	}
 	number := ""
 	if opened.Number > 0 {
 		number = strconv.Itoa(opened.Number)
 	}
-	return o.set(output{"changed", strconv.FormatBool(opened.Changed)}, output{"number", number}, output{"url", opened.URL},
+	return o.set(output{"changed", strconv.FormatBool(opened.Changed)}, output{"overtaken", strconv.FormatBool(opened.Overtaken)}, output{"number", number}, output{"url", opened.URL},
 		output{"merged", strconv.FormatBool(opened.Merged)}, output{"merge_commit", opened.MergeCommit})
+}
+
+// run is the run of the workflow, where there is one.
+func (s *step) run() ci.Run {
+	number, err := strconv.Atoi(s.RunNumber)
+	if err != nil {
+		return ci.Run{}
+	}
+	attempt, err := strconv.Atoi(s.RunAttempt)
+	if err != nil {
+		attempt = 1
+	}
+	name := strings.Join(strings.Fields(s.Repository+" "+s.Workflow), " ")
+	return ci.Run{Workflow: strings.ReplaceAll(name, "--", "-"), Number: number, Attempt: attempt}
 }
 
 // describe fills in the branch, title and text that flags do not give.
