@@ -81,12 +81,13 @@ func attempted(o *unstructured.Unstructured) []string {
 }
 
 // retriesOld reports whether a sync goes on that has failed at least once, and is
-// of other commits than those.
+// of other commits than those. One that is to take the latest knows none at first.
 func retriesOld(o *unstructured.Unstructured, commits []string) bool {
 	phase, _, _ := unstructured.NestedString(o.Object, "status", "operationState", "phase")
 	retries, _, _ := unstructured.NestedInt64(o.Object, "status", "operationState", "retryCount")
 	_, goesOn := o.Object["operation"]
-	return goesOn && phase == "Running" && retries > 0 && len(commits) > 0 && !slices.Equal(attempted(o), commits)
+	of := attempted(o)
+	return goesOn && phase == "Running" && retries > 0 && len(of) > 0 && len(commits) > 0 && !slices.Equal(of, commits)
 }
 
 // givenUp reports whether Argo CD does not sync an application any more that is to

@@ -29,6 +29,7 @@ func TestRecoverArgoCD(t *testing.T) {
 	}{
 		"an old commit is tried again":           {syncing("gitops", goesOn, "new", "Running", "retryCount: 1, "+ofOld, now), map[string]any{"phase": "Terminating"}},
 		"an old commit that was never rendered":  {syncing("gitops", goesOn, "new", "Running", "retryCount: 1, operation: {sync: {revision: old}}", now), map[string]any{"phase": "Terminating"}},
+		"the latest commit is about to be tried": {syncing("gitops", goesOn, "new", "Running", "retryCount: 1, operation: {sync: {}}", now), nil},
 		"an old commit is being applied":         {syncing("gitops", goesOn, "new", "Running", "retryCount: 0, "+ofOld, now), nil},
 		"the present commit is tried again":      {syncing("gitops", goesOn, "new", "Running", "retryCount: 1, "+ofNew, now), nil},
 		"given up":                               {syncing("gitops", "", "new", "Failed", ofNew, long), map[string]any{"revision": "new"}},
