@@ -94,7 +94,7 @@ func Hint(err error) string {
 	case errors.As(err, &known):
 		return known.Hint
 	case errors.Is(err, source.ErrCredentials):
-		return fmt.Sprintf("%s and %s are sent to servers that a flag or a remote of the control plane's folder names, %s to github.com",
+		return fmt.Sprintf("%s and %s are sent to servers that a flag or a remote of the control plane's folder names and to the sandbox's forge, %s to github.com",
 			gitUserVariable, gitTokenVariable, GitHubTokenVariable)
 	}
 	return ""
