@@ -54,6 +54,18 @@ func (s Site) FileURL(at model.Position) (string, bool) {
 	return u.String(), true
 }
 
+// CommitURL returns where a browser shows a commit of a repository of this site, and
+// false for repositories elsewhere.
+func (s Site) CommitURL(cloneURL, commit string) (string, bool) {
+	repo, ok := s.Repo(cloneURL)
+	if !ok || !PlainName(commit) {
+		return "", false
+	}
+	u := s.Root.JoinPath(repo, "commit", commit)
+	u.User = nil
+	return u.String(), true
+}
+
 // Origin is the same for two URLs of one server.
 func Origin(u *url.URL) string {
 	host := strings.ToLower(u.Hostname())

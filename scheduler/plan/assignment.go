@@ -49,8 +49,8 @@ func (s *state) compute(ctx context.Context, w *worker, j job) {
 		r.problems = append(r.problems, conf.unreadable...)
 	} else {
 		check := func(text string) ([]finding, error) { return conf.check(text, &s.configurations.compiled) }
-		r.problems = append(r.problems, validate(ctx, c.target.schemas, conf.values, check)...)
-		r.problems = append(r.problems, validate(ctx, conf.schemas, conf.values, check)...)
+		wrong := append(validate(ctx, c.target.schemas, conf.values, check), validate(ctx, conf.schemas, conf.values, check)...)
+		r.problems = append(r.problems, c.pair.provided(wrong, conf.values, s.env.ControlPlane)...)
 		if len(c.target.badTexts) == 0 {
 			s.render(ctx, w, j, conf, r)
 		}

@@ -237,10 +237,19 @@ func New(ctx context.Context, env *model.Environment, gitops *model.Tree) (*Plan
 
 func (s *state) plan() *Plan {
 	p := &Plan{
+		Policies:    make(map[string]model.Position, len(s.env.Policies)),
 		Environment: s.env.Name,
 		GitOps:      s.env.GitOps,
 		Promoted:    s.env.Promoted,
 		Incomplete:  s.env.Incomplete,
+	}
+	for _, policy := range s.env.Policies {
+		p.Policies[policy.Name] = policy.Position
+	}
+	for _, base := range slices.Backward(s.env.BaseRepos) {
+		if base.Spec.Commit == p.Promoted {
+			p.BaseRepo = base.Spec.Repo
+		}
 	}
 	if s.branch.tree != nil {
 		p.GitOpsHead = s.branch.tree.Commit

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/kalypso-dev/kalypso/internal/redact"
 	"github.com/kalypso-dev/kalypso/scheduler/model"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"github.com/santhosh-tekuri/jsonschema/v6/kind"
@@ -238,7 +239,7 @@ func cutShort(text string, n int) string {
 }
 
 // problem returns a finding at the value that is wrong, or at the schema that asks
-// for a missing one.
+// for a missing one, which is without a hint then.
 func (f finding) problem(s schema, config []ConfigValue) Problem {
 	p := Problem{
 		Reason:   InvalidConfig,
@@ -246,7 +247,6 @@ func (f finding) problem(s schema, config []ConfigValue) Problem {
 		Position: s.position,
 		Schema:   s.position,
 		Message:  f.text,
-		Hint:     "provide the value in a ConfigMap labelled platform-config: \"true\" whose other labels match",
 	}
 	if len(f.path) == 0 {
 		return p
@@ -257,6 +257,32 @@ func (f finding) problem(s schema, config []ConfigValue) Problem {
 		p.Hint = origin(v.Key, sources)
 	}
 	return p
+}
+
+// provided says of a missing value where it belongs: in a ConfigMap of the
+// environment's branch that applies to the pair.
+func (p pair) provided(problems []Problem, config []ConfigValue, branch model.Reference) []Problem {
+	name, at := "", model.Position{Repo: redact.URL(branch.Repo), Branch: branch.Branch}
+	for _, v := range config {
+		for _, s := range v.Sources {
+			own := s.Position.Repo == at.Repo && s.Position.Branch == branch.Branch && !strings.HasPrefix(s.ConfigMap, model.AppConfigPrefix)
+			if own && s.ConfigMap >= name {
+				name, at = s.ConfigMap, s.Position
+			}
+		}
+	}
+	hint := fmt.Sprintf("a ConfigMap on branch %s with the labels platform-config: \"true\" and cluster-type: %s", branch.Branch, p.clusterType.Name)
+	if name == "" {
+		hint = "provide it in " + hint
+	} else {
+		hint = fmt.Sprintf("provide it in ConfigMap %s, which applies here, or in %s", name, hint)
+	}
+	for i := range problems {
+		if problems[i].Reason == InvalidConfig && problems[i].Hint == "" {
+			problems[i].Hint, problems[i].Fix = hint, at
+		}
+	}
+	return problems
 }
 
 func valueOf(config []ConfigValue, key string) (ConfigValue, bool) {

@@ -25,14 +25,16 @@ import (
 // input, same bytes.
 type Plan struct {
 	Environment string
-	GitOps      model.Reference // where the plan's files belong; Path is their root folder
-	GitOpsHead  string          // commit of the GitOps branch that the plan was made against
-	Promoted    string          // the base repository's pinned commit, "" when none
-	Incomplete  bool            // the model is: what is missing from the plan is not proven to be gone
-	Targets     []Target        // sorted by name
-	Assignments []Assignment    // sorted by cluster type, then deployment target
-	Problems    []Problem       // sorted; what was left as it is, and why
-	Changes     []Change        // sorted by path; empty when nothing is to be done
+	GitOps      model.Reference           // where the plan's files belong; Path is their root folder
+	GitOpsHead  string                    // commit of the GitOps branch that the plan was made against
+	Promoted    string                    // the base repository's pinned commit, "" when none
+	BaseRepo    string                    // clone URL of the base repository with that commit
+	Policies    map[string]model.Position // of the environment, by name
+	Incomplete  bool                      // the model is: what is missing from the plan is not proven to be gone
+	Targets     []Target                  // sorted by name
+	Assignments []Assignment              // sorted by cluster type, then deployment target
+	Problems    []Problem                 // sorted; what was left as it is, and why
+	Changes     []Change                  // sorted by path; empty when nothing is to be done
 
 	files func() map[string][]byte
 }
@@ -103,6 +105,7 @@ type Problem struct {
 	Message     string         `json:"message"`
 	Hint        string         `json:"hint,omitempty"`
 	Schema      model.Position `json:"-"` // of an InvalidConfig: the schema that is broken, which Position need not be
+	Fix         model.Position `json:"-"` // of an InvalidConfig that lacks a value: where the value belongs; zero for Position
 }
 
 // Action is what happens to a file.

@@ -72,6 +72,8 @@ type Options struct {
 type Linker interface {
 	// FileURL returns false for files of other forges.
 	FileURL(at model.Position) (url string, ok bool)
+	// CommitURL is where a browser shows a commit.
+	CommitURL(cloneURL, commit string) (url string, ok bool)
 }
 
 // Viewer is what a forge.Forge can be besides: one whose lists of pull requests may

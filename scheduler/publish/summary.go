@@ -65,8 +65,9 @@ func pairs(root string, files map[string][]byte) map[pair]bool {
 // summary is what a plan does, for users. All lists are sorted.
 type summary struct {
 	added, changed, removed []pair
-	existing                int      // how many assignments there are now
-	namespaces              []pair   // that go, by their name in place of a target's
+	existing                int    // how many assignments there are now
+	namespaces              []pair // that go, by their name in place of a target's
+	keys                    []keyChange
 	foldersAdded            []string // cluster types
 	foldersRemoved          []string
 	other                   []plan.Change
@@ -115,6 +116,7 @@ func summarize(p *plan.Plan, base, result map[string][]byte) summary {
 	}
 	s.existing = existing(p, before, s.removed)
 	s.namespaces = namespacesGone(p, base, result)
+	s.keys = keyChanges(p, s.changed, base, result)
 	slices.Sort(s.foldersAdded)
 	slices.Sort(s.foldersRemoved)
 	slices.SortFunc(s.other, func(a, b plan.Change) int { return strings.Compare(a.Path, b.Path) })

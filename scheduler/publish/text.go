@@ -19,7 +19,8 @@ import (
 // they stay below the 65,536 characters that GitHub takes;
 // Gitea takes more.
 const (
-	maxTable     = 26_000
+	maxTable     = 20_000
+	maxKeys      = 6_000
 	maxReasons   = 14_000
 	maxOther     = 4_000
 	maxProblems  = 14_000
@@ -30,27 +31,41 @@ const (
 
 // words makes the texts for one forge.
 type words struct {
-	link func(model.Position) (url string, ok bool)
+	link   func(model.Position) (url string, ok bool)
+	commit func(cloneURL, commit string) (url string, ok bool)
 }
 
 func newWords(f forge.Forge) words {
 	if l, ok := f.(Linker); ok {
-		return words{link: l.FileURL}
+		return words{link: l.FileURL, commit: l.CommitURL}
 	}
-	return words{link: func(model.Position) (string, bool) { return "", false }}
+	return words{
+		link:   func(model.Position) (string, bool) { return "", false },
+		commit: func(string, string) (string, bool) { return "", false },
+	}
 }
 
 // position is the text of a position, as a link where the forge can show it.
 func (w words) position(at model.Position) string {
 	url, ok := w.link(at)
+	return linked(markdown.Code(at.String()), url, ok)
+}
+
+// commitOf is a commit of a repository, as a link where the forge can show it.
+func (w words) commitOf(cloneURL, commit string) string {
+	url, ok := w.commit(cloneURL, commit)
+	return linked(markdown.Code(clip(commit, 2*commitLength)), url, ok && len(commit) <= 2*commitLength)
+}
+
+func linked(text, url string, ok bool) string {
 	if !ok {
-		return markdown.Code(at.String())
+		return text
 	}
-	return "[" + markdown.Code(at.String()) + "](" + linkable.Replace(markdown.Line(url)) + ")"
+	return "[" + text + "](" + linkable.Replace(markdown.Line(url)) + ")"
 }
 
 // linkable keeps a URL from ending a link early.
-var linkable = strings.NewReplacer("(", "%28", ")", "%29", "<", "%3C", ">", "%3E", " ", "%20")
+var linkable = strings.NewReplacer("(", "%28", ")", "%29", "<", "%3C", ">", "%3E", " ", "%20", "|", "%7C")
 
 // body describes a plan to the user who decides about it. The marker is not
 // part of it.
@@ -62,9 +77,9 @@ func (w words) body(p *plan.Plan, s summary, h hold, kept string) string {
 	if s.promotion {
 		from := ""
 		if s.promotedFrom != "" {
-			from = fmt.Sprintf(" (so far %s)", markdown.Code(clip(s.promotedFrom, 2*commitLength)))
+			from = fmt.Sprintf(" (so far %s)", w.commitOf(p.BaseRepo, s.promotedFrom))
 		}
-		fmt.Fprintf(&b, "\nPromotes commit %s%s.\n", markdown.Code(clip(s.promotedTo, 2*commitLength)), from)
+		fmt.Fprintf(&b, "\nPromotes commit %s%s.\n", w.commitOf(p.BaseRepo, s.promotedTo), from)
 	}
 	if len(s.namespaces) > 0 {
 		b.WriteString("\n**These namespaces go, with all that is in them**, volumes too:\n\n")
@@ -73,7 +88,8 @@ func (w words) body(p *plan.Plan, s summary, h hold, kept string) string {
 		})
 	}
 	writeTable(&b, s)
-	writeReasons(&b, p, s)
+	w.writeKeys(&b, s)
+	w.writeReasons(&b, p, s)
 	if len(s.other) > 0 {
 		b.WriteString("\n### Other files\n\n")
 		writeList(&b, maxOther, "files", s.other, func(c plan.Change) string { return fmt.Sprintf("- %s: %s\n", c.Action, markdown.Code(c.Path)) })
@@ -148,7 +164,7 @@ func names(list []string, limit int) string {
 
 // writeReasons writes why: which policies select an assignment, or that none
 // does any more.
-func writeReasons(b *strings.Builder, p *plan.Plan, s summary) {
+func (w words) writeReasons(b *strings.Builder, p *plan.Plan, s summary) {
 	policies := map[pair][]string{}
 	for _, a := range p.Assignments {
 		policies[pair{a.ClusterType, a.Target}] = a.Policies
@@ -163,16 +179,18 @@ func writeReasons(b *strings.Builder, p *plan.Plan, s summary) {
 	}
 	b.WriteString("\n### Why\n\n| Deployment target | Cluster type | Reason |\n| --- | --- | --- |\n")
 	writeList(b, maxReasons, "assignments", touched, func(at pair) string {
-		return fmt.Sprintf("| %s | %s | %s |\n", markdown.Cell(at.target), markdown.Cell(at.clusterType), reason(policies[at], targets[at.target]))
+		return fmt.Sprintf("| %s | %s | %s |\n", markdown.Cell(at.target), markdown.Cell(at.clusterType), w.reason(p, policies[at], targets[at.target]))
 	})
 }
 
 // reason is why an assignment is as the plan has it: the policies that
 // select it, or what is gone.
-func reason(policies []string, isTarget bool) string {
+func (w words) reason(p *plan.Plan, policies []string, isTarget bool) string {
 	cells := make([]string, len(policies))
 	for i, policy := range policies {
-		cells[i] = markdown.Cell(clip(policy, maxMessage/4))
+		at := p.Policies[policy]
+		url, ok := w.link(at)
+		cells[i] = linked(markdown.Cell(clip(policy, maxMessage/4)), url, ok && at.File != "")
 	}
 	switch {
 	case len(policies) == 1:
@@ -270,6 +288,9 @@ func (w words) issueBody(at pair, problems []plan.Problem) string {
 	section("Config data validation failed:", isConfig)
 	section("Generating the manifests failed:", func(p plan.Problem) bool { return !isConfig(p) })
 	positions := unique(problems, func(p plan.Problem) string {
+		if p.Fix != (model.Position{}) {
+			return fmt.Sprintf("- %s: %s (%s asks for it)\n", w.position(p.Fix), message(p.Hint), w.position(p.Position))
+		}
 		at := p.Position.String()
 		switch {
 		case at == "" && p.Hint == "":

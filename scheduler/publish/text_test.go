@@ -20,10 +20,12 @@ var update = flag.Bool("update", false, "rewrite the golden files")
 // everything is a plan that has something of all that a body can say.
 func everything() (*plan.Plan, map[string][]byte) {
 	file := func(ct, dt string) string { return "clusters/" + ct + "/" + dt + "/reconciler.yaml" }
+	config := func(ct, dt string) string { return "clusters/" + ct + "/" + dt + "/platform-config.yaml" }
 	base := map[string][]byte{
 		"clusters/" + promotedFile:       []byte("1111111aaaa\n"),
 		file("drone", "changed-dev"):     []byte("1"),
 		file("drone", "gone-dev"):        []byte("1"),
+		config("drone", "changed-dev"):   []byte("kind: ConfigMap\ndata:\n  REGION: east\n  OLD: \"1\"\n  SAME: x\n"),
 		file("old", "unwanted-dev"):      []byte("1"),
 		"clusters/old/README.md":         []byte("x"),
 		"clusters/drone/stray/notes.txt": []byte("users'"),
@@ -32,14 +34,19 @@ func everything() (*plan.Plan, map[string][]byte) {
 	return &plan.Plan{
 		Environment: "dev",
 		GitOps:      model.Reference{Repo: "http://forge.test/acme/gitops.git", Branch: "dev", Path: "./clusters"},
+		BaseRepo:    "http://forge.test/acme/platform",
+		Policies:    map[string]model.Position{"edge": {Repo: "http://forge.test/acme/platform.git", Branch: "dev", File: "edge.yaml", Line: 1}},
 		Targets:     []plan.Target{{Name: "new-dev"}, {Name: "changed-dev"}, {Name: "unwanted-dev"}},
 		Assignments: []plan.Assignment{
-			{ClusterType: "drone", Target: "changed-dev", Policies: []string{"edge"}},
+			{ClusterType: "drone", Target: "changed-dev", Policies: []string{"edge"}, Config: []plan.ConfigValue{{
+				Key: "REGION", Source: plan.ConfigSource{ConfigMap: "region", Position: model.Position{Repo: "http://forge.test/acme/platform.git", Branch: "dev", File: "region.yaml", Line: 9}},
+			}}},
 			{ClusterType: "large", Target: "new-dev", Policies: []string{"a|b", "cloud"}},
 		},
 		Changes: []plan.Change{
 			{Path: "clusters/" + promotedFile, Action: plan.Modify, Content: []byte("2222222bbbb")},
 			{Path: file("drone", "changed-dev"), Action: plan.Modify, Content: []byte("2")},
+			{Path: config("drone", "changed-dev"), Action: plan.Modify, Content: []byte("kind: ConfigMap\ndata:\n  REGION: \"@west\"\n  NEW: \"2\"\n  SAME: x\n")},
 			{Path: file("drone", "gone-dev"), Action: plan.Remove},
 			{Path: file("large", "new-dev"), Action: plan.Add, Content: []byte("1")},
 			{Path: "clusters/large/README.md", Action: plan.Add, Content: []byte("x")},
@@ -62,9 +69,12 @@ func everything() (*plan.Plan, map[string][]byte) {
 
 func TestBody(t *testing.T) {
 	p, base := everything()
-	words := words{link: func(at model.Position) (string, bool) {
-		return fmt.Sprintf("http://forge.test/%s#L%d", at.File, at.Line), at.Line != 3
-	}}
+	words := words{
+		link: func(at model.Position) (string, bool) {
+			return fmt.Sprintf("http://forge.test/%s#L%d", at.File, at.Line), at.Line != 3
+		},
+		commit: func(repo, commit string) (string, bool) { return repo + "/commit/" + commit, true },
+	}
 	d := decide(p, base, applied(base, p.Changes), nil, "", "", words)
 	got := d.pr.Title + "\n\n" + d.pr.Body
 	const golden = "testdata/body.md"
@@ -174,5 +184,19 @@ func TestNamespacesThatGo(t *testing.T) {
 		if !strings.Contains(body, line) {
 			t.Errorf("the pull request does not say %q:\n%s", line, body)
 		}
+	}
+}
+
+// TestIssueLeadsToWhereAValueBelongs names the ConfigMap ahead of the schema that asks.
+func TestIssueLeadsToWhereAValueBelongs(t *testing.T) {
+	at := func(file string, line int) model.Position {
+		return model.Position{Repo: "http://forge.test/acme/platform.git", Branch: "dev", File: file, Line: line}
+	}
+	body := newWords(nil).issueBody(pair{"drone", "web-dev"}, []plan.Problem{{
+		Reason: plan.InvalidConfig, ClusterType: "drone", Target: "web-dev", Severity: model.Error, Message: "inference_url is required",
+		Hint: "provide it in ConfigMap drone-config", Position: at("schema.yaml", 3), Fix: at("drone-config.yaml", 7),
+	}})
+	if want := "- `platform@dev:drone-config.yaml:7`: provide it in ConfigMap drone-config (`platform@dev:schema.yaml:3` asks for it)\n"; !strings.Contains(body, want) {
+		t.Errorf("no line %q in\n%s", want, body)
 	}
 }

@@ -40,6 +40,9 @@ func (e *examination) problems() {
 
 func (e *examination) fromProblem(p plan.Problem) Finding {
 	f := Finding{Rule: cmp.Or(p.Code, reasonRules[p.Reason], InvalidModel), Severity: p.Severity, Position: p.Position, Message: p.Message, Hint: p.Hint}
+	if p.Fix != (model.Position{}) { // one finding for all assignments that lack the value
+		f.Hint = "provide the value in a ConfigMap labelled platform-config: \"true\" whose other labels match"
+	}
 	if p.ClusterType != "" {
 		f.Assignments = []Assignment{{Environment: e.Model.Name, ClusterType: p.ClusterType, Target: p.Target}}
 	}

@@ -97,6 +97,12 @@ func (f *Forge) FileURL(at model.Position) (string, bool) {
 	return url, true
 }
 
+// CommitURL is where a browser shows a commit.
+func (f *Forge) CommitURL(cloneURL, commit string) (string, bool) {
+	repo, ok := f.Repo(cloneURL)
+	return baseURL + repo + "/commit/" + commit, ok
+}
+
 func (f *Forge) repo(name string) (*repository, error) {
 	r, ok := f.repos[name]
 	if !ok {
