@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"net/http"
 	"os"
@@ -51,10 +50,10 @@ func (g Server) admin(ctx context.Context, env []string, command string, flags .
 	args := append([]string{"admin", "user", command, "--config=" + g.config()}, flags...)
 	cmd := exec.CommandContext(ctx, g.path("bin", "gitea"), args...)
 	cmd.Env, cmd.Dir = append(g.environment(), env...), g.Dir
-	var out, all strings.Builder
-	cmd.Stdout, cmd.Stderr = io.MultiWriter(&out, &all), &all
+	var out strings.Builder
+	cmd.Stdout, cmd.Stderr = &out, &out
 	if err := supervisor.RunCommand(cmd); err != nil {
-		return all.String(), fmt.Errorf("gitea admin user %s: %w: %s", command, err, strings.TrimSpace(all.String()))
+		return out.String(), fmt.Errorf("gitea admin user %s: %w: %s", command, err, strings.TrimSpace(out.String()))
 	}
 	return out.String(), nil
 }
@@ -99,11 +98,13 @@ func (g Server) newToken(ctx context.Context, a Account, name string, scope gite
 	if err != nil {
 		return "", err
 	}
-	words := strings.Fields(out)
-	if len(words) == 0 || !accessToken.MatchString(words[len(words)-1]) {
-		return "", errors.New("gitea admin user generate-access-token prints no token")
+	// its log goes the same way, before or after the token
+	for line := range strings.Lines(out) {
+		if line = strings.TrimSpace(line); accessToken.MatchString(line) {
+			return line, nil
+		}
 	}
-	return words[len(words)-1], nil
+	return "", errors.New("gitea admin user generate-access-token prints no token")
 }
 
 func createAccount(admin *gitea.Client, a Account) error {

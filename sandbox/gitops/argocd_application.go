@@ -189,7 +189,7 @@ func refreshed(ctx context.Context, c *cluster.Client, application *unstructured
 			return retry.Permanent(err)
 		}
 		if commit != "" && len(appSources(o)) == 1 && retriesOld(o, []string{commit}) {
-			if _, err := endSync(ctx, c, o); err != nil {
+			if _, err := endSync(ctx, c, o, "a later commit is there"); err != nil {
 				return retry.Permanent(err)
 			}
 		}

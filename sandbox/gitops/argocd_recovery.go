@@ -41,7 +41,9 @@ func RecoverArgoCD(ctx context.Context, c *cluster.Client, ours func(url string)
 		var done bool
 		switch {
 		case retriesOld(o, comparedRevisions(o)):
-			done, err = endSync(ctx, c, o)
+			done, err = endSync(ctx, c, o, "a later commit is there")
+		case healsTooLittle(o):
+			done, err = endSync(ctx, c, o, "more is to be healed")
 		case givenUp(o, time.Now()):
 			done, err = syncAgain(ctx, c, o)
 		default:
@@ -108,11 +110,32 @@ func givenUp(o *unstructured.Unstructured, now time.Time) bool {
 		slices.Equal(attempted(o), comparedRevisions(o)) && err == nil && now.Sub(at) >= syncAgainAfter
 }
 
+// healsTooLittle reports whether a sync goes on that has failed at least once, and
+// does not apply all that is out of sync by now. One that begins while a namespace
+// is still ending applies what was in it, over and over, but not the namespace.
+func healsTooLittle(o *unstructured.Unstructured) bool {
+	phase, _, _ := unstructured.NestedString(o.Object, "status", "operationState", "phase")
+	retries, _, _ := unstructured.NestedInt64(o.Object, "status", "operationState", "retryCount")
+	applied, _, _ := unstructured.NestedSlice(o.Object, "operation", "sync", "resources")
+	if phase != "Running" || retries == 0 || len(applied) == 0 {
+		return false
+	}
+	key := func(r any) [3]any {
+		fields, _ := r.(map[string]any)
+		return [3]any{fields["group"], fields["kind"], fields["name"]}
+	}
+	resources, _, _ := unstructured.NestedSlice(o.Object, "status", "resources")
+	return slices.ContainsFunc(resources, func(r any) bool {
+		fields, _ := r.(map[string]any)
+		return fields["status"] == "OutOfSync" && !slices.ContainsFunc(applied, func(a any) bool { return key(a) == key(r) })
+	})
+}
+
 // endSync ends the sync that goes on, as Argo CD's API does it. The next
 // comparison, which follows at once, starts another one.
-func endSync(ctx context.Context, c *cluster.Client, o *unstructured.Unstructured) (bool, error) {
+func endSync(ctx context.Context, c *cluster.Client, o *unstructured.Unstructured, why string) (bool, error) {
 	return patchUnchanged(ctx, c, o, map[string]any{"status": map[string]any{"operationState": map[string]any{
-		"phase": "Terminating", "message": "a later commit is there",
+		"phase": "Terminating", "message": why,
 	}}})
 }
 

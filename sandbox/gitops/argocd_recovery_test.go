@@ -21,6 +21,8 @@ func syncing(repository, rest, compared, phase, sync string, ended time.Time) st
 
 func TestRecoverArgoCD(t *testing.T) {
 	const goesOn = "operation: {sync: {revision: old}}\n"
+	const healing = "operation: {sync: {revision: new, resources: [{kind: ConfigMap, name: c}]}}\n"
+	const missing = "}, resources: [{version: v1, kind: Namespace, name: x, status: OutOfSync}, {version: v1, kind: ConfigMap, name: c, namespace: x, status: OutOfSync}], rest: {a: b"
 	long, now := time.Now().Add(-time.Hour), time.Now()
 	const ofOld, ofNew = "syncResult: {revision: old}", "syncResult: {revision: new}"
 	for name, c := range map[string]struct {
@@ -32,6 +34,8 @@ func TestRecoverArgoCD(t *testing.T) {
 		"the latest commit is about to be tried": {syncing("gitops", goesOn, "new", "Running", "retryCount: 1, operation: {sync: {}}", now), nil},
 		"an old commit is being applied":         {syncing("gitops", goesOn, "new", "Running", "retryCount: 0, "+ofOld, now), nil},
 		"the present commit is tried again":      {syncing("gitops", goesOn, "new", "Running", "retryCount: 1, "+ofNew, now), nil},
+		"the namespace is not healed":            {syncing("gitops", healing, "new", "Running", "retryCount: 1, "+ofNew+missing, now), map[string]any{"phase": "Terminating"}},
+		"all is healed":                          {syncing("gitops", strings.Replace(healing, "}]", "}, {kind: Namespace, name: x}]", 1), "new", "Running", "retryCount: 1, "+ofNew+missing, now), nil},
 		"given up":                               {syncing("gitops", "", "new", "Failed", ofNew, long), map[string]any{"revision": "new"}},
 		"failed a moment ago":                    {syncing("gitops", "", "new", "Failed", ofNew, now), nil},
 		"failed before the present commit":       {syncing("gitops", "", "new", "Failed", ofOld, long), nil},
