@@ -20,8 +20,13 @@ import (
 
 // workflowFile is what the test looks at in a workflow.
 type workflowFile struct {
-	On   yaml.Node `yaml:"on"`
+	On          yaml.Node `yaml:"on"`
+	Concurrency struct {
+		Group  string `yaml:"group"`
+		Cancel bool   `yaml:"cancel-in-progress"`
+	} `yaml:"concurrency"`
 	Jobs map[string]struct {
+		If    string `yaml:"if"`
 		Steps []struct {
 			Uses string `yaml:"uses"`
 			Run  string `yaml:"run"`
@@ -97,12 +102,18 @@ func TestWorkflows(t *testing.T) {
 	steps := 0
 	for name, w := range files {
 		for id, job := range w.Jobs {
+			if strings.Contains(job.If, "failure()") {
+				t.Errorf("%s: job %s is left out of a run in which all is well", name, id)
+			}
 			there := false
 			for _, step := range job.Steps {
 				there = there || step.Uses == "kalypso-dev/kalypso@main"
 				for _, words := range commands(step.Run) {
 					if !there {
 						t.Errorf("%s: job %s calls kalypso, which no step before has put on the PATH", name, id)
+					}
+					if slices.Contains(words, "create-pr") && (w.Concurrency.Group == "" || w.Concurrency.Cancel) {
+						t.Errorf("%s: runs that open pull requests must come one after the other, and each to its end", name)
 					}
 					steps++
 					checkStep(t, files, name, words)

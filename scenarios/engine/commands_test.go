@@ -213,6 +213,7 @@ func TestMoreWords(t *testing.T) {
 		{Index: 3, Title: "Twice", State: gitea.StateOpen}, {Index: 4, Title: "Twice", State: gitea.StateOpen},
 	}
 	f.control.Statuses[commit] = []*gitea.Status{
+		{ID: 3, Context: "stage environment", State: gitea.StatusSuccess, Description: "Deployed"},
 		{ID: 2, Context: "dev environment", State: gitea.StatusPending, Description: "Deployed"},
 		{ID: 1, Context: "dev environment", State: gitea.StatusPending, Description: "Promoted"},
 	}
@@ -245,7 +246,9 @@ func TestMoreWords(t *testing.T) {
 		{"never an issue", "issue closed kalypso-control-plane Other", `has never had an issue "Other"`},
 		{"latest status", "status kalypso-control-plane " + commit + " 'dev environment' pending Deployed", ""},
 		{"other status", "status kalypso-control-plane " + commit + " 'dev environment' success", "dev environment of commit " + short(commit) + " is pending (Deployed)"},
-		{"no such context", "status kalypso-control-plane " + commit + " qa success", `has no status "qa", only "dev environment"`},
+		{"status that was pending", "status kalypso-control-plane " + commit + " 'stage environment' pending Deployed", ""},
+		{"status that was never so", "status kalypso-control-plane " + commit + " 'stage environment' pending Promoted", "stage environment of commit " + short(commit) + " is success (Deployed)"},
+		{"no such context", "status kalypso-control-plane " + commit + " qa success", `has no status "qa", only "stage environment", "dev environment"`},
 		{"no commit", "status kalypso-control-plane '' qa success", "not known yet which commit"},
 		{"workflow", "workflow wait kalypso-control-plane good.yaml main 1s", ""},
 		{"workflow by commit", "workflow wait kalypso-control-plane good.yaml " + commit + " 1s", ""},

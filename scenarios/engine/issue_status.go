@@ -119,7 +119,9 @@ func (s *script) runStatus(args []string) error {
 		}
 		status := all[0]
 		matches := func(status *gitea.Status) bool {
-			return string(status.State) == state && (len(args) < 5 || status.Description == args[4])
+			// what was pending has ended well since
+			reached := string(status.State) == state || gitea.StatusState(state) == gitea.StatusPending && status.State == gitea.StatusSuccess
+			return reached && (len(args) < 5 || status.Description == args[4])
 		}
 		// what has been achieved stays so while a newer run is under way; who waits,
 		// waits for that one

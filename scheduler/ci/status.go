@@ -27,12 +27,15 @@ type StatusRequest struct {
 	URL         string
 }
 
+// deployed is the phase of a commit that all clusters of an environment have.
+const deployed = "deployed"
+
 // phases are the steps of a commit through an environment, in the words that
 // the tutorials show on the commit.
 var phases = map[string]forge.Status{
 	"promoted":  {State: forge.Pending, Description: "Promoted"},
 	"deploying": {State: forge.Pending, Description: "Deploying"},
-	"deployed":  {State: forge.Pending, Description: "Deployed"},
+	deployed:    {State: forge.Pending, Description: "Deployed"},
 	"failed":    {State: forge.Failure, Description: "Failed to deploy"},
 }
 
@@ -77,7 +80,7 @@ func (r StatusRequest) Status() (forge.Status, error) {
 	case r.State != "" || r.Context != "" || r.Description != "":
 		return forge.Status{}, usage.Errorf("phase %s has its own state, context and description: leave the flags out", r.Phase)
 	}
-	if r.Phase == "deployed" && r.Next == "" {
+	if r.Phase == deployed && r.Next == "" {
 		status.State = forge.Success
 	}
 	status.Context, status.URL = StatusContext(r.Environment), r.URL
@@ -87,12 +90,35 @@ func (r StatusRequest) Status() (forge.Status, error) {
 // StatusContext is the context of the statuses about an environment.
 func StatusContext(environment string) string { return environment + " environment" }
 
-// SetStatus sets the status and returns it.
+// SetStatus sets the status and returns it. One that is deployed in the last
+// environment has arrived in those before, too: their statuses, which are pending
+// until then, succeed with it.
 func SetStatus(ctx context.Context, f Forge, r StatusRequest) (forge.Status, error) {
 	status, err := r.Status()
 	if err != nil {
 		return forge.Status{}, err
 	}
 	err = f.SetStatus(ctx, r.Repo, r.Commit, status)
+	if err == nil && r.Phase == deployed && r.Next == "" {
+		err = r.conclude(ctx, f)
+	}
 	return status, wrap(err, "setting status %q of commit %.8s of %s", status.Context, r.Commit, r.Repo)
+}
+
+// conclude makes a success of what a commit's deployment to each environment is.
+func (r StatusRequest) conclude(ctx context.Context, f Forge) error {
+	all, err := f.Statuses(ctx, r.Repo, r.Commit)
+	if err != nil {
+		return err
+	}
+	for _, status := range all {
+		if !strings.HasSuffix(status.Context, StatusContext("")) || status.State != forge.Pending || status.Description != phases[deployed].Description {
+			continue
+		}
+		status.State = forge.Success
+		if err := f.SetStatus(ctx, r.Repo, r.Commit, status); err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -96,7 +96,8 @@ func TestPromotionChain(t *testing.T) {
 dev environment: pending Deploying
 dev environment: pending Deployed
 stage environment: pending Promoted
-stage environment: success Deployed`, r.statuses(commit)); diff != "" {
+stage environment: success Deployed
+dev environment: success Deployed`, r.statuses(commit)); diff != "" {
 		t.Errorf("statuses (-want +got):\n%s", diff)
 	}
 	if url := r.forge.AllStatuses(controlPlane, commit)[0].URL; url != ciforge.Server+"/"+controlPlane+"/actions/runs/12" {

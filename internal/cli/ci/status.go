@@ -32,7 +32,7 @@ func newSetStatus(a *steps) *cobra.Command {
 ` + strings.Join(ci.Phases(), ", ") + `,
 it is about an environment: its context is "ENVIRONMENT environment". A commit
 that is deployed is a success only where there is no --next environment: before,
-it is still on its way.
+it is still on its way. Then it is a success in the environments before, too.
 
 Without a PHASE the status is what --context, --state and --description say.`,
 		Example: `  kalypso ci set-status deploying --environment dev --commit 4f1d...
