@@ -114,13 +114,13 @@ func (st *Stack) renewOn(ctx context.Context, c state.Cluster, token string) ([]
 	if err != nil {
 		return nil, err
 	}
-	return st.credentialsOf(c, token).Ensure(ctx, client)
+	return st.credentialsOf(c, token).Ensure(ctx, client, st.gitea.Knows)
 }
 
 // credentialsOf are the secrets with which a cluster's reconciler reads the forge.
 func (st *Stack) credentialsOf(c state.Cluster, token string) gitops.Credentials {
 	if c.Reconciler == state.ArgoCD {
-		return argoCDSubscription(st.state, c, token).Credentials(reconcilerUser, token)
+		return argoCDSubscription(st.state, c, token).Credentials(reconcilerUser, token, st.state.ForgeURL()+"/")
 	}
-	return gitops.FluxCredentials(fluxSubscriptions(st.state, c, token), c.Secret, reconcilerUser, token)
+	return gitops.FluxCredentials(fluxSubscriptions(st.state, c, token), c.Secret, reconcilerUser, token, st.state.ForgeURL()+"/")
 }

@@ -60,7 +60,7 @@ func (st *Stack) reconcilerUnits(c state.Cluster) []supervisor.Unit {
 		})
 		if err == nil {
 			// it may have another token than the forge knows now
-			_, err = st.credentialsOf(c, string(token)).Ensure(ctx, client)
+			_, err = st.credentialsOf(c, string(token)).Ensure(ctx, client, st.gitea.Knows)
 		}
 		return st.explainOwn(c, err)
 	}, program.Name, "repositories")}

@@ -129,7 +129,7 @@ func (g Server) keptToken(name string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	known, err := g.knows(string(b))
+	known, err := g.Knows(string(b))
 	if !known || err != nil {
 		return "", err
 	}
@@ -139,9 +139,9 @@ func (g Server) keptToken(name string) (string, error) {
 // TokenFile is where the token of a name is kept.
 func (g Server) TokenFile(name string) string { return g.path("tokens", name) }
 
-// knows reports whether the forge knows the token. It may well forbid the
+// Knows reports whether the forge knows the token. It may well forbid the
 // token what is asked here: that it knows.
-func (g Server) knows(token string) (bool, error) {
+func (g Server) Knows(token string) (bool, error) {
 	c, err := g.client(token)
 	if err != nil {
 		return false, err
