@@ -70,6 +70,8 @@ func (st *Stack) schedulerConfig() ([]byte, error) {
 			"repo":   st.state.OrgURL() + "/" + st.state.Spec().ControlPlane,
 			"branch": "main",
 		},
+		// applications may be there; what is on this machine is on the forge
+		"allowedHosts":  []string{"github.com"},
 		"listen":        st.state.Address("scheduler"),
 		"webhookSecret": st.state.WebhookSecret,
 		// nothing here reads them, and anybody on the machine could

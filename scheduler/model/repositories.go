@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"path"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -220,6 +221,9 @@ func (r *reads) leftOut(ref Reference, err error, position Position) Diagnostic 
 		return errorAt(TooLarge, position, limit.Hint, "%s is too large: %s", ref, limit)
 	}
 	if host, ok := errors.AsType[*HostError](err); ok {
+		if strings.Contains(ref.Repo, Placeholder) {
+			return notFound(ref, position)
+		}
 		return errorAt(RefusedHost, position, host.hint(), "%s is not read: %s", ref, host)
 	}
 	what, hint := r.reason(err)
