@@ -22,7 +22,8 @@ type keyChange struct {
 	source   plan.ConfigSource // of the new value; zero where that is not known
 }
 
-// keyChanges compares the configuration of assignments that change, sorted.
+// keyChanges compares the configuration of assignments that change, sorted; of very many
+// only some.
 func keyChanges(p *plan.Plan, changed []pair, before, after map[string][]byte) []keyChange {
 	is := map[pair]bool{}
 	for _, at := range changed {
@@ -38,10 +39,14 @@ func keyChanges(p *plan.Plan, changed []pair, before, after map[string][]byte) [
 		}
 	}
 	var all []keyChange
+	parsed := 0
 	for _, c := range p.Changes {
 		at, ok := pairOf(p.GitOps.Path, c.Path)
-		if !ok || !is[at] {
+		if !ok || !is[at] || !bytes.Contains(c.Content, []byte("ConfigMap")) && !bytes.Contains(before[c.Path], []byte("ConfigMap")) {
 			continue
+		}
+		if parsed++; parsed > maxParsed {
+			break
 		}
 		from, to := dataIn(before[c.Path]), dataIn(after[c.Path])
 		keys := maps.Clone(from)

@@ -32,6 +32,11 @@ func TestCommitIsTheSchedulers(t *testing.T) {
 	}); err != nil {
 		t.Fatal(err)
 	}
+	for branch, own := range map[string]bool{"kalypso/dev": true, "main": false} {
+		if tree, err := gitclient.New(&http.Client{}, 1<<20).Tree(ctx, remote, branch, ""); err != nil || tree.Own != own {
+			t.Errorf("branch %s: %+v, %v", branch, tree, err)
+		}
+	}
 	got := s.git(filepath.Join(s.root, "app.git"), "log", "--format=%an <%ae> %cn <%ce> %ct %P %s", "main..kalypso/dev")
 	want := "Kalypso Scheduler <scheduler@kalypso.local> Kalypso Scheduler <scheduler@kalypso.local> 1700000000 " + base + " Kalypso: dev"
 	if got != want {
