@@ -26,6 +26,10 @@ func (t ClusterType) Provider() string {
 	return ""
 }
 
+// ResourceType is the type as Azure spells it, as in
+// Microsoft.Kubernetes/connectedClusters.
+func (t ClusterType) ResourceType() string { return t.Provider() + "/" + string(t) }
+
 // ParseClusterType takes the type in any case, as ARM does.
 func ParseClusterType(s string) (ClusterType, error) {
 	for _, t := range []ClusterType{ConnectedClusters, ManagedClusters} {

@@ -105,13 +105,12 @@ type SubstituteFrom struct {
 // ObjectStatus is one Flux object that the configuration made, or that came
 // with what it applied.
 type ObjectStatus struct {
-	Name                  string      `json:"name"`
-	Namespace             string      `json:"namespace"`
-	Kind                  string      `json:"kind"`
-	ComplianceState       string      `json:"complianceState"`
-	AppliedBy             *ObjectRef  `json:"appliedBy"`
-	StatusConditions      []Condition `json:"statusConditions"`
-	HelmReleaseProperties *struct{}   `json:"helmReleaseProperties"`
+	Name             string      `json:"name"`
+	Namespace        string      `json:"namespace"`
+	Kind             string      `json:"kind"`
+	ComplianceState  string      `json:"complianceState"`
+	AppliedBy        *ObjectRef  `json:"appliedBy"`
+	StatusConditions []Condition `json:"statusConditions"`
 }
 
 // ObjectRef names an object on the cluster.
@@ -149,13 +148,14 @@ type Identity struct {
 
 // ConnectedClusterProperties are what the agents on a cluster report.
 type ConnectedClusterProperties struct {
-	ProvisioningState  string     `json:"provisioningState"`
-	ConnectivityStatus string     `json:"connectivityStatus"` // Connected, Offline, Expired, Connecting
-	Distribution       string     `json:"distribution"`
-	Infrastructure     string     `json:"infrastructure"`
-	KubernetesVersion  string     `json:"kubernetesVersion"`
-	AgentVersion       string     `json:"agentVersion"`
-	TotalNodeCount     int        `json:"totalNodeCount"`
-	TotalCoreCount     int        `json:"totalCoreCount"`
-	LastConnectivity   *time.Time `json:"lastConnectivityTime"`
+	AgentPublicKeyCertificate string     `json:"agentPublicKeyCertificate"` // DER in base64
+	ProvisioningState         string     `json:"provisioningState"`
+	ConnectivityStatus        string     `json:"connectivityStatus"` // Connected, Offline, Expired, Connecting
+	Distribution              string     `json:"distribution"`
+	Infrastructure            string     `json:"infrastructure"`
+	KubernetesVersion         string     `json:"kubernetesVersion"`
+	AgentVersion              string     `json:"agentVersion"`
+	TotalNodeCount            int        `json:"totalNodeCount"`
+	TotalCoreCount            int        `json:"totalCoreCount"`
+	LastConnectivity          *time.Time `json:"lastConnectivityTime"`
 }

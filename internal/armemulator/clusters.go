@@ -9,7 +9,11 @@ import (
 )
 
 func (s *server) showSubscription(p path) (*answer, error) {
-	return ok(s.subscription(p.cluster.Subscription)), nil
+	found := s.subscription(p.cluster.Subscription)
+	return ok(struct {
+		ResourceID string `json:"id"`
+		*armapi.Subscription
+	}{"/subscriptions/" + found.ID, found}), nil
 }
 
 // within are the clusters in the subscription of a path, and in its resource
@@ -49,7 +53,7 @@ func (s *server) listResources(r *http.Request, p path) (*answer, error) {
 	var all []map[string]any
 	for _, c := range s.within(p) {
 		all = append(all, map[string]any{
-			"id": c.ID(), "name": c.Name, "type": c.Type.Provider() + "/" + string(c.Type), "location": s.Location,
+			"id": c.ID(), "name": c.Name, "type": c.Type.ResourceType(), "location": s.Location,
 			"tags": map[string]string{}, "identity": armapi.Identity{Type: "SystemAssigned", TenantID: s.subscription(c.Subscription).Tenant},
 		})
 	}

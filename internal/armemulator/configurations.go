@@ -220,7 +220,7 @@ func (s *server) operation(r *http.Request, p path) (*answer, error) {
 	body := map[string]any{
 		"id":     p.cluster.ConfigurationID(p.configuration) + "/operations/" + p.operation,
 		"name":   p.operation,
-		"status": "InProgress", "properties": map[string]any{}, "error": nil,
+		"status": "InProgress", "properties": map[string]any{},
 	}
 	switch {
 	case failure != nil:

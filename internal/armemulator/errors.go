@@ -47,9 +47,9 @@ type answer struct {
 
 func ok(body any) *answer { return &answer{status: http.StatusOK, body: body} }
 
-// list is a list that is complete.
+// list is a list that is complete: there is no link to more.
 func list[T any](all []T) *answer {
-	return ok(map[string]any{"value": append([]T{}, all...), "nextLink": nil})
+	return ok(map[string]any{"value": append([]T{}, all...)})
 }
 
 func (a *answer) write(w http.ResponseWriter) {

@@ -14,6 +14,8 @@ package arc
 
 import (
 	"context"
+	"encoding/base64"
+	"encoding/pem"
 	"errors"
 	"log/slog"
 	"net/http"
@@ -23,6 +25,7 @@ import (
 	"github.com/kalypso-dev/kalypso/internal/armapi"
 	"github.com/kalypso-dev/kalypso/internal/armemulator"
 	"github.com/kalypso-dev/kalypso/sandbox/cluster"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -86,7 +89,7 @@ func (s *backend) Describe(ctx context.Context, of armapi.Cluster) armapi.Connec
 	c := armapi.ConnectedCluster{
 		ID:       of.ID(),
 		Name:     of.Name,
-		Type:     "microsoft.kubernetes/connectedclusters",
+		Type:     armapi.ConnectedClusters.ResourceType(),
 		Location: s.Location,
 		Tags:     map[string]string{},
 		Identity: armapi.Identity{Type: "SystemAssigned", TenantID: s.Tenant},
@@ -99,6 +102,9 @@ func (s *backend) Describe(ctx context.Context, of armapi.Cluster) armapi.Connec
 	if err == nil {
 		err = describeNodes(ctx, client, &c.Properties)
 	}
+	if err == nil {
+		c.Properties.AgentPublicKeyCertificate, err = certificate(ctx, client)
+	}
 	if err != nil {
 		s.Log.Debug("cluster is offline", "cluster", of.Name, "reason", err)
 		c.Properties.ConnectivityStatus = "Offline"
@@ -108,6 +114,27 @@ func (s *backend) Describe(ctx context.Context, of armapi.Cluster) armapi.Connec
 	now := s.now()
 	c.Properties.LastConnectivity = &now
 	return c
+}
+
+var configMaps = schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
+
+// certificate returns that of a cluster's own authority, as DER in base64. Azure has
+// the agents' there, which the sandbox's clusters do not need. It is "" until the
+// cluster has published its authority, and where a user may not read that.
+func certificate(ctx context.Context, client *cluster.Client) (string, error) {
+	published, err := client.Dynamic.Resource(configMaps).Namespace(metav1.NamespaceSystem).Get(ctx, "kube-root-ca.crt", metav1.GetOptions{})
+	if apierrors.IsNotFound(err) || apierrors.IsForbidden(err) {
+		return "", nil
+	}
+	if err != nil {
+		return "", err
+	}
+	text, _, _ := unstructured.NestedString(published.Object, "data", "ca.crt")
+	block, _ := pem.Decode([]byte(text))
+	if block == nil {
+		return "", nil
+	}
+	return base64.StdEncoding.EncodeToString(block.Bytes), nil
 }
 
 var nodes = schema.GroupVersionResource{Version: "v1", Resource: "nodes"}

@@ -63,7 +63,7 @@ func TestErrorsAreARMsOwn(t *testing.T) {
 func TestSubscription(t *testing.T) {
 	w := newFixture(t)
 	response, body := w.request(t, "GET", "/subscriptions/"+strings.ToUpper(subscription)+version, "")
-	if response.StatusCode != 200 || body["subscriptionId"] != subscription || body["state"] != "Enabled" {
+	if response.StatusCode != 200 || body["subscriptionId"] != subscription || body["id"] != "/subscriptions/"+subscription || body["state"] != "Enabled" {
 		t.Errorf("%s %v", response.Status, body)
 	}
 	for path, code := range map[string]string{"/subscriptions/other": "SubscriptionNotFound", "/subscriptions": "InvalidResourceType"} {
@@ -145,7 +145,7 @@ func TestPutAnswersAsARMDoes(t *testing.T) {
 			t.Fatalf("operation %q", operation)
 		}
 		_, status := w.request(t, http.MethodGet, strings.TrimPrefix(operation, w.url), "")
-		if status["status"] != "Succeeded" || status["error"] != nil {
+		if _, failed := status["error"]; failed || status["status"] != "Succeeded" {
 			t.Errorf("%v", status)
 		}
 	}

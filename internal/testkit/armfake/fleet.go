@@ -131,7 +131,7 @@ func (f *fleet) Clusters() []armapi.Cluster {
 
 func (f *fleet) Describe(_ context.Context, c armapi.Cluster) armapi.ConnectedCluster {
 	return armapi.ConnectedCluster{
-		ID: c.ID(), Name: c.Name, Type: "microsoft.kubernetes/connectedclusters", Location: "eastus",
+		ID: c.ID(), Name: c.Name, Type: c.Type.ResourceType(), Location: "eastus",
 		Properties: armapi.ConnectedClusterProperties{ProvisioningState: "Succeeded", ConnectivityStatus: "Connected"},
 	}
 }
