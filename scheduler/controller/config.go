@@ -108,18 +108,20 @@ type ControlPlaneConfig struct {
 
 // LoadConfig reads the configuration file for Serve. Files that it names are
 // relative to its own folder.
-func LoadConfig(file string) (Config, error) { return load(file, true) }
+func LoadConfig(file string) (Config, error) { return load(file, ParseConfig) }
 
 // LoadOnceConfig reads one for RunOnce, to which no webhooks come: their secret
 // may be missing.
-func LoadOnceConfig(file string) (Config, error) { return load(file, false) }
+func LoadOnceConfig(file string) (Config, error) {
+	return load(file, func(file string, data []byte) (Config, error) { return parse(file, data, false) })
+}
 
-func load(file string, served bool) (Config, error) {
+func load(file string, parse func(string, []byte) (Config, error)) (Config, error) {
 	data, err := os.ReadFile(file)
 	if err != nil {
 		return Config{}, fmt.Errorf("scheduler configuration: %w", err)
 	}
-	c, document, err := parse(file, data, served)
+	c, err := parse(file, data)
 	if err != nil {
 		return Config{}, err
 	}
@@ -138,7 +140,9 @@ func load(file string, served bool) (Config, error) {
 	}
 	if s := c.Forge.Signing; s != nil {
 		if s.key, err = signing.Load(s.KeyFile, s.Name, s.Email); err != nil {
-			return Config{}, fmt.Errorf("%s:%d: forge.signing.keyFile: %w", file, lineOf(document, []string{"forge", "signing", "keyFile"}), err)
+			var document yaml.Node
+			_ = yaml.Unmarshal(data, &document) // it has been read once
+			return Config{}, fmt.Errorf("%s:%d: forge.signing.keyFile: %w", file, lineOf(&document, []string{"forge", "signing", "keyFile"}), err)
 		}
 	}
 	return c, nil
@@ -147,28 +151,27 @@ func load(file string, served bool) (Config, error) {
 // ParseConfig parses the configuration file for Serve. Errors begin with file and
 // line; an unknown field is one.
 func ParseConfig(file string, data []byte) (Config, error) {
-	c, _, err := parse(file, data, true)
-	return c, err
+	return parse(file, data, true)
 }
 
-func parse(file string, data []byte, served bool) (c Config, document *yaml.Node, err error) {
-	document = new(yaml.Node)
+func parse(file string, data []byte, served bool) (c Config, err error) {
+	document := new(yaml.Node)
 	data = spaced(data)
 	if err := yaml.Unmarshal(data, document); err != nil {
-		return Config{}, nil, positioned(file, data, err)
+		return Config{}, positioned(file, data, err)
 	}
 	decoder := yaml.NewDecoder(bytes.NewReader(data))
 	decoder.KnownFields(true)
 	if err := decoder.Decode(&c); err != nil && len(document.Content) > 0 {
-		return Config{}, nil, positioned(file, data, err)
+		return Config{}, positioned(file, data, err)
 	}
 	if len(document.Content) > 0 && c.LeaderElection == nil && yamlpos.Has(document.Content[0], "leaderElection") {
 		c.LeaderElection = &LeaderElectionConfig{} // with nothing in it
 	}
 	if err := c.validate(file, document, served); err != nil {
-		return Config{}, nil, err
+		return Config{}, err
 	}
-	return c, document, nil
+	return c, nil
 }
 
 // planes are the control planes, each with what it promotes to.

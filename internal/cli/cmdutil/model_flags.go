@@ -116,19 +116,6 @@ func (f *ModelFlags) overrides() (map[string]string, error) {
 	return workloads, nil
 }
 
-// One returns the environment that --environment names, or the only one there
-// is. Several are a usage error that names them.
-func (f *ModelFlags) One(ctx context.Context, w *source.Platform) (string, error) {
-	names, err := f.Several(ctx, w)
-	if err != nil {
-		return "", err
-	}
-	if len(names) > 1 {
-		return "", usage.Errorf("there are several environments: choose one of %s with --environment", strings.Join(names, ", "))
-	}
-	return names[0], nil
-}
-
 // Several returns the environment that --environment names, or all. None at
 // all is an error: it would look like an environment without problems.
 func (f *ModelFlags) Several(ctx context.Context, w *source.Platform) ([]string, error) {
