@@ -52,9 +52,11 @@ func deletedNamespaces(t *testing.T, m *machine) {
 			if now == before[cluster] || !strings.HasSuffix(now, " Active") {
 				return fmt.Errorf("it is %q, and was %q", now, before[cluster])
 			}
-			out, err := m.try("kubectl", "--context", cluster, "--namespace", namespace, "get", "deployment,configmap/platform-config", "-o", "name")
-			if err == nil && !strings.Contains(out.stdout, "deployment.apps/") {
-				err = fmt.Errorf("it has %q", out.stdout)
+			out, err := m.try("kubectl", "--context", cluster, "--namespace", namespace, "get", "deployment,configmap", "-o", "name")
+			for _, wanted := range []string{"deployment.apps/", "configmap/platform-config"} {
+				if err == nil && !strings.Contains(out.stdout, wanted) {
+					err = fmt.Errorf("it has %q", out.stdout)
+				}
 			}
 			return err
 		})
