@@ -69,7 +69,7 @@ func (s *state) compute(ctx context.Context, w *worker, j job) {
 
 func (s *state) render(ctx context.Context, w *worker, j job, conf *configuration, r *result) {
 	c := &j.row.cells[j.cell]
-	data := &assignmentData{
+	w.data = assignmentData{
 		renderData: renderData{
 			DeploymentTargetName: c.target.Name,
 			Namespace:            namespaceOf(s.env.Name, c.pair),
@@ -91,7 +91,7 @@ func (s *state) render(ctx context.Context, w *worker, j job, conf *configuratio
 		if ctx.Err() != nil {
 			return
 		}
-		content, problems := w.file(u.template, data)
+		content, problems := w.file(u.template, &w.data)
 		r.problems = append(r.problems, problems...)
 		if len(content) > 0 {
 			r.files = append(r.files, file{u.file, content})

@@ -211,9 +211,12 @@ func plainDerived(s string, contentType v1alpha1.ContentType) bool {
 // isLiteral says whether something that is derived from a value of the data is
 // printed as it is, so that the value must be there.
 func (w *worker) isLiteral(p fieldRef) bool {
-	return slices.ContainsFunc(w.literal, func(l fieldRef) bool {
-		return l.field == p.field && (l.key == p.key || l.key == "")
-	})
+	for _, l := range w.literal { // a function would have each p allocated
+		if l.field == p.field && (l.key == p.key || l.key == "") {
+			return true
+		}
+	}
+	return false
 }
 
 // variant returns a manifest in which what is derived is decided, and has

@@ -256,6 +256,7 @@ func (s *prerenderCache) put(key []byte, made *prerendered) {
 type worker struct {
 	renderer *renderer
 	cache    *prerenderCache
+	data     assignmentData // that is rendered
 	key      []byte
 	values   []string
 

@@ -262,6 +262,9 @@ func (f finding) problem(s schema, config []ConfigValue) Problem {
 // provided says of a missing value where it belongs: in a ConfigMap of the
 // environment's branch that applies to the pair.
 func (p pair) provided(problems []Problem, config []ConfigValue, branch model.Reference) []Problem {
+	if len(problems) == 0 { // as nearly always
+		return nil
+	}
 	name, at := "", model.Position{Repo: redact.URL(branch.Repo), Branch: branch.Branch}
 	for _, v := range config {
 		for _, s := range v.Sources {
