@@ -3,12 +3,14 @@ package plan
 import (
 	"context"
 	"encoding/binary"
+	"fmt"
 	"slices"
 	"strings"
 	"sync"
 
+	"github.com/kalypso-dev/kalypso/internal/redact"
+	"github.com/kalypso-dev/kalypso/scheduler/configvalue"
 	"github.com/kalypso-dev/kalypso/scheduler/model"
-	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
 const (
@@ -48,7 +50,7 @@ func (s *state) compute(ctx context.Context, w *worker, j job) {
 		// What is missing for anything else may be in what cannot be read.
 		r.problems = append(r.problems, conf.unreadable...)
 	} else {
-		check := func(text string) ([]finding, error) { return conf.check(text, &s.configurations.compiled) }
+		check := func(text string) ([]configvalue.Finding, error) { return conf.check(text, &s.configurations.compiled) }
 		wrong := append(validate(ctx, c.target.schemas, conf.values, check), validate(ctx, conf.schemas, conf.values, check)...)
 		r.problems = append(r.problems, c.pair.provided(wrong, conf.values, s.env.ControlPlane)...)
 		if len(c.target.badTexts) == 0 {
@@ -99,6 +101,88 @@ func (s *state) render(ctx context.Context, w *worker, j job, conf *configuratio
 	}
 }
 
+// schema is a JSON schema and where it was written.
+type schema struct {
+	text     string
+	position model.Position
+}
+
+func schemaOf(object model.ConfigSchema) schema {
+	return schema{text: object.Spec.Schema, position: object.At("spec", "schema")}
+}
+
+// validate checks a composed configuration against schemas. Each finding is
+// one problem: at the value that is wrong, or for one that is not there at the
+// schema that asks for it. When ctx ends they are not complete.
+func validate(ctx context.Context, schemas []schema, config []ConfigValue, check func(text string) ([]configvalue.Finding, error)) []Problem {
+	var problems []Problem
+	for _, s := range schemas {
+		if ctx.Err() != nil {
+			break
+		}
+		findings, err := check(s.text)
+		if err != nil {
+			problems = append(problems, newProblem(model.Error, InvalidSchema, s.position, "correct the schema; it must be JSON schema",
+				"the configuration schema cannot be used: %s", err))
+			continue
+		}
+		for _, f := range findings {
+			problems = append(problems, problemOf(f, s, config))
+		}
+	}
+	return problems
+}
+
+// problemOf returns a finding at the value that is wrong, or at the schema that asks
+// for a missing one, which is without a hint then.
+func problemOf(f configvalue.Finding, s schema, config []ConfigValue) Problem {
+	p := Problem{
+		Reason:   InvalidConfig,
+		Severity: model.Error,
+		Position: s.position,
+		Schema:   s.position,
+		Message:  f.Text,
+	}
+	if len(f.Path) == 0 {
+		return p
+	}
+	if v, ok := valueOf(config, f.Path[0]); ok {
+		sources := v.sourcesAt(f.Path[1:])
+		p.Position = sources[len(sources)-1].Position
+		p.Hint = origin(v.Key, sources)
+	}
+	return p
+}
+
+// provided says of a missing value where it belongs: in a ConfigMap of the
+// environment's branch that applies to the pair.
+func (p pair) provided(problems []Problem, config []ConfigValue, branch model.Reference) []Problem {
+	if len(problems) == 0 { // as nearly always
+		return nil
+	}
+	name, at := "", model.Position{Repo: redact.URL(branch.Repo), Branch: branch.Branch}
+	for _, v := range config {
+		for _, s := range v.Sources {
+			own := s.Position.Repo == at.Repo && s.Position.Branch == branch.Branch && !strings.HasPrefix(s.ConfigMap, model.AppConfigPrefix)
+			if own && s.ConfigMap >= name {
+				name, at = s.ConfigMap, s.Position
+			}
+		}
+	}
+	hint := fmt.Sprintf("a ConfigMap on branch %s with the labels platform-config: \"true\" and cluster-type: %s", branch.Branch, p.clusterType.Name)
+	if name == "" {
+		hint = "provide it in " + hint
+	} else {
+		hint = fmt.Sprintf("provide it in ConfigMap %s, which applies here, or in %s", name, hint)
+	}
+	for i := range problems {
+		if problems[i].Reason == InvalidConfig && problems[i].Hint == "" {
+			problems[i].Hint, problems[i].Fix = hint, at
+		}
+	}
+	return problems
+}
+
 // configuration is what an assignment gets from ConfigMaps and schemas that
 // match it. It is shared by all assignments that the same ones match.
 type configuration struct {
@@ -117,11 +201,11 @@ type composed struct {
 }
 
 type verdict struct {
-	findings []finding
+	findings []configvalue.Finding
 	err      error
 }
 
-func (c *composed) check(text string, compiled *compiledSchemas) ([]finding, error) {
+func (c *composed) check(text string, compiled *compiledSchemas) ([]configvalue.Finding, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	found, known := c.checked[text]
@@ -139,25 +223,19 @@ func (c *composed) check(text string, compiled *compiledSchemas) ([]finding, err
 // to check with them.
 type compiledSchemas struct{ byText memo[string, compiledSchema] }
 
-// compiledSchema is a schema with the budget that it charges, so that it checks one
-// configuration at a time.
 type compiledSchema struct {
-	mu     sync.Mutex
-	budget validationBudget
-	schema *jsonschema.Schema
+	schema *configvalue.Schema
 	err    error
 }
 
 func (c *compiledSchemas) check(data map[string]any, text string) (v verdict) {
 	known := c.byText.get(text)
 	compiled := &known.value
-	known.Do(func() { compiled.schema, compiled.err = compile(text, &compiled.budget) })
+	known.Do(func() { compiled.schema, compiled.err = configvalue.Compile(text) })
 	if compiled.err != nil {
 		return verdict{err: compiled.err}
 	}
-	compiled.mu.Lock()
-	defer compiled.mu.Unlock()
-	v.findings, v.err = check(data, compiled.schema, &compiled.budget)
+	v.findings, v.err = compiled.schema.Check(data)
 	return v
 }
 

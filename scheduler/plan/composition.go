@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/kalypso-dev/kalypso/scheduler/configvalue"
 	"github.com/kalypso-dev/kalypso/scheduler/model"
 )
 
@@ -29,7 +30,7 @@ func compose(configs []model.PlatformConfig, p pair) composition {
 			Value:     e.config.Spec.Data[e.field],
 			Position:  e.config.At("data", e.field),
 		}
-		later := parseValue(source.Value)
+		later := configvalue.Parse(source.Value)
 		v := values[e.key]
 		if v == nil {
 			v = &merging{ConfigValue: ConfigValue{Key: e.key}}
@@ -49,7 +50,7 @@ func compose(configs []model.PlatformConfig, p pair) composition {
 	c := composition{data: data}
 	for _, key := range slices.Sorted(maps.Keys(values)) {
 		v := values[key]
-		v.Value = valueText(data[key])
+		v.Value = configvalue.Text(data[key])
 		c.values = append(c.values, v.ConfigValue)
 	}
 	return c
@@ -76,7 +77,7 @@ func (v *merging) override(earlier any, path []step) {
 				source = v.Sources[i]
 			}
 		}
-		source.Path, source.Value = pathText(path), valueText(value)
+		source.Path, source.Value = pathText(path), configvalue.Text(value)
 	}
 	v.Overrides = append(v.Overrides, source)
 }
@@ -157,7 +158,7 @@ func merge(earlier, later any, path []step, replaced func(path []step)) any {
 func mergeMaps(a, b map[any]any, path []step, replaced func([]step)) map[any]any {
 	m := maps.Clone(a)
 	byText := func(a, b any) int {
-		return cmp.Or(strings.Compare(valueText(a), valueText(b)), strings.Compare(fmt.Sprintf("%T", a), fmt.Sprintf("%T", b)))
+		return cmp.Or(strings.Compare(configvalue.Text(a), configvalue.Text(b)), strings.Compare(fmt.Sprintf("%T", a), fmt.Sprintf("%T", b)))
 	}
 	for _, key := range slices.SortedFunc(maps.Keys(b), byText) {
 		value := b[key]
@@ -198,7 +199,7 @@ func mergeLists(a, b []any, path []step, replaced func([]step)) []any {
 // false where it can have no name.
 func elementName(element any) (name any, ok bool) {
 	m, ok := element.(map[any]any)
-	if name = m["name"]; isStructured(name) {
+	if name = m["name"]; configvalue.IsStructured(name) {
 		return nil, false
 	}
 	return name, ok
@@ -264,17 +265,64 @@ func pathText(path []step) string {
 			if s.key == nil {
 				s.key = ""
 			}
-			b.WriteString("[" + valueText(s.key) + "]")
+			b.WriteString("[" + configvalue.Text(s.key) + "]")
 			continue
 		}
 		if b.Len() > 0 {
 			b.WriteByte('.')
 		}
-		if key := valueText(s.key); key == "" || strings.ContainsAny(key, ".[]") {
+		if key := configvalue.Text(s.key); key == "" || strings.ContainsAny(key, ".[]") {
 			b.WriteString(strconv.Quote(key))
 		} else {
 			b.WriteString(key)
 		}
 	}
 	return b.String()
+}
+
+func valueOf(config []ConfigValue, key string) (ConfigValue, bool) {
+	i, found := slices.BinarySearchFunc(config, key, func(v ConfigValue, key string) int { return strings.Compare(v.Key, key) })
+	if !found {
+		return ConfigValue{}, false
+	}
+	return config[i], true
+}
+
+// sourcesAt returns the sources that gave a value what it has at a path of keys:
+// one, or for a map or a list all that it was merged from. Elements of lists
+// are not distinguished.
+func (v ConfigValue) sourcesAt(path []string) []ConfigSource {
+	sources := v.Sources
+	depth := 0
+	for ; depth < len(path); depth++ {
+		var deeper []ConfigSource
+		for _, source := range sources {
+			if _, found := configvalue.Find(configvalue.Parse(source.Value), path[:depth+1]); found {
+				deeper = append(deeper, source)
+			}
+		}
+		if len(deeper) == 0 {
+			break
+		}
+		sources = deeper
+	}
+	last := sources[len(sources)-1:]
+	if value, _ := configvalue.Find(configvalue.Parse(last[0].Value), path[:depth]); configvalue.IsStructured(value) {
+		return sources
+	}
+	return last
+}
+
+// origin says where a value comes from, for those who are to correct it.
+func origin(key string, sources []ConfigSource) string {
+	var names []string
+	for _, source := range sources {
+		if !slices.Contains(names, source.ConfigMap) {
+			names = append(names, source.ConfigMap)
+		}
+	}
+	if len(names) > 1 {
+		return fmt.Sprintf("%s is merged from the ConfigMaps %s; correct it there", key, strings.Join(names, ", "))
+	}
+	return fmt.Sprintf("%s comes from ConfigMap %s; correct it there", key, names[0])
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/kalypso-dev/kalypso/scheduler/configvalue"
 	"github.com/kalypso-dev/kalypso/scheduler/model"
 )
 
@@ -296,8 +297,8 @@ func checkValue(t *testing.T, v ConfigValue, data any) {
 		}
 		return all
 	}
-	if v.Value != valueText(data) {
-		t.Errorf("%s is %q and explained as %q", v.Key, valueText(data), v.Value)
+	if v.Value != configvalue.Text(data) {
+		t.Errorf("%s is %q and explained as %q", v.Key, configvalue.Text(data), v.Value)
 	}
 	if len(v.Sources) == 0 || v.Sources[len(v.Sources)-1] != v.Source {
 		t.Errorf("%s: the last of %q is not %q", v.Key, names(v.Sources), v.Source.ConfigMap)
@@ -319,7 +320,7 @@ func checkValue(t *testing.T, v ConfigValue, data any) {
 	}
 	switch data.(type) {
 	case map[any]any, []any:
-		if diff := cmp.Diff(wholeNumbers(data), wholeNumbers(parseValue(v.Value))); diff != "" {
+		if diff := cmp.Diff(wholeNumbers(data), wholeNumbers(configvalue.Parse(v.Value))); diff != "" {
 			t.Errorf("%s reads differently when written:\n%s", v.Key, diff)
 		}
 	}
@@ -330,79 +331,6 @@ func checkValue(t *testing.T, v ConfigValue, data any) {
 	}
 }
 
-// mergedWithLosses merges values, and returns what is replaced as "path=value".
-func mergedWithLosses(earlier, later any) (merged any, lost []string) {
-	merged = merge(earlier, later, nil, func(path []step) {
-		value, _ := elementAt(earlier, path)
-		lost = append(lost, pathText(path)+"="+valueText(value))
-	})
-	return merged, lost
-}
-
-func TestLosses(t *testing.T) {
-	tests := []struct {
-		name, earlier, later string
-		want                 []string
-	}{
-		{"text", "a", "b", []string{"=a"}},
-		{"same text", "a", "a", nil},
-		{"texts that are equal as numbers", "1.1", "1.10", []string{"=1.1"}},
-		{"text over map", "{x: 1}", "a", []string{"=x: 1"}},
-		{"list over map", "{x: 1}", "[1]", []string{"=x: 1"}},
-		{"new keys", "{x: 1}", "{y: 1}", nil},
-		{"a key", "{x: 1, y: 1}", "{x: 2, y: 1}", []string{"x=1"}},
-		{"a key in a map", "{x: {v: {z: 1}}}", "{x: {v: {z: 2}, w: 1}}", []string{"x.v.z=1"}},
-		{"keys that are no texts", "{1: {yes: a}}", "{1: {on: b}}", []string{"1.true=a"}},
-		{"elements without names", "[{a: 1}, b]", "[{a: 2}]", []string{"[].a=1"}},
-		{"several, in order", "{b: 1, a: {c: 1}}", "{a: {c: 2}, b: 2}", []string{"a.c=1", "b=1"}},
-		{"map under a text", "{x: {w: 1}}", "{x: a}", []string{"x=w: 1"}},
-		{"text under a map", "{x: a}", "{x: {y: 1}}", []string{"x=a"}},
-		{"null", "{x: null}", "{x: 1}", []string{"x=null"}},
-		{"lists without names", "[a, b]", "[b, c]", nil},
-		{"lists by name", "[{name: web, image: a, ports: [1]}]", "[{name: db, image: a}, {name: web, image: b, ports: [2]}]", []string{"[web].image=a"}},
-		{"a list in a map", "{c: [{name: web, image: a}]}", "{c: [{name: web, image: b}]}", []string{"c[web].image=a"}},
-		{"a map in a list in a list", "[{name: 1, l: [{name: true, x: {v: 1}}]}]", "[{name: 1, l: [{name: true, x: {v: 2}}]}]", []string{"[1].l[true].x.v=1"}},
-		{"keys with dots", "{a.b: {'': 1, '[c]': 1}}", "{a.b: {'': 2, '[c]': 2}}", []string{`"a.b".""=1`, `"a.b"."[c]"=1`}},
-	}
-	for _, test := range tests {
-		t.Run(test.name, func(t *testing.T) {
-			earlier, later := parseValue(test.earlier), parseValue(test.later)
-			merged, got := mergedWithLosses(earlier, later)
-			if diff := cmp.Diff(test.want, got); diff != "" {
-				t.Errorf("losses (-want +got):\n%s", diff)
-			}
-			if _, again := mergedWithLosses(merged, later); len(again) > 0 {
-				t.Errorf("merging the same again loses %v", again)
-			}
-		})
-	}
-}
-
-func TestElementAt(t *testing.T) {
-	value := parseValue("{a: {b: [{name: x, c: 1}, d]}, e: text}")
-	key, name := func(s string) step { return step{key: s} }, func(n any) step { return step{key: n, inList: true} }
-	tests := []struct {
-		path []step
-		want bool
-	}{
-		{nil, true},
-		{[]step{key("a")}, true},
-		{[]step{key("b")}, false},
-		{[]step{key("a"), key("b"), name("x"), key("c")}, true},
-		{[]step{key("a"), key("b"), name("y")}, false},
-		{[]step{key("a"), key("b"), key("x")}, false},
-		{[]step{name("a")}, false},
-		{[]step{key("e"), key("f")}, false},
-	}
-	for _, test := range tests {
-		if _, got := elementAt(value, test.path); got != test.want {
-			t.Errorf("%q: %v, want %v", pathText(test.path), got, test.want)
-		}
-	}
-}
-
-// TestOverridesInside proves that an override inside a merged value names the
-// source that gave what is gone, not just the source before.
 func TestOverridesInside(t *testing.T) {
 	configs := []model.PlatformConfig{
 		config(t, "a", "{}", "{K: '{x: 1, deep: {list: [{name: web, image: a}]}}'}"),

@@ -17,6 +17,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/kalypso-dev/kalypso/scheduler/configvalue"
 	"github.com/kalypso-dev/kalypso/scheduler/model"
 	"github.com/kalypso-dev/kalypso/scheduler/model/modeltest"
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -341,7 +342,7 @@ func asJSON(t *testing.T, data map[string]any) string {
 	plain = func(value any) any {
 		switch v := value.(type) {
 		case map[string]any, map[any]any:
-			fields, _ := fieldsOf(v)
+			fields, _ := configvalue.Fields(v)
 			m := map[string]any{}
 			for key, element := range fields {
 				m[key] = plain(element)

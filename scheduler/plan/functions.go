@@ -13,6 +13,7 @@ import (
 	"text/template"
 
 	"github.com/Masterminds/sprig/v3"
+	"github.com/kalypso-dev/kalypso/scheduler/configvalue"
 	"github.com/mitchellh/hashstructure"
 )
 
@@ -109,6 +110,12 @@ func decimal(function any) any {
 	panic(fmt.Sprintf("plan: no arithmetic in %T", function))
 }
 
+// toYAML writes a value as YAML without a newline at its end.
+func toYAML(value any) (string, error) {
+	text, err := configvalue.YAML(value)
+	return strings.TrimSuffix(text, "\n"), err
+}
+
 // stringify writes the configuration as the YAML text of a ConfigMap's data.
 //
 // Of its values the original scheduler turns lists into texts, for a ConfigMap
@@ -117,7 +124,7 @@ func stringify(data map[string]any) (string, error) {
 	out := make(map[string]any, len(data))
 	for key, value := range data {
 		if list, ok := value.([]any); ok {
-			text, err := writeYAML(list, templateIndent)
+			text, err := configvalue.YAML(list)
 			if err != nil {
 				return "", err
 			}
@@ -343,24 +350,6 @@ func pattern(text string) (string, error) {
 		return "", tooLong
 	}
 	return text, nil
-}
-
-// patternSize estimates how many instructions an expression has when compiled,
-// without compiling it: nested repetitions of a few characters make very many.
-// What lists many characters counts as several. Beyond the limit the size need
-// not be exact.
-func patternSize(re *syntax.Regexp, limit int) int {
-	n := 1 + len(re.Rune)/4
-	if re.Op == syntax.OpLiteral {
-		n = 1 + len(re.Rune)
-	}
-	for _, sub := range re.Sub {
-		n += patternSize(sub, limit)
-	}
-	if re.Op == syntax.OpRepeat {
-		n *= max(re.Min+1, re.Max)
-	}
-	return min(n, limit+1)
 }
 
 // replaceAll refuses by the longest that can come out: every match replaced, and

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/kalypso-dev/kalypso/scheduler/configvalue"
 	"github.com/kalypso-dev/kalypso/scheduler/model"
 	"github.com/kalypso-dev/kalypso/scheduler/v1alpha1"
 	"go.yaml.in/yaml/v3"
@@ -56,7 +57,7 @@ func data(t testing.TB, config string) renderData {
 	var values map[string]string
 	fromYAML(t, config, &values)
 	for key, value := range values {
-		d.ConfigData[key] = parseValue(value)
+		d.ConfigData[key] = configvalue.Parse(value)
 	}
 	return d
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/kalypso-dev/kalypso/scheduler/configvalue"
 	"github.com/kalypso-dev/kalypso/scheduler/model"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -214,7 +215,7 @@ func Fits(c model.ClusterType, t Target, key, value string) bool {
 // IsStructured says whether a configuration value is a map or a list, which is
 // merged with others rather than replaced.
 func IsStructured(value string) bool {
-	return isStructured(parseValue(value))
+	return configvalue.IsStructured(configvalue.Parse(value))
 }
 
 // IsAppConfig says whether the keys of a ConfigMap carry labels of their own.

@@ -186,6 +186,28 @@ func TestTargetsOf(t *testing.T) {
 	}
 }
 
+func TestWhichSchemas(t *testing.T) {
+	object := func(name, labels string) model.ConfigSchema {
+		var s model.ConfigSchema
+		s.Name, s.Spec.Schema = name, name
+		fromYAML(t, labels, &s.Labels)
+		return s
+	}
+	env := &model.Environment{ConfigSchemas: []model.ConfigSchema{
+		object("all", "{}"), object("east", "{region: east-us}"), object("west", "{region: west-us}"),
+	}}
+	clusterTypes, targets := fleet(t)
+	c := newConfigurations(env, func() int64 { return 0 })
+	v := c.index
+	var got []string
+	for _, s := range c.of(pair{clusterType: &clusterTypes[1], target: targets[0]}, v.ofClusterType(&clusterTypes[1]), v.ofTarget(targets[0])).schemas {
+		got = append(got, s.text)
+	}
+	if diff := cmp.Diff([]string{"all", "east"}, got); diff != "" {
+		t.Errorf("schemas (-want +got):\n%s", diff)
+	}
+}
+
 // selectorText is a short way to write a label selector in a test.
 type selectorText struct {
 	Labels      map[string]string

@@ -12,6 +12,7 @@ import (
 	"text/template"
 	"text/template/parse"
 
+	"github.com/kalypso-dev/kalypso/scheduler/configvalue"
 	"github.com/kalypso-dev/kalypso/scheduler/model"
 )
 
@@ -268,7 +269,7 @@ func actions(value any, found []string) []string {
 			found = append(found, v)
 		}
 	case map[any]any:
-		fields, _ := fieldsOf(v)
+		fields, _ := configvalue.Fields(v)
 		for _, key := range slices.Sorted(maps.Keys(fields)) {
 			found = actions(fields[key], found)
 		}
@@ -359,7 +360,7 @@ func explainFields(e *renderError, data renderData) *renderError {
 // configuration by the value itself: its type is often that of any value.
 func kindOf(parent, kind string, data renderData) string {
 	path, isConfig := strings.CutPrefix(strings.TrimPrefix(parent, "$"), ".ConfigData.")
-	if value, found := find(data.ConfigData, strings.Split(path, ".")); isConfig && found {
+	if value, found := configvalue.Find(data.ConfigData, strings.Split(path, ".")); isConfig && found {
 		kind = fmt.Sprintf("%T", value)
 	}
 	switch kind {

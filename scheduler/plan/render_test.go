@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/kalypso-dev/kalypso/scheduler/configvalue"
 	"github.com/kalypso-dev/kalypso/scheduler/v1alpha1"
 )
 
@@ -259,7 +260,7 @@ func FuzzRender(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text, value string) {
 		d := data(t, "{}")
-		d.ConfigData["K"] = parseValue(value)
+		d.ConfigData["K"] = configvalue.Parse(value)
 		first, err := newRenderer().manifest(text, d, true)
 		second, again := newRenderer().manifest(text, d, true)
 		if first != second || (err == nil) != (again == nil) {

@@ -1,143 +1,13 @@
-package plan
+package configvalue
 
 import (
-	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"regexp"
 	"strconv"
-	"strings"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
-	yaml2 "go.yaml.in/yaml/v2"
-	"go.yaml.in/yaml/v3"
 )
-
-// maxValueNodes bounds how large a value may grow by its aliases.
-const maxValueNodes = 10000
-
-// parseValue reads a ConfigMap's value: a map[any]any or a []any when the text
-// is a YAML map or list, else the string that it is. A value in single quotes
-// is the string between them.
-//
-// YAML is read in version 1.1, by the library and into the types of the original
-// scheduler: templates print values, ask for their kinds and hash them, so that
-// another type of the same value would change manifests.
-func parseValue(text string) any {
-	if s := strings.TrimSpace(text); len(s) >= 2 && s[0] == '\'' && s[len(s)-1] == '\'' {
-		return s[1 : len(s)-1]
-	}
-	if isPlain(text) {
-		return text
-	}
-	var value, rest any
-	decoder := yaml2.NewDecoder(strings.NewReader(text))
-	if decoder.Decode(&value) != nil || !errors.Is(decoder.Decode(&rest), io.EOF) {
-		return text
-	}
-	switch value.(type) {
-	case map[any]any, []any:
-		if nodes := 0; isBounded(value, &nodes) {
-			return value
-		}
-	}
-	return text
-}
-
-// isPlain says of most texts that are neither a map nor a list that they are
-// not, without parsing them.
-func isPlain(text string) bool {
-	if strings.ContainsAny(text, "[{\n\r\t") || strings.HasSuffix(text, ":") {
-		return false
-	}
-	for _, sign := range []string{": ", "- ", "? "} {
-		if strings.Contains(text, sign) {
-			return false
-		}
-	}
-	return !strings.HasSuffix(text, "-") && !strings.HasSuffix(text, "?")
-}
-
-// isBounded says whether a value is small enough, and without a key that equals
-// nothing, not even itself: a map with several of those has no order.
-func isBounded(value any, nodes *int) bool {
-	if *nodes++; *nodes > maxValueNodes {
-		return false
-	}
-	switch v := value.(type) {
-	case map[any]any:
-		for key, element := range v {
-			if key != key || !isBounded(element, nodes) { //nolint:staticcheck // not a number
-				return false
-			}
-		}
-	case []any:
-		for _, element := range v {
-			if !isBounded(element, nodes) {
-				return false
-			}
-		}
-	}
-	return true
-}
-
-// fieldsOf returns a map's elements by the texts of their keys, and false for
-// what is no map.
-func fieldsOf(value any) (map[string]any, bool) {
-	switch v := value.(type) {
-	case map[string]any:
-		return v, true
-	case map[any]any:
-		m := make(map[string]any, len(v))
-		for key, element := range v {
-			m[fmt.Sprint(key)] = element
-		}
-		return m, true
-	}
-	return nil, false
-}
-
-func isStructured(value any) bool {
-	switch value.(type) {
-	case map[string]any, map[any]any, []any:
-		return true
-	}
-	return false
-}
-
-// templateIndent is how far the YAML that templates print is indented. It is
-// that of the original scheduler, because such YAML can be part of a text.
-const templateIndent = 4
-
-// toYAML writes a value as YAML without a newline at its end.
-func toYAML(value any) (string, error) {
-	text, err := writeYAML(value, templateIndent)
-	return strings.TrimSuffix(text, "\n"), err
-}
-
-func writeYAML(value any, indent int) (string, error) {
-	var out bytes.Buffer
-	encoder := yaml.NewEncoder(&out)
-	encoder.SetIndent(indent)
-	if err := encoder.Encode(value); err != nil {
-		return "", err
-	}
-	return out.String(), nil
-}
-
-// valueText is a value as a text: a string as it is, all else as YAML.
-func valueText(value any) string {
-	if s, ok := value.(string); ok {
-		return s
-	}
-	text, err := writeYAML(value, 2)
-	if err != nil {
-		return ""
-	}
-	return strings.TrimSuffix(text, "\n")
-}
 
 // A ConfigMap can hold nothing but strings. coerce gives each value the type
 // that its schema asks for, where the text allows it: never the type that the
@@ -154,9 +24,9 @@ func coerceWith(value any, schemas []*jsonschema.Schema, b *validationBudget) an
 	switch v := value.(type) {
 	case map[string]any, map[any]any:
 		if types["string"] && !types["object"] {
-			return valueText(v)
+			return Text(v)
 		}
-		fields, _ := fieldsOf(v)
+		fields, _ := Fields(v)
 		object := make(map[string]any, len(fields))
 		for key, element := range fields {
 			object[key] = coerceWith(element, propertySchemas(schemas, key, b), b)
@@ -164,7 +34,7 @@ func coerceWith(value any, schemas []*jsonschema.Schema, b *validationBudget) an
 		return object
 	case []any:
 		if types["string"] && !types["array"] {
-			return valueText(v)
+			return Text(v)
 		}
 		list := make([]any, len(v))
 		for i, element := range v {

@@ -1,11 +1,11 @@
-package plan
+package configvalue
 
 import (
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/kalypso-dev/kalypso/scheduler/model"
+	"go.yaml.in/yaml/v3"
 )
 
 func TestCheck(t *testing.T) {
@@ -66,7 +66,7 @@ func TestCheck(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			got, err := checkText(data(t, test.data).ConfigData, test.schema)
+			got, err := checkText(dataOf(t, test.data), test.schema)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -94,33 +94,39 @@ func TestCheckBadSchemas(t *testing.T) {
 	}
 }
 
-func TestWhichSchemas(t *testing.T) {
-	object := func(name, labels string) model.ConfigSchema {
-		var s model.ConfigSchema
-		s.Name, s.Spec.Schema = name, name
-		fromYAML(t, labels, &s.Labels)
-		return s
+// dataOf reads the data of a ConfigMap.
+func dataOf(t *testing.T, text string) map[string]any {
+	t.Helper()
+	var texts map[string]string
+	fromYAML(t, text, &texts)
+	data := map[string]any{}
+	for key, value := range texts {
+		data[key] = Parse(value)
 	}
-	env := &model.Environment{ConfigSchemas: []model.ConfigSchema{
-		object("all", "{}"), object("east", "{region: east-us}"), object("west", "{region: west-us}"),
-	}}
-	clusterTypes, targets := fleet(t)
-	c := newConfigurations(env, func() int64 { return 0 })
-	v := c.index
-	var got []string
-	for _, s := range c.of(pair{clusterType: &clusterTypes[1], target: targets[0]}, v.ofClusterType(&clusterTypes[1]), v.ofTarget(targets[0])).schemas {
-		got = append(got, s.text)
-	}
-	if diff := cmp.Diff([]string{"all", "east"}, got); diff != "" {
-		t.Errorf("schemas (-want +got):\n%s", diff)
+	return data
+}
+
+func fromYAML(t *testing.T, text string, into any) {
+	t.Helper()
+	if err := yaml.Unmarshal([]byte(text), into); err != nil {
+		t.Fatalf("%v in %s", err, text)
 	}
 }
 
-func checkText(data map[string]any, text string) ([]string, error) {
-	v := new(compiledSchemas).check(data, text)
-	var texts []string
-	for _, f := range v.findings {
-		texts = append(texts, f.text)
+// checkData compiles a schema and checks data with it.
+func checkData(data map[string]any, schema string) ([]Finding, error) {
+	s, err := Compile(schema)
+	if err != nil {
+		return nil, err
 	}
-	return texts, v.err
+	return s.Check(data)
+}
+
+func checkText(data map[string]any, schema string) ([]string, error) {
+	findings, err := checkData(data, schema)
+	var texts []string
+	for _, f := range findings {
+		texts = append(texts, f.Text)
+	}
+	return texts, err
 }

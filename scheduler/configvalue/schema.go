@@ -1,52 +1,18 @@
-package plan
+package configvalue
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"unicode/utf8"
 
-	"github.com/kalypso-dev/kalypso/internal/redact"
-	"github.com/kalypso-dev/kalypso/scheduler/model"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"github.com/santhosh-tekuri/jsonschema/v6/kind"
 	"golang.org/x/text/language"
 	"golang.org/x/text/message"
 )
-
-// schema is a JSON schema and where it was written.
-type schema struct {
-	text     string
-	position model.Position
-}
-
-func schemaOf(object model.ConfigSchema) schema {
-	return schema{text: object.Spec.Schema, position: object.At("spec", "schema")}
-}
-
-// validate checks a composed configuration against schemas. Each finding is
-// one problem: at the value that is wrong, or for one that is not there at the
-// schema that asks for it. When ctx ends they are not complete.
-func validate(ctx context.Context, schemas []schema, config []ConfigValue, check func(text string) ([]finding, error)) []Problem {
-	var problems []Problem
-	for _, s := range schemas {
-		if ctx.Err() != nil {
-			break
-		}
-		findings, err := check(s.text)
-		if err != nil {
-			problems = append(problems, newProblem(model.Error, InvalidSchema, s.position, "correct the schema; it must be JSON schema",
-				"the configuration schema cannot be used: %s", err))
-			continue
-		}
-		for _, f := range findings {
-			problems = append(problems, f.problem(s, config))
-		}
-	}
-	return problems
-}
 
 // Limits of what is reported about one schema.
 const (
@@ -65,9 +31,17 @@ func (noLoading) Load(string) (any, error) {
 	return nil, errors.New("references to other documents are not followed")
 }
 
-// compile reads a schema, and makes validating with it charge the budget. A panic of
-// the library is an error of the schema.
-func compile(text string, b *validationBudget) (s *jsonschema.Schema, err error) {
+// Schema is a JSON schema that has been read, with the budget that it charges.
+type Schema struct {
+	mu     sync.Mutex
+	budget validationBudget
+	root   *jsonschema.Schema
+}
+
+// Compile reads the text of a JSON schema. The error says why it cannot be used: it
+// is none, is too large, or refers to other documents. A panic of the library is an
+// error of the schema.
+func Compile(text string) (s *Schema, err error) {
 	defer recovered(&err)
 	if len(text) > maxSchemaText {
 		return nil, fmt.Errorf("it is too large: it has %d bytes, %d is the limit", len(text), maxSchemaText)
@@ -97,8 +71,9 @@ func compile(text string, b *validationBudget) (s *jsonschema.Schema, err error)
 	if err := inspect(compiled); err != nil {
 		return nil, err
 	}
-	b.instrument(compiled)
-	return compiled, nil
+	s = &Schema{root: compiled}
+	s.budget.instrument(compiled)
+	return s, nil
 }
 
 // recovered makes an error of a panic: of the budget's, or of a mistake in the
@@ -113,13 +88,19 @@ func recovered(err *error) {
 	}
 }
 
-// check returns what data breaks in a schema, sorted.
-func check(data map[string]any, schema *jsonschema.Schema, b *validationBudget) (findings []finding, err error) {
+// Check returns what data breaks in the schema, sorted, and of very many findings the
+// first ones with how many there are beside. Data are values by their keys, as [Parse]
+// returns them; they are given the types that the schema asks for, and stay as they
+// are themselves. The error says why the schema cannot be used for them, as when it
+// takes too many steps. Of several goroutines one checks at a time.
+func (s *Schema) Check(data map[string]any) (findings []Finding, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	defer recovered(&err)
-	b.begin()
-	coerced := coerce(data, schema, b)
-	b.visit += depthOf(coerced)
-	err = schema.Validate(coerced)
+	s.budget.begin()
+	coerced := coerce(data, s.root, &s.budget)
+	s.budget.visit += depthOf(coerced)
+	err = s.root.Validate(coerced)
 	var invalid *jsonschema.ValidationError
 	switch {
 	case err == nil:
@@ -132,7 +113,7 @@ func check(data map[string]any, schema *jsonschema.Schema, b *validationBudget) 
 	}
 	findings = leaves(invalid)
 	if more := len(findings) - maxFindings; more > 0 {
-		findings = append(findings[:maxFindings], finding{text: fmt.Sprintf("and %d more", more)})
+		findings = append(findings[:maxFindings], Finding{Text: fmt.Sprintf("and %d more", more)})
 	}
 	return findings, nil
 }
@@ -148,7 +129,7 @@ func schemaError(err error) error {
 				texts = append(texts, "and more")
 				break
 			}
-			texts = append(texts, f.text)
+			texts = append(texts, f.Text)
 		}
 		return errors.New("not valid JSON schema: " + strings.Join(texts, ", or "))
 	}
@@ -164,20 +145,20 @@ func endless(e *jsonschema.ValidationError) bool {
 	return slices.ContainsFunc(e.Causes, endless)
 }
 
-// finding is one thing that a composed configuration breaks in a schema.
-type finding struct {
-	text string
-	path []string // to the value that is wrong, key by key; none when it is the whole that lacks something
+// Finding is one thing that a configuration breaks in a schema.
+type Finding struct {
+	Text string   // what is wrong, with the path to it
+	Path []string // to the value that is wrong, key by key; none when it is the whole that lacks something
 }
 
 // leaves returns the errors that have no further causes, sorted, each once.
-func leaves(e *jsonschema.ValidationError) []finding {
+func leaves(e *jsonschema.ValidationError) []Finding {
 	findings := appendLeaves(nil, e)
-	slices.SortStableFunc(findings, func(a, b finding) int { return strings.Compare(a.text, b.text) })
-	return slices.CompactFunc(findings, func(a, b finding) bool { return a.text == b.text })
+	slices.SortStableFunc(findings, func(a, b Finding) int { return strings.Compare(a.Text, b.Text) })
+	return slices.CompactFunc(findings, func(a, b Finding) bool { return a.Text == b.Text })
 }
 
-func appendLeaves(findings []finding, e *jsonschema.ValidationError) []finding {
+func appendLeaves(findings []Finding, e *jsonschema.ValidationError) []Finding {
 	if len(e.Causes) > 0 {
 		first := len(findings)
 		for _, cause := range e.Causes {
@@ -187,14 +168,14 @@ func appendLeaves(findings []finding, e *jsonschema.ValidationError) []finding {
 			// The causes are about the name, and do not know whose it is.
 			for i := first; i < len(findings); i++ {
 				path := below(e.InstanceLocation, k.Property)
-				findings[i] = finding{"the name " + strings.Join(path, ".") + ": " + findings[i].text, path}
+				findings[i] = Finding{"the name " + strings.Join(path, ".") + ": " + findings[i].Text, path}
 			}
 		}
 		return findings
 	}
 	where := strings.Join(e.InstanceLocation, ".")
 	add := func(text string, path []string) {
-		findings = append(findings, finding{text, path})
+		findings = append(findings, Finding{text, path})
 	}
 	prefix := ""
 	if where != "" {
@@ -236,116 +217,6 @@ func cutShort(text string, n int) string {
 		n--
 	}
 	return text[:n] + "…"
-}
-
-// problem returns a finding at the value that is wrong, or at the schema that asks
-// for a missing one, which is without a hint then.
-func (f finding) problem(s schema, config []ConfigValue) Problem {
-	p := Problem{
-		Reason:   InvalidConfig,
-		Severity: model.Error,
-		Position: s.position,
-		Schema:   s.position,
-		Message:  f.text,
-	}
-	if len(f.path) == 0 {
-		return p
-	}
-	if v, ok := valueOf(config, f.path[0]); ok {
-		sources := v.sourcesAt(f.path[1:])
-		p.Position = sources[len(sources)-1].Position
-		p.Hint = origin(v.Key, sources)
-	}
-	return p
-}
-
-// provided says of a missing value where it belongs: in a ConfigMap of the
-// environment's branch that applies to the pair.
-func (p pair) provided(problems []Problem, config []ConfigValue, branch model.Reference) []Problem {
-	if len(problems) == 0 { // as nearly always
-		return nil
-	}
-	name, at := "", model.Position{Repo: redact.URL(branch.Repo), Branch: branch.Branch}
-	for _, v := range config {
-		for _, s := range v.Sources {
-			own := s.Position.Repo == at.Repo && s.Position.Branch == branch.Branch && !strings.HasPrefix(s.ConfigMap, model.AppConfigPrefix)
-			if own && s.ConfigMap >= name {
-				name, at = s.ConfigMap, s.Position
-			}
-		}
-	}
-	hint := fmt.Sprintf("a ConfigMap on branch %s with the labels platform-config: \"true\" and cluster-type: %s", branch.Branch, p.clusterType.Name)
-	if name == "" {
-		hint = "provide it in " + hint
-	} else {
-		hint = fmt.Sprintf("provide it in ConfigMap %s, which applies here, or in %s", name, hint)
-	}
-	for i := range problems {
-		if problems[i].Reason == InvalidConfig && problems[i].Hint == "" {
-			problems[i].Hint, problems[i].Fix = hint, at
-		}
-	}
-	return problems
-}
-
-func valueOf(config []ConfigValue, key string) (ConfigValue, bool) {
-	i, found := slices.BinarySearchFunc(config, key, func(v ConfigValue, key string) int { return strings.Compare(v.Key, key) })
-	if !found {
-		return ConfigValue{}, false
-	}
-	return config[i], true
-}
-
-// sourcesAt returns the sources that gave a value what it has at a path of keys:
-// one, or for a map or a list all that it was merged from. Elements of lists
-// are not distinguished.
-func (v ConfigValue) sourcesAt(path []string) []ConfigSource {
-	sources := v.Sources
-	depth := 0
-	for ; depth < len(path); depth++ {
-		var deeper []ConfigSource
-		for _, source := range sources {
-			if _, found := find(parseValue(source.Value), path[:depth+1]); found {
-				deeper = append(deeper, source)
-			}
-		}
-		if len(deeper) == 0 {
-			break
-		}
-		sources = deeper
-	}
-	last := sources[len(sources)-1:]
-	if value, _ := find(parseValue(last[0].Value), path[:depth]); isStructured(value) {
-		return sources
-	}
-	return last
-}
-
-// find returns what maps hold at a path of keys.
-func find(value any, path []string) (any, bool) {
-	for _, key := range path {
-		fields, _ := fieldsOf(value)
-		element, found := fields[key]
-		if !found {
-			return nil, false
-		}
-		value = element
-	}
-	return value, true
-}
-
-// origin says where a value comes from, for those who are to correct it.
-func origin(key string, sources []ConfigSource) string {
-	var names []string
-	for _, source := range sources {
-		if !slices.Contains(names, source.ConfigMap) {
-			names = append(names, source.ConfigMap)
-		}
-	}
-	if len(names) > 1 {
-		return fmt.Sprintf("%s is merged from the ConfigMaps %s; correct it there", key, strings.Join(names, ", "))
-	}
-	return fmt.Sprintf("%s comes from ConfigMap %s; correct it there", key, names[0])
 }
 
 // reachable returns all parts of a schema, itself among them.

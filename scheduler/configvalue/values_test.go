@@ -1,4 +1,4 @@
-package plan
+package configvalue
 
 import (
 	"encoding/json"
@@ -61,7 +61,7 @@ func TestParseValue(t *testing.T) {
 		{"a: &x [1]\nb: *x", map[any]any{"a": []any{1}, "b": []any{1}}},
 	}
 	for _, test := range tests {
-		if diff := cmp.Diff(test.want, parseValue(test.text)); diff != "" {
+		if diff := cmp.Diff(test.want, Parse(test.text)); diff != "" {
 			t.Errorf("%q (-want +got):\n%s", test.text, diff)
 		}
 	}
@@ -74,54 +74,18 @@ func TestAliasBomb(t *testing.T) {
 		p := string(c - 1)
 		bomb += string(c) + ": &" + string(c) + " [*" + p + ",*" + p + ",*" + p + ",*" + p + ",*" + p + ",*" + p + ",*" + p + ",*" + p + "]\n"
 	}
-	if got := parseValue(bomb); got != any(bomb) {
+	if got := Parse(bomb); got != any(bomb) {
 		t.Errorf("the value became a %T", got)
 	}
-	if got := parseValue("a: &a [*a]"); got != any("a: &a [*a]") {
+	if got := Parse("a: &a [*a]"); got != any("a: &a [*a]") {
 		t.Errorf("a value that holds itself became a %T", got)
-	}
-}
-
-func TestMerge(t *testing.T) {
-	tests := []struct {
-		name, earlier, later, want string
-		replaced                   bool
-	}{
-		{"text", "a", "b", "b", true},
-		{"same text", "a", "a", "a", false},
-		{"map over text", "a", "b: 1", "b: 1", true},
-		{"text over map", "b: 1", "a", "a", true},
-		{"list over map", "b: 1", "- a", "- a", true},
-		{"maps", "a: 1\nb: 2", "b: 3\nc: 4", "a: 1\nb: 3\nc: 4", false},
-		{"maps in maps", "a: {x: 1, w: 2}", "a: {w: 3}", "a:\n  w: 3\n  x: 1", false},
-		{"text in maps", "a: {x: 1}", "a: z", "a: z", false},
-		{"lists without names", "[a]", "[b, a]", "- a\n- b\n- a", false},
-		{"lists by name", "[{name: a, v: 1}, {name: b}]", "[{name: b, w: 2}, {name: c}]", "- name: a\n  v: 1\n- name: b\n  w: 2\n- name: c", false},
-		{"lists in maps", "l: [{name: a, p: [1]}]", "l: [{name: a, p: [2]}]", "l:\n  - name: a\n    p:\n      - 1\n      - 2", false},
-		{"elements without names", "[1, {a: 1}]", "[2, {b: 2}, {a: 3}]", "- 1\n- a: 3\n  b: 2\n- 2", false},
-		{"names that are no scalars", "[{name: [a]}]", "[{name: [a]}]", "- name:\n    - a\n- name:\n    - a", false},
-		{"names of other types are others", "[{name: 1}]", "[{name: \"1\"}]", "- name: 1\n- name: \"1\"", false},
-	}
-	for _, test := range tests {
-		t.Run(test.name, func(t *testing.T) {
-			earlier, later := parseValue(test.earlier), parseValue(test.later)
-			before := [2]any{clone(earlier), clone(later)}
-			merged, lost := mergedWithLosses(earlier, later)
-			replaced := len(lost) == 1 && strings.HasPrefix(lost[0], "=")
-			if got := valueText(merged); got != test.want || replaced != test.replaced {
-				t.Errorf("merged %q, replaced %v; want %q, %v", got, replaced, test.want, test.replaced)
-			}
-			if diff := cmp.Diff(before, [2]any{earlier, later}); diff != "" {
-				t.Errorf("merging changed its input:\n%s", diff)
-			}
-		})
 	}
 }
 
 // TestTextsStayTexts proves that nothing becomes a number that was a string.
 func TestTextsStayTexts(t *testing.T) {
 	for _, s := range []string{"1.10", "007", "true", "null", "~", "yes", "on", "1e3", "0x10", "1_000", "1:30", "2026-01-02", "", " a", "a: b", "- a", "#a", "{{ .X }}", "a\nb", "é", "*a", "&a", "!a", "%a", "@a", "`a"} {
-		out, err := toYAML(map[string]any{"k": s})
+		out, err := YAML(map[string]any{"k": s})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -192,8 +156,7 @@ func TestCoerce(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			value := parseValue(test.value)
-			before := clone(value)
+			before, value := Parse(test.value), Parse(test.value)
 			if diff := cmp.Diff(test.want, coerce(value, compiled(t, test.schema), nil)); diff != "" {
 				t.Errorf("coerced (-want +got):\n%s", diff)
 			}
@@ -234,7 +197,7 @@ func TestSchemaSize(t *testing.T) {
 		t.Errorf("2000 properties: %q, %v", findings, err)
 	}
 	tree := `{"$ref": "#/$defs/n", "$defs": {"n": {"properties": {"left": {"$ref": "#/$defs/n"}, "right": {"$ref": "#/$defs/n"}}}}}`
-	if findings, err := checkText(map[string]any{"left": parseValue("{right: {left: {}}}")}, tree); err != nil || len(findings) > 0 {
+	if findings, err := checkText(map[string]any{"left": Parse("{right: {left: {}}}")}, tree); err != nil || len(findings) > 0 {
 		t.Errorf("a tree: %q, %v", findings, err)
 	}
 	if got := coerce("1", compiled(t, doubling(60)), nil); got != any("1") {
@@ -266,7 +229,7 @@ func FuzzCoerce(f *testing.F) {
 		f.Add(seed[0], seed[1])
 	}
 	f.Fuzz(func(t *testing.T, schema, value string) {
-		data := map[string]any{"K": parseValue(value), "k": value}
+		data := map[string]any{"K": Parse(value), "k": value}
 		findings, err := checkText(data, schema)
 		again, errAgain := checkText(data, schema)
 		if diff := cmp.Diff(findings, again); diff != "" || (err == nil) != (errAgain == nil) {
@@ -289,8 +252,8 @@ func sameText(t *testing.T, before, after any) {
 	t.Helper()
 	switch b := before.(type) {
 	case map[any]any:
-		fields, _ := fieldsOf(b)
-		if text, ok := after.(string); ok && text == valueText(b) {
+		fields, _ := Fields(b)
+		if text, ok := after.(string); ok && text == Text(b) {
 			return
 		}
 		sameText(t, fields, after)
@@ -301,7 +264,7 @@ func sameText(t *testing.T, before, after any) {
 			}
 			return
 		}
-		if after != any(valueText(b)) {
+		if after != any(Text(b)) {
 			t.Errorf("%v became %v", before, after)
 		}
 	case []any:
@@ -311,7 +274,7 @@ func sameText(t *testing.T, before, after any) {
 			}
 			return
 		}
-		if after != any(valueText(b)) {
+		if after != any(Text(b)) {
 			t.Errorf("%v became %v", before, after)
 		}
 	default:

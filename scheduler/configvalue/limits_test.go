@@ -1,4 +1,4 @@
-package plan
+package configvalue
 
 import (
 	"errors"
@@ -87,7 +87,7 @@ func TestSchemaBounds(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			findings, err := checkText(map[string]any{"K": parseValue(test.value)}, test.schema)
+			findings, err := checkText(map[string]any{"K": Parse(test.value)}, test.schema)
 			switch {
 			case test.want == "" && err != nil:
 				t.Error(err)
@@ -110,18 +110,21 @@ func TestLargeSchema(t *testing.T) {
 		data[fmt.Sprintf("REGION_NAME_%d", i)] = "west-us"
 	}
 	schema := `{"properties": {` + strings.Join(properties, ", ") + `}, "additionalProperties": false}`
-	compiled := new(compiledSchemas)
-	if v := compiled.check(data, schema); v.err != nil || len(v.findings) > 0 {
-		t.Fatal(v)
+	compiled, err := Compile(schema)
+	if err != nil {
+		t.Fatal(err)
 	}
-	if left := compiled.byText.made[schema].value.budget.left; left < maxValidation/3 {
+	if findings, err := compiled.Check(data); err != nil || len(findings) > 0 {
+		t.Fatal(findings, err)
+	}
+	if left := compiled.budget.left; left < maxValidation/3 {
 		t.Errorf("%d of %d steps are left", left, maxValidation)
 	}
 	large := map[string]any{"CERTIFICATE": strings.Repeat("MIIDdzCCAl+gAwIBAgIEAgAAuTANBgkqhkiG9w0B\n", 100), "PORT": "8080", "URL": "https://example.com/" + strings.Repeat("a", 200)}
-	v := compiled.check(large, `{"properties": {"CERTIFICATE": {"type": "string", "pattern": "^[A-Za-z0-9+/=\\s]+$"}, "PORT": {"type": "integer", "maximum": 65535},
+	findings, err := checkData(large, `{"properties": {"CERTIFICATE": {"type": "string", "pattern": "^[A-Za-z0-9+/=\\s]+$"}, "PORT": {"type": "integer", "maximum": 65535},
 		"URL": {"format": "uri", "pattern": "^https://([a-z0-9]{1,63}\\.){1,10}[a-z]+/"}}, "required": ["CERTIFICATE"]}`)
-	if v.err != nil || len(v.findings) > 0 {
-		t.Error(v)
+	if err != nil || len(findings) > 0 {
+		t.Error(findings, err)
 	}
 }
 
@@ -146,17 +149,17 @@ func TestFindingBounds(t *testing.T) {
 	for i := range 1000 {
 		data[fmt.Sprintf("K%03d%s", i, strings.Repeat("日", 1000))] = "x"
 	}
-	v := new(compiledSchemas).check(data, `{"additionalProperties": {"enum": [1, 2]}}`)
-	if v.err != nil || len(v.findings) != maxFindings+1 || v.findings[maxFindings].text != "and 900 more" {
-		t.Errorf("%d findings, %v", len(v.findings), v.err)
+	findings, err := checkData(data, `{"additionalProperties": {"enum": [1, 2]}}`)
+	if err != nil || len(findings) != maxFindings+1 || findings[maxFindings].Text != "and 900 more" {
+		t.Errorf("%d findings, %v", len(findings), err)
 	}
-	v = new(compiledSchemas).check(map[string]any{"K": "x"}, `{"properties": {"K": {"enum": [`+times(`"日本"`, 5000)+`]}}}`)
-	if v.err != nil || len(v.findings) != 1 || len(v.findings[0].text) > 2*maxFindingText {
-		t.Errorf("%d findings, %v", len(v.findings), v.err)
+	findings, err = checkData(map[string]any{"K": "x"}, `{"properties": {"K": {"enum": [`+times(`"日本"`, 5000)+`]}}}`)
+	if err != nil || len(findings) != 1 || len(findings[0].Text) > 2*maxFindingText {
+		t.Errorf("%d findings, %v", len(findings), err)
 	}
-	v = new(compiledSchemas).check(nil, `{"properties": {`+times(`"K": {"allOf": [`+times(`{"type": "x"}`, 100)+`]}`, 1)+`}}`)
-	if v.err == nil || errors.Is(v.err, errExhausted) || len(v.err.Error()) > 2*maxReasons*maxFindingText {
-		t.Errorf("an error of %d bytes", len(fmt.Sprint(v.err)))
+	_, err = checkData(nil, `{"properties": {`+times(`"K": {"allOf": [`+times(`{"type": "x"}`, 100)+`]}`, 1)+`}}`)
+	if err == nil || errors.Is(err, errExhausted) || len(err.Error()) > 2*maxReasons*maxFindingText {
+		t.Errorf("an error of %d bytes", len(fmt.Sprint(err)))
 	}
 }
 
@@ -202,13 +205,13 @@ func BenchmarkExpensiveSchema(b *testing.B) {
 		{"long names", `{"properties": {"` + strings.Repeat("x", 1000) + `": {"allOf": [` + times(`{"x": 1}`, 450) + `]}}}`, "1"},
 		{"coercing", `{"items": {"allOf": [` + times(`{"properties": {"a": {"type": "string"}}}`, 900) + `]}}`, "[" + times("{a: 1}", 2000) + "]"},
 	} {
-		value := parseValue(c.value)
+		value := Parse(c.value)
 		data, schema := map[string]any{"K": value}, `{"properties": {"K": `+strings.ReplaceAll(c.schema, "#/$defs", "#/properties/K/$defs")+`}}`
 		b.Run(c.name, func(b *testing.B) {
 			b.ReportAllocs()
 			var err error
 			for b.Loop() {
-				err = new(compiledSchemas).check(data, schema).err
+				_, err = checkData(data, schema)
 			}
 			b.ReportMetric(float64(len(fmt.Sprint(err))), "bytes-of-error")
 			if testing.Verbose() {
@@ -216,10 +219,13 @@ func BenchmarkExpensiveSchema(b *testing.B) {
 			}
 		})
 		b.Run(c.name+"/again", func(b *testing.B) {
+			compiled, err := Compile(schema)
+			if err != nil {
+				b.Skip("it is refused when it is read")
+			}
 			b.ReportAllocs()
-			compiled := new(compiledSchemas)
 			for b.Loop() {
-				compiled.check(data, schema)
+				_, _ = compiled.Check(data)
 			}
 		})
 	}
