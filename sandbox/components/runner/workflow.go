@@ -86,7 +86,7 @@ func shellCommand(shell, console string) (string, error) {
 	found := false
 	for i, word := range words {
 		if word == "{0}" {
-			words[i], found = "'{0}'", true // the path of the script may have blanks
+			words[i], found = `"{0}"`, true // the path of the script may have blanks and single quotes
 		}
 	}
 	if !found {

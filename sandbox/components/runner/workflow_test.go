@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -8,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/kballard/go-shellquote"
 	runnerv1 "code.gitea.io/actions-proto-go/runner/v1"
 )
 
@@ -91,14 +93,17 @@ func TestMinutes(t *testing.T) {
 	}
 }
 
+// The library puts the script's path into the line, and splits it like a shell.
 func TestShellCommand(t *testing.T) {
-	for shell, want := range map[string]string{
-		"": "bash -e '{0}'", "sh": "sh -e '{0}'", "bash": "bash --noprofile --norc -eo pipefail '{0}'",
-		"python": "python3 '{0}'", "perl -w {0}": "perl -w '{0}'", "pwsh": "",
+	const script = "/home/ü it's/1.sh"
+	for shell, want := range map[string][]string{
+		"": {"bash", "-e", script}, "sh": {"sh", "-e", script}, "bash": {"bash", "--noprofile", "--norc", "-eo", "pipefail", script},
+		"python": {"python3", script}, "perl -w {0}": {"perl", "-w", script}, "pwsh": nil,
 	} {
-		got, err := shellCommand(shell, "/c")
-		if !strings.HasSuffix(got, want) || (err != nil) != (want == "") {
-			t.Errorf("%q: %q, %v; want %q", shell, got, err, want)
+		line, err := shellCommand(shell, "/c")
+		got, bad := shellquote.Split(strings.ReplaceAll(line, "{0}", script))
+		if bad != nil || len(got) < len(want) || !slices.Equal(got[len(got)-len(want):], want) || (err != nil) != (want == nil) {
+			t.Errorf("%q: %q, %v; want %q", shell, got, errors.Join(err, bad), want)
 		}
 	}
 }
