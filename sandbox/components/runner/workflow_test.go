@@ -100,7 +100,7 @@ func TestShellCommand(t *testing.T) {
 		"": {"bash", "-e", script}, "sh": {"sh", "-e", script}, "bash": {"bash", "--noprofile", "--norc", "-eo", "pipefail", script},
 		"python": {"python3", script}, "perl -w {0}": {"perl", "-w", script}, "pwsh": nil,
 	} {
-		line, err := shellCommand(shell, "/c")
+		line, err := shellCommand(shell, "/home/ü it's/console")
 		got, bad := shellquote.Split(strings.ReplaceAll(line, "{0}", script))
 		if bad != nil || len(got) < len(want) || !slices.Equal(got[len(got)-len(want):], want) || (err != nil) != (want == nil) {
 			t.Errorf("%q: %q, %v; want %q", shell, got, errors.Join(err, bad), want)
