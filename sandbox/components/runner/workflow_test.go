@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/kballard/go-shellquote"
 	runnerv1 "code.gitea.io/actions-proto-go/runner/v1"
+	"github.com/kballard/go-shellquote"
 )
 
 // What Gitea leaves out of what it sends counts all the same.
