@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -64,14 +65,12 @@ func (r *publisher) keptComment(lost *model.Tree) string {
 
 // addKept adds the branch of a commit to those that a marker has.
 func addKept(had, branch string) string {
-	all := strings.FieldsFunc(had, func(r rune) bool { return r == ',' })
 	if branch == "" {
 		return had
 	}
-	for _, b := range all {
-		if b == branch {
-			return had
-		}
+	all := strings.FieldsFunc(had, func(r rune) bool { return r == ',' })
+	if slices.Contains(all, branch) {
+		return had
 	}
 	all = append(all, branch)
 	return strings.Join(all[max(0, len(all)-maxKept):], ",")

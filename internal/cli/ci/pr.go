@@ -31,10 +31,12 @@ is opened.
 There is one pull request at a time from a repository to a branch: while it is
 open, the next run brings it up to date. Several runs may bring theirs at the same
 time. One that a later run of the workflow has overtaken gives way: it brings
-nothing, says so and succeeds, unless a user has started it again. With --auto-merge it is merged right
-away, by a method that the repository allows, and its branch removed. Where
-reviews, checks or a merge queue are in between, the forge merges it when it can,
-if the repository's settings let it; else the error says what is missing.
+nothing, says so and succeeds, unless a user has started it again.
+
+With --auto-merge the pull request is merged right away, by a method that the
+repository allows, and its branch removed. Where reviews, checks or a merge queue
+are in between, the forge merges it when it can, if the repository's settings let
+it; else the error says what is missing.
 
 The pull request's branch must begin with kalypso/, since it is overwritten.
 
