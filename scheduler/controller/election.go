@@ -166,8 +166,9 @@ func (e *Election) term(ctx context.Context, work func(context.Context) error) e
 	ended := make(chan error, 1)
 	elector, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
 		Lock: lock,
-		// The rest of Length is for the next request of a scheduler that stands by.
-		LeaseDuration: e.Length * 3 / 4, RenewDeadline: e.Length / 2, RetryPeriod: e.Length / 12,
+		// One that stands by asks every 1 to 2.2 RetryPeriods. It may see the last
+		// renewal that late, and the end of LeaseDuration after that as late again.
+		LeaseDuration: e.Length * 7 / 10, RenewDeadline: e.Length / 2, RetryPeriod: e.Length / 16,
 		Name: e.Lease,
 		Callbacks: leaderelection.LeaderCallbacks{
 			OnStartedLeading: func(leading context.Context) {
