@@ -177,7 +177,7 @@ type Subscription struct {
 }
 
 // Virtual is how the virtual clusters of one entry behave. The same seed makes
-// the same clusters late, failing and away.
+// the same clusters late, failing and offline.
 type Virtual struct {
 	Seed uint64 `yaml:"seed,omitempty"`
 	// Delay is the longest time from a push until a cluster has applied it; each
@@ -185,10 +185,10 @@ type Virtual struct {
 	Delay time.Duration `yaml:"delay,omitempty"`
 	// Failing is the share of the clusters, 0 to 1, on which a revision fails.
 	Failing float64 `yaml:"failing,omitempty"`
-	// Away is the share of the time, 0 to 1, that a cluster cannot be reached, for
-	// AwayFor at a time.
-	Away    float64       `yaml:"away,omitempty"`
-	AwayFor time.Duration `yaml:"awayFor,omitempty"`
+	// Offline is the share of the time, 0 to 1, that a cluster cannot be reached,
+	// for OfflineFor at a time.
+	Offline    float64       `yaml:"offline,omitempty"`
+	OfflineFor time.Duration `yaml:"offlineFor,omitempty"`
 }
 
 // Image is an image of a sample application that the registry holds when the

@@ -41,7 +41,7 @@ func TestSamples(t *testing.T) {
 		t.Errorf("made %v, want %v", names, want)
 	}
 	for _, s := range samples {
-		folder := filepath.Join("..", "..", "..", "..", "..", "fixtures", s.workshop, s.repository, "main")
+		folder := filepath.Join("..", "..", "..", "..", "..", "fixtures", s.workshop, "repositories", s.repository, "main")
 		checkout := t.TempDir()
 		if err := os.CopyFS(checkout, os.DirFS(folder)); err != nil {
 			t.Fatal(err)
