@@ -34,7 +34,7 @@ func (p *Platform) reader(e *Environments) *reader {
 		addresses = append(addresses, only...)
 	}
 	for _, url := range addresses {
-		r.own[identityOf(url, p.control.name())] = true
+		r.own[Identity(url, p.control.name())] = true
 	}
 	return r
 }
@@ -47,7 +47,7 @@ func onlyRepository(objects []model.EnvironmentObject) []string {
 		urls = append(urls, o.Spec.ControlPlane.Repo)
 	}
 	slices.Sort(urls)
-	urls = slices.CompactFunc(urls, func(a, b string) bool { return identityOf(a, "") == identityOf(b, "") })
+	urls = slices.CompactFunc(urls, func(a, b string) bool { return Identity(a, "") == Identity(b, "") })
 	if len(urls) > 1 {
 		return nil
 	}

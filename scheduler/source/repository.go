@@ -84,6 +84,16 @@ func openFile(named string) (location, error) {
 	return nil, absent("repository %s", named)
 }
 
+// ReadRepository reads a branch of a git repository on this machine, or a commit
+// when that is not "", as it is committed.
+func ReadRepository(ctx context.Context, dir, branch, commit string) (*model.Tree, error) {
+	at, err := openFile((&url.URL{Scheme: "file", Path: filepath.ToSlash(dir)}).String())
+	if err != nil {
+		return nil, err
+	}
+	return at.read(ctx, branch, commit)
+}
+
 // topOf returns the top of the working tree that a folder is in, "" when it is
 // in none.
 func topOf(dir string) string {

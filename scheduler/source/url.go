@@ -63,9 +63,10 @@ func (a address) identity() string {
 // without ssh.
 func (a address) https() string { return "https://" + a.host + "/" + a.path }
 
-// identityOf is the identity of whatever a remote of a repository in dir can
-// be: a git URL, or a path.
-func identityOf(remote, dir string) string {
+// Identity is the same for all addresses of one repository, "host/path" or
+// "file:/path". An address is whatever a remote of a repository in dir can be: a git
+// URL, or a path.
+func Identity(remote, dir string) string {
 	if a, ok := parseAddress(remote); ok {
 		return a.identity()
 	}

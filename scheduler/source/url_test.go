@@ -26,23 +26,23 @@ func TestSameRepository(t *testing.T) {
 		{"https://github.com/control-plane"},
 		{"https://github.coma/cme/control-plane"},
 	} {
-		want := identityOf(same[0], "")
+		want := Identity(same[0], "")
 		if known[want] != "" {
 			t.Errorf("%s is the same as %s", same[0], known[want])
 		}
 		known[want] = same[0]
 		for _, url := range same {
-			if got := identityOf(url, ""); got != want {
+			if got := Identity(url, ""); got != want {
 				t.Errorf("%s is %s, %s is %s", url, got, same[0], want)
 			}
 		}
 		for _, other := range []string{"https://github.com/acme/other", "../x", "/srv/git/x"} {
-			if identityOf(other, "/") == want {
+			if Identity(other, "/") == want {
 				t.Errorf("%s is the same as %s", other, same[0])
 			}
 		}
 	}
-	if identityOf("../cp", "/srv/git/clone") != identityOf("file:///srv/git/cp.git", "") || identityOf("/srv/git/cp", "/x") != identityOf("file:///srv/git/cp.git", "") {
+	if Identity("../cp", "/srv/git/clone") != Identity("file:///srv/git/cp.git", "") || Identity("/srv/git/cp", "/x") != Identity("file:///srv/git/cp.git", "") {
 		t.Error("a path is not the file URL of it")
 	}
 }
@@ -79,7 +79,7 @@ func FuzzParseAddress(f *testing.F) {
 		if strings.HasPrefix(a.path, "/") || strings.Contains("/"+a.path+"/", "/../") {
 			t.Errorf("%q leads to %q", s, a.path)
 		}
-		if a.identity() != identityOf(s, "/") {
+		if a.identity() != Identity(s, "/") {
 			t.Errorf("%q has two identities", s)
 		}
 	})
