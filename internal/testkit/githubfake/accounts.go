@@ -19,10 +19,11 @@ type User struct {
 	Login string
 	Token string
 
-	id     int64
-	bot    bool
-	scopes []string          // of the token
-	rights map[string]Rights // by repository in lower case; others are Admin
+	id           int64
+	bot          bool
+	organisation bool
+	scopes       []string          // of the token
+	rights       map[string]Rights // by repository in lower case; others are Admin
 }
 
 // Rights are what an account may do with a repository.
@@ -104,12 +105,14 @@ func (s *Server) authenticate(q *http.Request) (*User, *app, error) {
 	return nil, nil, bad
 }
 
-func (u *User) json() object {
-	kind := "User"
-	if u.bot {
-		kind = "Bot"
+func (u *User) kind() string {
+	switch {
+	case u.bot:
+		return "Bot"
+	case u.organisation:
+		return "Organization"
 	}
-	return object{"login": u.Login, "id": u.id, "type": kind}
+	return "User"
 }
 
 // may returns what an account may do with a repository.
@@ -182,7 +185,7 @@ func (s *Server) appRoutes() {
 		if c.app == nil {
 			return nil, refuse(http.StatusUnauthorized, "A JSON web token could not be decoded")
 		}
-		return object{"id": c.app.id, "slug": c.app.slug, "name": c.app.slug}, nil
+		return c.app.json(c.server), nil
 	})
 	s.handle("POST /app/installations/{id}/access_tokens", func(c *call) (any, error) {
 		if c.app == nil {
@@ -194,7 +197,7 @@ func (s *Server) appRoutes() {
 		token := "ghs_" + strconv.FormatInt(c.server.id(), 36)
 		expires := c.server.now().Add(time.Hour)
 		c.server.tokens[token] = &grant{user: c.app.user, expires: expires}
-		return created{object{"token": token, "expires_at": expires}}, nil
+		return created{object{"token": token, "expires_at": expires, "permissions": appPermissions, "repository_selection": "all"}}, nil
 	})
 	s.handle("GET /user", func(c *call) (any, error) {
 		switch {
@@ -203,6 +206,6 @@ func (s *Server) appRoutes() {
 		case c.user.bot:
 			return nil, refuse(http.StatusForbidden, "Resource not accessible by integration")
 		}
-		return c.user.json(), nil
+		return c.server.ownJSON(c.user), nil
 	})
 }

@@ -17,11 +17,12 @@ import (
 
 // actionsData are the secrets and variables of a repository or an environment.
 type actionsData struct {
+	id                 int64
 	secrets, variables map[string]string
 }
 
-func newActions() *actionsData {
-	return &actionsData{secrets: map[string]string{}, variables: map[string]string{}}
+func (s *Server) newActions() *actionsData {
+	return &actionsData{id: s.id(), secrets: map[string]string{}, variables: map[string]string{}}
 }
 
 // actionRoutes are workflows, secrets, variables and environments (docs:
@@ -40,7 +41,7 @@ func (s *Server) actionRoutes() {
 		if c.repo.actions[c.param("environment")] == nil {
 			return nil, notFound()
 		}
-		return object{"name": c.param("environment")}, nil
+		return c.repo.environmentJSON(c.param("environment")), nil
 	})
 	s.on(Admin, "PUT /environments/{environment}", func(c *call) (any, error) {
 		if _, err := c.body(fields{"wait_timer": "integer", "reviewers": "objects?", "deployment_branch_policy": "object?", "prevent_self_review": "boolean"}); err != nil {
@@ -51,9 +52,9 @@ func (s *Server) actionRoutes() {
 		}
 		name := c.param("environment")
 		if c.repo.actions[name] == nil {
-			c.repo.actions[name] = newActions()
+			c.repo.actions[name] = c.server.newActions()
 		}
-		return object{"name": name}, nil
+		return c.repo.environmentJSON(name), nil
 	})
 }
 
@@ -119,7 +120,7 @@ func (s *Server) dataRoutes(base string, of func(*call) (*actionsData, error)) {
 		if !ok {
 			return nil, notFound()
 		}
-		return object{"name": name, "value": value}, nil
+		return object{"name": name, "value": value, "created_at": stamp(c.repo.created), "updated_at": stamp(c.repo.created)}, nil
 	})
 	s.on(Write, "PATCH "+base+"/variables/{name}", func(c *call) (any, error) {
 		in, err := c.body(fields{"name": "string", "value": "string"})

@@ -11,7 +11,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/kalypso-dev/kalypso/internal/testkit/gitkit"
@@ -204,7 +203,7 @@ func (s *Server) refRoutes() {
 		}
 		branch, _ := strings.CutPrefix(c.param("ref"), "heads/")
 		if id := c.repo.bare.branch(branch); id != "" && strings.HasPrefix(c.param("ref"), "heads/") {
-			return refJSON(branch, id), nil
+			return c.repo.refJSON(branch, id), nil
 		}
 		return nil, notFound()
 	})
@@ -229,7 +228,7 @@ func (s *Server) refRoutes() {
 			return nil, unprocessable("No commit found for SHA: " + c.param("ref"))
 		}
 		if !strings.Contains(c.request.Header.Get("Accept"), "sha") {
-			return object{"sha": id}, nil
+			return c.repo.commitsJSON("-1", id)[0], nil
 		}
 		return raw{"application/vnd.github.sha; charset=utf-8", []byte(id)}, nil
 	})
@@ -255,10 +254,6 @@ func (b bare) contains(commit, other string) bool {
 	return err == nil
 }
 
-func refJSON(branch, id string) object {
-	return object{"ref": "refs/heads/" + branch, "object": object{"type": "commit", "sha": id}}
-}
-
 // historyRoutes are the lists of commits (docs: commits/commits#list-commits,
 // commits/commits#compare-two-commits).
 func (s *Server) historyRoutes() {
@@ -268,8 +263,7 @@ func (s *Server) historyRoutes() {
 		if from == "" || to == "" {
 			return nil, notFound()
 		}
-		ahead := must(strconv.Atoi(must(c.repo.bare.run("rev-list", "--count", from+".."+to))))
-		return object{"ahead_by": ahead, "commits": []object{}}, nil
+		return c.repo.comparisonJSON(base, head, from, to)
 	})
 	s.on(Read, "GET /commits", func(c *call) (any, error) {
 		if c.repo.bare.empty() {
@@ -283,12 +277,7 @@ func (s *Server) historyRoutes() {
 		if id == "" {
 			return nil, notFound()
 		}
-		list := []object{}
-		for line := range strings.SplitSeq(c.repo.bare.try("log", "--format=%H%x09%an%x09%ae%x09%aI", id), "\n") {
-			f := strings.Split(line, "\t")
-			list = append(list, object{"sha": f[0], "commit": object{"author": object{"name": f[1], "email": f[2], "date": f[3]}}})
-		}
-		return paginate(c, list), nil
+		return paginate(c, c.repo.commitsJSON(id)), nil
 	})
 }
 
@@ -315,10 +304,11 @@ func (s *Server) statusRoutes() {
 		if in["context"] == nil {
 			in["context"] = "default"
 		}
-		status := maps.Clone(in)
-		status["id"], status["creator"] = c.server.id(), c.user.json()
+		status := c.repo.statusJSON(id, c.server.id(), in)
 		c.repo.statuses[id] = append(c.repo.statuses[id], status)
-		return created{status}, nil
+		whole := maps.Clone(status)
+		whole["creator"] = c.server.accountJSON(c.user)
+		return created{whole}, nil
 	})
 }
 
@@ -332,7 +322,7 @@ func combinedStatus(c *call, ref string) (any, error) {
 	for _, s := range c.repo.statuses[id] {
 		newest[strings.ToLower(text(s, "context"))] = s
 	}
-	var all []object
+	all := []object{}
 	for _, key := range slices.Sorted(maps.Keys(newest)) {
 		all = append(all, newest[key])
 	}
@@ -351,6 +341,9 @@ func combinedStatus(c *call, ref string) (any, error) {
 			}
 		}
 	}
-	p.items = object{"state": state, "sha": id, "total_count": len(all), "statuses": p.items}
+	p.items = object{
+		"state": state, "sha": id, "total_count": len(all), "statuses": p.items, "repository": c.repo.shortJSON(),
+		"commit_url": c.repo.api("/commits/%s", id), "url": c.repo.api("/commits/%s/status", id),
+	}
 	return p, nil
 }

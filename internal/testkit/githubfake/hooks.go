@@ -35,7 +35,7 @@ func (s *Server) hookRoutes() {
 	s.on(Admin, "GET /hooks", func(c *call) (any, error) {
 		list := []object{}
 		for _, h := range c.repo.hooks {
-			list = append(list, h.json())
+			list = append(list, h.json(c.repo))
 		}
 		return paginate(c, list), nil
 	})
@@ -58,7 +58,7 @@ func (s *Server) hookRoutes() {
 		}
 		h.ID = c.server.id()
 		c.repo.hooks = append(c.repo.hooks, h)
-		return created{h.json()}, nil
+		return created{h.json(c.repo)}, nil
 	})
 	s.on(Admin, "PATCH /hooks/{id}", func(c *call) (any, error) {
 		in, err := c.body(fields{"config": "object", "events": "strings", "add_events": "strings", "remove_events": "strings", "active": "boolean"})
@@ -72,7 +72,7 @@ func (s *Server) hookRoutes() {
 					return nil, err
 				}
 				*h = next
-				return h.json(), nil
+				return h.json(c.repo), nil
 			}
 		}
 		return nil, notFound()
@@ -106,14 +106,6 @@ func (h *Hook) change(in object) error {
 		h.Active = flag(in, "active")
 	}
 	return nil
-}
-
-func (h *Hook) json() object {
-	config := object{"url": h.URL, "content_type": h.ContentType, "insecure_ssl": "0"}
-	if h.Secret != "" {
-		config["secret"] = "********"
-	}
-	return object{"id": h.ID, "type": "Repository", "name": "web", "active": h.Active, "events": h.Events, "config": config}
 }
 
 func sameEvents(a, b []string) bool {

@@ -1,8 +1,6 @@
 package githubfake
 
 import (
-	"fmt"
-	"maps"
 	"net/http"
 	"regexp"
 	"slices"
@@ -52,7 +50,7 @@ func (s *Server) issueRoutes() {
 		}
 		list := []object{}
 		for _, m := range t.comments {
-			list = append(list, m.json())
+			list = append(list, m.json(t))
 		}
 		return paginate(c, list), nil
 	})
@@ -71,7 +69,7 @@ func (s *Server) issueRoutes() {
 		if err := tooLong("IssueComment", "body", text(in, "body"), maxBody); err != nil {
 			return nil, err
 		}
-		return created{t.comment(c.user, text(in, "body")).json()}, nil
+		return created{t.comment(c.user, text(in, "body")).json(t)}, nil
 	})
 }
 
@@ -110,10 +108,6 @@ func listIssues(c *call) (any, error) {
 	return rendered(paginate(c, all), (*thread).issueJSON), nil
 }
 
-func (m comment) json() object {
-	return object{"id": m.id, "user": m.author.json(), "body": m.body, "created_at": stamp(m.at), "updated_at": stamp(m.at)}
-}
-
 // thread is an issue or a pull request: both have numbers of one row.
 type thread struct {
 	repo     *repository
@@ -122,6 +116,7 @@ type thread struct {
 	title    string
 	body     string
 	closed   bool
+	closedAt time.Time
 	author   *User
 	labels   map[string]bool // by name in lower case
 	comments []comment
@@ -145,6 +140,7 @@ type pull struct {
 	later      string // the method of its auto-merge, or QUEUE
 	mergedAt   time.Time
 	mergeSHA   string
+	mergeBase  string // where its base was before
 }
 
 func (r *repository) open(author *User, title, body string, p *pull) *thread {
@@ -160,6 +156,18 @@ func (r *repository) open(author *User, title, body string, p *pull) *thread {
 
 // touch notes that a thread was changed.
 func (t *thread) touch() { t.updated = t.repo.server.now() }
+
+// close closes a thread, or opens it again.
+func (t *thread) close(closed bool) {
+	t.touch()
+	switch {
+	case !closed:
+		t.closedAt = time.Time{}
+	case !t.closed:
+		t.closedAt = t.updated
+	}
+	t.closed = closed
+}
 
 func (t *thread) state() string {
 	if t.closed {
@@ -177,51 +185,7 @@ func (r *repository) thread(number string) *thread {
 	return r.threads[n-1]
 }
 
-// issueJSON is a thread as the issues API has it: a pull request is an issue
-// with a mark (docs: issues/issues#list-repository-issues).
-func (t *thread) issueJSON() object {
-	o := object{
-		"id": t.id, "node_id": fmt.Sprintf("I_%d", t.id), "number": t.number, "title": t.title, "body": t.body, "state": t.state(),
-		"user": t.author.json(), "labels": t.labelsJSON(), "comments": len(t.comments),
-		"created_at": stamp(t.created), "updated_at": stamp(t.updated),
-		"html_url": fmt.Sprintf("%s/%s/issues/%d", t.repo.server.URL, t.repo.fullName(), t.number),
-	}
-	if t.pull != nil {
-		o["pull_request"] = object{"url": fmt.Sprintf("%s/api/v3/repos/%s/pulls/%d", t.repo.server.URL, t.repo.fullName(), t.number)}
-	}
-	return o
-}
-
-func (t *thread) labelsJSON() []object {
-	list := []object{}
-	for _, name := range slices.Sorted(maps.Keys(t.labels)) {
-		list = append(list, t.repo.labels[name].json())
-	}
-	return list
-}
-
-func (t *thread) pullJSON() object {
-	p := t.pull
-	side := func(branch, sha string) object {
-		return object{"ref": branch, "sha": sha, "label": t.repo.owner + ":" + branch, "repo": t.repo.json(), "user": object{"login": t.repo.owner}}
-	}
-	o := object{
-		"id": t.id, "node_id": t.nodeID(), "number": t.number, "title": t.title, "body": t.body, "state": t.state(), "draft": p.draft,
-		"user": t.author.json(), "labels": t.labelsJSON(), "created_at": stamp(t.created), "updated_at": stamp(t.updated),
-		"merged_at": stamp(p.mergedAt), "merge_commit_sha": nil,
-		"head": side(p.head, p.headSHA), "base": side(p.base, t.repo.bare.branch(p.base)),
-		"html_url": fmt.Sprintf("%s/%s/pull/%d", t.repo.server.URL, t.repo.fullName(), t.number),
-	}
-	if p.later != "" && p.later != "QUEUE" {
-		o["auto_merge"] = object{"merge_method": strings.ToLower(p.later)}
-	}
-	if p.mergeSHA != "" {
-		o["merge_commit_sha"] = p.mergeSHA
-	}
-	return o
-}
-
-func (t *thread) nodeID() string { return fmt.Sprintf("PR_%d", t.id) }
+func (t *thread) nodeID() string { return nodeID("PR", t.id) }
 
 // follow brings open pull requests to where their branches are. One without
 // its branch is closed.
@@ -233,8 +197,7 @@ func (r *repository) follow() {
 		head := r.bare.branch(t.pull.head)
 		switch {
 		case head == "" || r.bare.branch(t.pull.base) == "":
-			t.closed = true
-			t.touch()
+			t.close(true)
 		case head != t.pull.headSHA:
 			t.pull.headSHA = head
 			t.touch()
@@ -247,11 +210,8 @@ func equalFold(a, b string) bool { return strings.EqualFold(a, b) }
 
 // label is a label of a repository.
 type label struct {
+	id                       int64
 	name, color, description string
-}
-
-func (l *label) json() object {
-	return object{"name": l.name, "color": l.color, "description": l.description, "default": false}
 }
 
 var color = regexp.MustCompile(`^[0-9a-fA-F]{6}$`)
@@ -260,7 +220,7 @@ var color = regexp.MustCompile(`^[0-9a-fA-F]{6}$`)
 func (s *Server) labelRoutes() {
 	s.on(Read, "GET /labels/{name}", func(c *call) (any, error) {
 		if l := c.repo.labels[strings.ToLower(c.param("name"))]; l != nil {
-			return l.json(), nil
+			return l.json(c.repo), nil
 		}
 		return nil, notFound()
 	})
@@ -283,7 +243,7 @@ func (s *Server) labelRoutes() {
 				return nil, err
 			}
 		}
-		return created{c.repo.label(name, text(in, "color"), text(in, "description")).json()}, nil
+		return created{c.repo.label(name, text(in, "color"), text(in, "description")).json(c.repo)}, nil
 	})
 	s.on(Write, "POST /issues/{number}/labels", func(c *call) (any, error) {
 		in, err := c.body(fields{"labels": "!strings"})
@@ -323,7 +283,7 @@ func (r *repository) label(name, color, description string) *label {
 		if color == "" {
 			color = "ededed"
 		}
-		r.labels[key] = &label{name, color, description}
+		r.labels[key] = &label{r.server.id(), name, color, description}
 	}
 	return r.labels[key]
 }

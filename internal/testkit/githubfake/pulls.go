@@ -81,7 +81,7 @@ func listPulls(c *call) (any, error) {
 	if c.query("direction") != "asc" {
 		slices.Reverse(all)
 	}
-	return rendered(paginate(c, all), (*thread).pullJSON), nil
+	return rendered(paginate(c, all), (*thread).pullListJSON), nil
 }
 
 // rendered turns a page of threads into what is sent.
@@ -181,7 +181,7 @@ func (t *thread) change(in object, json func() object) (any, error) {
 	case state == "open" && t.pull != nil && t.repo.bare.branch(t.pull.head) != t.pull.headSHA:
 		return nil, custom("PullRequest", "state", fmt.Sprintf("state cannot be changed. The %s branch was force-pushed or recreated.", t.pull.head))
 	default:
-		t.closed = state == "closed"
+		t.close(state == "closed")
 	}
 	if has(in, "title") {
 		t.title = text(in, "title")
@@ -237,9 +237,25 @@ func (t *thread) mergeBy(method string) error {
 	if err := b.point(p.base, commit); err != nil {
 		return err
 	}
-	p.mergedAt, p.mergeSHA, t.closed = t.repo.server.now(), commit, true
-	t.touch()
+	p.mergedAt, p.mergeSHA, p.mergeBase = t.repo.server.now(), commit, base
+	t.close(true)
 	return nil
+}
+
+// size is what a pull request changes: files, lines, and commits.
+func (t *thread) size() (files, added, removed, commits int) {
+	b := t.repo.bare
+	base := cmp.Or(t.pull.mergeBase, b.branch(t.pull.base))
+	if base == "" {
+		return 0, 0, 0, 0
+	}
+	for line := range strings.Lines(b.try("diff", "--numstat", base+"..."+t.pull.headSHA)) {
+		var more, fewer int // a binary file has none
+		_, _ = fmt.Sscan(line, &more, &fewer)
+		files, added, removed = files+1, added+more, removed+fewer
+	}
+	_, _ = fmt.Sscan(b.try("rev-list", "--count", base+".."+t.pull.headSHA), &commits)
+	return files, added, removed, commits
 }
 
 // graphRoutes are the two mutations that the REST API has nothing for

@@ -38,6 +38,7 @@ type repository struct {
 	started       []Dispatch
 	actions       map[string]*actionsData // by environment; "" is the repository
 	topics        []string
+	created       time.Time
 	hooks         []*Hook
 	public        *[32]byte
 	secret        *[32]byte
@@ -81,7 +82,7 @@ func (s *Server) Repo(repo string, options ...Option) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	owner, name, _ := strings.Cut(repo, "/")
-	s.orgs[strings.ToLower(owner)] = true
+	s.org(owner)
 	r := s.create(owner, name)
 	for _, o := range options {
 		o(r)
@@ -92,7 +93,7 @@ func (s *Server) create(owner, name string) *repository {
 	r := &repository{
 		server: s, id: s.id(), owner: owner, name: name, private: true, hasIssues: true, defaultBranch: s.organisation(owner).branch,
 		merging: Merging{Merge: true, Squash: true, Rebase: true},
-		labels:  map[string]*label{}, statuses: map[string][]object{}, actions: map[string]*actionsData{"": newActions()},
+		labels:  map[string]*label{}, statuses: map[string][]object{}, actions: map[string]*actionsData{"": s.newActions()}, created: s.now(),
 	}
 	var err error
 	r.public, r.secret, err = box.GenerateKey(rand.Reader)
@@ -100,23 +101,6 @@ func (s *Server) create(owner, name string) *repository {
 	r.bare = newBare(filepath.Join(s.root, r.key()+".git"))
 	s.repos[r.key()] = r
 	return r
-}
-
-func (r *repository) json() object {
-	r.settle()
-	open := 0
-	for _, t := range r.threads {
-		if !t.closed {
-			open++
-		}
-	}
-	return object{
-		"allow_merge_commit": r.merging.Merge, "allow_squash_merge": r.merging.Squash, "allow_rebase_merge": r.merging.Rebase, "allow_auto_merge": r.merging.Auto,
-		"visibility": r.visibility(), "topics": append([]string{}, r.topics...), "open_issues_count": open,
-		"id": r.id, "name": r.name, "full_name": r.fullName(), "owner": object{"login": r.owner}, "private": r.private,
-		"description": r.description, "default_branch": r.defaultBranch, "has_issues": r.hasIssues, "archived": r.archived,
-		"html_url": r.server.URL + "/" + r.fullName(), "clone_url": r.server.CloneURL(r.fullName()),
-	}
 }
 
 var repositoryName = regexp.MustCompile(`^[A-Za-z0-9._-]{1,100}$`)
@@ -149,7 +133,7 @@ func (s *Server) repoRoutes() {
 		return nothing{}, nil
 	})
 	s.handle("POST /orgs/{org}/repos", func(c *call) (any, error) {
-		if !c.server.orgs[strings.ToLower(c.param("org"))] {
+		if c.server.orgs[strings.ToLower(c.param("org"))] == nil {
 			return nil, notFound()
 		}
 		in, err := c.body(fields{
@@ -346,26 +330,27 @@ var topic = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,49}$`)
 func (s *Server) organisationRoutes() {
 	s.handle("GET /orgs/{org}", func(c *call) (any, error) {
 		name := c.param("org")
-		if !c.server.orgs[strings.ToLower(name)] {
+		account := c.server.orgs[strings.ToLower(name)]
+		if account == nil {
 			return nil, notFound()
 		}
-		o := object{"login": name}
+		o := c.server.organisationJSON(account)
 		answer := answered{o, http.Header{}}
 		if c.user != nil && !c.user.bot {
-			o["plan"] = object{"name": c.server.organisation(name).plan}
+			o["plan"] = object{"name": c.server.organisation(name).plan, "space": 1 << 20, "private_repos": 9999}
 			answer.header.Set("X-OAuth-Scopes", strings.Join(c.user.scopes, ", "))
 		}
 		return answer, nil
 	})
 	s.handle("GET /orgs/{org}/repos", func(c *call) (any, error) {
-		if !c.server.orgs[strings.ToLower(c.param("org"))] {
+		if c.server.orgs[strings.ToLower(c.param("org"))] == nil {
 			return nil, notFound()
 		}
 		list := []object{}
 		for _, key := range slices.Sorted(maps.Keys(c.server.repos)) {
 			r := c.server.repos[key]
 			if strings.EqualFold(r.owner, c.param("org")) && c.user.may(r) >= Read {
-				list = append(list, r.json())
+				list = append(list, r.listJSON())
 			}
 		}
 		return paginate(c, list), nil
@@ -386,11 +371,11 @@ func (s *Server) organisationRoutes() {
 		names := texts(in, "names")
 		for _, name := range names {
 			if !topic.MatchString(name) {
-				return nil, custom("Repository", "topics", "Topics must start with a lowercase letter or number, consist of 50 characters or less, and can include hyphens.")
+				return nil, validation("Topics must start with a lowercase letter or number, consist of 50 characters or less, and can include hyphens.")
 			}
 		}
 		if len(names) > 20 {
-			return nil, custom("Repository", "topics", "A repository cannot have more than 20 topics.")
+			return nil, validation("A repository cannot have more than 20 topics.")
 		}
 		c.repo.topics = names
 		return object{"names": names}, nil

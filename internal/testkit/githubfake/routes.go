@@ -244,7 +244,7 @@ type object = map[string]any
 type refusal struct {
 	status  int
 	message string
-	details []object
+	details []any
 	header  http.Header
 }
 
@@ -265,17 +265,25 @@ func notFound() *refusal { return refuse(http.StatusNotFound, "Not Found") }
 // invalid is a 422 that names a field, with one of the codes of the docs.
 func invalid(resource, field, code string) *refusal {
 	r := refuse(http.StatusUnprocessableEntity, "Validation Failed")
-	r.details = []object{{"resource": resource, "field": field, "code": code}}
+	r.details = []any{object{"resource": resource, "field": field, "code": code}}
 	return r
 }
 
 // custom is a 422 in words.
 func custom(resource, field, message string) *refusal {
 	r := invalid(resource, field, "custom")
-	r.details[0]["message"] = message
+	detail := r.details[0].(object)
+	detail["message"] = message
 	if field == "" {
-		delete(r.details[0], "field")
+		delete(detail, "field")
 	}
+	return r
+}
+
+// validation is a 422 in words alone, as some routes have it.
+func validation(message string) *refusal {
+	r := refuse(http.StatusUnprocessableEntity, "Validation Failed")
+	r.details = []any{message}
 	return r
 }
 

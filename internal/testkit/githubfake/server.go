@@ -32,6 +32,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/kalypso-dev/kalypso/internal/testkit/githubapi"
 	"github.com/kalypso-dev/kalypso/internal/testkit/gitkit"
 	"github.com/kalypso-dev/kalypso/internal/testkit/httpfault"
 )
@@ -48,7 +49,7 @@ type Server struct {
 	users   map[string]*User // by login
 	tokens  map[string]*grant
 	apps    map[int64]*app
-	orgs    map[string]bool
+	orgs    map[string]*User // by name in lower case
 	plans   map[string]organisation
 	renamed map[string]*repository // by their old names
 	repos   map[string]*repository // by owner/name in lower case
@@ -56,25 +57,42 @@ type Server struct {
 	rate    rate
 	calls   []Call
 	faults  httpfault.Faults[Call]
+	started time.Time
 	skew    time.Duration // how far this GitHub's clock is ahead
+	hold    func(githubapi.Exchange)
+	wrong   sync.Map // what hold has said
 }
 
 // TB is what a server needs of a *testing.T.
 type TB interface {
 	Helper()
 	Skip(args ...any)
+	Errorf(format string, args ...any)
+	Fatal(args ...any)
 	TempDir() string
 	Cleanup(do func())
 }
 
 // Start starts a GitHub that ends with the test. Without git the test is
-// skipped.
+// skipped. A request that GitHub's description does not have, and an answer that
+// GitHub would not give, fail the test.
 func Start(tb TB) *Server {
 	tb.Helper()
-	s := &Server{
+	description, err := githubapi.Load()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	var s *Server
+	s = &Server{
 		root: tb.TempDir(), mux: http.NewServeMux(), users: map[string]*User{}, tokens: map[string]*grant{},
-		apps: map[int64]*app{}, orgs: map[string]bool{}, plans: map[string]organisation{}, renamed: map[string]*repository{}, repos: map[string]*repository{}, nextID: 1000,
-		rate: rate{limit: 5000, left: 5000},
+		apps: map[int64]*app{}, orgs: map[string]*User{}, plans: map[string]organisation{}, renamed: map[string]*repository{}, repos: map[string]*repository{}, nextID: 1000,
+		rate: rate{limit: 5000, left: 5000}, started: time.Now(),
+		hold: func(x githubapi.Exchange) {
+			err := description.Check(x)
+			if _, said := s.wrong.LoadOrStore(fmt.Sprint(err), true); err != nil && !said {
+				tb.Errorf("%v", err)
+			}
+		},
 	}
 	s.git = gitkit.Handler(tb, s.root)
 	s.routes()
@@ -91,7 +109,16 @@ func (s *Server) CloneURL(repo string) string { return s.URL + "/" + repo + ".gi
 func (s *Server) Org(name string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.orgs[strings.ToLower(name)] = true
+	s.org(name)
+}
+
+// org returns the account of an organisation, and makes it when it is missing.
+func (s *Server) org(name string) *User {
+	key := strings.ToLower(name)
+	if s.orgs[key] == nil {
+		s.orgs[key] = &User{Login: name, id: s.id(), organisation: true}
+	}
+	return s.orgs[key]
 }
 
 // ServeHTTP implements http.Handler.
@@ -148,6 +175,9 @@ func (s *Server) serve(w http.ResponseWriter, q *http.Request, path string, api 
 	}
 	if fault == nil {
 		o := run()
+		if api && path != "/graphql" {
+			s.hold(githubapi.Exchange{Method: q.Method, URL: q.URL, Header: q.Header, Body: body, Status: o.Status, AnswerHeader: o.Header, Answer: o.Body})
+		}
 		note.Status = o.Status
 		s.note(note)
 		o.Write(w)

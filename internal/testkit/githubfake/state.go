@@ -223,12 +223,12 @@ func (s *Server) Merge(repo string, number int) string {
 
 // Reopen opens a closed issue or pull request again.
 func (s *Server) Reopen(repo string, number int) {
-	edit(s, repo, func(r *repository) int { r.must(number).closed = false; r.must(number).touch(); return 0 })
+	edit(s, repo, func(r *repository) int { r.must(number).close(false); return 0 })
 }
 
 // Close closes an issue or a pull request.
 func (s *Server) Close(repo string, number int) {
-	edit(s, repo, func(r *repository) int { r.must(number).closed = true; r.must(number).touch(); return 0 })
+	edit(s, repo, func(r *repository) int { r.must(number).close(true); return 0 })
 }
 
 // Ready makes a draft ready for review.

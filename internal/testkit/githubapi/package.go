@@ -1,0 +1,112 @@
+package githubapi
+
+import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
+	"context"
+	"crypto/sha512"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"time"
+
+	"github.com/gofrs/flock"
+	"github.com/google/renameio/v2"
+
+	"github.com/kalypso-dev/kalypso/internal/retry"
+)
+
+// The package that GitHub's description is published in, and the sum of its
+// archive as npm writes it into lock files.
+const (
+	version   = "23.0.2"
+	integrity = "pV8M7L9GY23AybNvTmo2nyjmpmnt6+2sRE/tqr0ZLQcPS4lnw7u5eZGNmwRNkBC3D7gZXbFx5AHzLUVRBXGDhg=="
+	file      = "package/generated/api.github.com.json"
+
+	fetchLimit = 5 * time.Minute
+)
+
+// published returns the description as it is published. The first test on a
+// machine fetches it with npm, into ${KALYPSO_CACHE:-${XDG_CACHE_HOME:-~/.cache}/
+// kalypso}/githubapi.
+func published(ctx context.Context) ([]byte, error) {
+	dir := os.Getenv("KALYPSO_CACHE")
+	if dir == "" {
+		base, err := os.UserCacheDir()
+		if err != nil {
+			return nil, fmt.Errorf("find the cache folder (or set KALYPSO_CACHE): %w", err)
+		}
+		dir = filepath.Join(base, "kalypso")
+	}
+	dir = filepath.Join(dir, "githubapi")
+	path := filepath.Join(dir, version+".json")
+	if data, err := os.ReadFile(path); !errors.Is(err, os.ErrNotExist) {
+		return data, err
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, err
+	}
+	lock := flock.New(filepath.Join(dir, "lock"))
+	defer lock.Close()
+	if err := retry.Until(ctx, "the end of another test's download", fetchLimit, func(context.Context) error {
+		if got, err := lock.TryLock(); got || err != nil {
+			return retry.Permanent(err)
+		}
+		return errors.New("it has the lock " + lock.Path())
+	}); err != nil {
+		return nil, err
+	}
+	if data, err := os.ReadFile(path); !errors.Is(err, os.ErrNotExist) {
+		return data, err
+	}
+	data, err := fetch(ctx, dir)
+	if err != nil {
+		return nil, fmt.Errorf("fetch GitHub's description of its API, @octokit/openapi %s: %w", version, err)
+	}
+	return data, renameio.WriteFile(path, data, 0o644)
+}
+
+// fetch downloads the package's archive, compares its sum, and returns the file.
+func fetch(ctx context.Context, dir string) ([]byte, error) {
+	dir, err := os.MkdirTemp(dir, "fetch-")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(dir)
+	ctx, cancel := context.WithTimeout(ctx, fetchLimit)
+	defer cancel()
+	pack := exec.CommandContext(ctx, "npm", "pack", "--silent", "--ignore-scripts", "@octokit/openapi@"+version)
+	pack.Dir = dir
+	if out, err := pack.CombinedOutput(); err != nil {
+		return nil, fmt.Errorf("npm pack: %w\n%s", err, out)
+	}
+	archives, err := filepath.Glob(filepath.Join(dir, "*.tgz"))
+	if err != nil || len(archives) != 1 {
+		return nil, fmt.Errorf("npm pack has left %d archives", len(archives))
+	}
+	archive, err := os.ReadFile(archives[0])
+	if err != nil {
+		return nil, err
+	}
+	if sum := sha512.Sum512(archive); base64.StdEncoding.EncodeToString(sum[:]) != integrity {
+		return nil, fmt.Errorf("the archive has the sum sha512-%s, not sha512-%s", base64.StdEncoding.EncodeToString(sum[:]), integrity)
+	}
+	unzipped, err := gzip.NewReader(bytes.NewReader(archive))
+	if err != nil {
+		return nil, err
+	}
+	for files := tar.NewReader(unzipped); ; {
+		header, err := files.Next()
+		if err != nil {
+			return nil, fmt.Errorf("find %s in the archive: %w", file, err)
+		}
+		if header.Name == file {
+			return io.ReadAll(files)
+		}
+	}
+}
