@@ -54,7 +54,7 @@ func (s *server) listResources(r *http.Request, p path) (*answer, error) {
 	for _, c := range s.within(p) {
 		all = append(all, map[string]any{
 			"id": c.ID(), "name": c.Name, "type": c.Type.ResourceType(), "location": s.Location,
-			"tags": map[string]string{}, "identity": armapi.Identity{Type: "SystemAssigned", TenantID: s.subscription(c.Subscription).Tenant},
+			"tags": s.Backend.Tags(c), "identity": armapi.Identity{Type: "SystemAssigned", TenantID: s.subscription(c.Subscription).Tenant},
 		})
 	}
 	return list(all), nil

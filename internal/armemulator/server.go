@@ -31,6 +31,8 @@ import (
 type Backend interface {
 	// Clusters are those that Azure Arc manages, in a fixed order.
 	Clusters() []armapi.Cluster
+	// Tags are those of a cluster. Nothing is asked for them.
+	Tags(c armapi.Cluster) map[string]string
 	// Describe is a cluster as Azure Arc shows it, also one that is offline.
 	Describe(ctx context.Context, c armapi.Cluster) armapi.ConnectedCluster
 	// Configurations are those of a cluster, of both its types. Those of a

@@ -25,6 +25,7 @@ import (
 	"github.com/kalypso-dev/kalypso/internal/armapi"
 	"github.com/kalypso-dev/kalypso/internal/armemulator"
 	"github.com/kalypso-dev/kalypso/sandbox/cluster"
+	"github.com/kalypso-dev/kalypso/sandbox/virtual"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -52,6 +53,7 @@ type Options struct {
 	Location      string // of all clusters, e.g. eastus
 	Token         string // the bearer token of callers; not empty
 	Clusters      Clusters
+	Virtual       *virtual.Fleet // those that are virtual; nil for none
 	// Dir keeps what was last seen of each cluster; "" keeps it in memory.
 	Dir string
 	Log *slog.Logger
@@ -62,7 +64,10 @@ func New(o Options) http.Handler {
 	return armemulator.New(armemulator.Options{
 		Subscriptions: []armapi.Subscription{{ID: o.Subscription, Name: o.ResourceGroup, State: "Enabled", Tenant: o.Tenant}},
 		ResourceGroup: o.ResourceGroup, Location: o.Location, Token: o.Token, Log: o.Log,
-		Backend: &backend{Options: o, seen: newLastSeen(o.Dir), now: func() time.Time { return time.Now().UTC().Truncate(time.Second) }},
+		Backend: withVirtual{
+			&backend{Options: o, seen: newLastSeen(o.Dir), now: func() time.Time { return time.Now().UTC().Truncate(time.Second) }},
+			o.Virtual,
+		},
 	})
 }
 
@@ -85,8 +90,12 @@ func (s *backend) client(c armapi.Cluster) (*cluster.Client, error) {
 	return s.Options.Clusters.Client(c.Name)
 }
 
-func (s *backend) Describe(ctx context.Context, of armapi.Cluster) armapi.ConnectedCluster {
-	c := armapi.ConnectedCluster{
+// Tags are none: users cannot set them.
+func (s *backend) Tags(armapi.Cluster) map[string]string { return map[string]string{} }
+
+// described is what is the same for all clusters that are connected.
+func (s *backend) described(of armapi.Cluster) armapi.ConnectedCluster {
+	return armapi.ConnectedCluster{
 		ID:       of.ID(),
 		Name:     of.Name,
 		Type:     armapi.ConnectedClusters.ResourceType(),
@@ -98,6 +107,10 @@ func (s *backend) Describe(ctx context.Context, of armapi.Cluster) armapi.Connec
 			Distribution: "generic", Infrastructure: "generic",
 		},
 	}
+}
+
+func (s *backend) Describe(ctx context.Context, of armapi.Cluster) armapi.ConnectedCluster {
+	c := s.described(of)
 	client, err := s.client(of)
 	if err == nil {
 		err = describeNodes(ctx, client, &c.Properties)

@@ -258,11 +258,19 @@ type Group struct {
 	Reason string `json:"reason,omitempty"`
 }
 
+// Name is that of its cluster, or those of the first and the last.
+func (g Group) Name() string {
+	if g.Count == 1 {
+		return g.First
+	}
+	return g.First + ".." + g.Last
+}
+
 // String is a group in one line.
 func (g Group) String() string {
-	text := fmt.Sprintf("%d virtual clusters %s..%s", g.Count, g.First, g.Last)
-	if g.Count == 1 {
-		text = "virtual cluster " + g.First
+	text := "virtual cluster " + g.Name()
+	if g.Count > 1 {
+		text = fmt.Sprintf("%d virtual clusters %s", g.Count, g.Name())
 	}
 	var parts []string
 	for _, p := range []struct {

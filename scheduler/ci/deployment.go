@@ -35,7 +35,20 @@ type NotDeployedError struct {
 }
 
 func (e *NotDeployedError) Error() string {
-	return fmt.Sprintf("commit %.8s has failed: %s", e.Commit, strings.Join(e.Reasons, "; "))
+	return fmt.Sprintf("commit %.8s has failed: %s", e.Commit, some(e.Reasons))
+}
+
+// maxReasons are as many as a user reads.
+const maxReasons = 10
+
+// some are the first reasons in one text, and how many more there are: a fleet can
+// have thousands.
+func some(reasons []string) string {
+	more := ""
+	if len(reasons) > maxReasons {
+		more = fmt.Sprintf("; and %d more", len(reasons)-maxReasons)
+	}
+	return strings.Join(reasons[:min(len(reasons), maxReasons)], "; ") + more
 }
 
 // WaitForDeployment waits until every configuration that follows the branch has
@@ -79,7 +92,7 @@ func WaitForDeployment(ctx context.Context, f Forge, o fleet.Observer, d Deploym
 			all = verdict.All
 			return nil
 		}
-		reason := fmt.Sprintf("%d of %d have it: %s", verdict.Reached, verdict.All, strings.Join(verdict.Reasons, "; "))
+		reason := fmt.Sprintf("%d of %d have it: %s", verdict.Reached, verdict.All, some(verdict.Reasons))
 		d.report(&last, reason)
 		return errors.New(reason)
 	}, retry.Backoff(d.Pace/10, d.Pace)) // most deployments arrive soon or take long

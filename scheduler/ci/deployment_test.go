@@ -3,6 +3,7 @@ package ci
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -66,5 +67,16 @@ func TestGrace(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+func TestReasonsOfALargeFleetAreCut(t *testing.T) {
+	var reasons []string
+	for i := range 1000 {
+		reasons = append(reasons, fmt.Sprintf("cluster store-%04d is Non-Compliant and has the commit: it broke", i))
+	}
+	text := (&NotDeployedError{strings.Repeat("a", 40), reasons}).Error()
+	if len(text) > 2000 || !strings.Contains(text, "store-0000") || !strings.Contains(text, "990 more") {
+		t.Errorf("%d bytes: %s", len(text), text)
 	}
 }

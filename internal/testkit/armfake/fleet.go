@@ -129,6 +129,8 @@ func (f *fleet) Clusters() []armapi.Cluster {
 	return slices.Clone(f.clusters)
 }
 
+func (f *fleet) Tags(armapi.Cluster) map[string]string { return map[string]string{} }
+
 func (f *fleet) Describe(_ context.Context, c armapi.Cluster) armapi.ConnectedCluster {
 	return armapi.ConnectedCluster{
 		ID: c.ID(), Name: c.Name, Type: c.Type.ResourceType(), Location: "eastus",
