@@ -10,6 +10,7 @@ import (
 	"github.com/kalypso-dev/kalypso/internal/redact"
 	"github.com/kalypso-dev/kalypso/internal/usage"
 	"github.com/kalypso-dev/kalypso/scheduler/fleet/arc"
+	"github.com/kalypso-dev/kalypso/scheduler/fleet/endpoint"
 )
 
 // Environment is what a runner gives a step. Both forges' runners set the same
@@ -45,7 +46,9 @@ type Environment struct {
 	// Kubeconfig, KALYPSO_CI_KUBECONFIG, has a context for each cluster that can
 	// be read itself.
 	Kubeconfig string
-	Arc        Arc
+	// Fleet, of KALYPSO_CI_FLEET and KALYPSO_CI_FLEET_TOKEN, serves further clusters.
+	Fleet endpoint.Client
+	Arc   Arc
 }
 
 // The kinds of forges.
@@ -87,6 +90,7 @@ func ReadEnvironment(get func(string) string) Environment {
 
 		ProgramsFolder: first("KALYPSO_CI_PROGRAMS"),
 		Kubeconfig:     first("KALYPSO_CI_KUBECONFIG"),
+		Fleet:          endpoint.Client{URL: first("KALYPSO_CI_FLEET"), Token: first("KALYPSO_CI_FLEET_TOKEN")},
 		Arc:            arc.ReadSettings(get),
 	}
 	if e.Forge == "" {

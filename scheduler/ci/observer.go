@@ -19,10 +19,13 @@ import (
 )
 
 // Observer is all who know the clusters, see [Arc] and [Clusters]. Where there is
-// a kubeconfig, Azure is read only when a subscription is named. It makes no request
-// yet.
+// a kubeconfig or an endpoint, Azure is read only when a subscription is named. It
+// makes no request yet.
 func (e Environment) Observer() (fleet.Observer, error) {
 	var all fleet.Observers
+	if e.Fleet.URL != "" {
+		all = append(all, e.Fleet)
+	}
 	if e.Kubeconfig != "" {
 		clusters, err := Clusters(e.Kubeconfig)
 		if err != nil {
@@ -30,7 +33,7 @@ func (e Environment) Observer() (fleet.Observer, error) {
 		}
 		all = append(all, clusters...)
 	}
-	if e.Kubeconfig != "" && e.Arc.Subscription == "" {
+	if len(all) > 0 && e.Arc.Subscription == "" {
 		return all, nil
 	}
 	inAzure, err := azure(e.Arc)

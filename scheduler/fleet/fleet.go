@@ -21,8 +21,8 @@
 // state counts only together with it.
 //
 // Observers are [github.com/kalypso-dev/kalypso/scheduler/fleet/arc] for fleets
-// that Azure manages, and fleet/flux and fleet/argocd for clusters whose API
-// can be reached.
+// that Azure manages, fleet/flux and fleet/argocd for clusters whose API can be
+// reached, and fleet/endpoint for others.
 package fleet
 
 import (
@@ -48,13 +48,13 @@ type Source struct {
 
 // Configuration is one subscription of one cluster to a branch.
 type Configuration struct {
-	Cluster string
-	Name    string // unique on the cluster
+	Cluster string `json:"cluster"`
+	Name    string `json:"name"` // unique on the cluster
 	// Commit is the one that the cluster has fetched last, "" before the first.
-	Commit string
-	State  State
+	Commit string `json:"commit,omitempty"`
+	State  State  `json:"state"`
 	// Reason explains to the user a state that is not Compliant.
-	Reason string
+	Reason string `json:"reason,omitempty"`
 }
 
 // ID names the configuration in the fleet.

@@ -67,6 +67,8 @@ and what is not the runner's business from these, where it is needed:
     KALYPSO_ARM_TOKEN        and a bearer token for it, which Azure never gets
     KALYPSO_CI_KUBECONFIG    a kubeconfig with a context for each cluster that is
                              to be asked itself, beside Azure or instead of it
+    KALYPSO_CI_FLEET         the URL of further clusters, which answers as package
+    KALYPSO_CI_FLEET_TOKEN   scheduler/fleet/endpoint says, and a bearer token for it
 
 Secrets come from variables only. What a step makes goes to stdout and to its
 outputs, what it says goes to stderr. A step that is run again changes nothing
