@@ -48,8 +48,8 @@ func runTestDaemon() error {
 	if err != nil {
 		return err
 	}
-	server := &daemon.Server{Home: h, State: s, Log: slog.New(slog.DiscardHandler), Build: func() ([]supervisor.Unit, daemon.StatusFunc, daemon.CredentialsFunc) {
-		return []supervisor.Unit{daemontest.Steady("gitea")}, nil, nil
+	server := &daemon.Server{Home: h, State: s, Log: slog.New(slog.DiscardHandler), Build: func() daemon.Parts {
+		return daemon.Parts{Units: []supervisor.Unit{daemontest.Steady("gitea")}}
 	}}
 	return server.Run(context.Background())
 }

@@ -17,7 +17,6 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"github.com/kalypso-dev/kalypso/sandbox"
 	"github.com/kalypso-dev/kalypso/scenarios"
 )
 
@@ -74,6 +73,9 @@ func run(binary string, idle time.Duration) (err error) {
 	if err := b.idle(idle); err != nil {
 		return err
 	}
+	if err := b.virtual(idle); err != nil {
+		return err
+	}
 	if err := b.timed("down", "down"); err != nil {
 		return err
 	}
@@ -127,12 +129,8 @@ func (b *bench) measurements(out []byte) error {
 // idle prints each process's resident memory and the CPU time it uses while
 // nobody does anything.
 func (b *bench) idle(watched time.Duration) error {
-	out, err := b.kalypso("status", "-o", "json")
+	status, err := b.status()
 	if err != nil {
-		return err
-	}
-	var status sandbox.Status
-	if err := json.Unmarshal(out, &status); err != nil {
 		return err
 	}
 	before := map[int]time.Duration{status.PID: cpuTime(status.PID)}

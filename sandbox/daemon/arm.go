@@ -13,7 +13,11 @@ import (
 	"github.com/kalypso-dev/kalypso/sandbox/cluster"
 	"github.com/kalypso-dev/kalypso/sandbox/state"
 	"github.com/kalypso-dev/kalypso/sandbox/supervisor"
+	"github.com/kalypso-dev/kalypso/scheduler/fleet/endpoint"
 )
+
+// fleetPath has the virtual clusters as a fleet.
+const fleetPath = "/fleet"
 
 const (
 	armLocation = "eastus"
@@ -30,12 +34,17 @@ func (st *Stack) armUnit(needs ...string) supervisor.Unit {
 		Location:      armLocation,
 		Token:         st.state.ArmToken(),
 		Clusters:      arcClusters{st},
+		Virtual:       st.virtual,
 		Dir:           st.home.Path("arc"),
 		Log:           st.log,
 	})
+	// what Azure does not have of the virtual clusters, for `kalypso ci`
+	mux := http.NewServeMux()
+	mux.Handle(fleetPath, endpoint.Handler(st.virtual, st.state.ArmToken()))
+	mux.Handle("/", handler)
 	return supervisor.Unit{
 		Name: "arm", Title: "emulated Azure Resource Manager", Needs: needs, Deadline: armDeadline,
-		Component: serve(st.state.Address("arm"), handler),
+		Component: serve(st.state.Address("arm"), mux),
 	}
 }
 

@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -43,8 +44,8 @@ func NewClient(h state.Home) *Client {
 	return &Client{h, &http.Client{Transport: &http.Transport{DialContext: dial, DisableKeepAlives: true}}}
 }
 
-func (c *Client) request(ctx context.Context, method, path string) (*http.Response, error) {
-	r, err := http.NewRequestWithContext(ctx, method, "http://kalypso"+path, nil)
+func (c *Client) request(ctx context.Context, method, path string, body io.Reader) (*http.Response, error) {
+	r, err := http.NewRequestWithContext(ctx, method, "http://kalypso"+path, body)
 	if err != nil {
 		return nil, err
 	}
@@ -90,7 +91,7 @@ func isNoDaemon(err error) bool {
 func (c *Client) Post(ctx context.Context, path string) error {
 	ctx, cancel := context.WithTimeout(ctx, callLimit)
 	defer cancel()
-	response, err := c.request(ctx, http.MethodPost, path)
+	response, err := c.request(ctx, http.MethodPost, path, nil)
 	if err != nil {
 		return err
 	}
@@ -115,7 +116,7 @@ func (c *Client) Do(ctx context.Context, path string, query url.Values, answer a
 			})
 		})
 	}
-	response, err := c.request(ctx, http.MethodPost, path+"?"+query.Encode())
+	response, err := c.request(ctx, http.MethodPost, path+"?"+query.Encode(), nil)
 	cancel()
 	shown.Wait()
 	if progress != nil {
@@ -137,6 +138,42 @@ func (c *Client) Do(ctx context.Context, path string, query url.Values, answer a
 		return fmt.Errorf("the daemon's answer to %s: %w", path, err)
 	}
 	return nil
+}
+
+// Clusters lists the clusters. Errors are those of Do.
+func (c *Client) Clusters(ctx context.Context) (all []Cluster, err error) {
+	if _, err := c.Components(ctx); err != nil {
+		return nil, err
+	}
+	response, err := c.request(ctx, http.MethodGet, PathClusters, nil)
+	if err != nil {
+		return nil, c.explain(err)
+	}
+	defer response.Body.Close()
+	if err := json.NewDecoder(response.Body).Decode(&all); err != nil {
+		return nil, fmt.Errorf("the daemon's clusters: %w", err)
+	}
+	return all, nil
+}
+
+// ChangeClusters adds and removes clusters. Errors are those of Do.
+func (c *Client) ChangeClusters(ctx context.Context, request ClusterRequest) (answer ClusterAnswer, err error) {
+	if _, err := c.Components(ctx); err != nil {
+		return answer, err
+	}
+	b, err := json.Marshal(request)
+	if err != nil {
+		return answer, err
+	}
+	response, err := c.request(ctx, http.MethodPost, PathClusters, bytes.NewReader(b))
+	if err != nil {
+		return answer, c.explain(err)
+	}
+	defer response.Body.Close()
+	if err := json.NewDecoder(response.Body).Decode(&answer); err != nil {
+		return answer, fmt.Errorf("the daemon's answer about clusters: %w", err)
+	}
+	return answer, nil
 }
 
 // explain turns a failed call into an error for the user.
@@ -167,7 +204,7 @@ func (c *Client) DiedError() error {
 func (c *Client) Status(ctx context.Context) (*Status, error) {
 	ctx, cancel := context.WithTimeout(ctx, callLimit)
 	defer cancel()
-	response, err := c.request(ctx, http.MethodGet, pathStatus)
+	response, err := c.request(ctx, http.MethodGet, pathStatus, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -183,7 +220,7 @@ func (c *Client) Status(ctx context.Context) (*Status, error) {
 // every change, until it returns false, ctx ends, or the daemon does, which is
 // ErrNoDaemon.
 func (c *Client) Follow(ctx context.Context, each func([]supervisor.Status) bool) error {
-	response, err := c.request(ctx, http.MethodGet, pathEvents)
+	response, err := c.request(ctx, http.MethodGet, pathEvents, nil)
 	if err != nil {
 		return err
 	}

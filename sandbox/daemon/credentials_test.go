@@ -27,11 +27,11 @@ func TestCredentialsAreRenewed(t *testing.T) {
 	}
 	var asked map[string]bool
 	found, failure := RenewedCredentials{Renewed: []string{"a token"}, restart: []string{"scheduler"}}, error(nil)
-	server := &Server{Home: h, State: &state.State{Workshop: "w"}, Log: slog.New(slog.DiscardHandler), Build: func() ([]supervisor.Unit, StatusFunc, CredentialsFunc) {
-		return units, nil, func(_ context.Context, ready func(string) bool) (RenewedCredentials, error) {
+	server := &Server{Home: h, State: &state.State{Workshop: "w"}, Log: slog.New(slog.DiscardHandler), Build: func() Parts {
+		return Parts{Units: units, Credentials: func(_ context.Context, ready func(string) bool) (RenewedCredentials, error) {
 			asked = map[string]bool{"scheduler": ready("scheduler"), "gitea": ready("gitea"), "none": ready("none")}
 			return found, failure
-		}
+		}}
 	}}
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)

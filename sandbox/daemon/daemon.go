@@ -13,7 +13,6 @@ import (
 
 	"github.com/kalypso-dev/kalypso/sandbox/components"
 	"github.com/kalypso-dev/kalypso/sandbox/state"
-	"github.com/kalypso-dev/kalypso/sandbox/supervisor"
 )
 
 // Run runs the sandbox whose state is in the home, until a client or a signal
@@ -55,9 +54,9 @@ func Run(h state.Home, version string) error {
 		return err
 	}
 	log.Info("sandbox starting", "home", string(h), "workshop", s.Workshop, "version", version)
-	server := &Server{Home: h, State: s, Version: version, Log: log, Build: func() ([]supervisor.Unit, StatusFunc, CredentialsFunc) {
+	server := &Server{Home: h, State: s, Version: version, Log: log, Build: func() Parts {
 		stack := NewStack(h, s, log)
-		return stack.Units(), stack.fillStatus, stack.renewCredentials
+		return Parts{stack.Units(), stack.fillStatus, stack.renewCredentials, Clusters{stack.changeClusters, stack.listClusters}}
 	}}
 	return server.Run(ctx)
 }

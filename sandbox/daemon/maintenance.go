@@ -22,6 +22,7 @@ type supervised struct {
 	*supervisor.Supervisor
 	fill        StatusFunc      // may be nil
 	credentials CredentialsFunc // may be nil
+	clusters    Clusters
 }
 
 // supervisorManager runs the supervisors of one daemon, one after the other.

@@ -104,6 +104,7 @@ func (st *Stack) fillOverview(ctx context.Context, status *Status) {
 			applied[e.Name] = conditions[i].Applied[c.Follows[n].Name] == e.GitOpsHead && (was || !followed)
 		}
 	}
+	st.fillVirtual(status, scheduler.Environments, applied)
 	for _, e := range scheduler.Environments {
 		has, followed := applied[e.Name]
 		status.Environments = append(status.Environments, environmentOf(e, has || !followed))

@@ -31,6 +31,9 @@ const (
 
 	PathClusterStop  = "/v1/clusters/stop"  // ?cluster=NAME
 	PathClusterStart = "/v1/clusters/start" // ?cluster=NAME
+	// PathClusters is answered to GET with a list of Cluster, and takes a
+	// ClusterRequest as its body to POST, answered with a ClusterAnswer.
+	PathClusters     = "/v1/clusters"
 	PathReset        = "/v1/reset"
 	PathSnapshotSave = "/v1/snapshots/save" // ?name=NAME
 	PathSnapshotLoad = "/v1/snapshots/load" // ?name=NAME
@@ -38,6 +41,8 @@ const (
 
 const (
 	callLimit = 5 * time.Second
+	// maxClusters is enough for the bytes of a ClusterRequest of any use.
+	maxClusters = 64 << 20
 	// repairLimit is how long the daemon may probe its components, within a call.
 	repairLimit = 4 * time.Second
 	// restartLimit is how long a component may be busy before it takes the request
@@ -52,6 +57,15 @@ type event struct {
 	Change *supervisor.Status  `json:"change,omitempty"`
 }
 
+// Parts are the components of a sandbox with what belongs to them; the functions
+// may be nil.
+type Parts struct {
+	Units       []supervisor.Unit
+	Status      StatusFunc
+	Credentials CredentialsFunc
+	Clusters    Clusters
+}
+
 // StatusFunc adds to a status what the components themselves know.
 type StatusFunc func(context.Context, *Status)
 
@@ -61,9 +75,8 @@ type Server struct {
 	State   *state.State
 	Version string // of this program
 	Log     *slog.Logger
-	// Build returns the components anew for each supervisor; the functions may be
-	// nil.
-	Build func() ([]supervisor.Unit, StatusFunc, CredentialsFunc)
+	// Build returns the components anew for each supervisor.
+	Build func() Parts
 
 	supervisors *supervisorManager
 	stop        context.CancelFunc
@@ -100,8 +113,8 @@ func (s *Server) Run(ctx context.Context) (err error) {
 
 // supervise makes a supervisor that does not start the stopped clusters.
 func (s *Server) supervise() (*supervised, error) {
-	units, fill, credentials := s.Build()
-	made, err := supervisor.New(s.Log, units...)
+	parts := s.Build()
+	made, err := supervisor.New(s.Log, parts.Units...)
 	if err != nil {
 		return nil, err
 	}
@@ -111,7 +124,7 @@ func (s *Server) supervise() (*supervised, error) {
 			s.Log.Warn("a cluster that is to stay stopped is not known", "reason", err)
 		}
 	}
-	return &supervised{made, fill, credentials}, err
+	return &supervised{made, parts.Status, parts.Credentials, parts.Clusters}, err
 }
 
 // listenPrivately makes the socket with mode 0600 from its first moment.
@@ -154,6 +167,8 @@ func (s *Server) handler() http.Handler {
 	mux.HandleFunc("POST "+PathClusterStart, s.exclusive("a cluster is being started", func(r *http.Request) (any, error) {
 		return s.setStopped(r.Context(), r.FormValue("cluster"), false)
 	}))
+	mux.HandleFunc("GET "+PathClusters, s.listClusters)
+	mux.HandleFunc("POST "+PathClusters, s.exclusive("the clusters are being changed", s.changeClusters))
 	mux.HandleFunc("POST "+PathReset, s.exclusive("the sandbox is being reset", func(*http.Request) (any, error) {
 		return struct{}{}, s.replaceData(func() error { return ResetData(s.Home) })
 	}))

@@ -34,7 +34,7 @@ func TestServer(t *testing.T) {
 	if _, err := c.Status(t.Context()); !errors.Is(err, ErrNoDaemon) {
 		t.Errorf("without a daemon: %v", err)
 	}
-	server := &Server{Home: h, State: &state.State{Workshop: "w"}, Log: log, Build: func() ([]supervisor.Unit, StatusFunc, CredentialsFunc) { return units, nil, nil }}
+	server := &Server{Home: h, State: &state.State{Workshop: "w"}, Log: log, Build: func() Parts { return Parts{Units: units} }}
 	ended := make(chan error, 1)
 	go func() { ended <- server.Run(t.Context()) }()
 	err := retry.Until(t.Context(), "the daemon's answer", time.Minute, func(ctx context.Context) error {

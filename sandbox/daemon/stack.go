@@ -21,6 +21,7 @@ import (
 	"github.com/kalypso-dev/kalypso/sandbox/node/addons"
 	"github.com/kalypso-dev/kalypso/sandbox/state"
 	"github.com/kalypso-dev/kalypso/sandbox/supervisor"
+	"github.com/kalypso-dev/kalypso/sandbox/virtual"
 )
 
 const (
@@ -46,6 +47,7 @@ type Stack struct {
 	embedded  cluster.Embedded
 	simulated error // why embedded clusters' nodes are not real, nil when they are
 	gitea     gitea.Server
+	virtual   *virtual.Fleet
 	// schedulerToken is the one that the scheduler was started with last.
 	schedulerToken atomic.Pointer[string]
 
@@ -85,6 +87,7 @@ func NewStack(h state.Home, s *state.State, log *slog.Logger) *Stack {
 	st.attached = AttachedClusters(h, s)
 	st.attached.Renewed = st.forgetClient
 	st.made = st.newProvider()
+	st.virtual = st.newVirtual()
 	return st
 }
 
@@ -111,6 +114,7 @@ func (st *Stack) Units() []supervisor.Unit {
 		st.schedulerUnit("repositories"),
 		st.runnerUnit("repositories", "unpack-runner", "unpack-samples"),
 		st.armUnit(),
+		st.virtualUnit("repositories"),
 	)
 	if len(st.state.Spec().Images) > 0 {
 		units = append(units, task("images", "the sample applications' images", imagesDeadline, st.pushImages, "repositories", "unpack-samples"))

@@ -12,6 +12,7 @@ import (
 	"github.com/kalypso-dev/kalypso/sandbox/gitops"
 	"github.com/kalypso-dev/kalypso/sandbox/state"
 	"github.com/kalypso-dev/kalypso/sandbox/supervisor"
+	"github.com/kalypso-dev/kalypso/sandbox/virtual"
 )
 
 // Status is what `kalypso status` shows.
@@ -30,9 +31,12 @@ type Status struct {
 	User        string    `json:"user,omitempty"` // who logs in at the forge
 	Clusters    []string  `json:"clusters,omitempty"`
 	// Existing are the attached ones among the clusters.
-	Existing     []AttachedCluster `json:"existing,omitempty"`
-	Components   []Component       `json:"components,omitempty"`
-	Environments []Environment     `json:"environments,omitempty"`
+	Existing []AttachedCluster `json:"existing,omitempty"`
+	// Virtual are the clusters that are virtual, those together whose names differ
+	// in their numbers only.
+	Virtual      []virtual.Group `json:"virtual,omitempty"`
+	Components   []Component     `json:"components,omitempty"`
+	Environments []Environment   `json:"environments,omitempty"`
 	// PullRequests are those that wait for a user, in all repositories.
 	PullRequests []PullRequest `json:"pullRequests,omitempty"`
 	Problems     []Problem     `json:"problems,omitempty"`

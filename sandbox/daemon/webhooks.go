@@ -45,7 +45,7 @@ const recoveryPause = 3 * time.Second
 
 // notifierUnit receives the forge's webhooks.
 func (st *Stack) notifierUnit() supervisor.Unit {
-	component := serve(st.state.Address("notifier"), st.webhooks(&gitops.Notifier{Followers: st.followers, Log: st.log}))
+	component := serve(st.state.Address("notifier"), st.webhooks(&gitops.Notifier{Followers: st.followers, Virtual: st.virtual.Notify, Log: st.log}))
 	listen := component.Run
 	component.Run = func(ctx context.Context, say func(string), ready func()) error {
 		ctx, cancel := context.WithCancel(ctx)

@@ -31,7 +31,9 @@ type Notifier struct {
 	// Followers returns those that may follow the branch that was pushed to; called
 	// for each event.
 	Followers func() []Follower
-	Log       *slog.Logger
+	// Virtual is called first, for clusters that have no API; may be nil.
+	Virtual func(repository, branch string)
+	Log     *slog.Logger
 }
 
 // Follower is a cluster with what makes its reconciler fetch a branch of a
@@ -62,6 +64,9 @@ func (n *Notifier) Notify(body []byte) {
 	ctx, cancel := context.WithTimeout(context.Background(), pokeLimit)
 	defer cancel()
 	branch := strings.TrimPrefix(p.Ref, "refs/heads/")
+	if n.Virtual != nil {
+		n.Virtual(p.Repository.FullName, branch)
+	}
 	var all sync.WaitGroup
 	for _, f := range n.Followers() {
 		all.Go(func() {

@@ -3,12 +3,14 @@ package status
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"text/tabwriter"
 
 	"github.com/kalypso-dev/kalypso/internal/cli/cmdutil"
 	"github.com/kalypso-dev/kalypso/sandbox"
 	"github.com/kalypso-dev/kalypso/sandbox/supervisor"
+	"github.com/kalypso-dev/kalypso/sandbox/virtual"
 )
 
 // columns is the width that titles are cut to.
@@ -37,6 +39,16 @@ func printOverview(out io.Writer, st cmdutil.Style, s *sandbox.Status) error {
 	if err := w.Flush(); err != nil {
 		return err
 	}
+	if len(s.Virtual) > 0 {
+		fmt.Fprintln(out)
+	}
+	for _, g := range s.Virtual {
+		line := g.String()
+		if g.Failed > 0 {
+			line = st.Warn(line)
+		}
+		fmt.Fprintln(out, line)
+	}
 	if len(s.PullRequests) > 0 {
 		fmt.Fprintf(out, "\n%s\n", st.Bold("Pull requests that wait"))
 	}
@@ -63,11 +75,12 @@ func printOverview(out io.Writer, st cmdutil.Style, s *sandbox.Status) error {
 	return nil
 }
 
-// problemsOf are those that are not about a component, which says them itself.
+// problemsOf are those that are not about a component or virtual clusters, which say
+// them themselves.
 func problemsOf(s *sandbox.Status) []sandbox.Problem {
 	var all []sandbox.Problem
 	for _, p := range s.Problems {
-		if p.Component == "" {
+		if p.Component == "" && !slices.ContainsFunc(s.Virtual, func(g virtual.Group) bool { return g.Name() == p.Cluster }) {
 			all = append(all, p)
 		}
 	}

@@ -40,7 +40,7 @@ func Serve(t *testing.T, h state.Home, units ...supervisor.Unit) *Daemon {
 	}
 	server := &daemon.Server{
 		Home: h, State: s, Version: "v1", Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
-		Build: func() ([]supervisor.Unit, daemon.StatusFunc, daemon.CredentialsFunc) { return units, nil, nil },
+		Build: func() daemon.Parts { return daemon.Parts{Units: units} },
 	}
 	ctx, stop := context.WithCancel(context.Background())
 	ended := make(chan error, 1)

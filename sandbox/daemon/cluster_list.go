@@ -1,0 +1,102 @@
+package daemon
+
+import (
+	"cmp"
+	"encoding/json"
+	"net/http"
+	"slices"
+
+	"github.com/kalypso-dev/kalypso/internal/usage"
+	"github.com/kalypso-dev/kalypso/sandbox/supervisor"
+	"github.com/kalypso-dev/kalypso/sandbox/virtual"
+	"github.com/kalypso-dev/kalypso/workshop"
+)
+
+// Clusters are what changes and lists the clusters of a sandbox at run time; the
+// fields of the zero value do nothing.
+type Clusters struct {
+	Change func(ClusterRequest) (ClusterAnswer, error)
+	List   func([]supervisor.Status) []Cluster
+}
+
+// ClusterRequest is the body of a request to change the clusters.
+type ClusterRequest struct {
+	Add    []workshop.Cluster `json:"add,omitempty"` // each of one name
+	Remove []string           `json:"remove,omitempty"`
+}
+
+// ClusterAnswer says how many virtual clusters there are now.
+type ClusterAnswer struct {
+	Virtual int `json:"virtual"`
+}
+
+// Cluster is a cluster of a sandbox, real or virtual.
+type Cluster struct {
+	Name       string               `json:"name"`
+	Type       string               `json:"type"`
+	Kind       workshop.ClusterKind `json:"kind"`
+	Reconciler workshop.Reconciler  `json:"reconciler"`
+	Follows    []ClusterFollows     `json:"follows"`
+	State      string               `json:"state"` // of a virtual one as package virtual has it, else of its components
+	Reason     string               `json:"reason,omitempty"`
+}
+
+// ClusterFollows is a folder that a cluster follows.
+type ClusterFollows struct {
+	Name       string `json:"name"`
+	Repository string `json:"repository"`
+	Branch     string `json:"branch"`
+	Path       string `json:"path,omitempty"`
+	Applied    string `json:"applied,omitempty"` // the commit; of virtual clusters only
+}
+
+// changeClusters handles requests to change the clusters. They must not overlap.
+func (s *Server) changeClusters(r *http.Request) (any, error) {
+	var request ClusterRequest
+	if err := json.NewDecoder(http.MaxBytesReader(nil, r.Body, maxClusters)).Decode(&request); err != nil {
+		return nil, usage.Errorf("the request to change the clusters cannot be read: %v", err)
+	}
+	if _, err := workshop.Expand(request.Add); err != nil {
+		return nil, usage.New(err.Error())
+	}
+	change := s.current().clusters.Change
+	if change == nil {
+		return ClusterAnswer{}, nil
+	}
+	return change(request)
+}
+
+func (s *Server) listClusters(w http.ResponseWriter, _ *http.Request) {
+	now := s.current()
+	all := []Cluster{}
+	if list := now.clusters.List; list != nil {
+		all = append(all, list(now.Status())...)
+	}
+	w.Header().Set("Content-Type", "application/json")
+	_ = json.NewEncoder(w).Encode(all)
+}
+
+// listClusters are the real ones, in the workshop's order, and then the virtual ones,
+// by name.
+func (st *Stack) listClusters(components []supervisor.Status) []Cluster {
+	var all []Cluster
+	for _, c := range st.state.Clusters() {
+		one := Cluster{Name: c.Name, Type: c.Name, Kind: workshop.RealCluster, Reconciler: workshop.Reconciler(c.Reconciler), State: string(supervisor.Ready)}
+		for _, f := range c.Follows {
+			one.Follows = append(one.Follows, ClusterFollows{Name: f.Name, Repository: f.Repository, Branch: f.Branch, Path: f.Path})
+		}
+		if i := slices.IndexFunc(components, func(s supervisor.Status) bool { return s.Group == c.Name && s.State != supervisor.Ready }); i >= 0 {
+			one.State, one.Reason = string(components[i].State), components[i].Reason
+		}
+		all = append(all, one)
+	}
+	for _, r := range st.virtual.Reports() {
+		one := Cluster{Name: r.Name, Type: cmp.Or(r.Type, r.Name), Kind: workshop.VirtualCluster, Reconciler: r.Reconciler, State: string(r.State), Reason: r.Reason}
+		for _, f := range r.Follows {
+			i := slices.IndexFunc(r.Sources, func(s virtual.Source) bool { return s.Subscription == f.Name })
+			one.Follows = append(one.Follows, ClusterFollows{f.Name, f.Repository, f.Branch, f.Path, r.Sources[i].Applied})
+		}
+		all = append(all, one)
+	}
+	return all
+}
