@@ -9,6 +9,7 @@ import (
 
 	"github.com/kalypso-dev/kalypso/internal/usage"
 	"github.com/kalypso-dev/kalypso/scheduler/forge"
+	"github.com/kalypso-dev/kalypso/scheduler/promote"
 )
 
 // StatusRequest says how a commit fares. Either Phase and Environment are set,
@@ -33,9 +34,9 @@ const deployed = "deployed"
 // phases are the steps of a commit through an environment, in the words that
 // the tutorials show on the commit.
 var phases = map[string]forge.Status{
-	"promoted":  {State: forge.Pending, Description: "Promoted"},
+	"promoted":  {State: forge.Pending, Description: promote.Promoted},
 	"deploying": {State: forge.Pending, Description: "Deploying"},
-	deployed:    {State: forge.Pending, Description: "Deployed"},
+	deployed:    {State: forge.Pending, Description: promote.Deployed},
 	"failed":    {State: forge.Failure, Description: "Failed to deploy"},
 }
 
@@ -83,12 +84,9 @@ func (r StatusRequest) Status() (forge.Status, error) {
 	if r.Phase == deployed && r.Next == "" {
 		status.State = forge.Success
 	}
-	status.Context, status.URL = StatusContext(r.Environment), r.URL
+	status.Context, status.URL = promote.StatusContext(r.Environment), r.URL
 	return status, nil
 }
-
-// StatusContext is the context of the statuses about an environment.
-func StatusContext(environment string) string { return environment + " environment" }
 
 // SetStatus sets the status and returns it. One that is deployed in the last
 // environment has arrived in those before, too: their statuses, which are pending
@@ -100,25 +98,7 @@ func SetStatus(ctx context.Context, f Forge, r StatusRequest) (forge.Status, err
 	}
 	err = f.SetStatus(ctx, r.Repo, r.Commit, status)
 	if err == nil && r.Phase == deployed && r.Next == "" {
-		err = r.conclude(ctx, f)
+		err = promote.Conclude(ctx, f, r.Repo, r.Commit)
 	}
 	return status, wrap(err, "setting status %q of commit %.8s of %s", status.Context, r.Commit, r.Repo)
-}
-
-// conclude makes a success of what a commit's deployment to each environment is.
-func (r StatusRequest) conclude(ctx context.Context, f Forge) error {
-	all, err := f.Statuses(ctx, r.Repo, r.Commit)
-	if err != nil {
-		return err
-	}
-	for _, status := range all {
-		if !strings.HasSuffix(status.Context, StatusContext("")) || status.State != forge.Pending || status.Description != phases[deployed].Description {
-			continue
-		}
-		status.State = forge.Success
-		if err := f.SetStatus(ctx, r.Repo, r.Commit, status); err != nil {
-			return err
-		}
-	}
-	return nil
 }

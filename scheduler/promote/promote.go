@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"path"
-	"slices"
 	"strings"
 	"time"
 
@@ -40,8 +39,8 @@ type Result struct {
 
 // Apply pins the head of the control plane's default branch in an environment,
 // when what the environment takes from there has changed since the commit it
-// pins, and sets the status `pending` on the commit. A second Apply writes
-// nothing.
+// pins, and sets the status `pending` on the commit. That of the commit before
+// ends, if nothing has come of it. A second Apply writes nothing.
 func Apply(ctx context.Context, f forge.Forge, request Request) (Result, error) {
 	if request.Now == nil {
 		request.Now = time.Now
@@ -111,6 +110,9 @@ func pinNewest(ctx context.Context, f forge.Forge, repo string, request Request)
 			return result, nil
 		}
 	}
+	if err := overtake(ctx, f, repo, request.Environment, result.Commit, head.Commit); err != nil {
+		return Result{}, err
+	}
 	if err := base.pin(ctx, f, repo, request.Environment, head.Commit, request.Now()); err != nil {
 		return Result{}, err
 	}
@@ -128,6 +130,9 @@ func Pin(ctx context.Context, f forge.Forge, repo string, branch model.Reference
 		}
 		base, err := findBase(tree, branch.Path)
 		if err != nil || base.spec.Commit == commit {
+			return err
+		}
+		if err := overtake(ctx, f, repo, environment, base.spec.Commit, commit); err != nil {
 			return err
 		}
 		pinned = true
@@ -160,23 +165,6 @@ func (b *base) pin(ctx context.Context, f forge.Forge, repo, environment, commit
 		Changes: []forge.Change{{Path: b.file, Content: content}},
 	})
 	return err
-}
-
-// announce sets the status of a commit that an environment has just taken,
-// unless there is one: a later one says how the commit fares there.
-func announce(ctx context.Context, f forge.Forge, repo, environment, commit string) error {
-	name := environment + " environment"
-	statuses, err := f.Statuses(ctx, repo, commit)
-	if errors.Is(err, forge.ErrNotFound) {
-		return nil // a pin that leads nowhere is the model's to report
-	}
-	if err != nil {
-		return err
-	}
-	if slices.ContainsFunc(statuses, func(s forge.Status) bool { return s.Context == name }) {
-		return nil
-	}
-	return f.SetStatus(ctx, repo, commit, forge.Status{Context: name, State: forge.Pending, Description: "Promoted"})
 }
 
 // matters reports whether two versions of the control plane's default branch

@@ -3,11 +3,13 @@ package promote_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/kalypso-dev/kalypso/internal/testkit/forgefake"
 	"github.com/kalypso-dev/kalypso/scheduler/forge"
@@ -96,6 +98,82 @@ func TestLaterStatusStays(t *testing.T) {
 	apply(t, f)
 	if n := len(f.AllStatuses(repo, first)); n != 2 {
 		t.Errorf("%d statuses, want the promotion's and the later one", n)
+	}
+}
+
+// TestOvertakenCommit: nothing stays pending on a commit that an environment gives
+// up for a newer one, whichever call fails on the way.
+func TestOvertakenCommit(t *testing.T) {
+	for name, test := range map[string]struct {
+		before []forge.Status // what is said of it besides the promotion
+		want   []forge.Status // its last ones in the end
+	}{
+		"promoted": {nil, []forge.Status{{Context: "dev environment", State: forge.Success}}},
+		"promoted here, deployed in an environment before": {
+			[]forge.Status{{Context: "first environment", State: forge.Pending, Description: "Deployed"}, {Context: "tests", State: forge.Pending}},
+			[]forge.Status{{Context: "dev environment", State: forge.Success}, {Context: "first environment", State: forge.Success}, {Context: "tests", State: forge.Pending}},
+		},
+		"being deployed": { // its workflow ends it
+			[]forge.Status{{Context: "dev environment", State: forge.Pending, Description: "Deploying"}},
+			[]forge.Status{{Context: "dev environment", State: forge.Pending}},
+		},
+		"deployed": { // it goes on to the next environment
+			[]forge.Status{{Context: "dev environment", State: forge.Pending, Description: "Deployed"}},
+			[]forge.Status{{Context: "dev environment", State: forge.Pending}},
+		},
+		"failed": {
+			[]forge.Status{{Context: "dev environment", State: forge.Failure, Description: "Failed to deploy"}},
+			[]forge.Status{{Context: "dev environment", State: forge.Failure}},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for n := 0; ; n++ {
+				f, first := deployed(t, "")
+				apply(t, f)
+				for _, s := range test.before {
+					if err := f.SetStatus(t.Context(), repo, first, s); err != nil {
+						t.Fatal(err)
+					}
+				}
+				second := f.Push(repo, "main", map[string]string{"templates/t.yaml": "kind: Template\n# new\n"})
+				var failed error
+				if n > 0 {
+					f.FailAt(n, n%2 == 0)
+					_, failed = promote.Apply(t.Context(), f, request())
+					f.Calls()
+				}
+				apply(t, f)
+				got, err := f.Statuses(t.Context(), repo, first)
+				if err != nil {
+					t.Fatal(err)
+				}
+				slices.SortFunc(got, func(a, b forge.Status) int { return strings.Compare(a.Context, b.Context) })
+				if diff := cmp.Diff(test.want, got, cmpopts.IgnoreFields(forge.Status{}, "Description")); diff != "" {
+					t.Errorf("call %d: statuses of the first (-want +got):\n%s", n, diff)
+				}
+				want := []forge.Status{{Context: "dev environment", State: forge.Pending, Description: "Promoted"}}
+				if diff := cmp.Diff(want, f.AllStatuses(repo, second)); diff != "" {
+					t.Errorf("call %d: statuses of the second (-want +got):\n%s", n, diff)
+				}
+				if n > 0 && failed == nil {
+					return
+				}
+			}
+		})
+	}
+}
+
+// TestOvertakenByPin: a workflow's promotion ends the statuses of the commit before, too.
+func TestOvertakenByPin(t *testing.T) {
+	f, first := deployed(t, "")
+	apply(t, f)
+	second := f.Push(repo, "main", map[string]string{"templates/t.yaml": "kind: Template\n# new\n"})
+	if pinned, err := promote.Pin(t.Context(), f, repo, request().Branch, "dev", second, time.Unix(1700000000, 0)); !pinned || err != nil {
+		t.Fatal(pinned, err)
+	}
+	got, err := f.Statuses(t.Context(), repo, first)
+	if err != nil || len(got) != 1 || got[0].State != forge.Success || !strings.Contains(got[0].Description, second[:7]) {
+		t.Errorf("%v %v", got, err)
 	}
 }
 
