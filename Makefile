@@ -38,7 +38,7 @@ tested: # what both kinds of tests need
 .PHONY: bench
 bench: build ## figures of the sandbox and of the scheduler's core, with the machine's facts
 	$(GO) run ./e2e/bench -kalypso bin/kalypso
-	$(GO) test -run '^$$' -bench . -benchmem -benchtime 5x -timeout 30m ./scheduler/...
+	$(GO) test -run '^$$' -bench . -benchmem -benchtime 5x -timeout 30m ./scheduler/... ./sandbox/virtual
 
 FUZZTIME ?= 30s
 .PHONY: fuzz

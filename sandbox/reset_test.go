@@ -31,7 +31,7 @@ func TestResetMakesTheSandboxAnew(t *testing.T) {
 	d := daemontest.Serve(t, h, append(units, writer(h, "gitea/db", "fresh"))...)
 	d.Settle(t)
 	files.Fill(t, string(h), map[string]string{
-		"gitea/db": "used", "clusters/etcd/wal": "used", "clusters/large/node/images": "used", "clusters/large/pki/key": "kept",
+		"gitea/db": "used", "clusters/etcd/wal": "used", "clusters/large/node/images": "used", "clusters/large/pki/key": "kept", "clusters/changes.json": "{}",
 		"logs/x.log": "kept", "snapshots/s/data/gitea/db": "kept",
 	})
 	if _, err := StopCluster(t.Context(), h, "large", nil); err != nil {
@@ -48,7 +48,7 @@ func TestResetMakesTheSandboxAnew(t *testing.T) {
 	got := files.Contents(t, string(h))
 	for name, want := range map[string]string{
 		"gitea/db": "fresh", "clusters/etcd/wal": "", "clusters/large/node/images": "", "clusters/large/pki/key": "kept",
-		"logs/x.log": "kept", "snapshots/s/data/gitea/db": "kept", "clusters/away.json": "",
+		"logs/x.log": "kept", "snapshots/s/data/gitea/db": "kept", "clusters/away.json": "", "clusters/changes.json": "",
 	} {
 		if got[name] != want {
 			t.Errorf("%s has %q, want %q", name, got[name], want)

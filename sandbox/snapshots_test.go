@@ -22,7 +22,7 @@ func TestSaveAndLoad(t *testing.T) {
 			if runs {
 				daemontest.Serve(t, h, units...).Settle(t)
 			}
-			files.Fill(t, string(h), map[string]string{"gitea/db": "one", "clusters/etcd/wal": "one", "clusters/large/pki/key": "kept"})
+			files.Fill(t, string(h), map[string]string{"gitea/db": "one", "clusters/etcd/wal": "one", "clusters/large/pki/key": "kept", "clusters/changes.json": "{}"})
 			if _, err := StopCluster(t.Context(), h, "large", nil); err != nil {
 				t.Fatal(err)
 			}
@@ -36,7 +36,7 @@ func TestSaveAndLoad(t *testing.T) {
 			if _, err := StartCluster(t.Context(), h, "large", time.Minute, nil); err != nil {
 				t.Fatal(err)
 			}
-			files.Fill(t, string(h), map[string]string{"gitea/db": "two", "gitea/new": "two", "flux/x": "two", "clusters/large/pki/key": "newer"})
+			files.Fill(t, string(h), map[string]string{"gitea/db": "two", "gitea/new": "two", "flux/x": "two", "clusters/large/pki/key": "newer", "clusters/changes.json": "two"})
 			for range 2 { // a snapshot is not used up
 				ran, err := LoadSnapshot(t.Context(), h, "first", nil)
 				if err != nil || ran != runs {
@@ -44,7 +44,7 @@ func TestSaveAndLoad(t *testing.T) {
 				}
 				got := files.Contents(t, string(h))
 				for name, want := range map[string]string{
-					"gitea/db": "one", "clusters/etcd/wal": "one", "gitea/new": "", "flux/x": "", "clusters/large/pki/key": "newer", "clusters/away.json": "[\"large\"]\n",
+					"gitea/db": "one", "clusters/etcd/wal": "one", "gitea/new": "", "flux/x": "", "clusters/large/pki/key": "newer", "clusters/away.json": "[\"large\"]\n", "clusters/changes.json": "{}",
 				} {
 					if got[name] != want {
 						t.Errorf("%s has %q, want %q", name, got[name], want)

@@ -181,6 +181,36 @@ func TestALostPushIsFound(t *testing.T) {
 	})
 }
 
+// silentGit does not answer until it is cut off.
+type silentGit struct{ *gitFake }
+
+func (g silentGit) Head(ctx context.Context, _, _ string) (string, error) {
+	<-ctx.Done()
+	return "", ctx.Err()
+}
+
+// TestRunAgain is about a fleet that was ended while it fetched.
+func TestRunAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := newGit()
+		g.push("gitops", "dev", "aaaa", map[string]string{"large/a.yaml": configMap("a")})
+		f := New(Options{Git: silentGit{g}, Forge: forgeURL, Organisation: organisation})
+		f.Set(stores(t, "one", workshop.Flux, workshop.Virtual{}))
+		for _, git := range []Git{silentGit{g}, g} {
+			f.options.Git = git
+			ctx, cancel := context.WithCancel(t.Context())
+			ended := make(chan error)
+			go func() { ended <- f.Run(ctx) }()
+			synctest.Wait()
+			cancel()
+			<-ended
+		}
+		if r, _ := f.Report("one"); !has("aaaa")(r) {
+			t.Errorf("%+v", r)
+		}
+	})
+}
+
 func TestTheSeedSaysOnWhatARevisionFails(t *testing.T) {
 	failed := func(t *testing.T, seed uint64, forge, content string) (names []string) {
 		g := newGit()

@@ -49,24 +49,27 @@ func (f *Fleet) source(k sourceKey) *source {
 
 // fetch looks whether a branch has moved, and hands the news to its followers.
 func (f *Fleet) fetch(ctx context.Context, s *source) {
-	select {
-	case f.slots <- struct{}{}:
-		defer func() { <-f.slots }()
-	case <-ctx.Done():
-		return
-	}
 	f.mu.Lock()
 	head := s.head
 	f.mu.Unlock()
-	fetched, err := f.read(ctx, s.sourceKey, head)
-	if ctx.Err() != nil {
-		return
+	var fetched *revision
+	var err error
+	select {
+	case f.slots <- struct{}{}:
+		fetched, err = f.read(ctx, s.sourceKey, head)
+		<-f.slots
+	case <-ctx.Done():
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	s.fetching = false
+	if ctx.Err() != nil {
+		s.stale = true // for the next Run
+		return
+	}
 	defer f.wakeUp()
 	now := time.Now()
-	s.fetching, s.next = false, now.Add(f.options.Interval)
+	s.next = now.Add(f.options.Interval)
 	problem := ""
 	if err != nil {
 		problem, s.next = err.Error(), now.Add(min(fetchRetry, f.options.Interval))

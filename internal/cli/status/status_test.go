@@ -11,6 +11,7 @@ import (
 	"github.com/kalypso-dev/kalypso/internal/cli/cmdutil"
 	"github.com/kalypso-dev/kalypso/sandbox"
 	"github.com/kalypso-dev/kalypso/sandbox/supervisor"
+	"github.com/kalypso-dev/kalypso/sandbox/virtual"
 	"github.com/kalypso-dev/kalypso/scheduler/controller"
 )
 
@@ -138,5 +139,28 @@ func TestReportsAttachedClusters(t *testing.T) {
 		if !strings.Contains(b.String(), says) {
 			t.Errorf("does not say %q:\n%s", says, b.String())
 		}
+	}
+}
+
+// TestVirtualClustersAreALine has a line for each group, and says of none of them
+// twice what is wrong.
+func TestVirtualClustersAreALine(t *testing.T) {
+	failing := virtual.Group{First: "store-001", Last: "store-200", Type: "large", Count: 200, Ready: 190, Failed: 6, Offline: 4, Reason: "it broke"}
+	s := &sandbox.Status{
+		Running: true, Home: "/h", Workshop: "w", Scheduler: json.RawMessage(`{}`),
+		Virtual:  []virtual.Group{{First: "edge", Last: "edge", Count: 1, Ready: 1}, failing},
+		Problems: []sandbox.Problem{{Cluster: failing.Name(), Reason: failing.String()}, {Cluster: "drone", Reason: "no image"}},
+	}
+	var b bytes.Buffer
+	if err := printStatus(&b, cmdutil.Style{}, s, time.Now(), false); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"\nvirtual cluster edge: 1 ready\n", "\n200 virtual clusters store-001..store-200: 190 ready, 6 failed, 4 offline: it broke\n", "\n  drone: no image\n"} {
+		if strings.Count(b.String(), want) != 1 {
+			t.Errorf("%q is not in it once:\n%s", want, b.String())
+		}
+	}
+	if strings.Count(b.String(), "it broke") != 1 {
+		t.Errorf("%s", b.String())
 	}
 }
