@@ -15,8 +15,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/kalypso-dev/kalypso/fixtures"
+	"github.com/kalypso-dev/kalypso/internal/testkit/workshoptest"
 	"github.com/kalypso-dev/kalypso/sandbox"
+	"github.com/kalypso-dev/kalypso/workshop"
 )
 
 // git runs git as the user, on the forge.
@@ -49,17 +50,13 @@ func (m *machine) tryGit(dir string, args ...string) (string, error) {
 	return strings.TrimSpace(string(out)), err
 }
 
-func (m *machine) environments() []string { return m.workshop().Environments }
+func (m *machine) environments() []string { return m.workshop().ControlPlane.Environments }
 
-func (m *machine) repositories() []fixtures.Repository { return m.workshop().Repositories }
+func (m *machine) repositories() []workshop.Repository { return m.workshop().Repositories }
 
-func (m *machine) workshop() fixtures.Workshop {
+func (m *machine) workshop() *workshop.Workshop {
 	m.t.Helper()
-	w, err := fixtures.Load(cmp.Or(m.tutorial, sandbox.DefaultWorkshop), m.credentials().OrgURL)
-	if err != nil {
-		m.t.Fatal(err)
-	}
-	return w
+	return workshoptest.Load(m.t, cmp.Or(m.tutorial, sandbox.DefaultWorkshop), m.credentials().OrgURL)
 }
 
 // heads are all branches of all repositories with their commits.

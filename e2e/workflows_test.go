@@ -158,7 +158,7 @@ func (m *machine) waitForPull(repo, base string, pleases func(pull) error) pull 
 // platform is the platform's GitOps repository.
 func (m *machine) platform() string {
 	for _, r := range m.repositories() {
-		if r.Records != "" {
+		if r.Records {
 			return r.Name
 		}
 	}

@@ -7,6 +7,8 @@ import (
 	"net/http"
 	"os"
 
+	"github.com/kalypso-dev/kalypso/workshop"
+
 	"github.com/kalypso-dev/kalypso/sandbox/daemon"
 	"github.com/kalypso-dev/kalypso/sandbox/gitea"
 	"github.com/kalypso-dev/kalypso/sandbox/gitops"
@@ -103,9 +105,9 @@ func GetCredentials(h Home) (*Credentials, error) {
 		User: s.Admin.User, Password: s.Admin.Password, Token: string(token),
 	}
 	for _, spec := range s.Clusters() {
-		if spec.Reconciler == state.ArgoCD && s.ArgoCDPassword != "" {
+		if spec.Reconciler == workshop.ArgoCD && s.ArgoCDPassword != "" {
 			c.ArgoCD = append(c.ArgoCD, ArgoCDLogin{
-				Cluster: spec.Name, URL: s.LocalURL(spec.Listener()), User: gitops.ArgoCDUser, Password: s.ArgoCDPassword,
+				Cluster: spec.Name, URL: s.LocalURL(state.Listener(spec)), User: gitops.ArgoCDUser, Password: s.ArgoCDPassword,
 			})
 		}
 	}

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/kalypso-dev/kalypso/workshop"
+
 	"github.com/kalypso-dev/kalypso/internal/usage"
 	"github.com/kalypso-dev/kalypso/sandbox/daemon"
 	"github.com/kalypso-dev/kalypso/sandbox/gitops"
@@ -39,8 +41,8 @@ func WebPages(ctx context.Context, h Home) ([]WebPage, error) {
 		{Name: "gitea", Title: "the forge with the workshop's repositories", URL: s.OrgURL(), User: s.Admin.User, Part: "REPOSITORY", within: repositoryURL},
 	}
 	for _, c := range s.Clusters() {
-		if c.Reconciler == state.ArgoCD {
-			all = append(all, WebPage{Name: "argocd", Title: "Argo CD of cluster " + c.Name, URL: s.LocalURL(c.Listener()), User: gitops.ArgoCDUser})
+		if c.Reconciler == workshop.ArgoCD {
+			all = append(all, WebPage{Name: "argocd", Title: "Argo CD of cluster " + c.Name, URL: s.LocalURL(state.Listener(c)), User: gitops.ArgoCDUser})
 		}
 	}
 	_, err = daemon.NewClient(h).Components(ctx)

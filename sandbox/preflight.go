@@ -131,7 +131,7 @@ func subjectOf(h Home, s *state.State) *doctor.Subject {
 		case s.Provider == ProviderKind:
 			// the engine may hold them for clusters that still run
 			delete(subject.Ports, c.Name)
-			delete(subject.Ports, c.Listener())
+			delete(subject.Ports, state.Listener(c))
 		}
 	}
 	return subject

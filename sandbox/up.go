@@ -26,8 +26,6 @@ type Options struct {
 	// Progress gets the status of all components at the beginning and after
 	// each change; may be nil.
 	Progress func([]supervisor.Status)
-	// Say gets what is done before there are components; may be nil.
-	Say func(string)
 }
 
 // Up brings the sandbox up and returns when all of it is ready. On one that
@@ -35,11 +33,19 @@ type Options struct {
 // When components fail for good, the error is a *FailedError and the rest
 // keeps running. When ctx ends first, the sandbox goes on starting.
 func Up(ctx context.Context, o Options) (*Status, error) {
+	scratch, err := os.MkdirTemp("", "kalypso-workshop-")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(scratch)
+	if err := o.Choice.Open(ctx, scratch); err != nil {
+		return nil, err
+	}
 	if err := o.Choice.Check(o.Home); err != nil {
 		return nil, err
 	}
 	client := daemon.NewClient(o.Home)
-	err := client.Post(ctx, daemon.PathRepair)
+	err = client.Post(ctx, daemon.PathRepair)
 	if errors.Is(err, daemon.ErrNoDaemon) {
 		err = preflight(ctx, &o)
 		if err == nil {

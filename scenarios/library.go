@@ -1,126 +1,91 @@
 package scenarios
 
 import (
-	"embed"
-	"errors"
 	"fmt"
 	"io/fs"
-	"path"
 	"slices"
 	"strings"
 
 	"github.com/kalypso-dev/kalypso/scheduler/model"
+	"github.com/kalypso-dev/kalypso/workshop"
 )
 
-//go:embed */order */apart */*.txtar
-var tutorials embed.FS
+// Library is the scenarios of one workshop.
+type Library struct {
+	Workshop string
+	Files    fs.FS    // NAME.txtar each
+	Ordered  []string // names, as the workshop has them
+	Apart    []string // names of those that are not run with all others
+	// Addresses are what stands in their files for addresses of the forge.
+	Addresses []workshop.Address
+}
 
-// Tutorials are the workshops that come with kalypso.
-var Tutorials = Library{tutorials}
+// Of returns the scenarios of a workshop.
+func Of(w *workshop.Workshop) (Library, error) {
+	files, err := fs.Sub(w.Files, workshop.ScenarioFolder)
+	return Library{w.Name, files, w.Scenarios.Order, w.Scenarios.Apart, w.Addresses}, err
+}
 
-// Library has a folder for each workshop with its scenarios, and in the file
-// "order" their names, one per line, as the tutorial has them. The file "apart"
-// names those that are not run with all others.
-type Library struct{ Files fs.FS }
-
-// UnknownError says that there is no such workshop or scenario.
+// UnknownError says that there is no such scenario.
 type UnknownError struct {
-	Kind   string // "workshop" or "scenario"
 	Name   string
 	Choice []string
 }
 
 func (e *UnknownError) Error() string {
+	if len(e.Choice) == 0 {
+		return fmt.Sprintf("there is no scenario %q: the workshop has none", e.Name)
+	}
 	near := ""
 	if n := model.Nearest(e.Name, e.Choice); n != "" {
 		near = ", did you mean " + n + "?"
 	}
-	return fmt.Sprintf("there is no %s %q%s\nChoose one of %s", e.Kind, e.Name, near, strings.Join(e.Choice, ", "))
+	return fmt.Sprintf("there is no scenario %q%s\nChoose one of %s", e.Name, near, strings.Join(e.Choice, ", "))
 }
 
-// List returns a workshop's scenarios in the order of its tutorial, and after
-// them those that are not run with all others. An unknown workshop is an
-// [UnknownError].
-func (l Library) List(workshop string) ([]Info, error) {
-	ordered, apart, err := l.names(workshop)
-	if err != nil {
-		return nil, err
-	}
+// List returns the scenarios in the order of the workshop, and after them those
+// that are not run with all others.
+func (l Library) List() ([]Info, error) {
 	var infos []Info
-	for i, name := range append(ordered, apart...) {
-		info, err := l.Get(workshop, name)
+	for i, name := range l.Names() {
+		info, err := l.Get(name)
 		if err != nil {
 			return nil, err
 		}
-		info.Apart = i >= len(ordered)
+		info.Apart = i >= len(l.Ordered)
 		infos = append(infos, info)
 	}
 	return infos, nil
 }
 
+// Names are those of all scenarios, in the order of List.
+func (l Library) Names() []string { return append(slices.Clip(l.Ordered), l.Apart...) }
+
 // Source returns a scenario as it is written. An unknown one is an
 // [UnknownError].
-func (l Library) Source(workshop, name string) ([]byte, error) {
-	ordered, apart, err := l.names(workshop)
-	if err != nil {
-		return nil, err
+func (l Library) Source(name string) ([]byte, error) {
+	if all := l.Names(); !slices.Contains(all, name) {
+		return nil, &UnknownError{name, all}
 	}
-	all := append(ordered, apart...)
-	if !slices.Contains(all, name) {
-		return nil, &UnknownError{"scenario", name, all}
-	}
-	return fs.ReadFile(l.Files, path.Join(workshop, name+".txtar"))
+	return fs.ReadFile(l.Files, name+".txtar")
 }
 
 // Get returns one scenario, parsed.
-func (l Library) Get(workshop, name string) (Info, error) {
-	text, err := l.Source(workshop, name)
+func (l Library) Get(name string) (Info, error) {
+	text, err := l.Source(name)
 	if err != nil {
 		return Info{}, err
 	}
-	return Parse(workshop, name, text), nil
-}
-
-// names are those of a workshop's scenarios, in order, and of those apart.
-func (l Library) names(workshop string) (ordered, apart []string, err error) {
-	if ordered, err = l.Order(workshop); err != nil {
-		return nil, nil, err
-	}
-	b, err := fs.ReadFile(l.Files, path.Join(workshop, "apart"))
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, nil, err
-	}
-	return slices.Clip(ordered), strings.Fields(string(b)), nil
-}
-
-// Order is the names of a workshop's scenarios that are run with all others, in
-// the order of its tutorial. An unknown workshop is an [UnknownError].
-func (l Library) Order(workshop string) ([]string, error) {
-	b, err := fs.ReadFile(l.Files, path.Join(workshop, "order"))
-	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrInvalid) {
-		all, err := fs.Glob(l.Files, "*/order")
-		if err != nil {
-			return nil, err
-		}
-		for i := range all {
-			all[i] = path.Dir(all[i])
-		}
-		return nil, &UnknownError{"workshop", workshop, all}
-	}
-	return strings.Fields(string(b)), err
+	return Parse(l.Workshop, name, text), nil
 }
 
 // Needs returns what a scenario builds on, directly or not, in the order of the
-// tutorial.
-func (l Library) Needs(workshop, name string) ([]string, error) {
-	ordered, err := l.Order(workshop)
-	if err != nil {
-		return nil, err
-	}
+// workshop.
+func (l Library) Needs(name string) ([]string, error) {
 	needed := map[string]bool{}
 	todo := []string{name}
 	for len(todo) > 0 {
-		info, err := l.Get(workshop, todo[0])
+		info, err := l.Get(todo[0])
 		if err != nil {
 			return nil, err
 		}
@@ -132,19 +97,15 @@ func (l Library) Needs(workshop, name string) ([]string, error) {
 			}
 		}
 	}
-	return slices.DeleteFunc(ordered, func(n string) bool { return !needed[n] }), nil
+	return slices.DeleteFunc(slices.Clone(l.Ordered), func(n string) bool { return !needed[n] }), nil
 }
 
-// NeededBy returns the scenarios of the tutorial that build on one, directly or
-// not, in their order.
-func (l Library) NeededBy(workshop, name string) ([]string, error) {
-	ordered, err := l.Order(workshop)
-	if err != nil {
-		return nil, err
-	}
+// NeededBy returns the scenarios that build on one, directly or not, in their
+// order.
+func (l Library) NeededBy(name string) ([]string, error) {
 	var all []string
-	for _, n := range ordered {
-		needs, err := l.Needs(workshop, n)
+	for _, n := range l.Ordered {
+		needs, err := l.Needs(n)
 		if err != nil {
 			return nil, err
 		}
@@ -155,5 +116,8 @@ func (l Library) NeededBy(workshop, name string) ([]string, error) {
 	return all, nil
 }
 
-// OrgURL is how the tutorials spell the address of the forge's organisation.
-const OrgURL = "https://github.com/YOUR_ORG"
+// Replacer returns what puts the addresses of a forge's organisation into the
+// files of scenarios.
+func (l Library) Replacer(orgURL string) *workshop.Replacer {
+	return (&workshop.Workshop{Addresses: l.Addresses}).Replacer(workshop.On(orgURL))
+}

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/fstest"
 )
 
 func TestParse(t *testing.T) {
@@ -40,14 +41,11 @@ step no
 }
 
 func TestUnknown(t *testing.T) {
-	var unknown *UnknownError
-	if _, err := Tutorials.List("nothing"); !errors.As(err, &unknown) || unknown.Kind != "workshop" || !slices.Contains(unknown.Choice, "basic-inference") {
-		t.Errorf("error %v", err)
-	}
-	if _, err := Tutorials.Source("basic-inference", "../nothing"); !errors.As(err, &unknown) || unknown.Kind != "scenario" {
-		t.Errorf("error %v", err)
-	}
-	if _, err := Tutorials.Source("../basic-inference", "onboard-app"); !errors.As(err, &unknown) {
-		t.Errorf("error %v", err)
+	l := Library{Workshop: "w", Ordered: []string{"onboard-app"}, Files: fstest.MapFS{}}
+	for _, name := range []string{"onbord-app", "../onboard-app"} {
+		var unknown *UnknownError
+		if _, err := l.Source(name); !errors.As(err, &unknown) || unknown.Name != name || !slices.Contains(unknown.Choice, "onboard-app") {
+			t.Errorf("error %v", err)
+		}
 	}
 }

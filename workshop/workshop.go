@@ -15,6 +15,8 @@ import (
 	"io/fs"
 	"slices"
 	"time"
+
+	"go.yaml.in/yaml/v3"
 )
 
 // Names in the folder of a workshop.
@@ -85,6 +87,19 @@ type Repository struct {
 	// request would have left it: without it, there would be one to open before
 	// anybody has done anything.
 	Records bool `yaml:"records,omitempty"`
+
+	// Bare is the folder of the git repository that has the branches, "" where they
+	// are folders. Load fills it in.
+	Bare string `yaml:"-"`
+}
+
+// Branch returns the branch of that name, or false.
+func (r Repository) Branch(name string) (Branch, bool) {
+	i := slices.IndexFunc(r.Branches, func(b Branch) bool { return b.Name == name })
+	if i < 0 {
+		return Branch{}, false
+	}
+	return r.Branches[i], true
 }
 
 // Branch is a branch. In YAML it is its name, where that is all.
@@ -97,6 +112,28 @@ type Branch struct {
 	// OnTop is the branch that this one adds a commit to; its folder has only what
 	// differs. "" for a branch with a history of its own.
 	OnTop string `yaml:"onTop,omitempty"`
+
+	// Files are by slash-separated path. Load fills them in, except for branches of
+	// a git repository.
+	Files map[string][]byte `yaml:"-"`
+}
+
+// UnmarshalYAML reads a branch that is only its name, too.
+func (b *Branch) UnmarshalYAML(node *yaml.Node) error {
+	if node.Kind == yaml.ScalarNode {
+		return node.Decode(&b.Name)
+	}
+	type plain Branch
+	return node.Decode((*plain)(b))
+}
+
+// MarshalYAML writes only the name where that is all.
+func (b Branch) MarshalYAML() (any, error) {
+	if !b.Pinned && b.OnTop == "" {
+		return b.Name, nil
+	}
+	type plain Branch
+	return plain(b), nil
 }
 
 // PullRequest asks to merge one branch into another.

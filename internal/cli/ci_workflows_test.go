@@ -93,7 +93,7 @@ func TestWorkflows(t *testing.T) {
 		if err := yaml.Unmarshal(content, &w); err != nil {
 			return err
 		}
-		files[strings.TrimPrefix(filepath.ToSlash(file), folder+"/")] = w
+		files[strings.Replace(strings.TrimPrefix(filepath.ToSlash(file), folder+"/"), "/repositories/", "/", 1)] = w
 		return err
 	})
 	if err != nil || len(files) < 10 {

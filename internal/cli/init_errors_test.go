@@ -26,7 +26,7 @@ func TestInitMistakes(t *testing.T) {
 		{[]string{"--forge", "gitlab"}, `--forge "gitlab" is not known: init knows github`},
 		{[]string{"--forge", "gitea"}, "`kalypso up`"},
 		{[]string{"--org", ""}, "which organisation?"},
-		{[]string{"--workshop", "x"}, "choose one of basic-inference, hello-world"},
+		{[]string{"--workshop", "x"}, "Choose one of basic-inference, hello-world"},
 		{[]string{"--visibility", "secret"}, "choose private, internal or public"},
 		{[]string{"--yes"}, "--yes is for --cleanup"},
 		{[]string{"--cleanup", "--webhook", "https://x"}, "leave --webhook out"},

@@ -8,10 +8,11 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/kalypso-dev/kalypso/fixtures"
 	"github.com/kalypso-dev/kalypso/internal/cli/cmdutil"
 	"github.com/kalypso-dev/kalypso/internal/testkit/forgefake"
 	"github.com/kalypso-dev/kalypso/internal/testkit/githubfake"
+	"github.com/kalypso-dev/kalypso/internal/testkit/workshoptest"
+	"github.com/kalypso-dev/kalypso/workshop"
 	"github.com/rogpeppe/go-internal/txtar"
 )
 
@@ -111,10 +112,7 @@ func fixturesOnGitea(t *testing.T) map[string]map[string]string {
 	t.Helper()
 	f := forgefake.New()
 	prefix := strings.TrimSuffix(forgefake.URL("kalypso/"), ".git")
-	content, err := fixtures.Load("hello-world", strings.TrimSuffix(prefix, "/"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	content := workshoptest.Load(t, "hello-world", strings.TrimSuffix(prefix, "/"))
 	w := helloWorld{t, prefix, func(repo, branch string, files map[string]string) { f.Push(repo, branch, files) }, f.Branch}
 	for _, r := range content.Repositories {
 		for _, b := range r.Branches {
@@ -128,7 +126,7 @@ func fixturesOnGitea(t *testing.T) map[string]map[string]string {
 		mergedRound(t, f, prefix)
 	}
 	// stage is pinned as it begins: its workflow has not come to it yet
-	base := content.Repositories[slices.IndexFunc(content.Repositories, func(r fixtures.Repository) bool { return r.Name == "kalypso-control-plane" })]
+	base := content.Repositories[slices.IndexFunc(content.Repositories, func(r workshop.Repository) bool { return r.Name == "kalypso-control-plane" })]
 	stage, _ := base.Branch("stage")
 	pinned := strings.Replace(string(stage.Files["base-repo.yaml"]), "spec:\n", "spec:\n  commit: "+f.Branch("kalypso/kalypso-control-plane", "main")+"\n", 1)
 	w.write(

@@ -16,9 +16,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/rogpeppe/go-internal/txtar"
 
-	"github.com/kalypso-dev/kalypso/fixtures"
 	"github.com/kalypso-dev/kalypso/internal/cli/cmdutil"
 	"github.com/kalypso-dev/kalypso/internal/testkit/gitkit"
+	"github.com/kalypso-dev/kalypso/internal/testkit/workshoptest"
 )
 
 var updateTranscripts = flag.Bool("update", false, "rewrite golden files")
@@ -38,11 +38,7 @@ func writeFile(t *testing.T, file string, content []byte) {
 // forge.
 func writeWorkshop(t *testing.T, root, forge string) {
 	t.Helper()
-	workshop, err := fixtures.Load("basic-inference", forge)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, r := range workshop.Repositories {
+	for _, r := range workshoptest.Load(t, "basic-inference", forge).Repositories {
 		dir := filepath.Join(root, r.Name)
 		gitkit.Run(t, root, "init", "-q", "-b", r.Branches[0].Name, r.Name)
 		for i, b := range r.Branches {

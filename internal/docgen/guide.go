@@ -11,24 +11,11 @@ import (
 
 	"github.com/kalypso-dev/kalypso/scenarios"
 	"github.com/kalypso-dev/kalypso/scenarios/engine"
+	"github.com/kalypso-dev/kalypso/workshop"
 )
 
 //go:embed guide_intro.md.tmpl
 var guideIntro string
-
-// workshopTitles are the tutorials' names.
-var workshopTitles = map[string]struct{ Title, About, Clusters string }{
-	"hello-world": {
-		"Hello world",
-		"A platform team onboards an application, says where it runs, and takes it from dev to stage. The application team brings out a version. Flux and Argo CD deliver both.",
-		"`drone` with Flux and `large` with Argo CD",
-	},
-	"basic-inference": {
-		"Basic inference",
-		"A platform team onboards an inference application on dev and qa. The application team asks the platform for a setting, and gets it for each environment and region.",
-		"`arc-cluster` with Flux, registered with an emulated Azure Arc",
-	},
-}
 
 // guideOrg is what a guide writes for the address of the forge's organisation.
 // Its introduction says how a shell gets it.
@@ -37,26 +24,32 @@ const guideOrg = "$FORGE"
 // Guide is the guide of a workshop, in Markdown: an introduction, then each
 // scenario as a chapter that a reader does by hand, in a browser and a terminal.
 // A command that has no form for a reader is an error, so that no step is lost.
-func Guide(library scenarios.Library, workshop string) (string, error) {
-	infos, err := library.List(workshop)
+func Guide(w *workshop.Workshop) (string, error) {
+	library, err := scenarios.Of(w)
+	if err != nil {
+		return "", err
+	}
+	infos, err := library.List()
 	if err != nil {
 		return "", err
 	}
 	g := &guide{}
-	if err := g.intro(workshop, infos); err != nil {
+	if err := g.intro(w, infos); err != nil {
 		return "", err
 	}
 	for i, info := range infos {
-		page, err := engine.NewPage(library, workshop, info.Name, engine.PageOptions{OrgURL: guideOrg, Sequential: true})
+		page, err := engine.NewPage(library, info.Name, engine.PageOptions{OrgURL: guideOrg, Sequential: true})
 		if err != nil {
 			return "", err
 		}
 		if err := g.chapter(i+1, info, page); err != nil {
-			return "", fmt.Errorf("guide of %s, scenario %s: %w", workshop, info.Name, err)
+			return "", fmt.Errorf("guide of %s, scenario %s: %w", w.Name, info.Name, err)
 		}
 	}
 	return strings.TrimRight(g.text.String(), "\n") + "\n", nil
 }
+
+var reconcilers = map[workshop.Reconciler]string{workshop.Flux: "Flux", workshop.ArgoCD: "Argo CD"}
 
 type guide struct{ text strings.Builder }
 
@@ -68,10 +61,10 @@ func (g *guide) part(format string, args ...any) {
 }
 
 // intro is what comes before the first chapter.
-func (g *guide) intro(workshop string, infos []scenarios.Info) error {
-	about, ok := workshopTitles[workshop]
-	if !ok {
-		return fmt.Errorf("the guide of %s has no introduction", workshop)
+func (g *guide) intro(w *workshop.Workshop, infos []scenarios.Info) error {
+	var clusters []string
+	for _, c := range w.Clusters {
+		clusters = append(clusters, fmt.Sprintf("`%s` with %s", c.Name, reconcilers[c.Reconciler]))
 	}
 	parsed, err := template.New("guide").Funcs(template.FuncMap{
 		"chapter": func(i int, info scenarios.Info) string { return chapterTitle(i+1, info) },
@@ -81,7 +74,7 @@ func (g *guide) intro(workshop string, infos []scenarios.Info) error {
 		return fmt.Errorf("introduction of guides: %w", err)
 	}
 	var b bytes.Buffer
-	err = parsed.Execute(&b, map[string]any{"Workshop": workshop, "About": about, "Chapters": infos, "First": infos[0].Name})
+	err = parsed.Execute(&b, map[string]any{"Workshop": w, "Clusters": strings.Join(clusters, " and "), "Chapters": infos, "First": infos[0].Name})
 	if err != nil {
 		return fmt.Errorf("introduction of guides: %w", err)
 	}

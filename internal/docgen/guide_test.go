@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/kalypso-dev/kalypso/scenarios"
 	"github.com/kalypso-dev/kalypso/scenarios/engine"
+	"github.com/kalypso-dev/kalypso/workshop"
 )
 
 var update = flag.Bool("update", false, "rewrite docs and golden files")
@@ -31,9 +32,18 @@ func golden(t *testing.T, file, got string) {
 	}
 }
 
+func tutorial(t *testing.T, name string) *workshop.Workshop {
+	t.Helper()
+	w, err := workshop.OpenBuiltin(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
+
 func testGuide(t *testing.T, workshop string) string {
 	t.Helper()
-	text, err := Guide(scenarios.Tutorials, workshop)
+	text, err := Guide(tutorial(t, workshop))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -43,21 +53,25 @@ func testGuide(t *testing.T, workshop string) string {
 // The pages in docs are what the product says now: `make docs` is this test with
 // -update.
 func TestDocs(t *testing.T) {
-	for _, workshop := range []string{"hello-world", "basic-inference"} {
+	for _, workshop := range workshop.Builtin() {
 		golden(t, filepath.Join("..", "..", "docs", workshop+".md"), testGuide(t, workshop))
 	}
 }
 
 // What only a run understands is not left in a guide.
 func TestGuidesAreForReaders(t *testing.T) {
-	for _, workshop := range []string{"hello-world", "basic-inference"} {
+	for _, workshop := range workshop.Builtin() {
 		text := testGuide(t, workshop)
-		for _, internal := range []string{scenarios.OrgURL, "$ORG_URL", "$COMMIT", "$MERGE_COMMIT", "merged=too", "eventually", `\.`, "%!"} {
+		for _, internal := range []string{"YOUR_ORG", "$ORG_URL", "$COMMIT", "$MERGE_COMMIT", "merged=too", "eventually", `\.`, "%!"} {
 			if strings.Contains(text, internal) {
 				t.Errorf("the guide of %s has %q", workshop, internal)
 			}
 		}
-		infos, err := scenarios.Tutorials.List(workshop)
+		library, err := scenarios.Of(tutorial(t, workshop))
+		if err != nil {
+			t.Fatal(err)
+		}
+		infos, err := library.List()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -71,12 +85,6 @@ func TestGuidesAreForReaders(t *testing.T) {
 				t.Errorf("the guide of %s has %d links to %s", workshop, n, info.Name)
 			}
 		}
-	}
-}
-
-func TestGuideOfUnknownWorkshop(t *testing.T) {
-	if _, err := Guide(scenarios.Tutorials, "nothing"); err == nil || !strings.Contains(err.Error(), `no workshop "nothing"`) {
-		t.Error(err)
 	}
 }
 
@@ -160,8 +168,8 @@ metadata:
 
 func testChapter(t *testing.T, text string) (string, error) {
 	t.Helper()
-	library := scenarios.Library{Files: fstest.MapFS{"w/order": {Data: []byte("deploy\n")}, "w/deploy.txtar": {Data: []byte(text)}}}
-	page, err := engine.NewPage(library, "w", "deploy", engine.PageOptions{OrgURL: guideOrg, Sequential: true})
+	library := scenarios.Library{Workshop: "w", Ordered: []string{"deploy"}, Addresses: tutorial(t, "hello-world").Addresses, Files: fstest.MapFS{"deploy.txtar": {Data: []byte(text)}}}
+	page, err := engine.NewPage(library, "deploy", engine.PageOptions{OrgURL: guideOrg, Sequential: true})
 	if err != nil {
 		t.Fatal(err)
 	}

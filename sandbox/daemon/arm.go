@@ -9,6 +9,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/kalypso-dev/kalypso/workshop"
+
 	"github.com/kalypso-dev/kalypso/sandbox/arc"
 	"github.com/kalypso-dev/kalypso/sandbox/cluster"
 	"github.com/kalypso-dev/kalypso/sandbox/state"
@@ -55,7 +57,7 @@ type arcClusters struct{ st *Stack }
 func (c arcClusters) Names() []string {
 	var names []string
 	for _, one := range c.st.state.Clusters() {
-		if one.Reconciler == state.Flux {
+		if one.Reconciler == workshop.Flux {
 			names = append(names, one.Name)
 		}
 	}

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/kalypso-dev/kalypso/workshop"
+
 	"github.com/kalypso-dev/kalypso/sandbox/cluster"
 	"github.com/kalypso-dev/kalypso/sandbox/cluster/attached"
 	"github.com/kalypso-dev/kalypso/sandbox/gitops"
@@ -17,15 +19,15 @@ func AttachedClusters(h state.Home, s *state.State) *attached.Provider {
 	return &attached.Provider{
 		ID: s.ID, Dir: h.Path("clusters"), Sources: s.Existing,
 		Requirements: func(name string) (attached.Requirements, error) {
-			i := slices.IndexFunc(s.Clusters(), func(c state.Cluster) bool { return c.Name == name })
+			i := slices.IndexFunc(s.Clusters(), func(c workshop.Cluster) bool { return c.Name == name })
 			return requirements(s, s.Clusters()[i])
 		},
 	}
 }
 
 // requirements are the names on a cluster that must be free, or be this sandbox's.
-func requirements(s *state.State, c state.Cluster) (attached.Requirements, error) {
-	if c.Reconciler == state.ArgoCD {
+func requirements(s *state.State, c workshop.Cluster) (attached.Requirements, error) {
+	if c.Reconciler == workshop.ArgoCD {
 		d := attached.Requirements{Reconciler: attached.ArgoCD, Namespace: gitops.ArgoCDNamespace}
 		m, err := argoCDSubscription(s, c, "").Manifests()
 		if err == nil {
@@ -48,12 +50,12 @@ func requirements(s *state.State, c state.Cluster) (attached.Requirements, error
 		}
 		d.Subscription = append(d.Subscription, objects...)
 	}
-	if c.Secret != "" {
+	if c.Credentials != "" {
 		secret := &unstructured.Unstructured{}
 		secret.SetAPIVersion("v1")
 		secret.SetKind("Secret")
 		secret.SetNamespace(gitops.FluxNamespace)
-		secret.SetName(c.Secret)
+		secret.SetName(c.Credentials)
 		d.Subscription = append(d.Subscription, secret)
 	}
 	return d, nil
@@ -68,7 +70,7 @@ func (st *Stack) ownReconciler(name string) string {
 
 // explainOwn says what a cluster's own reconciler needs to follow the forge, which
 // only the user can give it.
-func (st *Stack) explainOwn(c state.Cluster, err error) error {
+func (st *Stack) explainOwn(c workshop.Cluster, err error) error {
 	namespace := st.ownReconciler(c.Name)
 	if namespace == "" || err == nil {
 		return err

@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/kalypso-dev/kalypso/workshop"
+
 	"github.com/kalypso-dev/kalypso/sandbox/cluster"
 	"github.com/kalypso-dev/kalypso/sandbox/cluster/kind"
 	"github.com/kalypso-dev/kalypso/sandbox/node"
@@ -68,8 +70,8 @@ func (st *Stack) CollectLogs(ctx context.Context, dir string) error {
 func kindClusters(h state.Home, s *state.State) kind.Provider {
 	pages := map[string]map[string]int{}
 	for _, c := range s.Clusters() {
-		if c.Reconciler == state.ArgoCD {
-			pages[c.Name] = map[string]int{c.Listener(): argoCDNodePort}
+		if c.Reconciler == workshop.ArgoCD {
+			pages[c.Name] = map[string]int{state.Listener(c): argoCDNodePort}
 		}
 	}
 	return kind.Provider{

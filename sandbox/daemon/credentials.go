@@ -10,9 +10,10 @@ import (
 	"strings"
 	"time"
 
+	"github.com/kalypso-dev/kalypso/workshop"
+
 	"github.com/kalypso-dev/kalypso/sandbox/gitea"
 	"github.com/kalypso-dev/kalypso/sandbox/gitops"
-	"github.com/kalypso-dev/kalypso/sandbox/state"
 	"github.com/kalypso-dev/kalypso/sandbox/supervisor"
 )
 
@@ -109,7 +110,7 @@ func (st *Stack) renewCredentials(ctx context.Context, ready func(string) bool) 
 	return found, errors.Join(append(failed, err)...)
 }
 
-func (st *Stack) renewOn(ctx context.Context, c state.Cluster, token string) ([]string, error) {
+func (st *Stack) renewOn(ctx context.Context, c workshop.Cluster, token string) ([]string, error) {
 	client, err := st.client(c.Name)
 	if err != nil {
 		return nil, err
@@ -118,9 +119,9 @@ func (st *Stack) renewOn(ctx context.Context, c state.Cluster, token string) ([]
 }
 
 // credentialsOf are the secrets with which a cluster's reconciler reads the forge.
-func (st *Stack) credentialsOf(c state.Cluster, token string) gitops.Credentials {
-	if c.Reconciler == state.ArgoCD {
+func (st *Stack) credentialsOf(c workshop.Cluster, token string) gitops.Credentials {
+	if c.Reconciler == workshop.ArgoCD {
 		return argoCDSubscription(st.state, c, token).Credentials(reconcilerUser, token, st.state.ForgeURL()+"/")
 	}
-	return gitops.FluxCredentials(fluxSubscriptions(st.state, c, token), c.Secret, reconcilerUser, token, st.state.ForgeURL()+"/")
+	return gitops.FluxCredentials(fluxSubscriptions(st.state, c, token), c.Credentials, reconcilerUser, token, st.state.ForgeURL()+"/")
 }

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/kalypso-dev/kalypso/workshop"
+
 	"github.com/kalypso-dev/kalypso/internal/retry"
 	"github.com/kalypso-dev/kalypso/sandbox/cluster"
 	"github.com/kalypso-dev/kalypso/sandbox/cluster/kind"
@@ -31,12 +33,12 @@ type inClusterReconciler interface {
 }
 
 // inClusterUnit installs a cluster's reconciler in the cluster.
-func (st *Stack) inClusterUnit(c state.Cluster, nodes cluster.Loader) supervisor.Unit {
+func (st *Stack) inClusterUnit(c workshop.Cluster, nodes cluster.Loader) supervisor.Unit {
 	name, title := gitops.Flux{Cluster: c.Name}.Name(), "Flux in cluster "+c.Name
 	var r inClusterReconciler = incluster.Flux{Host: st.host}
-	if c.Reconciler == state.ArgoCD {
+	if c.Reconciler == workshop.ArgoCD {
 		name, title = gitops.ArgoCD{Cluster: c.Name}.Name(), "Argo CD in cluster "+c.Name
-		r = incluster.ArgoCD{Host: st.host, URL: st.state.LocalURL(c.Listener()), Password: st.state.ArgoCDPassword}
+		r = incluster.ArgoCD{Host: st.host, URL: st.state.LocalURL(state.Listener(c)), Password: st.state.ArgoCDPassword}
 	}
 	return supervisor.Unit{
 		Name: name, Title: title, Needs: []string{"unpack-" + string(c.Reconciler), "unpack-relay", c.Name, kind.RelayName(c.Name)}, Deadline: inClusterDeadline,
@@ -59,7 +61,7 @@ func (st *Stack) inClusterUnit(c state.Cluster, nodes cluster.Loader) supervisor
 	}
 }
 
-func (st *Stack) install(ctx context.Context, c state.Cluster, nodes cluster.Loader, r inClusterReconciler, say func(string)) error {
+func (st *Stack) install(ctx context.Context, c workshop.Cluster, nodes cluster.Loader, r inClusterReconciler, say func(string)) error {
 	client, err := st.client(c.Name)
 	if err != nil {
 		return err
@@ -78,7 +80,7 @@ func (st *Stack) install(ctx context.Context, c state.Cluster, nodes cluster.Loa
 	if err := r.Install(ctx, client); err != nil {
 		return err
 	}
-	if c.Reconciler == state.ArgoCD {
+	if c.Reconciler == workshop.ArgoCD {
 		if err := client.Apply(ctx, fmt.Appendf(nil, argoCDService, gitops.ArgoCDNamespace, argoCDNodePort)); err != nil {
 			return err
 		}

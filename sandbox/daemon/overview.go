@@ -10,6 +10,8 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/kalypso-dev/kalypso/workshop"
+
 	"github.com/kalypso-dev/kalypso/sandbox/gitea"
 	"github.com/kalypso-dev/kalypso/sandbox/gitops"
 	"github.com/kalypso-dev/kalypso/sandbox/loopback"
@@ -96,7 +98,7 @@ func (st *Stack) fillOverview(ctx context.Context, status *Status) {
 			continue
 		}
 		for _, e := range scheduler.Environments {
-			n := slices.IndexFunc(c.Follows, func(s state.Subscription) bool { return s.Branch == e.Name })
+			n := slices.IndexFunc(c.Follows, func(s workshop.Subscription) bool { return s.Branch == e.Name })
 			if n < 0 {
 				continue
 			}
@@ -159,7 +161,7 @@ func schedulerProblems(s controller.Status) []Problem {
 
 // conditionOf does not wait for a client that does not end with ctx: reading a
 // cluster's kinds takes none.
-func (st *Stack) conditionOf(ctx context.Context, c state.Cluster) (gitops.Condition, error) {
+func (st *Stack) conditionOf(ctx context.Context, c workshop.Cluster) (gitops.Condition, error) {
 	ctx, cancel := context.WithTimeout(ctx, statusLimit)
 	defer cancel()
 	type answer struct {
@@ -173,7 +175,7 @@ func (st *Stack) conditionOf(ctx context.Context, c state.Cluster) (gitops.Condi
 		if err != nil {
 			a.err = err
 		} else {
-			a.condition, a.err = gitops.ConditionOf(ctx, client, c.Reconciler == state.Flux)
+			a.condition, a.err = gitops.ConditionOf(ctx, client, c.Reconciler == workshop.Flux)
 			if a.err == nil && st.state.Provider == state.ProviderEmbedded && !st.attached.Has(c.Name) {
 				var unenforced []gitops.Problem
 				unenforced, a.err = gitops.Unenforced(ctx, client)

@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/kalypso-dev/kalypso/workshop"
+
 	"github.com/kalypso-dev/kalypso/sandbox/cluster"
 	"github.com/kalypso-dev/kalypso/sandbox/gitea"
 	"github.com/kalypso-dev/kalypso/sandbox/gitops"
@@ -22,16 +24,16 @@ import (
 const reconcilerUser = "flux"
 
 // reconcilerUnits make a cluster follow the GitOps repository.
-func (st *Stack) reconcilerUnits(c state.Cluster) []supervisor.Unit {
+func (st *Stack) reconcilerUnits(c workshop.Cluster) []supervisor.Unit {
 	subscribe := st.subscribeFlux
-	if c.Reconciler == state.ArgoCD {
+	if c.Reconciler == workshop.ArgoCD {
 		subscribe = st.subscribeArgoCD
 	}
 	var program supervisor.Unit
 	limit := subscribeDeadline
 	if nodes, ok := st.cluster(c.Name).(cluster.Loader); ok {
 		program, limit = st.inClusterUnit(c, nodes), subscribeInClusterDeadline
-	} else if c.Reconciler == state.ArgoCD {
+	} else if c.Reconciler == workshop.ArgoCD {
 		program = st.argoCDUnit(c)
 	} else {
 		program = st.fluxUnit(c)
@@ -66,35 +68,35 @@ func (st *Stack) reconcilerUnits(c state.Cluster) []supervisor.Unit {
 	}, program.Name, "repositories")}
 }
 
-func (st *Stack) fluxUnit(c state.Cluster) supervisor.Unit {
+func (st *Stack) fluxUnit(c workshop.Cluster) supervisor.Unit {
 	f := gitops.Flux{
 		Host:       st.hostBeside(c.Name),
 		Cluster:    c.Name,
-		Listener:   c.Listener(),
+		Listener:   state.Listener(c),
 		Kubeconfig: st.kubeconfig(c.Name),
 		Connect:    func() (*cluster.Client, error) { return st.client(c.Name) },
 		Dir:        st.home.Path("flux", c.Name),
 		Token:      st.state.Derived("artifacts-" + c.Name),
 	}
-	return f.Unit("unpack-"+string(state.Flux), c.Name)
+	return f.Unit("unpack-"+string(workshop.Flux), c.Name)
 }
 
-func (st *Stack) argoCDUnit(c state.Cluster) supervisor.Unit {
+func (st *Stack) argoCDUnit(c workshop.Cluster) supervisor.Unit {
 	a := gitops.ArgoCD{
 		Host:       st.hostBeside(c.Name),
 		Cluster:    c.Name,
-		Listener:   c.Listener(),
+		Listener:   state.Listener(c),
 		Kubeconfig: st.kubeconfig(c.Name),
 		Connect:    func() (*cluster.Client, error) { return st.client(c.Name) },
 		Dir:        st.home.Path("argocd", c.Name),
 		Password:   st.state.ArgoCDPassword,
 	}
-	return a.Unit("unpack-"+string(state.ArgoCD), c.Name)
+	return a.Unit("unpack-"+string(workshop.ArgoCD), c.Name)
 }
 
-func (st *Stack) subscribeFlux(ctx context.Context, client *cluster.Client, c state.Cluster, token string, limit time.Duration) error {
-	if c.Secret != "" {
-		if err := client.ApplyObjects(ctx, gitops.FluxSecret(c.Secret, reconcilerUser, token)); err != nil {
+func (st *Stack) subscribeFlux(ctx context.Context, client *cluster.Client, c workshop.Cluster, token string, limit time.Duration) error {
+	if c.Credentials != "" {
+		if err := client.ApplyObjects(ctx, gitops.FluxSecret(c.Credentials, reconcilerUser, token)); err != nil {
 			return err
 		}
 	}
@@ -106,7 +108,7 @@ func (st *Stack) subscribeFlux(ctx context.Context, client *cluster.Client, c st
 	return nil
 }
 
-func fluxSubscriptions(s *state.State, c state.Cluster, token string) []gitops.Subscription {
+func fluxSubscriptions(s *state.State, c workshop.Cluster, token string) []gitops.Subscription {
 	var all []gitops.Subscription
 	for _, sub := range c.Follows {
 		all = append(all, gitops.Subscription{
@@ -122,11 +124,11 @@ func fluxSubscriptions(s *state.State, c state.Cluster, token string) []gitops.S
 	return all
 }
 
-func (st *Stack) subscribeArgoCD(ctx context.Context, client *cluster.Client, c state.Cluster, token string, limit time.Duration) error {
+func (st *Stack) subscribeArgoCD(ctx context.Context, client *cluster.Client, c workshop.Cluster, token string, limit time.Duration) error {
 	return gitops.SubscribeArgoCD(ctx, client, argoCDSubscription(st.state, c, token), limit)
 }
 
-func argoCDSubscription(s *state.State, c state.Cluster, token string) gitops.ArgoCDSubscription {
+func argoCDSubscription(s *state.State, c workshop.Cluster, token string) gitops.ArgoCDSubscription {
 	var all gitops.ArgoCDSubscription
 	for _, name := range c.Repositories {
 		all.Repositories = append(all.Repositories, gitops.ArgoCDRepository{
@@ -151,7 +153,7 @@ func (st *Stack) followers() []gitops.Follower {
 			continue
 		}
 		f := gitops.Follower{Cluster: c.Name, Client: client, Poke: gitops.PokeFlux}
-		if c.Reconciler == state.ArgoCD {
+		if c.Reconciler == workshop.ArgoCD {
 			f.Poke = gitops.RefreshArgoCD
 		}
 		if st.attached.Has(c.Name) {

@@ -8,16 +8,16 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/kalypso-dev/kalypso/fixtures"
 	"github.com/kalypso-dev/kalypso/sandbox/gitea"
 	"github.com/kalypso-dev/kalypso/scheduler/ci"
+	"github.com/kalypso-dev/kalypso/workshop"
 )
 
 // pushImages puts the workshop's images into the forge's registry, as the
 // pipelines of the applications would have made them of what the repositories
 // begin with. One that is there stays as it is.
 func (st *Stack) pushImages(ctx context.Context) error {
-	content, err := fixtures.Load(st.state.Workshop, st.state.OrgURL())
+	content, err := st.state.Spec().Load(workshop.On(st.state.OrgURL()))
 	if err != nil {
 		return err
 	}
@@ -44,7 +44,7 @@ func (st *Stack) pushImages(ctx context.Context) error {
 
 // pushImage makes one image, HOST/ORGANISATION/REPOSITORY/NAME:TAG, of what its
 // repository has on the branch main.
-func pushImage(ctx context.Context, scratch string, content fixtures.Workshop, image string, build ci.Build) error {
+func pushImage(ctx context.Context, scratch string, content *workshop.Workshop, image string, build ci.Build) error {
 	name, tag := image[:strings.LastIndexByte(image, ':')], image[strings.LastIndexByte(image, ':')+1:]
 	repository := path.Base(path.Dir(name))
 	r, _ := content.Repository(repository)

@@ -16,9 +16,10 @@ import (
 	"github.com/google/go-containerregistry/pkg/registry"
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
 	"github.com/google/go-containerregistry/pkg/v1/remote"
-	"github.com/kalypso-dev/kalypso/fixtures"
+	"github.com/kalypso-dev/kalypso/internal/testkit/workshoptest"
 	"github.com/kalypso-dev/kalypso/sandbox/state"
 	"github.com/kalypso-dev/kalypso/scheduler/ci"
+	"github.com/kalypso-dev/kalypso/workshop"
 )
 
 // TestImagesOfWorkshops: the registry begins with what the manifests in git
@@ -27,15 +28,12 @@ func TestImagesOfWorkshops(t *testing.T) {
 	server := httptest.NewServer(registry.New(registry.Logger(log.New(io.Discard, "", 0))))
 	defer server.Close()
 	host := strings.TrimPrefix(server.URL, "http://")
-	for _, workshop := range state.Workshops() {
-		draft, err := state.Choice{Workshop: workshop}.Draft()
+	for _, name := range workshop.Builtin() {
+		draft, err := state.Choice{Workshop: name}.Draft()
 		if err != nil {
 			t.Fatal(err)
 		}
-		content, err := fixtures.Load(workshop, server.URL+"/"+state.Organisation)
-		if err != nil {
-			t.Fatal(err)
-		}
+		content := workshoptest.Load(t, name, server.URL+"/"+state.Organisation)
 		for _, i := range draft.Spec().Images {
 			program, scratch := filepath.Join(t.TempDir(), i.Program), t.TempDir()
 			if err := os.WriteFile(program, []byte("program"), 0o600); err != nil {
@@ -57,10 +55,7 @@ func TestImagesOfWorkshops(t *testing.T) {
 			}
 		}
 	}
-	hello, err := fixtures.Load("hello-world", server.URL+"/"+state.Organisation)
-	if err != nil {
-		t.Fatal(err)
-	}
+	hello := workshoptest.Load(t, "hello-world", server.URL+"/"+state.Organisation)
 	if err := pushImage(t.Context(), t.TempDir(), hello, host+"/kalypso/nope/x:1", ci.Build{}); err == nil || !strings.Contains(err.Error(), "no repository nope") {
 		t.Error(err)
 	}

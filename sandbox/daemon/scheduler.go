@@ -67,7 +67,7 @@ func (st *Stack) schedulerConfig() ([]byte, error) {
 			"tokenFile": st.gitea.TokenFile(gitea.SchedulerToken),
 		},
 		"controlPlane": map[string]any{
-			"repo":   st.state.OrgURL() + "/" + st.state.Spec().ControlPlane,
+			"repo":   st.state.OrgURL() + "/" + st.state.Spec().ControlPlane.Repository,
 			"branch": "main",
 		},
 		// applications may be there; what is on this machine is on the forge

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"maps"
 	"os"
 	"runtime/debug"
 	"slices"
@@ -12,7 +13,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/kalypso-dev/kalypso/fixtures"
+	"github.com/kalypso-dev/kalypso/workshop"
+
 	"github.com/kalypso-dev/kalypso/sandbox/cluster"
 	"github.com/kalypso-dev/kalypso/sandbox/cluster/attached"
 	"github.com/kalypso-dev/kalypso/sandbox/components"
@@ -96,8 +98,8 @@ func (st *Stack) Units() []supervisor.Unit {
 	units := []supervisor.Unit{st.unpack("kube"), st.unpack("gitea"), st.gitea.Unit("unpack-gitea")}
 	units = append(units, st.providerUnits()...)
 	last := units[len(units)-1].Name
-	for _, r := range []state.Reconciler{state.Flux, state.ArgoCD} {
-		if slices.ContainsFunc(st.state.Clusters(), func(c state.Cluster) bool { return c.Reconciler == r }) {
+	for _, r := range []workshop.Reconciler{workshop.Flux, workshop.ArgoCD} {
+		if slices.ContainsFunc(st.state.Clusters(), func(c workshop.Cluster) bool { return c.Reconciler == r }) {
 			// late, since they are of no use before the others
 			units = append(units, st.unpack(string(r), "unpack-kube", "unpack-gitea"))
 		}
@@ -178,22 +180,26 @@ func (st *Stack) fillForge(ctx context.Context) error {
 // forgeSetup is what the forge holds when the workshop begins.
 func (st *Stack) forgeSetup() (gitea.Setup, error) {
 	s := st.state
-	content, err := fixtures.Load(s.Workshop, s.OrgURL())
+	content, err := s.Spec().Load(workshop.On(s.OrgURL()))
 	if err != nil {
 		return gitea.Setup{}, err
 	}
+	variables := maps.Clone(content.Workflows.Variables)
+	if variables == nil {
+		variables = map[string]string{}
+	}
 	// the workflows read there which environment follows one
-	variables := map[string]string{}
-	for environment, next := range content.Next() {
-		variables[scopedVariable(environment, content.NextVariable)] = next
+	if name := content.Workflows.NextEnvironment; name != "" {
+		for environment, next := range content.Next() {
+			variables[scopedVariable(environment, name)] = next
+		}
 	}
 	return gitea.Setup{
 		Organisation: state.Organisation,
 		Admin:        gitea.Account{User: s.Admin.User, Password: s.Admin.Password},
 		Scheduler:    gitea.Account{User: s.Scheduler.User, Password: s.Scheduler.Password},
 		Robot:        gitea.Account{User: s.Robot.User, Password: s.Robot.Password},
-		Repositories: content.Repositories,
-		Secrets:      content.Secrets,
+		Workshop:     content,
 		Variables:    variables,
 		Hook:         st.hook(),
 	}, nil

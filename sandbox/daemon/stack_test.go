@@ -11,11 +11,12 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/kalypso-dev/kalypso/fixtures"
+	"github.com/kalypso-dev/kalypso/internal/testkit/workshoptest"
 	"github.com/kalypso-dev/kalypso/sandbox/cluster"
 	"github.com/kalypso-dev/kalypso/sandbox/state"
 	"github.com/kalypso-dev/kalypso/sandbox/supervisor"
 	"github.com/kalypso-dev/kalypso/scheduler/controller"
+	"github.com/kalypso-dev/kalypso/workshop"
 )
 
 func ensured(t *testing.T, h state.Home, c state.Choice) *state.State {
@@ -31,9 +32,9 @@ func ensured(t *testing.T, h state.Home, c state.Choice) *state.State {
 // are met, that each has a deadline, and that the fixtures name every
 // repository and environment that the workshop uses.
 func TestComponentsFitTogether(t *testing.T) {
-	for _, workshop := range state.Workshops() {
+	for _, name := range workshop.Builtin() {
 		h := state.Home(t.TempDir())
-		s := ensured(t, h, state.Choice{Workshop: workshop})
+		s := ensured(t, h, state.Choice{Workshop: name})
 		log := slog.New(slog.NewTextHandler(io.Discard, nil))
 		units := NewStack(h, s, log).Units()
 		if _, err := supervisor.New(log, units...); err != nil {
@@ -44,12 +45,9 @@ func TestComponentsFitTogether(t *testing.T) {
 				t.Errorf("unit %s has no deadline or no title", u.Name)
 			}
 		}
-		content, err := fixtures.Load(workshop, s.OrgURL())
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, ok := content.Repository(s.Spec().ControlPlane); !ok {
-			t.Errorf("no repository %s", s.Spec().ControlPlane)
+		content := workshoptest.Load(t, name, s.OrgURL())
+		if _, ok := content.Repository(s.Spec().ControlPlane.Repository); !ok {
+			t.Errorf("no repository %s", s.Spec().ControlPlane.Repository)
 		}
 		for _, c := range s.Clusters() {
 			for _, sub := range c.Follows {

@@ -8,6 +8,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/kalypso-dev/kalypso/workshop"
+
 	"github.com/kalypso-dev/kalypso/sandbox/doctor"
 	"github.com/kalypso-dev/kalypso/sandbox/gitops"
 	"github.com/kalypso-dev/kalypso/sandbox/state"
@@ -133,10 +135,10 @@ func (st *Status) urls(s *state.State) map[string]string {
 		}
 		switch {
 		case theirs[c.Name]:
-		case c.Reconciler == state.Flux:
-			urls[gitops.Flux{Cluster: c.Name}.Name()] = "http://" + s.Address(c.Listener())
-		case c.Reconciler == state.ArgoCD:
-			urls[gitops.ArgoCD{Cluster: c.Name}.Name()] = s.LocalURL(c.Listener())
+		case c.Reconciler == workshop.Flux:
+			urls[gitops.Flux{Cluster: c.Name}.Name()] = "http://" + s.Address(state.Listener(c))
+		case c.Reconciler == workshop.ArgoCD:
+			urls[gitops.ArgoCD{Cluster: c.Name}.Name()] = s.LocalURL(state.Listener(c))
 		}
 	}
 	return urls

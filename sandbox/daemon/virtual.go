@@ -52,17 +52,13 @@ func (st *Stack) virtualUnit(needs ...string) supervisor.Unit {
 	}
 }
 
-// entries are those of the workshop. None of those that come with kalypso has
-// virtual clusters.
-func (st *Stack) entries() []workshop.Cluster { return nil }
-
 // virtualClusters are those that the sandbox has now.
 func (st *Stack) virtualClusters() ([]workshop.Cluster, error) {
 	changes, err := st.home.ClusterChanges()
 	if err != nil {
 		return nil, err
 	}
-	return changes.Of(st.entries())
+	return changes.Of(st.state.Spec().Clusters)
 }
 
 // forgeGit reads repositories of the forge, as the reconcilers do.
@@ -127,7 +123,7 @@ func (st *Stack) changeClusters(request ClusterRequest) (ClusterAnswer, error) {
 	if err != nil {
 		return ClusterAnswer{}, err
 	}
-	has, err := changes.Of(st.entries())
+	has, err := changes.Of(st.state.Spec().Clusters)
 	if err != nil {
 		return ClusterAnswer{}, err
 	}
@@ -140,7 +136,7 @@ func (st *Stack) changeClusters(request ClusterRequest) (ClusterAnswer, error) {
 	if err := changes.Add(request.Add, has); err != nil {
 		return ClusterAnswer{}, err
 	}
-	now, err := changes.Of(st.entries())
+	now, err := changes.Of(st.state.Spec().Clusters)
 	if err == nil {
 		err = st.home.SetClusterChanges(changes)
 	}

@@ -11,11 +11,12 @@ import (
 	"sync"
 	"time"
 
+	"github.com/kalypso-dev/kalypso/workshop"
+
 	"github.com/kalypso-dev/kalypso/internal/retry"
 	"github.com/kalypso-dev/kalypso/sandbox/gitea"
 	"github.com/kalypso-dev/kalypso/sandbox/gitops"
 	"github.com/kalypso-dev/kalypso/sandbox/loopback"
-	"github.com/kalypso-dev/kalypso/sandbox/state"
 	"github.com/kalypso-dev/kalypso/sandbox/supervisor"
 	"github.com/kalypso-dev/kalypso/scheduler/forge"
 )
@@ -63,7 +64,7 @@ func (st *Stack) notifierUnit() supervisor.Unit {
 func (st *Stack) recoverApplications(ctx context.Context) {
 	for retry.Sleep(ctx, recoveryPause) == nil {
 		for _, c := range st.state.Clusters() {
-			if c.Reconciler != state.ArgoCD {
+			if c.Reconciler != workshop.ArgoCD {
 				continue
 			}
 			client, err := st.client(c.Name)

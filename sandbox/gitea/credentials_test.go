@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/kalypso-dev/kalypso/internal/testkit/giteafake"
+	"github.com/kalypso-dev/kalypso/workshop"
 )
 
 // credentials are a forge that has been set up, with its setup.
@@ -21,7 +22,7 @@ func credentials(t *testing.T) (*giteafake.Server, Server, Setup) {
 	forge := giteafake.Start(t)
 	g := Server{URL: forge.URL, Dir: t.TempDir()}
 	s := Setup{
-		Organisation: "kalypso", Secrets: []string{"PLATFORM_TOKEN"},
+		Organisation: "kalypso", Workshop: &workshop.Workshop{Workflows: workshop.Workflows{Secrets: []string{"PLATFORM_TOKEN"}}},
 		Admin:     Account{User: "platform", Password: "first"},
 		Scheduler: Account{User: "kalypso-scheduler", Password: "s"},
 		Robot:     Account{User: "kalypso-workflows", Password: "r"},

@@ -3,6 +3,7 @@ package gitea
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"maps"
 	"os"
@@ -17,7 +18,8 @@ import (
 	"github.com/go-git/go-git/v5/plumbing/storer"
 	"github.com/go-git/go-git/v5/storage/filesystem"
 	"github.com/go-git/go-git/v5/storage/memory"
-	"github.com/kalypso-dev/kalypso/fixtures/seed"
+	"github.com/go-git/go-git/v5/storage/transactional"
+	"github.com/kalypso-dev/kalypso/workshop/seed"
 )
 
 // writeBare makes a bare repository at dir with the first commits of all
@@ -39,6 +41,9 @@ func writeBare(dir string, r seed.Repository) error {
 }
 
 func fillBare(dir string, r seed.Repository) error {
+	if r.Bare != "" {
+		return copyBare(dir, r)
+	}
 	made := memory.NewStorage()
 	commits, err := r.Commits(made)
 	if err != nil {
@@ -58,6 +63,62 @@ func fillBare(dir string, r seed.Repository) error {
 	if err := errors.Join(err, pack.Close()); err != nil {
 		return fmt.Errorf("pack: %w", err)
 	}
+	return setBranches(store, r, commits)
+}
+
+// copyBare makes a bare repository with the history of another.
+func copyBare(dir string, r seed.Repository) error {
+	store := filesystem.NewStorage(osfs.New(dir), cache.NewObjectLRUDefault())
+	if _, err := git.Init(store, nil); err != nil {
+		return err
+	}
+	if err := copyObjects(filepath.Join(dir, "objects"), filepath.Join(r.Bare, "objects")); err != nil {
+		return fmt.Errorf("copy %s: %w", r.Bare, err)
+	}
+	shallow, err := os.ReadFile(filepath.Join(r.Bare, "shallow"))
+	if err == nil {
+		err = os.WriteFile(filepath.Join(dir, "shallow"), shallow, 0o600)
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	// another storage: this one has listed the packs already
+	store = filesystem.NewStorage(osfs.New(dir), cache.NewObjectLRUDefault())
+	commits, err := r.Commits(store)
+	if err != nil {
+		return err
+	}
+	return setBranches(store, r, commits)
+}
+
+func copyObjects(to, from string) error {
+	return filepath.WalkDir(from, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || path == from {
+			return err
+		}
+		name, err := filepath.Rel(from, path)
+		if err != nil {
+			return err
+		}
+		target := filepath.Join(to, name)
+		if entry.IsDir() {
+			return os.MkdirAll(target, 0o755)
+		}
+		in, err := os.Open(path)
+		if err != nil {
+			return err
+		}
+		defer in.Close()
+		out, err := os.OpenFile(target, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o444)
+		if err != nil {
+			return err
+		}
+		_, err = io.Copy(out, in)
+		return errors.Join(err, out.Close())
+	})
+}
+
+func setBranches(store storer.ReferenceStorer, r seed.Repository, commits map[plumbing.ReferenceName]plumbing.Hash) error {
 	for name, commit := range commits {
 		if err := store.SetReference(plumbing.NewHashReference(name, commit)); err != nil {
 			return err
@@ -88,7 +149,12 @@ func untouched(dir string, r seed.Repository) (bool, error) {
 	if _, err := store.Reference(plumbing.HEAD); err != nil {
 		return false, fmt.Errorf("%s: %w", dir, err)
 	}
-	ours, err := r.Commits(memory.NewStorage())
+	made := storer.EncodedObjectStorer(memory.NewStorage())
+	if r.Bare != "" {
+		// the history is there, and need not be copied to be compared
+		made = transactional.NewStorage(store, memory.NewStorage())
+	}
+	ours, err := r.Commits(made)
 	if err != nil {
 		return false, err
 	}

@@ -11,8 +11,8 @@ import (
 	"strings"
 
 	"code.gitea.io/sdk/gitea"
-	"github.com/kalypso-dev/kalypso/fixtures"
-	"github.com/kalypso-dev/kalypso/fixtures/seed"
+	"github.com/kalypso-dev/kalypso/workshop"
+	"github.com/kalypso-dev/kalypso/workshop/seed"
 	"golang.org/x/sync/errgroup"
 )
 
@@ -23,12 +23,9 @@ type Setup struct {
 	Scheduler    Account
 	// Robot is the account that workflows write to other repositories with, and
 	// start workflows in them.
-	Robot        Account
-	Repositories []fixtures.Repository
-	Hook         Hook
-	// Secrets are the names by which workflows of the organisation know the
-	// robot's token.
-	Secrets []string
+	Robot    Account
+	Workshop *workshop.Workshop // as it is loaded for the organisation
+	Hook     Hook
 	// Variables are those of all workflows of the organisation.
 	Variables map[string]string
 }
@@ -66,7 +63,7 @@ func (g Server) Ensure(ctx context.Context, s Setup) error {
 	if err := ensureOrganisation(client, s.Organisation); err != nil {
 		return errors.Join(err, all.Wait())
 	}
-	repositories, err := seed.Of(s.Repositories)
+	repositories, err := seed.Of(s.Workshop, workshop.On(g.URL+"/"+s.Organisation))
 	if err != nil {
 		return errors.Join(err, all.Wait())
 	}
@@ -90,7 +87,7 @@ func (g Server) Ensure(ctx context.Context, s Setup) error {
 	if err := ensureVariables(client, s); err != nil {
 		return err
 	}
-	if err := ensurePullRequests(client, s.Organisation, s.Repositories); err != nil {
+	if err := ensurePullRequests(client, s.Organisation, s.Workshop.Repositories); err != nil {
 		return err
 	}
 	return ensureHook(client, s.Organisation, s.Hook)
@@ -124,13 +121,13 @@ func (g Server) EnsureCredentials(ctx context.Context, s Setup) (made []string, 
 	if err != nil {
 		return made, fmt.Errorf("secrets of workflows: %w", err)
 	}
-	missing := slices.DeleteFunc(slices.Clone(s.Secrets), func(name string) bool {
+	missing := slices.DeleteFunc(slices.Clone(s.Workshop.Workflows.Secrets), func(name string) bool {
 		return slices.ContainsFunc(present, func(p *gitea.Secret) bool { return strings.EqualFold(p.Name, name) })
 	})
 	if len(missing) == 0 && !slices.Contains(names, RobotToken) {
 		return made, nil
 	}
-	made = append(made, "workflows have their secrets again: "+strings.Join(s.Secrets, ", "))
+	made = append(made, "workflows have their secrets again: "+strings.Join(s.Workshop.Workflows.Secrets, ", "))
 	return made, g.ensureSecrets(client, s)
 }
 
@@ -274,7 +271,7 @@ func ensureHook(c *gitea.Client, organisation string, hook Hook) error {
 
 // ensurePullRequests opens those that a workshop begins with. One that users
 // have merged or closed stays so.
-func ensurePullRequests(c *gitea.Client, organisation string, repositories []fixtures.Repository) error {
+func ensurePullRequests(c *gitea.Client, organisation string, repositories []workshop.Repository) error {
 	for _, r := range repositories {
 		if len(r.PullRequests) == 0 {
 			continue
@@ -306,7 +303,7 @@ func (g Server) ensureSecrets(c *gitea.Client, s Setup) error {
 	if err != nil {
 		return err
 	}
-	for _, name := range s.Secrets {
+	for _, name := range s.Workshop.Workflows.Secrets {
 		_, err := c.CreateOrgActionSecret(s.Organisation, name, gitea.CreateOrUpdateSecretOption{Data: strings.TrimSpace(string(token))})
 		if err != nil {
 			return fmt.Errorf("secret %s: %w", name, err)

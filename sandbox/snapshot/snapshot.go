@@ -59,7 +59,7 @@ func folder(h state.Home, elem ...string) string {
 
 // BelongTo are the patterns of the paths below a home that its snapshots fit: a
 // sandbox that is removed without them can load its snapshots again.
-var BelongTo = []string{"snapshots", "sandbox.json", "clusters/*/pki"}
+var BelongTo = []string{"snapshots", "sandbox.json", "workshop", "clusters/*/pki"}
 
 // List returns the sandbox's snapshots, the oldest first. The error is
 // state.ErrNoSandbox without a sandbox.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/kalypso-dev/kalypso/internal/usage"
 	"github.com/kalypso-dev/kalypso/sandbox/cluster/attached"
+	"github.com/kalypso-dev/kalypso/workshop"
 )
 
 // The ways to get clusters.
@@ -25,7 +26,7 @@ func Providers() []string { return []string{ProviderEmbedded, ProviderKind} }
 // Choice is what the user of `kalypso up` chooses of a new sandbox. One that is
 // there keeps its own, which may only be repeated.
 type Choice struct {
-	Workshop string // "" for the sandbox's own, or DefaultWorkshop
+	Workshop string // as workshop.Open takes it; "" for the sandbox's own, or DefaultWorkshop
 	Provider string // one of Providers; "" for ProviderEmbedded
 	Image    string // of kind's nodes; "" for the one of this kalypso
 	// Contexts are those of the user's kubeconfig that lead to clusters to be
@@ -34,16 +35,25 @@ type Choice struct {
 	// Kubeconfig has the files of the user's kubeconfig; Check fills in those that
 	// kubectl would take.
 	Kubeconfig []string
+	// Say gets what is done before there are components; may be nil.
+	Say func(string)
+
+	opened *workshop.Workshop // of Open; nil for one that comes with kalypso
+	origin string             // where it came from
 }
 
 // Draft is the state of a new sandbox that is not on disk yet, without ports and
 // secrets.
 func (c Choice) Draft() (*State, error) {
-	w, err := findWorkshop(cmp.Or(c.Workshop, DefaultWorkshop))
-	if err != nil {
-		return nil, err
+	w := c.opened
+	if w == nil {
+		var err error
+		if w, err = workshop.OpenBuiltin(cmp.Or(c.Workshop, DefaultWorkshop)); err != nil {
+			return nil, err
+		}
 	}
 	s := &State{
+		Origin:   c.origin,
 		ID:       randomHex(8),
 		Workshop: w.Name,
 		Provider: cmp.Or(c.Provider, ProviderEmbedded),
@@ -86,8 +96,8 @@ func (c *Choice) Check(h Home) error {
 func (c *Choice) checkSame(h Home, s *State) error {
 	var has string
 	switch {
-	case c.Workshop != "" && c.Workshop != s.Workshop:
-		has = "the workshop " + s.Workshop
+	case c.Workshop != "" && !c.sameWorkshop(s):
+		has = "the workshop " + s.workshopName()
 	case c.Provider != "" && c.Provider != s.Provider:
 		has = s.Provider + " clusters"
 	case c.Image != "" && c.Image != s.NodeImage:
@@ -115,6 +125,22 @@ func (c *Choice) checkSame(h Home, s *State) error {
 		remove += " --snapshots"
 	}
 	return usage.Errorf("the sandbox in %s holds %s: remove it with `%s`, or set KALYPSO_HOME to another folder", h, has, remove)
+}
+
+// sameWorkshop says whether the sandbox was made of the chosen workshop, as it is
+// now.
+func (c *Choice) sameWorkshop(s *State) bool {
+	if c.opened == nil || s.Origin == "" {
+		return c.opened == nil && s.Origin == "" && c.Workshop == s.Workshop
+	}
+	return c.origin == s.Origin && c.opened.Equal(s.workshop)
+}
+
+func (s *State) workshopName() string {
+	if s.Origin == "" {
+		return s.Workshop
+	}
+	return fmt.Sprintf("%s of %s as it was on %s", s.Workshop, s.Origin, s.Created.Format(time.DateTime))
 }
 
 // checkContexts looks for the chosen contexts in the user's kubeconfig.

@@ -8,10 +8,20 @@ import (
 	"testing"
 
 	"github.com/kalypso-dev/kalypso/sandbox/supervisor"
+	"github.com/kalypso-dev/kalypso/workshop"
 )
 
+func builtin(t *testing.T) *workshop.Workshop {
+	t.Helper()
+	w, err := workshop.OpenBuiltin(DefaultWorkshop)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
+
 func TestPortsAreFreeAndDifferent(t *testing.T) {
-	names := workshops[0].listeners()
+	names := listeners(builtin(t))
 	ports, err := choosePorts(names)
 	if err != nil {
 		t.Fatal(err)

@@ -22,6 +22,7 @@ import (
 	"github.com/kalypso-dev/kalypso/internal/usage"
 	"github.com/kalypso-dev/kalypso/sandbox/cluster/attached"
 	"github.com/kalypso-dev/kalypso/sandbox/cluster/kind"
+	"github.com/kalypso-dev/kalypso/workshop"
 )
 
 // Organisation owns the workshop's repositories on the forge.
@@ -32,8 +33,11 @@ const Organisation = "kalypso"
 // before it starts the daemon, and only what a newer kalypso adds is written
 // later.
 type State struct {
-	ID       string         `json:"id"`       // random; distinguishes this sandbox's objects from others'
-	Workshop string         `json:"workshop"` // name of the fixtures
+	ID       string `json:"id"`       // random; distinguishes this sandbox's objects from others'
+	Workshop string `json:"workshop"` // its name
+	// Origin is where the workshop came from, "" for one that comes with kalypso.
+	// What it was then is in the folder WorkshopDir.
+	Origin   string         `json:"origin,omitempty"`
 	Provider string         `json:"provider"` // how it gets its clusters: one of Providers
 	Created  time.Time      `json:"created"`
 	Ports    map[string]int `json:"ports"` // by listener; all on loopback
@@ -55,7 +59,7 @@ type State struct {
 	GiteaInternal string `json:"giteaInternal"` // Gitea's INTERNAL_TOKEN
 	GiteaJWT      string `json:"giteaJWT"`      // Gitea's JWT secrets
 
-	workshop Workshop // named by Workshop
+	workshop *workshop.Workshop // named by Workshop
 }
 
 // Account is a user of the forge.
@@ -91,7 +95,7 @@ func (h Home) Load() (*State, error) {
 	var s State
 	err = json.Unmarshal(b, &s)
 	if err == nil {
-		s.workshop, err = findWorkshop(s.Workshop)
+		s.workshop, err = h.readWorkshop(&s)
 	}
 	if err != nil {
 		return nil, &BrokenError{h.stateFile(), err}
@@ -128,7 +132,7 @@ func (h Home) Ensure(ctx context.Context, c Choice) (*State, error) {
 	s, err := h.Load()
 	isNew := errors.Is(err, ErrNoSandbox)
 	if isNew {
-		s, err = fresh, fresh.findEngine(c)
+		s, err = fresh, errors.Join(fresh.findEngine(c), h.keepWorkshop(ctx, c, fresh))
 	} else if err == nil {
 		err = c.checkSame(h, s) // another `up` may have been faster
 	}
@@ -154,7 +158,7 @@ func (s *State) findEngine(c Choice) error {
 // complete adds what a state does not have yet, and reports whether that was
 // anything: one that an older kalypso has written lacks what came since.
 func (s *State) complete() (changed bool, err error) {
-	listeners := s.workshop.listeners()
+	listeners := listeners(s.workshop)
 	var missing []string
 	for _, name := range listeners {
 		if s.Ports[name] == 0 {
@@ -205,14 +209,20 @@ func (s *State) UseEngine() error {
 	return s.Engine.Use()
 }
 
-// Clusters are those of the workshop.
-func (s *State) Clusters() []Cluster { return s.workshop.Clusters }
+// Clusters are those of the workshop that are real.
+func (s *State) Clusters() []workshop.Cluster { return realClusters(s.workshop) }
 
 // Spec is the workshop that the sandbox holds.
-func (s *State) Spec() Workshop { return s.workshop }
+func (s *State) Spec() *workshop.Workshop { return s.workshop }
 
 // ClusterNames are the names of all clusters, in the workshop's order.
-func (s *State) ClusterNames() []string { return s.workshop.clusterNames() }
+func (s *State) ClusterNames() []string {
+	var names []string
+	for _, c := range s.Clusters() {
+		names = append(names, c.Name)
+	}
+	return names
+}
 
 // Made are the names of the clusters that the sandbox makes; the others are
 // attached.

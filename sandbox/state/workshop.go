@@ -1,125 +1,101 @@
 package state
 
 import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/kalypso-dev/kalypso/internal/usage"
 	"github.com/kalypso-dev/kalypso/scheduler/model"
+	"github.com/kalypso-dev/kalypso/workshop"
 )
 
 // DefaultWorkshop is what `kalypso up` brings by default.
 const DefaultWorkshop = "hello-world"
 
-// Workshop is what a tutorial needs beyond its repositories, which are
-// fixtures.
-type Workshop struct {
-	Name         string
-	ControlPlane string // repository
-	Clusters     []Cluster
-	Images       []Image
-}
+// workshopFolder has the workshop of a sandbox that does not come with kalypso, as
+// it was when the sandbox was made: what reset goes back to.
+const workshopFolder = "workshop"
 
-// Image is an image of a sample application that the registry holds when the
-// workshop begins, since the manifests in git name it.
-type Image struct {
-	Name    string // below the organisation, with its tag
-	Program string // of the component samples
-}
+// WorkshopDir is the folder of a workshop that does not come with kalypso.
+func (h Home) WorkshopDir() string { return h.Path(workshopFolder) }
 
-// Cluster is a cluster with what it follows.
-type Cluster struct {
-	Name       string
-	Reconciler Reconciler
-	// Follows are the folders of GitOps repositories: a Flux configuration
-	// each, or an Application of Argo CD.
-	Follows []Subscription
-	// Secret is the name of the forge's credentials for what the assigned
-	// reconcilers fetch, "" for none.
-	Secret string
-	// Repositories are those that Argo CD gets credentials for.
-	Repositories []string
-}
-
-// Reconciler makes a cluster follow git.
-type Reconciler string
-
-const (
-	Flux   Reconciler = "flux"
-	ArgoCD Reconciler = "argocd"
-)
-
-// Subscription is a folder that a cluster follows.
-type Subscription struct{ Name, Repository, Branch, Path string }
-
-// workshops are those of the tutorials; the names of clusters and of what they
-// follow are those of the tutorials' own scripts.
-var workshops = []Workshop{{
-	Name:         "hello-world",
-	ControlPlane: "kalypso-control-plane",
-	Clusters: []Cluster{{
-		Name:       "drone",
-		Reconciler: Flux,
-		Secret:     "repo-secret",
-		Follows: []Subscription{
-			{Name: "dev", Repository: "kalypso-gitops", Branch: "dev", Path: "drone"},
-			{Name: "stage", Repository: "kalypso-gitops", Branch: "stage", Path: "drone"},
-		},
-	}, {
-		Name:       "large",
-		Reconciler: ArgoCD,
-		Follows: []Subscription{
-			{Name: "dev", Repository: "kalypso-gitops", Branch: "dev", Path: "large"},
-			{Name: "stage", Repository: "kalypso-gitops", Branch: "stage", Path: "large"},
-		},
-		Repositories: []string{"kalypso-gitops", "kalypso-app-gitops", "kalypso-svc-gitops"},
-	}},
-	Images: []Image{{Name: "kalypso-app-src/hello-world:0.0.1-0", Program: "hello-world"}},
-}, {
-	Name:         "basic-inference",
-	ControlPlane: "kalypso-control-plane",
-	Clusters: []Cluster{{
-		Name:       "arc-cluster",
-		Reconciler: Flux,
-		Follows: []Subscription{
-			{Name: "platform-dev", Repository: "kalypso-platform-gitops", Branch: "dev", Path: "dev"},
-		},
-	}},
-}}
-
-// Workshops returns the names of all workshops.
-func Workshops() []string {
-	names := make([]string, len(workshops))
-	for i, w := range workshops {
-		names[i] = w.Name
+// readWorkshop returns the workshop of a sandbox.
+func (h Home) readWorkshop(s *State) (*workshop.Workshop, error) {
+	if s.Origin == "" {
+		return workshop.OpenBuiltin(s.Workshop)
 	}
-	return names
-}
-
-func findWorkshop(name string) (Workshop, error) {
-	i := slices.IndexFunc(workshops, func(w Workshop) bool { return w.Name == name })
-	if i < 0 {
-		return Workshop{}, usage.Errorf("there is no workshop %q: choose one of %s", name, joined(Workshops()))
+	w, err := workshop.Read(h.WorkshopDir())
+	if err != nil {
+		return nil, fmt.Errorf("the workshop that the sandbox was made of: %w", err)
 	}
-	return workshops[i], nil
+	return w, nil
 }
 
-func (w Workshop) clusterNames() []string {
-	names := make([]string, len(w.Clusters))
-	for i, c := range w.Clusters {
-		names[i] = c.Name
+// keepWorkshop copies the workshop of a new sandbox to its home. A cut leaves it
+// whole or absent.
+func (h Home) keepWorkshop(ctx context.Context, c Choice, s *State) error {
+	if s.Origin == "" {
+		return nil
 	}
-	return names
+	fresh := h.Path("." + workshopFolder)
+	if err := errors.Join(os.RemoveAll(fresh), os.RemoveAll(h.WorkshopDir())); err != nil {
+		return err
+	}
+	if err := s.workshop.Copy(ctx, fresh, c.Say); err != nil {
+		return errors.Join(err, os.RemoveAll(fresh))
+	}
+	// what is fetched has not been looked into before
+	if _, err := workshop.OpenFolder(fresh); err != nil {
+		return errors.Join(err, os.RemoveAll(fresh))
+	}
+	if err := os.Rename(fresh, h.WorkshopDir()); err != nil {
+		return err
+	}
+	w, err := workshop.Read(h.WorkshopDir())
+	s.workshop = w
+	return err
 }
 
-// Listener names the port of the cluster's reconciler.
-func (c Cluster) Listener() string { return string(c.Reconciler) + "-" + c.Name }
+// Open finds the workshop that a choice names, unless it comes with kalypso. What
+// it had to fetch for that lies below scratch.
+func (c *Choice) Open(ctx context.Context, scratch string) error {
+	if c.Workshop == "" || slices.Contains(workshop.Builtin(), c.Workshop) {
+		return nil
+	}
+	w, err := workshop.Open(ctx, c.Workshop, scratch)
+	if err != nil {
+		return err
+	}
+	c.opened, c.origin = w, c.Workshop
+	if _, err := os.Stat(c.Workshop); err == nil {
+		c.origin, err = filepath.Abs(c.Workshop)
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
 
-// listeners are the names of all ports that the workshop's sandbox keeps.
-func (w Workshop) listeners() []string {
+func realClusters(w *workshop.Workshop) []workshop.Cluster {
+	if w == nil { // a state that has not been read
+		return nil
+	}
+	return slices.DeleteFunc(slices.Clone(w.Clusters), func(c workshop.Cluster) bool { return c.Kind == workshop.VirtualCluster })
+}
+
+// Listener names the port of a cluster's reconciler.
+func Listener(c workshop.Cluster) string { return string(c.Reconciler) + "-" + c.Name }
+
+// listeners are the names of all ports that a workshop's sandbox keeps.
+func listeners(w *workshop.Workshop) []string {
 	names := []string{"gitea", "scheduler", "notifier", "arm", "runner"}
-	for _, c := range w.Clusters {
-		names = append(names, c.Name, c.Listener())
+	for _, c := range realClusters(w) {
+		names = append(names, c.Name, Listener(c))
 	}
 	return names
 }

@@ -106,7 +106,7 @@ a: [
 // The token is in no file that is left behind and in nothing that is printed.
 func TestTokenStaysSecret(t *testing.T) {
 	f := onboardForge(t)
-	r, err := Run(t.Context(), Options{Workshop: "basic-inference", Name: "onboard-app", Access: f.access(), Keep: true})
+	r, err := Run(t.Context(), Options{Library: tutorial("basic-inference"), Name: "onboard-app", Access: f.access(), Keep: true})
 	if err != nil {
 		t.Fatal(err)
 	}

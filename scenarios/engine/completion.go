@@ -35,7 +35,6 @@ type DoneStep struct {
 // by counts as done when an action that builds on it is done. Steps build on
 // each other, so that none is done after an action that is not.
 func Check(ctx context.Context, o Options, names []string) ([]Done, error) {
-	o = o.withDefaults()
 	all := make([]Done, len(names))
 	for i, name := range names {
 		o.Name = name
@@ -61,7 +60,7 @@ func Check(ctx context.Context, o Options, names []string) ([]Done, error) {
 // that build on one. Those that are not in acted are looked at, by the first of
 // their actions, and are added to it.
 func laterDone(ctx context.Context, o Options, name string, acted map[string]bool) (bool, error) {
-	names, err := o.Library.NeededBy(o.Workshop, name)
+	names, err := o.Library.NeededBy(name)
 	if err != nil {
 		return false, err
 	}
@@ -184,11 +183,10 @@ type Lack struct {
 // what one needs must be done, or be run before it. It is nil when nothing is.
 // An unknown name is an *scenarios.UnknownError.
 func Missing(ctx context.Context, o Options, names []string) (*Lack, error) {
-	o = o.withDefaults()
 	needs := make([][]string, len(names))
 	var looked []string
 	for i, name := range names {
-		all, err := o.Library.Needs(o.Workshop, name)
+		all, err := o.Library.Needs(name)
 		if err != nil {
 			return nil, err
 		}

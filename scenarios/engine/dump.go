@@ -64,7 +64,7 @@ func (s *script) dumpStep() string {
 	fmt.Fprintf(&b, "Scenario %s/%s: %s\nStep %d of %d: %s\nAt %s\n", s.info.Workshop, s.info.Name, s.info.Title,
 		index+1, len(s.info.Steps), step.Title, time.Now().UTC().Format(time.RFC3339))
 	b.WriteString("\nExpected\n")
-	page := newPage(s.info, s.text, PageOptions{OrgURL: s.access.OrgURL()})
+	page := newPage(s.info, s.text, s.library, PageOptions{OrgURL: s.access.OrgURL()})
 	for line := range strings.Lines(terminal(page.rendererAt(index).outcome(step), 0, nil) + "\n") {
 		b.WriteString("  " + line)
 	}

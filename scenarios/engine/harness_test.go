@@ -2,20 +2,25 @@ package engine
 
 import (
 	"fmt"
+	"io/fs"
 	"maps"
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+	"testing/fstest"
 
 	"code.gitea.io/sdk/gitea"
 	"go.yaml.in/yaml/v3"
 
 	"github.com/kalypso-dev/kalypso/internal/testkit/giteafake"
 	"github.com/kalypso-dev/kalypso/internal/testkit/gitkit"
+	"github.com/kalypso-dev/kalypso/scenarios"
+	"github.com/kalypso-dev/kalypso/workshop"
 )
 
 // The test binary is also the kubectl of the fake access.
@@ -209,4 +214,33 @@ func fakeForward(args []string) int {
 	}))
 	fmt.Printf("Forwarding from %s -> 80\n", strings.TrimPrefix(server.URL, "http://"))
 	select {} // until it is ended
+}
+
+// tutorial is the scenarios of a workshop that comes with kalypso.
+func tutorial(name string) scenarios.Library {
+	w, err := workshop.OpenBuiltin(name)
+	if err != nil {
+		panic(err)
+	}
+	l, err := scenarios.Of(w)
+	if err != nil {
+		panic(err)
+	}
+	return l
+}
+
+// library makes scenarios of files WORKSHOP/NAME.txtar, in the order that
+// WORKSHOP/order has.
+func library(files fstest.MapFS) scenarios.Library {
+	l := scenarios.Library{Addresses: tutorial("hello-world").Addresses}
+	for name, file := range files {
+		switch path.Base(name) {
+		case "order":
+			l.Workshop, l.Ordered = path.Dir(name), strings.Fields(string(file.Data))
+		case "apart":
+			l.Apart = strings.Fields(string(file.Data))
+		}
+	}
+	l.Files, _ = fs.Sub(files, l.Workshop)
+	return l
 }

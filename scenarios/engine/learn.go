@@ -30,7 +30,6 @@ type Lesson struct {
 // Learn holds a lesson. It ends without an error when the scenario is done, and
 // when the user leaves, without done.
 func Learn(ctx context.Context, l Lesson) (done bool, err error) {
-	l.Options = l.withDefaults()
 	if l.Paint == nil {
 		l.Paint = func(_, text string) string { return text }
 	}
@@ -80,7 +79,7 @@ func readLines(in io.Reader) <-chan string {
 
 func (t *lesson) run() error {
 	info := t.script.info
-	page, err := NewPage(t.Library, t.Workshop, t.Name, PageOptions{OrgURL: t.Access.OrgURL()})
+	page, err := NewPage(t.Library, t.Name, PageOptions{OrgURL: t.Access.OrgURL()})
 	if err != nil {
 		return err
 	}

@@ -28,21 +28,18 @@ type PageOptions struct {
 
 // NewPage reads a scenario for a reader. An unknown one is a
 // [scenarios.UnknownError].
-func NewPage(library scenarios.Library, workshop, name string, o PageOptions) (*Page, error) {
-	text, err := library.Source(workshop, name)
+func NewPage(library scenarios.Library, name string, o PageOptions) (*Page, error) {
+	text, err := library.Source(name)
 	if err != nil {
 		return nil, err
 	}
-	p := newPage(scenarios.Parse(workshop, name, text), text, o)
-	ordered, err := library.Order(workshop)
-	if err != nil {
-		return nil, err
-	}
+	p := newPage(scenarios.Parse(library.Workshop, name, text), text, library, o)
+	ordered := library.Ordered
 	if here := slices.Index(ordered, name); here >= 0 {
 		ordered = ordered[:here]
 	}
 	for _, earlier := range ordered {
-		info, err := library.Get(workshop, earlier)
+		info, err := library.Get(earlier)
 		if err != nil {
 			return nil, err
 		}
@@ -57,13 +54,14 @@ func NewPage(library scenarios.Library, workshop, name string, o PageOptions) (*
 	return p, nil
 }
 
-func newPage(info scenarios.Info, text []byte, o PageOptions) *Page {
+func newPage(info scenarios.Info, text []byte, library scenarios.Library, o PageOptions) *Page {
 	if o.OrgURL == "" {
 		o.OrgURL = "$ORG_URL"
 	}
+	addresses := library.Replacer(o.OrgURL)
 	p := &Page{Info: info, PageOptions: o, files: map[string]string{}, cloned: map[string]bool{}}
 	for _, f := range txtar.Parse(text).Files {
-		p.files[f.Name] = strings.ReplaceAll(string(f.Data), scenarios.OrgURL, o.OrgURL)
+		p.files[f.Name] = string(addresses.Replace(f.Data))
 	}
 	return p
 }

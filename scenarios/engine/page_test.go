@@ -84,7 +84,7 @@ func golden(t *testing.T, name, got string) {
 
 func TestPage(t *testing.T) {
 	info := scenarios.Parse("w", "n", []byte(pageScript))
-	p := newPage(info, []byte(pageScript), PageOptions{OrgURL: "http://localhost:3000/kalypso"})
+	p := newPage(info, []byte(pageScript), tutorial("hello-world"), PageOptions{OrgURL: "http://localhost:3000/kalypso"})
 	first := p.Markdown()
 	golden(t, "page.md", first)
 	golden(t, "page.txt", p.Terminal(60, func(kind, text string) string {
@@ -101,12 +101,12 @@ func TestPage(t *testing.T) {
 // Every word that a solve section uses is shown, and so is each file.
 func TestEveryPageIsComplete(t *testing.T) {
 	for _, workshop := range []string{"hello-world", "basic-inference"} {
-		infos, err := scenarios.Tutorials.List(workshop)
+		infos, err := tutorial(workshop).List()
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, info := range infos {
-			p, err := NewPage(scenarios.Tutorials, workshop, info.Name, PageOptions{})
+			p, err := NewPage(tutorial(workshop), info.Name, PageOptions{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -119,7 +119,7 @@ func TestEveryPageIsComplete(t *testing.T) {
 					t.Errorf("%s/%s, step %d does not say what to see", workshop, info.Name, i+1)
 				}
 			}
-			if strings.Contains(page, scenarios.OrgURL) {
+			if strings.Contains(page, "https://github.com/YOUR_ORG") {
 				t.Errorf("%s/%s has an address that is not filled in", workshop, info.Name)
 			}
 		}
@@ -133,7 +133,7 @@ func TestPageOfLaterChapter(t *testing.T) {
 		"onboard-app":  "```sh\ngit clone --branch main URL/kalypso-control-plane\n```",
 		"schedule-dev": "```sh\n[ -d kalypso-control-plane ] || " + line + "\ngit -C kalypso-control-plane fetch\ngit -C kalypso-control-plane switch dev\n",
 	} {
-		p, err := NewPage(scenarios.Tutorials, "hello-world", name, PageOptions{OrgURL: "URL"})
+		p, err := NewPage(tutorial("hello-world"), name, PageOptions{OrgURL: "URL"})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -10,8 +10,8 @@ import (
 
 	"code.gitea.io/sdk/gitea"
 
-	"github.com/kalypso-dev/kalypso/fixtures/seed"
 	forgeapi "github.com/kalypso-dev/kalypso/scheduler/forge"
+	"github.com/kalypso-dev/kalypso/workshop/seed"
 )
 
 func (s *script) runRepoShow(args []string) error {

@@ -13,31 +13,21 @@ const limit = 10 * time.Minute
 
 // Options of Run.
 type Options struct {
-	Workshop string
-	Name     string
-	Access   Access
-	Report   func(scenarios.Event) // may be nil; called from one goroutine at a time
-	Keep     bool                  // leave the folder that the scenario worked in
+	Library scenarios.Library
+	Name    string
+	Access  Access
+	Report  func(scenarios.Event) // may be nil; called from one goroutine at a time
+	Keep    bool                  // leave the folder that the scenario worked in
 	// VerifyChecks makes each check before what it is a check of: it must fail then,
 	// or it proves nothing. That needs a sandbox where nothing is done yet.
 	VerifyChecks bool
 	// Dumps is the folder for what is to be known of a failure; "" is nowhere.
 	Dumps string
-
-	Library scenarios.Library // zero is Tutorials
-}
-
-func (o Options) withDefaults() Options {
-	if o.Library.Files == nil {
-		o.Library = scenarios.Tutorials
-	}
-	return o
 }
 
 // Run runs a scenario. When one of its checks fails, the error is a
 // *scenarios.CheckError and the result says what was done up to there.
 func Run(ctx context.Context, o Options) (scenarios.Result, error) {
-	o = o.withDefaults()
 	deadline := time.Now().Add(limit)
 	ctx, cancel := context.WithDeadlineCause(ctx, deadline, fmt.Errorf("scenario %s: not done after %s", o.Name, limit))
 	defer cancel()
@@ -137,11 +127,10 @@ func (s *script) result(f *failure) (scenarios.Result, error) {
 // after the first failure, which is returned, the rest is skipped. There are no
 // results when a scenario could not even begin.
 func RunAll(ctx context.Context, o Options, names []string) ([]scenarios.Result, error) {
-	o = o.withDefaults()
 	infos := make([]scenarios.Info, len(names))
 	for i, name := range names {
 		var err error
-		if infos[i], err = o.Library.Get(o.Workshop, name); err != nil {
+		if infos[i], err = o.Library.Get(name); err != nil {
 			return nil, err
 		}
 	}

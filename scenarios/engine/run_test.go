@@ -20,13 +20,13 @@ import (
 // scenarioFile is a file of the first scenario, filled in.
 func scenarioFile(t *testing.T, name string, w Access) string {
 	t.Helper()
-	text, err := scenarios.Tutorials.Source("basic-inference", "onboard-app")
+	text, err := tutorial("basic-inference").Source("onboard-app")
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, f := range txtar.Parse(text).Files {
 		if f.Name == name {
-			return strings.ReplaceAll(string(f.Data), scenarios.OrgURL, w.OrgURL())
+			return strings.ReplaceAll(string(f.Data), "https://github.com/YOUR_ORG", w.OrgURL())
 		}
 	}
 	t.Fatalf("the scenario has no file %s", name)
@@ -44,7 +44,7 @@ func onboardForge(t *testing.T) *fakeForge {
 // runOnboard runs the first scenario with short waits.
 func runOnboard(t *testing.T, w Access) (scenarios.Result, *scenarios.CheckError) {
 	t.Helper()
-	text, err := scenarios.Tutorials.Source("basic-inference", "onboard-app")
+	text, err := tutorial("basic-inference").Source("onboard-app")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -55,10 +55,10 @@ func runOnboard(t *testing.T, w Access) (scenarios.Result, *scenarios.CheckError
 // runText runs a scenario that is not in the library.
 func runText(t *testing.T, w Access, text string) (scenarios.Result, *scenarios.CheckError) {
 	t.Helper()
-	r, err := Run(t.Context(), Options{Workshop: "test", Name: "script", Access: w, Library: scenarios.Library{Files: fstest.MapFS{
+	r, err := Run(t.Context(), Options{Name: "script", Access: w, Library: library(fstest.MapFS{
 		"test/order":        {Data: []byte("script\n")},
 		"test/script.txtar": {Data: []byte(text)},
-	}}})
+	})})
 	var check *scenarios.CheckError
 	if err != nil && !errors.As(err, &check) {
 		t.Fatalf("%v is no CheckError", err)
@@ -73,7 +73,7 @@ func TestOnboardApp(t *testing.T) {
 	f.Fail(giteafake.Fault{Times: 2, Answer: httpfault.Text(http.StatusMethodNotAllowed, "application/json", `{"message":"Please try again later"}`),
 		On: func(q *http.Request) bool { return strings.HasSuffix(q.URL.Path, "/merge") }})
 	var titles []string
-	r, err := Run(t.Context(), Options{Workshop: "basic-inference", Name: "onboard-app", Access: f.access(), Report: func(e scenarios.Event) {
+	r, err := Run(t.Context(), Options{Library: tutorial("basic-inference"), Name: "onboard-app", Access: f.access(), Report: func(e scenarios.Event) {
 		if e.Kind == scenarios.StepEnds {
 			titles = append(titles, e.Step.Title)
 		}
@@ -97,7 +97,7 @@ func TestOnboardApp(t *testing.T) {
 		return f.control.Git("show-ref") + f.gitops.Git("show-ref")
 	}
 	before := heads()
-	again, err := Run(t.Context(), Options{Workshop: "basic-inference", Name: "onboard-app", Access: f.access()})
+	again, err := Run(t.Context(), Options{Library: tutorial("basic-inference"), Name: "onboard-app", Access: f.access()})
 	if err != nil {
 		t.Fatalf("second run: %v", err)
 	}
@@ -213,7 +213,7 @@ func TestInterrupted(t *testing.T) {
 	f.OnPush = nil
 	ctx, cancel := context.WithCancel(t.Context())
 	began := time.Now()
-	r, err := Run(ctx, Options{Workshop: "basic-inference", Name: "onboard-app", Access: f.access(), Report: func(e scenarios.Event) {
+	r, err := Run(ctx, Options{Library: tutorial("basic-inference"), Name: "onboard-app", Access: f.access(), Report: func(e scenarios.Event) {
 		if e.Kind == scenarios.StepWaits {
 			cancel()
 		}
@@ -239,7 +239,7 @@ func TestRunAllStopsAtTheFirstFailure(t *testing.T) {
 		"w/two.txtar":   {Data: []byte(head + "step B\nexec false\n")},
 		"w/three.txtar": {Data: []byte(head + "step C\nexec true\n")},
 	}
-	results, err := RunAll(t.Context(), Options{Workshop: "w", Access: f.access(), Library: scenarios.Library{Files: files}}, []string{"one", "two", "three"})
+	results, err := RunAll(t.Context(), Options{Access: f.access(), Library: library(files)}, []string{"one", "two", "three"})
 	var check *scenarios.CheckError
 	if !errors.As(err, &check) || check.Scenario != "two" || check.Step != "B" {
 		t.Errorf("error %v", err)

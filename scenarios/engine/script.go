@@ -65,7 +65,7 @@ type script struct {
 // newScript prepares a scenario: its folder with its files, in which the
 // forge's address is filled in. close removes the folder.
 func newScript(ctx context.Context, o Options) (*script, error) {
-	text, err := o.Library.Source(o.Workshop, o.Name)
+	text, err := o.Library.Source(o.Name)
 	if err != nil {
 		return nil, err
 	}
@@ -74,7 +74,7 @@ func newScript(ctx context.Context, o Options) (*script, error) {
 		return nil, err
 	}
 	s := &script{
-		ctx: ctx, access: o.Access, info: scenarios.Parse(o.Workshop, o.Name, text), text: text, forge: f, library: o.Library, onEvent: o.Report, began: time.Now(),
+		ctx: ctx, access: o.Access, info: scenarios.Parse(o.Library.Workshop, o.Name, text), text: text, forge: f, library: o.Library, onEvent: o.Report, began: time.Now(),
 		happened: map[string]time.Time{}, vars: map[string]string{},
 	}
 	if s.onEvent == nil {
@@ -114,7 +114,7 @@ func (s *script) extract(file txtar.File) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return err
 	}
-	return os.WriteFile(path, []byte(strings.ReplaceAll(string(file.Data), scenarios.OrgURL, s.access.OrgURL())), 0o600)
+	return os.WriteFile(path, s.library.Replacer(s.access.OrgURL()).Replace(file.Data), 0o600)
 }
 
 // remembered puts back, when it is called, what commands remember of what they have

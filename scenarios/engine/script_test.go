@@ -70,7 +70,7 @@ func sectionsIn(text string) fstest.MapFS {
 }
 
 func sectionOptions(f *fakeForge, text string) Options {
-	return Options{Workshop: "test", Name: "script", Access: f.access(), Library: scenarios.Library{Files: sectionsIn(text)}}
+	return Options{Name: "script", Access: f.access(), Library: library(sectionsIn(text))}
 }
 
 func TestVerifyChecks(t *testing.T) {
@@ -139,8 +139,8 @@ repo show kalypso-control-plane main file.yaml
 			o := sectionOptions(f, test.text)
 			o.VerifyChecks = true
 			if test.next != "" {
-				o.Library.Files = fstest.MapFS{"test/order": {Data: []byte("script\nnext\n")},
-					"test/script.txtar": {Data: []byte(test.text)}, "test/next.txtar": {Data: []byte(test.next)}}
+				o.Library = library(fstest.MapFS{"test/order": {Data: []byte("script\nnext\n")},
+					"test/script.txtar": {Data: []byte(test.text)}, "test/next.txtar": {Data: []byte(test.next)}})
 			}
 			_, err := Run(t.Context(), o)
 			if (err == nil) != (test.reason == "") || err != nil && !strings.Contains(err.Error(), test.reason) {
@@ -261,7 +261,7 @@ stdout zzz
 kind: B
 metadata: {name: y}
 `)}
-	o := Options{Workshop: "test", Access: f.access(), Library: scenarios.Library{Files: files}}
+	o := Options{Access: f.access(), Library: library(files)}
 	f.control.Push("main", map[string]string{"file.yaml": "metadata: {name: x}\nkind: A\n", "state.yaml": "metadata: {name: x}\n"})
 	all, err := Check(t.Context(), o, []string{"next", "script"})
 	if err != nil {
@@ -281,6 +281,7 @@ metadata: {name: y}
 	// what stands apart says nothing about the others
 	files["test/order"].Data = []byte("script\n")
 	files["test/apart"] = &fstest.MapFile{Data: []byte("next\n")}
+	o.Library = library(files)
 	if all, err = Check(t.Context(), o, []string{"next", "script"}); err != nil {
 		t.Fatal(err)
 	}
@@ -310,10 +311,10 @@ func TestWhatHasNotPassedBy(t *testing.T) {
 		"after a passing action":         {strings.Replace(undone, "solve", "transient\nsolve", 1) + "\nstep M\nlook\nrepo show kalypso-control-plane main state.yaml\n", "# N\n", false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			o := Options{Workshop: "test", Access: f.access(), Library: scenarios.Library{Files: fstest.MapFS{
+			o := Options{Access: f.access(), Library: library(fstest.MapFS{
 				"test/order":       {Data: []byte("first\nnext\n")},
 				"test/first.txtar": {Data: []byte("# F\n\n" + test.first + wanted)}, "test/next.txtar": {Data: []byte(test.next + wanted)},
-			}}}
+			})}
 			for _, names := range [][]string{{"first"}, {"first", "next"}} {
 				all, err := Check(t.Context(), o, names)
 				if err != nil {
@@ -332,13 +333,13 @@ func TestWhatHasNotPassedBy(t *testing.T) {
 // those that are named.
 func TestMissing(t *testing.T) {
 	f := forgeWithoutScheduler(t)
-	o := Options{Workshop: "test", Access: f.access(), Library: scenarios.Library{Files: fstest.MapFS{
+	o := Options{Access: f.access(), Library: library(fstest.MapFS{
 		"test/order": {Data: []byte("script\nnext\nthird\n")}, "test/script.txtar": {Data: []byte(sections)},
 		"test/next.txtar":  {Data: []byte("# N\n#\n# Needs: script\n\nstep Wait\nlook\nrepo show kalypso-control-plane main other.yaml\n")},
 		"test/third.txtar": {Data: []byte("# T\n#\n# Needs: next\n")},
 		"test/apart":       {Data: []byte("alone\n")},
 		"test/alone.txtar": {Data: []byte("# A\n")},
-	}}}
+	})}
 	try := func(names []string, of, scenario, step string) {
 		t.Helper()
 		got, err := Missing(t.Context(), o, names)

@@ -4,23 +4,17 @@ import (
 	"errors"
 	"io/fs"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/kalypso-dev/kalypso/scenarios"
-	"github.com/rogpeppe/go-internal/txtar"
+	"github.com/kalypso-dev/kalypso/workshop"
 )
 
 func TestEveryScenarioIsComplete(t *testing.T) {
-	orders, err := fs.Glob(scenarios.Tutorials.Files, "*/order")
-	if err != nil || len(orders) == 0 {
-		t.Fatalf("no workshops: %v", err)
-	}
-	for _, o := range orders {
-		workshop := path.Dir(o)
-		infos, err := scenarios.Tutorials.List(workshop)
+	for _, workshop := range workshop.Builtin() {
+		infos, err := tutorial(workshop).List()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -31,22 +25,20 @@ func TestEveryScenarioIsComplete(t *testing.T) {
 					t.Errorf("%s/%s needs %q, which does not come before it", workshop, info.Name, need)
 				}
 			}
-			listed = append(listed, path.Join(workshop, info.Name+".txtar"))
+			listed = append(listed, info.Name+".txtar")
 			t.Run(path.Join(workshop, info.Name), func(t *testing.T) { checkScenario(t, info) })
 		}
-		files, err := fs.Glob(scenarios.Tutorials.Files, workshop+"/*.txtar")
+		files, err := fs.Glob(tutorial(workshop).Files, "*.txtar")
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, f := range files {
 			if !slices.Contains(listed, f) {
-				t.Errorf("%s is missing in %s", f, o)
+				t.Errorf("%s is missing in %s/workshop.yaml", f, workshop)
 			}
 		}
 	}
 }
-
-var quoted = regexp.MustCompile(`'[^']*'`)
 
 func checkScenario(t *testing.T, info scenarios.Info) {
 	if info.Title == "" || info.Follows == "" || info.Explanation == "" {
@@ -62,70 +54,16 @@ func checkScenario(t *testing.T, info scenarios.Info) {
 		if s.Explanation == "" {
 			t.Errorf("step %q has no explanation", s.Title)
 		}
-		checkStep(t, s)
+		if s.Has(scenarios.Solve) && len(s.Hints) == 0 {
+			t.Errorf("step %q has no hint", s.Title)
+		}
 	}
-	text, err := scenarios.Tutorials.Source(info.Workshop, info.Name)
+	text, err := tutorial(info.Workshop).Source(info.Name)
 	if err != nil {
 		t.Fatal(err)
 	}
-	archive := txtar.Parse(text)
-	for line := range strings.Lines(string(archive.Comment)) {
-		if !strings.HasPrefix(line, "#") && strings.Count(line, "'")%2 != 0 {
-			t.Errorf("%s: a quote is open", strings.TrimSpace(line))
-		}
-		fields := strings.Fields(quoted.ReplaceAllString(line, "x"))
-		if len(fields) == 0 || fields[0] == "#" {
-			continue
-		}
-		for _, w := range commands() {
-			if fields[0] == strings.Fields(w.name)[0] {
-				if _, _, err := findCommand(fields); err != nil {
-					t.Errorf("%s: %v", strings.TrimSpace(line), err)
-				}
-			}
-		}
-	}
-	for _, f := range archive.Files {
-		if strings.HasSuffix(f.Name, ".yaml") {
-			if _, err := parseObjects(f.Name, f.Data); err != nil {
-				t.Error(err)
-			}
-		}
-		if !strings.Contains(string(archive.Comment), f.Name) {
-			t.Errorf("the script does not use %s", f.Name)
-		}
-	}
-}
-
-// checkers are the commands of testscript that change nothing but variables.
-var checkers = []string{"stdout", "stderr", "grep", "cmp", "cmpenv", "exists", "env"}
-
-// checkStep holds a step to its form: something to do and a check of it, or
-// something to look at. A check does nothing.
-func checkStep(t *testing.T, step scenarios.StepInfo) {
-	if step.Has(scenarios.Solve) != step.Has(scenarios.Check) {
-		t.Errorf("step %q: solve and check go together", step.Title)
-	}
-	if step.Has(scenarios.Look) == step.Has(scenarios.Solve) {
-		t.Errorf("step %q has either something to look at or something to do", step.Title)
-	}
-	if step.Has(scenarios.Solve) && len(step.Hints) == 0 {
-		t.Errorf("step %q has no hint", step.Title)
-	}
-	for _, l := range slices.Concat(step.Sections[scenarios.Check], step.Sections[scenarios.Look]) {
-		args := splitLine(l.Text)
-		if args[0] == "!" {
-			args = args[1:]
-		}
-		if slices.Contains(checkers, args[0]) {
-			continue
-		}
-		w, _, err := findCommand(args)
-		if err != nil {
-			t.Errorf("line %d: %v", l.Number, err)
-		} else if !w.isReadOnly(args) {
-			t.Errorf("line %d: a check does nothing: %s", l.Number, l.Text)
-		}
+	for _, f := range Examine(info.Workshop, info.Name, text) {
+		t.Errorf("line %d: %s", f.Line, f.Message)
 	}
 }
 
@@ -133,7 +71,7 @@ func checkStep(t *testing.T, step scenarios.StepInfo) {
 // state that is a part of another one's is no text to look for.
 func TestComplianceCheckIsSpecific(t *testing.T) {
 	for _, workshop := range []string{"hello-world", "basic-inference"} {
-		all, err := scenarios.Tutorials.List(workshop)
+		all, err := tutorial(workshop).List()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -154,7 +92,7 @@ func TestComplianceCheckIsSpecific(t *testing.T) {
 
 func TestMissingOfUnknownScenario(t *testing.T) {
 	var unknown *scenarios.UnknownError
-	if _, err := Missing(t.Context(), Options{Workshop: "basic-inference"}, []string{"onboard-app", "onbord-app"}); !errors.As(err, &unknown) || unknown.Kind != "scenario" {
+	if _, err := Missing(t.Context(), Options{Library: tutorial("basic-inference")}, []string{"onboard-app", "onbord-app"}); !errors.As(err, &unknown) || unknown.Name != "onbord-app" {
 		t.Errorf("error %v", err)
 	}
 }
@@ -166,7 +104,7 @@ func TestNeeds(t *testing.T) {
 		"hello-world/drift": "onboard-app schedule-dev", "basic-inference/request-config": "onboard-app deploy-app schedule-qa add-cluster",
 	} {
 		workshop, name := path.Split(name)
-		got, err := scenarios.Tutorials.Needs(path.Clean(workshop), name)
+		got, err := tutorial(path.Clean(workshop)).Needs(name)
 		if err != nil || strings.Join(got, " ") != want {
 			t.Errorf("%s needs %v, %v, want %s", name, got, err, want)
 		}

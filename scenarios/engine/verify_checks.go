@@ -44,7 +44,7 @@ func (s *script) verifyLooks(action int) *failure {
 	if len(names) == 0 {
 		return nil
 	}
-	later, err := newScript(s.ctx, Options{Workshop: s.info.Workshop, Name: names[0], Access: s.access, Library: s.library})
+	later, err := newScript(s.ctx, Options{Library: s.library, Name: names[0], Access: s.access})
 	if err != nil {
 		return &failure{reason: err.Error(), broken: true}
 	}
@@ -101,12 +101,11 @@ func (s *script) setUnknown(action scenarios.StepInfo) {
 // after are the scenarios that come after this one in the tutorial; none after
 // one that stands apart.
 func (s *script) after() []string {
-	names, err := s.library.Order(s.info.Workshop)
-	here := slices.Index(names, s.info.Name)
-	if err != nil || here < 0 {
+	here := slices.Index(s.library.Ordered, s.info.Name)
+	if here < 0 {
 		return nil
 	}
-	return names[here+1:]
+	return s.library.Ordered[here+1:]
 }
 
 // passedBy says whether the sandbox has gone on since a step, so that what it
@@ -124,7 +123,7 @@ func (s *script) nextDone(i int) bool {
 	if next, ok := nextAction(s.info, i+1); ok {
 		return s.probe(next) == nil
 	}
-	o := Options{Workshop: s.info.Workshop, Access: s.access, Library: s.library}
+	o := Options{Library: s.library, Access: s.access}
 	done, err := laterDone(s.ctx, o, s.info.Name, map[string]bool{})
 	return done && err == nil
 }

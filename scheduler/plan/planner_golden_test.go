@@ -235,7 +235,7 @@ func TestFixedPoint(t *testing.T) {
 }
 
 func TestNilAndEmptyBranch(t *testing.T) {
-	repos := workshop(t)
+	repos := inference(t)
 	c := model.Reference{Repo: modeltest.Forge + "kalypso-control-plane", Branch: "dev"}
 	env, err := model.LoadEnvironment(t.Context(), repos, "dev", c)
 	if err != nil {

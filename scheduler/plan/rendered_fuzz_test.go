@@ -20,7 +20,7 @@ import (
 // shippedTemplates are those of the workshops' control planes.
 func shippedTemplates(t testing.TB) []*knownTemplate {
 	t.Helper()
-	files, err := filepath.Glob("../../fixtures/*/kalypso-control-plane/main/templates/*.yaml")
+	files, err := filepath.Glob("../../fixtures/*/repositories/kalypso-control-plane/main/templates/*.yaml")
 	if err != nil || len(files) < 8 {
 		t.Fatalf("templates %q: %v", files, err)
 	}

@@ -12,7 +12,7 @@ import (
 // holds the scheduler, and the repositories that a learner begins with, to all
 // that it prints.
 func TestBasicInferenceTutorial(t *testing.T) {
-	w := &walk{T: t, repos: workshop(t), control: "kalypso-control-plane", gitops: "kalypso-platform-gitops"}
+	w := &walk{T: t, repos: inference(t), control: "kalypso-control-plane", gitops: "kalypso-platform-gitops"}
 	says := printed(t, "basic-inference")
 	inferenceStart(w, says)
 	inferenceOnboard(w, says)

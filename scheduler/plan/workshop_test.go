@@ -9,14 +9,13 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/kalypso-dev/kalypso/fixtures"
 	"github.com/kalypso-dev/kalypso/scheduler/model"
 	"github.com/kalypso-dev/kalypso/scheduler/model/modeltest"
 	"github.com/kalypso-dev/kalypso/scheduler/plan"
+	"github.com/kalypso-dev/kalypso/workshop"
 	"go.yaml.in/yaml/v3"
 )
 
@@ -51,7 +50,10 @@ spec:
 
 // workshopRepos returns the repositories of the basic-inference workshop.
 func workshopRepos() (*modeltest.Repositories, error) {
-	w, err := fixtures.Load("basic-inference", strings.TrimSuffix(modeltest.Forge, "/"))
+	w, err := workshop.OpenBuiltin("basic-inference")
+	if err == nil {
+		w, err = w.Load(workshop.On(modeltest.Forge))
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -66,7 +68,7 @@ func workshopRepos() (*modeltest.Repositories, error) {
 	return repos, nil
 }
 
-func workshop(t *testing.T) *modeltest.Repositories {
+func inference(t *testing.T) *modeltest.Repositories {
 	t.Helper()
 	repos, err := workshopRepos()
 	if err != nil {
@@ -137,7 +139,7 @@ func documents(t *testing.T, content []byte) []any {
 // TestWorkshop walks through the workshop's tasks as far as the scheduler has a
 // part in them.
 func TestWorkshop(t *testing.T) {
-	repos := workshop(t)
+	repos := inference(t)
 	expect := func(p *plan.Plan, want ...string) {
 		t.Helper()
 		if want == nil {
@@ -271,7 +273,7 @@ data:
 
 // TestPromotedCommit pins the base repository and finds the pin on the branch.
 func TestPromotedCommit(t *testing.T) {
-	repos := workshop(t)
+	repos := inference(t)
 	before := repos.Tree("kalypso-control-plane", "main").Commit
 	base := repos.Tree("kalypso-control-plane", "dev").Files["base-repo.yaml"]
 	repos.Write("kalypso-control-plane", "dev", "base-repo.yaml", append(slices.Clone(base), []byte("  commit: "+before+"\n")...))

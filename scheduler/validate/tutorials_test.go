@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/kalypso-dev/kalypso/fixtures"
 	"github.com/kalypso-dev/kalypso/internal/testkit/validatetest"
+	"github.com/kalypso-dev/kalypso/internal/testkit/workshoptest"
 	"github.com/kalypso-dev/kalypso/scheduler/model/modeltest"
 	"github.com/kalypso-dev/kalypso/scheduler/validate"
 	"github.com/kalypso-dev/kalypso/scheduler/validate/report"
@@ -54,10 +54,7 @@ func TestHelloWorldTutorial(t *testing.T) {
 
 func TestBasicInferenceWorkshop(t *testing.T) {
 	const file = "testdata/inputs/basic-inference.txtar"
-	w, err := fixtures.Load("basic-inference", strings.TrimSuffix(modeltest.Forge, "/"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := workshoptest.Load(t, "basic-inference", strings.TrimSuffix(modeltest.Forge, "/"))
 	repos := modeltest.Parse("")
 	for _, repo := range w.Repositories {
 		for _, branch := range repo.Branches {

@@ -7,10 +7,10 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/kalypso-dev/kalypso/fixtures/seed"
 	"github.com/kalypso-dev/kalypso/internal/testkit/gitkit"
 	"github.com/kalypso-dev/kalypso/scheduler/forge"
 	"github.com/kalypso-dev/kalypso/workshop"
+	"github.com/kalypso-dev/kalypso/workshop/seed"
 )
 
 // forgeOf is the organisation and the registry of a sandbox below a folder: its

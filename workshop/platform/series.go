@@ -10,15 +10,15 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/kalypso-dev/kalypso/fixtures/seed"
 	"github.com/kalypso-dev/kalypso/scheduler/forge"
+	"github.com/kalypso-dev/kalypso/workshop/seed"
 )
 
 // ownBranches begin the names of the branches of the scheduler and of workflows.
 const ownBranches = forge.BranchPrefix
 
 // addressesSubject is the message of the commit that has the sandbox's addresses.
-const addressesSubject = "Addresses of the sandbox"
+var addressesSubject = strings.TrimSpace(seed.AddressesMessage)
 
 // seedTime is when the commits were made that a sandbox begins with, as git prints it.
 var seedTime = strconv.FormatInt(seed.When.Unix(), 10)

@@ -10,9 +10,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/kalypso-dev/kalypso/fixtures"
 	"github.com/kalypso-dev/kalypso/internal/cli/cmdutil"
 	"github.com/kalypso-dev/kalypso/internal/testkit/ciforge"
+	"github.com/kalypso-dev/kalypso/internal/testkit/workshoptest"
 	"github.com/kalypso-dev/kalypso/scheduler/ci"
 	"github.com/kalypso-dev/kalypso/scheduler/fleet"
 	"github.com/spf13/cobra"
@@ -119,10 +119,7 @@ func (r *runner) checkout(workshop, repository, branch string) string {
 
 func (r *runner) branch(workshop, repository, branch string) map[string]string {
 	r.Helper()
-	w, err := fixtures.Load(workshop, ciforge.Server+"/kalypso")
-	if err != nil {
-		r.Fatal(err)
-	}
+	w := workshoptest.Load(r, workshop, ciforge.Server+"/kalypso")
 	repo, _ := w.Repository(repository)
 	b, ok := repo.Branch(branch)
 	if !ok {

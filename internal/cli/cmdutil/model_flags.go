@@ -11,11 +11,11 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/kalypso-dev/kalypso/fixtures"
 	"github.com/kalypso-dev/kalypso/internal/usage"
 	"github.com/kalypso-dev/kalypso/sandbox"
 	"github.com/kalypso-dev/kalypso/scheduler/model"
 	"github.com/kalypso-dev/kalypso/scheduler/source"
+	"github.com/kalypso-dev/kalypso/workshop"
 	"github.com/spf13/cobra"
 )
 
@@ -172,22 +172,16 @@ func (a *App) sandboxControlPlane(ctx context.Context, c *sandbox.Credentials) (
 	if !status.Running || c == nil {
 		return "", usage.New("the sandbox is down: " + needControlPlane)
 	}
-	return controlPlaneOf(status.Workshop, c.OrgURL)
-}
-
-// controlPlaneOf returns the URL of the repository of a workshop that has the
-// Environment objects.
-func controlPlaneOf(workshop, orgURL string) (string, error) {
-	w, err := fixtures.Load(workshop, orgURL)
+	state, err := home.Load()
 	if err != nil {
 		return "", err
 	}
-	for _, r := range w.Repositories {
-		if objects, _ := model.LoadEnvironments(&model.Tree{Files: r.Branches[0].Files}, ""); len(objects) > 0 {
-			return orgURL + "/" + r.Name, nil
-		}
-	}
-	return "", fmt.Errorf("workshop %s has no control plane", workshop)
+	return c.OrgURL + "/" + state.Spec().ControlPlane.Repository, nil
+}
+
+// WorkshopHelp says what names a workshop.
+func WorkshopHelp() string {
+	return strings.Join(workshop.Builtin(), ", ") + ", a folder, a .tar.gz, or a git URL with #BRANCH:FOLDER"
 }
 
 // The environment variables with credentials for git servers.

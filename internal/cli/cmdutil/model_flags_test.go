@@ -62,16 +62,6 @@ func TestWhoGetsCredentials(t *testing.T) {
 	}
 }
 
-func TestControlPlaneOfSandbox(t *testing.T) {
-	got, err := controlPlaneOf("basic-inference", "http://localhost:1/kalypso")
-	if got != "http://localhost:1/kalypso/kalypso-control-plane" || err != nil {
-		t.Errorf("%s, %v", got, err)
-	}
-	if got, err := controlPlaneOf("nope", ""); err == nil {
-		t.Errorf("a workshop that there is not has %s", got)
-	}
-}
-
 // TestCredentialsOfASandboxThatIsDown wants its forge's credentials to be used
 // without it.
 func TestCredentialsOfASandboxThatIsDown(t *testing.T) {

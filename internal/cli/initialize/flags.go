@@ -9,11 +9,11 @@ import (
 	"strings"
 	"time"
 
-	"github.com/kalypso-dev/kalypso/fixtures"
 	"github.com/kalypso-dev/kalypso/fixtures/githuborg"
 	"github.com/kalypso-dev/kalypso/internal/cli/cmdutil"
 	"github.com/kalypso-dev/kalypso/sandbox"
 	"github.com/kalypso-dev/kalypso/scheduler/forge/github"
+	"github.com/kalypso-dev/kalypso/workshop"
 	"github.com/spf13/pflag"
 )
 
@@ -37,7 +37,7 @@ type Options struct {
 func (f *Options) register(set *pflag.FlagSet) {
 	set.StringVar(&f.forge, "forge", "github", "the kind of forge")
 	set.StringVar(&f.org, "org", "", "the organisation")
-	set.StringVar(&f.workshop, "workshop", sandbox.DefaultWorkshop, "the tutorial whose repositories are wanted: "+strings.Join(fixtures.Workshops(), " or "))
+	set.StringVar(&f.workshop, "workshop", sandbox.DefaultWorkshop, "the workshop whose repositories are wanted: "+cmdutil.WorkshopHelp())
 	set.StringVar(&f.visibility, "visibility", string(github.Private), "who may see the repositories: private, internal or public")
 	set.StringVar(&f.url, "url", "", "address of a GitHub Enterprise (default "+github.PublicURL+")")
 	set.StringVar(&f.api, "api", "", "address of its REST API, where it does not follow from the other")
@@ -75,8 +75,6 @@ func (f *Options) check(set *pflag.FlagSet) error {
 		return usageError(fmt.Sprintf("--forge %q is not known: init knows github", f.forge))
 	case f.org == "":
 		return usageError("which organisation? Give --org ORG")
-	case !slices.Contains(fixtures.Workshops(), f.workshop):
-		return usageError(fmt.Sprintf("there is no workshop %q: choose one of %s", f.workshop, strings.Join(fixtures.Workshops(), ", ")))
 	case !slices.Contains([]github.Visibility{github.Private, github.Internal, github.Public}, github.Visibility(f.visibility)):
 		return usageError(fmt.Sprintf("--visibility %q is not known: choose private, internal or public", f.visibility))
 	case f.yes && !f.cleanup:
@@ -97,13 +95,14 @@ func (f *Options) check(set *pflag.FlagSet) error {
 }
 
 // options makes of the flags what githuborg wants, and reads the credentials.
-func (f *Options) options() (githuborg.Options, error) {
+func (f *Options) options(w *workshop.Workshop) (githuborg.Options, error) {
 	o := githuborg.Options{Organisation: f.org, Visibility: github.Visibility(f.visibility)}
 	var err error
 	if o.Forge, err = f.connect(); err != nil {
 		return o, err
 	}
-	if o.Workshop, err = githuborg.Load(o.Forge, f.workshop, f.org, f.registry); err != nil {
+	o.Location = githuborg.LocationOf(o.Forge, f.org, f.registry)
+	if o.Workshop, err = w.Load(o.Location); err != nil {
 		return o, err
 	}
 	if o.Secrets, err = f.secrets(o.Workshop); err != nil {
@@ -148,7 +147,7 @@ func (f *Options) connect() (*github.Forge, error) {
 }
 
 // secrets reads the values that the flags name.
-func (f *Options) secrets(w fixtures.Workshop) (map[string]string, error) {
+func (f *Options) secrets(w *workshop.Workshop) (map[string]string, error) {
 	all := map[string]string{}
 	read := func(flag, given string, value func(source string) (string, error)) error {
 		name, source, ok := strings.Cut(given, "=")
@@ -158,8 +157,8 @@ func (f *Options) secrets(w fixtures.Workshop) (map[string]string, error) {
 		switch {
 		case source == "":
 			return usageError(flag + " wants NAME=" + strings.ToUpper(strings.TrimPrefix(flag, "--secret-")) + ": it names where the secret is")
-		case !slices.Contains(w.Secrets, name):
-			return usageError(fmt.Sprintf("%s: the workflows of %s use no secret %q, but %s", flag, w.Name, name, strings.Join(w.Secrets, " and ")))
+		case !slices.Contains(w.Workflows.Secrets, name):
+			return usageError(fmt.Sprintf("%s: the workflows of %s use no secret %q, but %s", flag, w.Name, name, strings.Join(w.Workflows.Secrets, " and ")))
 		case all[name] != "":
 			return usageError(fmt.Sprintf("the secret %s is given twice", name))
 		}

@@ -6,14 +6,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"text/tabwriter"
 
-	"github.com/kalypso-dev/kalypso/fixtures"
 	"github.com/kalypso-dev/kalypso/fixtures/githuborg"
 	"github.com/kalypso-dev/kalypso/internal/cli/cmdutil"
 	"github.com/kalypso-dev/kalypso/internal/usage"
 	"github.com/kalypso-dev/kalypso/scheduler/forge/gitclient"
 	"github.com/kalypso-dev/kalypso/scheduler/source"
+	"github.com/kalypso-dev/kalypso/workshop"
 	"github.com/spf13/cobra"
 )
 
@@ -74,7 +75,16 @@ func Run(ctx context.Context, o *Options) error {
 }
 
 func (f *Options) setUp(ctx context.Context) error {
-	options, err := f.options()
+	scratch, err := os.MkdirTemp("", "kalypso-init-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(scratch)
+	w, err := workshop.OpenWhole(ctx, f.workshop, scratch, func(what string) { f.Messagef("%s", what) })
+	if err != nil {
+		return err
+	}
+	options, err := f.options(w)
 	if err != nil {
 		return err
 	}
@@ -134,9 +144,16 @@ func usageError(message string) error {
 
 // cleanUp deletes what init has made for one workshop, or for all.
 func (f *Options) cleanUp(ctx context.Context) error {
-	workshops := fixtures.Workshops()
+	var of *workshop.Workshop
 	if f.oneWorkshop {
-		workshops = []string{f.workshop}
+		scratch, err := os.MkdirTemp("", "kalypso-init-")
+		if err != nil {
+			return err
+		}
+		defer os.RemoveAll(scratch)
+		if of, err = workshop.Open(ctx, f.workshop, scratch); err != nil {
+			return err
+		}
 	}
 	client, err := f.connect()
 	if err != nil {
@@ -148,7 +165,7 @@ func (f *Options) cleanUp(ctx context.Context) error {
 			return failure(err, "")
 		}
 	}
-	made, err := githuborg.Find(ctx, client, f.org, workshops)
+	made, err := githuborg.Find(ctx, client, f.org, of)
 	if err != nil {
 		return failure(err, "")
 	}

@@ -18,10 +18,10 @@ import (
 func (f *Options) schedulerConfig(o githuborg.Options) ([]byte, error) {
 	c := githuborg.Config{
 		Forge:            controller.ForgeConfig{Type: controller.GitHub, URL: f.url, API: f.api, TokenEnv: f.tokenEnv, TokenFile: f.tokenFile},
-		ControlPlane:     o.Forge.OrganisationURL(f.org) + "/" + o.Workshop.ControlPlane(),
+		ControlPlane:     o.Forge.OrganisationURL(f.org) + "/" + o.Workshop.ControlPlane.Repository,
 		Secret:           f.webhookFile,
 		SecretEnv:        f.webhookEnv,
-		FirstEnvironment: o.Workshop.Environments[0],
+		FirstEnvironment: o.Workshop.ControlPlane.Environments[0],
 	}
 	names := []*string{&c.Forge.TokenFile, &c.Secret}
 	if f.app.ID != 0 {

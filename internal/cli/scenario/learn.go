@@ -54,11 +54,14 @@ func learn(ctx context.Context, o *Options) error {
 	if err != nil {
 		return err
 	}
-	access, workshop, err := accessTo(ctx, home)
+	access, library, err := accessTo(ctx, home)
 	if err != nil {
 		return err
 	}
-	if err := before(ctx, workshop, access, o.Names); err != nil {
+	if library, o.Names, err = among(library, o.Names); err != nil {
+		return err
+	}
+	if err := before(ctx, library, access, o.Names); err != nil {
 		return err
 	}
 	progress, err := learned(o.App)
@@ -67,7 +70,7 @@ func learn(ctx context.Context, o *Options) error {
 	}
 	in, out, end := o.conversation()
 	done, err := engine.Learn(ctx, engine.Lesson{
-		Options:  engine.Options{Workshop: workshop, Name: o.Names[0], Access: access},
+		Options:  engine.Options{Library: library, Name: o.Names[0], Access: access},
 		Progress: progress,
 		In:       in, Out: out, Width: terminalWidth(o.Out), Paint: painter(o.Out),
 	})
@@ -78,7 +81,7 @@ func learn(ctx context.Context, o *Options) error {
 	if err != nil || !done {
 		return asUsage(err)
 	}
-	all, err := scenarios.Tutorials.List(workshop)
+	all, err := library.List()
 	if err != nil {
 		return err
 	}
@@ -150,16 +153,17 @@ func check(ctx context.Context, o *Options) error {
 	if err != nil {
 		return err
 	}
-	access, workshop, err := accessTo(ctx, home)
+	access, library, err := accessTo(ctx, home)
 	if err != nil {
 		return err
 	}
-	if len(o.Names) == 0 {
-		if o.Names, err = scenarios.Tutorials.Order(workshop); err != nil {
-			return err
-		}
+	if library, o.Names, err = among(library, o.Names); err != nil {
+		return err
 	}
-	done, err := engine.Check(ctx, engine.Options{Workshop: workshop, Access: access}, o.Names)
+	if len(o.Names) == 0 {
+		o.Names = library.Ordered
+	}
+	done, err := engine.Check(ctx, engine.Options{Library: library, Access: access}, o.Names)
 	if err != nil {
 		return asUsage(err)
 	}

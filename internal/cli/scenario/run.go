@@ -60,19 +60,23 @@ func run(ctx context.Context, o *RunOptions) error {
 	if err != nil {
 		return err
 	}
-	access, workshop, err := accessTo(ctx, home)
+	access, library, err := accessTo(ctx, home)
 	if err != nil {
 		return err
 	}
-	all, err := scenarios.Tutorials.List(workshop)
-	if err != nil {
+	if library, o.Names, err = among(library, o.Names); err != nil {
 		return err
+	}
+	all, err := library.List()
+	if err != nil {
+		return asUsage(err)
+	}
+	if o.All && len(library.Ordered) == 0 {
+		return usage.Errorf("the workshop %s has no scenarios", library.Workshop)
 	}
 	if o.All {
-		if o.Names, err = scenarios.Tutorials.Order(workshop); err != nil {
-			return err
-		}
-	} else if err := before(ctx, workshop, access, o.Names); err != nil {
+		o.Names = library.Ordered
+	} else if err := before(ctx, library, access, o.Names); err != nil {
 		return goOn(ctx, err)
 	}
 	if o.JUnit != "" {
@@ -89,7 +93,7 @@ func run(ctx context.Context, o *RunOptions) error {
 	}
 	p := newProgress(o.App, w)
 	results, failure := engine.RunAll(ctx, engine.Options{
-		Workshop: workshop, Access: access, Report: p.event, Keep: o.Keep,
+		Library: library, Access: access, Report: p.event, Keep: o.Keep,
 		VerifyChecks: o.VerifyChecks, Dumps: home.Path(folder, "failures"),
 	}, o.Names)
 	p.p.Clear()
@@ -168,8 +172,8 @@ func withDump(err error, results []scenarios.Result) error {
 
 // before refuses scenarios that build on others which are neither done nor run
 // before them.
-func before(ctx context.Context, workshop string, access engine.Access, names []string) error {
-	lack, err := engine.Missing(ctx, engine.Options{Workshop: workshop, Access: access}, names)
+func before(ctx context.Context, library scenarios.Library, access engine.Access, names []string) error {
+	lack, err := engine.Missing(ctx, engine.Options{Library: library, Access: access}, names)
 	if err != nil {
 		return asUsage(err)
 	}

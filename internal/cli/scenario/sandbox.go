@@ -11,17 +11,18 @@ import (
 	"github.com/kalypso-dev/kalypso/sandbox"
 	"github.com/kalypso-dev/kalypso/sandbox/components"
 	"github.com/kalypso-dev/kalypso/sandbox/supervisor"
+	"github.com/kalypso-dev/kalypso/scenarios"
 	"github.com/kalypso-dev/kalypso/scenarios/engine"
 )
 
 // accessTo is the access that a user has to a sandbox that is up.
-func accessTo(ctx context.Context, home sandbox.Home) (engine.Access, string, error) {
+func accessTo(ctx context.Context, home sandbox.Home) (a engine.Access, library scenarios.Library, err error) {
 	status, err := sandbox.GetStatus(ctx, home)
 	if err != nil {
-		return engine.Access{}, "", err
+		return a, library, err
 	}
 	if !status.Running {
-		return engine.Access{}, "", errors.New("the sandbox is not up: run `kalypso up`")
+		return a, library, errors.New("the sandbox is not up: run `kalypso up`")
 	}
 	if !status.Ready {
 		var missing []string
@@ -30,19 +31,26 @@ func accessTo(ctx context.Context, home sandbox.Home) (engine.Access, string, er
 				missing = append(missing, fmt.Sprintf("%s is %s", c.Name, c.State))
 			}
 		}
-		return engine.Access{}, "", fmt.Errorf("the sandbox is not ready (%s): run `kalypso up`", strings.Join(missing, ", "))
+		return a, library, fmt.Errorf("the sandbox is not ready (%s): run `kalypso up`", strings.Join(missing, ", "))
 	}
 	credentials, err := sandbox.GetCredentials(home)
 	if err != nil {
-		return engine.Access{}, "", err
+		return a, library, err
 	}
 	secrets, err := secretsOf(home)
 	if err != nil {
-		return engine.Access{}, "", err
+		return a, library, err
+	}
+	state, err := home.Load()
+	if err != nil {
+		return a, library, err
+	}
+	if library, err = scenarios.Of(state.Spec()); err != nil {
+		return a, library, err
 	}
 	self, err := os.Executable()
 	if err != nil {
-		return engine.Access{}, "", err
+		return a, library, err
 	}
 	return engine.Access{
 		ForgeURL:     credentials.URL,
@@ -58,7 +66,7 @@ func accessTo(ctx context.Context, home sandbox.Home) (engine.Access, string, er
 		Home:      string(home),
 		Simulated: simulatedClusters(status),
 		Secrets:   secrets,
-	}, status.Workshop, nil
+	}, library, nil
 }
 
 // simulatedClusters are those whose pods do not really run, with the reason.

@@ -2,11 +2,15 @@
 package scenario
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
+	"slices"
+	"strings"
 	"text/tabwriter"
 
 	"github.com/kalypso-dev/kalypso/internal/cli/cmdutil"
@@ -14,6 +18,7 @@ import (
 	"github.com/kalypso-dev/kalypso/sandbox"
 	"github.com/kalypso-dev/kalypso/scenarios"
 	"github.com/kalypso-dev/kalypso/scenarios/engine"
+	"github.com/kalypso-dev/kalypso/workshop"
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 )
@@ -54,13 +59,16 @@ learned. What is done in the sandbox is shown by scenario check.`,
 }
 
 func list(_ context.Context, o *Options) error {
-	workshop, _, err := workshopAt(o.App)
+	library, _, err := libraryOf(o.App)
 	if err != nil {
 		return err
 	}
-	infos, err := scenarios.Tutorials.List(workshop)
+	infos, err := library.List()
 	if err != nil {
 		return asUsage(err)
+	}
+	if len(infos) == 0 {
+		o.Messagef("The workshop %s has no scenarios.", library.Workshop)
 	}
 	learned, err := learned(o.App)
 	if err != nil {
@@ -72,6 +80,9 @@ func list(_ context.Context, o *Options) error {
 	}
 	return o.Output.Print(o.App, all, func() error {
 		w := tabwriter.NewWriter(o.Out, 0, 0, 3, ' ', 0)
+		if len(all) == 0 {
+			return nil
+		}
 		fmt.Fprintln(w, "NAME\tTITLE\tBY\tSTEPS\tLEARNED")
 		next := all[0].Name
 		for i, s := range all {
@@ -129,11 +140,14 @@ to be seen after each step, and the hints. --raw is the file that is run.`,
 }
 
 func show(_ context.Context, o *Options) error {
-	workshop, orgURL, err := workshopAt(o.App)
+	library, orgURL, err := libraryOf(o.App)
 	if err != nil {
 		return err
 	}
-	source, err := scenarios.Tutorials.Source(workshop, o.Names[0])
+	if library, o.Names, err = among(library, o.Names); err != nil {
+		return err
+	}
+	source, err := library.Source(o.Names[0])
 	if err != nil {
 		return asUsage(err)
 	}
@@ -141,7 +155,7 @@ func show(_ context.Context, o *Options) error {
 		_, err = o.Out.Write(source)
 		return err
 	}
-	page, err := engine.NewPage(scenarios.Tutorials, workshop, o.Names[0], engine.PageOptions{OrgURL: orgURL})
+	page, err := engine.NewPage(library, o.Names[0], engine.PageOptions{OrgURL: orgURL})
 	if err != nil {
 		return asUsage(err)
 	}
@@ -186,36 +200,66 @@ func terminalWidth(w io.Writer) int {
 	return width
 }
 
-// workshopAt is the sandbox's workshop with the URL of its organisation, or the
-// workshop that a sandbox would have and no URL.
-func workshopAt(a *cmdutil.App) (name, orgURL string, err error) {
+// libraryOf is the scenarios of the sandbox's workshop with the URL of its
+// organisation, or those of the workshop that a sandbox would have and no URL.
+func libraryOf(a *cmdutil.App) (library scenarios.Library, orgURL string, err error) {
 	home, err := a.Home()
 	if err != nil {
-		return "", "", err
+		return library, "", err
 	}
 	state, err := home.Load()
 	if errors.Is(err, sandbox.ErrNoSandbox) {
-		return sandbox.DefaultWorkshop, "", nil
+		w, err := workshop.OpenBuiltin(sandbox.DefaultWorkshop)
+		if err != nil {
+			return library, "", err
+		}
+		library, err = scenarios.Of(w)
+		return library, "", err
 	}
 	if err != nil {
-		return "", "", err
+		return library, "", err
 	}
-	return state.Workshop, state.OrgURL(), nil
+	library, err = scenarios.Of(state.Spec())
+	return library, state.OrgURL(), err
+}
+
+// among returns the scenarios that are called for: those of the workshop by their
+// names, or those of a folder or file elsewhere.
+func among(library scenarios.Library, names []string) (scenarios.Library, []string, error) {
+	if !slices.ContainsFunc(names, isPath) {
+		return library, names, nil
+	}
+	if len(names) > 1 {
+		return library, nil, usage.Errorf("%s is a folder or a file: give it alone, or only names of the workshop's scenarios", names[slices.IndexFunc(names, isPath)])
+	}
+	info, err := os.Stat(names[0])
+	if err != nil {
+		return library, nil, usage.Errorf("there are no scenarios at %s: %v", names[0], errors.Unwrap(err))
+	}
+	folder, pattern := names[0], "*.txtar"
+	if !info.IsDir() {
+		folder, pattern = filepath.Split(filepath.Clean(names[0]))
+	}
+	found, err := filepath.Glob(filepath.Join(folder, pattern))
+	if err != nil || len(found) == 0 {
+		return library, nil, usage.Errorf("there is no .txtar file in %s", names[0])
+	}
+	library.Files, library.Ordered, library.Apart = os.DirFS(cmp.Or(folder, ".")), nil, nil
+	for _, file := range found {
+		library.Ordered = append(library.Ordered, strings.TrimSuffix(filepath.Base(file), ".txtar"))
+	}
+	return library, library.Ordered, nil
+}
+
+func isPath(name string) bool {
+	return strings.ContainsRune(name, filepath.Separator) || name == "." || filepath.Ext(name) == ".txtar"
 }
 
 // names are those of the workshop's scenarios.
 func names(a *cmdutil.App) cmdutil.Candidates {
 	return func(context.Context) ([]string, error) {
-		workshop, _, err := workshopAt(a)
-		if err != nil {
-			return nil, err
-		}
-		all, err := scenarios.Tutorials.List(workshop)
-		var names []string
-		for _, info := range all {
-			names = append(names, info.Name)
-		}
-		return names, err
+		library, _, err := libraryOf(a)
+		return library.Names(), err
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/kalypso-dev/kalypso/sandbox/daemon"
 	"github.com/kalypso-dev/kalypso/sandbox/doctor"
 	"github.com/kalypso-dev/kalypso/sandbox/state"
+	"github.com/kalypso-dev/kalypso/workshop"
 	"github.com/spf13/cobra"
 )
 
@@ -43,11 +44,11 @@ The sandbox lives in ~/.kalypso, or in the folder that KALYPSO_HOME names.`,
 		Args: cmdutil.ExactArgs(),
 		RunE: func(c *cobra.Command, _ []string) error { return run(c.Context(), o) },
 	}
-	c.Flags().StringVar(&o.Workshop, "workshop", "", "the tutorial whose repositories and clusters are wanted (default "+sandbox.DefaultWorkshop+")")
+	c.Flags().StringVar(&o.Workshop, "workshop", "", "the workshop that is wanted: "+cmdutil.WorkshopHelp()+" (default "+sandbox.DefaultWorkshop+")")
 	c.Flags().StringVar(&o.Provider, "provider", "", "how the clusters are made: "+strings.Join(state.Providers(), " or ")+", which needs Docker or podman (default "+sandbox.ProviderEmbedded+")")
 	c.Flags().StringVar(&o.Image, "image", "", "the image of kind's nodes (default: what make kind-node-image has built, or kind's own)")
 	c.Flags().Var(contexts{&o.Contexts}, "cluster", "use a cluster that you have, by its context in your kubeconfig; may be repeated")
-	cmdutil.CompleteFlag(c, "workshop", cmdutil.Known(state.Workshops()...))
+	cmdutil.CompleteFlag(c, "workshop", cmdutil.Known(workshop.Builtin()...))
 	cmdutil.CompleteFlag(c, "provider", cmdutil.Known(state.Providers()...))
 	return c
 }

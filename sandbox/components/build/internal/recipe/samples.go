@@ -8,9 +8,9 @@ import (
 	"path/filepath"
 	"slices"
 
-	"github.com/kalypso-dev/kalypso/fixtures"
 	"github.com/kalypso-dev/kalypso/sandbox/components"
 	"github.com/kalypso-dev/kalypso/scheduler/ci/gosources"
+	"github.com/kalypso-dev/kalypso/workshop"
 )
 
 // samples are the tutorials' applications. They use the standard library only,
@@ -38,14 +38,14 @@ func Samples() Recipe {
 
 // sampleSources are the files of the repository's main branch that decide what
 // its program is.
-func sampleSources(workshop, repository string) (map[string][]byte, error) {
-	w, err := fixtures.Load(workshop, "http://localhost")
+func sampleSources(name, repository string) (map[string][]byte, error) {
+	w, err := loaded(name)
 	if err != nil {
 		return nil, err
 	}
 	r, ok := w.Repository(repository)
 	if !ok {
-		return nil, fmt.Errorf("workshop %s has no repository %s", workshop, repository)
+		return nil, fmt.Errorf("workshop %s has no repository %s", name, repository)
 	}
 	branch, ok := r.Branch("main")
 	if !ok {
@@ -58,6 +58,14 @@ func sampleSources(workshop, repository string) (map[string][]byte, error) {
 		}
 	}
 	return sources, nil
+}
+
+func loaded(name string) (*workshop.Workshop, error) {
+	w, err := workshop.OpenBuiltin(name)
+	if err != nil {
+		return nil, err
+	}
+	return w.Load(workshop.On("http://localhost"))
 }
 
 func finishSamples(ctx context.Context, b Bench) ([]components.License, error) {

@@ -1,0 +1,137 @@
+package workshop
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/kalypso-dev/kalypso/internal/redact"
+	"github.com/kalypso-dev/kalypso/internal/usage"
+)
+
+// gitLimit is how long a repository may take to be fetched.
+const gitLimit = 30 * time.Minute
+
+// isURL says whether a location is one of git, with or without #BRANCH:FOLDER.
+func isURL(location string) bool {
+	location, _, _ = strings.Cut(location, "#")
+	scp := strings.Contains(location, ":") && strings.Contains(strings.SplitN(location, ":", 2)[0], "@")
+	return strings.Contains(location, "://") || scp
+}
+
+// CloneBare makes a bare repository at dir with the branches of another, all of
+// them when none is named, and depth commits of each, all when it is 0. What
+// cannot be fetched leaves no folder.
+func CloneBare(ctx context.Context, url, dir string, depth int, branches ...string) error {
+	args := []string{"clone", "--bare", "--quiet", "--no-tags"}
+	if depth > 0 {
+		args = append(args, fmt.Sprintf("--depth=%d", depth), "--no-single-branch")
+	}
+	if err := git(ctx, append(args, "--", url, dir)...); err != nil {
+		return errors.Join(fmt.Errorf("%s: %w", redact.URL(url), err), os.RemoveAll(dir))
+	}
+	have, err := BareBranches(dir)
+	for _, b := range branches {
+		if err == nil && !slices.Contains(have, b) {
+			err = usage.Errorf("%s has no branch %s%s", redact.URL(url), b, nearest(b, have))
+		}
+	}
+	if err == nil && len(have) == 0 {
+		err = usage.Errorf("%s has no branches", redact.URL(url))
+	}
+	if err != nil {
+		return errors.Join(err, os.RemoveAll(dir))
+	}
+	// where it came from may hold a password
+	return git(ctx, "--git-dir", dir, "remote", "remove", "origin")
+}
+
+func git(ctx context.Context, args ...string) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, gitLimit, fmt.Errorf("not ended after %s", gitLimit))
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "git", args...)
+	cmd.Env = append(os.Environ(), "GIT_TERMINAL_PROMPT=0", "LC_ALL=C")
+	out, err := cmd.CombinedOutput()
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, exec.ErrNotFound):
+		return usage.Errorf("git is not installed")
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	}
+	return errors.New(redact.Text(strings.TrimSpace(string(out))))
+}
+
+// openGit fetches a repository below scratch, and opens the workshop in it.
+func openGit(ctx context.Context, location, scratch string) (*Workshop, error) {
+	url, at, _ := strings.Cut(location, "#")
+	branch, folder, _ := strings.Cut(at, ":")
+	if folder != "" && !filepath.IsLocal(filepath.FromSlash(folder)) {
+		return nil, usage.Errorf("%s: the folder %s leads out of the repository", redact.URL(location), folder)
+	}
+	dir, err := os.MkdirTemp(scratch, "workshop-")
+	if err != nil {
+		return nil, err
+	}
+	args := []string{"clone", "--quiet", "--depth=1"}
+	if branch != "" {
+		args = append(args, "--branch", branch)
+	}
+	if err := git(ctx, append(args, "--", url, dir)...); err != nil {
+		return nil, usage.Errorf("the workshop cannot be fetched from %s: %v", redact.URL(url), err)
+	}
+	return OpenFolder(filepath.Join(dir, filepath.FromSlash(folder)))
+}
+
+// OpenWhole is Open with all repositories: those that are elsewhere are fetched
+// below scratch. say gets what is fetched, and may be nil.
+func OpenWhole(ctx context.Context, location, scratch string, say func(string)) (*Workshop, error) {
+	w, err := Open(ctx, location, scratch)
+	if err != nil || !slices.ContainsFunc(w.Repositories, func(r Repository) bool { return r.Git != "" && r.Bare == "" }) {
+		return w, err
+	}
+	dir, err := os.MkdirTemp(scratch, "whole-")
+	if err != nil {
+		return nil, err
+	}
+	if err := w.Copy(ctx, dir, say); err != nil {
+		return nil, err
+	}
+	return OpenFolder(dir)
+}
+
+// Copy writes the workshop to a new folder that needs no other: what
+// workshop.yaml takes from elsewhere is in it as bare repositories. say gets what
+// is fetched, and may be nil.
+func (w *Workshop) Copy(ctx context.Context, dir string, say func(string)) error {
+	if err := w.copyFiles(dir); err != nil {
+		return err
+	}
+	for _, r := range w.Repositories {
+		if r.Git == "" || r.Bare != "" {
+			continue
+		}
+		from := r.Git
+		if !isURL(from) && !filepath.IsAbs(from) {
+			from = filepath.Join(w.Dir, filepath.FromSlash(from))
+		}
+		if say != nil {
+			say("fetching repository " + r.Name)
+		}
+		var names []string
+		for _, b := range r.Branches {
+			names = append(names, b.Name)
+		}
+		if err := CloneBare(ctx, from, filepath.Join(dir, RepositoryFolder, r.Name+".git"), 0, names...); err != nil {
+			return fmt.Errorf("repository %s: %w", r.Name, err)
+		}
+	}
+	return nil
+}
