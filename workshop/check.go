@@ -1,6 +1,7 @@
 package workshop
 
 import (
+	"errors"
 	"path"
 	"slices"
 	"strconv"
@@ -43,14 +44,12 @@ func (p *parser) checkReferences(w *Workshop) {
 			p.at([]string{"addresses", strconv.Itoa(i), "from"}, "%s is there twice", a.From)
 		}
 	}
-	clusters := map[string]bool{}
 	for i, c := range w.Clusters {
-		at := []string{"clusters", strconv.Itoa(i)}
-		if clusters[c.Name] {
-			p.at(append(at, "name"), "there are two clusters %s", c.Name)
-		}
-		clusters[c.Name] = true
-		p.checkCluster(at, c, known)
+		p.checkCluster([]string{"clusters", strconv.Itoa(i)}, c, known)
+	}
+	var field *FieldError
+	if _, err := Expand(w.Clusters); errors.As(err, &field) {
+		p.at(field.Path, "%s", field.Reason)
 	}
 	for i, name := range w.Scenarios.Apart {
 		if slices.Contains(w.Scenarios.Order, name) {
@@ -94,17 +93,10 @@ func (p *parser) checkBranches(at []string, r Repository) {
 
 func (p *parser) checkCluster(at []string, c Cluster, known func(name string, at ...string) (Repository, bool)) {
 	switch virtual := c.Kind == VirtualCluster; {
-	case !virtual && strings.Contains(c.Name, "{"):
-		p.at(append(at, "name"), "%s: a range is for virtual clusters: add kind: virtual", c.Name)
-	case !virtual && c.Virtual != nil:
-		p.at(append(at, "virtual"), "%s is not virtual: add kind: virtual", c.Name)
 	case virtual && c.Node != "":
 		p.at(append(at, "node"), "%s is virtual, and has no node", c.Name)
 	case !virtual && len(c.Name) > maxClusterName:
 		p.at(append(at, "name"), "%s is too long: %d characters are the most", c.Name, maxClusterName)
-	}
-	if _, err := c.Expand(); err != nil {
-		p.at(append(at, "name"), "%v", err)
 	}
 	var names []string
 	for i, s := range c.Follows {

@@ -1,6 +1,7 @@
 package workshop
 
 import (
+	"errors"
 	"fmt"
 	"regexp"
 	"slices"
@@ -127,7 +128,8 @@ func Expand(entries []Cluster) ([]Cluster, error) {
 		at := []string{"clusters", strconv.Itoa(i)}
 		some, err := entry.Expand()
 		if err != nil {
-			if field, ok := err.(*FieldError); ok {
+			var field *FieldError
+			if errors.As(err, &field) {
 				return nil, &FieldError{slices.Concat(at, field.Path), field.Reason}
 			}
 			return nil, err
