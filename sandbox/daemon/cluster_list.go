@@ -81,7 +81,7 @@ func (s *Server) listClusters(w http.ResponseWriter, _ *http.Request) {
 func (st *Stack) listClusters(components []supervisor.Status) []Cluster {
 	var all []Cluster
 	for _, c := range st.state.Clusters() {
-		one := Cluster{Name: c.Name, Type: c.Name, Kind: workshop.RealCluster, Reconciler: workshop.Reconciler(c.Reconciler), State: string(supervisor.Ready)}
+		one := Cluster{Name: c.Name, Type: cmp.Or(c.Type, c.Name), Kind: workshop.RealCluster, Reconciler: c.Reconciler, State: string(supervisor.Ready)}
 		for _, f := range c.Follows {
 			one.Follows = append(one.Follows, ClusterFollows{Name: f.Name, Repository: f.Repository, Branch: f.Branch, Path: f.Path})
 		}

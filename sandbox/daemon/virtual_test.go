@@ -141,8 +141,8 @@ func TestVirtualClustersOfASandbox(t *testing.T) {
 		"none of that name":      {Remove: []string{"store-001", "store-999"}},
 		"a real one":             {Remove: s.ClusterNames()[:1]},
 	} {
-		if _, err := st.changeClusters(wrong); !errors.As(err, &mistake) || st.virtual.Len() != 300 {
-			t.Errorf("%s: %v, and there are %d", name, err, st.virtual.Len())
+		if _, err := st.changeClusters(wrong); !errors.As(err, &mistake) || len(st.virtual.Clusters()) != 300 {
+			t.Errorf("%s: %v, and there are %d", name, err, len(st.virtual.Clusters()))
 		}
 	}
 

@@ -89,6 +89,9 @@ func (c *ClusterChanges) Remove(names []string, has []workshop.Cluster) error {
 	}
 	gone := map[string]bool{}
 	for _, name := range names {
+		if len(all) == 0 {
+			return usage.Errorf("there is no virtual cluster %q, nor any other: `kalypso cluster list` has all clusters", name)
+		}
 		if !known[name] {
 			return CheckName("virtual cluster", name, all[:min(len(all), 20)])
 		}

@@ -112,13 +112,6 @@ func (f *Fleet) Set(clusters []workshop.Cluster) {
 	f.wakeUp()
 }
 
-// Len is how many clusters there are.
-func (f *Fleet) Len() int {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return len(f.clusters)
-}
-
 // Notify fetches a branch now, since it was pushed to; the repository is
 // owner/name.
 func (f *Fleet) Notify(repository, branch string) {

@@ -19,7 +19,7 @@ import (
 func add(ctx context.Context, o *FleetOptions) error {
 	switch {
 	case !o.IsVirtual:
-		return usage.New("only virtual clusters can be added to a sandbox that runs: give --virtual")
+		return usage.New("only virtual clusters can be added to a sandbox that runs: give --virtual; a real one is an entry of the clusters in a workshop.yaml, see `kalypso up --workshop`")
 	case o.Type == "":
 		return usage.New("of which cluster type? Give --type; `kalypso get clustertypes` lists them")
 	case len(o.Environments) == 0:
