@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"math"
 	"slices"
 
 	"github.com/kalypso-dev/kalypso/scenarios"
@@ -128,6 +129,23 @@ func (s *script) probe(i int) *failure {
 		return f
 	}
 	return s.run(i, s.info.Steps[i].Outcome(), false)
+}
+
+// firstUnmet returns the line of a step's check that is not so yet, 0 when that is
+// not known. Each line before it is so.
+func (s *script) firstUnmet(i int) int {
+	step := s.info.Steps[i]
+	if step.Reading || !step.Has(step.Outcome()) || s.simulated(step.RealPods) != "" {
+		return 0
+	}
+	switch f := s.probe(i); {
+	case f == nil:
+		return math.MaxInt
+	case f.broken:
+		return 0
+	default:
+		return f.line
+	}
 }
 
 // conclude decides about what passes by: in this scenario an action after it is

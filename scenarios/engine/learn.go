@@ -92,8 +92,12 @@ func (t *lesson) run() error {
 	for i := first; i < len(info.Steps); i++ {
 		t.script.begin(i)
 		t.hints, t.last = 0, ""
+		before := t.script.firstUnmet(i)
+		if err := t.script.ctx.Err(); err != nil {
+			return err
+		}
 		t.printf("")
-		t.show(page.task(i))
+		t.show(page.task(i, before))
 		if err := t.step(i); err != nil {
 			return err
 		}

@@ -153,6 +153,50 @@ func TestLearnFindsOut(t *testing.T) {
 	}
 }
 
+// What is so before the user has done anything is no goal.
+func TestLearnShowsWhatIsSo(t *testing.T) {
+	t.Parallel()
+	f := forgeWithoutScheduler(t)
+	f.control.Push("main", map[string]string{"before.yaml": "kind: B\n"})
+	const text = `# Two
+
+step Do it
+solve
+clone kalypso-control-plane main
+write after.yaml kalypso-control-plane/after.yaml
+push kalypso-control-plane 'Do it'
+check
+repo same-yaml kalypso-control-plane main before.yaml before.yaml
+repo same-yaml kalypso-control-plane main after.yaml after.yaml
+
+-- before.yaml --
+kind: B
+-- after.yaml --
+kind: A
+`
+	task := func() string {
+		in, out := io.Pipe()
+		p := &fakeUser{in: out, answers: []answer{{after: "enter checks now", line: "quit"}}}
+		if _, err := Learn(soon(t), Lesson{
+			Options: sectionOptions(f, text), Progress: &scenarios.Progress{Done: map[string][]string{}}, In: in, Out: p,
+		}); err != nil {
+			t.Fatal(err)
+		}
+		return p.said.String()
+	}
+	so, goals, found := strings.Cut(task(), "To reach:")
+	if _, listed, _ := strings.Cut(so, "So already:"); !found || !strings.Contains(listed, "main/before.yaml") || strings.Contains(listed, "after.yaml") {
+		t.Errorf("so already:\n%s", so)
+	}
+	if !strings.Contains(goals, "main/after.yaml") || strings.Contains(goals, "before.yaml") {
+		t.Errorf("to reach:\n%s", goals)
+	}
+	f.control.Push("main", map[string]string{"after.yaml": "kind: A\n"})
+	if said := task(); strings.Contains(said, "To reach:") || !strings.Contains(said, "main/after.yaml") || !strings.Contains(said, "[x] 1/1") {
+		t.Errorf("all is so:\n%s", said)
+	}
+}
+
 // The end of the input is like leaving.
 func TestLearnWithoutAnybody(t *testing.T) {
 	t.Parallel()

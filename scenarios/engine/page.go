@@ -176,15 +176,16 @@ func (p *Page) step(i int) []block {
 }
 
 // task is a step for a user who wants to find out what to do: it says what is to
-// be reached.
-func (p *Page) task(i int) []block {
+// be reached. What is so already, by the lines of the check before one, is no goal.
+func (p *Page) task(i, before int) []block {
 	step := p.Info.Steps[i]
 	if step.Reading {
 		return p.step(i)
 	}
 	r := p.rendererAt(i)
 	r.actions(step)
-	return slices.Concat(p.head(i), labelled("To reach", r.outcome(step)), p.credentials(i), p.needs(i))
+	so, goals := r.outcomeAround(step, before)
+	return slices.Concat(p.head(i), labelled("So already", so), labelled("To reach", goals), p.credentials(i), p.needs(i))
 }
 
 // toDo is what a step has the user do.

@@ -12,13 +12,26 @@ import (
 // outcome is what there is to see when a step is done: its check, or what it has
 // a reader look at.
 func (r *renderer) outcome(step scenarios.StepInfo) []block {
+	_, all := r.outcomeAround(step, 0)
+	return all
+}
+
+// outcomeAround is the outcome in two parts: by the lines of the scenario before
+// one, and by that and those after it.
+func (r *renderer) outcomeAround(step scenarios.StepInfo, line int) (before, from []block) {
 	r.blocks, r.output = nil, ""
 	lines := step.Sections[step.Outcome()]
 	for i, l := range lines {
 		r.rest = lines[i+1:]
+		known := len(r.blocks)
 		r.see(l, splitLine(l.Text))
+		if l.Number < line {
+			before = append(before, r.blocks[known:]...)
+		} else {
+			from = append(from, r.blocks[known:]...)
+		}
 	}
-	return r.blocks
+	return before, from
 }
 
 func (r *renderer) see(l scenarios.Line, args []string) {

@@ -11,6 +11,7 @@ import (
 	"regexp"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -138,7 +139,7 @@ func (s *script) simulated(clusters []string) string {
 }
 
 // failLine begins the last entry of a failed script's log.
-var failLine = regexp.MustCompile(`^FAIL: [^ ]+:\d+: `)
+var failLine = regexp.MustCompile(`^FAIL: [^ ]+:(\d+): `)
 
 // sectionFolder has the section that runs, within the scenario's folder.
 const sectionFolder = ".section"
@@ -147,6 +148,7 @@ const sectionFolder = ".section"
 type failure struct {
 	reason string // for a user; can have several lines
 	output string // the commands with what they printed
+	line   int    // of the scenario; 0 when it is not known
 	// broken is set when a check could not be made, as opposed to one that was
 	// made and found things otherwise.
 	broken bool
@@ -261,8 +263,9 @@ func (s *script) failureOf(log string, step scenarios.StepInfo) *failure {
 	}
 	var reason []string
 	for line := range strings.SplitSeq(output, "\n") {
-		if prefix := failLine.FindString(line); prefix != "" {
-			reason = []string{strings.TrimPrefix(line, prefix)}
+		if found := failLine.FindStringSubmatch(line); found != nil {
+			f.line, _ = strconv.Atoi(found[1])
+			reason = []string{strings.TrimPrefix(line, found[0])}
 		} else if reason != nil {
 			reason = append(reason, line)
 		}
