@@ -68,13 +68,10 @@ func learn(ctx context.Context, o *Options) error {
 	if err != nil {
 		return err
 	}
-	in, out, end := o.conversation()
-	done, err := engine.Learn(ctx, engine.Lesson{
+	done, err := o.hold(ctx, engine.Lesson{
 		Options:  engine.Options{Library: library, Name: o.Names[0], Access: access},
 		Progress: progress,
-		In:       in, Out: out, Width: terminalWidth(o.Out), Paint: painter(o.Out),
 	})
-	end()
 	if ctx.Err() != nil {
 		return errors.New("interrupted; the progress is kept")
 	}
@@ -91,6 +88,14 @@ func learn(ctx context.Context, o *Options) error {
 		o.Messagef("\nThat was the last one. `kalypso reset` brings the sandbox back to its beginning.")
 	}
 	return nil
+}
+
+// hold holds a lesson with the user.
+func (o *Options) hold(ctx context.Context, l engine.Lesson) (done bool, err error) {
+	in, out, end := o.conversation()
+	defer end()
+	l.In, l.Out, l.Width, l.Paint = in, out, terminalWidth(o.Out), painter(o.Out)
+	return engine.Learn(ctx, l)
 }
 
 // conversation returns what a lesson reads and writes. On a terminal, what it says
