@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/kalypso-dev/kalypso/sandbox/gitops"
 	"github.com/kalypso-dev/kalypso/sandbox/node"
 )
 
@@ -66,7 +67,7 @@ func checkFeatures(_ context.Context, _ *System, s *Subject) Finding {
 	if !s.embedded() {
 		return ok("those of the clusters that are used")
 	}
-	return ok("an embedded cluster has one node, volumes, NodePorts and load balancers at localhost, and no metrics (`kubectl top`), no enforcement of NetworkPolicies, no HelmRelease and no OCIRepository of Flux; docs/clusters.md has the list")
+	return ok("an embedded cluster has one node, volumes, NodePorts and load balancers at localhost, and no metrics (`kubectl top`), no enforcement of NetworkPolicies, and of Flux " + gitops.FluxKinds + " only; docs/clusters.md has the list")
 }
 
 // aNode is a folder that a node may have.

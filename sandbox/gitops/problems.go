@@ -19,7 +19,16 @@ var (
 	podKind           = schema.GroupVersionKind{Version: "v1", Kind: "Pod"}
 	networkPolicyKind = schema.GroupVersionKind{Group: "networking.k8s.io", Version: "v1", Kind: "NetworkPolicy"}
 	namespaceKind     = schema.GroupVersionKind{Version: "v1", Kind: "Namespace"}
+	// idleKinds are sources of Flux that clusters know, since kustomize-controller
+	// looks at them, and that nothing fetches where the packed Flux runs.
+	idleKinds = []schema.GroupVersionKind{
+		{Group: "source.toolkit.fluxcd.io", Version: "v1", Kind: "OCIRepository"},
+		{Group: "source.toolkit.fluxcd.io", Version: "v1", Kind: "Bucket"},
+	}
 )
+
+// FluxKinds are the kinds of Flux that the packed controllers handle.
+const FluxKinds = "GitRepository and Kustomization"
 
 // Condition is how a cluster does with what git says.
 type Condition struct {
@@ -94,7 +103,29 @@ func (f *Condition) flux(ctx context.Context, c *cluster.Client) error {
 			}
 		}
 	}
+	for _, kind := range idleKinds {
+		idle, err := c.List(ctx, kind, "", metav1.ListOptions{})
+		if err != nil {
+			return err
+		}
+		for i := range idle {
+			f.add(&idle[i], ignored(&idle[i]))
+		}
+	}
 	return nil
+}
+
+// ignored is why nothing comes of an object of Flux that no controller has looked
+// at, "" when one has: that of a cluster's own Flux.
+func ignored(o *unstructured.Unstructured) string {
+	if conditions, _, _ := unstructured.NestedSlice(o.Object, "status", "conditions"); len(conditions) > 0 {
+		return refused(o)
+	}
+	return nothingHandles(o.GetKind())
+}
+
+func nothingHandles(kind string) string {
+	return fmt.Sprintf("nothing on this cluster handles %s: Flux has its source and kustomize controllers here, for %s", kind, FluxKinds)
 }
 
 // refused is why an object of Flux is not ready, "" when it is or goes on.
@@ -120,7 +151,7 @@ func unhandled(message any) string {
 	if m == nil {
 		return ""
 	}
-	return fmt.Sprintf(" (nothing on this cluster handles %s: Flux has its source and kustomize controllers here, for GitRepository and Kustomization)", m[1])
+	return " (" + nothingHandles(m[1]) + ")"
 }
 
 // Unenforced are the NetworkPolicies of a cluster on which nothing enforces them.

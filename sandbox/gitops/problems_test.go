@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/yaml"
 
 	"github.com/kalypso-dev/kalypso/internal/testkit/kubefake"
@@ -48,6 +49,45 @@ func TestAppliedNamespaces(t *testing.T) {
 	err := yaml.Unmarshal([]byte(`status: {inventory: {entries: [{id: _dev-app__Namespace, v: v1}, {id: dev-app_config__ConfigMap, v: v1}]}}`), &o.Object)
 	if got := appliedNamespaces(o); err != nil || !slices.Equal(got, []string{"dev-app"}) {
 		t.Errorf("%q, %v", strings.Join(got, " "), err)
+	}
+}
+
+// TestKindsThatNothingHandles: Flux's own sources of other kinds are in the
+// cluster, and nothing acts on them but a Flux that the cluster has itself.
+func TestKindsThatNothingHandles(t *testing.T) {
+	api := kubefake.New(t, append([]schema.GroupVersionKind{gitRepository, kustomizationKind, namespaceKind, podKind}, idleKinds...)...)
+	client := api.Client(t)
+	for _, object := range []string{
+		"kind: OCIRepository\nmetadata: {name: idle, namespace: flux-system}\n",
+		"kind: Bucket\nmetadata: {name: idle, namespace: flux-system}\n",
+		"kind: OCIRepository\nmetadata: {name: ready, namespace: flux-system}\nstatus: {conditions: [{type: Ready, status: \"True\"}]}\n",
+		"kind: OCIRepository\nmetadata: {name: failed, namespace: flux-system}\nstatus: {conditions: [{type: Ready, status: \"False\", reason: NoAccess, message: denied}]}\n",
+	} {
+		api.Put(t, "apiVersion: source.toolkit.fluxcd.io/v1\n"+object)
+	}
+	found, err := ConditionOf(t.Context(), client, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]string{}
+	for _, p := range found.Problems {
+		got[p.Object] = p.Reason
+	}
+	if len(got) != 3 || got["OCIRepository flux-system/failed"] != "NoAccess: denied" {
+		t.Errorf("%v", got)
+	}
+	for _, object := range []string{"OCIRepository flux-system/idle", "Bucket flux-system/idle"} {
+		if !strings.Contains(got[object], FluxKinds) {
+			t.Errorf("%s: %q", object, got[object])
+		}
+	}
+}
+
+// TestWithoutOtherKinds: a cluster of one's own may lack them.
+func TestWithoutOtherKinds(t *testing.T) {
+	api := kubefake.New(t, gitRepository, kustomizationKind, namespaceKind, podKind)
+	if found, err := ConditionOf(t.Context(), api.Client(t), true); err != nil || len(found.Problems) > 0 {
+		t.Errorf("%+v, %v", found, err)
 	}
 }
 
