@@ -78,7 +78,7 @@ func (c *collection) give(ctx context.Context) error {
 		addresses := []string{address}
 		if address == "" {
 			var err error
-			if addresses, err = remotes(ctx, dir); err != nil {
+			if addresses, err = Remotes(ctx, dir); err != nil {
 				return err
 			}
 		}
@@ -100,9 +100,10 @@ func (c *collection) allow(address string) {
 	}
 }
 
-// remotes returns the addresses of a clone, those of origin first. A bundle has none.
-func remotes(ctx context.Context, dir string) ([]string, error) {
-	if info, err := os.Stat(dir); err == nil && !info.IsDir() {
+// Remotes returns the addresses of a clone, those of origin first. A bundle has none,
+// and what is no folder neither.
+func Remotes(ctx context.Context, dir string) ([]string, error) {
+	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
 		return nil, nil
 	}
 	at, err := gitFolder(ctx, dir)

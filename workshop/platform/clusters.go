@@ -171,9 +171,9 @@ func (b *building) clustersOf(t model.ClusterType, reconciler workshop.Reconcile
 		if n > 1 {
 			one.Name += "-" + strconv.Itoa(i+1)
 		}
-		if wrong := validation.IsDNS1123Label(one.Name); len(wrong) > 0 {
+		if wrong := validation.IsDNS1123Label(one.Name); len(wrong) > 0 || len(one.Name) > longestClusterName {
 			return nil, &source.Error{
-				Message: fmt.Sprintf("%s: cluster type %s cannot name a cluster: %s", t.Position, one.Name, wrong[0]),
+				Message: fmt.Sprintf("%s: cluster type %s cannot name a cluster: %s", t.Position, one.Name, append(wrong, tooLongForCluster)[0]),
 				Hint:    "leave the type out with --cluster-types, or give it a shorter name",
 			}
 		}
@@ -233,6 +233,11 @@ func (b *building) platformRepositories() map[*clone]bool {
 	}
 	return all
 }
+
+// longestClusterName leaves room for what the sandbox makes of the name of a cluster.
+const longestClusterName = 40
+
+var tooLongForCluster = fmt.Sprintf("must be no more than %d characters", longestClusterName)
 
 // What Gitea takes as the name of a repository.
 const longestRepositoryName = 100

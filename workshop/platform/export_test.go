@@ -50,7 +50,7 @@ func forgeOf(t *testing.T, w *workshop.Workshop, dir string) (organisation, regi
 			for _, v := range []string{"GIT_AUTHOR_DATE", "GIT_COMMITTER_DATE"} {
 				os.Setenv(v, date)
 			}
-			gitkit.Run(t, work, "commit", "--quiet", "--allow-empty", "--all", "--author", seed.AuthorName+" <"+seed.AuthorEmail+">", "-m", addressesSubject)
+			gitkit.Run(t, work, "commit", "--quiet", "--allow-empty", "--all", "--author", seed.AuthorName+" <"+seed.AuthorEmail+">", "-m", seed.AddressesMessage)
 			for _, v := range []string{"GIT_AUTHOR_DATE", "GIT_COMMITTER_DATE"} {
 				os.Unsetenv(v)
 			}

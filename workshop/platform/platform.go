@@ -53,9 +53,9 @@ type Options struct {
 // Report says what a workshop was made of, and what is different in it from the
 // original.
 type Report struct {
-	Workshop *workshop.Workshop `json:"workshop"`
-	Notes    []Note             `json:"notes"`   // what was left out, or is not as it seems
-	Outside  []Outside          `json:"outside"` // what still points out of the sandbox
+	Workshop *workshop.Workshop
+	Notes    []Note    // what was left out, or is not as it seems
+	Outside  []Outside // what still points out of the sandbox
 }
 
 // Note is about one place of the original.
@@ -201,7 +201,7 @@ func (b *building) openControlPlane(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if addresses, err = remotes(ctx, dir); err != nil {
+		if addresses, err = Remotes(ctx, dir); err != nil {
 			return err
 		}
 		if len(addresses) == 0 {

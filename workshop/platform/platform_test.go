@@ -249,7 +249,7 @@ func TestFromWrong(t *testing.T) {
 		}, []string{"ground-control@lab:stations/sources.yaml:9"}, false},
 		"a base that cannot be read": {func(t *testing.T, o *Options, clones string) {
 			o.Clones = slices.DeleteFunc(o.Clones, func(c string) bool { return filepath.Base(c) == "mission-catalog" })
-			replace(t, filepath.Join(clones, "ground-control"), "lab", "stations/sources.yaml", "git@git.example.com:", "https://elsewhere.example.org/")
+			replace(t, filepath.Join(clones, "ground-control"), "lab", "stations/sources.yaml", "https://git.example.com/orbital/mission-catalog", "https://elsewhere.example.org/orbital/mission-catalog")
 		}, []string{"ground-control@lab:stations/sources.yaml:17", "elsewhere.example.org", "--allow-host", "--clone"}, false},
 		"a circle of bases": {func(t *testing.T, o *Options, clones string) {
 			at := filepath.Join(clones, "ground-templates")

@@ -17,9 +17,6 @@ import (
 // ownBranches begin the names of the branches of the scheduler and of workflows.
 const ownBranches = forge.BranchPrefix
 
-// addressesSubject is the message of the commit that has the sandbox's addresses.
-var addressesSubject = strings.TrimSpace(seed.AddressesMessage)
-
 // seedTime is when the commits were made that a sandbox begins with, as git prints it.
 var seedTime = strconv.FormatInt(seed.When.Unix(), 10)
 
@@ -38,7 +35,7 @@ func beginning(ctx context.Context, g git, head, began string) (seeded, original
 		}
 		commit, parents := fields[0], strings.Fields(fields[1])
 		switch {
-		case fields[2] == seed.AuthorEmail && fields[3] == seedTime && fields[4] == addressesSubject && len(parents) == 1:
+		case fields[2] == seed.AuthorEmail && fields[3] == seedTime && fields[4] == strings.TrimSpace(seed.AddressesMessage) && len(parents) == 1:
 			return commit, parents[0], nil
 		case commit == began, fields[2] == seed.AuthorEmail && fields[3] == seedTime:
 			return commit, commit, nil

@@ -200,6 +200,14 @@ type gitCredentials struct {
 	trusted map[string]bool      // origins that get KALYPSO_GIT_TOKEN, as the sandbox's does
 }
 
+// GitCredentials returns what gives user and password for git URLs, both "" for none.
+// A secret goes to the servers of the locations only.
+func (a *App) GitCredentials(locations ...string) func(url string) (user, password string) {
+	c := &gitCredentials{env: os.Getenv, sandbox: a.sandboxCredentials()}
+	c.trust(locations...)
+	return c.get
+}
+
 // trust adds the servers of URLs, and of what ssh reaches the https server.
 // Folders among them mean nothing.
 func (c *gitCredentials) trust(locations ...string) {
