@@ -238,10 +238,11 @@ func (p *parser) checkFolders(w *Workshop) {
 }
 
 // checkEnvironments reports environments that have no branch of the control
-// plane. Of a repository that is to be fetched nothing is known yet.
+// plane. Of a repository that is to be fetched nothing is known yet, and in one with a
+// history of its own the branches may be called otherwise.
 func (p *parser) checkEnvironments(w *Workshop) {
 	control, ok := w.Repository(w.ControlPlane.Repository)
-	if !ok || len(control.Branches) == 0 {
+	if !ok || len(control.Branches) == 0 || control.Bare != "" {
 		return
 	}
 	var names []string

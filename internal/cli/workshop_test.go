@@ -61,3 +61,13 @@ func TestWorkshopFrom(t *testing.T) {
 		t.Errorf("without a control plane: exit code %d", code)
 	}
 }
+
+func TestWorkshopExportNeedsASandbox(t *testing.T) {
+	withoutSandbox(t)
+	if code, _, talk := call(t, "workshop", "export"); code != cmdutil.ExitUsage || !strings.Contains(talk, "--to") {
+		t.Errorf("exit code %d: %s", code, talk)
+	}
+	if code, _, talk := call(t, "workshop", "export", "--to", filepath.Join(t.TempDir(), "patches")); code != cmdutil.ExitFailure || !strings.Contains(talk, "kalypso up") {
+		t.Errorf("exit code %d: %s", code, talk)
+	}
+}

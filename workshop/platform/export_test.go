@@ -1,75 +1,103 @@
 package platform
 
 import (
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/go-git/go-billy/v5/osfs"
+	"github.com/go-git/go-git/v5/plumbing"
+	"github.com/go-git/go-git/v5/plumbing/cache"
+	"github.com/go-git/go-git/v5/storage/filesystem"
 	"github.com/google/go-cmp/cmp"
 	"github.com/kalypso-dev/kalypso/internal/testkit/gitkit"
+	"github.com/kalypso-dev/kalypso/internal/testkit/orbital"
 	"github.com/kalypso-dev/kalypso/scheduler/forge"
+	"github.com/kalypso-dev/kalypso/scheduler/plan"
+	"github.com/kalypso-dev/kalypso/scheduler/source"
 	"github.com/kalypso-dev/kalypso/workshop"
 	"github.com/kalypso-dev/kalypso/workshop/seed"
 )
 
-// forgeOf is the organisation and the registry of a sandbox below a folder: its
-// repositories begin as those of the workshop, with its own addresses.
-func forgeOf(t *testing.T, w *workshop.Workshop, dir string) (organisation, registry string) {
+// forgeOf serves the repositories of a sandbox below a folder, as it begins. It
+// returns where they are.
+func forgeOf(t *testing.T, folder, dir string) (*workshop.Workshop, workshop.Location) {
 	t.Helper()
-	organisation, registry = "file://"+dir, "localhost:3000/kalypso"
-	for _, r := range w.Repositories {
-		at := filepath.Join(dir, r.Name+".git")
-		if err := os.CopyFS(at, os.DirFS(filepath.Join(w.Dir, workshop.RepositoryFolder, r.Name+".git"))); err != nil {
+	w, err := workshop.OpenFolder(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewServer(gitkit.Handler(t, dir))
+	t.Cleanup(server.Close)
+	at := workshop.On(server.URL + "/kalypso")
+	loaded, err := w.Load(at)
+	if err != nil {
+		t.Fatal(err)
+	}
+	seeds, err := seed.Of(loaded, at)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range seeds {
+		bare := filepath.Join(dir, "kalypso", r.Name+".git")
+		if err := os.CopyFS(bare, os.DirFS(r.Bare)); err != nil {
 			t.Fatal(err)
 		}
-		work := filepath.Join(t.TempDir(), r.Name)
-		gitkit.Run(t, dir, "clone", "--quiet", at, work)
-		for branch := range strings.Lines(gitkit.Run(t, at, "for-each-ref", "--format=%(refname:lstrip=2)", "refs/heads")) {
-			branch = strings.TrimSpace(branch)
-			gitkit.Run(t, work, "checkout", "--quiet", branch)
-			for file := range strings.Lines(gitkit.Run(t, work, "ls-files")) {
-				file = filepath.Join(work, strings.TrimSpace(file))
-				content, err := os.ReadFile(file)
-				if err != nil {
-					t.Fatal(err)
-				}
-				text := string(content)
-				for _, a := range longestFirst(w.Addresses) {
-					to := organisation + "/" + a.Repository + ".git"
-					if a.Registry {
-						to = registry
-					}
-					text = strings.ReplaceAll(text, a.From, to)
-				}
-				if err := os.WriteFile(file, []byte(text), 0o666); err != nil {
-					t.Fatal(err)
-				}
+		store := filesystem.NewStorage(osfs.New(bare), cache.NewObjectLRUDefault())
+		commits, err := r.Commits(store)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for name, commit := range commits {
+			if err := store.SetReference(plumbing.NewHashReference(name, commit)); err != nil {
+				t.Fatal(err)
 			}
-			date := seed.When.Format("2006-01-02T15:04:05Z")
-			for _, v := range []string{"GIT_AUTHOR_DATE", "GIT_COMMITTER_DATE"} {
-				os.Setenv(v, date)
-			}
-			gitkit.Run(t, work, "commit", "--quiet", "--allow-empty", "--all", "--author", seed.AuthorName+" <"+seed.AuthorEmail+">", "-m", seed.AddressesMessage)
-			for _, v := range []string{"GIT_AUTHOR_DATE", "GIT_COMMITTER_DATE"} {
-				os.Unsetenv(v)
-			}
-			gitkit.Run(t, work, "push", "--quiet", "origin", branch)
 		}
 	}
-	return organisation, registry
+	return w, at
 }
 
-func longestFirst(all []workshop.Address) []workshop.Address {
-	sorted := append([]workshop.Address{}, all...)
-	for i := range sorted {
-		for j := i + 1; j < len(sorted); j++ {
-			if len(sorted[j].From) > len(sorted[i].From) {
-				sorted[i], sorted[j] = sorted[j], sorted[i]
+// TestSandboxPlans proves that the scheduler reads a sandbox of the copy without the
+// original: all is assigned, without a problem, and nothing that it renders points out.
+func TestSandboxPlans(t *testing.T) {
+	o, _ := orbitalOptions(t)
+	if _, err := From(t.Context(), o); err != nil {
+		t.Fatal(err)
+	}
+	_, at := forgeOf(t, o.Out, t.TempDir())
+	p, err := source.Open(t.Context(), source.Options{ControlPlane: at.Repositories + "/ground-control"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	assignments := map[string]int{}
+	for _, name := range orbital.Environments {
+		env, err := p.Load(t.Context(), name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		gitops, err := p.GitOps(t.Context(), env)
+		if err != nil {
+			t.Fatal(err)
+		}
+		made, err := plan.New(t.Context(), env, gitops)
+		if err != nil {
+			t.Fatal(err)
+		}
+		assignments[name] = len(made.Assignments)
+		for _, problem := range made.Problems {
+			t.Errorf("%s: %s: %s", name, problem.Position, problem.Message)
+		}
+		for file, content := range made.Files() {
+			if strings.Contains(string(content), "git.example.com") {
+				t.Errorf("%s points out:\n%s", file, content)
 			}
 		}
 	}
-	return sorted
+	if diff := cmp.Diff(map[string]int{"lab": 75, "rehearsal": 56, "flight": 37}, assignments); diff != "" {
+		t.Errorf("assignments (-want +got):\n%s", diff)
+	}
 }
 
 // TestRoundTrip changes things in a sandbox as users do, and brings them home: applied
@@ -80,16 +108,17 @@ func TestRoundTrip(t *testing.T) {
 	control := filepath.Join(clones, "ground-control")
 	// both spellings of an address in one file, on lines that the sandbox cannot tell apart
 	change(t, control, "lab", "stations/links.yaml", "one: https://git.example.com/orbital/vesta\ntwo: https://git.example.com/orbital/vesta.git\nthree: |\n  https://git.example.com/orbital/vesta\n  https://git.example.com/orbital/vesta.git\n  https://git.example.com/orbital/vesta\nfour: 4\n")
-	report, err := From(t.Context(), o)
-	if err != nil {
+	// a branch that the original has already, which is merged in the sandbox
+	gitkit.Run(t, control, "branch", "waiting", "lab")
+	change(t, control, "waiting", "stations/waiting.yaml", "wait: true\n")
+	if _, err := From(t.Context(), o); err != nil {
 		t.Fatal(err)
 	}
-	w := report.Workshop
-	dir := t.TempDir()
-	organisation, registry := forgeOf(t, w, dir)
+	w, location := forgeOf(t, o.Out, t.TempDir())
+	organisation, registry := location.Repositories, location.Images
 	work := t.TempDir()
 	at := filepath.Join(work, "ground-control")
-	gitkit.Run(t, work, "clone", "--quiet", filepath.Join(dir, "ground-control.git"), at)
+	gitkit.Run(t, work, "clone", "--quiet", organisation+"/ground-control", at)
 	gitkit.Run(t, at, "checkout", "--quiet", "lab")
 	read := func(file string) string {
 		content, err := os.ReadFile(filepath.Join(at, file))
@@ -106,6 +135,7 @@ func TestRoundTrip(t *testing.T) {
 		gitkit.Run(t, at, "add", "--all")
 		gitkit.Run(t, at, append([]string{"commit", "--quiet", "-m", message}, flags...)...)
 	}
+	gitkit.Run(t, at, "merge", "--quiet", "--no-ff", "-m", "Merge waiting", "origin/waiting")
 	forked := gitkit.Run(t, at, "rev-parse", "HEAD")
 
 	// a pull request of two commits, merged after the branch has gone on
@@ -147,12 +177,13 @@ func TestRoundTrip(t *testing.T) {
 	for line := range strings.Lines(gitkit.Run(t, control, "log", "--reverse", "--format=%s", "origin-lab..lab")) {
 		subjects = append(subjects, strings.TrimSpace(line))
 	}
-	if diff := cmp.Diff([]string{"A larger dish", "Add links", "Add a file", "A picture in place of a file"}, subjects); diff != "" {
+	if diff := cmp.Diff([]string{"Change stations/waiting.yaml", "A larger dish", "Add links", "Add a file", "A picture in place of a file"}, subjects); diff != "" {
 		t.Errorf("commits (-want +got):\n%s", diff)
 	}
 	if diff := cmp.Diff(`stations/image.bin
 stations/links.yaml
-stations/settings.yaml`, gitkit.Run(t, control, "diff", "--name-only", "origin-lab", "lab")); diff != "" {
+stations/settings.yaml
+stations/waiting.yaml`, gitkit.Run(t, control, "diff", "--name-only", "origin-lab", "lab")); diff != "" {
 		t.Errorf("changed files (-want +got):\n%s", diff)
 	}
 	if diff := cmp.Diff(`-four: 4
@@ -197,13 +228,12 @@ func changedLines(t *testing.T, clone, file string) string {
 // bring home, and what is no call.
 func TestExportNothing(t *testing.T) {
 	o, _ := orbitalOptions(t)
-	report, err := From(t.Context(), o)
-	if err != nil {
+	if _, err := From(t.Context(), o); err != nil {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	organisation, registry := forgeOf(t, report.Workshop, dir)
-	options := ExportOptions{Workshop: report.Workshop, Organisation: organisation, Registry: registry, To: filepath.Join(t.TempDir(), "patches"), Generated: true}
+	w, at := forgeOf(t, o.Out, dir)
+	options := ExportOptions{Workshop: w, Organisation: at.Repositories, Registry: at.Images, To: filepath.Join(t.TempDir(), "patches"), Generated: true}
 	exported, err := Export(t.Context(), options)
 	if err != nil || len(exported.Series)+len(exported.Notes) > 0 {
 		t.Errorf("%+v, %v", exported, err)

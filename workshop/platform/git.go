@@ -83,7 +83,7 @@ func (g git) line(ctx context.Context, args ...string) (string, error) {
 	return strings.TrimSpace(string(out)), err
 }
 
-// fields is run for what prints records that end with NUL.
+// records is run for what prints records that end with NUL.
 func (g git) records(ctx context.Context, args ...string) ([]string, error) {
 	out, err := g.run(ctx, nil, args...)
 	if len(out) == 0 || err != nil {

@@ -109,11 +109,7 @@ func From(ctx context.Context, o Options) (*Report, error) {
 		return nil, err
 	}
 	defer os.RemoveAll(part)
-	b := &building{Options: o, report: &Report{}}
-	b.clones, err = newCollection(o, filepath.Join(part, workshop.RepositoryFolder))
-	if err != nil {
-		return nil, err
-	}
+	b := &building{Options: o, report: &Report{}, clones: newCollection(o, filepath.Join(part, workshop.RepositoryFolder))}
 	if err := b.build(ctx, part); err != nil {
 		return nil, err
 	}

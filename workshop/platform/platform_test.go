@@ -97,6 +97,9 @@ func TestFrom(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if _, err := workshop.OpenFolder(o.Out); err != nil {
+		t.Error(err)
+	}
 	w := report.Workshop
 	if w.ControlPlane.Repository != "ground-control" || !slices.Equal(w.ControlPlane.Environments, orbital.Environments) {
 		t.Errorf("control plane %+v", w.ControlPlane)

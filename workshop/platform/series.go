@@ -168,7 +168,7 @@ func (s *series) steps(ctx context.Context, commit string, parents []string) ([]
 	if err != nil || len(parents) == 1 {
 		return []step{{commit, whole}}, err
 	}
-	out, err := s.line(ctx, "rev-list", "--reverse", "--topo-order", "--parents", parents[1], "^"+parents[0])
+	out, err := s.line(ctx, "log", "--reverse", "--topo-order", "--format=%H %ae %at %P", parents[1], "^"+parents[0])
 	if err != nil {
 		return nil, err
 	}
@@ -176,21 +176,24 @@ func (s *series) steps(ctx context.Context, commit string, parents []string) ([]
 	overlay := difference{}
 	fits := len(parents) == 2
 	for line := range strings.Lines(out) {
-		ids := strings.Fields(line)
-		if fits = fits && len(ids) == 2; !fits {
+		fields := strings.Fields(line)
+		if len(fields) > 2 && fields[1] == seed.AuthorEmail && fields[2] == seedTime {
+			continue // of another branch that the sandbox began with: it changes only addresses
+		}
+		if fits = fits && len(fields) == 4; !fits {
 			break
 		}
-		d, err := s.difference(ctx, ids[1], ids[0])
+		d, err := s.difference(ctx, fields[3], fields[0])
 		if err != nil {
 			return nil, err
 		}
-		steps = append(steps, step{ids[0], d})
+		steps = append(steps, step{fields[0], d})
 		for path, change := range d {
 			one, changed := overlay[path]
 			if !changed {
 				one.before, one.after = s.state[path], s.state[path]
 			}
-			fits = fits && one.after == change.before
+			fits = fits && (one.after == change.before || one.after == s.seeded[path] && change.before == s.original[path])
 			one.after = change.after
 			overlay[path] = one
 		}

@@ -11,5 +11,5 @@ func NewCommand(a *cmdutil.App) *cobra.Command {
 	return cmdutil.Group(&cobra.Command{
 		Use:   "workshop",
 		Short: "What a sandbox is made of: a folder with repositories, clusters and scenarios",
-	}, newFrom(a, from))
+	}, newFrom(a, from), newExport(a, export))
 }
