@@ -14,6 +14,7 @@ import (
 	"github.com/kalypso-dev/kalypso/sandbox/daemon"
 	"github.com/kalypso-dev/kalypso/sandbox/state"
 	"github.com/kalypso-dev/kalypso/sandbox/supervisor"
+	"github.com/kalypso-dev/kalypso/workshop"
 )
 
 const daemonDeadline = 15 * time.Second
@@ -23,6 +24,9 @@ type Options struct {
 	Home    Home
 	Choice         // of a new sandbox
 	Version string // of this program
+	// Trust is asked before a sandbox is made of a workshop that does not come with
+	// kalypso, since its workflows run on this machine; may be nil.
+	Trust func(*workshop.Workshop) error
 	// Progress gets the status of all components at the beginning and after
 	// each change; may be nil.
 	Progress func([]supervisor.Status)
@@ -43,6 +47,11 @@ func Up(ctx context.Context, o Options) (*Status, error) {
 	}
 	if err := o.Choice.Check(o.Home); err != nil {
 		return nil, err
+	}
+	if w := o.Choice.Foreign(); w != nil && o.Trust != nil && !o.Home.Exists() {
+		if err := o.Trust(w); err != nil {
+			return nil, err
+		}
 	}
 	client := daemon.NewClient(o.Home)
 	err = client.Post(ctx, daemon.PathRepair)

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/kalypso-dev/kalypso/internal/addresses"
 	"github.com/kalypso-dev/kalypso/scheduler/model"
 	"github.com/kalypso-dev/kalypso/workshop"
 )
@@ -118,6 +119,6 @@ func (l Library) NeededBy(name string) ([]string, error) {
 
 // Replacer returns what puts the addresses of a forge's organisation into the
 // files of scenarios.
-func (l Library) Replacer(orgURL string) *workshop.Replacer {
+func (l Library) Replacer(orgURL string) *addresses.Replacer {
 	return (&workshop.Workshop{Addresses: l.Addresses}).Replacer(workshop.On(orgURL))
 }

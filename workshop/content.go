@@ -1,15 +1,14 @@
 package workshop
 
 import (
-	"bytes"
-	"cmp"
 	"fmt"
 	"io/fs"
 	"maps"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/kalypso-dev/kalypso/internal/addresses"
 )
 
 // Location is where a workshop's repositories and images are, without a slash in
@@ -60,7 +59,7 @@ func (w *Workshop) Load(at Location) (*Workshop, error) {
 }
 
 // branchFiles reads the files of one branch.
-func (w *Workshop) branchFiles(repository, branch string, replacer *Replacer) (map[string][]byte, error) {
+func (w *Workshop) branchFiles(repository, branch string, replacer *addresses.Replacer) (map[string][]byte, error) {
 	folder := path.Join(RepositoryFolder, repository, branch)
 	files := map[string][]byte{}
 	err := fs.WalkDir(w.Files, folder, func(name string, entry fs.DirEntry, err error) error {
@@ -80,16 +79,13 @@ func (w *Workshop) branchFiles(repository, branch string, replacer *Replacer) (m
 	return files, nil
 }
 
-// Replacer puts the addresses of a location in place of those that a workshop's
-// files have. The zero one replaces nothing.
-type Replacer struct {
-	pattern *regexp.Regexp
-	from    []string // the longest first: one may be the beginning of another
-	to      map[string]string
+// Replacer returns what replaces the workshop's addresses.
+func (w *Workshop) Replacer(at Location) *addresses.Replacer {
+	return addresses.NewReplacer(w.AddressesAt(at))
 }
 
-// Replacer returns what replaces the workshop's addresses.
-func (w *Workshop) Replacer(at Location) *Replacer {
+// AddressesAt are those of a location by what stands for them in the files.
+func (w *Workshop) AddressesAt(at Location) map[string]string {
 	to := map[string]string{}
 	for _, a := range w.Addresses {
 		switch {
@@ -101,60 +97,5 @@ func (w *Workshop) Replacer(at Location) *Replacer {
 			to[a.From] = at.Repositories + "/" + a.Repository
 		}
 	}
-	return NewReplacer(to)
-}
-
-// NewReplacer returns what replaces each address by another.
-func NewReplacer(to map[string]string) *Replacer {
-	if len(to) == 0 {
-		return &Replacer{}
-	}
-	r := &Replacer{to: to, from: slices.SortedFunc(maps.Keys(to), func(a, b string) int {
-		return cmp.Or(len(b)-len(a), strings.Compare(a, b))
-	})}
-	quoted := make([]string, len(r.from))
-	for i, from := range r.from {
-		quoted[i] = regexp.QuoteMeta(from)
-	}
-	r.pattern = regexp.MustCompile(strings.Join(quoted, "|"))
-	return r
-}
-
-// Replace returns a text with the addresses replaced; what is no text is
-// returned as it is.
-func (r *Replacer) Replace(data []byte) []byte {
-	if r == nil || r.pattern == nil || bytes.IndexByte(data, 0) >= 0 {
-		return data
-	}
-	var out []byte
-	end := 0
-	for _, at := range r.pattern.FindAllIndex(data, -1) {
-		for _, from := range r.from {
-			rest, is := bytes.CutPrefix(data[at[0]:], []byte(from))
-			if !is || continues(rest) { // the address of something else, with a longer name
-				continue
-			}
-			out = append(append(out, data[end:at[0]]...), r.to[from]...)
-			end = len(data) - len(rest)
-			break
-		}
-	}
-	if end == 0 {
-		return data
-	}
-	return append(out, data[end:]...)
-}
-
-// continues says whether what follows an address belongs to its last name.
-func continues(rest []byte) bool {
-	if len(rest) == 0 {
-		return false
-	}
-	switch c := rest[0]; {
-	case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= '0' && c <= '9', c == '-', c == '_':
-		return true
-	case c == '.':
-		return len(rest) > 1 && !bytes.HasPrefix(rest, []byte(".git")) && rest[1] != ' ' && rest[1] != '\n'
-	}
-	return false
+	return to
 }

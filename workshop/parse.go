@@ -168,7 +168,9 @@ func (p *parser) explain(e *jsonschema.ValidationError) {
 			}
 		}
 	case *kind.Required:
-		p.at(e.InstanceLocation, "%s is missing", joinedFields(field, k.Missing))
+		if missing := p.notMisspelt(e, k.Missing); len(missing) > 0 {
+			p.at(e.InstanceLocation, "%s is missing", joinedFields(field, missing))
+		}
 		return
 	case *kind.Pattern:
 		p.at(e.InstanceLocation, "%s: %q cannot be used: use %s", field, k.Got, schemaText(e.SchemaURL, "pattern"))
@@ -203,6 +205,21 @@ func (p *parser) explain(e *jsonschema.ValidationError) {
 	for _, cause := range e.Causes {
 		p.explain(cause)
 	}
+}
+
+// notMisspelt are the missing fields but those that an unknown one stands for, of
+// which another message speaks.
+func (p *parser) notMisspelt(e *jsonschema.ValidationError, missing []string) []string {
+	known := schemaFields(e.SchemaURL)
+	_, value := yamlpos.Closest(p.root, e.InstanceLocation...)
+	return slices.DeleteFunc(slices.Clone(missing), func(name string) bool {
+		for key := range yamlpos.Fields(yamlpos.Resolve(value)) {
+			if !slices.Contains(known, key.Value) && model.Nearest(key.Value, known) == name {
+				return true
+			}
+		}
+		return false
+	})
 }
 
 func joinedFields(parent string, names []string) string {

@@ -259,6 +259,14 @@ func (w *Workshop) Repository(name string) (Repository, bool) {
 	return w.Repositories[i], true
 }
 
+// DefaultBranch is that of a repository, "main" of one that is to be fetched.
+func (w *Workshop) DefaultBranch(repository string) string {
+	if r, ok := w.Repository(repository); ok && len(r.Branches) > 0 {
+		return r.Branches[0].Name
+	}
+	return "main"
+}
+
 // Next returns the environment that follows one, by name, of all but the last.
 func (w *Workshop) Next() map[string]string {
 	all := map[string]string{}

@@ -146,9 +146,10 @@ func exitCodesTopic() *cobra.Command {
 
 func scenarioCommandsTopic() *cobra.Command {
 	return &cobra.Command{
-		Use:   "scenario-commands",
-		Short: "What the lines of a scenario's file mean",
-		Long:  engine.Reference(),
+		Use:     "scenario-commands",
+		Aliases: []string{"scenario-words"},
+		Short:   "What the lines of a scenario's file mean",
+		Long:    engine.Reference(),
 	}
 }
 

@@ -4,70 +4,96 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
 	"github.com/kalypso-dev/kalypso/internal/cli/cmdutil"
-	"github.com/kalypso-dev/kalypso/internal/testkit/orbital"
+	"github.com/kalypso-dev/kalypso/workshop"
 )
 
-func TestWorkshopFrom(t *testing.T) {
-	withoutSandbox(t)
-	dir := t.TempDir()
-	args := []string{"workshop", "from", "--control-plane", filepath.Join(dir, "ground-control"), "--cluster-types", "archive", "--clusters", "relay-ship=2", "-o", "json"}
-	for _, name := range orbital.Write(t, dir) {
-		if name != "ground-control" {
-			args = append(args, "--clone", filepath.Join(dir, name))
-		}
-	}
+// TestNewWorkshopIsInOrder makes a workshop, checks it, packs it, and checks what
+// was packed.
+func TestNewWorkshopIsInOrder(t *testing.T) {
+	t.Setenv("KALYPSO_HOME", t.TempDir())
 	t.Chdir(t.TempDir())
-	code, out, talk := call(t, args...)
-	if code != cmdutil.ExitOK || talk != "" {
-		t.Fatalf("exit code %d: %s", code, talk)
+	if code, _, talk := call(t, "workshop", "new", "my-kata"); code != 0 || !strings.Contains(talk, "kalypso up --workshop ./my-kata") {
+		t.Fatalf("exit code %d, %s", code, talk)
 	}
-	var made struct {
-		Folder       string
-		Repositories []string
-		Clusters     []struct{ Name, Type string }
-		Outside      []struct {
-			Kind     string
-			Position struct{ File string }
-		}
+	if code, out, talk := call(t, "workshop", "validate", "./my-kata"); code != 0 || strings.Contains(out, "error") {
+		t.Errorf("exit code %d, %s%s", code, out, talk)
 	}
-	if err := json.Unmarshal([]byte(out), &made); err != nil || strings.Contains(out, ": null") {
-		t.Fatalf("%v in\n%s", err, out)
+	if code, _, talk := call(t, "workshop", "pack", "my-kata"); code != 0 {
+		t.Fatalf("exit code %d, %s", code, talk)
 	}
-	if made.Folder != "ground-control-workshop" || !slices.Contains(made.Repositories, "mission-manifests") || len(made.Outside) == 0 {
-		t.Errorf("made %+v", made)
+	code, out, talk := call(t, "workshop", "show", "my-kata.tar.gz", "-o", "json")
+	var shown struct {
+		Name      string
+		Scenarios []struct{ Steps []any }
 	}
-	var clusters []string
-	for _, c := range made.Clusters {
-		clusters = append(clusters, c.Name)
+	if err := json.Unmarshal([]byte(out), &shown); err != nil || code != 0 {
+		t.Fatalf("exit code %d, %v, %s", code, err, talk)
 	}
-	if !slices.Equal(clusters, []string{"archive", "relay-ship-1", "relay-ship-2"}) {
-		t.Errorf("clusters %q", clusters)
+	if shown.Name != "my-kata" || len(shown.Scenarios) != 1 || len(shown.Scenarios[0].Steps) != 3 {
+		t.Errorf("%+v", shown)
 	}
-	if _, err := os.Stat(filepath.Join(made.Folder, "workshop.yaml")); err != nil {
-		t.Error(err)
+	// nothing is overwritten, and nothing is left of what cannot be
+	if code, _, _ := call(t, "workshop", "new", "my-kata"); code != cmdutil.ExitUsage {
+		t.Errorf("a second one: exit code %d", code)
 	}
-	// again, and with mistakes
-	for _, more := range [][]string{nil, {"--out", "x", "--clusters", "archive"}, {"--out", "x", "--name", "y"}, {"--out", "x", "--depth", "-1"}, {"--out", "x", "--node", "fast"}} {
-		if code, _, talk := call(t, append(slices.Clone(args), more...)...); code != cmdutil.ExitUsage || talk == "" {
-			t.Errorf("%q: exit code %d, %q", more, code, talk)
-		}
+	if code, _, _ := call(t, "workshop", "new", "My_Kata"); code != cmdutil.ExitUsage {
+		t.Errorf("a bad name: exit code %d", code)
 	}
-	if code, _, _ := call(t, "workshop", "from"); code != cmdutil.ExitUsage {
-		t.Errorf("without a control plane: exit code %d", code)
+	entries, err := os.ReadDir(".")
+	if err != nil || len(entries) != 2 {
+		t.Errorf("left are %v, %v", entries, err)
 	}
 }
 
-func TestWorkshopExportNeedsASandbox(t *testing.T) {
-	withoutSandbox(t)
-	if code, _, talk := call(t, "workshop", "export"); code != cmdutil.ExitUsage || !strings.Contains(talk, "--to") {
-		t.Errorf("exit code %d: %s", code, talk)
+// TestValidateWorkshop finds what is wrong where it is.
+func TestValidateWorkshop(t *testing.T) {
+	t.Setenv("KALYPSO_HOME", t.TempDir())
+	for name, test := range map[string]struct {
+		file, old, new string
+		code           int
+		says           string // FILE:LINE
+	}{
+		"schema":      {"workshop.yaml", "reconciler: flux", "reconciler: fluxx", cmdutil.ExitUsage, "workshop.yaml:24: "},
+		"followed":    {"workshop.yaml", "branch: dev, path: edge", "branch: dev, path: egde", 1, "workshop.yaml:26: "},
+		"environment": {"repositories/control-plane/main/.environments/dev.yaml", "kind: Environment", "kind: Nothing", 1, "workshop.yaml:8: "},
+		"model":       {"repositories/control-plane/dev/cluster-types/edge.yaml", "reconciler: flux", "reconciler: [flux]", 1, "edge.yaml:8"},
+		"command":     {"scenarios/first-deployment.txtar", "pr merge\n", "pr mrege\n", 1, "first-deployment.txtar:28: "},
+		"check":       {"scenarios/first-deployment.txtar", "pr merged\n", "pr merge\n", 1, "first-deployment.txtar:30: "},
+		"without":     {"scenarios/first-deployment.txtar", "check\npr merged\n", "", 1, "first-deployment.txtar:22: "},
+		"unused":      {"scenarios/first-deployment.txtar", "has-fields config.yaml greeting.yaml", "has-fields config.yaml", 1, "first-deployment.txtar:61: "},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := filepath.Join(t.TempDir(), "kata")
+			if code, _, talk := call(t, "workshop", "new", dir); code != 0 {
+				t.Fatal(talk)
+			}
+			file := filepath.Join(dir, filepath.FromSlash(test.file))
+			text, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			changed := strings.Replace(string(text), test.old, test.new, 1)
+			if changed == string(text) {
+				t.Fatalf("%s has no %q", file, test.old)
+			}
+			if err := os.WriteFile(file, []byte(changed), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			code, out, talk := call(t, "workshop", "validate", dir)
+			if code != test.code || !strings.Contains(out+talk, test.says) {
+				t.Errorf("exit code %d, want %d and %q:\n%s%s", code, test.code, test.says, out, talk)
+			}
+		})
 	}
-	if code, _, talk := call(t, "workshop", "export", "--to", filepath.Join(t.TempDir(), "patches")); code != cmdutil.ExitFailure || !strings.Contains(talk, "kalypso up") {
-		t.Errorf("exit code %d: %s", code, talk)
+}
+
+func TestWorkshopSchema(t *testing.T) {
+	code, out, _ := call(t, "workshop", "schema")
+	if code != 0 || out != string(workshop.Schema) || !json.Valid([]byte(out)) {
+		t.Errorf("exit code %d, %s", code, out)
 	}
 }

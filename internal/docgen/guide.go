@@ -51,6 +51,12 @@ func Guide(w *workshop.Workshop) (string, error) {
 
 var reconcilers = map[workshop.Reconciler]string{workshop.Flux: "Flux", workshop.ArgoCD: "Argo CD"}
 
+// ScenarioCommands is the page about the lines of a scenario, in Markdown.
+func ScenarioCommands() string {
+	return "<!-- Made by `make docs` from scenarios/engine/commands.go. Change that, not this page. -->\n\n# Commands of scenarios\n\n" +
+		"What the lines of a scenario's file mean. `kalypso help scenario-commands` prints the same.\n\n```text\n" + strings.TrimSpace(engine.Reference()) + "\n```\n"
+}
+
 type guide struct{ text strings.Builder }
 
 // part writes a paragraph, a heading, a list or a block of code.

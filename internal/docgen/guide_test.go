@@ -56,6 +56,7 @@ func TestDocs(t *testing.T) {
 	for _, workshop := range workshop.Builtin() {
 		golden(t, filepath.Join("..", "..", "docs", workshop+".md"), testGuide(t, workshop))
 	}
+	golden(t, filepath.Join("..", "..", "docs", "scenario-commands.md"), ScenarioCommands())
 }
 
 // What only a run understands is not left in a guide.

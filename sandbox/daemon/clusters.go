@@ -51,7 +51,11 @@ func (st *Stack) providerUnits() []supervisor.Unit {
 	}
 	etcd := st.embedded.Etcd()
 	etcd.Needs = []string{"unpack-kube"}
-	return []supervisor.Unit{etcd, st.unpack(st.nodeProgram(), "unpack-kube")}
+	units := []supervisor.Unit{etcd}
+	for _, program := range st.nodePrograms() {
+		units = append(units, st.unpack(program, "unpack-kube"))
+	}
+	return units
 }
 
 // CollectLogs writes what the parts within the clusters have logged to a folder
@@ -93,8 +97,11 @@ func (e embeddedClusters) Units(name string) []supervisor.Unit {
 	plane := e.ControlPlane(name)
 	// it waits for etcd itself: both load their large program at once
 	plane.Needs = []string{"unpack-kube"}
-	unpack := "unpack-" + e.st.nodeProgram()
-	if e.st.simulated != nil {
+	if e.st.spec(name).Node == workshop.NoNode {
+		return []supervisor.Unit{plane}
+	}
+	unpack := "unpack-" + e.st.nodeProgram(name)
+	if e.st.simulated(name) != nil {
 		node := e.st.simulatedNode(name).Unit(name, unpack)
 		return []supervisor.Unit{plane, node, e.st.addonsUnit(name, node.Name)}
 	}
@@ -139,12 +146,41 @@ func (e embeddedClusters) Logs(_ context.Context, name, dir string) error {
 	return err
 }
 
-// nodeProgram is the component that embedded clusters' nodes are made of.
-func (st *Stack) nodeProgram() string {
-	if st.simulated != nil {
+// spec is what the workshop says of a cluster.
+func (st *Stack) spec(name string) workshop.Cluster {
+	for _, c := range st.state.Clusters() {
+		if c.Name == name {
+			return c
+		}
+	}
+	return workshop.Cluster{}
+}
+
+// simulated is why the node of an embedded cluster is not real, nil when it is.
+func (st *Stack) simulated(name string) error {
+	if st.unsupported == nil && st.spec(name).Node == workshop.SimulatedNode {
+		return errors.New("the workshop wants it so")
+	}
+	return st.unsupported
+}
+
+// nodeProgram is the component that an embedded cluster's node is made of.
+func (st *Stack) nodeProgram(name string) string {
+	if st.simulated(name) != nil {
 		return "kwok"
 	}
 	return "node"
+}
+
+// nodePrograms are those of all embedded clusters.
+func (st *Stack) nodePrograms() []string {
+	var all []string
+	for _, name := range st.state.Made() {
+		if program := st.nodeProgram(name); st.spec(name).Node != workshop.NoNode && !slices.Contains(all, program) {
+			all = append(all, program)
+		}
+	}
+	return all
 }
 
 func (st *Stack) nodeDir(name string) string { return st.home.Path("clusters", name, "node") }
@@ -169,7 +205,7 @@ func (st *Stack) simulatedNode(name string) simulated.Node {
 		Dir:        st.nodeDir(name),
 		Clusters:   st.embedded.Dir,
 		Kubeconfig: st.embedded.Kubeconfig(name),
-		Why:        st.simulated.Error(),
+		Why:        st.simulated(name).Error(),
 	}
 }
 
@@ -179,7 +215,7 @@ func (st *Stack) addonsUnit(name string, needs ...string) supervisor.Unit {
 		Cluster: name, Kubeconfig: st.embedded.Kubeconfig(name), Log: st.log,
 		Var: filepath.Join(st.nodeDir(name), "var"), Address: node.Address,
 	}
-	if st.simulated == nil {
+	if st.simulated(name) == nil {
 		o.Dial = st.node(name).Dial
 	}
 	a := addons.New(o)
@@ -192,8 +228,12 @@ func (st *Stack) addonsUnit(name string, needs ...string) supervisor.Unit {
 // unreachable are the Services of a cluster that this machine does not reach.
 func (st *Stack) unreachable(name string) []Problem {
 	st.mu.Lock()
-	reasons := st.addons[name].Problems()
+	a := st.addons[name]
 	st.mu.Unlock()
+	if a == nil { // a cluster without a node has none
+		return nil
+	}
+	reasons := a.Problems()
 	var all []Problem
 	for _, service := range slices.Sorted(maps.Keys(reasons)) {
 		all = append(all, Problem{Cluster: name, Object: "Service " + service, Reason: reasons[service]})

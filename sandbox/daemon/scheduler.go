@@ -68,8 +68,9 @@ func (st *Stack) schedulerConfig() ([]byte, error) {
 		},
 		"controlPlane": map[string]any{
 			"repo":   st.state.OrgURL() + "/" + st.state.Spec().ControlPlane.Repository,
-			"branch": "main",
+			"branch": st.state.Spec().DefaultBranch(st.state.Spec().ControlPlane.Repository),
 		},
+		"addresses": st.state.Addresses(),
 		// applications may be there; what is on this machine is on the forge
 		"allowedHosts":  []string{"github.com"},
 		"listen":        st.state.Address("scheduler"),

@@ -44,12 +44,14 @@ type Stack struct {
 	host  supervisor.Host
 	log   *slog.Logger
 
-	made      cluster.Provider // of the clusters that are not attached
-	attached  *attached.Provider
-	embedded  cluster.Embedded
-	simulated error // why embedded clusters' nodes are not real, nil when they are
-	gitea     gitea.Server
-	virtual   *virtual.Fleet
+	made     cluster.Provider // of the clusters that are not attached
+	attached *attached.Provider
+	embedded cluster.Embedded
+	// unsupported is why no node of an embedded cluster can be real here, nil when
+	// they can.
+	unsupported error
+	gitea       gitea.Server
+	virtual     *virtual.Fleet
 	// schedulerToken is the one that the scheduler was started with last.
 	schedulerToken atomic.Pointer[string]
 
@@ -66,7 +68,7 @@ func NewStack(h state.Home, s *state.State, log *slog.Logger) *Stack {
 		Dir:    h.Path("clusters"),
 		Socket: h.EtcdSocket(),
 		Egress: func(name string) (string, []byte) {
-			if st.simulated != nil {
+			if st.simulated(name) != nil || st.spec(name).Node == workshop.NoNode {
 				return st.simulatedNode(name).EgressConfig()
 			}
 			return st.node(name).EgressConfig()
@@ -82,7 +84,7 @@ func NewStack(h state.Home, s *state.State, log *slog.Logger) *Stack {
 	}
 	for _, name := range s.Made() {
 		if err := node.Supported(st.nodeDir(name)); err != nil && s.Provider == state.ProviderEmbedded {
-			st.simulated = err
+			st.unsupported = err
 			break
 		}
 	}

@@ -69,6 +69,10 @@ func (c Choice) Draft() (*State, error) {
 	return s, nil
 }
 
+// Foreign returns the workshop of a choice that does not come with kalypso, nil for
+// one that does. It is known after Open.
+func (c *Choice) Foreign() *workshop.Workshop { return c.opened }
+
 // Check returns a *usage.Error for a choice that makes no sense, or is another
 // one than that of the sandbox in the home.
 func (c *Choice) Check(h Home) error {

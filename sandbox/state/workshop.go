@@ -88,6 +88,16 @@ func realClusters(w *workshop.Workshop) []workshop.Cluster {
 	return slices.DeleteFunc(slices.Clone(w.Clusters), func(c workshop.Cluster) bool { return c.Kind == workshop.VirtualCluster })
 }
 
+// Addresses are what the scheduler replaces in the files that it reads: the
+// addresses of the workshop, which commits of before the sandbox have, and that of
+// an organisation on GitHub that is called as the sandbox's is, as the tutorials
+// write it in commands.
+func (s *State) Addresses() map[string]string {
+	to := s.workshop.AddressesAt(workshop.On(s.OrgURL()))
+	to["https://github.com/"+Organisation] = s.OrgURL()
+	return to
+}
+
 // Listener names the port of a cluster's reconciler.
 func Listener(c workshop.Cluster) string { return string(c.Reconciler) + "-" + c.Name }
 

@@ -36,6 +36,9 @@ type Config struct {
 	// AllowedHosts are the servers whose repositories are read besides the forge's,
 	// as in git.example.com or git.example.com:8443.
 	AllowedHosts []string `yaml:"allowedHosts"`
+	// Addresses are replaced in all files that are read, of a Gitea that has copies of
+	// repositories of elsewhere: by what stands in the files.
+	Addresses map[string]string `yaml:"addresses"`
 	// WebhookSecret signs the forge's webhooks and opens /status. It can be
 	// in a file of its own, WebhookSecretFile, instead.
 	WebhookSecret     string        `yaml:"webhookSecret"`

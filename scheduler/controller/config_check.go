@@ -47,6 +47,9 @@ func (c Config) validate(file string, document *yaml.Node, served bool) error {
 			check.add("allowedHosts: "+err.Error(), "allowedHosts", strconv.Itoa(i))
 		}
 	}
+	if len(c.Addresses) > 0 && c.Forge.Type == GitHub {
+		check.add("addresses is for a Gitea that has copies of repositories: leave it out", "addresses")
+	}
 	if _, _, err := net.SplitHostPort(c.listen()); err != nil {
 		check.add(fmt.Sprintf("listen %q is not of the form host:port", c.Listen), "listen")
 	}

@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sync/errgroup"
 	"k8s.io/client-go/rest"
 
+	"github.com/kalypso-dev/kalypso/internal/addresses"
 	"github.com/kalypso-dev/kalypso/internal/redact"
 	"github.com/kalypso-dev/kalypso/scheduler/forge"
 	"github.com/kalypso-dev/kalypso/scheduler/forge/gitea"
@@ -174,7 +175,7 @@ func (c Config) connect(log *slog.Logger, waiting func(github.Wait)) (forge.Forg
 	}
 	switch f.Type {
 	case Gitea:
-		return gitea.New(gitea.Options{URL: f.URL, Token: token, User: f.User, Hosts: c.AllowedHosts, Signing: key})
+		return gitea.New(gitea.Options{URL: f.URL, Token: token, User: f.User, Hosts: c.AllowedHosts, Addresses: addresses.NewReplacer(c.Addresses), Signing: key})
 	case GitHub:
 		return github.New(github.Options{URL: f.URL, API: f.API, Token: token, App: f.App, User: f.User, Log: log, Waiting: waiting, Hosts: c.AllowedHosts, Signing: key})
 	}

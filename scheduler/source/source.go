@@ -36,6 +36,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/kalypso-dev/kalypso/internal/addresses"
 	"github.com/kalypso-dev/kalypso/scheduler/forge/gitclient"
 	"github.com/kalypso-dev/kalypso/scheduler/model"
 )
@@ -63,6 +64,8 @@ type Options struct {
 	AllowedHosts []string
 	// Credentials returns user and password for a URL, both "" for none.
 	Credentials func(url string) (user, password string)
+	// Addresses are replaced in what is read from servers, see gitclient.Addresses.
+	Addresses *addresses.Replacer
 	// Note gets what users should know about where things are read, each
 	// note once. It may be nil.
 	Note func(note string)
@@ -98,6 +101,7 @@ func Open(ctx context.Context, o Options) (*Platform, error) {
 		notes:     map[string]bool{},
 	}
 	var err error
+	p.client.Addresses = o.Addresses
 	if p.client.Hosts, err = gitclient.NewHosts(o.AllowedHosts...); err != nil {
 		return nil, &Error{Message: err.Error(), Err: err}
 	}

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/kalypso-dev/kalypso/internal/addresses"
 	"github.com/kalypso-dev/kalypso/internal/usage"
 	"github.com/kalypso-dev/kalypso/sandbox"
 	"github.com/kalypso-dev/kalypso/scheduler/model"
@@ -85,7 +86,7 @@ func (f *ModelFlags) Open(ctx context.Context, a *App) (*source.Platform, error)
 	}
 	c := &gitCredentials{env: os.Getenv, sandbox: a.sandboxCredentials()}
 	if o.ControlPlane == "" {
-		if o.ControlPlane, err = a.sandboxControlPlane(ctx, c.sandbox); err != nil {
+		if o.ControlPlane, o.Addresses, err = a.sandboxControlPlane(ctx, c.sandbox); err != nil {
 			return nil, err
 		}
 	}
@@ -156,27 +157,28 @@ func (a *App) sandboxCredentials() *sandbox.Credentials {
 	return c
 }
 
-// sandboxControlPlane returns the URL of the running sandbox's control plane.
-func (a *App) sandboxControlPlane(ctx context.Context, c *sandbox.Credentials) (string, error) {
+// sandboxControlPlane returns the URL of the running sandbox's control plane, and
+// the addresses that its scheduler replaces.
+func (a *App) sandboxControlPlane(ctx context.Context, c *sandbox.Credentials) (string, *addresses.Replacer, error) {
 	home, err := a.Home()
 	if err != nil {
-		return "", err
+		return "", nil, err
 	}
 	status, err := sandbox.GetStatus(ctx, home)
 	if errors.Is(err, sandbox.ErrNoSandbox) {
-		return "", usage.New(needControlPlane)
+		return "", nil, usage.New(needControlPlane)
 	}
 	if err != nil {
-		return "", fmt.Errorf("looking for the sandbox: %w", err)
+		return "", nil, fmt.Errorf("looking for the sandbox: %w", err)
 	}
 	if !status.Running || c == nil {
-		return "", usage.New("the sandbox is down: " + needControlPlane)
+		return "", nil, usage.New("the sandbox is down: " + needControlPlane)
 	}
 	state, err := home.Load()
 	if err != nil {
-		return "", err
+		return "", nil, err
 	}
-	return c.OrgURL + "/" + state.Spec().ControlPlane.Repository, nil
+	return c.OrgURL + "/" + state.Spec().ControlPlane.Repository, addresses.NewReplacer(state.Addresses()), nil
 }
 
 // WorkshopHelp says what names a workshop.

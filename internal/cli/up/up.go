@@ -22,6 +22,7 @@ import (
 type Options struct {
 	*cmdutil.App
 	sandbox.Options
+	Yes bool
 }
 
 // NewCommand makes `kalypso up`.
@@ -48,6 +49,7 @@ The sandbox lives in ~/.kalypso, or in the folder that KALYPSO_HOME names.`,
 	c.Flags().StringVar(&o.Provider, "provider", "", "how the clusters are made: "+strings.Join(state.Providers(), " or ")+", which needs Docker or podman (default "+sandbox.ProviderEmbedded+")")
 	c.Flags().StringVar(&o.Image, "image", "", "the image of kind's nodes (default: what make kind-node-image has built, or kind's own)")
 	c.Flags().Var(contexts{&o.Contexts}, "cluster", "use a cluster that you have, by its context in your kubeconfig; may be repeated")
+	cmdutil.AddYes(c, &o.Yes)
 	cmdutil.CompleteFlag(c, "workshop", cmdutil.Known(workshop.Builtin()...))
 	cmdutil.CompleteFlag(c, "provider", cmdutil.Known(state.Providers()...))
 	return c
@@ -84,6 +86,7 @@ func Run(ctx context.Context, o *Options) error {
 	p := cmdutil.NewProgress(o.Err)
 	o.Options.Home, o.Progress = home, p.Show
 	o.Say = func(step string) { o.Messagef("  %s", step) }
+	o.Trust = func(w *workshop.Workshop) error { return o.trust(ctx, home, w) }
 	status, err := sandbox.Up(ctx, o.Options)
 	var renewed []string
 	if err == nil {
@@ -135,6 +138,21 @@ func Run(ctx context.Context, o *Options) error {
 	}
 	o.Messagef("  Next      kalypso scenario list")
 	return nil
+}
+
+// trust says what of a workshop from elsewhere will run on this machine, and as
+// whom, and asks on a terminal.
+func (o *Options) trust(ctx context.Context, home sandbox.Home, w *workshop.Workshop) error {
+	files, err := w.WorkflowFiles()
+	if err != nil || len(files) == 0 {
+		return err
+	}
+	loss := fmt.Sprintf("The workshop %s does not come with kalypso. Its workflows will %s:\n  %s", w.Name, whoRunsWorkflows(home), strings.Join(files, "\n  "))
+	if !o.Yes && !o.Interactive() {
+		o.Messagef("%s", loss)
+		return nil
+	}
+	return o.Confirm(ctx, o.Yes, loss)
 }
 
 // whoRunsWorkflows says what a workflow of the forge may do on this machine.

@@ -25,6 +25,7 @@ import (
 	githttp "github.com/go-git/go-git/v5/plumbing/transport/http"
 	"golang.org/x/sync/singleflight"
 
+	"github.com/kalypso-dev/kalypso/internal/addresses"
 	"github.com/kalypso-dev/kalypso/internal/lru"
 	"github.com/kalypso-dev/kalypso/internal/redact"
 	"github.com/kalypso-dev/kalypso/scheduler/forge"
@@ -53,6 +54,10 @@ type Client struct {
 	// Hosts are the servers that may be asked; nil for all. It is not to be changed
 	// once the Client is used.
 	Hosts *Hosts
+	// Addresses are replaced in the files that are read, by those of where the
+	// repositories are here; nil for none. It is not to be changed once the Client is
+	// used.
+	Addresses *addresses.Replacer
 
 	transport transport.Transport
 	snapshots *lru.Cache[*snapshot] // they never change

@@ -144,6 +144,9 @@ func (c *Client) fetch(ctx context.Context, remote Remote, branch string, want p
 		}
 		return nil, err
 	}
+	for name, content := range s.files {
+		s.files[name] = c.Addresses.Replace(content)
+	}
 	c.snapshots.Put(key(remote, want.String()), s)
 	return s, nil
 }

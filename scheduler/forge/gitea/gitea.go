@@ -14,6 +14,7 @@ import (
 	sdk "code.gitea.io/sdk/gitea"
 
 	"github.com/go-git/go-git/v5/plumbing/transport"
+	"github.com/kalypso-dev/kalypso/internal/addresses"
 	"github.com/kalypso-dev/kalypso/internal/redact"
 	"github.com/kalypso-dev/kalypso/scheduler/forge"
 	"github.com/kalypso-dev/kalypso/scheduler/forge/gitclient"
@@ -35,6 +36,8 @@ type Options struct {
 	HTTP  *http.Client // http.DefaultTransport's when nil
 	// Hosts are the servers that are read by git besides, see gitclient.Hosts.
 	Hosts []string
+	// Addresses are replaced in files, see gitclient.Addresses.
+	Addresses *addresses.Replacer
 	// Signing signs commits; nil for none.
 	Signing *signing.Key
 }
@@ -70,7 +73,7 @@ func New(options Options) (*Forge, error) {
 		client = &http.Client{}
 	}
 	git := gitclient.New(client, cacheBytes)
-	git.Signing = options.Signing
+	git.Signing, git.Addresses = options.Signing, options.Addresses
 	if git.Hosts, err = gitclient.NewHosts(append([]string{options.URL}, options.Hosts...)...); err != nil {
 		return nil, fmt.Errorf("gitea: %w", err)
 	}

@@ -1,0 +1,92 @@
+package workshop
+
+import (
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/go-git/go-billy/v5/osfs"
+	"github.com/go-git/go-git/v5/plumbing/cache"
+	"github.com/go-git/go-git/v5/plumbing/object"
+	"github.com/go-git/go-git/v5/storage/filesystem"
+)
+
+// workflowFolders are where forges look for workflows.
+var workflowFolders = []string{".github/workflows", ".gitea/workflows"}
+
+// WorkflowFiles lists the workflows of all branches, each once as
+// REPOSITORY/PATH, sorted: what a forge will run of the workshop. What
+// repositories that are to be fetched have is not known yet; they stand for
+// themselves.
+func (w *Workshop) WorkflowFiles() ([]string, error) {
+	var all []string
+	for _, r := range w.Repositories {
+		var found []string
+		var err error
+		switch {
+		case r.Bare != "":
+			found, err = bareWorkflows(r.Bare)
+		case r.Git != "":
+			found = []string{"... (of " + r.Git + ")"}
+		default:
+			found, err = w.folderWorkflows(r)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("repository %s: %w", r.Name, err)
+		}
+		for _, f := range found {
+			all = append(all, r.Name+"/"+f)
+		}
+	}
+	slices.Sort(all)
+	return slices.Compact(all), nil
+}
+
+func (w *Workshop) folderWorkflows(r Repository) ([]string, error) {
+	var all []string
+	for _, b := range r.Branches {
+		for _, folder := range workflowFolders {
+			files, err := fs.Glob(w.Files, path.Join(RepositoryFolder, r.Name, b.Name, folder, "*.y*ml"))
+			if err != nil {
+				return nil, err
+			}
+			for _, f := range files {
+				all = append(all, path.Join(folder, path.Base(f)))
+			}
+		}
+	}
+	return all, nil
+}
+
+func bareWorkflows(dir string) ([]string, error) {
+	heads, err := bareHeads(dir)
+	if err != nil {
+		return nil, err
+	}
+	store := filesystem.NewStorage(osfs.New(dir), cache.NewObjectLRUDefault())
+	var all []string
+	for _, head := range heads {
+		commit, err := object.GetCommit(store, head)
+		if err != nil {
+			return nil, err
+		}
+		tree, err := commit.Tree()
+		if err != nil {
+			return nil, err
+		}
+		for _, folder := range workflowFolders {
+			sub, err := tree.Tree(folder)
+			if err != nil {
+				continue // it has none
+			}
+			for _, e := range sub.Entries {
+				if strings.HasSuffix(e.Name, ".yaml") || strings.HasSuffix(e.Name, ".yml") {
+					all = append(all, path.Join(folder, e.Name))
+				}
+			}
+		}
+	}
+	return all, nil
+}
