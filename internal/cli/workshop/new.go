@@ -29,10 +29,12 @@ func newNew(a *cmdutil.App, run func(context.Context, *Options) error) *cobra.Co
 		Use:   "new NAME|DIR",
 		Short: "Make the folder of a workshop that runs, to begin with",
 		Long: `Make a folder with a workshop that runs: one application, two environments, one
-cluster, and a scenario of three steps. Its last element is the workshop's name.`,
-		Example: `  kalypso workshop new my-kata
-  kalypso up --workshop ./my-kata
-  kalypso scenario run --all`,
+cluster, and a scenario of three steps. Its last element is the workshop's name.
+Then bring it up and run it:
+
+    kalypso up --workshop ./my-kata
+    kalypso scenario run --all`,
+		Example: `  kalypso workshop new my-kata`,
 		Args: cmdutil.ExactArgs("name"),
 		RunE: func(c *cobra.Command, args []string) error {
 			o.Location = args[0]

@@ -232,9 +232,11 @@ func newSchema(a *cmdutil.App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "schema",
 		Short: "Print the JSON Schema of workshop.yaml, for editors",
-		Example: `  kalypso workshop schema >workshop.schema.json
-  # first line of workshop.yaml, for editors with the YAML language server:
-  # yaml-language-server: $schema=workshop.schema.json`,
+		Long: `Print the JSON Schema of workshop.yaml. Editors with the YAML language server use
+it by a first line in workshop.yaml:
+
+    # yaml-language-server: $schema=workshop.schema.json`,
+		Example: `  kalypso workshop schema >workshop.schema.json`,
 		Args: cmdutil.ExactArgs(),
 		RunE: func(*cobra.Command, []string) error {
 			_, err := a.Out.Write(workshop.Schema)
