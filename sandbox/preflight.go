@@ -116,7 +116,7 @@ func subjectOf(h Home, s *state.State) *doctor.Subject {
 	subject := &doctor.Subject{
 		Home: string(h), Socket: h.Socket(), SocketLimit: state.MaxSocketPath,
 		Lock: h.Path("daemon.lock"), PIDFile: h.Path("daemon.pid"),
-		Payload: packed(h.Components()), Clusters: len(s.Made()),
+		Payload: packed(h.Components()), Clusters: len(s.Made()), LongestCluster: longest(s.Made()),
 		Ports: maps.Clone(s.Ports), Provider: s.Provider,
 	}
 	_ = s.UseEngine() // the checks ask the one that has the clusters
@@ -135,6 +135,10 @@ func subjectOf(h Home, s *state.State) *doctor.Subject {
 		}
 	}
 	return subject
+}
+
+func longest(names []string) string {
+	return slices.MaxFunc(append(names, ""), func(a, b string) int { return len(a) - len(b) })
 }
 
 // packed is what this binary has inside, and how much of it is not yet below

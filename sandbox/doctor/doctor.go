@@ -194,9 +194,12 @@ type Subject struct {
 	Provider  string // of the clusters: "kind", "existing", or "embedded", which "" stands for
 	NodeImage string // of kind's nodes that are still to be made; "" for none
 
-	Clusters int    // that the sandbox has or will have
-	Version  string // of this kalypso
-	Payload  Payload
+	Clusters int // that the sandbox has or will have
+	// LongestCluster is the longest of their names: the path of a node's socket is
+	// limited.
+	LongestCluster string
+	Version        string // of this kalypso
+	Payload        Payload
 }
 
 // Daemon is a running sandbox.

@@ -46,7 +46,7 @@ func box() *System {
 func subjectOf() *Subject {
 	return &Subject{
 		Home: "/home/tom/.kalypso", Socket: "/home/tom/.kalypso/daemon.sock", SocketLimit: 103,
-		Lock: "/home/tom/.kalypso/daemon.lock", PIDFile: "/home/tom/.kalypso/daemon.pid", Clusters: 1, Version: "v2",
+		Lock: "/home/tom/.kalypso/daemon.lock", PIDFile: "/home/tom/.kalypso/daemon.pid", Clusters: 1, LongestCluster: "arc-cluster", Version: "v2",
 		Payload: Payload{Platform: "linux/amd64", Names: []string{"flux", "gitea", "kube"}, Packed: 93 * mebi, Missing: 360 * mebi, Files: 1647},
 	}
 }

@@ -17,9 +17,6 @@ import (
 const (
 	// realPods is what is lost without the facts that a real node needs.
 	realPods = "real pods: clusters get simulated nodes, see node"
-	// longestCluster is the longest name of a cluster among the workshops: the
-	// path of a node's socket is limited.
-	longestCluster = "arc-cluster"
 )
 
 // checkNode asks whether clusters get real nodes. It is the same question that
@@ -71,7 +68,9 @@ func checkFeatures(_ context.Context, _ *System, s *Subject) Finding {
 }
 
 // aNode is a folder that a node may have.
-func (s *Subject) aNode() string { return path.Join(s.Home, "clusters", longestCluster, "node") }
+func (s *Subject) aNode() string {
+	return path.Join(s.Home, "clusters", cmp.Or(s.LongestCluster, "none"), "node")
+}
 
 // Capabilities of capabilities(7) by their number.
 const (
