@@ -2,6 +2,7 @@ package seed
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -68,7 +69,7 @@ func (r *Reader) Read(_ context.Context, ref model.Reference) (*model.Tree, erro
 	for {
 		name, entry, err := walk.Next()
 		switch {
-		case err == io.EOF:
+		case errors.Is(err, io.EOF):
 			return tree, nil
 		case err != nil:
 			return nil, err

@@ -35,7 +35,7 @@ Then bring it up and run it:
     kalypso up --workshop ./my-kata
     kalypso scenario run --all`,
 		Example: `  kalypso workshop new my-kata`,
-		Args: cmdutil.ExactArgs("name"),
+		Args:    cmdutil.ExactArgs("name"),
 		RunE: func(c *cobra.Command, args []string) error {
 			o.Location = args[0]
 			return run(c.Context(), o)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"path"
 	"slices"
 	"strings"
@@ -74,7 +73,7 @@ func runValidate(ctx context.Context, o *Options) error {
 					return err
 				}
 			}
-			_, err := io.WriteString(o.Out, string(report.Text(v.ControlPlane, report.Style{})))
+			_, err := o.Out.Write(report.Text(v.ControlPlane, report.Style{}))
 			return err
 		})
 		if err != nil {

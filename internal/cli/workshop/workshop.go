@@ -237,7 +237,7 @@ it by a first line in workshop.yaml:
 
     # yaml-language-server: $schema=workshop.schema.json`,
 		Example: `  kalypso workshop schema >workshop.schema.json`,
-		Args: cmdutil.ExactArgs(),
+		Args:    cmdutil.ExactArgs(),
 		RunE: func(*cobra.Command, []string) error {
 			_, err := a.Out.Write(workshop.Schema)
 			return err
