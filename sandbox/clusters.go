@@ -4,11 +4,12 @@ import (
 	"context"
 
 	"github.com/kalypso-dev/kalypso/sandbox/daemon"
+	"github.com/kalypso-dev/kalypso/sandbox/stack"
 	"github.com/kalypso-dev/kalypso/workshop"
 )
 
 // Cluster is a cluster of a sandbox, real or virtual.
-type Cluster = daemon.Cluster
+type Cluster = stack.Cluster
 
 // Clusters are those of the running sandbox: the real ones in the workshop's order,
 // then the virtual ones by name. The error is ErrNoSandbox or ErrDown without one.
@@ -20,7 +21,7 @@ func Clusters(ctx context.Context, h Home) ([]Cluster, error) {
 // returns how many it has then. The error is a *usage.Error for a name that is
 // taken, and else one of Clusters.
 func AddClusters(ctx context.Context, h Home, added []workshop.Cluster) (int, error) {
-	answer, err := daemon.NewClient(h).ChangeClusters(ctx, daemon.ClusterRequest{Add: added})
+	answer, err := daemon.NewClient(h).ChangeClusters(ctx, stack.ClusterRequest{Add: added})
 	return answer.Virtual, err
 }
 
@@ -28,6 +29,6 @@ func AddClusters(ctx context.Context, h Home, added []workshop.Cluster) (int, er
 // many it has then. The error is a *usage.Error for one that there is not, and else
 // one of Clusters.
 func RemoveClusters(ctx context.Context, h Home, names []string) (int, error) {
-	answer, err := daemon.NewClient(h).ChangeClusters(ctx, daemon.ClusterRequest{Remove: names})
+	answer, err := daemon.NewClient(h).ChangeClusters(ctx, stack.ClusterRequest{Remove: names})
 	return answer.Virtual, err
 }

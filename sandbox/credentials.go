@@ -7,13 +7,13 @@ import (
 	"net/http"
 	"os"
 
-	"github.com/kalypso-dev/kalypso/workshop"
-
 	"github.com/kalypso-dev/kalypso/sandbox/daemon"
 	"github.com/kalypso-dev/kalypso/sandbox/gitea"
 	"github.com/kalypso-dev/kalypso/sandbox/gitops"
 	"github.com/kalypso-dev/kalypso/sandbox/loopback"
+	"github.com/kalypso-dev/kalypso/sandbox/stack"
 	"github.com/kalypso-dev/kalypso/sandbox/state"
+	"github.com/kalypso-dev/kalypso/workshop"
 )
 
 // Credentials let users and scripts into the forge, into Argo CD, and into
@@ -59,7 +59,7 @@ type ArgoCDLogin struct {
 // sandbox.
 func RenewCredentials(ctx context.Context, h Home) ([]string, error) {
 	client := daemon.NewClient(h)
-	var found daemon.RenewedCredentials
+	var found stack.RenewedCredentials
 	err := client.Do(ctx, daemon.PathCredentials, nil, &found, nil)
 	if errors.Is(err, daemon.ErrOlder) {
 		return nil, nil // `up` says so

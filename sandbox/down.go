@@ -17,6 +17,7 @@ import (
 	"github.com/kalypso-dev/kalypso/sandbox/cluster/kind"
 	"github.com/kalypso-dev/kalypso/sandbox/daemon"
 	"github.com/kalypso-dev/kalypso/sandbox/snapshot"
+	"github.com/kalypso-dev/kalypso/sandbox/stack"
 	"github.com/kalypso-dev/kalypso/sandbox/state"
 	"github.com/kalypso-dev/kalypso/sandbox/supervisor"
 )
@@ -55,7 +56,7 @@ func Down(ctx context.Context, o DownOptions) (did bool, err error) {
 	if err := h.CheckOthers(); err != nil {
 		return false, err
 	}
-	clusters, err := daemon.FindPersistentClusters(h)
+	clusters, err := stack.FindPersistentClusters(h)
 	if o.Forget {
 		var note string
 		clusters, note, err = clusters.Forget(ctx, err)
@@ -114,7 +115,7 @@ func (o DownOptions) adviseForget(err error) error {
 }
 
 // stopDaemon stops the daemon and then what has outlived it.
-func (o DownOptions) stopDaemon(ctx context.Context, clusters daemon.PersistentClusters) (ran bool, err error) {
+func (o DownOptions) stopDaemon(ctx context.Context, clusters stack.PersistentClusters) (ran bool, err error) {
 	if ran = o.Home.Locked(); ran {
 		stopped, err := o.askDaemon(ctx)
 		if stopped || err != nil {

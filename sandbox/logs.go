@@ -11,7 +11,7 @@ import (
 	"strings"
 
 	"github.com/kalypso-dev/kalypso/internal/usage"
-	"github.com/kalypso-dev/kalypso/sandbox/daemon"
+	"github.com/kalypso-dev/kalypso/sandbox/stack"
 	"github.com/kalypso-dev/kalypso/sandbox/state"
 )
 
@@ -32,7 +32,7 @@ func logNames(h Home) (names, tasks []string, err error) {
 		names = append(names, strings.TrimSuffix(filepath.Base(file), ".log"))
 	}
 	if s, err := h.Load(); err == nil {
-		for _, u := range daemon.NewStack(h, s, slog.New(slog.DiscardHandler)).Units() {
+		for _, u := range stack.New(h, s, slog.New(slog.DiscardHandler)).Units() {
 			switch {
 			case u.Log == "":
 				tasks = append(tasks, u.Name)
@@ -90,6 +90,6 @@ func CollectLogs(ctx context.Context, h Home, dir string) error {
 	}
 	return errors.Join(
 		os.CopyFS(dir, os.DirFS(filepath.Dir(h.Log("daemon")))),
-		daemon.NewStack(h, s, slog.New(slog.DiscardHandler)).CollectLogs(ctx, dir),
+		stack.New(h, s, slog.New(slog.DiscardHandler)).CollectLogs(ctx, dir),
 	)
 }

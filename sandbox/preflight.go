@@ -17,6 +17,7 @@ import (
 	"github.com/kalypso-dev/kalypso/sandbox/components"
 	"github.com/kalypso-dev/kalypso/sandbox/daemon"
 	"github.com/kalypso-dev/kalypso/sandbox/doctor"
+	"github.com/kalypso-dev/kalypso/sandbox/stack"
 	"github.com/kalypso-dev/kalypso/sandbox/state"
 	"github.com/kalypso-dev/kalypso/sandbox/supervisor"
 )
@@ -187,7 +188,7 @@ func identifyDaemon(ctx context.Context, h Home) *doctor.Daemon {
 // those that are stopped.
 func checkAttached(ctx context.Context, h Home, s *state.State, r *doctor.Report) {
 	stopped, _ := h.StoppedClusters()
-	p := daemon.AttachedClusters(h, s)
+	p := stack.AttachedClusters(h, s)
 	same := map[string]string{}
 	for _, name := range s.ClusterNames() {
 		if !p.Has(name) || slices.Contains(stopped, name) {

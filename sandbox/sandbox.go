@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/kalypso-dev/kalypso/sandbox/daemon"
+	"github.com/kalypso-dev/kalypso/sandbox/stack"
 	"github.com/kalypso-dev/kalypso/sandbox/state"
 	"github.com/kalypso-dev/kalypso/sandbox/supervisor"
 )
@@ -23,12 +24,12 @@ import (
 type (
 	Home            = state.Home
 	Choice          = state.Choice
-	Status          = daemon.Status
-	Component       = daemon.Component
-	Environment     = daemon.Environment
-	PullRequest     = daemon.PullRequest
-	Problem         = daemon.Problem
-	ExistingCluster = daemon.AttachedCluster
+	Status          = stack.Status
+	Component       = stack.Component
+	Environment     = stack.Environment
+	PullRequest     = stack.PullRequest
+	Problem         = stack.Problem
+	ExistingCluster = stack.AttachedCluster
 )
 
 const (

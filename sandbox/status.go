@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/kalypso-dev/kalypso/sandbox/daemon"
+	"github.com/kalypso-dev/kalypso/sandbox/stack"
 	"github.com/kalypso-dev/kalypso/sandbox/supervisor"
 )
 
@@ -29,7 +30,7 @@ func GetStatus(ctx context.Context, h Home) (*Status, error) {
 	if err != nil {
 		return nil, err
 	}
-	return daemon.DownStatus(h, s), nil
+	return stack.DownStatus(h, s), nil
 }
 
 // Watch calls show with the sandbox's status, at once and after every change of

@@ -16,6 +16,7 @@ import (
 	"syscall"
 
 	"github.com/kalypso-dev/kalypso/internal/usage"
+	"github.com/kalypso-dev/kalypso/sandbox/stack"
 	"github.com/kalypso-dev/kalypso/sandbox/state"
 	"github.com/kalypso-dev/kalypso/sandbox/supervisor"
 )
@@ -141,7 +142,7 @@ func (c *Client) Do(ctx context.Context, path string, query url.Values, answer a
 }
 
 // Clusters lists the clusters. Errors are those of Do.
-func (c *Client) Clusters(ctx context.Context) (all []Cluster, err error) {
+func (c *Client) Clusters(ctx context.Context) (all []stack.Cluster, err error) {
 	if _, err := c.Components(ctx); err != nil {
 		return nil, err
 	}
@@ -157,7 +158,7 @@ func (c *Client) Clusters(ctx context.Context) (all []Cluster, err error) {
 }
 
 // ChangeClusters adds and removes clusters. Errors are those of Do.
-func (c *Client) ChangeClusters(ctx context.Context, request ClusterRequest) (answer ClusterAnswer, err error) {
+func (c *Client) ChangeClusters(ctx context.Context, request stack.ClusterRequest) (answer stack.ClusterAnswer, err error) {
 	if _, err := c.Components(ctx); err != nil {
 		return answer, err
 	}
@@ -201,7 +202,7 @@ func (c *Client) DiedError() error {
 }
 
 // Status asks for the whole status.
-func (c *Client) Status(ctx context.Context) (*Status, error) {
+func (c *Client) Status(ctx context.Context) (*stack.Status, error) {
 	ctx, cancel := context.WithTimeout(ctx, callLimit)
 	defer cancel()
 	response, err := c.request(ctx, http.MethodGet, pathStatus, nil)
@@ -209,7 +210,7 @@ func (c *Client) Status(ctx context.Context) (*Status, error) {
 		return nil, err
 	}
 	defer response.Body.Close()
-	var s Status
+	var s stack.Status
 	if err := json.NewDecoder(response.Body).Decode(&s); err != nil {
 		return nil, fmt.Errorf("the daemon's status: %w", err)
 	}

@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-
 	"github.com/kalypso-dev/kalypso/internal/retry"
+	"github.com/kalypso-dev/kalypso/sandbox/stack"
 	"github.com/kalypso-dev/kalypso/sandbox/state"
 	"github.com/kalypso-dev/kalypso/sandbox/supervisor"
 )
@@ -26,9 +26,9 @@ func TestCredentialsAreRenewed(t *testing.T) {
 		{Name: "gitea", Deadline: time.Minute, Component: supervisor.Task{Run: func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }}},
 	}
 	var asked map[string]bool
-	found, failure := RenewedCredentials{Renewed: []string{"a token"}, restart: []string{"scheduler"}}, error(nil)
+	found, failure := stack.RenewedCredentials{Renewed: []string{"a token"}, Restart: []string{"scheduler"}}, error(nil)
 	server := &Server{Home: h, State: &state.State{Workshop: "w"}, Log: slog.New(slog.DiscardHandler), Build: func() Parts {
-		return Parts{Units: units, Credentials: func(_ context.Context, ready func(string) bool) (RenewedCredentials, error) {
+		return Parts{Units: units, Credentials: func(_ context.Context, ready func(string) bool) (stack.RenewedCredentials, error) {
 			asked = map[string]bool{"scheduler": ready("scheduler"), "gitea": ready("gitea"), "none": ready("none")}
 			return found, failure
 		}}
@@ -52,7 +52,7 @@ func TestCredentialsAreRenewed(t *testing.T) {
 		}
 	}
 	until("the first start", func() bool { return starts.Load() == 1 })
-	var answer RenewedCredentials
+	var answer stack.RenewedCredentials
 	if err := client.Do(t.Context(), PathCredentials, nil, &answer, nil); err != nil {
 		t.Fatal(err)
 	}
@@ -64,7 +64,7 @@ func TestCredentialsAreRenewed(t *testing.T) {
 	}
 	until("the second start", func() bool { return starts.Load() == 2 })
 
-	found, failure = RenewedCredentials{}, errors.New("the forge is silent")
+	found, failure = stack.RenewedCredentials{}, errors.New("the forge is silent")
 	if err := client.Do(t.Context(), PathCredentials, nil, &answer, nil); err == nil || err.Error() != "credentials: the forge is silent" {
 		t.Error(err)
 	}
@@ -74,7 +74,7 @@ func TestCredentialsAreRenewed(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer release()
-	answer = RenewedCredentials{}
+	answer = stack.RenewedCredentials{}
 	if err := client.Do(t.Context(), PathCredentials, nil, &answer, nil); err != nil || len(answer.Renewed) > 0 {
 		t.Errorf("%+v, %v", answer, err)
 	}

@@ -1,6 +1,6 @@
 // Package daemon is the one process that owns all others of a sandbox. Run is
-// that process: it supervises the components that stack.go lists, and serves an
-// API on a unix socket. Client is the other end of the socket.
+// that process: it supervises the components of a stack, and serves an API on a
+// unix socket. Client is the other end of the socket.
 package daemon
 
 import (
@@ -12,6 +12,7 @@ import (
 	"syscall"
 
 	"github.com/kalypso-dev/kalypso/sandbox/components"
+	"github.com/kalypso-dev/kalypso/sandbox/stack"
 	"github.com/kalypso-dev/kalypso/sandbox/state"
 )
 
@@ -55,8 +56,8 @@ func Run(h state.Home, version string) error {
 	}
 	log.Info("sandbox starting", "home", string(h), "workshop", s.Workshop, "version", version)
 	server := &Server{Home: h, State: s, Version: version, Log: log, Build: func() Parts {
-		stack := NewStack(h, s, log)
-		return Parts{stack.Units(), stack.fillStatus, stack.renewCredentials, Clusters{stack.changeClusters, stack.listClusters}}
+		st := stack.New(h, s, log)
+		return Parts{st.Units(), st.FillStatus, st.RenewCredentials, Clusters{st.ChangeClusters, st.ListClusters}}
 	}}
 	return server.Run(ctx)
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/kalypso-dev/kalypso/sandbox/cluster"
 	"github.com/kalypso-dev/kalypso/sandbox/snapshot"
+	"github.com/kalypso-dev/kalypso/sandbox/stack"
 	"github.com/kalypso-dev/kalypso/sandbox/state"
 	"github.com/kalypso-dev/kalypso/sandbox/supervisor"
 )
@@ -171,7 +172,7 @@ func ResetData(h state.Home) error {
 		return err
 	}
 	// interrupted here, the sandbox has empty clusters, which is what it will have
-	clusters, err := FindPersistentClusters(h)
+	clusters, err := stack.FindPersistentClusters(h)
 	if err == nil {
 		err = clusters.Each(context.Background(), cluster.Provider.Delete)
 	}

@@ -2,12 +2,9 @@ package daemon
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"strconv"
-	"syscall"
 )
 
 // Resident returns the resident memory of a process and of all below it, or 0:
@@ -42,18 +39,4 @@ func residentAlone(pid int) int64 {
 	}
 	pages, _ := strconv.ParseInt(string(fields[1]), 10, 64)
 	return pages * int64(os.Getpagesize())
-}
-
-// canDropRights tries what the runner does for each job, since a container may
-// not allow it. A folder cannot be executed, which is found out only when the
-// rights have been dropped: what can depends on folders that this user may not enter.
-func canDropRights() error {
-	cmd := &exec.Cmd{Path: "/", SysProcAttr: &syscall.SysProcAttr{
-		Unshareflags: syscall.CLONE_NEWNS,
-		Credential:   &syscall.Credential{Uid: firstWorkflowUser, Gid: firstWorkflowUser},
-	}}
-	if err := cmd.Run(); !errors.Is(err, syscall.EACCES) {
-		return fmt.Errorf("this machine allows no mount namespaces or no other users (%w)", err)
-	}
-	return nil
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/kalypso-dev/kalypso/internal/usage"
 	"github.com/kalypso-dev/kalypso/sandbox/snapshot"
+	"github.com/kalypso-dev/kalypso/sandbox/stack"
 	"github.com/kalypso-dev/kalypso/sandbox/state"
 	"github.com/kalypso-dev/kalypso/sandbox/supervisor"
 )
@@ -26,13 +27,13 @@ const (
 	PathRepair  = "/v1/repair"
 	PathRestart = "/v1/restart" // ?component=NAME
 	PathStop    = "/v1/stop"
-	// PathCredentials is answered with RenewedCredentials.
+	// PathCredentials is answered with stack.RenewedCredentials.
 	PathCredentials = "/v1/credentials"
 
 	PathClusterStop  = "/v1/clusters/stop"  // ?cluster=NAME
 	PathClusterStart = "/v1/clusters/start" // ?cluster=NAME
-	// PathClusters is answered to GET with a list of Cluster, and takes a
-	// ClusterRequest as its body to POST, answered with a ClusterAnswer.
+	// PathClusters is answered to GET with a list of stack.Cluster, and takes a
+	// stack.ClusterRequest as its body to POST, answered with a stack.ClusterAnswer.
 	PathClusters     = "/v1/clusters"
 	PathReset        = "/v1/reset"
 	PathSnapshotSave = "/v1/snapshots/save" // ?name=NAME
@@ -41,7 +42,7 @@ const (
 
 const (
 	callLimit = 5 * time.Second
-	// maxClusters is enough for the bytes of a ClusterRequest of any use.
+	// maxClusters is enough for the bytes of a stack.ClusterRequest of any use.
 	maxClusters = 64 << 20
 	// repairLimit is how long the daemon may probe its components, within a call.
 	repairLimit = 4 * time.Second
@@ -67,7 +68,7 @@ type Parts struct {
 }
 
 // StatusFunc adds to a status what the components themselves know.
-type StatusFunc func(context.Context, *Status)
+type StatusFunc func(context.Context, *stack.Status)
 
 // Server supervises components and serves the daemon's API.
 type Server struct {

@@ -21,6 +21,7 @@ import (
 	"github.com/kalypso-dev/kalypso/internal/testkit/gitkit"
 	"github.com/kalypso-dev/kalypso/internal/usage"
 	"github.com/kalypso-dev/kalypso/sandbox/daemon"
+	"github.com/kalypso-dev/kalypso/sandbox/stack"
 	"github.com/kalypso-dev/kalypso/sandbox/state"
 	"github.com/kalypso-dev/kalypso/sandbox/supervisor"
 	"github.com/kalypso-dev/kalypso/workshop"
@@ -63,7 +64,7 @@ func controlPlane(t *testing.T, root, orgURL string) {
 }
 
 // running is a sandbox that runs, whose daemon notes what it is asked for.
-func running(t *testing.T) (asked *daemon.ClusterRequest) {
+func running(t *testing.T) (asked *stack.ClusterRequest) {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "kalypso-") // its path is short enough for a socket
 	if err != nil {
@@ -86,20 +87,20 @@ func running(t *testing.T) (asked *daemon.ClusterRequest) {
 	go func() { _ = forge.Serve(listener) }()
 	t.Cleanup(func() { forge.Close() })
 
-	asked = &daemon.ClusterRequest{}
+	asked = &stack.ClusterRequest{}
 	server := &daemon.Server{Home: h, State: s, Log: slog.New(slog.DiscardHandler), Build: func() daemon.Parts {
 		return daemon.Parts{Units: []supervisor.Unit{daemontest.Steady("gitea")}, Clusters: daemon.Clusters{
-			Change: func(r daemon.ClusterRequest) (daemon.ClusterAnswer, error) {
+			Change: func(r stack.ClusterRequest) (stack.ClusterAnswer, error) {
 				if len(r.Add) > 0 && r.Add[0].Name == "taken" {
-					return daemon.ClusterAnswer{}, usage.New("taken is taken")
+					return stack.ClusterAnswer{}, usage.New("taken is taken")
 				}
 				*asked = r
-				return daemon.ClusterAnswer{Virtual: len(r.Add)}, nil
+				return stack.ClusterAnswer{Virtual: len(r.Add)}, nil
 			},
-			List: func([]supervisor.Status) []daemon.Cluster {
-				return []daemon.Cluster{{
+			List: func([]supervisor.Status) []stack.Cluster {
+				return []stack.Cluster{{
 					Name: "drone", Type: "drone", Kind: workshop.RealCluster, Reconciler: workshop.Flux, State: "ready",
-					Follows: []daemon.ClusterFollows{{Name: "platform-dev", Repository: "kalypso-gitops", Branch: "dev", Path: "fleet/drone"}},
+					Follows: []stack.ClusterFollows{{Name: "platform-dev", Repository: "kalypso-gitops", Branch: "dev", Path: "fleet/drone"}},
 				}}
 			},
 		}}
@@ -152,7 +153,7 @@ func TestAddTakesTheFolderOfTheType(t *testing.T) {
 	if _, talk, err := command("add", "one", "--virtual", "--type", "drone", "-e", "dev", "--reconciler", "argocd"); err != nil || asked.Add[0].Reconciler != workshop.ArgoCD {
 		t.Errorf("%v\n%s", err, talk)
 	}
-	*asked = daemon.ClusterRequest{}
+	*asked = stack.ClusterRequest{}
 	var mistake *usage.Error
 	for name, args := range map[string][]string{
 		"no such type":        {"add", "one", "--virtual", "--type", "larg", "-e", "dev"},

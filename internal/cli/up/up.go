@@ -13,6 +13,7 @@ import (
 	"github.com/kalypso-dev/kalypso/sandbox"
 	"github.com/kalypso-dev/kalypso/sandbox/daemon"
 	"github.com/kalypso-dev/kalypso/sandbox/doctor"
+	"github.com/kalypso-dev/kalypso/sandbox/stack"
 	"github.com/kalypso-dev/kalypso/sandbox/state"
 	"github.com/kalypso-dev/kalypso/workshop"
 	"github.com/spf13/cobra"
@@ -157,7 +158,7 @@ func (o *Options) trust(ctx context.Context, home sandbox.Home, w *workshop.Work
 
 // whoRunsWorkflows says what a workflow of the forge may do on this machine.
 func whoRunsWorkflows(home state.Home) string {
-	switch user, err := daemon.WorkflowUser(home); {
+	switch user, err := stack.WorkflowUser(home); {
 	case err != nil:
 		return fmt.Sprintf("run on this machine as root, and may do all that root may: %v", err)
 	case user == 0:

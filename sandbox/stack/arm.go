@@ -1,4 +1,4 @@
-package daemon
+package stack
 
 import (
 	"context"
@@ -9,13 +9,12 @@ import (
 	"slices"
 	"time"
 
-	"github.com/kalypso-dev/kalypso/workshop"
-
 	"github.com/kalypso-dev/kalypso/sandbox/arc"
 	"github.com/kalypso-dev/kalypso/sandbox/cluster"
 	"github.com/kalypso-dev/kalypso/sandbox/state"
 	"github.com/kalypso-dev/kalypso/sandbox/supervisor"
 	"github.com/kalypso-dev/kalypso/scheduler/fleet/endpoint"
+	"github.com/kalypso-dev/kalypso/workshop"
 )
 
 // fleetPath has the virtual clusters as a fleet.

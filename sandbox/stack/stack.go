@@ -1,4 +1,6 @@
-package daemon
+// Package stack puts the components of a sandbox together: which units there are,
+// what each needs, and what they know of the clusters.
+package stack
 
 import (
 	"context"
@@ -13,8 +15,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/kalypso-dev/kalypso/workshop"
-
 	"github.com/kalypso-dev/kalypso/sandbox/cluster"
 	"github.com/kalypso-dev/kalypso/sandbox/cluster/attached"
 	"github.com/kalypso-dev/kalypso/sandbox/components"
@@ -24,6 +24,7 @@ import (
 	"github.com/kalypso-dev/kalypso/sandbox/state"
 	"github.com/kalypso-dev/kalypso/sandbox/supervisor"
 	"github.com/kalypso-dev/kalypso/sandbox/virtual"
+	"github.com/kalypso-dev/kalypso/workshop"
 )
 
 const (
@@ -60,8 +61,8 @@ type Stack struct {
 	addons  map[string]*addons.Addons // by cluster
 }
 
-// NewStack puts the components of a sandbox together; it starts nothing.
-func NewStack(h state.Home, s *state.State, log *slog.Logger) *Stack {
+// New puts the components of a sandbox together; it starts nothing.
+func New(h state.Home, s *state.State, log *slog.Logger) *Stack {
 	st := &Stack{home: h, state: s, host: newHost(h, s), log: log, clients: map[string]*cluster.Client{}, addons: map[string]*addons.Addons{}}
 	st.embedded = cluster.Embedded{
 		Host:   st.host,

@@ -1,4 +1,4 @@
-package daemon
+package stack
 
 import (
 	"archive/tar"

@@ -1,23 +1,13 @@
-package daemon
+package stack
 
 import (
 	"cmp"
-	"encoding/json"
-	"net/http"
 	"slices"
 
-	"github.com/kalypso-dev/kalypso/internal/usage"
 	"github.com/kalypso-dev/kalypso/sandbox/supervisor"
 	"github.com/kalypso-dev/kalypso/sandbox/virtual"
 	"github.com/kalypso-dev/kalypso/workshop"
 )
-
-// Clusters are what changes and lists the clusters of a sandbox at run time; the
-// fields of the zero value do nothing.
-type Clusters struct {
-	Change func(ClusterRequest) (ClusterAnswer, error)
-	List   func([]supervisor.Status) []Cluster
-}
 
 // ClusterRequest is the body of a request to change the clusters.
 type ClusterRequest struct {
@@ -50,35 +40,9 @@ type ClusterFollows struct {
 	Applied    string `json:"applied,omitempty"` // the commit; of virtual clusters only
 }
 
-// changeClusters handles requests to change the clusters. They must not overlap.
-func (s *Server) changeClusters(r *http.Request) (any, error) {
-	var request ClusterRequest
-	if err := json.NewDecoder(http.MaxBytesReader(nil, r.Body, maxClusters)).Decode(&request); err != nil {
-		return nil, usage.Errorf("the request to change the clusters cannot be read: %v", err)
-	}
-	if _, err := workshop.Expand(request.Add); err != nil {
-		return nil, usage.New(err.Error())
-	}
-	change := s.current().clusters.Change
-	if change == nil {
-		return ClusterAnswer{}, nil
-	}
-	return change(request)
-}
-
-func (s *Server) listClusters(w http.ResponseWriter, _ *http.Request) {
-	now := s.current()
-	all := []Cluster{}
-	if list := now.clusters.List; list != nil {
-		all = append(all, list(now.Status())...)
-	}
-	w.Header().Set("Content-Type", "application/json")
-	_ = json.NewEncoder(w).Encode(all)
-}
-
-// listClusters are the real ones, in the workshop's order, and then the virtual ones,
+// ListClusters are the real ones, in the workshop's order, and then the virtual ones,
 // by name.
-func (st *Stack) listClusters(components []supervisor.Status) []Cluster {
+func (st *Stack) ListClusters(components []supervisor.Status) []Cluster {
 	var all []Cluster
 	for _, c := range st.state.Clusters() {
 		one := Cluster{Name: c.Name, Type: cmp.Or(c.Type, c.Name), Kind: workshop.RealCluster, Reconciler: c.Reconciler, State: string(supervisor.Ready)}

@@ -1,4 +1,4 @@
-package daemon
+package stack
 
 import (
 	"context"
@@ -116,9 +116,9 @@ func (st *Stack) fillVirtual(status *Status, environments []controller.Environme
 	}
 }
 
-// changeClusters adds and removes clusters of a sandbox that runs, and returns how
+// ChangeClusters adds and removes clusters of a sandbox that runs, and returns how
 // many. It is noted first: a daemon that is killed now has them at its next start.
-func (st *Stack) changeClusters(request ClusterRequest) (ClusterAnswer, error) {
+func (st *Stack) ChangeClusters(request ClusterRequest) (ClusterAnswer, error) {
 	changes, err := st.home.ClusterChanges()
 	if err != nil {
 		return ClusterAnswer{}, err

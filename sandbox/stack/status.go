@@ -1,4 +1,4 @@
-package daemon
+package stack
 
 import (
 	"context"
@@ -9,17 +9,116 @@ import (
 	"slices"
 	"strings"
 	"sync"
-
-	"github.com/kalypso-dev/kalypso/workshop"
+	"time"
 
 	"github.com/kalypso-dev/kalypso/sandbox/gitea"
 	"github.com/kalypso-dev/kalypso/sandbox/gitops"
 	"github.com/kalypso-dev/kalypso/sandbox/loopback"
 	"github.com/kalypso-dev/kalypso/sandbox/state"
 	"github.com/kalypso-dev/kalypso/sandbox/supervisor"
+	"github.com/kalypso-dev/kalypso/sandbox/virtual"
 	"github.com/kalypso-dev/kalypso/scheduler/controller"
 	"github.com/kalypso-dev/kalypso/scheduler/forge"
+	"github.com/kalypso-dev/kalypso/workshop"
 )
+
+// Status is what `kalypso status` shows.
+type Status struct {
+	Running  bool   `json:"running"`
+	Ready    bool   `json:"ready"` // every component is
+	Home     string `json:"home"`
+	Workshop string `json:"workshop,omitempty"`
+	Provider string `json:"provider,omitempty"` // of the clusters
+	Version  string `json:"version,omitempty"`  // of the daemon
+	PID      int    `json:"pid,omitempty"`      // of the daemon
+	// MemoryBytes is what the daemon itself has resident.
+	MemoryBytes int64     `json:"memoryBytes,omitempty"`
+	Since       time.Time `json:"since,omitzero"` // when the daemon started
+	ForgeURL    string    `json:"forgeURL,omitempty"`
+	User        string    `json:"user,omitempty"` // who logs in at the forge
+	Clusters    []string  `json:"clusters,omitempty"`
+	// Existing are the attached ones among the clusters.
+	Existing []AttachedCluster `json:"existing,omitempty"`
+	// Virtual are the clusters that are virtual, those together whose names differ
+	// in their numbers only.
+	Virtual      []virtual.Group `json:"virtual,omitempty"`
+	Components   []Component     `json:"components,omitempty"`
+	Environments []Environment   `json:"environments,omitempty"`
+	// PullRequests are those that wait for a user, in all repositories.
+	PullRequests []PullRequest `json:"pullRequests,omitempty"`
+	Problems     []Problem     `json:"problems,omitempty"`
+	// Scheduler is the scheduler's own status of the environments; null while
+	// it cannot be asked.
+	Scheduler json.RawMessage `json:"scheduler,omitempty"`
+}
+
+// Component is a part of the sandbox with what it uses.
+type Component struct {
+	supervisor.Status
+	MemoryBytes int64  `json:"memoryBytes,omitempty"` // resident
+	URL         string `json:"url,omitempty"`         // where it listens
+}
+
+// AttachedCluster is a cluster that the user had before.
+type AttachedCluster struct {
+	Name    string   `json:"name"`
+	Files   []string `json:"kubeconfig"`
+	Context string   `json:"context"`
+	Server  string   `json:"server,omitempty"`
+	Version string   `json:"version,omitempty"` // of Kubernetes
+	// Theirs is the namespace in which the cluster's own reconciler runs; "" when
+	// the sandbox's runs on this machine.
+	Theirs string `json:"theirs,omitempty"`
+	// Pods says why the pods of the sample applications do not run there.
+	Pods string `json:"pods"`
+}
+
+// DownStatus is the status of a sandbox that does not run.
+func DownStatus(h state.Home, s *state.State) *Status {
+	return &Status{Home: string(h), Workshop: s.Workshop, Provider: s.Provider, ForgeURL: s.ForgeURL(), User: s.Admin.User}
+}
+
+// URLs are the addresses of the components that listen, by name. An attached
+// cluster has its own, and perhaps a reconciler that does not listen here.
+func (st *Status) URLs(s *state.State) map[string]string {
+	urls := map[string]string{"gitea": s.ForgeURL()}
+	for _, name := range []string{"scheduler", "notifier", "arm", "runner"} {
+		urls[name] = "http://" + s.Address(name)
+	}
+	theirs := map[string]bool{}
+	for _, c := range st.Existing {
+		urls[c.Name], theirs[c.Name] = c.Server, c.Theirs != ""
+	}
+	for _, c := range s.Clusters() {
+		if _, attached := s.Existing[c.Name]; !attached {
+			urls[c.Name] = "https://" + s.Address(c.Name)
+		}
+		switch {
+		case theirs[c.Name]:
+		case c.Reconciler == workshop.Flux:
+			urls[gitops.Flux{Cluster: c.Name}.Name()] = "http://" + s.Address(state.Listener(c))
+		case c.Reconciler == workshop.ArgoCD:
+			urls[gitops.ArgoCD{Cluster: c.Name}.Name()] = s.LocalURL(state.Listener(c))
+		}
+	}
+	return urls
+}
+
+// FillStatus adds what the clusters and the scheduler know.
+func (st *Stack) FillStatus(ctx context.Context, status *Status) {
+	for _, name := range st.state.ClusterNames() {
+		source, attached := st.state.Existing[name]
+		if !attached {
+			continue
+		}
+		f, _ := st.attached.Facts(name)
+		status.Existing = append(status.Existing, AttachedCluster{
+			Name: name, Files: source.Files, Context: source.Context, Server: f.Server, Version: f.Version, Theirs: f.ReconcilerNamespace,
+			Pods: fmt.Sprintf("its nodes cannot pull the sample applications' images, which are in the forge's registry on this machine (localhost:%d)", st.state.Ports["gitea"]),
+		})
+	}
+	st.fillOverview(ctx, status)
+}
 
 // Environment is how an environment does: what the scheduler knows, and what the
 // clusters have of it.

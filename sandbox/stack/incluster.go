@@ -1,11 +1,9 @@
-package daemon
+package stack
 
 import (
 	"context"
 	"fmt"
 	"time"
-
-	"github.com/kalypso-dev/kalypso/workshop"
 
 	"github.com/kalypso-dev/kalypso/internal/retry"
 	"github.com/kalypso-dev/kalypso/sandbox/cluster"
@@ -14,6 +12,7 @@ import (
 	"github.com/kalypso-dev/kalypso/sandbox/gitops/incluster"
 	"github.com/kalypso-dev/kalypso/sandbox/state"
 	"github.com/kalypso-dev/kalypso/sandbox/supervisor"
+	"github.com/kalypso-dev/kalypso/workshop"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )

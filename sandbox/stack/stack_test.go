@@ -1,4 +1,4 @@
-package daemon
+package stack
 
 import (
 	"context"
@@ -36,7 +36,7 @@ func TestComponentsFitTogether(t *testing.T) {
 		h := state.Home(t.TempDir())
 		s := ensured(t, h, state.Choice{Workshop: name})
 		log := slog.New(slog.NewTextHandler(io.Discard, nil))
-		units := NewStack(h, s, log).Units()
+		units := New(h, s, log).Units()
 		if _, err := supervisor.New(log, units...); err != nil {
 			t.Error(err)
 		}
@@ -66,7 +66,7 @@ func TestComponentsFitTogether(t *testing.T) {
 func TestSchedulerConfigIsTaken(t *testing.T) {
 	h := state.Home(t.TempDir())
 	s := ensured(t, h, state.Choice{Workshop: "basic-inference"})
-	b, err := NewStack(h, s, slog.Default()).schedulerConfig()
+	b, err := New(h, s, slog.Default()).schedulerConfig()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -104,7 +104,7 @@ func TestComponentsWithAttachedClusters(t *testing.T) {
 		t.Run(title, func(t *testing.T) {
 			h := state.Home(t.TempDir())
 			s := ensured(t, h, state.Choice{Contexts: c.contexts, Kubeconfig: []string{file}})
-			stack := NewStack(h, s, slog.New(slog.DiscardHandler))
+			stack := New(h, s, slog.New(slog.DiscardHandler))
 			units := stack.Units()
 			if _, err := supervisor.New(slog.New(slog.DiscardHandler), units...); err != nil {
 				t.Fatal(err)
@@ -123,7 +123,7 @@ func TestComponentsWithAttachedClusters(t *testing.T) {
 					t.Errorf("%s among %q", no, names)
 				}
 			}
-			urls := new(Status).urls(s)
+			urls := new(Status).URLs(s)
 			if urls["drone"] != "" || urls["flux-drone"] == "" {
 				t.Errorf("addresses %v", urls)
 			}
@@ -200,7 +200,7 @@ func TestSkipIfPresent(t *testing.T) {
 func TestAddressesOfAttachedClusters(t *testing.T) {
 	s := ensured(t, state.Home(t.TempDir()), state.Choice{Contexts: map[string]string{"drone": "edge", "large": "big"}})
 	st := &Status{Existing: []AttachedCluster{{Name: "drone", Server: "https://there"}, {Name: "large", Server: "https://over", Theirs: "argocd"}}}
-	urls := st.urls(s)
+	urls := st.URLs(s)
 	if urls["drone"] != "https://there" || urls["large"] != "https://over" || urls["flux-drone"] == "" || urls["argocd-large"] != "" {
 		t.Errorf("%v", urls)
 	}
@@ -209,7 +209,7 @@ func TestAddressesOfAttachedClusters(t *testing.T) {
 func TestAddressesOfComponents(t *testing.T) {
 	h := state.Home(t.TempDir())
 	s := ensured(t, h, state.Choice{})
-	urls := new(Status).urls(s)
+	urls := new(Status).URLs(s)
 	for name, want := range map[string]string{
 		"gitea":        s.ForgeURL(),
 		"drone":        fmt.Sprintf("https://127.0.0.1:%d", s.Ports["drone"]),
@@ -222,7 +222,7 @@ func TestAddressesOfComponents(t *testing.T) {
 			t.Errorf("%s: %q, want %q", name, urls[name], want)
 		}
 	}
-	for _, u := range NewStack(h, s, slog.New(slog.DiscardHandler)).Units() {
+	for _, u := range New(h, s, slog.New(slog.DiscardHandler)).Units() {
 		if u.Log != "" && urls[u.Name] == "" && !strings.HasPrefix(u.Name, "node-") && u.Name != "etcd" { // on a socket
 			t.Errorf("component %s has no address", u.Name)
 		}

@@ -1,4 +1,4 @@
-package daemon
+package stack
 
 import (
 	"context"
@@ -91,7 +91,7 @@ func TestVirtualClustersOfASandbox(t *testing.T) {
 	s := ensured(t, h, state.Choice{})
 	push := forgeOf(t, h, s)
 	first := push("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n")
-	st := NewStack(h, s, slog.New(slog.DiscardHandler))
+	st := New(h, s, slog.New(slog.DiscardHandler))
 	stop := startVirtual(t, st)
 
 	added, err := workshop.Cluster{
@@ -101,7 +101,7 @@ func TestVirtualClustersOfASandbox(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if answer, err := st.changeClusters(ClusterRequest{Add: added}); err != nil || answer.Virtual != 300 {
+	if answer, err := st.ChangeClusters(ClusterRequest{Add: added}); err != nil || answer.Virtual != 300 {
 		t.Fatalf("%+v %v", answer, err)
 	}
 	await := func(st *Stack, commit string, n int) {
@@ -141,16 +141,16 @@ func TestVirtualClustersOfASandbox(t *testing.T) {
 		"none of that name":      {Remove: []string{"store-001", "store-999"}},
 		"a real one":             {Remove: s.ClusterNames()[:1]},
 	} {
-		if _, err := st.changeClusters(wrong); !errors.As(err, &mistake) || len(st.virtual.Clusters()) != 300 {
+		if _, err := st.ChangeClusters(wrong); !errors.As(err, &mistake) || len(st.virtual.Clusters()) != 300 {
 			t.Errorf("%s: %v, and there are %d", name, err, len(st.virtual.Clusters()))
 		}
 	}
 
 	stop()
-	st = NewStack(h, s, slog.New(slog.DiscardHandler)) // as after down and up
+	st = New(h, s, slog.New(slog.DiscardHandler)) // as after down and up
 	stop = startVirtual(t, st)
 	await(st, second, 300)
-	if answer, err := st.changeClusters(ClusterRequest{Remove: []string{"store-001", "store-300"}}); err != nil || answer.Virtual != 298 {
+	if answer, err := st.ChangeClusters(ClusterRequest{Remove: []string{"store-001", "store-300"}}); err != nil || answer.Virtual != 298 {
 		t.Errorf("%+v %v", answer, err)
 	}
 	await(st, second, 298)
@@ -170,12 +170,12 @@ func TestVirtualClustersOfASandbox(t *testing.T) {
 func TestListOfClusters(t *testing.T) {
 	h := state.Home(t.TempDir())
 	s := ensured(t, h, state.Choice{})
-	st := NewStack(h, s, slog.New(slog.DiscardHandler))
+	st := New(h, s, slog.New(slog.DiscardHandler))
 	st.virtual.Set([]workshop.Cluster{{
 		Name: "one", Type: "large", Kind: workshop.VirtualCluster, Reconciler: workshop.Flux,
 		Follows: []workshop.Subscription{{Name: "dev", Repository: "gitops", Branch: "dev", Path: "large"}},
 	}})
-	all := st.listClusters(nil)
+	all := st.ListClusters(nil)
 	names := map[string]Cluster{}
 	for _, c := range all {
 		names[c.Name] = c

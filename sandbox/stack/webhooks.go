@@ -1,4 +1,4 @@
-package daemon
+package stack
 
 import (
 	"bytes"
@@ -11,14 +11,13 @@ import (
 	"sync"
 	"time"
 
-	"github.com/kalypso-dev/kalypso/workshop"
-
 	"github.com/kalypso-dev/kalypso/internal/retry"
 	"github.com/kalypso-dev/kalypso/sandbox/gitea"
 	"github.com/kalypso-dev/kalypso/sandbox/gitops"
 	"github.com/kalypso-dev/kalypso/sandbox/loopback"
 	"github.com/kalypso-dev/kalypso/sandbox/supervisor"
 	"github.com/kalypso-dev/kalypso/scheduler/forge"
+	"github.com/kalypso-dev/kalypso/workshop"
 )
 
 // webhookPath is also the scheduler's.

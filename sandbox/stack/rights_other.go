@@ -1,0 +1,7 @@
+//go:build !linux
+
+package stack
+
+import "errors"
+
+func canDropRights() error { return errors.New("only Linux has mount namespaces") }
