@@ -1,13 +1,14 @@
 package ci
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/tools/clientcmd"
 
@@ -57,6 +58,9 @@ func (o distinct) Observe(ctx context.Context, s fleet.Source) ([]fleet.Configur
 	}), err
 }
 
+// clusterLimit is how long a cluster may take for an answer.
+const clusterLimit = 30 * time.Second
+
 // Clusters are those that a kubeconfig has contexts for, read by their own
 // API. They know what Azure does not: applications of Argo CD, and sources that
 // an assignment has brought to a cluster, which is how it follows the
@@ -72,11 +76,12 @@ func Clusters(kubeconfig string) (fleet.Observers, error) {
 		if err != nil {
 			return nil, fmt.Errorf("context %s of %s: %w", name, kubeconfig, err)
 		}
+		rest.Timeout = cmp.Or(rest.Timeout, clusterLimit)
 		client, err := dynamic.NewForConfig(rest)
 		if err != nil {
 			return nil, fmt.Errorf("context %s of %s: %w", name, kubeconfig, err)
 		}
-		all = append(all, fluxCluster{name, client}, optional{argocd.Cluster{Name: name, Client: client}})
+		all = append(all, flux.Cluster{Name: name, Client: client}, argocd.Cluster{Name: name, Client: client})
 	}
 	if len(all) == 0 {
 		return nil, usage.Errorf("%s, which KALYPSO_CI_KUBECONFIG names, has no context", kubeconfig)
@@ -84,75 +89,36 @@ func Clusters(kubeconfig string) (fleet.Observers, error) {
 	return all, nil
 }
 
-// optional is an observer of a reconciler that a cluster need not have.
-type optional struct{ fleet.Observer }
-
-func (o optional) Observe(ctx context.Context, s fleet.Source) ([]fleet.Configuration, error) {
-	all, err := o.Observer.Observe(ctx, s)
-	if apierrors.IsNotFound(err) { // there is no such kind
-		return nil, nil
-	}
-	return all, err
-}
-
-// fluxCluster is a cluster whose reconciler is Flux: every GitRepository counts,
-// whatever has brought it.
-type fluxCluster struct {
-	name   string
-	client dynamic.Interface
-}
-
-func (c fluxCluster) Observe(ctx context.Context, s fleet.Source) ([]fleet.Configuration, error) {
-	objects, err := flux.Read(ctx, c.client)
-	if apierrors.IsNotFound(err) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("cluster %s: %w", c.name, err)
-	}
-	var all []fleet.Configuration
-	for i := range objects.Repositories {
-		repository := &objects.Repositories[i]
-		if !flux.Follows(repository, s) {
-			continue
-		}
-		follower := flux.Configuration{Repository: repository}
-		for j := range objects.Kustomizations {
-			k := &objects.Kustomizations[j]
-			from, ok := flux.SourceOf(k)
-			if ok && from == (flux.Ref{Namespace: repository.GetNamespace(), Name: repository.GetName()}) {
-				follower.Kustomizations = append(follower.Kustomizations, k)
-			}
-		}
-		state, reason := flux.Combined(objects.Statuses(follower))
-		all = append(all, fleet.Configuration{
-			Cluster: c.name, Name: repository.GetName(), Commit: fleet.CommitOf(flux.Revision(repository)), State: state, Reason: reason,
-		})
-	}
-	return all, nil
-}
-
 // observer marks those errors of Azure Resource Manager that waiting does not
 // mend.
 type observer struct {
-	fleet.Observer
+	*arc.Client
 	fixed bool // its token is that of KALYPSO_ARM_TOKEN
 }
 
 func (o observer) Observe(ctx context.Context, s fleet.Source) ([]fleet.Configuration, error) {
-	all, err := o.Observer.Observe(ctx, s)
+	all, err := o.Client.Observe(ctx, s)
+	return all, o.marked(err)
+}
+
+func (o observer) Inventory(ctx context.Context) (fleet.Snapshot, error) {
+	all, err := o.Client.Inventory(ctx)
+	return all, o.marked(err)
+}
+
+func (o observer) marked(err error) error {
 	switch {
 	case err == nil:
-		return all, nil
+		return nil
 	// a subscription that is not found is one that the login is not good for
 	case arc.IsDenied(err) || arc.IsNotFound(err):
 		hint := arc.Hint(err)
 		if o.fixed {
 			hint = "the token is that of KALYPSO_ARM_TOKEN"
 		}
-		return nil, &denied{withHint(errors.New("clusters: "+arc.Message(err)), "%s", hint)}
+		return &denied{withHint(errors.New("clusters: "+arc.Message(err)), "%s", hint)}
 	}
-	return nil, fmt.Errorf("clusters: %w", err)
+	return fmt.Errorf("clusters: %w", err)
 }
 
 // Arc says where the clusters are known: in Azure, or at an endpoint that speaks

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/kalypso-dev/kalypso/internal/armapi"
 	"github.com/kalypso-dev/kalypso/internal/armemulator"
@@ -22,6 +23,7 @@ type fleet struct {
 	clusters       []armapi.Cluster
 	configurations map[string]*configuration // by ID in lower case
 	broken         map[string]*armemulator.Error
+	described      map[string]armapi.ConnectedCluster // by ID in lower case, what Connect has said
 }
 
 type configuration struct {
@@ -41,6 +43,25 @@ func (f *fleet) Cluster(subscription, group, name string) armapi.Cluster {
 	c := armapi.Cluster{Subscription: subscription, ResourceGroup: group, Type: armapi.ConnectedClusters, Name: name}
 	f.clusters = append(f.clusters, c)
 	return c
+}
+
+// Connect is what a cluster's agents report of their connection, and its tags.
+func (f *fleet) Connect(c armapi.Cluster, status string, last time.Time, tags map[string]string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.described == nil {
+		f.described = map[string]armapi.ConnectedCluster{}
+	}
+	one := describe(c)
+	one.Tags, one.Properties.ConnectivityStatus, one.Properties.LastConnectivity = tags, status, &last
+	f.described[strings.ToLower(c.ID())] = one
+}
+
+// Change changes what is shown of a configuration.
+func (f *fleet) Change(c armapi.Cluster, name string, change func(*armapi.Properties)) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	change(&f.configurations[keyOf(c, name)].Properties)
 }
 
 // Follow makes a cluster follow a branch.
@@ -132,6 +153,15 @@ func (f *fleet) Clusters() []armapi.Cluster {
 func (f *fleet) Tags(armapi.Cluster) map[string]string { return map[string]string{} }
 
 func (f *fleet) Describe(_ context.Context, c armapi.Cluster) armapi.ConnectedCluster {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if one, ok := f.described[strings.ToLower(c.ID())]; ok {
+		return one
+	}
+	return describe(c)
+}
+
+func describe(c armapi.Cluster) armapi.ConnectedCluster {
 	return armapi.ConnectedCluster{
 		ID: c.ID(), Name: c.Name, Type: c.Type.ResourceType(), Location: "eastus",
 		Properties: armapi.ConnectedClusterProperties{ProvisioningState: "Succeeded", ConnectivityStatus: "Connected"},

@@ -80,7 +80,10 @@ func quoted(s string) string {
 	return "'" + strings.NewReplacer(`\`, `\\`, `'`, `\'`, "\n", `\n`, "\r", `\r`).Replace(s) + "'"
 }
 
-var _ fleet.Observer = (*Client)(nil)
+var (
+	_ fleet.Observer = (*Client)(nil)
+	_ fleet.Reader   = (*Client)(nil)
+)
 
 // Observe asks the Resource Graph for all configurations of the fleet that follow
 // the branch: one query, however many clusters and subscriptions there are.
@@ -89,40 +92,65 @@ var _ fleet.Observer = (*Client)(nil)
 // leaves out what the account cannot see.
 func (c *Client) Observe(ctx context.Context, s fleet.Source) ([]fleet.Configuration, error) {
 	// the URL is compared here, since one repository has several spellings
-	rows, err := c.queryAll(ctx, "kubernetesconfigurationresources"+
-		" | where type == 'microsoft.kubernetesconfiguration/fluxconfigurations'"+
-		" | where properties.gitRepository.repositoryRef.branch == "+quoted(s.Branch)+
-		" | project id, name, properties"+
-		" | order by id asc")
+	found, err := c.configurations(ctx, " | where properties.gitRepository.repositoryRef.branch == "+quoted(s.Branch))
 	if err != nil {
 		return nil, err
 	}
 	var all []follower
-	for _, row := range rows {
-		var found armapi.Configuration
-		if err := json.Unmarshal(row, &found); err != nil {
-			return nil, fmt.Errorf("a configuration in the resource graph: %w", err)
-		}
-		g := found.Properties.GitRepository
+	var ids []string
+	for _, one := range found {
+		g := one.Properties.GitRepository
 		if g == nil || !fleet.SameRepository(g.URL, s.Repo) {
 			continue
 		}
-		cluster, err := armapi.ParseClusterID(found.ID)
+		cluster, err := armapi.ParseClusterID(one.ID)
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, follower{cluster, found.ID, observed(found, cluster)})
+		all, ids = append(all, follower{cluster, one.ID, observed(one, cluster)}), append(ids, one.ID)
 	}
+	if err := c.checkSeen(ctx, ids); err != nil {
+		return nil, fmt.Errorf("whether clusters follow branch %s: %w", s.Branch, err)
+	}
+	return named(all), nil
+}
+
+// configurations are those of the fleet, narrowed by operators of a query.
+func (c *Client) configurations(ctx context.Context, where string) ([]armapi.Configuration, error) {
+	return rowsOf[armapi.Configuration](ctx, c, "kubernetesconfigurationresources"+
+		" | where type == 'microsoft.kubernetesconfiguration/fluxconfigurations'"+where+
+		" | project id, name, properties"+
+		" | order by id asc")
+}
+
+// rowsOf are all rows of a query.
+func rowsOf[T any](ctx context.Context, c *Client, query string) ([]T, error) {
+	rows, err := c.queryAll(ctx, query)
+	if err != nil {
+		return nil, err
+	}
+	all := make([]T, len(rows))
+	for i, row := range rows {
+		if err := json.Unmarshal(row, &all[i]); err != nil {
+			return nil, fmt.Errorf("a row of the resource graph: %w", err)
+		}
+	}
+	return all, nil
+}
+
+// checkSeen is an error for a subscription that the account cannot see, where none of
+// the resources that were found is in it.
+func (c *Client) checkSeen(ctx context.Context, found []string) error {
 	for _, id := range c.fleet {
 		prefix := strings.ToLower(armapi.SubscriptionID(id)) + "/"
-		if slices.ContainsFunc(all, func(f follower) bool { return strings.HasPrefix(strings.ToLower(f.id), prefix) }) {
+		if slices.ContainsFunc(found, func(one string) bool { return strings.HasPrefix(strings.ToLower(one), prefix) }) {
 			continue
 		}
 		if err := c.checkVisible(ctx, id); err != nil {
-			return nil, fmt.Errorf("whether clusters follow branch %s: %w", s.Branch, err)
+			return err
 		}
 	}
-	return named(all), nil
+	return nil
 }
 
 // follower is a configuration with its full ID.

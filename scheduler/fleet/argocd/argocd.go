@@ -13,8 +13,10 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/kalypso-dev/kalypso/scheduler/fleet"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -26,62 +28,174 @@ var Applications = schema.GroupVersionResource{Group: "argoproj.io", Version: "v
 
 const pageSize = 500
 
-// Cluster is a fleet.Observer of the Applications on one cluster.
+// Cluster is a fleet.Reader and fleet.Observer of the Applications on one cluster. One
+// without Argo CD follows nothing.
 type Cluster struct {
 	Name   string
 	Client dynamic.Interface
 }
 
-var _ fleet.Observer = Cluster{}
+var (
+	_ fleet.Reader   = Cluster{}
+	_ fleet.Observer = Cluster{}
+)
 
 // Observe returns the Applications that follow the branch. One of several
 // sources counts when one of them is that branch; its commit is that source's.
 func (c Cluster) Observe(ctx context.Context, s fleet.Source) ([]fleet.Configuration, error) {
-	var all []fleet.Configuration
+	all, err := fleet.Observe(ctx, c, s)
+	return slices.CompactFunc(all, func(a, b fleet.Configuration) bool { return a.ID() == b.ID() }), err
+}
+
+// Inventory implements fleet.Reader. It never fails: a cluster that cannot be asked is
+// Unknown.
+func (c Cluster) Inventory(ctx context.Context) (fleet.Snapshot, error) {
+	now := time.Now().UTC()
+	found := fleet.Cluster{Name: c.Name, LastSeen: now, Subscriptions: []fleet.Subscription{}}
 	page := metav1.ListOptions{Limit: pageSize}
 	for {
 		list, err := c.Client.Resource(Applications).List(ctx, page)
+		if apierrors.IsNotFound(err) { // there is no such kind
+			break
+		}
 		if err != nil {
-			return nil, fmt.Errorf("cluster %s: list applications: %w", c.Name, err)
+			found = fleet.UnknownCluster(c.Name, fmt.Errorf("list applications: %w", err))
+			break
 		}
 		for i := range list.Items {
-			o := &list.Items[i]
-			if commit, ok := observed(o, s); ok {
-				state, reason := stateOf(o)
-				all = append(all, fleet.Configuration{Cluster: c.Name, Name: o.GetName(), Commit: commit, State: state, Reason: reason})
-			}
+			found.Subscriptions = append(found.Subscriptions, subscriptions(&list.Items[i])...)
 		}
 		if page.Continue = list.GetContinue(); page.Continue == "" {
 			break
 		}
 	}
-	slices.SortFunc(all, func(a, b fleet.Configuration) int { return cmp.Compare(a.Name, b.Name) })
-	return all, nil
+	fleet.SortSubscriptions(found.Subscriptions)
+	return fleet.Snapshot{At: now, Clusters: []fleet.Cluster{found}}, nil
 }
 
-// observed is the commit that the Application was last compared with; false
-// when none of its sources is the branch.
-func observed(o *unstructured.Unstructured, s fleet.Source) (string, bool) {
-	if source, ok, _ := unstructured.NestedMap(o.Object, "spec", "source"); ok {
-		return text(o, "status", "sync", "revision"), follows(source, s)
-	}
+// subscriptions are those of an Application, one for each of its sources.
+func subscriptions(o *unstructured.Unstructured) []fleet.Subscription {
+	common := fleet.Subscription{Kind: fleet.Application, Ref: fleet.Ref{Namespace: o.GetNamespace(), Name: o.GetName()}, Parent: parent(o), Objects: objects(o)}
+	common.State, common.Reason = stateOf(o)
 	sources, _, _ := unstructured.NestedSlice(o.Object, "spec", "sources")
 	revisions, _, _ := unstructured.NestedStringSlice(o.Object, "status", "sync", "revisions")
-	for i, item := range sources {
-		if source, ok := item.(map[string]any); ok && follows(source, s) {
-			if i < len(revisions) {
-				return revisions[i], true
-			}
-			return "", true
-		}
+	several := true
+	if source, ok, _ := unstructured.NestedMap(o.Object, "spec", "source"); ok {
+		sources, revisions, several = []any{source}, []string{text(o, "status", "sync", "revision")}, false
 	}
-	return "", false
+	var all []fleet.Subscription
+	for i, item := range sources {
+		source, _ := item.(map[string]any)
+		s := common
+		s.Repo, _ = source["repoURL"].(string)
+		branch, _ := source["targetRevision"].(string)
+		s.Branch = strings.TrimPrefix(branch, "refs/heads/")
+		s.Path, _ = source["path"].(string)
+		if i < len(revisions) {
+			s.Commit = revisions[i]
+		}
+		index := -1
+		if several {
+			index = i
+		}
+		s.Applied = applied(o, s.Commit, index)
+		s.At = since(o, s, index)
+		all = append(all, s)
+	}
+	return all
 }
 
-func follows(source map[string]any, s fleet.Source) bool {
-	url, _ := source["repoURL"].(string)
-	branch, _ := source["targetRevision"].(string)
-	return strings.TrimPrefix(branch, "refs/heads/") == s.Branch && fleet.SameRepository(url, s.Repo)
+// applied is the commit of a source that was applied last; index is -1 for the only one.
+// What is in sync has the commit that it was compared with, also where nothing of it had
+// to be applied.
+func applied(o *unstructured.Unstructured, compared string, index int) string {
+	if text(o, "status", "sync", "status") == "Synced" {
+		return compared
+	}
+	history := deployments(o)
+	if len(history) == 0 {
+		return ""
+	}
+	return revisionOf(history[len(history)-1], index)
+}
+
+// deployments are those that Argo CD remembers, the last one last.
+func deployments(o *unstructured.Unstructured) []map[string]any {
+	list, _, _ := unstructured.NestedSlice(o.Object, "status", "history")
+	var all []map[string]any
+	for _, item := range list {
+		if m, ok := item.(map[string]any); ok {
+			all = append(all, m)
+		}
+	}
+	return all
+}
+
+// revisionOf is the commit of a source in what has a revision, or revisions.
+func revisionOf(m map[string]any, index int) string {
+	if index < 0 {
+		revision, _ := m["revision"].(string)
+		return revision
+	}
+	revisions, _, _ := unstructured.NestedStringSlice(m, "revisions")
+	if index < len(revisions) {
+		return revisions[index]
+	}
+	return ""
+}
+
+// since is when an Application came into its state: one that complies, when it was
+// deployed with its commit, and another one, when the last sync ended.
+func since(o *unstructured.Unstructured, s fleet.Subscription, index int) time.Time {
+	if s.State == fleet.Compliant {
+		for _, one := range deployments(o) {
+			if revisionOf(one, index) == s.Applied {
+				return parse(one["deployedAt"])
+			}
+		}
+	}
+	finished, _, _ := unstructured.NestedString(o.Object, "status", "operationState", "finishedAt")
+	return parse(finished)
+}
+
+func parse(v any) time.Time {
+	s, _ := v.(string)
+	at, err := time.Parse(time.RFC3339, s)
+	if err != nil {
+		return time.Time{}
+	}
+	return at.UTC()
+}
+
+// parent is the Application that has applied this one, which Argo CD notes in an
+// annotation or a label (argo-cd.readthedocs.io, "Resource Tracking").
+func parent(o *unstructured.Unstructured) *fleet.Ref {
+	app, _, ok := strings.Cut(o.GetAnnotations()["argocd.argoproj.io/tracking-id"], ":")
+	if !ok {
+		app = o.GetLabels()["app.kubernetes.io/instance"]
+	}
+	if app == "" {
+		return nil
+	}
+	// an Application of another namespace is noted as NAMESPACE_NAME
+	if namespace, name, ok := strings.Cut(app, "_"); ok {
+		return &fleet.Ref{Namespace: namespace, Name: name}
+	}
+	return &fleet.Ref{Namespace: o.GetNamespace(), Name: app}
+}
+
+func objects(o *unstructured.Unstructured) []fleet.Object {
+	list, _, _ := unstructured.NestedSlice(o.Object, "status", "resources")
+	var all []fleet.Object
+	for _, item := range list {
+		m, _ := item.(map[string]any)
+		field := func(name string) string { s, _ := m[name].(string); return s }
+		all = append(all, fleet.Object{
+			Group: field("group"), Kind: field("kind"), Ref: fleet.Ref{Namespace: field("namespace"), Name: field("name")},
+			OutOfSync: field("status") == "OutOfSync",
+		})
+	}
+	return all
 }
 
 func stateOf(o *unstructured.Unstructured) (fleet.State, string) {

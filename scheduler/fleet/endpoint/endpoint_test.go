@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/kalypso-dev/kalypso/scheduler/fleet"
@@ -63,5 +64,35 @@ func TestWhatIsNotWholeIsAnError(t *testing.T) {
 	defer cut.Close()
 	if all, err := (Client{cut.URL, "t"}).Observe(t.Context(), s); err == nil || all != nil {
 		t.Errorf("%v %v", all, err)
+	}
+}
+
+type whole struct {
+	observed
+	snapshot fleet.Snapshot
+}
+
+func (w whole) Inventory(context.Context) (fleet.Snapshot, error) { return w.snapshot, nil }
+
+func TestAFleetIsReadWhole(t *testing.T) {
+	want := fleet.Snapshot{At: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), Clusters: []fleet.Cluster{
+		{Name: "a", Labels: map[string]string{"region": "east"}, Unknown: "offline", Subscriptions: []fleet.Subscription{{
+			Kind: fleet.Kustomization, Ref: fleet.Ref{Namespace: "flux-system", Name: "dev"}, Source: &fleet.Ref{Name: "dev"}, Repo: "r", Branch: "b", Path: "p", Commit: "c", Applied: "c",
+			State: fleet.Unknown, Reason: "offline", At: time.Date(2026, 1, 2, 0, 0, 0, 0, time.UTC), Interval: 60, Parent: &fleet.Ref{Name: "up"},
+			Objects: []fleet.Object{{Kind: "Service", Ref: fleet.Ref{Namespace: "n", Name: "s"}, OutOfSync: true}},
+		}}},
+	}}
+	server := httptest.NewServer(Handler(whole{snapshot: want}, "t0ken"))
+	defer server.Close()
+	got, err := Client{server.URL, "t0ken"}.Inventory(t.Context())
+	if diff := cmp.Diff(want, got); diff != "" || err != nil {
+		t.Errorf("%v %s", err, diff)
+	}
+	if _, err := (Client{server.URL, "other"}).Inventory(t.Context()); err == nil {
+		t.Error("another token was taken")
+	}
+	// a server of branches alone does not pass for an empty fleet
+	if _, err := serve(t, func(fleet.Source) ([]fleet.Configuration, error) { return nil, nil }).Inventory(t.Context()); err == nil {
+		t.Error("it has no inventory")
 	}
 }

@@ -39,8 +39,8 @@ var (
 )
 
 const (
-	kindRepository    = "GitRepository"
-	kindKustomization = "Kustomization"
+	kindRepository    = fleet.GitRepository
+	kindKustomization = fleet.Kustomization
 
 	pageSize = 500
 
@@ -87,15 +87,17 @@ func list(ctx context.Context, client dynamic.Interface, kind schema.GroupVersio
 }
 
 // Ref names an object of a kind that the context says.
-type Ref struct{ Namespace, Name string }
+type Ref = fleet.Ref
 
-func refOf(o *unstructured.Unstructured) Ref { return Ref{o.GetNamespace(), o.GetName()} }
+func refOf(o *unstructured.Unstructured) Ref {
+	return Ref{Namespace: o.GetNamespace(), Name: o.GetName()}
+}
 
 // SourceOf is the GitRepository of a Kustomization; false when its source is of
 // another kind.
 func SourceOf(k *unstructured.Unstructured) (Ref, bool) {
 	m, _, _ := unstructured.NestedStringMap(k.Object, "spec", "sourceRef")
-	r := Ref{m["namespace"], m["name"]}
+	r := Ref{Namespace: m["namespace"], Name: m["name"]}
 	if r.Namespace == "" {
 		r.Namespace = k.GetNamespace()
 	}
@@ -106,7 +108,7 @@ func SourceOf(k *unstructured.Unstructured) (Ref, bool) {
 // Kustomization applied.
 func AppliedBy(o *unstructured.Unstructured) (Ref, bool) {
 	l := o.GetLabels()
-	return Ref{l[appliedByNamespace], l[appliedByName]}, l[appliedByName] != ""
+	return Ref{Namespace: l[appliedByNamespace], Name: l[appliedByName]}, l[appliedByName] != ""
 }
 
 // Configuration is a GitRepository that no Kustomization applied, with the
@@ -204,9 +206,4 @@ func Revision(repository *unstructured.Unstructured) string {
 func text(o *unstructured.Unstructured, path ...string) string {
 	s, _, _ := unstructured.NestedString(o.Object, path...)
 	return s
-}
-
-// Follows is whether a GitRepository follows the branch.
-func Follows(repository *unstructured.Unstructured, s fleet.Source) bool {
-	return text(repository, "spec", "ref", "branch") == s.Branch && fleet.SameRepository(text(repository, "spec", "url"), s.Repo)
 }

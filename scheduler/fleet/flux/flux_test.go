@@ -166,6 +166,11 @@ func observe(t *testing.T, objects []runtime.Object, s fleet.Source) []fleet.Con
 	return all
 }
 
+// Follows is whether a GitRepository follows the branch.
+func Follows(repository *unstructured.Unstructured, s fleet.Source) bool {
+	return subscription(nil, repository).Follows(s)
+}
+
 func TestObserveCountsWhatTheConfigurationBrought(t *testing.T) {
 	dev := fleet.Source{Repo: "http://localhost:1/kalypso/gitops.git", Branch: "dev"}
 	want := []fleet.Configuration{{Cluster: "drone", Name: "dev", Commit: "bbbb", State: fleet.Compliant}}
