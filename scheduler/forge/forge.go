@@ -19,6 +19,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/kalypso-dev/kalypso/scheduler/model"
 )
@@ -145,6 +146,12 @@ type PullRequest struct {
 	Own         bool   // this Forge's account opened it
 	MergeCommit string // set when merged
 	URL         string // for a browser
+
+	// What only the forge sets, by its clock: Merged is zero for one that is not merged.
+	Created, Merged time.Time
+	// MergedBy is the account that has merged it. GitHub's lists leave it out; what reads
+	// one pull request has it.
+	MergedBy string
 }
 
 // Issue is an issue of a repository.

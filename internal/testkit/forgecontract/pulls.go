@@ -1,9 +1,11 @@
 package forgecontract
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -23,7 +25,8 @@ func (s *suite) pulls() {
 	want := forge.PullRequest{Title: "Kalypso: dev", Body: body, Head: "kalypso/dev", Base: "dev", State: forge.Open}
 	pr := s.save(repo, want)
 	want.Number, want.HeadCommit, want.Author, want.Own, want.URL = pr.Number, first, pr.Author, true, pr.URL
-	if pr.Number == 0 || pr.Author == "" || pr.URL == "" {
+	want.Created = pr.Created
+	if pr.Number == 0 || pr.Author == "" || pr.URL == "" || !recent(pr.Created) {
 		s.Errorf("created %+v", pr)
 	}
 	if diff := cmp.Diff(want, pr); diff != "" {
@@ -63,8 +66,17 @@ func (s *suite) pulls() {
 	pr = s.save(repo, want)
 	s.Merge(repo, pr.Number)
 	merged := s.list(repo)[0]
-	if merged.State != forge.Merged || merged.Number != pr.Number || merged.MergeCommit == "" {
+	if merged.State != forge.Merged || merged.Number != pr.Number || merged.MergeCommit == "" || !recent(merged.Created) || !recent(merged.Merged) || merged.Merged.Before(merged.Created) {
 		s.Errorf("merged: %+v", merged)
+	}
+	if v, ok := s.f.(viewer); ok { // the lists of such a forge do not say who
+		var err error
+		if merged, err = v.PullRequest(s.ctx, repo, pr.Number); err != nil {
+			s.Error(err)
+		}
+	}
+	if merged.MergedBy == "" {
+		s.Errorf("merged by nobody: %+v", merged)
 	}
 	if head, err := s.f.Head(s.ctx, s.ref(repo, "dev")); err != nil || head != merged.MergeCommit {
 		s.Errorf("head %s, %v, want the merge commit %s", head, err, merged.MergeCommit)
@@ -89,6 +101,14 @@ func (s *suite) pulls() {
 		s.Errorf("no such repository: %v, %v", l, err)
 	}
 }
+
+// viewer reads one pull request.
+type viewer interface {
+	PullRequest(ctx context.Context, repo string, number int) (forge.PullRequest, error)
+}
+
+// recent is whether a time is of this run, as far as clocks agree.
+func recent(t time.Time) bool { return t.Location() == time.UTC && time.Since(t).Abs() < time.Hour }
 
 func (s *suite) labels() {
 	repo := s.Repo("gitops")

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/kalypso-dev/kalypso/scheduler/forge"
 )
@@ -107,11 +108,15 @@ func (r *repository) open(repo string, pr forge.PullRequest, author string) (*fo
 	p := pr
 	p.Number, p.State, p.HeadCommit = r.number, forge.Open, head
 	p.Author, p.Own = author, author == Account
+	p.Created, p.Merged, p.MergedBy = now(), time.Time{}, ""
 	p.Labels = merge(nil, pr.Labels)
 	p.URL = fmt.Sprintf("%s%s/pulls/%d", baseURL, repo, p.Number)
 	r.pulls = append(r.pulls, &p)
 	return &p, nil
 }
+
+// now is the forge's clock, in seconds as those of real forges.
+func now() time.Time { return time.Now().UTC().Truncate(time.Second) }
 
 func (r *repository) pull(number int) (*forge.PullRequest, error) {
 	for _, p := range r.pulls {

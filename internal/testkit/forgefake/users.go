@@ -119,7 +119,7 @@ func (f *Forge) Merge(repo string, number int) string {
 	if p.State != forge.Open || p.Draft || len(conflicts) > 0 {
 		panic(fmt.Sprintf("pull request %d cannot be merged: state %s, draft %t, conflicts %v", number, p.State, p.Draft, conflicts))
 	}
-	p.State = forge.Merged
+	p.State, p.Merged, p.MergedBy = forge.Merged, now(), user
 	p.MergeCommit = r.commit(p.Base, commit{parent: r.branches[p.Base], author: user, message: fmt.Sprint("merge ", number), files: files})
 	return p.MergeCommit
 }

@@ -139,6 +139,7 @@ type pull struct {
 	draft      bool
 	later      string // the method of its auto-merge, or QUEUE
 	mergedAt   time.Time
+	mergedBy   *User
 	mergeSHA   string
 	mergeBase  string // where its base was before
 }

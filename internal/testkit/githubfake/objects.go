@@ -270,6 +270,9 @@ func (t *thread) pullJSON() object {
 		"merged": !t.pull.mergedAt.IsZero(), "mergeable": nil, "mergeable_state": "unknown", "merged_by": nil, "maintainer_can_modify": false,
 		"comments": len(t.comments), "review_comments": 0, "commits": commits, "additions": added, "deletions": removed, "changed_files": files,
 	})
+	if by := t.pull.mergedBy; by != nil {
+		o["merged_by"] = t.repo.server.accountJSON(by)
+	}
 	return o
 }
 

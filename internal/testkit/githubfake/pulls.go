@@ -46,6 +46,7 @@ func (s *Server) pullRoutes() {
 		if err := t.mergeBy(method); err != nil {
 			return nil, err
 		}
+		t.pull.mergedBy = c.user
 		return object{"sha": t.pull.mergeSHA, "merged": true, "message": "Pull Request successfully merged"}, nil
 	})
 }

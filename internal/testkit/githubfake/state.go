@@ -212,11 +212,12 @@ func (s *Server) DeleteBranch(repo, branch string) {
 	})
 }
 
-// Merge merges a pull request and returns the merge commit.
+// Merge merges a pull request in its author's name, and returns the merge commit.
 func (s *Server) Merge(repo string, number int) string {
 	return edit(s, repo, func(r *repository) string {
 		t := r.must(number)
 		must(0, t.merge())
+		t.pull.mergedBy = t.author
 		return t.pull.mergeSHA
 	})
 }

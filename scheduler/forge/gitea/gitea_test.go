@@ -260,6 +260,7 @@ func TestPullRequest(t *testing.T) {
 	want := forge.PullRequest{
 		Number: 1, Title: "Kalypso: dev", Body: body, Head: "kalypso/dev", HeadCommit: first, Base: "dev", Draft: true,
 		Labels: []string{"mass-delete", "promoted"}, State: forge.Open, Author: pr.Author, Own: true, URL: s.url + "/" + repo + "/pulls/1",
+		Created: pr.Created,
 	}
 	if diff := cmp.Diff(want, pr); diff != "" {
 		t.Errorf("created (-want +got):\n%s", diff)

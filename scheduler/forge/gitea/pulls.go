@@ -68,6 +68,8 @@ func pullRequest(p *sdk.PullRequest, login string) forge.PullRequest {
 		State:  forge.State(p.State),
 		Draft:  p.Draft,
 		URL:    p.HTMLURL,
+
+		Created: utc(p.Created),
 	}
 	if pr.Draft {
 		pr.Title = strings.TrimPrefix(pr.Title, draftPrefix)
@@ -92,8 +94,19 @@ func pullRequest(p *sdk.PullRequest, login string) forge.PullRequest {
 		if p.MergedCommitID != nil {
 			pr.MergeCommit = *p.MergedCommitID
 		}
+		pr.Merged = utc(p.Merged)
+		if p.MergedBy != nil {
+			pr.MergedBy = p.MergedBy.UserName
+		}
 	}
 	return pr
+}
+
+func utc(t *time.Time) time.Time {
+	if t == nil {
+		return time.Time{}
+	}
+	return t.UTC()
 }
 
 // SavePullRequest implements forge.Forge.

@@ -109,9 +109,11 @@ func (f *Forge) pullRequest(p *sdk.PullRequest, login string) forge.PullRequest 
 		Own:        f.own(p.GetUser(), login),
 		URL:        p.GetHTMLURL(),
 		Labels:     labelNames(p.Labels),
+		Created:    p.GetCreatedAt().UTC(),
 	}
 	if p.MergedAt != nil {
 		pr.State, pr.MergeCommit = forge.Merged, p.GetMergeCommitSHA()
+		pr.Merged, pr.MergedBy = p.GetMergedAt().UTC(), p.GetMergedBy().GetLogin()
 	}
 	return pr
 }
