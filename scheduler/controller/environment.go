@@ -155,7 +155,9 @@ func (c *Controller) steps(ctx context.Context, e *environment, ref model.Refere
 	if other := c.conflict(e); other != "" {
 		return errors.Join(failed, c.reject(ctx, e, other, o, gitOps))
 	}
-	o.published, err = publish.Apply(ctx, c.options.Forge, o.plan, publish.Options{Base: gitOps, Owner: c.name})
+	o.published, err = publish.Apply(ctx, c.options.Forge, o.plan, publish.Options{
+		Base: gitOps, Owner: c.name, Sources: env.Sources, ControlPlane: env.ControlPlane.Repo,
+	})
 	o.took.Publish = since(clock)
 	o.complete = err == nil
 	return errors.Join(failed, err)

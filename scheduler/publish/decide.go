@@ -36,8 +36,8 @@ const others Action = "others"
 // decide compares a plan with the pull requests from its branch to its base,
 // newest first. base are the files that the plan was made against, and after
 // those with the plan's changes. kept is the branch for a commit of others that is
-// on the branch, "" for none.
-func decide(p *plan.Plan, base, after map[string][]byte, list []forge.PullRequest, owner, kept string, words words) decision {
+// on the branch, "" for none; source is what was planned.
+func decide(p *plan.Plan, base, after map[string][]byte, list []forge.PullRequest, owner, kept, source string, words words) decision {
 	open, last := own(list)
 	digest := Digest(p.Changes)
 	switch {
@@ -54,7 +54,7 @@ func decide(p *plan.Plan, base, after map[string][]byte, list []forge.PullReques
 	case open == nil && anyOpen(list) >= 0:
 		return decision{action: conflicting, pr: list[anyOpen(list)]}
 	}
-	m := marker{kind: planMarker, sha256: digest, base: p.GitOpsHead, environment: p.Environment, owner: owner, kept: kept}
+	m := marker{kind: planMarker, sha256: digest, base: p.GitOpsHead, environment: p.Environment, owner: owner, kept: kept, source: source}
 	return decidePull(p, summarize(p, base, after), m, open, words)
 }
 
@@ -87,6 +87,9 @@ func decidePull(p *plan.Plan, s summary, m marker, open *forge.PullRequest, word
 	}
 	m.hold, m.removals = holdOf(s, open)
 	m.kept = addKept(had.kept, m.kept)
+	if open != nil && had.sha256 == m.sha256 && had.base == m.base {
+		m.source = had.source // a later commit that plans the same made nothing of it
+	}
 	held := m.hold == holdOn
 	want.Title = title(p.Environment, s)
 	want.Draft = held || open != nil && open.Draft && !had.hold.drafts()
@@ -111,7 +114,7 @@ func decidePull(p *plan.Plan, s summary, m marker, open *forge.PullRequest, word
 		d.action = Updated
 	}
 	d.bared = had.hold.drafts() && !open.Draft
-	m.base = had.base
+	m.base, m.source = had.base, had.source
 	d.first.Body = text + m.String()
 	return d
 }

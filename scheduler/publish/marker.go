@@ -27,6 +27,7 @@ type marker struct {
 	removals    string // what the hold is about
 	owner       string // the control plane that the plan is of
 	kept        string // branches with commits of others, comma-separated
+	source      string // what was planned, comma-separated, see sources
 }
 
 const (
@@ -46,6 +47,7 @@ func (m *marker) fields() []field {
 		{"removals", &m.removals},
 		{"control-plane", &m.owner},
 		{"kept", &m.kept},
+		{"source", &m.source},
 	}
 }
 

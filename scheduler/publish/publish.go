@@ -65,6 +65,10 @@ type Options struct {
 	// Owner names the control plane that the plan is of. A pull request of
 	// another's is left alone; "" takes any for its own.
 	Owner string
+	// Sources are the commits that the environment was read from, and ControlPlane is
+	// the URL of those that go first.
+	Sources      []model.Reference
+	ControlPlane string
 }
 
 // Linker is what a forge.Forge can be besides: one that knows where a browser
@@ -99,6 +103,7 @@ func Apply(ctx context.Context, f forge.Forge, p *plan.Plan, options Options) (R
 		return Result{}, fmt.Errorf("publishing environment %s: branch %q of %s: %w", p.Environment, p.GitOps.Branch, repo, forge.ErrNotFound)
 	}
 	run := &publisher{forge: f, plan: p, repo: repo, branch: Branch(p.Environment), options: options, words: newWords(f), reason: withdrawnComment}
+	run.sources = sourcesOf(options.Sources, options.ControlPlane)
 	// the issues are asked for while the pull request is worked on: a forge
 	// spends most of a call waiting for its disk and its database
 	issues := later(func() ([]forge.Issue, error) { return f.Issues(ctx, repo) })
@@ -150,7 +155,8 @@ type publisher struct {
 	branch  string
 	options Options
 	words   words
-	reason  string // to withdraw the pull request
+	sources []string // what was planned
+	reason  string   // to withdraw the pull request
 	listed  func() ([]forge.Issue, error)
 	pushed  bool // the branch may hold the plan
 	result  Result

@@ -39,7 +39,7 @@ func (r *publisher) pullRequest(ctx context.Context) error {
 	if lost != nil {
 		kept = keptBranch(r.branch, lost.Commit)
 	}
-	todo := decide(r.plan, base.Files, after, list, r.options.Owner, kept, r.words)
+	todo := decide(r.plan, base.Files, after, list, r.options.Owner, kept, sourceField(r.sources), r.words)
 	todo.lost = lost
 	r.result.Held = todo.held
 	switch todo.action {
@@ -183,7 +183,7 @@ func (r *publisher) push(ctx context.Context, after map[string][]byte, branch fu
 		return err
 	}
 	request := forge.CommitRequest{
-		Branch: r.branch, Parent: r.plan.GitOpsHead, Message: todo.pr.Title + "\n", When: r.options.Now().UTC().Truncate(time.Second),
+		Branch: r.branch, Parent: r.plan.GitOpsHead, Message: r.message(todo.pr.Title), When: r.options.Now().UTC().Truncate(time.Second),
 	}
 	for _, c := range r.plan.Changes {
 		request.Changes = append(request.Changes, forge.Change{Path: c.Path, Content: fileContent(c)})

@@ -75,7 +75,7 @@ func TestBody(t *testing.T) {
 		},
 		commit: func(repo, commit string) (string, bool) { return repo + "/commit/" + commit, true },
 	}
-	d := decide(p, base, applied(base, p.Changes), nil, "", "", words)
+	d := decide(p, base, applied(base, p.Changes), nil, "", "", sourceField([]string{"http://forge.test/acme/platform@1111111111111111111111111111111111111111"}), words)
 	got := d.pr.Title + "\n\n" + d.pr.Body
 	const golden = "testdata/body.md"
 	if *update {

@@ -182,6 +182,14 @@ func (f *Forge) Log(repo, branch string) (lines []string) {
 	return lines
 }
 
+// Message is that of the commit at the head of a branch.
+func (f *Forge) Message(repo, branch string) string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	r := f.must(repo)
+	return r.commits[r.branches[branch]].message
+}
+
 // Parent returns the commit that the head of a branch was made on.
 func (f *Forge) Parent(repo, branch string) string {
 	f.mu.Lock()
