@@ -224,6 +224,11 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 		select {
+		case <-now.Ended():
+		default:
+			continue // units have come or gone
+		}
+		select {
 		case <-next:
 		case <-s.supervisors.over:
 			return
@@ -233,8 +238,8 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// stream sends one supervisor's changes until it has ended. It returns false
-// when the client does not read any more.
+// stream sends one supervisor's changes until its units are others or it has ended.
+// It returns false when the client does not read any more.
 func stream(ctx context.Context, s *supervisor.Supervisor, send func(event) bool) bool {
 	now, changes, cancel := s.Watch()
 	defer cancel()

@@ -120,3 +120,49 @@ func TestExclusiveOperationsDoNotOverlap(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestFollowersSeeUnitsComeAndGo changes the units of a daemon while a client follows.
+func TestFollowersSeeUnitsComeAndGo(t *testing.T) {
+	h := state.Home(t.TempDir())
+	done := supervisor.Task{Run: func(context.Context) error { return nil }}
+	server := &Server{Home: h, State: &state.State{Workshop: "w"}, Log: slog.New(slog.DiscardHandler), Build: func() Parts {
+		return Parts{Units: []supervisor.Unit{{Name: "a", Deadline: time.Minute, Component: done}}}
+	}}
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- server.Run(ctx) }()
+	defer func() { stop(); <-ended }()
+	c := NewClient(h)
+	if err := retry.Until(t.Context(), "the daemon's answer", time.Minute, func(ctx context.Context) error {
+		_, err := c.Status(ctx)
+		return err
+	}); err != nil {
+		t.Fatal(err)
+	}
+	limited, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	units := server.current()
+	step := 0
+	err := c.Follow(limited, func(all []supervisor.Status) bool {
+		switch {
+		case step == 0:
+			step++
+			if err := units.Add(supervisor.Unit{Name: "b", Group: "g", Needs: []string{"a"}, Deadline: time.Minute, Component: done}); err != nil {
+				t.Error(err)
+			}
+		case step == 1 && len(all) == 2 && all[1].State == supervisor.Ready:
+			step++
+			go func() {
+				if err := units.Remove(limited, "g", "is removed"); err != nil {
+					t.Error(err)
+				}
+			}()
+		case step == 2 && len(all) == 1:
+			return false
+		}
+		return true
+	})
+	if err != nil {
+		t.Errorf("after step %d: %v", step, err)
+	}
+}

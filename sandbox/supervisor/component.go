@@ -19,6 +19,9 @@
 // Units of one Group can be stopped on purpose, by Stop, in the reverse order of
 // their needs. They are held then: neither a crash nor Repair nor Restart brings
 // one back, only Start.
+//
+// Units can come and go while others run: Add takes a group with what it needs, and
+// Remove ends a group for good.
 package supervisor
 
 import (

@@ -11,8 +11,9 @@ import (
 // group are the units that are stopped and started together while the others
 // go on: all of one cluster.
 type group struct {
-	name  string
-	units []*unit
+	name    string
+	units   []*unit       // all come at once
+	removed chan struct{} // closed when the group is removed
 
 	// guarded by Supervisor.mu
 	stoppage *stoppage     // nil while the group is wanted
@@ -38,6 +39,8 @@ func (e *UnknownGroupError) Error() string {
 }
 
 func (s *Supervisor) findGroup(name string) (*group, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	unknown := &UnknownGroupError{Name: name}
 	for _, g := range s.groups {
 		if g.name == name {
@@ -310,7 +313,7 @@ func (s *Supervisor) heldError(u *unit, a *stoppage) error {
 
 func (s *Supervisor) find(name string) (*unit, error) {
 	unknown := &UnknownUnitError{Name: name}
-	for _, u := range s.units {
+	for _, u := range s.all() {
 		if u.Name == name {
 			return u, nil
 		}

@@ -30,14 +30,16 @@ const (
 // Supervisor runs units. The zero value is of no use; call New.
 type Supervisor struct {
 	log    *slog.Logger
-	units  []*unit
-	groups []*group
-
 	ending chan struct{} // closed when Run begins to stop everything
+	ended  chan struct{} // closed when Run has stopped everything
 
 	mu          sync.Mutex
+	units       []*unit // a new slice with each change
+	groups      []*group
 	subscribers map[chan Status]struct{}
-	over        bool // Run has ended
+	ctx         context.Context // of Run, nil before
+	running     sync.WaitGroup  // the units' own goroutines
+	closing     bool            // ctx has ended: nothing is started any more
 }
 
 type unit struct {
@@ -61,57 +63,39 @@ type unit struct {
 
 // New checks that the needs of the units name units, without a cycle.
 func New(log *slog.Logger, units ...Unit) (*Supervisor, error) {
-	s := &Supervisor{log: log, ending: make(chan struct{}), subscribers: map[chan Status]struct{}{}}
-	byName := map[string]*unit{}
-	for _, u := range units {
-		// needs must stand before: that is the order of starting, and rules out cycles
-		n := &unit{Unit: u, repair: make(chan struct{}, 1), restart: make(chan chan struct{}), probe: make(chan chan struct{}), ask: make(chan chan error), ready: make(chan struct{})}
-		_, oneShot := u.Component.(Task)
-		n.status = Status{Name: u.Name, Title: u.Title, Group: u.Group, OneShot: oneShot, State: Waiting, Since: time.Now(), Log: u.Log}
-		for _, need := range u.Needs {
-			d, ok := byName[need]
-			if !ok {
-				return nil, fmt.Errorf("unit %s needs %s, which no unit before it is", u.Name, need)
-			}
-			n.needs = append(n.needs, d)
-		}
-		if byName[u.Name] != nil {
-			return nil, fmt.Errorf("two units are named %s", u.Name)
-		}
-		byName[u.Name] = n
-		s.units = append(s.units, n)
-		s.join(n)
+	s := &Supervisor{log: log, ending: make(chan struct{}), ended: make(chan struct{}), subscribers: map[chan Status]struct{}{}}
+	if err := s.takeLocked(units); err != nil { // nobody else has it yet
+		return nil, err
 	}
 	return s, nil
 }
 
-// join puts a unit into the group that it names.
-func (s *Supervisor) join(u *unit) {
-	if u.Group == "" {
-		return
-	}
-	g, err := s.findGroup(u.Group)
-	if err != nil {
-		g = &group{name: u.Group, held: make(chan struct{})}
-		s.groups = append(s.groups, g)
-	}
-	g.units = append(g.units, u)
-	u.group = g
+func newUnit(u Unit) *unit {
+	n := &unit{Unit: u, repair: make(chan struct{}, 1), restart: make(chan chan struct{}), probe: make(chan chan struct{}), ask: make(chan chan error), ready: make(chan struct{})}
+	_, oneShot := u.Component.(Task)
+	n.status = Status{Name: u.Name, Title: u.Title, Group: u.Group, OneShot: oneShot, State: Waiting, Since: time.Now(), Log: u.Log}
+	return n
 }
 
 // Run starts everything and keeps it running until ctx ends; then it stops
 // everything, last started first, and returns the errors of stopping.
 func (s *Supervisor) Run(ctx context.Context) error {
-	var running sync.WaitGroup
+	s.mu.Lock()
+	s.ctx = ctx
 	for _, u := range s.units {
-		running.Go(func() { s.keep(ctx, u) })
+		s.running.Go(func() { s.keep(ctx, u) })
 	}
-	running.Wait()
+	s.mu.Unlock()
+	<-ctx.Done()
+	s.mu.Lock()
+	s.closing = true
+	s.mu.Unlock()
+	s.running.Wait()
 	close(s.ending)
 	err := s.stop()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.over = true
+	close(s.ended)
 	for c := range s.subscribers {
 		s.dropLocked(c)
 	}
@@ -124,15 +108,16 @@ func (s *Supervisor) stop() error {
 	defer cancel()
 	var all []error
 	var mu sync.Mutex
+	units := s.all()
 	stopped := map[*unit]chan struct{}{}
-	for _, u := range s.units {
+	for _, u := range units {
 		stopped[u] = make(chan struct{})
 	}
 	var wait sync.WaitGroup
-	for _, u := range s.units {
+	for _, u := range units {
 		wait.Go(func() {
 			defer close(stopped[u])
-			for _, other := range s.units {
+			for _, other := range units {
 				if slices.Contains(other.needs, u) {
 					<-stopped[other]
 				}
@@ -167,6 +152,8 @@ func (s *Supervisor) keep(ctx context.Context, u *unit) {
 		}
 		select {
 		case <-stoppage.over:
+		case <-u.group.removed:
+			return
 		case <-ctx.Done():
 			return
 		}
@@ -203,11 +190,11 @@ func (s *Supervisor) keepWanted(ctx context.Context, u *unit) {
 // stay keeps a unit that is ready until something must be done about it. It
 // returns what the unit still has missed.
 func (s *Supervisor) stay(ctx context.Context, u *unit, missed []*unit) ([]*unit, error) {
-	var back <-chan struct{} // never, where nothing is missed
-	if len(missed) > 0 {
-		back = s.readyOf(missed[0])
-	}
 	for {
+		var back, removed <-chan struct{} // never, where nothing is missed
+		if len(missed) > 0 {
+			back, removed = s.readyOf(missed[0]), missed[0].group.removed
+		}
 		select {
 		case <-ctx.Done():
 			return missed, nil
@@ -220,6 +207,8 @@ func (s *Supervisor) stay(ctx context.Context, u *unit, missed []*unit) ([]*unit
 			s.log.Info("done again with what was missed", "component", u.Name, "missed", missed[0].Name)
 			s.set(u, func(st *Status) { st.State, st.PID = Stopping, 0 })
 			return missed[1:], errRestart
+		case <-removed:
+			missed = missed[1:]
 		case answer := <-u.ask:
 			short, cancel := context.WithTimeout(ctx, silentLimit)
 			answer <- u.Component.Ready(short)
@@ -391,7 +380,7 @@ func (s *Supervisor) afterFailure(ctx context.Context, u *unit, cause error) boo
 // it is not known. It returns when all have been probed, or ctx ends.
 func (s *Supervisor) Repair(ctx context.Context) {
 	var probes sync.WaitGroup
-	for _, u := range s.units {
+	for _, u := range s.all() {
 		st := s.statusOf(u)
 		switch {
 		case st.Held:
@@ -411,6 +400,8 @@ func (s *Supervisor) requestProbe(ctx context.Context, u *unit) {
 	probed := make(chan struct{})
 	select {
 	case u.probe <- probed:
+	case <-s.heldOf(u.group):
+		return
 	case <-s.ending:
 		return
 	case <-ctx.Done():
@@ -430,7 +421,7 @@ func (s *Supervisor) Silent(ctx context.Context) map[string]error {
 	silent := map[string]error{}
 	var mu sync.Mutex
 	var probes sync.WaitGroup
-	for _, u := range s.units {
+	for _, u := range s.all() {
 		if st := s.statusOf(u); st.State != Ready || st.OneShot {
 			continue
 		}
@@ -458,7 +449,7 @@ func (s *Supervisor) Silent(ctx context.Context) map[string]error {
 	return silent
 }
 
-// Status returns all units in the order in which they were given to New.
+// Status returns all units in the order in which they were given to New and Add.
 func (s *Supervisor) Status() []Status {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -475,14 +466,17 @@ func (s *Supervisor) statusLocked() []Status {
 
 // Watch returns the present status of all units, and a channel of every change
 // from then on. A receiver that falls far behind loses the oldest changes, so
-// it must not count them. The channel is closed by cancel, or when Run ends.
+// it must not count them. The channel is closed by cancel, when units are added or
+// removed, and when Run ends.
 func (s *Supervisor) Watch() (now []Status, changes <-chan Status, cancel func()) {
 	c := make(chan Status, subscriberCap)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.over {
+	select {
+	case <-s.ended:
 		close(c)
 		return s.statusLocked(), c, func() {}
+	default:
 	}
 	s.subscribers[c] = struct{}{}
 	return s.statusLocked(), c, func() {
