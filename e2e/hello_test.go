@@ -46,6 +46,7 @@ func TestHelloWorld(t *testing.T) {
 			run  func(*testing.T, *machine)
 		}{
 			{"Pods", pods},
+			{"Placements", placements},
 			{"Azure", azure},
 			{"Browser", browseArgoCD},
 			{"Change", changeOfThePage},

@@ -17,9 +17,6 @@ import (
 	"github.com/kalypso-dev/kalypso/workshop"
 )
 
-// fleetPath has the virtual clusters as a fleet.
-const fleetPath = "/fleet"
-
 const (
 	armLocation = "eastus"
 	armDeadline = 15 * time.Second
@@ -41,7 +38,7 @@ func (st *Stack) armUnit(needs ...string) supervisor.Unit {
 	})
 	// what Azure does not have of the virtual clusters, for `kalypso ci`
 	mux := http.NewServeMux()
-	mux.Handle(fleetPath, endpoint.Handler(st.virtual, st.state.ArmToken()))
+	mux.Handle(state.FleetPath, endpoint.Handler(st.virtual, st.state.ArmToken()))
 	mux.Handle("/", handler)
 	return supervisor.Unit{
 		Name: "arm", Title: "emulated Azure Resource Manager", Needs: needs, Deadline: armDeadline,

@@ -80,7 +80,7 @@ func (st *Stack) runnerConfig(ctx context.Context) ([]byte, error) {
 			"KALYPSO_ARM_SUBSCRIPTION": st.state.GUID("subscription"),
 			"KALYPSO_CI_KUBECONFIG":    st.workflowKubeconfig(),
 			"KALYPSO_CI_PROGRAMS":      programs,
-			"KALYPSO_CI_FLEET":         "http://" + st.state.Address("arm") + fleetPath,
+			"KALYPSO_CI_FLEET":         st.state.FleetURL(),
 			"GOCACHE":                  cache,
 		},
 		"secretEnv": map[string]string{"KALYPSO_ARM_TOKEN": st.state.ArmToken(), "KALYPSO_CI_FLEET_TOKEN": st.state.ArmToken()},

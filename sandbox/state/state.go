@@ -270,6 +270,12 @@ const ArmResourceGroup = "kalypso-rg"
 // ArmToken is the bearer token of the emulated Azure.
 func (s *State) ArmToken() string { return s.Derived("arm-token") }
 
+// FleetPath is where the server of the emulated Azure has the virtual clusters.
+const FleetPath = "/fleet"
+
+// FleetURL serves the virtual clusters to those who have ArmToken, see package endpoint.
+func (s *State) FleetURL() string { return "http://" + s.Address("arm") + FleetPath }
+
 // GUID is an ID as Azure's are, the same for as long as the sandbox is.
 func (s *State) GUID(purpose string) string {
 	h := s.Derived(purpose)

@@ -188,24 +188,45 @@ func described(ctx context.Context, f Forge, at model.Reference) (Version, error
 	if err != nil {
 		return Version{}, wrap(err, "descriptors of %s", at)
 	}
+	all, err := Descriptors(tree)
+	if err != nil {
+		return Version{}, err
+	}
 	var found Version
+	for _, d := range all {
+		if found != (Version{}) && d.Version != found {
+			return Version{}, withHint(fmt.Errorf("the descriptors of %s are about different versions: %s and %s", at, found.Version, d.Version.Version),
+				"deploy one version to all deployment targets of the environment")
+		}
+		found = d.Version
+	}
+	return found, nil
+}
+
+// Descriptor is what a DeploymentDescriptor says.
+type Descriptor struct {
+	Workload    string
+	Target      string // as the workload names it
+	Environment string
+	Version     Version
+}
+
+// Descriptors are those in a tree, which is of an application's GitOps repository, by the
+// names of their files.
+func Descriptors(tree *model.Tree) ([]Descriptor, error) {
+	var all []Descriptor
 	for _, name := range slices.Sorted(maps.Keys(tree.Files)) {
 		if !strings.HasPrefix(name, descriptorsFolder+"/") || !strings.HasSuffix(name, ".yaml") {
 			continue
 		}
 		var d descriptor
 		if err := yaml.Unmarshal(tree.Files[name], &d); err != nil {
-			return Version{}, fmt.Errorf("%s of %s: %w", name, at, err)
+			return nil, fmt.Errorf("%s of %s@%s: %w", name, redact.URL(tree.Repo), tree.Branch, err)
 		}
-		one := Version{d.Spec.WorkloadVersion.Version, d.Spec.WorkloadVersion.Commit}
-		switch {
-		case d.Kind != "DeploymentDescriptor":
-			continue
-		case found != Version{} && one != found:
-			return Version{}, withHint(fmt.Errorf("the descriptors of %s are about different versions: %s and %s", at, found.Version, one.Version),
-				"deploy one version to all deployment targets of the environment")
+		if d.Kind == "DeploymentDescriptor" {
+			s := d.Spec
+			all = append(all, Descriptor{s.Workload.Name, s.DeploymentTarget.Name, s.DeploymentTarget.Environment, Version{s.WorkloadVersion.Version, s.WorkloadVersion.Commit}})
 		}
-		found = one
 	}
-	return found, nil
+	return all, nil
 }

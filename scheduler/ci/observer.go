@@ -22,7 +22,7 @@ import (
 // Observer is all who know the clusters, see [Arc] and [Clusters]. Where there is
 // a kubeconfig or an endpoint, Azure is read only when a subscription is named. It
 // makes no request yet.
-func (e Environment) Observer() (fleet.Observer, error) {
+func (e Environment) Observer() (fleet.Fleet, error) {
 	var all fleet.Observers
 	if e.Fleet.URL != "" {
 		all = append(all, e.Fleet)
@@ -127,7 +127,7 @@ type Arc = arc.Settings
 
 // azure is what knows the clusters of a fleet that Azure manages. It makes
 // no request yet.
-func azure(a Arc) (fleet.Observer, error) {
+func azure(a Arc) (fleet.Fleet, error) {
 	client, err := a.Connect()
 	if errors.Is(err, arc.ErrNoSubscription) {
 		err = usage.New("the clusters of which Azure subscription? Set KALYPSO_ARM_SUBSCRIPTION or AZURE_SUBSCRIPTION_ID to its ID, or give --subscription,\n" +

@@ -21,6 +21,12 @@ type Reader interface {
 	Inventory(ctx context.Context) (Snapshot, error)
 }
 
+// Fleet is what can be asked both about one branch and as a whole.
+type Fleet interface {
+	Observer
+	Reader
+}
+
 // Snapshot is a fleet at one moment.
 type Snapshot struct {
 	At       time.Time `json:"at"`       // by the clock of the machine that asked

@@ -51,6 +51,14 @@ func pairOf(root, file string) (pair, bool) {
 	return pair{}, false
 }
 
+// PairOf returns the assignment that a file of a GitOps branch is for, by its path from
+// the repository's root; root is the folder of the environment. It is false for files that
+// no assignment has.
+func PairOf(root, file string) (clusterType, target string, ok bool) {
+	p, ok := pairOf(root, file)
+	return p.clusterType, p.target, ok
+}
+
 // pairs returns the assignments that files are for.
 func pairs(root string, files map[string][]byte) map[pair]bool {
 	found := map[pair]bool{}

@@ -20,6 +20,7 @@ type Kind struct {
 	columns      []string // beside the name
 	Environments bool     // lists environments instead of what is in them
 	Planned      bool     // Rows needs a plan, else only the model
+	Clusters     bool     // lists what is on clusters, see Placements
 	Rows         func(Plan) []Row
 }
 
@@ -33,6 +34,7 @@ func Kinds() []*Kind {
 		{Name: "targets", others: []string{"target", "dt", "deploymenttargets", "deploymenttarget"}, columns: []string{"WORKLOAD", "WORKSPACE", "CLUSTER TYPES"}, Planned: true, Rows: targetRows},
 		{Name: "policies", others: []string{"policy", "sp", "schedulingpolicies", "schedulingpolicy"}, columns: []string{"WORKSPACE", "TARGETS", "CLUSTER TYPES", "ASSIGNMENTS"}, Planned: true, Rows: policyRows},
 		{Name: "assignments", others: []string{"assignment", "as"}, columns: []string{"CLUSTER TYPE", "TARGET", "POLICIES", "CONFIG", "PROBLEMS"}, Planned: true, Rows: assignmentRows},
+		{Name: "placements", others: []string{"placement", "pl"}, columns: []string{"CLUSTER", "CLUSTER TYPE", "TARGET", "DESIRED", "ACTUAL", "STATE", "SINCE", "REASON"}, Clusters: true},
 		{Name: "configs", others: []string{"config", "cm", "configmaps", "configmap"}, columns: []string{"FOR", "KEYS"}, Rows: configRows},
 		{Name: "schemas", others: []string{"schema", "cs", "configschemas", "configschema"}, columns: []string{"FOR"}, Rows: schemaRows},
 		{Name: "templates", others: []string{"template", "tpl"}, columns: []string{"TYPE", "CONTENT"}, Rows: templateRows},
@@ -146,7 +148,7 @@ func (l *Listing) Table(w io.Writer, wide bool) error {
 		if len(l.Environments) > 1 {
 			all = append(all, environment)
 		}
-		if l.Kind.columns[0] != "CLUSTER TYPE" { // an assignment's name is its first two columns
+		if l.Kind.columns[0] != "CLUSTER TYPE" && !l.Kind.Clusters { // the names of these are among the columns
 			all = append(all, name)
 		}
 		all = append(all, cells...)

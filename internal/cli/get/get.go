@@ -3,12 +3,17 @@ package get
 
 import (
 	"context"
+	"errors"
 	"io"
+	"os"
 	"strings"
 
 	"github.com/kalypso-dev/kalypso/internal/cli/cmdutil"
 	"github.com/kalypso-dev/kalypso/internal/redact"
 	"github.com/kalypso-dev/kalypso/internal/usage"
+	"github.com/kalypso-dev/kalypso/sandbox"
+	"github.com/kalypso-dev/kalypso/scheduler/ci"
+	"github.com/kalypso-dev/kalypso/scheduler/fleet"
 	"github.com/kalypso-dev/kalypso/scheduler/model"
 	"github.com/kalypso-dev/kalypso/scheduler/plan"
 	"github.com/kalypso-dev/kalypso/scheduler/source"
@@ -36,7 +41,20 @@ Without -e those of all environments are listed.
 
 Kinds, with their other names:
 ` + view.KindsHelp() + `
-An assignment is a deployment target on a cluster type.
+An assignment is a deployment target on a cluster type, and a placement is one on a
+cluster: what should run there, by git, and what does. NAME is CLUSTER/TARGET. The
+worst are first:
+  failing    the cluster cannot apply it, or it is not healthy
+  missing    the cluster has the commit, and the object is not there
+  extra      it is there, and nothing in git asks for it
+  edited     it differs from the commit that it has
+  late       it has been rolling for 10 minutes, or three intervals of its reconciler
+  suspended  it is set to not follow its branch
+  unknown    the cluster cannot be asked, or its commit is none of the branch
+  rolling    the commit is not there yet, or not healthy yet
+  ok         it has the commit or a later one, and is healthy
+The clusters are those of the sandbox whose control plane is read, else those that
+"kalypso ci wait-for-deployment" asks: see the variables in "kalypso ci --help".
 
 Outputs:
   text  a table
@@ -52,6 +70,7 @@ Exits with
 		Example: `  kalypso get clustertypes -e qa
   kalypso get assignments -o wide --control-plane .
   kalypso get configs dev-config -e dev -o yaml
+  kalypso get placements -e dev
   kalypso get targets -o json --control-plane https://git.example.com/acme/control-plane`,
 		Args:      kindAndName,
 		ValidArgs: view.KindNames(),
@@ -129,6 +148,12 @@ func (o *Options) collect(ctx context.Context, w *source.Platform) (*view.Listin
 	if err != nil {
 		return nil, err
 	}
+	var snapshot fleet.Snapshot
+	if o.Kind.Clusters {
+		if snapshot, err = o.inventory(ctx); err != nil {
+			return nil, err
+		}
+	}
 	list := &view.Listing{Kind: o.Kind, Environments: names}
 	for _, name := range names {
 		env, err := w.Load(ctx, name)
@@ -137,6 +162,14 @@ func (o *Options) collect(ctx context.Context, w *source.Platform) (*view.Listin
 		}
 		if n := len(model.Errors(env.Diagnostics)); n > 0 {
 			o.Messagef("note: environment %s has %s, so something may be missing here; `kalypso plan -e %s` says what is wrong", name, cmdutil.Count(n, "error"), name)
+		}
+		if o.Kind.Clusters {
+			rows, err := view.Placements(ctx, w, env, snapshot)
+			if err != nil {
+				return nil, err
+			}
+			list.Rows = append(list.Rows, rows...)
+			continue
 		}
 		p := view.Plan{Model: env}
 		if o.Kind.Planned {
@@ -147,4 +180,35 @@ func (o *Options) collect(ctx context.Context, w *source.Platform) (*view.Listin
 		list.Rows = append(list.Rows, o.Kind.Rows(p)...)
 	}
 	return list, nil
+}
+
+// inventory is what the clusters follow: those of the sandbox, where its control plane is
+// read, else those that the variables name.
+func (o *Options) inventory(ctx context.Context) (fleet.Snapshot, error) {
+	reader, err := o.fleet()
+	if err != nil {
+		return fleet.Snapshot{}, err
+	}
+	all, err := reader.Inventory(ctx)
+	if err == nil {
+		return all, nil
+	}
+	known := &source.Error{Hint: ci.Hint(err)}
+	if errors.Is(err, ci.ErrDenied) {
+		known.Err = source.ErrCredentials
+	}
+	return fleet.Snapshot{}, cmdutil.Classify(err, known)
+}
+
+func (o *Options) fleet() (fleet.Reader, error) {
+	if o.Model.ControlPlane != "" {
+		e := ci.ReadEnvironment(os.Getenv)
+		e.Arc.Report = o.ReportAzureWait
+		return e.Observer()
+	}
+	home, err := o.Home()
+	if err != nil {
+		return nil, err
+	}
+	return sandbox.Fleet(home)
 }

@@ -37,3 +37,10 @@ func ReadPack(compressed []byte, filtered bool) (files []map[string][]byte, take
 	}
 	return files, b.bytes, err
 }
+
+// BoundHistory makes histories shorter for a test.
+func BoundHistory(t interface{ Cleanup(func()) }, commits int) {
+	before := historyDepth
+	historyDepth = commits
+	t.Cleanup(func() { historyDepth = before })
+}
