@@ -5,12 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/kalypso-dev/kalypso/internal/gitcommand"
 	"github.com/kalypso-dev/kalypso/internal/redact"
 	"github.com/kalypso-dev/kalypso/internal/usage"
 )
@@ -53,20 +53,8 @@ func CloneBare(ctx context.Context, url, dir string, depth int, branches ...stri
 }
 
 func git(ctx context.Context, args ...string) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, gitLimit, fmt.Errorf("not ended after %s", gitLimit))
-	defer cancel()
-	cmd := exec.CommandContext(ctx, "git", args...)
-	cmd.Env = append(os.Environ(), "GIT_TERMINAL_PROMPT=0", "LC_ALL=C")
-	out, err := cmd.CombinedOutput()
-	switch {
-	case err == nil:
-		return nil
-	case errors.Is(err, exec.ErrNotFound):
-		return usage.Errorf("git is not installed")
-	case ctx.Err() != nil:
-		return context.Cause(ctx)
-	}
-	return errors.New(redact.Text(strings.TrimSpace(string(out))))
+	_, err := gitcommand.Command{Limit: gitLimit}.Output(ctx, "", args...)
+	return err
 }
 
 // openGit fetches a repository below scratch, and opens the workshop in it.

@@ -24,15 +24,19 @@ import (
 //go:embed schema.json
 var Schema []byte
 
-var compiledSchema = sync.OnceValue(func() *jsonschema.Schema {
+var schemaDocument = sync.OnceValue(func() any {
 	document, err := jsonschema.UnmarshalJSON(bytes.NewReader(Schema))
 	if err != nil {
 		panic(err) // it is embedded
 	}
+	return document
+})
+
+var compiledSchema = sync.OnceValue(func() *jsonschema.Schema {
 	c := jsonschema.NewCompiler()
 	const name = "workshop.json"
-	if err := c.AddResource(name, document); err != nil {
-		panic(err)
+	if err := c.AddResource(name, schemaDocument()); err != nil {
+		panic(err) // it is embedded
 	}
 	return c.MustCompile(name)
 })
@@ -242,11 +246,7 @@ func limits(e *jsonschema.ValidationError) string {
 
 // schemaNode is the part of the schema that an error came from, as JSON.
 func schemaNode(url string) map[string]any {
-	document, err := jsonschema.UnmarshalJSON(bytes.NewReader(Schema))
-	if err != nil {
-		panic(err) // it is embedded
-	}
-	node, _ := document.(map[string]any)
+	node, _ := schemaDocument().(map[string]any)
 	_, pointer, _ := strings.Cut(url, "#")
 	for _, step := range strings.FieldsFunc(pointer, func(r rune) bool { return r == '/' }) {
 		switch next := any(node[step]).(type) {

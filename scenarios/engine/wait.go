@@ -2,8 +2,11 @@ package engine
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/kalypso-dev/kalypso/internal/retry"
@@ -78,4 +81,100 @@ func (s *script) runMeasure(args []string) error {
 	}
 	s.measured = append(s.measured, scenarios.Measurement{Name: name, Took: time.Since(began)})
 	return nil
+}
+
+// absent is a part of the sandbox that does not run.
+type absent struct {
+	name string
+	what string // for a user, with what brings it back
+}
+
+const (
+	statusLimit = 5 * time.Second
+	// statusPause is between two looks at the sandbox while a command waits.
+	statusPause = 3 * time.Second
+	// restartTime is how long a part that is only restarted can be away.
+	restartTime = 2 * time.Second
+)
+
+// absent asks the sandbox for its parts that have been stopped or given up, at
+// least so long ago. Where it cannot be asked, nothing is known of any.
+func (s *script) absent(ago time.Duration) []absent {
+	ctx, cancel := context.WithTimeout(s.ctx, statusLimit)
+	defer cancel()
+	b, err := s.programCommand(ctx, s.access.Kalypso, "status", "-o", "json").Output()
+	if err != nil {
+		return nil
+	}
+	var status struct {
+		Running    bool
+		Components []struct {
+			Name, Group, State string
+			Since              time.Time
+		}
+	}
+	if json.Unmarshal(b, &status) != nil {
+		return nil
+	}
+	if !status.Running {
+		return []absent{{what: "the sandbox is down: `kalypso up` brings it back"}}
+	}
+	var all []absent
+	for _, c := range status.Components {
+		if time.Since(c.Since) < ago {
+			continue
+		}
+		a := absent{name: c.Name}
+		switch {
+		case c.State == "failed":
+			a.what = fmt.Sprintf("%s has failed: `kalypso status` says why", c.Name)
+		case c.State == "stopped" && c.Group != "":
+			a.name = c.Group
+			a.what = fmt.Sprintf("cluster %s is stopped: `kalypso start %[1]s` brings it back", c.Group)
+		case c.State == "stopped":
+			a.what = fmt.Sprintf("%s is stopped: `kalypso start %[1]s` brings it back", c.Name)
+		default:
+			continue
+		}
+		if !slices.Contains(all, a) {
+			all = append(all, a)
+		}
+	}
+	return all
+}
+
+// addStopped says in a failure what of the sandbox does not run: a program that
+// needs it does not name it.
+func (s *script) addStopped(f *failure) {
+	if s.ctx.Err() != nil {
+		return
+	}
+	for _, a := range s.absent(0) {
+		if !strings.Contains(f.reason, a.what) {
+			f.reason = a.what + "; " + f.reason
+		}
+		if !strings.Contains(f.output, a.what) {
+			f.output += "\n" + a.what
+		}
+	}
+}
+
+// stoppedCluster ends the wait of a command that asks a cluster which does not answer
+// since it is stopped.
+func (s *script) stoppedCluster(line []string, err error) error {
+	var not *unmetError
+	if err == nil || !s.waits || errors.As(err, &not) && !strings.Contains(err.Error(), "refused") {
+		return err
+	}
+	cluster := clusterOf(line)
+	if !slices.Contains(line, "--context") || time.Since(s.askedStatus) < statusPause {
+		return err
+	}
+	s.askedStatus = time.Now()
+	for _, a := range s.absent(restartTime) {
+		if a.name == cluster {
+			return retry.Permanent(fmt.Errorf("%s; %w", a.what, err))
+		}
+	}
+	return err
 }

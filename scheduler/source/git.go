@@ -2,19 +2,15 @@ package source
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"os/exec"
 	"slices"
 	"strings"
 	"time"
 
-	"github.com/kalypso-dev/kalypso/internal/redact"
-
+	"github.com/kalypso-dev/kalypso/internal/gitcommand"
 	"github.com/kalypso-dev/kalypso/scheduler/model"
 )
 
@@ -30,82 +26,30 @@ const gitLimit = 5 * time.Minute
 // is written either.
 var (
 	safeOptions   = []string{"--no-pager", "-c", "core.fsmonitor=false"}
-	safeVariables = []string{
-		"GIT_NO_LAZY_FETCH=1", "GIT_ALLOW_PROTOCOL=none", "GIT_NO_REPLACE_OBJECTS=1",
-		"GIT_OPTIONAL_LOCKS=0", "GIT_TERMINAL_PROMPT=0", "LC_ALL=C",
-	}
+	safeVariables = []string{"GIT_NO_LAZY_FETCH=1", "GIT_ALLOW_PROTOCOL=none", "GIT_NO_REPLACE_OBJECTS=1"}
 )
-
-type gitError struct {
-	command string
-	code    int // exit code, -1 without one
-	text    string
-}
-
-func (e *gitError) Error() string { return redact.Text("git " + e.command + ": " + e.text) }
 
 // exitCode returns the exit code of a failed run of git, -1 for other errors.
 func exitCode(err error) int {
-	if e := new(gitError); errors.As(err, &e) {
-		return e.code
+	if e := new(gitcommand.Error); errors.As(err, &e) {
+		return e.Code
 	}
 	return -1
-}
-
-func (r *repository) environ() []string {
-	env := slices.DeleteFunc(os.Environ(), func(v string) bool {
-		return strings.HasPrefix(v, "GIT_") && !strings.HasPrefix(v, "GIT_CONFIG_")
-	})
-	env = append(env, safeVariables...)
-	env = append(env, "GIT_DIR="+r.gitDir)
-	if r.top != "" {
-		env = append(env, "GIT_WORK_TREE="+r.top)
-	}
-	return env
 }
 
 // run runs git in the repository's folder, which narrows its lists to that
 // folder, and hands its output to read.
 func (r *repository) run(ctx context.Context, input string, read func(*bufio.Reader) error, args ...string) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, gitLimit, fmt.Errorf("git %s in %s: not ended after %s", args[0], r.dir, gitLimit))
-	defer cancel()
-	cmd := exec.CommandContext(ctx, "git", append(slices.Clone(safeOptions), args...)...)
-	cmd.Dir, cmd.Env, cmd.Stdin = r.dir, r.environ(), strings.NewReader(input)
-	var stderr bytes.Buffer
-	cmd.Stderr, cmd.WaitDelay = &stderr, time.Second
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		return err
+	env := append(slices.Clone(safeVariables), "GIT_DIR="+r.gitDir)
+	if r.top != "" {
+		env = append(env, "GIT_WORK_TREE="+r.top)
 	}
-	if err := cmd.Start(); err != nil {
-		if errors.Is(err, exec.ErrNotFound) {
-			err = &Error{Message: fmt.Sprintf("git is not installed, and %s is a git repository", r.dir), Hint: "install git", Err: err}
-		}
-		return err
+	err := gitcommand.Command{Dir: r.dir, Env: env, Options: safeOptions, Isolated: true, Limit: gitLimit}.Stream(ctx, input, read, args...)
+	if errors.Is(err, gitcommand.ErrNotInstalled) {
+		err = &Error{Message: fmt.Sprintf("git is not installed, and %s is a git repository", r.dir), Hint: "install git", Err: err}
 	}
-	failed := read(bufio.NewReaderSize(out, 1<<16))
-	cause := context.Cause(ctx)
-	if failed != nil {
-		cancel()
-	}
-	ended := cmd.Wait()
-	text := strings.TrimSpace(stderr.String())
-	switch {
-	case cause != nil:
-		return cause
-	case failed != nil && !errors.Is(failed, io.ErrUnexpectedEOF):
-		return failed
-	case ended == nil && failed == nil && (text == "" || !lists[args[0]]):
-		return nil
-	case text == "":
-		text = fmt.Sprint(errors.Join(ended, failed))
-	}
-	return &gitError{args[0], cmd.ProcessState.ExitCode(), text}
+	return err
 }
-
-// lists are the commands that warn of what they cannot read, leave it out, and
-// succeed.
-var lists = map[string]bool{"ls-files": true, "for-each-ref": true}
 
 // records visits the parts of git's output that end with NUL, and what follows
 // the last NUL.

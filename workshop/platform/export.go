@@ -2,7 +2,6 @@ package platform
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -54,41 +53,25 @@ func Export(ctx context.Context, o ExportOptions) (*Exported, error) {
 			return nil, usage.Errorf("workshop %s has no repository %s: choose of %s", o.Workshop.Name, name, repositoryNames(o.Workshop))
 		}
 	}
-	to, err := filepath.Abs(o.To)
-	if err != nil {
-		return nil, err
-	}
-	if entries, err := os.ReadDir(to); len(entries) > 0 {
-		return nil, usage.Errorf("%s is there already: name a new folder with --to", o.To)
-	} else if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, usage.Errorf("%s cannot be the folder of the patches: %v", o.To, err)
-	}
-	if err := os.MkdirAll(filepath.Dir(to), 0o777); err != nil {
-		return nil, err
-	}
-	part, err := os.MkdirTemp(filepath.Dir(to), "."+filepath.Base(to)+"-")
-	if err != nil {
-		return nil, err
-	}
-	defer os.RemoveAll(part)
 	work, err := os.MkdirTemp("", "kalypso-export-")
 	if err != nil {
 		return nil, err
 	}
 	defer os.RemoveAll(work)
-	e := &export{ExportOptions: o, work: work, part: part, originals: newOriginals(o.Workshop, o.Organisation, o.Registry), result: &Exported{}}
-	for _, r := range o.Workshop.Repositories {
-		if !e.wants(r.Name) {
-			continue
+	e := &export{ExportOptions: o, work: work, originals: newOriginals(o.Workshop, o.Organisation, o.Registry), result: &Exported{}}
+	err = newFolder(o.To, "--to", func(part string) error {
+		e.part = part
+		for _, r := range o.Workshop.Repositories {
+			if !e.wants(r.Name) {
+				continue
+			}
+			if err := e.repository(ctx, r); err != nil {
+				return fmt.Errorf("repository %s: %w", r.Name, err)
+			}
 		}
-		if err := e.repository(ctx, r); err != nil {
-			return nil, fmt.Errorf("repository %s: %w", r.Name, err)
-		}
-	}
-	if err := os.Chmod(part, 0o755); err != nil {
-		return nil, err
-	}
-	if err := os.Remove(to); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil
+	})
+	if err != nil {
 		return nil, err
 	}
 	for i := range e.result.Series {
@@ -96,7 +79,7 @@ func Export(ctx context.Context, o ExportOptions) (*Exported, error) {
 			e.result.Series[i].Patches[j] = filepath.Join(o.To, file)
 		}
 	}
-	return e.result, os.Rename(part, to)
+	return e.result, nil
 }
 
 func repositoryNames(w *workshop.Workshop) string {

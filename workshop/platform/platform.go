@@ -15,7 +15,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -92,35 +91,16 @@ type environment struct {
 // From makes a workshop's folder. It is there as a whole afterwards, or not at all.
 // What the original has wrong is a [source.Error] with file and line.
 func From(ctx context.Context, o Options) (*Report, error) {
-	out, err := filepath.Abs(o.Out)
+	b := &building{Options: o, report: &Report{}}
+	err := newFolder(o.Out, "--out", func(part string) error {
+		b.clones = newCollection(o, filepath.Join(part, workshop.RepositoryFolder))
+		return b.build(ctx, part)
+	})
 	if err != nil {
-		return nil, err
-	}
-	if entries, err := os.ReadDir(out); len(entries) > 0 {
-		return nil, usage.Errorf("%s is there already: name a new folder with --out", o.Out)
-	} else if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, usage.Errorf("%s cannot be the workshop's folder: %v", o.Out, err)
-	}
-	if err := os.MkdirAll(filepath.Dir(out), 0o777); err != nil {
-		return nil, err
-	}
-	part, err := os.MkdirTemp(filepath.Dir(out), "."+filepath.Base(out)+"-")
-	if err != nil {
-		return nil, err
-	}
-	defer os.RemoveAll(part)
-	b := &building{Options: o, report: &Report{}, clones: newCollection(o, filepath.Join(part, workshop.RepositoryFolder))}
-	if err := b.build(ctx, part); err != nil {
-		return nil, err
-	}
-	if err := os.Chmod(part, 0o755); err != nil {
-		return nil, err
-	}
-	if err := os.Remove(out); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
 	b.report.Workshop.Dir = o.Out
-	return b.report, os.Rename(part, out)
+	return b.report, nil
 }
 
 func (b *building) build(ctx context.Context, part string) error {
