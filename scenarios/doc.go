@@ -10,6 +10,7 @@
 //	# Persona: platform team
 //	# Follows: the tutorial's section; another section
 //	# Needs: the scenarios that it builds on; nothing where it builds on none
+//	# Spellings: OTHER=TEXT, where checks take OTHER for TEXT; may be left out
 //	#
 //	# One or more paragraphs of explanation.
 //

@@ -14,7 +14,10 @@ type Info struct {
 	Persona  string `json:"persona"` // who acts: platform team or application team
 	Follows  string `json:"follows"` // the sections of the tutorial
 	// Needs are the scenarios that must have been done before.
-	Needs       []string   `json:"needs,omitempty"`
+	Needs []string `json:"needs,omitempty"`
+	// Spellings are texts for which checks take another one as well, by that: what
+	// editions of a tutorial write differently.
+	Spellings map[string]string `json:"spellings,omitempty"`
 	Explanation string     `json:"explanation"` // paragraphs, divided by empty lines
 	Steps       []StepInfo `json:"steps"`
 	// Apart is set when the scenario is not run with all others, since it ends
@@ -117,10 +120,20 @@ func (p *parser) head(line string) {
 	case key == "Follows":
 		p.info.Follows = strings.TrimSpace(value)
 	case key == "Needs":
-		p.info.Needs = strings.FieldsFunc(value, func(r rune) bool { return r == ' ' || r == ',' })
+		p.info.Needs = fields(value)
+	case key == "Spellings":
+		p.info.Spellings = map[string]string{}
+		for _, f := range fields(value) {
+			other, text, _ := strings.Cut(f, "=")
+			p.info.Spellings[other] = text
+		}
 	default:
 		p.explanation = append(p.explanation, comment)
 	}
+}
+
+func fields(value string) []string {
+	return strings.FieldsFunc(value, func(r rune) bool { return r == ' ' || r == ',' })
 }
 
 func (p *parser) beginStep(title, line string, number int) {

@@ -37,6 +37,11 @@ func Examine(workshop, name string, text []byte) []Fault {
 	if len(info.Steps) == 0 {
 		e.add(1, "it has no steps: a step begins with the line `step TITLE`")
 	}
+	for other, wanted := range info.Spellings {
+		if other == "" || wanted == "" {
+			e.add(1, "Spellings has %q: write OTHER=TEXT, where checks take OTHER for TEXT", other+wanted)
+		}
+	}
 	for _, step := range info.Steps {
 		e.step(step)
 	}

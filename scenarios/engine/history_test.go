@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -223,6 +224,27 @@ func TestNewerRunIsUnderWay(t *testing.T) {
 				t.Errorf("%s: %s: %+v, %v", name, line, all, err)
 			}
 		}
+	}
+}
+
+// What editions of a tutorial write differently counts either way, and nothing
+// else does.
+func TestSpellings(t *testing.T) {
+	t.Parallel()
+	const file = "kind: ConfigMap\nmetadata: {name: x}\ndata: {url: mysql://west-%s:8806}\n"
+	script := "# x\n#\n# Spellings: west-stage123=west-stage\n\nstep Look\n%s\n\n-- wanted.yaml --\n" + fmt.Sprintf(file, "stage")
+	for _, check := range []string{"has-objects", "same-yaml", "has-text"} {
+		for database, done := range map[string]bool{"stage": true, "stage123": true, "stage4": false} {
+			f := forgeWithoutScheduler(t)
+			f.control.Push("main", map[string]string{"a.yaml": fmt.Sprintf(file, database)})
+			all, err := Check(t.Context(), sectionOptions(f, fmt.Sprintf(script, "repo "+check+" kalypso-control-plane main a.yaml wanted.yaml")), []string{"script"})
+			if err != nil || all[0].Done != done {
+				t.Errorf("%s of %s: %+v, %v", check, database, all, err)
+			}
+		}
+	}
+	if faults := Examine("w", "x", []byte("# x\n#\n# Spellings: west-stage123\n\nstep Look\nlook\npr open\n")); len(faults) != 1 {
+		t.Errorf("a spelling without a text: %v", faults)
 	}
 }
 

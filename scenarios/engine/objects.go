@@ -53,7 +53,7 @@ func (s *script) runHasFields(args []string) error {
 	// the objects themselves are long: what differs is in the error
 	printed := s.stdout.String()
 	s.stdout.Reset()
-	got, err := parseObjects("the cluster", []byte(printed))
+	got, err := parseObjects("the cluster", s.spelled([]byte(printed)))
 	if err != nil {
 		return err
 	}
@@ -76,7 +76,15 @@ func (s *script) objects(file string) ([]any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return parseObjects(file, b)
+	return parseObjects(file, s.spelled(b))
+}
+
+// spelled is what was found somewhere, in the spelling that the scenario has.
+func (s *script) spelled(content []byte) []byte {
+	for other, text := range s.info.Spellings {
+		content = bytes.ReplaceAll(content, []byte(other), []byte(text))
+	}
+	return content
 }
 
 // parseObjects reads the documents of a YAML file; the items of a List count

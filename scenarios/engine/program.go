@@ -165,7 +165,7 @@ func (s *script) runHTTPGet(args []string) error {
 	}
 	s.stdout.WriteString(page)
 	for _, text := range texts {
-		if !hasText(page, text) {
+		if !hasText(string(s.spelled([]byte(page))), text) {
 			return unmet("%s of %s in %s does not say %q\n%s", path, service, namespace, text, page)
 		}
 	}

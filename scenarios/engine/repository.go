@@ -29,7 +29,7 @@ func (s *script) runRepoSameYAML(args []string) error {
 	if err != nil {
 		return err
 	}
-	got, err := parseObjects(path, b)
+	got, err := parseObjects(path, s.spelled(b))
 	if err != nil {
 		return unmet("%w", err)
 	}
@@ -56,7 +56,7 @@ func (s *script) runRepoHasObjects(args []string) error {
 	if missing != nil && !errors.As(missing, &not) {
 		return missing
 	}
-	here, broken := parseObjects(path, b)
+	here, broken := parseObjects(path, s.spelled(b))
 	found := path
 	for _, w := range wanted {
 		where, got := path, find(here, w)
@@ -108,7 +108,7 @@ func (s *script) findElsewhere(repo, branch string, wanted any) (path string, ob
 			if err != nil {
 				return "", nil, err
 			}
-			objects, _ = parseObjects(f.Path, b)
+			objects, _ = parseObjects(f.Path, s.spelled(b))
 			if s.blobs == nil {
 				s.blobs = map[string][]any{}
 			}
@@ -187,7 +187,7 @@ func (s *script) runRepoHasText(args []string) error {
 	if err != nil {
 		return err
 	}
-	if !strings.Contains(string(b), string(wanted)) {
+	if !strings.Contains(string(s.spelled(b)), string(wanted)) {
 		return unmet("%s on %s of %s does not have the lines:\n%s", path, branch, repo, strings.TrimRight(string(wanted), "\n"))
 	}
 	return s.broughtBy(repo, branch, path)
