@@ -173,6 +173,17 @@ func pods(t *testing.T, m *machine) {
 		kubectl("rollout", "restart", deployment)
 		kubectl("rollout", "status", deployment, "--timeout=60s")
 	}
+	// Argo CD runs beside the cluster, and is in it for who looks there
+	waitFor(t, "the pod that stands for Argo CD", 30*time.Second, func() error {
+		out, err := m.try("kubectl", "--context", "large", "--namespace", "argocd", "rollout", "status", "deployment/argocd-server", "--timeout=20s")
+		if err != nil {
+			return errors.New(out.stderr)
+		}
+		return nil
+	})
+	if page := m.forwarded("large", "argocd", "svc/argocd-server", "80"); !strings.Contains(page, "<title>Argo CD</title>") {
+		t.Errorf("svc/argocd-server answers:\n%s", page)
+	}
 }
 
 // forwarded gets a page through kubectl port-forward.

@@ -38,7 +38,7 @@ var clusterListeners = []knownListener{
 	// the two ways between machine and node
 	{process: "node-.*", space: "machine", network: "unix", address: `{home}/clusters/(drone|large)/node/ingress`},
 	{process: "init", space: "node", network: "unix", address: `{home}/clusters/(drone|large)/node/egress`},
-	{process: "init", space: "node", network: "tcp", address: `(127\.0\.0\.1|10\.245\.250\.1):({drone}|{large}|{gitea})`},
+	{process: "init", space: "node", network: "tcp", address: `(127\.0\.0\.1|10\.245\.250\.1):({drone}|{large}|{gitea}|{argocd-large})`},
 
 	{process: "kubelet", space: "node", network: "tcp", address: `10\.245\.250\.1:10250`},
 	{process: "kube-proxy", space: "node", network: "tcp", address: `127\.0\.0\.1:(10249|10256)`},

@@ -2,6 +2,7 @@ package gitops
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -43,6 +44,9 @@ type ArgoCD struct {
 	// Password of ArgoCDUser, from the first start on until the user changes it
 	// in Argo CD: 8 to 72 characters.
 	Password string
+	// Pause is the image of a pod that does nothing, on a node that reaches the
+	// listener at its port; "" without such a node.
+	Pause string
 }
 
 // Name of the unit.
@@ -88,7 +92,45 @@ func (a ArgoCD) Unit(needs ...string) supervisor.Unit {
 		if err != nil {
 			return err
 		}
-		return a.settings().Install(ctx, client)
+		if err := a.settings().Install(ctx, client); err != nil || a.Pause == "" {
+			return err
+		}
+		return client.Apply(ctx, fmt.Appendf(nil, argoCDServer, a.Pause, a.Ports[a.Listener]))
 	}
 	return supervisor.Unit{Name: a.Name(), Title: "Argo CD on cluster " + a.Cluster, Needs: needs, Component: p, Deadline: argoCDDeadline, Log: p.Log}
 }
+
+// argoCDServer is where kubectl's port-forward finds Argo CD in the cluster, though
+// it runs beside it: the pod has the node's network, in which Argo CD has the port
+// that it has on this machine.
+const argoCDServer = `apiVersion: apps/v1
+kind: Deployment
+metadata:
+  name: argocd-server
+  namespace: argocd
+  labels: {app.kubernetes.io/name: argocd-server, app.kubernetes.io/part-of: argocd}
+spec:
+  selector: {matchLabels: {app.kubernetes.io/name: argocd-server}}
+  strategy: {type: Recreate}
+  template:
+    metadata:
+      labels: {app.kubernetes.io/name: argocd-server}
+    spec:
+      hostNetwork: true
+      automountServiceAccountToken: false
+      terminationGracePeriodSeconds: 0
+      containers:
+        - name: pause
+          image: %s
+          imagePullPolicy: Never
+---
+apiVersion: v1
+kind: Service
+metadata:
+  name: argocd-server
+  namespace: argocd
+  labels: {app.kubernetes.io/name: argocd-server, app.kubernetes.io/part-of: argocd}
+spec:
+  selector: {app.kubernetes.io/name: argocd-server}
+  ports: [{name: http, port: 80, targetPort: %d}]
+`

@@ -81,7 +81,7 @@ func (n Node) write() error {
 	if err != nil {
 		return err
 	}
-	if files["pause.tar"], err = Image(pauseImage, "pause", pause); err != nil {
+	if files["pause.tar"], err = Image(PauseImage, "pause", pause); err != nil {
 		return err
 	}
 	if files["spec.json"], err = json.MarshalIndent(n.spec(), "", "  "); err != nil {
@@ -192,7 +192,6 @@ var called = []string{"host-local", "loopback", "portmap", "ptp", "containerd-sh
 
 func (n Node) spec() spec.Spec {
 	kube, programs := filepath.Join(n.Staged("kube"), "kube"), n.Staged("node")
-	api, forge := n.Ports[n.Cluster], n.Ports["gitea"]
 	s := spec.Spec{
 		Hostname: n.Cluster,
 		Dir:      n.Dir,
@@ -204,13 +203,14 @@ func (n Node) spec() spec.Spec {
 		Sysctls:  maps.Clone(kernelSettings),
 		Egress:   n.egress(),
 		Ingress:  n.ingress(),
-		Forwards: []spec.Forward{{Listen: []string{loopback(api), onNode(api)}, To: loopback(api)}},
+	}
+	for _, listener := range append([]string{n.Cluster, "gitea"}, n.Reaches...) {
+		if port := n.Ports[listener]; port != 0 {
+			s.Forwards = append(s.Forwards, spec.Forward{Listen: []string{loopback(port), onNode(port)}, To: loopback(port)})
+		}
 	}
 	for _, name := range called {
 		s.Links[name] = filepath.Join(programs, name)
-	}
-	if forge != 0 {
-		s.Forwards = append(s.Forwards, spec.Forward{Listen: []string{loopback(forge), onNode(forge)}, To: loopback(forge)})
 	}
 	tool := filepath.Join(programs, "node")
 	env := []string{"PATH=" + searchPath, "HOME=/tmp", "TMPDIR=/tmp"}

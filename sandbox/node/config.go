@@ -10,9 +10,9 @@ import (
 	"github.com/kalypso-dev/kalypso/sandbox/node/simulated"
 )
 
-// pauseImage holds the namespaces of a pod. It is made here of the component's
-// program pause, and never pulled.
-const pauseImage = "kalypso.internal/pause:1"
+// PauseImage holds the namespaces of a pod, and does nothing. It is made here of
+// the component's program pause, and never pulled.
+const PauseImage = "kalypso.internal/pause:1"
 
 // cniVersion is one that all packed plugins speak.
 const cniVersion = "1.0.0"
@@ -61,7 +61,7 @@ func (s settings) render(name, text string) ([]byte, error) {
 		"Dir": s.Node.Dir, "Socket": s.Node.containerd(), "Cgroup": s.Cgroup,
 		"Endpoint":  (&url.URL{Scheme: "unix", Path: s.Node.containerd()}).String(),
 		"ProxyMode": s.ProxyMode, "Snapshotter": s.Snapshotter,
-		"Pause": pauseImage, "CNI": cniVersion,
+		"Pause": PauseImage, "CNI": cniVersion,
 		"Address": Address, "Pods": PodNetwork, "Forge": ForgeName,
 		"HasForge": s.Node.Ports["gitea"] != 0, "KubeletPort": kubeletPort,
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/coredns/caddy/caddyfile"
 	"github.com/google/go-cmp/cmp"
 	"github.com/kalypso-dev/kalypso/sandbox/cluster"
+	"github.com/kalypso-dev/kalypso/sandbox/components/node/spec"
 	"github.com/kalypso-dev/kalypso/sandbox/supervisor"
 	"sigs.k8s.io/yaml"
 )
@@ -60,6 +61,16 @@ func TestConfigs(t *testing.T) {
 	}
 	if d := cmp.Diff(string(want), b.String()); d != "" {
 		t.Errorf("configurations (-want +got); -update rewrites them:\n%s", d)
+	}
+}
+
+func TestReaches(t *testing.T) {
+	n := testNode()
+	n.Ports["argocd-drone"], n.Reaches = 18080, []string{"argocd-drone"}
+	all := n.spec().Forwards
+	want := spec.Forward{Listen: []string{"127.0.0.1:18080", "10.245.250.1:18080"}, To: "127.0.0.1:18080"}
+	if d := cmp.Diff(want, all[len(all)-1]); d != "" {
+		t.Error(d)
 	}
 }
 

@@ -68,6 +68,9 @@ type Node struct {
 	PKI string
 	// Kubeconfig is the administrator's.
 	Kubeconfig string
+	// Reaches are listeners of the machine that the node reaches at their ports,
+	// besides its API server and the forge.
+	Reaches []string
 }
 
 // Name is the name of the node's unit.

@@ -185,12 +185,17 @@ func (st *Stack) nodeDir(name string) string { return st.home.Path("clusters", n
 
 // node is the real node of an embedded cluster.
 func (st *Stack) node(name string) node.Node {
+	var reaches []string
+	if c := st.spec(name); c.Reconciler == workshop.ArgoCD {
+		reaches = append(reaches, state.Listener(c))
+	}
 	return node.Node{
 		Host:       st.host,
 		Cluster:    name,
 		Dir:        st.nodeDir(name),
 		PKI:        st.home.Path("clusters", name, "pki"),
 		Kubeconfig: st.embedded.Kubeconfig(name),
+		Reaches:    reaches,
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/kalypso-dev/kalypso/sandbox/cluster"
 	"github.com/kalypso-dev/kalypso/sandbox/gitea"
 	"github.com/kalypso-dev/kalypso/sandbox/gitops"
+	"github.com/kalypso-dev/kalypso/sandbox/node"
 	"github.com/kalypso-dev/kalypso/sandbox/state"
 	"github.com/kalypso-dev/kalypso/sandbox/supervisor"
 	"github.com/kalypso-dev/kalypso/workshop"
@@ -89,6 +90,9 @@ func (st *Stack) argoCDUnit(c workshop.Cluster) supervisor.Unit {
 		Connect:    func() (*cluster.Client, error) { return st.client(c.Name) },
 		Dir:        st.home.Path("argocd", c.Name),
 		Password:   st.state.ArgoCDPassword,
+	}
+	if !st.attached.Has(c.Name) && c.Node != workshop.NoNode && st.simulated(c.Name) == nil {
+		a.Pause = node.PauseImage
 	}
 	return a.Unit("unpack-"+string(workshop.ArgoCD), c.Name)
 }
