@@ -1,5 +1,5 @@
-// Package githubapi holds requests and answers to GitHub's published OpenAPI
-// description of its REST API, for tests: a client that asks what the
+// Package githubapi holds requests and answers to what GitHub publishes of its
+// API, the OpenAPI description of REST and the schema of GraphQL, for tests: a client that asks what the
 // description does not have, or a fake that answers less than GitHub does,
 // fails there.
 package githubapi
@@ -51,7 +51,7 @@ type Exchange struct {
 }
 
 var load = sync.OnceValues(func() (*Description, error) {
-	data, err := published(context.Background())
+	data, err := rest.published(context.Background())
 	if err != nil {
 		return nil, err
 	}

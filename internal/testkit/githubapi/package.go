@@ -21,20 +21,28 @@ import (
 	"github.com/kalypso-dev/kalypso/internal/retry"
 )
 
-// The package that GitHub's description is published in, and the sum of its
-// archive as npm writes it into lock files.
-const (
-	version   = "23.0.2"
-	integrity = "pV8M7L9GY23AybNvTmo2nyjmpmnt6+2sRE/tqr0ZLQcPS4lnw7u5eZGNmwRNkBC3D7gZXbFx5AHzLUVRBXGDhg=="
-	file      = "package/generated/api.github.com.json"
+// pack is a package that a description of GitHub's is published in, with the sum
+// of its archive as npm writes it into lock files.
+type pack struct{ name, version, integrity, file string }
 
-	fetchLimit = 5 * time.Minute
+var (
+	rest = pack{
+		"@octokit/openapi", "23.0.2",
+		"pV8M7L9GY23AybNvTmo2nyjmpmnt6+2sRE/tqr0ZLQcPS4lnw7u5eZGNmwRNkBC3D7gZXbFx5AHzLUVRBXGDhg==",
+		"package/generated/api.github.com.json",
+	}
+	graph = pack{
+		"@octokit/graphql-schema", "15.26.1",
+		"RFDC2MpRBd4AxSRvUeBIVeBU7ojN/SxDfALUd7iVYOSeEK3gZaqR2MGOysj4Zh2xj2RY5fQAUT+Oqq7hWTraMA==",
+		"package/schema.graphql",
+	}
 )
 
-// published returns the description as it is published. The first test on a
-// machine fetches it with npm, into ${KALYPSO_CACHE:-${XDG_CACHE_HOME:-~/.cache}/
-// kalypso}/githubapi.
-func published(ctx context.Context) ([]byte, error) {
+const fetchLimit = 5 * time.Minute
+
+// published returns the package's file. The first test on a machine fetches it
+// with npm, into ${KALYPSO_CACHE:-${XDG_CACHE_HOME:-~/.cache}/kalypso}/githubapi.
+func (p pack) published(ctx context.Context) ([]byte, error) {
 	dir := os.Getenv("KALYPSO_CACHE")
 	if dir == "" {
 		base, err := os.UserCacheDir()
@@ -44,7 +52,7 @@ func published(ctx context.Context) ([]byte, error) {
 		dir = filepath.Join(base, "kalypso")
 	}
 	dir = filepath.Join(dir, "githubapi")
-	path := filepath.Join(dir, version+".json")
+	path := filepath.Join(dir, p.version+filepath.Ext(p.file))
 	if data, err := os.ReadFile(path); !errors.Is(err, os.ErrNotExist) {
 		return data, err
 	}
@@ -64,15 +72,15 @@ func published(ctx context.Context) ([]byte, error) {
 	if data, err := os.ReadFile(path); !errors.Is(err, os.ErrNotExist) {
 		return data, err
 	}
-	data, err := fetch(ctx, dir)
+	data, err := p.fetch(ctx, dir)
 	if err != nil {
-		return nil, fmt.Errorf("fetch GitHub's description of its API, @octokit/openapi %s: %w", version, err)
+		return nil, fmt.Errorf("fetch GitHub's description of its API, %s %s: %w", p.name, p.version, err)
 	}
 	return data, renameio.WriteFile(path, data, 0o644)
 }
 
 // fetch downloads the package's archive, compares its sum, and returns the file.
-func fetch(ctx context.Context, dir string) ([]byte, error) {
+func (p pack) fetch(ctx context.Context, dir string) ([]byte, error) {
 	dir, err := os.MkdirTemp(dir, "fetch-")
 	if err != nil {
 		return nil, err
@@ -80,9 +88,9 @@ func fetch(ctx context.Context, dir string) ([]byte, error) {
 	defer os.RemoveAll(dir)
 	ctx, cancel := context.WithTimeout(ctx, fetchLimit)
 	defer cancel()
-	pack := exec.CommandContext(ctx, "npm", "pack", "--silent", "--ignore-scripts", "@octokit/openapi@"+version)
-	pack.Dir = dir
-	if out, err := pack.CombinedOutput(); err != nil {
+	npm := exec.CommandContext(ctx, "npm", "pack", "--silent", "--ignore-scripts", p.name+"@"+p.version)
+	npm.Dir = dir
+	if out, err := npm.CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("npm pack: %w\n%s", err, out)
 	}
 	archives, err := filepath.Glob(filepath.Join(dir, "*.tgz"))
@@ -93,8 +101,8 @@ func fetch(ctx context.Context, dir string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if sum := sha512.Sum512(archive); base64.StdEncoding.EncodeToString(sum[:]) != integrity {
-		return nil, fmt.Errorf("the archive has the sum sha512-%s, not sha512-%s", base64.StdEncoding.EncodeToString(sum[:]), integrity)
+	if sum := sha512.Sum512(archive); base64.StdEncoding.EncodeToString(sum[:]) != p.integrity {
+		return nil, fmt.Errorf("the archive has the sum sha512-%s, not sha512-%s", base64.StdEncoding.EncodeToString(sum[:]), p.integrity)
 	}
 	unzipped, err := gzip.NewReader(bytes.NewReader(archive))
 	if err != nil {
@@ -103,9 +111,9 @@ func fetch(ctx context.Context, dir string) ([]byte, error) {
 	for files := tar.NewReader(unzipped); ; {
 		header, err := files.Next()
 		if err != nil {
-			return nil, fmt.Errorf("find %s in the archive: %w", file, err)
+			return nil, fmt.Errorf("find %s in the archive: %w", p.file, err)
 		}
-		if header.Name == file {
+		if header.Name == p.file {
 			return io.ReadAll(files)
 		}
 	}
