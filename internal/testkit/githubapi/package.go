@@ -32,8 +32,8 @@ var (
 		"package/generated/api.github.com.json",
 	}
 	graph = pack{
-		"@octokit/graphql-schema", "15.26.1",
-		"RFDC2MpRBd4AxSRvUeBIVeBU7ojN/SxDfALUd7iVYOSeEK3gZaqR2MGOysj4Zh2xj2RY5fQAUT+Oqq7hWTraMA==",
+		"@octokit/graphql-schema", "15.25.0", // 15.26 defines a field twice
+		"aqz9WECtdxVWSqgKroUu9uu+CRt5KnfErWs0dBPKlTdrreAeWzS5NRu22ZVcGdPP7s3XDg2Gnf5iyoZPCRZWmQ==",
 		"package/schema.graphql",
 	}
 )

@@ -1,0 +1,40 @@
+package github_test
+
+import (
+	"errors"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/kalypso-dev/kalypso/scheduler/forge/gitclient"
+	"github.com/kalypso-dev/kalypso/scheduler/forge/github"
+)
+
+// silent is a server that takes requests and never answers.
+type silent struct{}
+
+func (silent) RoundTrip(q *http.Request) (*http.Response, error) {
+	<-q.Context().Done()
+	return nil, q.Context().Err()
+}
+
+// A forge that hangs is given up, and named.
+func TestSilentForge(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f, err := github.New(github.Options{URL: "http://forge.example", Token: "t", User: "u", HTTP: &http.Client{Transport: silent{}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		began := time.Now()
+		_, err = f.PullRequests(t.Context(), "o/r", "", "dev")
+		if !errors.Is(err, gitclient.ErrNetwork) || !strings.Contains(err.Error(), "forge.example") {
+			t.Errorf("%v", err)
+		}
+		// a request that only reads is made three times, with pauses between
+		if took := time.Since(began); took != 92500*time.Millisecond {
+			t.Errorf("given up after %s", took)
+		}
+	})
+}
