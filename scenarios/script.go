@@ -17,9 +17,9 @@ type Info struct {
 	Needs []string `json:"needs,omitempty"`
 	// Spellings are texts for which checks take another one as well, by that: what
 	// editions of a tutorial write differently.
-	Spellings map[string]string `json:"spellings,omitempty"`
-	Explanation string     `json:"explanation"` // paragraphs, divided by empty lines
-	Steps       []StepInfo `json:"steps"`
+	Spellings   map[string]string `json:"spellings,omitempty"`
+	Explanation string            `json:"explanation"` // paragraphs, divided by empty lines
+	Steps       []StepInfo        `json:"steps"`
 	// Apart is set when the scenario is not run with all others, since it ends
 	// what they build on.
 	Apart bool `json:"apart,omitempty"`
