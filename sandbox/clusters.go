@@ -2,9 +2,12 @@ package sandbox
 
 import (
 	"context"
+	"slices"
+	"time"
 
 	"github.com/kalypso-dev/kalypso/sandbox/daemon"
 	"github.com/kalypso-dev/kalypso/sandbox/stack"
+	"github.com/kalypso-dev/kalypso/sandbox/supervisor"
 	"github.com/kalypso-dev/kalypso/workshop"
 )
 
@@ -17,18 +20,40 @@ func Clusters(ctx context.Context, h Home) ([]Cluster, error) {
 	return daemon.NewClient(h).Clusters(ctx)
 }
 
-// AddClusters adds virtual clusters, each of one name, to the running sandbox, and
-// returns how many it has then. The error is a *usage.Error for a name that is
-// taken, and else one of Clusters.
-func AddClusters(ctx context.Context, h Home, added []workshop.Cluster) (int, error) {
-	answer, err := daemon.NewClient(h).ChangeClusters(ctx, stack.ClusterRequest{Add: added})
-	return answer.Virtual, err
+// AddClusters adds clusters, each of one name, to the running sandbox, and returns
+// when the real ones are ready, with how many virtual ones there are then. A real
+// cluster that is not ready within the limit goes on starting, and so does it when
+// ctx ends.
+//
+// The error is a *usage.Error for a name that is taken, and for a cluster that cannot
+// come to this sandbox; else it is one of Clusters and of Restart.
+func AddClusters(ctx context.Context, h Home, added []workshop.Cluster, limit time.Duration, progress func([]supervisor.Status)) (virtual int, err error) {
+	began := time.Now()
+	client := daemon.NewClient(h)
+	answer, err := client.ChangeClusters(ctx, stack.ClusterRequest{Add: added}, nil)
+	if err != nil || len(answer.Components) == 0 {
+		return answer.Virtual, err
+	}
+	limited, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	now, err := awaitReady(limited, client, selection{
+		match:    func(s supervisor.Status) bool { return slices.Contains(answer.Components, s.Name) },
+		progress: progress,
+	})
+	if err := awaited(ctx, limited, began, "the cluster", now, err); err != nil {
+		return answer.Virtual, err
+	}
+	return answer.Virtual, mergeAgain(h)
 }
 
-// RemoveClusters removes virtual clusters from the running sandbox, and returns how
-// many it has then. The error is a *usage.Error for one that there is not, and else
-// one of Clusters.
-func RemoveClusters(ctx context.Context, h Home, names []string) (int, error) {
-	answer, err := daemon.NewClient(h).ChangeClusters(ctx, stack.ClusterRequest{Remove: names})
-	return answer.Virtual, err
+// RemoveClusters removes clusters from the running sandbox, with all that is on the
+// real ones, and returns how many virtual ones it has then. When ctx ends first they
+// go on being removed. The error is a *usage.Error for one that there is not, and
+// else one of Clusters.
+func RemoveClusters(ctx context.Context, h Home, names []string, progress func([]supervisor.Status)) (virtual int, err error) {
+	answer, err := daemon.NewClient(h).ChangeClusters(ctx, stack.ClusterRequest{Remove: names}, progress)
+	if err != nil {
+		return answer.Virtual, err
+	}
+	return answer.Virtual, mergeAgain(h)
 }

@@ -128,7 +128,7 @@ func ArmEndpoint(h Home) (url, token, subscription, tenant string, err error) {
 	if err != nil {
 		return "", "", "", "", err
 	}
-	if s.Ports["arm"] == 0 {
+	if s.Port("arm") == 0 {
 		return "", "", "", "", errNoArm
 	}
 	return "http://" + s.Address("arm"), s.ArmToken(), s.GUID("subscription"), s.GUID("tenant"), nil

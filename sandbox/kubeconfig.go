@@ -172,6 +172,31 @@ func MergeKubeconfig(h Home, file, switchTo string) ([]string, error) {
 	})
 }
 
+// mergeAgain puts the contexts of now into a kubeconfig that has those of before.
+func mergeAgain(h Home) error {
+	note, err := loadMerged(h)
+	if note == nil || err != nil {
+		return err
+	}
+	theirs, err := clientcmd.LoadFromFile(note.File)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	ours, err := clientcmd.LoadFromFile(h.Kubeconfig())
+	if err != nil {
+		return err
+	}
+	switchTo := ""
+	if ours.Contexts[note.Switch] != nil && theirs.CurrentContext == note.Switch {
+		switchTo = note.Switch
+	}
+	_, err = MergeKubeconfig(h, note.File, switchTo)
+	return err
+}
+
 // UnmergeKubeconfig takes out of the user's kubeconfig what Merge has put in
 // and that is unchanged since. It returns the file's name, "" when there was
 // nothing to take out.

@@ -95,8 +95,8 @@ func (p *parser) checkCluster(at []string, c Cluster, known func(name string, at
 	switch virtual := c.Kind == VirtualCluster; {
 	case virtual && c.Node != "":
 		p.at(append(at, "node"), "%s is virtual, and has no node", c.Name)
-	case !virtual && len(c.Name) > maxClusterName:
-		p.at(append(at, "name"), "%s is too long: %d characters are the most", c.Name, maxClusterName)
+	case !virtual && len(c.Name) > MaxClusterName:
+		p.at(append(at, "name"), "%s is too long: %d characters are the most", c.Name, MaxClusterName)
 	}
 	var names []string
 	for i, s := range c.Follows {
@@ -122,6 +122,6 @@ func (p *parser) checkCluster(at []string, c Cluster, known func(name string, at
 	}
 }
 
-// maxClusterName leaves room for what the sandbox makes of a cluster's name:
+// MaxClusterName is how many characters the name of a real cluster may have. It leaves room for what the sandbox makes of a cluster's name:
 // names of network interfaces apart, unix sockets and units.
-const maxClusterName = 40
+const MaxClusterName = 40

@@ -21,7 +21,7 @@ contexts: [{name: edge, context: {cluster: c}}, {name: big, context: {cluster: c
 		code int
 		says string
 	}{
-		{[]string{"drone"}, cmdutil.ExitUsage, "write NAME=CONTEXT, such as drone=my-cluster"},
+		{[]string{"drone"}, cmdutil.ExitUsage, "write NAME=CONTEXT, such as store=my-cluster"},
 		{[]string{"=edge"}, cmdutil.ExitUsage, "write NAME=CONTEXT"},
 		{[]string{"drone="}, cmdutil.ExitUsage, "write NAME=CONTEXT"},
 		{[]string{"drone=edge", "drone=big"}, cmdutil.ExitUsage, "as edge and as big"},

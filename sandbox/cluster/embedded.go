@@ -8,6 +8,7 @@
 package cluster
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -16,6 +17,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strconv"
 	"time"
@@ -71,7 +73,7 @@ func (e Embedded) ControlPlane(name string) supervisor.Unit {
 		p.Argv = []string{"control-plane",
 			"--name=" + name,
 			"--pki=" + pki,
-			"--port=" + strconv.Itoa(e.Ports[name]),
+			"--port=" + strconv.Itoa(e.Port(name)),
 			"--etcd=" + e.Socket,
 		}
 		if err := e.PortFree(name); err != nil {
@@ -102,6 +104,20 @@ func (e Embedded) ControlPlane(name string) supervisor.Unit {
 		return client.Healthy(ctx)
 	}
 	return supervisor.Unit{Name: name, Title: "Kubernetes cluster " + name, Component: p, Deadline: controlPlaneDeadline, Log: p.Log}
+}
+
+// DeleteData removes all objects of a cluster that does not run from etcd, which has
+// to run, unless it never did.
+func (e Embedded) DeleteData(ctx context.Context, name string) error {
+	if _, err := os.Stat(etcdData(filepath.Join(e.Dir, "etcd")).mark()); errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	cmd := exec.CommandContext(ctx, filepath.Join(e.Staged("kube"), "kube"), "etcd", "--socket="+e.Socket, "--delete-prefix=/"+name+"/")
+	cmd.Env, cmd.Dir = e.Env, e.Dir
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("delete the objects of cluster %s: %w: %s", name, err, bytes.TrimSpace(out))
+	}
+	return nil
 }
 
 // Kubeconfig is the file with a cluster's administrator.

@@ -103,6 +103,11 @@ func (c *Client) Post(ctx context.Context, path string) error {
 // answer and progress may be nil. The error is state.ErrNoSandbox or ErrDown
 // where no daemon runs, and a *usage.Error where the daemon refuses.
 func (c *Client) Do(ctx context.Context, path string, query url.Values, answer any, progress func([]supervisor.Status)) error {
+	return c.call(ctx, path+"?"+query.Encode(), nil, answer, progress)
+}
+
+// call is Do with a body.
+func (c *Client) call(ctx context.Context, path string, body io.Reader, answer any, progress func([]supervisor.Status)) error {
 	if _, err := c.Components(ctx); err != nil {
 		return err
 	}
@@ -117,7 +122,7 @@ func (c *Client) Do(ctx context.Context, path string, query url.Values, answer a
 			})
 		})
 	}
-	response, err := c.request(ctx, http.MethodPost, path+"?"+query.Encode(), nil)
+	response, err := c.request(ctx, http.MethodPost, path, body)
 	cancel()
 	shown.Wait()
 	if progress != nil {
@@ -157,24 +162,14 @@ func (c *Client) Clusters(ctx context.Context) (all []stack.Cluster, err error) 
 	return all, nil
 }
 
-// ChangeClusters adds and removes clusters. Errors are those of Do.
-func (c *Client) ChangeClusters(ctx context.Context, request stack.ClusterRequest) (answer stack.ClusterAnswer, err error) {
-	if _, err := c.Components(ctx); err != nil {
-		return answer, err
-	}
+// ChangeClusters adds and removes clusters, and reports on the components meanwhile;
+// progress may be nil. Errors are those of Do.
+func (c *Client) ChangeClusters(ctx context.Context, request stack.ClusterRequest, progress func([]supervisor.Status)) (answer stack.ClusterAnswer, err error) {
 	b, err := json.Marshal(request)
 	if err != nil {
 		return answer, err
 	}
-	response, err := c.request(ctx, http.MethodPost, PathClusters, bytes.NewReader(b))
-	if err != nil {
-		return answer, c.explain(err)
-	}
-	defer response.Body.Close()
-	if err := json.NewDecoder(response.Body).Decode(&answer); err != nil {
-		return answer, fmt.Errorf("the daemon's answer about clusters: %w", err)
-	}
-	return answer, nil
+	return answer, c.call(ctx, PathClusters, bytes.NewReader(b), &answer, progress)
 }
 
 // explain turns a failed call into an error for the user.

@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"context"
 	"encoding/json"
 	"net/http"
 
@@ -13,7 +14,7 @@ import (
 // Clusters are what changes and lists the clusters of a sandbox at run time; the
 // fields of the zero value do nothing.
 type Clusters struct {
-	Change func(stack.ClusterRequest) (stack.ClusterAnswer, error)
+	Change func(context.Context, *supervisor.Supervisor, stack.ClusterRequest) (stack.ClusterAnswer, error)
 	List   func([]supervisor.Status) []stack.Cluster
 }
 
@@ -26,11 +27,14 @@ func (s *Server) changeClusters(r *http.Request) (any, error) {
 	if _, err := workshop.Expand(request.Add); err != nil {
 		return nil, usage.New(err.Error())
 	}
-	change := s.current().clusters.Change
-	if change == nil {
+	now := s.current()
+	if now.clusters.Change == nil {
 		return stack.ClusterAnswer{}, nil
 	}
-	return change(request)
+	// what has begun is finished, also for a client that is gone
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), changeLimit)
+	defer cancel()
+	return now.clusters.Change(ctx, now.Supervisor, request)
 }
 
 func (s *Server) listClusters(w http.ResponseWriter, _ *http.Request) {

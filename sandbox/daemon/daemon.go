@@ -51,7 +51,7 @@ func Run(h state.Home, version string) error {
 	if err := components.Prune(h.Components()); err != nil {
 		return err
 	}
-	if err := finishInterrupted(ctx, h, log); err != nil {
+	if err := finishInterrupted(ctx, h, s, log); err != nil {
 		return err
 	}
 	log.Info("sandbox starting", "home", string(h), "workshop", s.Workshop, "version", version)
@@ -64,13 +64,17 @@ func Run(h state.Home, version string) error {
 
 // finishInterrupted finishes what an earlier daemon has begun, so that nothing
 // runs on data of two kinds.
-func finishInterrupted(ctx context.Context, h state.Home, log *slog.Logger) error {
+func finishInterrupted(ctx context.Context, h state.Home, s *state.State, log *slog.Logger) error {
 	stopped, err := h.StoppedClusters()
 	if err != nil {
 		return err
 	}
+	removed, err := h.RemovedClusters(s)
+	if err != nil {
+		return err
+	}
 	interrupted, err := h.ReplacementPending()
-	if err != nil || !interrupted && len(stopped) == 0 {
+	if err != nil || !interrupted && len(stopped)+len(removed) == 0 {
 		return err
 	}
 	// a component that is not started again does not end its orphan, either
@@ -78,8 +82,11 @@ func finishInterrupted(ctx context.Context, h state.Home, log *slog.Logger) erro
 		return err
 	}
 	what, err := h.FinishReplacement()
-	if what != "" && err == nil {
+	if err != nil {
+		return err
+	}
+	if what != "" {
 		log.Info("finished what was interrupted", "what", what)
 	}
-	return err
+	return h.Refresh(s)
 }

@@ -142,7 +142,12 @@ func (s *Server) current() *supervised {
 
 // replaceData replaces the sandbox's data while nothing runs.
 func (s *Server) replaceData(do func() error) error {
-	err := s.supervisors.runWhileStopped(do)
+	err := s.supervisors.runWhileStopped(func() error {
+		if err := do(); err != nil {
+			return err
+		}
+		return s.Home.Refresh(s.State)
+	})
 	if err == nil {
 		s.sweep()
 	}

@@ -46,6 +46,8 @@ const (
 	maxClusters = 64 << 20
 	// repairLimit is how long the daemon may probe its components, within a call.
 	repairLimit = 4 * time.Second
+	// changeLimit is how long clusters may take to be removed.
+	changeLimit = 3 * time.Minute
 	// restartLimit is how long a component may be busy before it takes the request
 	// to restart.
 	restartLimit = 30 * time.Second

@@ -176,7 +176,7 @@ func TestWorkOfAUserIsNotOurs(t *testing.T) {
 func TestSettingsAreComplete(t *testing.T) {
 	staged := t.TempDir()
 	g := Server{
-		Host: supervisor.Host{Staged: func(string) string { return staged }, Ports: map[string]int{"gitea": 21000}}, Dir: t.TempDir(), URL: "http://localhost:21000",
+		Host: supervisor.Host{Staged: func(string) string { return staged }, Port: func(string) int { return 21000 }}, Dir: t.TempDir(), URL: "http://localhost:21000",
 		Secret: "s3", Internal: "int", JWT: "jwt",
 	}
 	for range 2 { // the second start replaces what the first wrote

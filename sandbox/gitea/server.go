@@ -113,7 +113,7 @@ func (g Server) settings(static string) ([]byte, error) {
 	for _, v := range []struct{ section, key, value string }{
 		{"", "RUN_USER", name},
 		{"", "WORK_PATH", g.Dir},
-		{"server", "HTTP_PORT", strconv.Itoa(g.Ports["gitea"])},
+		{"server", "HTTP_PORT", strconv.Itoa(g.Port("gitea"))},
 		{"server", "ROOT_URL", g.URL + "/"},
 		{"server", "LOCAL_ROOT_URL", "http://" + g.Address("gitea") + "/"},
 		{"server", "STATIC_ROOT_PATH", static},

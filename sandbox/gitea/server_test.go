@@ -10,7 +10,7 @@ import (
 
 func TestSettingsAreReadAsTheyAreMeant(t *testing.T) {
 	g := Server{
-		Host: supervisor.Host{Ports: map[string]int{"gitea": 3000}},
+		Host: supervisor.Host{Port: func(string) int { return 3000 }},
 		Dir:  "/srv/a b ü'c;d #e `f\" %g/gitea", URL: "http://localhost:3000", Secret: "s#1", Internal: "i;2", JWT: "j=3",
 	}
 	text, err := g.settings("/static files")
@@ -41,7 +41,7 @@ func TestSettingsAreReadAsTheyAreMeant(t *testing.T) {
 }
 
 func TestPathWithAVariableOfTheSettingsIsRefused(t *testing.T) {
-	g := Server{Dir: "/srv/%(RUN_MODE)s", Host: supervisor.Host{Ports: map[string]int{}}}
+	g := Server{Dir: "/srv/%(RUN_MODE)s", Host: supervisor.Host{Port: func(string) int { return 0 }}}
 	if text, err := g.settings("/static"); err == nil {
 		t.Errorf("accepted:\n%s", text)
 	}

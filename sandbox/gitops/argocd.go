@@ -53,7 +53,7 @@ type ArgoCD struct {
 func (a ArgoCD) Name() string { return "argocd-" + a.Cluster }
 
 // URL is that of the web pages.
-func (a ArgoCD) URL() string { return "http://localhost:" + strconv.Itoa(a.Ports[a.Listener]) }
+func (a ArgoCD) URL() string { return "http://localhost:" + strconv.Itoa(a.Port(a.Listener)) }
 
 func (a ArgoCD) settings() ArgoCDSettings {
 	return ArgoCDSettings{Kinds: filepath.Join(a.Staged("argocd"), "crds"), URL: a.URL(), Password: a.Password}
@@ -95,7 +95,7 @@ func (a ArgoCD) Unit(needs ...string) supervisor.Unit {
 		if err := a.settings().Install(ctx, client); err != nil || a.Pause == "" {
 			return err
 		}
-		return client.Apply(ctx, fmt.Appendf(nil, argoCDServer, a.Pause, a.Ports[a.Listener]))
+		return client.Apply(ctx, fmt.Appendf(nil, argoCDServer, a.Pause, a.Port(a.Listener)))
 	}
 	return supervisor.Unit{Name: a.Name(), Title: "Argo CD on cluster " + a.Cluster, Needs: needs, Component: p, Deadline: argoCDDeadline, Log: p.Log}
 }

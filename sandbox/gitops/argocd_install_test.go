@@ -39,7 +39,7 @@ func staged(t *testing.T) string {
 
 func testArgoCD(t *testing.T) ArgoCD {
 	dir := staged(t)
-	host := supervisor.Host{Staged: func(string) string { return dir }, Ports: map[string]int{"argocd-large": 20001}}
+	host := supervisor.Host{Staged: func(string) string { return dir }, Port: func(string) int { return 20001 }}
 	return ArgoCD{Host: host, Cluster: "large", Listener: "argocd-large", Password: "correct-horse"}
 }
 

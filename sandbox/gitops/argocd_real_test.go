@@ -76,7 +76,7 @@ func startReal(t *testing.T, folder, kubeconfig string) ArgoCD {
 		Host: supervisor.Host{
 			Staged: func(string) string { return folder }, Registry: filepath.Join(dir, "children"),
 			Log: func(string) string { return filepath.Join(dir, "log") }, Env: []string{"PATH=" + os.Getenv("PATH")},
-			Ports: map[string]int{"argocd": port}, PortFree: func(string) error { return nil },
+			Port: func(string) int { return port }, PortFree: func(string) error { return nil },
 		},
 		Cluster: "test", Listener: "argocd", Kubeconfig: kubeconfig, Dir: filepath.Join(dir, "argocd"), Password: "correct-horse",
 	}

@@ -205,7 +205,7 @@ func (n Node) spec() spec.Spec {
 		Ingress:  n.ingress(),
 	}
 	for _, listener := range append([]string{n.Cluster, "gitea"}, n.Reaches...) {
-		if port := n.Ports[listener]; port != 0 {
+		if port := n.Port(listener); port != 0 {
 			s.Forwards = append(s.Forwards, spec.Forward{Listen: []string{loopback(port), onNode(port)}, To: loopback(port)})
 		}
 	}

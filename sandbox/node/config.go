@@ -44,8 +44,8 @@ func (s settings) configs() (map[string][]byte, error) {
 		}
 		files[name] = b
 	}
-	if s.Node.Ports["gitea"] != 0 {
-		host := fmt.Sprintf("localhost:%d", s.Node.Ports["gitea"])
+	if s.Node.Port("gitea") != 0 {
+		host := fmt.Sprintf("localhost:%d", s.Node.Port("gitea"))
 		// containerd would try https first under any name but localhost
 		files["registries/"+host+"/hosts.toml"] = fmt.Appendf(nil, "server = \"http://%[1]s\"\n\n[host.\"http://%[1]s\"]\n  capabilities = [\"pull\", \"resolve\"]\n", host)
 	}
@@ -63,7 +63,7 @@ func (s settings) render(name, text string) ([]byte, error) {
 		"ProxyMode": s.ProxyMode, "Snapshotter": s.Snapshotter,
 		"Pause": PauseImage, "CNI": cniVersion,
 		"Address": Address, "Pods": PodNetwork, "Forge": ForgeName,
-		"HasForge": s.Node.Ports["gitea"] != 0, "KubeletPort": kubeletPort,
+		"HasForge": s.Node.Port("gitea") != 0, "KubeletPort": kubeletPort,
 	}
 	var b strings.Builder
 	if err := t.Execute(&b, data); err != nil {
@@ -280,7 +280,7 @@ metadata:
 roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: system:coredns}
 subjects:
 - {apiGroup: rbac.authorization.k8s.io, kind: User, name: %[4]q}
-`, Address, n.Ports[n.Cluster], DNSService, dnsUser)
+`, Address, n.Port(n.Cluster), DNSService, dnsUser)
 }
 
 // EgressConfig is the file for the API server's --egress-selector-config-file,

@@ -29,7 +29,7 @@ func testNode() Node {
 		Cluster: "drone", Dir: "/srv/a/.kalypso/clusters/drone/node", PKI: "/srv/a/.kalypso/clusters/drone/pki",
 		Host: supervisor.Host{
 			Staged: func(name string) string { return "/srv/a/.kalypso/components/" + name + "-1" },
-			Ports:  map[string]int{"drone": 16443, "gitea": 13000},
+			Port:   func(name string) int { return map[string]int{"drone": 16443, "gitea": 13000}[name] },
 		},
 	}
 }
@@ -66,7 +66,14 @@ func TestConfigs(t *testing.T) {
 
 func TestReaches(t *testing.T) {
 	n := testNode()
-	n.Ports["argocd-drone"], n.Reaches = 18080, []string{"argocd-drone"}
+	known := n.Port
+	n.Port = func(listener string) int {
+		if listener == "argocd-drone" {
+			return 18080
+		}
+		return known(listener)
+	}
+	n.Reaches = []string{"argocd-drone"}
 	all := n.spec().Forwards
 	want := spec.Forward{Listen: []string{"127.0.0.1:18080", "10.245.250.1:18080"}, To: "127.0.0.1:18080"}
 	if d := cmp.Diff(want, all[len(all)-1]); d != "" {
@@ -78,7 +85,7 @@ func TestReaches(t *testing.T) {
 func TestConfigsParse(t *testing.T) {
 	for _, forge := range []int{0, 13000} {
 		n := testNode()
-		n.Ports["gitea"] = forge
+		n.Port = func(name string) int { return map[string]int{"drone": 16443, "gitea": forge}[name] }
 		files, err := settings{Node: n, Cgroup: "x/y", ProxyMode: "iptables", Snapshotter: "native"}.configs()
 		if err != nil {
 			t.Fatal(err)

@@ -58,7 +58,7 @@ func TestRealNode(t *testing.T) {
 		contains(t, w.guest(t, "resolve", "kube-dns.kube-system"), DNSService)
 	})
 	t.Run("forge", func(t *testing.T) {
-		contains(t, w.guest(t, "get", fmt.Sprintf("http://%s:%d/", ForgeName, w.node.Ports["gitea"])), "the forge")
+		contains(t, w.guest(t, "get", fmt.Sprintf("http://%s:%d/", ForgeName, w.node.Port("gitea"))), "the forge")
 	})
 	t.Run("API server from a pod", func(t *testing.T) {
 		// it asks who is there before it answers: being asked is being reached
@@ -127,11 +127,12 @@ func newRealNode(t *testing.T, kube, programs string) *realNode {
 	forge := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "the forge") }))
 	t.Cleanup(forge.Close)
 	env := []string{"PATH=" + os.Getenv("PATH"), "HOME=" + home, "TMPDIR=" + home}
+	ports := map[string]int{"drone": freePort(t), "gitea": forge.Listener.Addr().(*net.TCPAddr).Port}
 	host := supervisor.Host{
 		Registry: filepath.Join(home, "children"), Env: env,
 		Log:      func(name string) string { return filepath.Join(home, "logs", name+".log") },
 		Staged:   func(name string) string { return map[string]string{"kube": filepath.Dir(kube), "node": programs}[name] },
-		Ports:    map[string]int{"drone": freePort(t), "gitea": forge.Listener.Addr().(*net.TCPAddr).Port},
+		Port:     func(name string) int { return ports[name] },
 		PortFree: func(string) error { return nil },
 	}
 	e := cluster.Embedded{Host: host, Dir: filepath.Join(home, "clusters"), Socket: filepath.Join(home, "etcd.sock")}

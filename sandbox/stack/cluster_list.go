@@ -15,9 +15,11 @@ type ClusterRequest struct {
 	Remove []string           `json:"remove,omitempty"`
 }
 
-// ClusterAnswer says how many virtual clusters there are now.
+// ClusterAnswer says what a change of the clusters has led to.
 type ClusterAnswer struct {
-	Virtual int `json:"virtual"`
+	Virtual int `json:"virtual"` // how many virtual clusters there are now
+	// Components are those that were added for real clusters, and are starting.
+	Components []string `json:"components,omitempty"`
 }
 
 // Cluster is a cluster of a sandbox, real or virtual.

@@ -41,7 +41,8 @@ func (st *Stack) newProvider() cluster.Provider {
 
 // providerUnits are what all clusters of a provider need.
 func (st *Stack) providerUnits() []supervisor.Unit {
-	if len(st.state.Made()) == 0 {
+	removed, _ := st.home.RemovedClusters(st.state) // their unit has the error
+	if len(st.state.Made())+len(removed) == 0 && len(st.state.Existing) > 0 {
 		return nil
 	}
 	if st.state.Provider == state.ProviderKind {

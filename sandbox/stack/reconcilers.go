@@ -172,7 +172,7 @@ type poke = func(ctx context.Context, c *cluster.Client, repository, branch, com
 // pokeOurs leaves alone what follows a repository of that name on another forge.
 func (st *Stack) pokeOurs(poke poke) poke {
 	return func(ctx context.Context, c *cluster.Client, repository, branch, commit string) error {
-		host := net.JoinHostPort("localhost", strconv.Itoa(st.state.Ports["gitea"]))
+		host := net.JoinHostPort("localhost", strconv.Itoa(st.state.Port("gitea")))
 		return poke(ctx, c, host+"/"+repository, branch, commit)
 	}
 }

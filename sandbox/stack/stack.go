@@ -56,6 +56,8 @@ type Stack struct {
 	// schedulerToken is the one that the scheduler was started with last.
 	schedulerToken atomic.Pointer[string]
 
+	contexts sync.Mutex // held while the kubeconfigs are written
+
 	mu      sync.Mutex
 	clients map[string]*cluster.Client
 	addons  map[string]*addons.Addons // by cluster
@@ -101,19 +103,21 @@ func (st *Stack) Units() []supervisor.Unit {
 	units := []supervisor.Unit{st.unpack("kube"), st.unpack("gitea"), st.gitea.Unit("unpack-gitea")}
 	units = append(units, st.providerUnits()...)
 	last := units[len(units)-1].Name
-	for _, r := range []workshop.Reconciler{workshop.Flux, workshop.ArgoCD} {
-		if slices.ContainsFunc(st.state.Clusters(), func(c workshop.Cluster) bool { return c.Reconciler == r }) {
-			// late, since they are of no use before the others
-			units = append(units, st.unpack(string(r), "unpack-kube", "unpack-gitea"))
-		}
-	}
+	units = append(units, st.reconcilerPrograms()...)
+	var own, added []workshop.Cluster
+	var contexts []string
 	for _, c := range st.state.Clusters() {
+		if st.state.IsAdded(c.Name) {
+			added = append(added, c)
+			continue
+		}
+		own, contexts = append(own, c), append(contexts, c.Name)
 		units = append(units, grouped(c.Name, st.cluster(c.Name).Units(c.Name))...)
 	}
 	units = append(units,
 		st.unpack("samples", last),
 		st.unpack("runner", "unpack-gitea"),
-		task("kubeconfig", "contexts of the clusters", subscribeDeadline, st.writeKubeconfig, st.state.ClusterNames()...),
+		task("kubeconfig", "contexts of the clusters", subscribeDeadline, st.writeKubeconfig, contexts...),
 		task("repositories", "the workshop's repositories", repositoriesDeadline, st.fillForge, "gitea"),
 		st.notifierUnit(),
 		st.schedulerUnit("repositories"),
@@ -124,8 +128,22 @@ func (st *Stack) Units() []supervisor.Unit {
 	if len(st.state.Spec().Images) > 0 {
 		units = append(units, task("images", "the sample applications' images", imagesDeadline, st.pushImages, "repositories", "unpack-samples"))
 	}
-	for _, c := range st.state.Clusters() {
+	for _, c := range own {
 		units = append(units, grouped(c.Name, st.reconcilerUnits(c))...)
+	}
+	for _, c := range added {
+		units = append(units, st.addedUnits(c)...)
+	}
+	return append(units, st.removedUnits()...)
+}
+
+// reconcilerPrograms unpack the reconcilers of the clusters, late, since they are of
+// no use before the others.
+func (st *Stack) reconcilerPrograms() (units []supervisor.Unit) {
+	for _, r := range []workshop.Reconciler{workshop.Flux, workshop.ArgoCD} {
+		if slices.ContainsFunc(st.state.Clusters(), func(c workshop.Cluster) bool { return c.Reconciler == r }) {
+			units = append(units, st.unpack(string(r), "unpack-kube", "unpack-gitea"))
+		}
 	}
 	return units
 }
@@ -159,7 +177,11 @@ func (st *Stack) unpack(name string, needs ...string) supervisor.Unit {
 	}, needs...)
 }
 
+// writeKubeconfig puts the contexts of the clusters that are there together.
 func (st *Stack) writeKubeconfig(context.Context) error {
+	// the last to write must have seen all
+	st.contexts.Lock()
+	defer st.contexts.Unlock()
 	b, err := cluster.MergeKubeconfigs(st.state.ClusterNames(), st.kubeconfig)
 	if err != nil {
 		return err
@@ -246,7 +268,7 @@ func newHost(h state.Home, s *state.State) supervisor.Host {
 		}
 	}
 	return supervisor.Host{
-		Registry: h.Children(), Env: env, Log: h.Log, Ports: s.Ports, PortFree: s.PortFree,
+		Registry: h.Children(), Env: env, Log: h.Log, Port: s.Port, PortFree: s.PortFree,
 		Staged: func(name string) string { return components.Path(h.Components(), name) },
 	}
 }

@@ -212,10 +212,10 @@ func TestAddressesOfComponents(t *testing.T) {
 	urls := new(Status).URLs(s)
 	for name, want := range map[string]string{
 		"gitea":        s.ForgeURL(),
-		"drone":        fmt.Sprintf("https://127.0.0.1:%d", s.Ports["drone"]),
-		"flux-drone":   fmt.Sprintf("http://127.0.0.1:%d", s.Ports["flux-drone"]),
-		"argocd-large": fmt.Sprintf("http://localhost:%d", s.Ports["argocd-large"]),
-		"scheduler":    fmt.Sprintf("http://127.0.0.1:%d", s.Ports["scheduler"]),
+		"drone":        fmt.Sprintf("https://127.0.0.1:%d", s.Port("drone")),
+		"flux-drone":   fmt.Sprintf("http://127.0.0.1:%d", s.Port("flux-drone")),
+		"argocd-large": fmt.Sprintf("http://localhost:%d", s.Port("argocd-large")),
+		"scheduler":    fmt.Sprintf("http://127.0.0.1:%d", s.Port("scheduler")),
 		"repositories": "",
 	} {
 		if urls[name] != want {

@@ -114,7 +114,7 @@ func (st *Stack) FillStatus(ctx context.Context, status *Status) {
 		f, _ := st.attached.Facts(name)
 		status.Existing = append(status.Existing, AttachedCluster{
 			Name: name, Files: source.Files, Context: source.Context, Server: f.Server, Version: f.Version, Theirs: f.ReconcilerNamespace,
-			Pods: fmt.Sprintf("its nodes cannot pull the sample applications' images, which are in the forge's registry on this machine (localhost:%d)", st.state.Ports["gitea"]),
+			Pods: fmt.Sprintf("its nodes cannot pull the sample applications' images, which are in the forge's registry on this machine (localhost:%d)", st.state.Port("gitea")),
 		})
 	}
 	st.fillOverview(ctx, status)

@@ -15,7 +15,6 @@ import (
 	"github.com/kalypso-dev/kalypso/scheduler/controller"
 	"github.com/kalypso-dev/kalypso/scheduler/forge/gitclient"
 	"github.com/kalypso-dev/kalypso/scheduler/model"
-	"github.com/kalypso-dev/kalypso/workshop"
 )
 
 const (
@@ -41,7 +40,7 @@ func (st *Stack) virtualUnit(needs ...string) supervisor.Unit {
 	return supervisor.Unit{
 		Name: "virtual", Title: "virtual clusters", Needs: needs, Deadline: virtualDeadline,
 		Component: &supervisor.Background{Run: func(ctx context.Context, _ func(string), ready func()) error {
-			clusters, err := st.virtualClusters()
+			clusters, err := st.state.VirtualClusters()
 			if err != nil {
 				return &supervisor.PermanentError{Err: err}
 			}
@@ -50,15 +49,6 @@ func (st *Stack) virtualUnit(needs ...string) supervisor.Unit {
 			return st.virtual.Run(ctx)
 		}},
 	}
-}
-
-// virtualClusters are those that the sandbox has now.
-func (st *Stack) virtualClusters() ([]workshop.Cluster, error) {
-	changes, err := st.home.ClusterChanges()
-	if err != nil {
-		return nil, err
-	}
-	return changes.Of(st.state.Spec().Clusters)
 }
 
 // forgeGit reads repositories of the forge, as the reconcilers do.
@@ -114,34 +104,4 @@ func (st *Stack) fillVirtual(status *Status, environments []controller.Environme
 			applied[e.Name] = r.Sources[i].Applied == e.GitOpsHead && (was || !followed)
 		}
 	}
-}
-
-// ChangeClusters adds and removes clusters of a sandbox that runs, and returns how
-// many. It is noted first: a daemon that is killed now has them at its next start.
-func (st *Stack) ChangeClusters(request ClusterRequest) (ClusterAnswer, error) {
-	changes, err := st.home.ClusterChanges()
-	if err != nil {
-		return ClusterAnswer{}, err
-	}
-	has, err := changes.Of(st.state.Spec().Clusters)
-	if err != nil {
-		return ClusterAnswer{}, err
-	}
-	if err := changes.Remove(request.Remove, has); err != nil {
-		return ClusterAnswer{}, err
-	}
-	for _, name := range st.state.ClusterNames() {
-		has = append(has, workshop.Cluster{Name: name})
-	}
-	if err := changes.Add(request.Add, has); err != nil {
-		return ClusterAnswer{}, err
-	}
-	now, err := changes.Of(st.state.Spec().Clusters)
-	if err == nil {
-		err = st.home.SetClusterChanges(changes)
-	}
-	if err == nil {
-		st.virtual.Set(now)
-	}
-	return ClusterAnswer{Virtual: len(now)}, err
 }

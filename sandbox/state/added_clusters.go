@@ -38,19 +38,79 @@ func (h Home) ClusterChanges() (c ClusterChanges, err error) {
 	return c, nil
 }
 
-// SetClusterChanges writes them.
-func (h Home) SetClusterChanges(c ClusterChanges) error {
+// ChangeClusters gives a sandbox the clusters of other changes than it has. They
+// have ports before they are noted, and those that are removed keep theirs until
+// Refresh.
+func (h Home) ChangeClusters(s *State, c ClusterChanges) error {
+	chosen, err := s.keepPorts(listeners(c.Real(s.workshop.Clusters)))
+	if err == nil && chosen {
+		err = h.Save(s)
+	}
+	if err != nil {
+		return err
+	}
 	b, err := json.Marshal(c)
 	if err != nil {
 		return err
 	}
-	return WriteFile(h.Path(changesFile), append(b, '\n'))
+	if err := WriteFile(h.Path(changesFile), append(b, '\n')); err != nil {
+		return err
+	}
+	s.setChanges(c)
+	return nil
 }
 
-// Of returns the virtual clusters of a sandbox whose workshop has these entries,
-// by name.
-func (c ClusterChanges) Of(entries []workshop.Cluster) ([]workshop.Cluster, error) {
-	all, err := workshop.Expand(slices.DeleteFunc(slices.Clone(entries), func(e workshop.Cluster) bool { return e.Kind != workshop.VirtualCluster }))
+// Refresh reads anew which clusters a sandbox has, as after its data was replaced,
+// and keeps ports for these and for no others.
+func (h Home) Refresh(s *State) error {
+	c, err := h.ClusterChanges()
+	if err != nil {
+		return err
+	}
+	s.setChanges(c)
+	if changed, err := s.complete(); err != nil || !changed {
+		return err
+	}
+	return h.Save(s)
+}
+
+func (s *State) setChanges(c ClusterChanges) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.changes = c
+}
+
+// RemovedClusters are the embedded clusters of which something is left in the home,
+// although the sandbox has them no longer.
+func (h Home) RemovedClusters(s *State) ([]string, error) {
+	if s.Provider != ProviderEmbedded {
+		return nil, nil
+	}
+	entries, err := os.ReadDir(h.Path("clusters"))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	var names []string
+	for _, e := range entries {
+		if e.IsDir() && e.Name() != "etcd" && !slices.Contains(s.ClusterNames(), e.Name()) {
+			names = append(names, e.Name())
+		}
+	}
+	return names, nil
+}
+
+// Real are the real clusters of a sandbox whose workshop has these entries: those
+// that are left of them, then the added ones.
+func (c ClusterChanges) Real(entries []workshop.Cluster) []workshop.Cluster {
+	left := slices.DeleteFunc(slices.Clone(entries), func(e workshop.Cluster) bool { return slices.Contains(c.Removed, e.Name) })
+	return slices.DeleteFunc(append(left, c.Added...), func(e workshop.Cluster) bool { return e.Kind == workshop.VirtualCluster })
+}
+
+// Virtual are the virtual clusters of a sandbox whose workshop has these entries,
+// each of one name.
+func (c ClusterChanges) Virtual(entries []workshop.Cluster) ([]workshop.Cluster, error) {
+	isReal := func(e workshop.Cluster) bool { return e.Kind != workshop.VirtualCluster }
+	all, err := workshop.Expand(slices.DeleteFunc(slices.Clone(entries), isReal))
 	if err != nil {
 		return nil, err
 	}
@@ -59,7 +119,7 @@ func (c ClusterChanges) Of(entries []workshop.Cluster) ([]workshop.Cluster, erro
 		removed[name] = true
 	}
 	all = slices.DeleteFunc(all, func(one workshop.Cluster) bool { return removed[one.Name] })
-	return append(all, c.Added...), nil
+	return append(all, slices.DeleteFunc(slices.Clone(c.Added), isReal)...), nil
 }
 
 // Add adds clusters to those of a sandbox, which has the others. The error is a
@@ -78,7 +138,7 @@ func (c *ClusterChanges) Add(added, others []workshop.Cluster) error {
 	return nil
 }
 
-// Remove removes virtual clusters of a sandbox, which has these. The error is a
+// Remove removes clusters of a sandbox, which has these. The error is a
 // *usage.Error for a name that none of them has.
 func (c *ClusterChanges) Remove(names []string, has []workshop.Cluster) error {
 	known := map[string]bool{}
@@ -90,10 +150,10 @@ func (c *ClusterChanges) Remove(names []string, has []workshop.Cluster) error {
 	gone := map[string]bool{}
 	for _, name := range names {
 		if len(all) == 0 {
-			return usage.Errorf("there is no virtual cluster %q, nor any other: `kalypso cluster list` has all clusters", name)
+			return usage.Errorf("there is no cluster %q, nor any other", name)
 		}
 		if !known[name] {
-			return CheckName("virtual cluster", name, all[:min(len(all), 20)])
+			return CheckName("cluster", name, all[:min(len(all), 20)])
 		}
 		gone[name] = true
 	}

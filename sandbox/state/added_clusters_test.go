@@ -2,6 +2,7 @@ package state
 
 import (
 	"errors"
+	"maps"
 	"os"
 	"strings"
 	"testing"
@@ -29,7 +30,7 @@ func TestChangesOfClusters(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		all, err := c.Of(entries)
+		all, err := c.Virtual(entries)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -50,7 +51,7 @@ func TestChangesOfClusters(t *testing.T) {
 	if err := c.Add([]workshop.Cluster{added}, all); err != nil {
 		t.Fatal(err)
 	}
-	if err := h.SetClusterChanges(c); err != nil {
+	if err := h.ChangeClusters(&State{workshop: &workshop.Workshop{Clusters: entries}, Ports: map[string]int{}}, c); err != nil {
 		t.Fatal(err)
 	}
 	c, all = load()
@@ -84,5 +85,71 @@ func TestBrokenListOfChanges(t *testing.T) {
 	}
 	if c, err := h.ClusterChanges(); err != nil || len(c.Added)+len(c.Removed) > 0 {
 		t.Errorf("%+v, %v", c, err)
+	}
+}
+
+// TestRealClustersComeAndGo holds that each has ports while it is there, that they
+// stay the same, and that what another process reads is what was changed.
+func TestRealClustersComeAndGo(t *testing.T) {
+	h := Home(t.TempDir())
+	s, err := h.Ensure(t.Context(), Choice{Workshop: "hello-world"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := maps.Clone(s.Ports)
+	change := func(edit func(*ClusterChanges) error) {
+		t.Helper()
+		c, err := h.ClusterChanges()
+		if err == nil {
+			err = edit(&c)
+		}
+		if err == nil {
+			err = h.ChangeClusters(s, c)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	extra := workshop.Cluster{Name: "extra", Type: "large", Reconciler: workshop.ArgoCD, Node: workshop.SimulatedNode}
+	change(func(c *ClusterChanges) error {
+		return c.Add([]workshop.Cluster{extra, {Name: "v", Kind: workshop.VirtualCluster}}, s.Clusters())
+	})
+	port := s.Port("extra")
+	if port == 0 || s.Port("argocd-extra") == 0 || !s.IsAdded("extra") || s.IsAdded("large") || s.IsAdded("v") {
+		t.Errorf("%v", s.Ports)
+	}
+	read, err := h.Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"drone", "large", "extra"}, read.ClusterNames()); diff != "" || read.Port("extra") != port {
+		t.Errorf("port %d: %s", read.Port("extra"), diff)
+	}
+	for name := range before {
+		if s.Port(name) != before[name] {
+			t.Errorf("%s has another port", name)
+		}
+	}
+
+	change(func(c *ClusterChanges) error { return c.Remove([]string{"drone", "extra"}, s.Clusters()) })
+	if s.Port("extra") != port { // its components may still be ending
+		t.Errorf("port %d", s.Port("extra"))
+	}
+	files.Fill(t, string(h), map[string]string{"clusters/extra/pki/ca.crt": "", "clusters/large/pki/ca.crt": "", "clusters/etcd/member": "", "clusters/etcd.answered": ""})
+	if left, err := h.RemovedClusters(s); err != nil || cmp.Diff([]string{"extra"}, left) != "" {
+		t.Errorf("%q, %v", left, err)
+	}
+	if err := h.Refresh(s); err != nil {
+		t.Fatal(err)
+	}
+	if read, err = h.Load(); err != nil || read.Port("extra")+read.Port("argocd-extra")+read.Port("drone") != 0 || cmp.Diff([]string{"large"}, read.ClusterNames()) != "" {
+		t.Errorf("%v, %v, %v", read.ClusterNames(), read.Ports, err)
+	}
+
+	if err := os.Remove(h.Path(changesFile)); err != nil { // as a reset does
+		t.Fatal(err)
+	}
+	if err := h.Refresh(s); err != nil || s.Port("drone") == 0 || cmp.Diff([]string{"drone", "large"}, s.ClusterNames()) != "" {
+		t.Errorf("%v, %v, %v", s.ClusterNames(), s.Ports, err)
 	}
 }

@@ -3,8 +3,10 @@ package state
 import (
 	"crypto/rand"
 	"fmt"
+	"maps"
 	"math/big"
 	"net"
+	"slices"
 	"strconv"
 
 	"github.com/kalypso-dev/kalypso/sandbox/supervisor"
@@ -18,9 +20,37 @@ const (
 	lastPort  = 31999
 )
 
-// choosePorts picks a free loopback port for each name. All are held open
-// until the last has been chosen, so none is picked twice.
-func choosePorts(names []string) (map[string]int, error) {
+// Port is that of a listener, 0 for one that there is not.
+func (s *State) Port(listener string) int {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.Ports[listener]
+}
+
+// keepPorts chooses a port for each listener that has none, and reports whether
+// there was one.
+func (s *State) keepPorts(listeners []string) (chosen bool, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var missing []string
+	for _, name := range listeners {
+		if s.Ports[name] == 0 {
+			missing = append(missing, name)
+		}
+	}
+	// a new map, since the old one may be read
+	all := map[string]int{}
+	maps.Copy(all, s.Ports)
+	fresh, err := choosePorts(missing, slices.Collect(maps.Values(all)))
+	maps.Copy(all, fresh)
+	s.Ports = all
+	return len(fresh) > 0, err
+}
+
+// choosePorts picks a free loopback port for each name, which none of a stopped
+// listener is. All are held open until the last has been chosen, so none is picked
+// twice.
+func choosePorts(names []string, taken []int) (map[string]int, error) {
 	ports := make(map[string]int, len(names))
 	var held []net.Listener
 	defer func() {
@@ -36,6 +66,9 @@ func choosePorts(names []string) (map[string]int, error) {
 				return nil, err
 			}
 			port := firstPort + int(n.Int64())
+			if slices.Contains(taken, port) {
+				continue
+			}
 			l, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
 			if err != nil {
 				last = err

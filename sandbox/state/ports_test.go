@@ -21,8 +21,8 @@ func builtin(t *testing.T) *workshop.Workshop {
 }
 
 func TestPortsAreFreeAndDifferent(t *testing.T) {
-	names := listeners(builtin(t))
-	ports, err := choosePorts(names)
+	names := listeners(builtin(t).Clusters)
+	ports, err := choosePorts(names, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

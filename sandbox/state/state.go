@@ -17,6 +17,7 @@ import (
 	"os"
 	"slices"
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/kalypso-dev/kalypso/internal/usage"
@@ -60,6 +61,10 @@ type State struct {
 	GiteaJWT      string `json:"giteaJWT"`      // Gitea's JWT secrets
 
 	workshop *workshop.Workshop // named by Workshop
+
+	// mu guards Ports and changes of a sandbox that runs: clusters come and go.
+	mu      sync.RWMutex
+	changes ClusterChanges
 }
 
 // Account is a user of the forge.
@@ -100,13 +105,18 @@ func (h Home) Load() (*State, error) {
 	if err != nil {
 		return nil, &BrokenError{h.stateFile(), err}
 	}
+	if s.changes, err = h.ClusterChanges(); err != nil {
+		return nil, err
+	}
 	s.Provider = cmp.Or(s.Provider, ProviderEmbedded)
 	return &s, nil
 }
 
 // Save writes the state.
 func (h Home) Save(s *State) error {
+	s.mu.RLock()
 	b, err := json.MarshalIndent(s, "", "  ")
+	s.mu.RUnlock()
 	if err != nil {
 		return err
 	}
@@ -158,25 +168,17 @@ func (s *State) findEngine(c Choice) error {
 // complete adds what a state does not have yet, and reports whether that was
 // anything: one that an older kalypso has written lacks what came since.
 func (s *State) complete() (changed bool, err error) {
-	listeners := listeners(s.workshop)
-	var missing []string
-	for _, name := range listeners {
-		if s.Ports[name] == 0 {
-			missing = append(missing, name)
-		}
-	}
-	chosen, err := choosePorts(missing)
-	if err != nil {
+	listeners := listeners(s.Clusters())
+	if changed, err = s.keepPorts(listeners); err != nil {
 		return false, err
 	}
-	if s.Ports == nil {
-		s.Ports = map[string]int{}
-	}
-	maps.Copy(s.Ports, chosen)
-	before := len(s.Ports)
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	// a port that nothing of this version listens on is free for others
-	maps.DeleteFunc(s.Ports, func(name string, _ int) bool { return !slices.Contains(listeners, name) })
-	changed = len(chosen) > 0 || len(s.Ports) < before
+	wanted := maps.Clone(s.Ports)
+	maps.DeleteFunc(wanted, func(name string, _ int) bool { return !slices.Contains(listeners, name) })
+	changed = changed || len(wanted) < len(s.Ports)
+	s.Ports = wanted
 	for _, field := range []struct {
 		value   *string
 		initial string
@@ -209,13 +211,35 @@ func (s *State) UseEngine() error {
 	return s.Engine.Use()
 }
 
-// Clusters are those of the workshop that are real.
-func (s *State) Clusters() []workshop.Cluster { return realClusters(s.workshop) }
+// Clusters are the real ones: those of the workshop that were not removed, in its
+// order, and then those that were added.
+func (s *State) Clusters() []workshop.Cluster {
+	if s.workshop == nil { // a state that has not been read
+		return nil
+	}
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.changes.Real(s.workshop.Clusters)
+}
+
+// VirtualClusters are those that are virtual, each of one name.
+func (s *State) VirtualClusters() ([]workshop.Cluster, error) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.changes.Virtual(s.workshop.Clusters)
+}
+
+// IsAdded reports whether a real cluster was added to those of the workshop.
+func (s *State) IsAdded(name string) bool {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return slices.ContainsFunc(s.changes.Added, func(c workshop.Cluster) bool { return c.Name == name && c.Kind != workshop.VirtualCluster })
+}
 
 // Spec is the workshop that the sandbox holds.
 func (s *State) Spec() *workshop.Workshop { return s.workshop }
 
-// ClusterNames are the names of all clusters, in the workshop's order.
+// ClusterNames are the names of all real clusters, in the order of Clusters.
 func (s *State) ClusterNames() []string {
 	var names []string
 	for _, c := range s.Clusters() {
@@ -233,7 +257,7 @@ func (s *State) Made() []string {
 	})
 }
 
-// CheckCluster returns a *usage.Error for a cluster that the workshop has not.
+// CheckCluster returns a *usage.Error for a real cluster that there is not.
 func (s *State) CheckCluster(name string) error {
 	if name == "" {
 		return usage.Errorf("which cluster? Choose one of %s", joined(s.ClusterNames()))
@@ -249,12 +273,12 @@ func (s *State) OrgURL() string { return s.ForgeURL() + "/" + Organisation }
 
 // LocalURL is a listener's address for browsers.
 func (s *State) LocalURL(listener string) string {
-	return "http://localhost:" + strconv.Itoa(s.Ports[listener])
+	return "http://localhost:" + strconv.Itoa(s.Port(listener))
 }
 
 // Address is where a listener is reached.
 func (s *State) Address(listener string) string {
-	return net.JoinHostPort("127.0.0.1", strconv.Itoa(s.Ports[listener]))
+	return net.JoinHostPort("127.0.0.1", strconv.Itoa(s.Port(listener)))
 }
 
 // Derived is a secret for one purpose, made of one that the state keeps.

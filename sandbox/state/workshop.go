@@ -81,13 +81,6 @@ func (c *Choice) Open(ctx context.Context, scratch string) error {
 	return nil
 }
 
-func realClusters(w *workshop.Workshop) []workshop.Cluster {
-	if w == nil { // a state that has not been read
-		return nil
-	}
-	return slices.DeleteFunc(slices.Clone(w.Clusters), func(c workshop.Cluster) bool { return c.Kind == workshop.VirtualCluster })
-}
-
 // Addresses are what the scheduler replaces in the files that it reads: the
 // addresses of the workshop, which commits of before the sandbox have, and that of
 // an organisation on GitHub that is called as the sandbox's is, as the tutorials
@@ -101,10 +94,10 @@ func (s *State) Addresses() map[string]string {
 // Listener names the port of a cluster's reconciler.
 func Listener(c workshop.Cluster) string { return string(c.Reconciler) + "-" + c.Name }
 
-// listeners are the names of all ports that a workshop's sandbox keeps.
-func listeners(w *workshop.Workshop) []string {
+// listeners are the names of all ports that a sandbox with these clusters keeps.
+func listeners(clusters []workshop.Cluster) []string {
 	names := []string{"gitea", "scheduler", "notifier", "arm", "runner"}
-	for _, c := range realClusters(w) {
+	for _, c := range clusters {
 		names = append(names, c.Name, Listener(c))
 	}
 	return names

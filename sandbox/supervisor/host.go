@@ -12,9 +12,9 @@ type Host struct {
 	Log      func(name string) string // log file of a process
 	// Staged is the folder of an unpacked component.
 	Staged func(component string) string
-	// Ports are those of the listeners on 127.0.0.1. Users, clusters and
+	// Port is that of a listener on 127.0.0.1, by name. Users, clusters and
 	// repositories keep URLs with them, so they stay the same.
-	Ports map[string]int
+	Port func(listener string) int
 	// PortFree returns an error when another program has a listener's port.
 	PortFree func(listener string) error
 }
@@ -26,5 +26,5 @@ func (h Host) Process(name, dir string) *Process {
 
 // Address is where a listener is reached.
 func (h Host) Address(listener string) string {
-	return net.JoinHostPort("127.0.0.1", strconv.Itoa(h.Ports[listener]))
+	return net.JoinHostPort("127.0.0.1", strconv.Itoa(h.Port(listener)))
 }

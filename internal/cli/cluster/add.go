@@ -3,6 +3,7 @@ package cluster
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"path"
 	"slices"
 	"strings"
@@ -18,22 +19,31 @@ import (
 // add adds the clusters that the arguments ask for.
 func add(ctx context.Context, o *FleetOptions) error {
 	switch {
-	case !o.IsVirtual:
-		return usage.New("only virtual clusters can be added to a sandbox that runs: give --virtual; a real one is an entry of the clusters in a workshop.yaml, see `kalypso up --workshop`")
 	case o.Type == "":
 		return usage.New("of which cluster type? Give --type; `kalypso get clustertypes` lists them")
 	case len(o.Environments) == 0:
 		return usage.New("which environments do they follow? Give --environment; `kalypso get environments` lists them")
 	}
-	entry := workshop.Cluster{Name: o.Name, Type: o.Type, Kind: workshop.VirtualCluster, Reconciler: workshop.Reconciler(o.Reconciler), Virtual: &o.Virtual}
+	entry := workshop.Cluster{Name: o.Name, Type: o.Type, Kind: workshop.RealCluster, Reconciler: workshop.Reconciler(o.Reconciler), Node: workshop.Node(o.Node)}
 	if o.Virtual.Offline == 0 {
 		o.Virtual.OfflineFor = 0
+	}
+	switch {
+	case o.IsVirtual && o.Node != "":
+		return usage.New("a virtual cluster has no node: leave --node or --virtual out")
+	case o.IsVirtual:
+		entry.Kind, entry.Virtual = workshop.VirtualCluster, &o.Virtual
+	case o.Virtual != workshop.Virtual{}:
+		return usage.New("--seed, --delay, --failing and --offline are of virtual clusters: give --virtual, too")
 	}
 	if _, err := entry.Expand(); err != nil {
 		return mistake(err, map[string]string{"failing": "--failing", "offline": "--offline", "offlineFor": "--offline-for", "delay": "--delay"})
 	}
 	if !slices.Contains([]workshop.Reconciler{"", workshop.Flux, workshop.ArgoCD}, entry.Reconciler) {
 		return usage.Errorf("--reconciler %q: choose %s or %s", o.Reconciler, workshop.Flux, workshop.ArgoCD)
+	}
+	if !slices.Contains([]workshop.Node{"", workshop.RealNode, workshop.SimulatedNode, workshop.NoNode}, entry.Node) {
+		return usage.Errorf("--node %q: choose %s, %s or %s", o.Node, workshop.RealNode, workshop.SimulatedNode, workshop.NoNode)
 	}
 	home, err := o.Home()
 	if err != nil {
@@ -50,12 +60,25 @@ func add(ctx context.Context, o *FleetOptions) error {
 	if err != nil {
 		return err
 	}
-	total, err := sandbox.AddClusters(ctx, home, all)
-	if err != nil {
-		return err
+	p := cmdutil.NewProgress(o.Err)
+	total, err := sandbox.AddClusters(ctx, home, all, o.Timeout, p.Show)
+	p.Clear()
+	if err != nil || ctx.Err() != nil {
+		return o.startError(ctx, err)
 	}
-	o.Messagef("Added %s with %s; there are %d now. `kalypso cluster list` shows how they do.", cmdutil.Count(len(all), "virtual cluster"), reconcilers[entry.Reconciler], total)
+	if o.IsVirtual {
+		o.Messagef("Added %s with %s; there are %d now. `kalypso cluster list` shows how they do.", cmdutil.Count(len(all), "virtual cluster"), reconcilers[entry.Reconciler], total)
+		return nil
+	}
+	for _, c := range all {
+		o.Messagef("%s is ready with %s (%.1f s): `kalypso kubectl --context %[1]s get pods -A`", c.Name, reconcilers[c.Reconciler], p.Took())
+	}
 	return nil
+}
+
+// startError prints what is known of clusters that are not ready.
+func (o *FleetOptions) startError(ctx context.Context, err error) error {
+	return (&Options{App: o.App, Name: o.Name}).startError(ctx, err, fmt.Sprintf(", `kalypso cluster remove %s` takes it back", o.Name))
 }
 
 // reconcilers are the names of reconcilers for users.
@@ -87,14 +110,39 @@ func (o *FleetOptions) complete(ctx context.Context, home state.Home, known []sa
 		}
 		repository, own := strings.CutPrefix(strings.TrimSuffix(env.GitOps.Repo, ".git"), s.OrgURL()+"/")
 		if !own {
-			return usage.Errorf("the GitOps repository of environment %s is %s: virtual clusters follow those on the sandbox's forge, %s", name, env.GitOps.Repo, s.OrgURL())
+			return usage.Errorf("the GitOps repository of environment %s is %s: clusters follow those on the sandbox's forge, %s", name, env.GitOps.Repo, s.OrgURL())
 		}
 		entry.Follows = append(entry.Follows, workshop.Subscription{
 			Name:       subscriptionName(known, repository, env.GitOps.Branch, name),
 			Repository: repository, Branch: env.GitOps.Branch, Path: path.Join(env.GitOps.Path, o.Type),
 		})
 	}
+	if !o.IsVirtual {
+		furnish(entry, append(s.Clusters(), s.Spec().Clusters...), s.Spec())
+	}
 	return nil
+}
+
+// furnish gives a real cluster the node that others of its type have, and the
+// credentials that others with its reconciler have, or else those of all
+// repositories.
+func furnish(entry *workshop.Cluster, others []workshop.Cluster, of *workshop.Workshop) {
+	if i := slices.IndexFunc(others, func(c workshop.Cluster) bool {
+		return c.Kind != workshop.VirtualCluster && cmp.Or(c.Type, c.Name) == entry.Type
+	}); i >= 0 {
+		entry.Node = cmp.Or(entry.Node, others[i].Node)
+	}
+	i := slices.IndexFunc(others, func(c workshop.Cluster) bool {
+		return c.Kind != workshop.VirtualCluster && c.Reconciler == entry.Reconciler
+	})
+	switch {
+	case i >= 0:
+		entry.Credentials, entry.Repositories = others[i].Credentials, others[i].Repositories
+	case entry.Reconciler == workshop.ArgoCD:
+		for _, r := range of.Repositories {
+			entry.Repositories = append(entry.Repositories, r.Name)
+		}
+	}
 }
 
 // subscriptionName is what other clusters call their subscription to a branch, or

@@ -90,12 +90,24 @@ func running(t *testing.T) (asked *stack.ClusterRequest) {
 	asked = &stack.ClusterRequest{}
 	server := &daemon.Server{Home: h, State: s, Log: slog.New(slog.DiscardHandler), Build: func() daemon.Parts {
 		return daemon.Parts{Units: []supervisor.Unit{daemontest.Steady("gitea")}, Clusters: daemon.Clusters{
-			Change: func(r stack.ClusterRequest) (stack.ClusterAnswer, error) {
+			Change: func(_ context.Context, units *supervisor.Supervisor, r stack.ClusterRequest) (stack.ClusterAnswer, error) {
 				if len(r.Add) > 0 && r.Add[0].Name == "taken" {
 					return stack.ClusterAnswer{}, usage.New("taken is taken")
 				}
 				*asked = r
-				return stack.ClusterAnswer{Virtual: len(r.Add)}, nil
+				answer := stack.ClusterAnswer{Virtual: len(r.Add)}
+				for _, c := range r.Add {
+					if c.Kind == workshop.VirtualCluster {
+						continue
+					}
+					u := daemontest.Steady(c.Name)
+					u.Group = c.Name
+					if err := units.Add(u); err != nil {
+						return answer, err
+					}
+					answer.Components = append(answer.Components, c.Name)
+				}
+				return answer, nil
 			},
 			List: func([]supervisor.Status) []stack.Cluster {
 				return []stack.Cluster{{
@@ -169,7 +181,43 @@ func TestAddTakesTheFolderOfTheType(t *testing.T) {
 	if _, _, err := command("remove", "store-{01..12}"); err != nil || len(asked.Remove) != 12 {
 		t.Errorf("%v %v", err, asked.Remove)
 	}
+	if _, _, err := command("remove", "drone"); !errors.As(err, &mistake) || len(asked.Remove) != 12 {
+		t.Errorf("without a terminal to ask at: %v %v", err, asked.Remove)
+	}
+	if _, _, err := command("remove", "drone", "--yes"); err != nil || len(asked.Remove) != 1 {
+		t.Errorf("%v %v", err, asked.Remove)
+	}
 	if out, _, err := command("list"); err != nil || !strings.Contains(out, "drone") || len(strings.Split(strings.TrimSpace(out), "\n")) != 2 {
 		t.Errorf("%v\n%s", err, out)
+	}
+}
+
+// TestAddIsAsTheOthers has a cluster that is not virtual have what others of its
+// type, or with its reconciler, have, and waits for it.
+func TestAddIsAsTheOthers(t *testing.T) {
+	asked := running(t)
+	for name, c := range map[string]struct {
+		args []string
+		want workshop.Cluster
+	}{
+		"of a type that is there": {
+			[]string{"--type", "drone"},
+			workshop.Cluster{Type: "drone", Reconciler: workshop.Flux, Credentials: "repo-secret"},
+		},
+		"with a reconciler that is there": {
+			[]string{"--type", "large", "--node", "simulated"},
+			workshop.Cluster{Type: "large", Reconciler: workshop.ArgoCD, Node: workshop.SimulatedNode, Repositories: []string{"kalypso-gitops", "kalypso-app-gitops", "kalypso-svc-gitops"}},
+		},
+	} {
+		_, talk, err := command(append([]string{"add", "one-" + c.want.Type, "-e", "dev"}, c.args...)...)
+		if err != nil || !strings.Contains(talk, "one-"+c.want.Type+" is ready") {
+			t.Errorf("%s: %v\n%s", name, err, talk)
+			continue
+		}
+		c.want.Name, c.want.Kind = "one-"+c.want.Type, workshop.RealCluster
+		c.want.Follows = []workshop.Subscription{{Name: "platform-dev", Repository: "kalypso-gitops", Branch: "dev", Path: "fleet/" + c.want.Type}}
+		if diff := cmp.Diff(c.want, asked.Add[0]); diff != "" {
+			t.Errorf("%s: %s", name, diff)
+		}
 	}
 }

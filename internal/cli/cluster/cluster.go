@@ -33,7 +33,7 @@ func NewStopCommand(a *cmdutil.App, run func(context.Context, *Options) error) *
 The rest of the sandbox goes on. The cluster stays stopped, also when the sandbox
 or the machine starts again, until ` + "`kalypso start CLUSTER`" + ` brings it back with all
 that was on it.`,
-		Example: `  kalypso stop large`,
+		Example: `  kalypso stop store-001`,
 		Args:    cmdutil.ExactArgs("cluster"),
 
 		ValidArgsFunction: cmdutil.Complete(false, a.ClusterNames),
@@ -52,7 +52,7 @@ func NewStartCommand(a *cmdutil.App, run func(context.Context, *Options) error) 
 		Short: "Start a cluster that was stopped",
 		Long: `Start everything of a cluster that ` + "`kalypso stop CLUSTER`" + ` has ended, and wait until
 it is ready.`,
-		Example: `  kalypso start large`,
+		Example: `  kalypso start store-001`,
 		Args:    cmdutil.ExactArgs("cluster"),
 
 		ValidArgsFunction: cmdutil.Complete(false, a.ClusterNames),

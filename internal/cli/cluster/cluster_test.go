@@ -36,7 +36,9 @@ func TestMistakes(t *testing.T) {
 		args []string
 		says string
 	}{
-		"a real one":     {[]string{"add", "one", "--type", "large", "-e", "dev"}, "--virtual"},
+		"no seed":        {[]string{"add", "one", "--type", "large", "-e", "dev", "--seed", "1"}, "--virtual"},
+		"a node":         {append([]string{"add", "one", "--node", "none"}, good...), "--node"},
+		"no such node":   {[]string{"add", "one", "--type", "large", "-e", "dev", "--node", "big"}, "--node"},
 		"no type":        {[]string{"add", "one", "--virtual", "-e", "dev"}, "--type"},
 		"no environment": {[]string{"add", "one", "--virtual", "--type", "large"}, "--environment"},
 		"descending":     {append([]string{"add", "s-{20..10}"}, good...), "s-{20..10}"},

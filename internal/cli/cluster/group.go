@@ -3,6 +3,9 @@ package cluster
 import (
 	"context"
 	"errors"
+	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/kalypso-dev/kalypso/internal/cli/cmdutil"
@@ -19,8 +22,11 @@ type FleetOptions struct {
 	Type         string
 	Environments []string
 	Reconciler   string
+	Node         string
 	IsVirtual    bool
 	Virtual      workshop.Virtual
+	Timeout      time.Duration // of add
+	Yes          bool
 	All          bool
 	Output       cmdutil.Output
 }
@@ -32,6 +38,11 @@ func NewCommand(a *cmdutil.App) *cobra.Command {
 		Short: "Add clusters to the running sandbox, remove and list them",
 		Long: `Add clusters to the running sandbox, remove and list them.
 
+A cluster that is added is as those of the workshop: an API server, a node, and the
+reconciler of its cluster type, which follows the type's folder on the GitOps branch
+of each environment. It has a context in the kubeconfig, and the emulated Azure and
+the gate of promotion see it.
+
 A virtual cluster follows branches and folders as a reconciler does, holds the
 commit and the list of objects that a real one would have applied, and reports: to
 the emulated Azure, to the gate of promotion, and to "kalypso status". It runs
@@ -39,20 +50,28 @@ nothing. A thousand of them show on a laptop how a rollout goes in a large fleet
 	}, newAdd(a, add), newRemove(a, remove), newList(a, list))
 }
 
+// addTimeout is above the deadlines of a cluster's components together.
+const addTimeout = 5 * time.Minute
+
 func newAdd(a *cmdutil.App, run func(context.Context, *FleetOptions) error) *cobra.Command {
 	o := &FleetOptions{App: a}
 	c := &cobra.Command{
-		Use:   "add NAME --virtual --type TYPE --environment ENVIRONMENT",
-		Short: "Add virtual clusters",
-		Long: `Add a virtual cluster, or with a range in the name one for each of its numbers. It
-follows the folder of its cluster type on the GitOps branch of each environment.
+		Use:   "add NAME --type store --environment ENVIRONMENT",
+		Short: "Add a cluster, or virtual clusters",
+		Long: `Add a cluster, or with a range in the name one for each of its numbers, and wait
+until it is ready. It follows the folder of its cluster type on the GitOps branch of
+each environment. Clusters of kind cannot be added to a sandbox that runs.
 
-The same --seed makes the same clusters late, failing and offline. The clusters
-stay through "kalypso down" and "kalypso up"; "kalypso reset" removes them.`,
-		Example: `  kalypso cluster add store-001 --virtual --type large --environment dev
-  kalypso cluster add 'store-{001..200}' --virtual --type large --environment dev --environment stage
-  kalypso cluster add 'edge-{01..50}' --virtual --type drone --environment dev --delay 2m --failing 0.05 --seed 7
-  kalypso cluster add 'ship-{1..9}' --virtual --type drone --environment dev --offline 0.2 --offline-for 10m`,
+With --virtual it runs nothing and takes no memory to speak of. The same --seed makes
+the same clusters late, failing and offline.
+
+The clusters stay through "kalypso down" and "kalypso up"; "kalypso reset" removes
+them. Cut off in the middle, the next "kalypso up" goes on.`,
+		Example: `  kalypso cluster add store-001 --type store --environment dev
+  kalypso cluster add store-002 --type store --environment dev --node simulated
+  kalypso cluster add 'store-{101..300}' --virtual --type store --environment dev --environment stage
+  kalypso cluster add 'edge-{01..50}' --virtual --type edge --environment dev --delay 2m --failing 0.05 --seed 7
+  kalypso cluster add 'ship-{1..9}' --virtual --type edge --environment dev --offline 0.2 --offline-for 10m`,
 		Args: cmdutil.ExactArgs("name"),
 		RunE: func(c *cobra.Command, args []string) error {
 			o.Name = args[0]
@@ -61,6 +80,8 @@ stay through "kalypso down" and "kalypso up"; "kalypso reset" removes them.`,
 	}
 	f := c.Flags()
 	f.BoolVar(&o.IsVirtual, "virtual", false, "add clusters that are virtual")
+	f.StringVar(&o.Node, "node", "", "real, simulated or none; what other clusters of the type have when not given")
+	f.DurationVar(&o.Timeout, "timeout", addTimeout, "how long to wait until a cluster that is not virtual is ready")
 	f.StringVar(&o.Type, "type", "", "the cluster type")
 	f.StringArrayVarP(&o.Environments, "environment", "e", nil, "an environment that they follow; may be repeated")
 	f.StringVar(&o.Reconciler, "reconciler", "", "flux or argocd; what other clusters of the type have, or else the type's template is for, when not given")
@@ -70,23 +91,32 @@ stay through "kalypso down" and "kalypso up"; "kalypso reset" removes them.`,
 	f.Float64Var(&o.Virtual.Offline, "offline", 0, "the share of the time, 0 to 1, that a cluster cannot be reached")
 	f.DurationVar(&o.Virtual.OfflineFor, "offline-for", time.Minute, "for how long at a time")
 	cmdutil.CompleteFlag(c, "reconciler", cmdutil.Known(string(workshop.Flux), string(workshop.ArgoCD)))
+	cmdutil.CompleteFlag(c, "node", cmdutil.Known(string(workshop.RealNode), string(workshop.SimulatedNode), string(workshop.NoNode)))
 	cmdutil.CompleteFlag(c, "type", new(cmdutil.ModelFlags).ClusterTypeNames(a))
 	return c
 }
 
 func newRemove(a *cmdutil.App, run func(context.Context, *FleetOptions) error) *cobra.Command {
 	o := &FleetOptions{App: a}
-	return &cobra.Command{
-		Use:     "remove NAME",
-		Short:   "Remove virtual clusters",
-		Long:    `Remove a virtual cluster, or with a range in the name those of all its numbers.`,
-		Example: `  kalypso cluster remove 'store-{001..200}'`,
-		Args:    cmdutil.ExactArgs("name"),
+	c := &cobra.Command{
+		Use:   "remove NAME",
+		Short: "Remove clusters",
+		Long: `Remove a cluster, or with a range in the name those of all its numbers. Of one that
+is not virtual all is deleted: its objects, its node's data, its context and its logs.
+Cut off in the middle, the next "kalypso up" goes on.
+
+"kalypso reset" brings those of the workshop back.`,
+		Example: `  kalypso cluster remove store-001
+  kalypso cluster remove store-001 --yes
+  kalypso cluster remove 'store-{101..300}'`,
+		Args: cmdutil.ExactArgs("name"),
 		RunE: func(c *cobra.Command, args []string) error {
 			o.Name = args[0]
 			return run(c.Context(), o)
 		},
 	}
+	cmdutil.AddYes(c, &o.Yes)
+	return c
 }
 
 func newList(a *cmdutil.App, run func(context.Context, *FleetOptions) error) *cobra.Command {
@@ -136,10 +166,35 @@ func remove(ctx context.Context, o *FleetOptions) error {
 	if err != nil {
 		return err
 	}
-	left, err := sandbox.RemoveClusters(ctx, home, names)
+	known, err := sandbox.Clusters(ctx, home)
 	if err != nil {
 		return err
 	}
-	o.Messagef("Removed %s; %d are left.", cmdutil.Count(len(names), "virtual cluster"), left)
+	var lost []string
+	for _, c := range known {
+		if c.Kind != workshop.VirtualCluster && slices.Contains(names, c.Name) {
+			lost = append(lost, c.Name)
+		}
+	}
+	if len(lost) > 0 {
+		if err := o.Confirm(ctx, o.Yes, fmt.Sprintf("All that is on %s will be lost.", strings.Join(lost, ", "))); err != nil {
+			return err
+		}
+	}
+	p := cmdutil.NewProgress(o.Err)
+	left, err := sandbox.RemoveClusters(ctx, home, names, p.Show)
+	p.Clear()
+	switch {
+	case ctx.Err() != nil:
+		o.Messagef("Interrupted; %s goes on being removed.", o.Name)
+		return cmdutil.Silent(ctx.Err())
+	case err != nil:
+		return err
+	case len(lost) > 0:
+		o.Messagef("Removed %s (%.1f s).", strings.Join(lost, ", "), p.Took())
+	}
+	if n := len(names) - len(lost); n > 0 {
+		o.Messagef("Removed %s; %d are left.", cmdutil.Count(n, "virtual cluster"), left)
+	}
 	return nil
 }

@@ -48,9 +48,9 @@ Exits with
   1  when what was asked for may be in a file that cannot be read
   2  when there is no such deployment target or cluster type
 ` + cmdutil.ModelHelp,
-		Example: `  kalypso explain basic-inference-dev -e dev
-  kalypso explain functional-test drone -e dev --control-plane .
-  kalypso explain functional-test drone -e dev --control-plane . -o json`,
+		Example: `  kalypso explain functional-test -e dev
+  kalypso explain functional-test edge -e dev --control-plane .
+  kalypso explain functional-test edge -e dev --control-plane . -o json`,
 		Args: cmdutil.RangeArgs(1, 2),
 		RunE: func(c *cobra.Command, args []string) error {
 			o.Query.Target = args[0]

@@ -38,7 +38,7 @@ that is up it changes nothing; on one that is half up it starts what is missing.
 Credentials of its own that the forge does not know any more are made again.
 Interrupting it leaves the sandbox to go on starting.
 
-With --cluster drone=CONTEXT it uses a cluster that you have, in place of one
+With --cluster NAME=CONTEXT it uses a cluster that you have, in place of one
 that it would make. It looks at the cluster before it changes anything, notes
 what it puts there, and ` + "`kalypso down`" + ` takes just that off again.
 
@@ -65,7 +65,7 @@ func (c contexts) Type() string   { return "NAME=CONTEXT" }
 func (c contexts) Set(text string) error {
 	name, context, ok := strings.Cut(text, "=")
 	if !ok || name == "" || context == "" {
-		return errors.New("write NAME=CONTEXT, such as drone=my-cluster: the tutorial's name of the cluster, and the context in your kubeconfig that leads to yours")
+		return errors.New("write NAME=CONTEXT, such as store=my-cluster: the workshop's name of the cluster, and the context in your kubeconfig that leads to yours")
 	}
 	if has, twice := (*c.of)[name]; twice && has != context {
 		return fmt.Errorf("%s is given twice, as %s and as %s", name, has, context)

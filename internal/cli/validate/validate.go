@@ -53,12 +53,12 @@ cluster types a deployment target lands, and with which configuration:
 
     tests:
       - name: functional tests run at the edge only
-        target: hello-world-app-functional-test
-        onlyOn: [drone]
-        config: {drone: {REGION: East US}}
-      - name: load tests stay off the drones
-        target: {workspace: kaizen-app-team, labels: {purpose: load-test}}
-        notOn: [drone]
+        target: web-functional-test
+        onlyOn: [edge]
+        config: {edge: {REGION: East US}}
+      - name: load tests stay off the edge
+        target: {workspace: web-team, labels: {purpose: load-test}}
+        notOn: [edge]
 
 They lie in an environment's branch or in the base repository. Flux must not see
 them: write *.policytest.yaml into .sourceignore.

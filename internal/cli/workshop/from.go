@@ -51,7 +51,7 @@ that its templates are for. Pods run on simulated nodes, unless --node real says
 their images can be had.`,
 		Example: `  kalypso workshop from --control-plane . --clone ../templates --clone ../app
   kalypso workshop from --control-plane https://git.example.com/acme/control-plane --environments dev,stage --depth 1
-  kalypso workshop from --control-plane . --cluster-types drone --clusters large=3 --out acme`,
+  kalypso workshop from --control-plane . --cluster-types edge --clusters store=3 --out acme`,
 		Args: cmdutil.ExactArgs(),
 		RunE: func(c *cobra.Command, _ []string) error { return run(c.Context(), o) },
 	}

@@ -190,14 +190,14 @@ func (n *node) config(ctx context.Context) ([]byte, error) {
 	ports := n.Publish[n.name]
 	for _, listener := range slices.Sorted(maps.Keys(ports)) {
 		first.ExtraPortMappings = append(first.ExtraPortMappings, v1alpha4.PortMapping{
-			ContainerPort: int32(ports[listener]), HostPort: int32(n.Ports[listener]), ListenAddress: "127.0.0.1",
+			ContainerPort: int32(ports[listener]), HostPort: int32(n.Port(listener)), ListenAddress: "127.0.0.1",
 		})
 	}
 	c := v1alpha4.Cluster{
 		TypeMeta:   v1alpha4.TypeMeta{Kind: "Cluster", APIVersion: "kind.x-k8s.io/v1alpha4"},
 		Name:       n.kind,
 		Nodes:      []v1alpha4.Node{first},
-		Networking: v1alpha4.Networking{APIServerAddress: "127.0.0.1", APIServerPort: int32(n.Ports[n.name])},
+		Networking: v1alpha4.Networking{APIServerAddress: "127.0.0.1", APIServerPort: int32(n.Port(n.name))},
 	}
 	v1, err := n.Engine.usesCgroupV1(ctx)
 	if err != nil {

@@ -23,9 +23,11 @@ func newProvider(t *testing.T, e *fakeEngine) Provider {
 	return Provider{
 		Engine: e.Engine, ID: "cafe", Image: func() string { return "img" }, Dir: filepath.Join(dir, "clusters"),
 		Host: supervisor.Host{
-			Log:      func(name string) string { return filepath.Join(dir, "logs", name+".log") },
-			Staged:   func(string) string { return dir },
-			Ports:    map[string]int{"drone": 20001, "argocd-drone": 20002, "gitea": 20003},
+			Log:    func(name string) string { return filepath.Join(dir, "logs", name+".log") },
+			Staged: func(string) string { return dir },
+			Port: func(name string) int {
+				return map[string]int{"drone": 20001, "argocd-drone": 20002, "gitea": 20003}[name]
+			},
 			PortFree: func(string) error { return nil },
 		},
 		Publish: map[string]map[string]int{"drone": {"argocd-drone": 30080}},

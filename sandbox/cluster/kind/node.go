@@ -314,7 +314,7 @@ func (n *node) relay(ctx context.Context, report func(string), ready func()) err
 	report("connecting")
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	port := strconv.Itoa(n.Ports["gitea"])
+	port := strconv.Itoa(n.Port("gitea"))
 	cmd := n.Engine.command(ctx, "exec", "--interactive", n.container, relayPath, "serve",
 		"--listen="+net.JoinHostPort("127.0.0.1", port),
 		// for pods, which have a loopback of their own

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"flag"
 	"fmt"
@@ -10,10 +11,14 @@ import (
 	"syscall"
 	"time"
 
+	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.etcd.io/etcd/server/v3/embed"
 )
 
-const etcdStartLimit = 60 * time.Second
+const (
+	etcdStartLimit  = 60 * time.Second
+	etcdDeleteLimit = 30 * time.Second
+)
 
 // runSandboxEtcd serves a one-member etcd until a signal stops it. All
 // clusters of a sandbox share it, each below a prefix of its own.
@@ -22,8 +27,14 @@ func runSandboxEtcd(args []string) error {
 	dir := fs.String("data-dir", "", "folder of the data")
 	socket := fs.String("socket", "", "socket served to clients")
 	noSync := fs.Bool("unsafe-no-fsync", false, "do not wait for the disk")
+	remove := fs.String("delete-prefix", "", "delete all keys that begin so in the etcd that serves the socket, and end")
 	if err := fs.Parse(args); err != nil {
 		return err
+	}
+	if *remove != "" {
+		ctx, cancel := context.WithTimeout(context.Background(), etcdDeleteLimit)
+		defer cancel()
+		return deletePrefix(ctx, *socket, *remove)
 	}
 	cfg := etcdConfig(*dir, *socket)
 	cfg.UnsafeNoFsync = *noSync
@@ -53,6 +64,21 @@ func runSandboxEtcd(args []string) error {
 	case err := <-e.Err():
 		return err
 	}
+}
+
+// deletePrefix deletes keys of the etcd behind a socket.
+func deletePrefix(ctx context.Context, socket, prefix string) error {
+	c, err := clientv3.New(clientv3.Config{Endpoints: []string{etcdEndpoint(socket)}, Context: ctx})
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	r, err := c.Delete(ctx, prefix, clientv3.WithPrefix())
+	if err != nil {
+		return fmt.Errorf("delete %s: %w", prefix, err)
+	}
+	fmt.Fprintf(os.Stderr, "etcd: deleted %d keys below %s\n", r.Deleted, prefix)
+	return nil
 }
 
 // etcdConfig is an etcd that listens on a socket and nowhere else: a lone member

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"net"
 	"net/http"
 	"net/url"
@@ -86,6 +87,40 @@ func TestEtcdServesOlderDataOnItsSocketOnly(t *testing.T) {
 	}
 	if _, err := c.Put(t.Context(), "/drone/y", "new"); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestDeletePrefix holds that only the keys of one cluster go.
+func TestDeletePrefix(t *testing.T) {
+	socket := filepath.Join(t.TempDir(), "etcd.sock")
+	e := startEtcd(t, etcdConfig(filepath.Join(t.TempDir(), "data"), socket))
+	defer e.Close()
+	c := etcdClient(t, etcdEndpoint(socket))
+	for _, key := range []string{"/drone/a", "/drone/b/c", "/drone-2/a", "/large/a"} {
+		if _, err := c.Put(t.Context(), key, "x"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range 2 { // the second time there is nothing to delete
+		if err := runSandboxEtcd([]string{"--socket=" + socket, "--delete-prefix=/drone/"}); err != nil {
+			t.Fatal(err)
+		}
+		r, err := c.Get(t.Context(), "/", clientv3.WithPrefix())
+		if err != nil {
+			t.Fatal(err)
+		}
+		var left []string
+		for _, kv := range r.Kvs {
+			left = append(left, string(kv.Key))
+		}
+		if strings.Join(left, " ") != "/drone-2/a /large/a" {
+			t.Errorf("left are %q", left)
+		}
+	}
+	short, cancel := context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	if err := deletePrefix(short, filepath.Join(t.TempDir(), "none.sock"), "/drone/"); err == nil {
+		t.Error("deleted in an etcd that is not there")
 	}
 }
 

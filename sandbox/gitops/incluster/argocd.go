@@ -268,7 +268,7 @@ func (a ArgoCD) editPart(o *unstructured.Unstructured, image, relay string) erro
 			c.ReadinessProbe = &corev1.Probe{ProbeHandler: corev1.ProbeHandler{TCPSocket: &corev1.TCPSocketAction{Port: intstr.FromInt32(6379)}}}
 		case "argocd-repo-server":
 			// the only part that connects to a forge
-			spec.InitContainers = []corev1.Container{forgeSidecar(relay, a.Ports["gitea"])}
+			spec.InitContainers = []corev1.Container{forgeSidecar(relay, a.Port("gitea"))}
 			fallthrough
 		default:
 			c.Env = append(c.Env, argoCDVariables...)

@@ -193,7 +193,7 @@ func (f Flux) editController(o *unstructured.Unstructured, image, relay string) 
 			c.Args = append(c.Args, "--feature-gates=CancelHealthCheckOnNewRevision=true")
 			return
 		}
-		spec.InitContainers = append(spec.InitContainers, forgeSidecar(relay, f.Ports["gitea"]))
+		spec.InitContainers = append(spec.InitContainers, forgeSidecar(relay, f.Port("gitea")))
 	})
 }
 

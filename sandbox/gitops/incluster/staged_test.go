@@ -23,7 +23,7 @@ func testHost(t *testing.T, components ...string) supervisor.Host {
 	for _, name := range components {
 		folders[name] = staged(t, name)
 	}
-	return supervisor.Host{Staged: func(name string) string { return folders[name] }, Ports: map[string]int{"gitea": 20003}}
+	return supervisor.Host{Staged: func(name string) string { return folders[name] }, Port: func(string) int { return 20003 }}
 }
 
 func staged(t *testing.T, name string) string {
