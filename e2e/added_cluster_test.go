@@ -60,7 +60,7 @@ func TestAddedCluster(t *testing.T) {
 	m.up()
 	m.nothingOf("edge-2", before)
 
-	if out, err := m.tryFor(addLimit, "snapshot", "load", "two"); err != nil {
+	if out, err := m.tryFor(addLimit, "snapshot", "load", "two", "--yes"); err != nil {
 		t.Fatalf("%v\n%s", err, out.all())
 	}
 	if got := m.applied("edge-2"); got != uid {

@@ -79,13 +79,13 @@ func (c Command) Line(ctx context.Context, args ...string) (string, error) {
 // Stream runs git and hands what it prints to read, whose error ends it. The error
 // is as that of Output, or read's.
 func (c Command) Stream(ctx context.Context, input string, read func(*bufio.Reader) error, args ...string) error {
-	cancel := context.CancelFunc(func() {})
-	if c.Limit > 0 {
-		ctx, cancel = context.WithTimeoutCause(ctx, c.Limit, fmt.Errorf("git %s in %s: not ended after %s", args[0], c.Dir, c.Limit))
-	} else {
-		ctx, cancel = context.WithCancel(ctx)
-	}
+	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
+	if c.Limit > 0 {
+		var end context.CancelFunc
+		ctx, end = context.WithTimeoutCause(ctx, c.Limit, fmt.Errorf("git %s in %s: not ended after %s", args[0], c.Dir, c.Limit))
+		defer end()
+	}
 	cmd := exec.CommandContext(ctx, "git", slices.Concat(c.Options, args)...)
 	cmd.Dir, cmd.Env, cmd.Stdin, cmd.WaitDelay = c.Dir, c.environ(), strings.NewReader(input), time.Second
 	var said bytes.Buffer

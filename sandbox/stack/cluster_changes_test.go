@@ -160,3 +160,21 @@ func TestClustersThatCannotBeChanged(t *testing.T) {
 		})
 	}
 }
+
+// The API server of a cluster with any kind of node, also none, knows where it asks
+// for connections to it.
+func TestEgressOfEveryNode(t *testing.T) {
+	for _, kind := range []workshop.Node{workshop.RealNode, workshop.SimulatedNode, workshop.NoNode} {
+		h := state.Home(t.TempDir())
+		s := ensured(t, h, state.Choice{Workshop: "hello-world"})
+		st := New(h, s, slog.New(slog.DiscardHandler))
+		extra := extraCluster()
+		extra.Node = kind
+		if err := h.ChangeClusters(s, state.ClusterChanges{Added: []workshop.Cluster{extra}}); err != nil {
+			t.Fatal(err)
+		}
+		if file, content := st.embedded.Egress(extra.Name); file == "" || len(content) == 0 {
+			t.Errorf("node %s: %q, %s", kind, file, content)
+		}
+	}
+}

@@ -155,9 +155,12 @@ func (st *Stack) spec(name string) workshop.Cluster {
 	return workshop.Cluster{}
 }
 
-// simulated is why the node of an embedded cluster is not real, nil when it is.
+// simulated is why an embedded cluster has no real node, nil when it has one.
 func (st *Stack) simulated(name string) error {
-	if st.unsupported == nil && st.spec(name).Node == workshop.SimulatedNode {
+	switch of := st.spec(name).Node; {
+	case of == workshop.NoNode:
+		return errors.New("the cluster has no node")
+	case of == workshop.SimulatedNode && st.unsupported == nil:
 		return errors.New("the workshop wants it so")
 	}
 	return st.unsupported

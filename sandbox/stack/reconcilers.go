@@ -91,7 +91,7 @@ func (st *Stack) argoCDUnit(c workshop.Cluster) supervisor.Unit {
 		Dir:        st.home.Path("argocd", c.Name),
 		Password:   st.state.ArgoCDPassword,
 	}
-	if !st.attached.Has(c.Name) && c.Node != workshop.NoNode && st.simulated(c.Name) == nil {
+	if !st.attached.Has(c.Name) && st.simulated(c.Name) == nil {
 		a.Pause = node.PauseImage
 	}
 	return a.Unit("unpack-"+string(workshop.ArgoCD), c.Name)

@@ -71,7 +71,7 @@ func New(h state.Home, s *state.State, log *slog.Logger) *Stack {
 		Dir:    h.Path("clusters"),
 		Socket: h.EtcdSocket(),
 		Egress: func(name string) (string, []byte) {
-			if st.simulated(name) != nil || st.spec(name).Node == workshop.NoNode {
+			if st.simulated(name) != nil {
 				return st.simulatedNode(name).EgressConfig()
 			}
 			return st.node(name).EgressConfig()

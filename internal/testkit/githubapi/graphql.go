@@ -11,6 +11,7 @@ import (
 	"github.com/vektah/gqlparser/v2"
 	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/validator"
+	"github.com/vektah/gqlparser/v2/validator/rules"
 )
 
 var graphSchema = sync.OnceValues(func() (*ast.Schema, error) {
@@ -41,7 +42,7 @@ func CheckGraphQL(x Exchange) error {
 	if err := json.Unmarshal(x.Body, &request); err != nil {
 		return fmt.Errorf("GraphQL request: %w", err)
 	}
-	query, list := gqlparser.LoadQuery(schema, request.Query)
+	query, list := gqlparser.LoadQueryWithRules(schema, request.Query, rules.NewDefaultRules())
 	if len(list) > 0 {
 		return fmt.Errorf("GraphQL query %s: %w", request.Query, list)
 	}
