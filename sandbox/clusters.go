@@ -8,6 +8,9 @@ import (
 	"github.com/kalypso-dev/kalypso/sandbox/daemon"
 	"github.com/kalypso-dev/kalypso/sandbox/stack"
 	"github.com/kalypso-dev/kalypso/sandbox/supervisor"
+	"github.com/kalypso-dev/kalypso/scheduler/ci"
+	"github.com/kalypso-dev/kalypso/scheduler/fleet"
+	"github.com/kalypso-dev/kalypso/scheduler/fleet/endpoint"
 	"github.com/kalypso-dev/kalypso/workshop"
 )
 
@@ -56,4 +59,17 @@ func RemoveClusters(ctx context.Context, h Home, names []string, progress func([
 		return answer.Virtual, err
 	}
 	return answer.Virtual, mergeAgain(h)
+}
+
+// Fleet is the sandbox's clusters, also those that are stopped, and the virtual ones. It
+// makes no request yet.
+func Fleet(h Home) (fleet.Reader, error) {
+	s, err := h.Load()
+	if err != nil {
+		return nil, err
+	}
+	return ci.Environment{
+		Kubeconfig: h.Kubeconfig(),
+		Fleet:      endpoint.Client{URL: s.FleetURL(), Token: s.ArmToken()},
+	}.Observer()
 }

@@ -74,3 +74,12 @@ func reset(w http.ResponseWriter) {
 	}
 	_ = conn.Close()
 }
+
+// Silent is a server that takes requests and never answers.
+type Silent struct{}
+
+// RoundTrip implements http.RoundTripper.
+func (Silent) RoundTrip(q *http.Request) (*http.Response, error) {
+	<-q.Context().Done()
+	return nil, q.Context().Err()
+}

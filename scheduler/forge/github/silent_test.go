@@ -8,22 +8,15 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/kalypso-dev/kalypso/internal/testkit/httpfault"
 	"github.com/kalypso-dev/kalypso/scheduler/forge/gitclient"
 	"github.com/kalypso-dev/kalypso/scheduler/forge/github"
 )
 
-// silent is a server that takes requests and never answers.
-type silent struct{}
-
-func (silent) RoundTrip(q *http.Request) (*http.Response, error) {
-	<-q.Context().Done()
-	return nil, q.Context().Err()
-}
-
 // A forge that hangs is given up, and named.
 func TestSilentForge(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f, err := github.New(github.Options{URL: "http://forge.example", Token: "t", User: "u", HTTP: &http.Client{Transport: silent{}}})
+		f, err := github.New(github.Options{URL: "http://forge.example", Token: "t", User: "u", HTTP: &http.Client{Transport: httpfault.Silent{}}})
 		if err != nil {
 			t.Fatal(err)
 		}
