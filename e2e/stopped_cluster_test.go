@@ -96,6 +96,7 @@ func stopAndStart(t *testing.T, m *machine) {
 	out := m.run("stop", name)
 	t.Logf("stop: %.2f s", out.took.Seconds())
 	m.allAre(name, supervisor.Stopped)
+	m.stoppedIsUnknown(name)
 	after := m.pids()
 	for component := range own {
 		if pid := before[component]; pid != 0 {
