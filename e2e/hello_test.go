@@ -46,9 +46,9 @@ func TestHelloWorld(t *testing.T) {
 			run  func(*testing.T, *machine)
 		}{
 			{"Pods", pods},
-			{"Placements", placements},
 			{"Azure", azure},
 			{"Browser", browseArgoCD},
+			{"Placements", placements},
 			{"Change", changeOfThePage},
 			{"Addons", addons},
 			{"Tour", tour},
