@@ -18,6 +18,7 @@ build: ## install what a build needs, build the components that changed, pack th
 
 .PHONY: test
 test: tested ## what every change runs: unit tests, and both workshops' first chapter on the built binary
+	$(GO) vet ./...
 	$(GO) vet -tags e2e ./e2e/...
 	$(GO) test ./...
 	$(GO) run ./sandbox/components/build -test
@@ -25,7 +26,7 @@ test: tested ## what every change runs: unit tests, and both workshops' first ch
 
 .PHONY: test-all
 test-all: tested ## all else on the built binary: both tutorials, kind, attached clusters, crashes, security, the browser
-	$(E2E) -timeout 50m -skip '^TestSmoke$$' ./e2e
+	$(E2E) -timeout 40m -skip '^TestSmoke$$' ./e2e
 
 E2E = KALYPSO_BIN=$(CURDIR)/bin/kalypso $(GO) test -tags e2e -count=1
 
