@@ -12,6 +12,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/kalypso-dev/kalypso/internal/testkit/gitkit"
 	"github.com/kalypso-dev/kalypso/internal/testkit/httpfault"
@@ -96,8 +97,21 @@ func (b bare) modes(commit string) map[string]string {
 	return modes
 }
 
+// filesOf and sizeOf are answers of git about commits, which never change: tests ask for
+// them at every request, and starting git takes longer than all else that they do.
+var filesOf, sizeOf sync.Map
+
 // files returns the contents of a commit's files.
 func (b bare) files(commit string) map[string]string {
+	if known, ok := filesOf.Load(commit); ok {
+		return maps.Clone(known.(map[string]string))
+	}
+	files := b.readFiles(commit)
+	filesOf.Store(commit, maps.Clone(files))
+	return files
+}
+
+func (b bare) readFiles(commit string) map[string]string {
 	files := map[string]string{}
 	out := must(gitkit.Output(string(b), "", "ls-tree", "-r", "-z", commit))
 	var ids, paths []string

@@ -265,10 +265,10 @@ func (t *thread) pullListJSON() object {
 // is what GitHub finds out only later.
 func (t *thread) pullJSON() object {
 	o := t.pullListJSON()
-	files, added, removed, commits := t.size()
+	size := t.size()
 	maps.Copy(o, object{
 		"merged": !t.pull.mergedAt.IsZero(), "mergeable": nil, "mergeable_state": "unknown", "merged_by": nil, "maintainer_can_modify": false,
-		"comments": len(t.comments), "review_comments": 0, "commits": commits, "additions": added, "deletions": removed, "changed_files": files,
+		"comments": len(t.comments), "review_comments": 0, "commits": size.commits, "additions": size.added, "deletions": size.removed, "changed_files": size.files,
 	})
 	if by := t.pull.mergedBy; by != nil {
 		o["merged_by"] = t.repo.server.accountJSON(by)

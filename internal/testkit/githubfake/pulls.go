@@ -244,19 +244,26 @@ func (t *thread) mergeBy(method string) error {
 }
 
 // size is what a pull request changes: files, lines, and commits.
-func (t *thread) size() (files, added, removed, commits int) {
+type size struct{ files, added, removed, commits int }
+
+func (t *thread) size() (z size) {
 	b := t.repo.bare
 	base := cmp.Or(t.pull.mergeBase, b.branch(t.pull.base))
 	if base == "" {
-		return 0, 0, 0, 0
+		return z
+	}
+	between := base + ".." + t.pull.headSHA
+	if known, ok := sizeOf.Load(between); ok {
+		return known.(size)
 	}
 	for line := range strings.Lines(b.try("diff", "--numstat", base+"..."+t.pull.headSHA)) {
 		var more, fewer int // a binary file has none
 		_, _ = fmt.Sscan(line, &more, &fewer)
-		files, added, removed = files+1, added+more, removed+fewer
+		z.files, z.added, z.removed = z.files+1, z.added+more, z.removed+fewer
 	}
-	_, _ = fmt.Sscan(b.try("rev-list", "--count", base+".."+t.pull.headSHA), &commits)
-	return files, added, removed, commits
+	_, _ = fmt.Sscan(b.try("rev-list", "--count", between), &z.commits)
+	sizeOf.Store(between, z)
+	return z
 }
 
 // graphRoutes are the two mutations that the REST API has nothing for

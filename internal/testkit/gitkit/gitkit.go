@@ -9,6 +9,7 @@ import (
 	"net/http/cgi"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -51,11 +52,11 @@ func Run(tb testing.TB, dir string, args ...string) string {
 // Handler serves the repositories below a folder by git's own program, which
 // lets everyone read and push. A request for x finds the repository x.git, too.
 func Handler(tb interface{ Skip(args ...any) }, root string) http.Handler {
-	git, err := exec.LookPath("git")
+	programs, err := Git("", "", "--exec-path")
 	if err != nil {
 		tb.Skip("there is no git to serve repositories with")
 	}
-	return &cgi.Handler{Path: git, Args: []string{"http-backend"}, Env: []string{
+	return &cgi.Handler{Path: filepath.Join(programs, "git-http-backend"), Env: []string{
 		"GIT_PROJECT_ROOT=" + root, "GIT_HTTP_EXPORT_ALL=1", "REMOTE_USER=x", "GIT_CONFIG_GLOBAL=" + os.DevNull, "GIT_CONFIG_NOSYSTEM=1",
 		"GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=safe.directory", "GIT_CONFIG_VALUE_0=*",
 	}}

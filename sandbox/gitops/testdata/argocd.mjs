@@ -35,7 +35,12 @@ try {
     if (r.failure()?.errorText !== "net::ERR_ABORTED") wrong.push(`no answer: ${r.url()} (${r.failure()?.errorText})`);
   });
   // before the log in, the pages ask who is there
-  page.on("response", (r) => r.status() >= 400 && r.status() !== 401 && wrong.push(`${r.status()}: ${r.url()}`));
+  page.on("response", async (r) => {
+    if (r.status() < 400 || r.status() === 401) return;
+    const at = wrong.push(`${r.status()}: ${r.url()}`) - 1;
+    // the answer says why, if the page waits for it
+    wrong[at] += await r.text().then((text) => ` ${text.slice(0, 300)}`, () => "");
+  });
   page.on("request", (r) => {
     const url = new URL(r.url());
     if (url.protocol.startsWith("http") && url.host !== argocd.host) wrong.push(`leaves this machine: ${r.url()}`);

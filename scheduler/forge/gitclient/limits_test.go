@@ -234,8 +234,10 @@ func TestLargeFilesBesideManifests(t *testing.T) {
 			for _, name := range config {
 				s.git(filepath.Join(s.root, "app.git"), "config", name, "true")
 			}
-			s.git(work, "config", "core.compression", "0")
-			s.git(work, "config", "core.bigFileThreshold", "1m")
+			for _, dir := range []string{work, filepath.Join(s.root, "app.git")} { // noise packs badly, and slowly
+				s.git(dir, "config", "core.compression", "0")
+				s.git(dir, "config", "core.bigFileThreshold", "1m")
+			}
 			writeFile(t, filepath.Join(work, "deploy", "workload.yaml"), "kind: Workload\n")
 			writeFile(t, filepath.Join(work, "empty.yaml"), "")
 			writeFile(t, filepath.Join(work, "main.go"), "package main\n")
