@@ -30,7 +30,7 @@ func (e Environment) Observer() (fleet.Fleet, error) {
 	if e.Kubeconfig != "" {
 		clusters, err := Clusters(e.Kubeconfig)
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("KALYPSO_CI_KUBECONFIG: %w", err)
 		}
 		all = append(all, clusters...)
 	}
@@ -68,7 +68,7 @@ const clusterLimit = 30 * time.Second
 func Clusters(kubeconfig string) (fleet.Observers, error) {
 	config, err := clientcmd.LoadFromFile(kubeconfig)
 	if err != nil {
-		return nil, fmt.Errorf("the file that KALYPSO_CI_KUBECONFIG names: %w", err)
+		return nil, fmt.Errorf("kubeconfig: %w", err)
 	}
 	var all fleet.Observers
 	for _, name := range slices.Sorted(maps.Keys(config.Contexts)) {
@@ -84,7 +84,7 @@ func Clusters(kubeconfig string) (fleet.Observers, error) {
 		all = append(all, flux.Cluster{Name: name, Client: client}, argocd.Cluster{Name: name, Client: client})
 	}
 	if len(all) == 0 {
-		return nil, usage.Errorf("%s, which KALYPSO_CI_KUBECONFIG names, has no context", kubeconfig)
+		return nil, usage.Errorf("kubeconfig %s has no context", kubeconfig)
 	}
 	return all, nil
 }

@@ -1,7 +1,6 @@
 package controller
 
 import (
-	"bytes"
 	"cmp"
 	"fmt"
 	"os"
@@ -90,6 +89,14 @@ type ForgeConfig struct {
 	Signing *SigningConfig `yaml:"signing,omitempty"`
 }
 
+// Address is that of the forge's pages.
+func (f ForgeConfig) Address() string {
+	if f.URL == "" && f.Type == GitHub {
+		return github.PublicURL
+	}
+	return f.URL
+}
+
 // SigningConfig says how commits are signed, and who is their author and committer.
 // A forge shows them as verified when it knows the key and the address as an
 // account's.
@@ -145,7 +152,7 @@ func load(file string, parse func(string, []byte) (Config, error)) (Config, erro
 		if s.key, err = signing.Load(s.KeyFile, s.Name, s.Email); err != nil {
 			var document yaml.Node
 			_ = yaml.Unmarshal(data, &document) // it has been read once
-			return Config{}, fmt.Errorf("%s:%d: forge.signing.keyFile: %w", file, lineOf(&document, []string{"forge", "signing", "keyFile"}), err)
+			return Config{}, fmt.Errorf("%s:%d: forge.signing.keyFile: %w", file, yamlpos.LineOf(&document, []string{"forge", "signing", "keyFile"}), err)
 		}
 	}
 	return c, nil
@@ -158,15 +165,9 @@ func ParseConfig(file string, data []byte) (Config, error) {
 }
 
 func parse(file string, data []byte, served bool) (c Config, err error) {
-	document := new(yaml.Node)
-	data = spaced(data)
-	if err := yaml.Unmarshal(data, document); err != nil {
-		return Config{}, positioned(file, data, err)
-	}
-	decoder := yaml.NewDecoder(bytes.NewReader(data))
-	decoder.KnownFields(true)
-	if err := decoder.Decode(&c); err != nil && len(document.Content) > 0 {
-		return Config{}, positioned(file, data, err)
+	document, err := yamlpos.DecodeConfig(file, data, &c)
+	if err != nil {
+		return Config{}, err
 	}
 	if len(document.Content) > 0 && c.LeaderElection == nil && yamlpos.Has(document.Content[0], "leaderElection") {
 		c.LeaderElection = &LeaderElectionConfig{} // with nothing in it
@@ -177,8 +178,8 @@ func parse(file string, data []byte, served bool) (c Config, err error) {
 	return c, nil
 }
 
-// planes are the control planes, each with what it promotes to.
-func (c Config) planes() []ControlPlaneConfig {
+// Planes are the control planes, each with what it promotes to.
+func (c Config) Planes() []ControlPlaneConfig {
 	if len(c.ControlPlanes) > 0 {
 		return c.ControlPlanes
 	}
@@ -188,6 +189,14 @@ func (c Config) planes() []ControlPlaneConfig {
 }
 
 func (c Config) listen() string { return cmp.Or(c.Listen, DefaultListen) }
+
+// Secret returns the secret of the webhooks, which also opens the status.
+func (c Config) Secret() (string, error) {
+	if c.WebhookSecret != "" {
+		return c.WebhookSecret, nil
+	}
+	return secret("webhook secret", c.WebhookSecretFile, "")
+}
 
 // secret returns what a file or a variable holds, without space around it.
 func secret(what, file, variable string) (string, error) {

@@ -91,9 +91,9 @@ func (c *Controller) guarded(ctx context.Context, e *environment, ref model.Refe
 // statusCode is in the errors of git servers.
 var statusCode = regexp.MustCompile(`status code: (\d{3})`)
 
-// unreadable words for an issue why a workload's repository cannot be read. The error
+// Unreadable words for an issue why a workload's repository cannot be read. The error
 // itself, whose words may change with each try, is in the status and the log.
-func unreadable(err error) (what, hint string) {
+func Unreadable(err error) (what, hint string) {
 	code := statusCode.FindStringSubmatch(err.Error())
 	switch {
 	case errors.Is(err, gitclient.ErrDenied):
@@ -118,7 +118,7 @@ func (c *Controller) steps(ctx context.Context, e *environment, ref model.Refere
 	}
 
 	clock = time.Now()
-	env, err := e.loader.Load(ctx, reader, name, ref, model.Tolerant(unreadable))
+	env, err := e.loader.Load(ctx, reader, name, ref, model.Tolerant(Unreadable))
 	if err != nil {
 		return errors.Join(failed, err)
 	}

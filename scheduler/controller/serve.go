@@ -19,6 +19,7 @@ import (
 	"github.com/kalypso-dev/kalypso/internal/addresses"
 	"github.com/kalypso-dev/kalypso/internal/redact"
 	"github.com/kalypso-dev/kalypso/scheduler/forge"
+	"github.com/kalypso-dev/kalypso/scheduler/forge/gitclient"
 	"github.com/kalypso-dev/kalypso/scheduler/forge/gitea"
 	"github.com/kalypso-dev/kalypso/scheduler/forge/github"
 	"github.com/kalypso-dev/kalypso/scheduler/forge/signing"
@@ -159,8 +160,18 @@ func awaited(ctx context.Context, wait func() error, log *slog.Logger) error {
 	}
 }
 
-// connect makes the forge that a configuration describes. It makes no request.
-func (c Config) connect(log *slog.Logger, waiting func(github.Wait)) (forge.Forge, error) {
+// Repositories is a forge with what else is read of it than the scheduler needs.
+type Repositories interface {
+	forge.Forge
+	// History reads the newest commits of a branch, see gitclient.Client.History.
+	History(ctx context.Context, cloneURL, branch string, folders []string) (*gitclient.History, error)
+	// LatestPullRequests lists those of a repository that are open, and the newest others.
+	LatestPullRequests(ctx context.Context, repo string) ([]forge.PullRequest, error)
+}
+
+// Connect makes the forge that a configuration describes. It makes no request; waiting
+// is told what GitHub has the scheduler wait for, and may be nil.
+func (c Config) Connect(log *slog.Logger, waiting func(github.Wait)) (Repositories, error) {
 	f := c.Forge
 	var token string
 	if f.App == nil {
@@ -185,13 +196,13 @@ func (c Config) connect(log *slog.Logger, waiting func(github.Wait)) (forge.Forg
 // controllers makes a Controller for each control plane of a configuration.
 // forgeLog gets what the forge waits for.
 func (c Config) controllers(metrics *Metrics, election *Election, log, forgeLog *slog.Logger) ([]*Controller, error) {
-	f, err := c.connect(redact.Logger(forgeLog), func(github.Wait) { metrics.waits.Inc() })
+	f, err := c.Connect(redact.Logger(forgeLog), func(github.Wait) { metrics.waits.Inc() })
 	if err != nil {
 		return nil, err
 	}
 	var all []*Controller
 	pool := new(model.Pool)
-	for _, p := range c.planes() {
+	for _, p := range c.Planes() {
 		own := log
 		if len(c.ControlPlanes) > 0 {
 			own = log.With("controlPlane", redact.URL(p.Repo))
@@ -216,12 +227,9 @@ func (c Config) controllers(metrics *Metrics, election *Election, log, forgeLog 
 
 // server makes the Server that a configuration describes, with its Controllers.
 func (c Config) server(election *Election, log *slog.Logger) (*Server, error) {
-	webhookSecret := c.WebhookSecret
-	if webhookSecret == "" {
-		var err error
-		if webhookSecret, err = secret("webhook secret", c.WebhookSecretFile, ""); err != nil {
-			return nil, err
-		}
+	webhookSecret, err := c.Secret()
+	if err != nil {
+		return nil, err
 	}
 	metrics := NewMetrics()
 	metrics.Process()

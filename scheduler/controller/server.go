@@ -84,6 +84,21 @@ func (s *Server) status() any {
 	return all
 }
 
+// ParseStatus reads what StatusHandler serves: the status of each control plane.
+func ParseStatus(body []byte) ([]Status, error) {
+	var all struct {
+		Statuses
+		Status
+	}
+	if err := json.Unmarshal(body, &all); err != nil {
+		return nil, fmt.Errorf("the scheduler's status: %w", err)
+	}
+	if all.ControlPlanes != nil {
+		return all.ControlPlanes, nil
+	}
+	return []Status{all.Status}, nil
+}
+
 // StatusHandler returns the handler that serves the status as JSON to those
 // who have the secret.
 func (s *Server) StatusHandler() http.Handler {

@@ -203,10 +203,9 @@ func combined(all []*Subscription) (State, string) {
 }
 
 // Inventory implements Reader: it asks those of the observers that are Readers, all at
-// once. Clusters that several know are put together: what a cluster says itself goes before
-// what was said of it.
+// once, and puts their answers together.
 func (all Observers) Inventory(ctx context.Context) (Snapshot, error) {
-	whole := Snapshot{At: time.Now().UTC(), Clusters: []Cluster{}}
+	at := time.Now().UTC()
 	answers, failed := make([]Snapshot, len(all)), make([]error, len(all))
 	var g errgroup.Group
 	g.SetLimit(atOnce)
@@ -221,6 +220,13 @@ func (all Observers) Inventory(ctx context.Context) (Snapshot, error) {
 		})
 	}
 	_ = g.Wait() // all are asked, also when one fails
+	return Together(at, answers...), errors.Join(failed...)
+}
+
+// Together is one snapshot of several parts of a fleet. Clusters that several know are put
+// together: what a cluster says itself goes before what was said of it.
+func Together(at time.Time, answers ...Snapshot) Snapshot {
+	whole := Snapshot{At: at, Clusters: []Cluster{}}
 	views := map[string][]Cluster{}
 	for _, a := range answers {
 		for _, one := range a.Clusters {
@@ -230,7 +236,7 @@ func (all Observers) Inventory(ctx context.Context) (Snapshot, error) {
 	for _, name := range slices.Sorted(maps.Keys(views)) {
 		whole.Clusters = append(whole.Clusters, together(views[name]))
 	}
-	return whole, errors.Join(failed...)
+	return whole
 }
 
 // atOnce is how many observers are asked at a time.

@@ -197,19 +197,20 @@ func (r *run) judge(ctx context.Context, c *fleet.Cluster, root *fleet.Subscript
 	case there.unknown != "":
 		set(Unknown, there.unknown, root.At)
 	case !there.has || carried == nil:
-		r.byState(p, root, there)
+		r.byState(p, root, there, there.when)
 	case s == nil && c.Approximate && carried.kind == fleet.Application:
 		set(Unknown, "Azure does not know "+carried.String(), c.LastSeen)
 	case s == nil:
 		set(Missing, carried.String()+" is not there", root.At)
 	default:
-		r.byState(p, s, r.compare(branchKey{p.Desired.Repo, p.Desired.Branch}, model.CleanFolder(carried.path), s.Applied))
+		r.byState(p, s, r.compare(branchKey{p.Desired.Repo, p.Desired.Branch}, model.CleanFolder(carried.path), s.Applied), there.when)
 	}
 }
 
 // byState is the state of a placement by that of the subscription that carries it, and
-// whether that has the commit.
-func (r *run) byState(p *Placement, s *fleet.Subscription, there comparison) {
+// whether that has the commit. assigned is when the platform has asked for it last: what is
+// older than that, or than the subscription itself, could not come before.
+func (r *run) byState(p *Placement, s *fleet.Subscription, there comparison, assigned time.Time) {
 	p.Reason, p.Since = s.Reason, s.At
 	outOfSync := slices.IndexFunc(s.Objects, func(o fleet.Object) bool { return o.OutOfSync })
 	switch {
@@ -226,6 +227,12 @@ func (r *run) byState(p *Placement, s *fleet.Subscription, there comparison) {
 		p.State, p.Reason = Edited, fmt.Sprintf("%s %s differs from commit %.8s", o.Kind, strings.TrimPrefix(o.Namespace+"/"+o.Name, "/"), s.Applied)
 	case !there.has:
 		p.State, p.Since = Rolling, there.when
+		if assigned.After(p.Since) {
+			p.Since = assigned
+		}
+		if s.Applied == "" && s.At.After(p.Since) {
+			p.Since = s.At
+		}
 		p.Reason = cmp.Or(s.Reason, fmt.Sprintf("commit %.8s is not applied yet", cmp.Or(there.commit, there.head)))
 	case s.State == fleet.Compliant, s.State == fleet.Pending && s.Commit != s.Applied:
 		// what is pending is a later commit, which did not change this

@@ -4,13 +4,20 @@ import (
 	"context"
 
 	"github.com/kalypso-dev/kalypso/scheduler/ci"
+	"github.com/kalypso-dev/kalypso/scheduler/forge/gitclient"
 	"github.com/kalypso-dev/kalypso/scheduler/model"
-	"github.com/kalypso-dev/kalypso/scheduler/source"
 )
+
+// Repositories reads what a control plane names: a source.Platform, or a forge.
+type Repositories interface {
+	model.Reader
+	// History is that of Git.
+	History(ctx context.Context, repo, branch string, folders []string) (*gitclient.History, error)
+}
 
 // Platform is a Git of what a control plane names, as one of its environments sees it.
 type Platform struct {
-	*source.Platform
+	Repositories
 	Environment string
 }
 

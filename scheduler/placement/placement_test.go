@@ -23,7 +23,13 @@ const (
 var now = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 
 // commit is the nth of a branch; the first is 1, and each is a minute after the one before.
-func commit(n int) string { return strings.Repeat(fmt.Sprint(n), 40) }
+// 0 is none.
+func commit(n int) string {
+	if n == 0 {
+		return ""
+	}
+	return strings.Repeat(fmt.Sprint(n), 40)
+}
 
 // branches has histories of five commits by repository, and the numbers of the commits that
 // have changed folders last.
@@ -110,10 +116,12 @@ func TestStates(t *testing.T) {
 	other.Ref = *ref("old-dev")
 	users := web(5, fleet.Compliant, "")
 	users.Ref = *ref("users")
+	joined := func(s fleet.Subscription) fleet.Subscription { s.At = now.Add(-time.Second); return s }
 	suspended := platform("drone", 1, fleet.Suspended, "it is suspended")
 	for name, c := range map[string]struct {
 		all    []fleet.Subscription
 		change func(*fleet.Cluster)
+		now    string // a folder that the newest commit has changed
 		failed error
 		want   []State
 		reason string // of the first
@@ -124,6 +132,8 @@ func TestStates(t *testing.T) {
 		"it has a later one":                 {all: []fleet.Subscription{platform("drone", 5, fleet.Compliant, ""), web(5, fleet.Compliant, "")}, want: []State{OK}, actual: 5, since: time.Hour},
 		"a later one is pending":             {all: []fleet.Subscription{platform("drone", 5, fleet.Pending, "x"), web(4, fleet.Pending, "revision 5 is not applied yet")}, want: []State{OK}, actual: 4, since: time.Hour},
 		"it has an earlier one":              {all: []fleet.Subscription{platform("drone", 5, fleet.Compliant, ""), web(3, fleet.Compliant, "")}, want: []State{Rolling}, reason: "44444444", actual: 3, since: 2 * time.Minute},
+		"it was assigned only now":           {all: []fleet.Subscription{platform("drone", 5, fleet.Compliant, ""), web(0, fleet.Pending, "in progress")}, now: "env/drone/web-dev", want: []State{Rolling}, reason: "in progress", since: time.Minute},
+		"the cluster follows it only now":    {all: []fleet.Subscription{platform("drone", 5, fleet.Compliant, ""), joined(web(0, fleet.Pending, "in progress"))}, want: []State{Rolling}, reason: "in progress", since: time.Second},
 		"it is not healthy yet":              {all: []fleet.Subscription{platform("drone", 5, fleet.Compliant, ""), web(5, fleet.Pending, "in progress")}, want: []State{Late}, reason: "in progress", actual: 5, since: time.Hour},
 		"it failed":                          {all: []fleet.Subscription{platform("drone", 5, fleet.Compliant, ""), web(3, fleet.NonCompliant, "no such folder")}, want: []State{Failing}, reason: "no such folder", actual: 3, since: time.Hour},
 		"the platform failed after it":       {all: []fleet.Subscription{platform("drone", 3, fleet.NonCompliant, "broken"), web(4, fleet.Compliant, "")}, want: []State{OK}, actual: 4, since: time.Hour},
@@ -161,6 +171,9 @@ func TestStates(t *testing.T) {
 			git := branches{failed: c.failed, changed: map[string]int{
 				gitOps + "/env/drone/web-dev": 3, gitOps + "/env/large/web-dev": 3, gitOps + "/env/small/conf-dev": 3, gitOps + "/env/drone": 5, gitOps + "/env/large": 5, app + "/web": 4,
 			}}
+			if c.now != "" {
+				git.changed[gitOps+"/"+c.now] = 5
+			}
 			env := Environment{Name: "dev", GitOps: model.Reference{Repo: gitOps, Branch: "dev", Path: "./env"}, Files: files}
 			got, err := Of(t.Context(), env, fleet.Snapshot{At: now, Clusters: []fleet.Cluster{cluster}}, git)
 			if err != nil {

@@ -30,7 +30,7 @@ func Placements(ctx context.Context, w *source.Platform, env *model.Environment,
 	if branch != nil {
 		want.Files = branch.Files
 	}
-	all, err := placement.Of(ctx, want, snapshot, placement.Platform{Platform: w, Environment: env.Name})
+	all, err := placement.Of(ctx, want, snapshot, placement.Platform{Repositories: w, Environment: env.Name})
 	if err != nil {
 		return nil, err
 	}

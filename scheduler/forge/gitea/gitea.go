@@ -229,6 +229,13 @@ func (f *Forge) Head(ctx context.Context, ref model.Reference) (string, error) {
 	return head, f.advised(remote, err)
 }
 
+// History reads the newest commits of a branch, see [gitclient.Client.History].
+func (f *Forge) History(ctx context.Context, cloneURL, branch string, folders []string) (*gitclient.History, error) {
+	remote := f.remote(cloneURL)
+	h, err := f.git.History(ctx, remote, branch, folders)
+	return h, f.advised(remote, err)
+}
+
 // Commit implements forge.Forge.
 func (f *Forge) Commit(ctx context.Context, repo string, request forge.CommitRequest) (string, error) {
 	if _, _, err := forge.SplitRepo(repo); err != nil {

@@ -53,6 +53,29 @@ func (f *Forge) PullRequests(ctx context.Context, repo, head, base string) ([]fo
 	return slices.SortedFunc(maps.Values(found), func(a, b forge.PullRequest) int { return b.Number - a.Number }), nil
 }
 
+// LatestPullRequests lists the pull requests of a repository, whatever their branches: all
+// that are open, and the newest of the others; newest first.
+func (f *Forge) LatestPullRequests(ctx context.Context, repo string) ([]forge.PullRequest, error) {
+	login, err := f.login(ctx)
+	if err != nil {
+		return nil, err
+	}
+	found := map[int]forge.PullRequest{}
+	for _, state := range []sdk.StateType{sdk.StateOpen, sdk.StateClosed} {
+		err := f.pages(ctx, repo, func(c *sdk.Client, owner, name string, page sdk.ListOptions) (*sdk.Response, bool, error) {
+			list, r, err := c.ListRepoPullRequests(owner, name, sdk.ListPullRequestsOptions{ListOptions: page, State: state})
+			for _, p := range list {
+				found[int(p.Index)] = pullRequest(p, login)
+			}
+			return r, state == sdk.StateClosed, err
+		})
+		if err != nil {
+			return nil, fmt.Errorf("pull requests of %s: %w", repo, err)
+		}
+	}
+	return slices.SortedFunc(maps.Values(found), func(a, b forge.PullRequest) int { return b.Number - a.Number }), nil
+}
+
 // between reports whether a pull request goes from one branch to another of its
 // own repository. A fork's branch of the same name is another branch.
 func between(p *sdk.PullRequest, head, base string) bool {

@@ -40,6 +40,22 @@ func (f *Forge) Read(ctx context.Context, ref model.Reference) (*model.Tree, err
 	return tree, nil
 }
 
+// History reads the newest commits of a branch, see [gitclient.Client.History].
+func (f *Forge) History(ctx context.Context, cloneURL, branch string, folders []string) (*gitclient.History, error) {
+	var h *gitclient.History
+	read := func(remote gitclient.Remote) (err error) {
+		h, err = f.git.History(ctx, remote, branch, folders)
+		return err
+	}
+	var err error
+	if repo, ok := f.Repo(cloneURL); ok {
+		err = f.byGit(ctx, repo, read)
+	} else { // the token goes to this GitHub only
+		err = f.advised(read(gitclient.Remote{URL: cloneURL}))
+	}
+	return h, err
+}
+
 // Head implements forge.Forge. It asks the API, which answers 304 while a
 // branch stays where it is.
 func (f *Forge) Head(ctx context.Context, ref model.Reference) (string, error) {

@@ -399,3 +399,35 @@ func TestAccess(t *testing.T) {
 		}
 	}
 }
+
+// TestLatestPullRequests are all that are open, and the newest others, whatever their
+// branches.
+func TestLatestPullRequests(t *testing.T) {
+	w := newFixture(t)
+	w.Push("acme/gitops", "dev", map[string]string{"a": "b"})
+	for _, head := range []string{"kalypso/dev", "fix"} {
+		w.Push("acme/gitops", head, map[string]string{"c": head})
+	}
+	w.Server.Close("acme/gitops", w.Server.OpenPull(w.ann, "acme/gitops", "t", "kalypso/dev", "dev"))
+	w.Server.OpenPull(w.ann, "acme/gitops", "t", "fix", "dev")
+	all, err := w.forge.LatestPullRequests(t.Context(), "acme/gitops")
+	if err != nil || len(all) != 2 || all[0].Head != "fix" || all[0].State != forge.Open || all[1].State != forge.Closed || all[1].Created.IsZero() {
+		t.Errorf("%+v, %v", all, err)
+	}
+	if _, err := w.forge.LatestPullRequests(t.Context(), "acme/none"); !errors.Is(err, forge.ErrNotFound) {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestHistory(t *testing.T) {
+	w := newFixture(t)
+	first := w.Push("acme/gitops", "dev", map[string]string{"drone/a": "1"})
+	second := w.Push("acme/gitops", "dev", map[string]string{"drone/a": "1", "large/b": "1"})
+	h, err := w.forge.History(t.Context(), w.CloneURL("acme/gitops"), "dev", []string{"drone", "large"})
+	if err != nil || h.Index(second) != 0 || h.Index(first) != 1 || h.Changed["large"] != 0 || h.Changed["drone"] != 1 {
+		t.Errorf("%+v, %v", h, err)
+	}
+	if _, err := w.forge.History(t.Context(), w.CloneURL("acme/none"), "dev", nil); !errors.Is(err, forge.ErrNotFound) {
+		t.Errorf("%v", err)
+	}
+}

@@ -87,6 +87,37 @@ func (f *Forge) between(ctx context.Context, repo, head, base, state string) (fo
 	return found, more, nil
 }
 
+// LatestPullRequests lists the pull requests of a repository, whatever their branches: all
+// that are open, and the newest of the others; newest first.
+func (f *Forge) LatestPullRequests(ctx context.Context, repo string) ([]forge.PullRequest, error) {
+	owner, name, err := forge.SplitRepo(repo)
+	if err != nil {
+		return nil, err
+	}
+	login, err := f.login(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var found []forge.PullRequest
+	for _, state := range []string{string(forge.Open), string(forge.Closed)} {
+		err := f.pages(ctx, func(page sdk.ListOptions) (*sdk.Response, bool, error) {
+			page.PerPage = 30 // each is some 20 kB
+			list, r, err := f.client.PullRequests.List(ctx, owner, name, &sdk.PullRequestListOptions{
+				State: state, Sort: "created", Direction: "desc", ListOptions: page,
+			})
+			for _, p := range list {
+				found = append(found, f.pullRequest(p, login))
+			}
+			return r, state == string(forge.Closed), err
+		})
+		if err != nil {
+			return nil, fmt.Errorf("pull requests of %s: %w", repo, err)
+		}
+	}
+	slices.SortStableFunc(found, func(a, b forge.PullRequest) int { return b.Number - a.Number })
+	return slices.CompactFunc(found, func(a, b forge.PullRequest) bool { return a.Number == b.Number }), nil
+}
+
 // sameBranches reports whether a pull request goes from one branch to another of
 // its own repository. A fork's branch of the same name is another branch, and
 // GitHub lists everything when it does not understand the filter.
