@@ -41,7 +41,7 @@ var (
 	// A tutorial's name, and what programs print first.
 	proper = regexp.MustCompile(`(?i)hello,?[-_ ]?world`)
 	// What the tutorials publish, whose text is theirs, and folders that are no source.
-	skipped = []string{".git", "bin", "fixtures/basic-inference", "fixtures/hello-world"}
+	skipped = []string{".git", "bin", "fixtures/basic-inference", "fixtures/hello-world", "hub/web/node_modules", "hub/web/dist"}
 	// What lists the words itself.
 	listing = []string{".ci/words/main.go", "docs/glossary.md"}
 )

@@ -1,0 +1,124 @@
+package main
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"github.com/kalypso-dev/kalypso/hub/store"
+	"github.com/kalypso-dev/kalypso/scheduler/placement"
+)
+
+type fleetSize struct{ clusters, types, targets int }
+
+// fleet is a fleet in memory. Its first clusters are of dev, the next of stage, most of prod.
+type fleet struct {
+	size     fleetSize
+	at       time.Time
+	random   *rand.Rand
+	clusters []store.Cluster
+	all      map[string][]store.Placement // by environment
+	// placements are the same, by cluster and target.
+	placements [][]*store.Placement
+	changed    int // transitions so far
+}
+
+const (
+	targetsOfWorkload = 4
+	workloadsOfTeam   = 3
+	// of 100 clusters the first are of dev, the next of stage
+	devShare, stageShare = 2, 10
+	gitOps, application  = "https://git.example.com/acme/gitops", "https://git.example.com/acme/app-gitops"
+	// wrongOf is that one of so many transitions ends in another state than ok.
+	wrongOf = 20
+	// step is how long the fleet's time goes on with each round.
+	step = 10 * time.Second
+)
+
+var (
+	environments = []string{"dev", "stage", "prod"}
+	reasons      = []string{"image pull back-off", "crash loop back-off", "pending"}
+)
+
+func newFleet(size fleetSize, at time.Time) *fleet {
+	f := &fleet{size: size, at: at, random: rand.New(rand.NewPCG(1, 2)), all: map[string][]store.Placement{}}
+	for i := range size.clusters {
+		c := store.Cluster{
+			Name: fmt.Sprintf("cluster-%04d", i), Source: "kubernetes", Reconciler: "flux",
+			Labels: map[string]string{"region": fmt.Sprintf("region-%d", i%10), "edge": fmt.Sprint(i%3 == 0)},
+		}
+		f.clusters = append(f.clusters, c)
+		environment := environments[2]
+		switch share := i * 100 / size.clusters; {
+		case share < devShare:
+			environment = environments[0]
+		case share < stageShare:
+			environment = environments[1]
+		}
+		for n := range size.targets {
+			f.all[environment] = append(f.all[environment], f.placement(environment, c, i%size.types, n))
+		}
+	}
+	for _, name := range environments {
+		for of := range slices.Chunk(f.all[name], size.targets) {
+			on := make([]*store.Placement, size.targets)
+			for n := range of {
+				on[n] = &of[n]
+			}
+			f.placements = append(f.placements, on)
+		}
+	}
+	return f
+}
+
+func (f *fleet) placement(environment string, c store.Cluster, clusterType, target int) store.Placement {
+	workload := target / targetsOfWorkload
+	at := placement.Revision{Repo: application, Branch: environment, Commit: f.commit(workload), Version: "1.0.0"}
+	return store.Placement{
+		Placement: placement.Placement{
+			Cluster: c.Name, Environment: environment, ClusterType: fmt.Sprintf("type-%02d", clusterType), Target: fmt.Sprintf("app-%02d-target-%03d", workload, target),
+			Desired: at, Actual: at, State: placement.OK, Since: f.at, AsOf: f.at, Labels: c.Labels,
+		},
+		Workload: fmt.Sprintf("app-%02d", workload), Workspace: fmt.Sprintf("team-%02d", workload/workloadsOfTeam), Policies: []string{"default-policy"},
+	}
+}
+
+func (f *fleet) commit(n int) string { return fmt.Sprintf("%040x", (n+1)*0x9e3779b9) }
+
+func (s fleetSize) placements() int { return s.clusters * s.targets }
+
+// change makes transitions: one target after the other gets its next version, on one cluster
+// after the other.
+func (f *fleet) change(n int) {
+	f.at = f.at.Add(step)
+	for range n {
+		p := f.placements[f.changed%f.size.clusters][f.changed/f.size.clusters%f.size.targets]
+		minor := f.changed/len(f.placements)/f.size.targets + 1
+		f.changed++
+		p.Desired.Version, p.Desired.Commit = version(minor), f.commit(minor<<16)
+		p.Actual, p.Since, p.Reason, p.State = p.Desired, f.at, "", placement.OK
+		if f.random.IntN(wrongOf) == 0 {
+			states := placement.States()
+			p.State = states[f.random.IntN(len(states)-1)]
+			p.Reason = fmt.Sprintf("Deployment app/%s is not ready: %d of 3 pods, %s", p.Target, f.random.IntN(3), reasons[f.random.IntN(len(reasons))])
+		}
+	}
+}
+
+func version(minor int) string { return fmt.Sprintf("1.%d.0", minor) }
+
+// round is the whole fleet as it is now.
+func (f *fleet) round() store.Round {
+	for i := range f.clusters {
+		f.clusters[i].LastSeen = f.at
+	}
+	r := store.Round{At: f.at, Clusters: f.clusters, Placements: f.all}
+	for i, name := range environments {
+		r.Environments = append(r.Environments, store.Environment{
+			Name: name, ControlPlane: "https://git.example.com/acme/control-plane", ControlPlaneBranch: name, Commit: f.commit(1),
+			GitOpsRepo: gitOps, GitOpsBranch: name, GitOpsCommit: f.commit(2), Position: i, Plan: "synced",
+		})
+	}
+	return r
+}

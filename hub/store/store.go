@@ -1,0 +1,180 @@
+// Package store keeps what the hub knows: how every placement is now and how it came there,
+// what readers of live events are sent, and who may ask. It is a cache of git and of the fleet,
+// with the history of what was observed.
+//
+// A collector hands over whole rounds ([Store.Apply]); what differs from the round before is
+// written in one transaction: the row, the event, the roll-ups, and the message to readers. All
+// reads take a [Scope], which is a predicate of each query.
+//
+// The database is a SQLite file, or a PostgreSQL server for more than one hub. Both have the
+// same schema and the same queries.
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+)
+
+var (
+	// ErrNotFound is wrapped by the errors about one thing that is not there or not in scope.
+	ErrNotFound = errors.New("not found")
+	// ErrCursor is wrapped where Page.After is broken, or of a list with other filters.
+	ErrCursor = errors.New("this cursor is not one of this list with these filters: ask for the first page")
+	// ErrSort is wrapped where Page.Sort is none that the list has.
+	ErrSort = errors.New("this list cannot be sorted so")
+	// ErrLabels is wrapped where a filter's label selector cannot be read.
+	ErrLabels = errors.New("not a label selector")
+	// ErrGone is returned for messages that are not kept any more.
+	ErrGone = errors.New("the messages after this one are not kept any more: load everything again")
+	// ErrSpent is wrapped where a ticket was used before, has expired, or never was.
+	ErrSpent = errors.New("this ticket is spent")
+	// ErrExists is wrapped where a name is taken.
+	ErrExists = errors.New("already there")
+)
+
+// Options say where the database is: one of the two.
+type Options struct {
+	SQLite   string // path of the file; made with mode 0600
+	Postgres string // URL
+}
+
+// Store is an open database. It can be used by several goroutines.
+type Store struct {
+	engine         engine
+	file           string // of SQLite
+	writer, reader *sql.DB
+
+	mu     sync.Mutex
+	failed error         // of the last write, nil when that was done
+	woken  chan struct{} // closed by the next round that writes messages
+}
+
+// Open opens the database, makes it where there is none, and brings its schema up to date. A
+// schema newer than the program's is an error that names both versions.
+func Open(ctx context.Context, o Options) (*Store, error) {
+	s := &Store{woken: make(chan struct{})}
+	var err error
+	switch {
+	case o.SQLite != "" && o.Postgres != "" || o.SQLite == "" && o.Postgres == "":
+		return nil, errors.New("a store is either a SQLite file or a PostgreSQL server: give one of the two")
+	case o.SQLite != "":
+		s.engine = sqliteEngine
+		if s.file, err = filepath.Abs(o.SQLite); err == nil {
+			err = s.openSQLite()
+		}
+	default:
+		s.engine = postgresEngine
+		err = s.openPostgres(o.Postgres)
+	}
+	if err == nil {
+		err = s.migrate(ctx)
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("the hub's database: %w", err), s.Close())
+	}
+	return s, nil
+}
+
+// Close closes the database.
+func (s *Store) Close() error {
+	var err error
+	if s.writer != nil {
+		err = s.writer.Close()
+	}
+	if s.reader != nil && s.reader != s.writer {
+		err = errors.Join(err, s.reader.Close())
+	}
+	return err
+}
+
+// Ready returns nil when the database can be written to. After a write that has failed it tries
+// another, so it is ready again as soon as there is room on the disk.
+func (s *Store) Ready(ctx context.Context) error {
+	s.mu.Lock()
+	failed := s.failed
+	s.mu.Unlock()
+	if failed == nil {
+		return s.reader.PingContext(ctx)
+	}
+	return s.write(ctx, func(t tx) error {
+		_, err := t.exec(`UPDATE counter SET value = value + 1 WHERE name = 'probe'`)
+		return err
+	})
+}
+
+// Size is that of the database in bytes.
+func (s *Store) Size(ctx context.Context) (int64, error) {
+	if s.engine == postgresEngine {
+		var size int64
+		err := s.reader.QueryRowContext(ctx, `SELECT pg_database_size(current_database())`).Scan(&size)
+		return size, err
+	}
+	var size int64
+	for _, suffix := range []string{"", "-wal"} {
+		info, err := os.Stat(s.file + suffix)
+		if err != nil {
+			if suffix != "" && errors.Is(err, os.ErrNotExist) {
+				continue
+			}
+			return 0, err
+		}
+		size += info.Size()
+	}
+	return size, nil
+}
+
+// write runs a transaction. That it failed, other than for what was asked, makes the store not
+// ready.
+func (s *Store) write(ctx context.Context, f func(tx) error) error {
+	err := s.transact(ctx, s.writer, nil, f)
+	for _, ofCaller := range []error{ErrNotFound, ErrSpent, ErrExists, context.Canceled} {
+		if errors.Is(err, ofCaller) {
+			return err
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.failed = err
+	return err
+}
+
+// read runs queries on one state of the database.
+func (s *Store) read(ctx context.Context, f func(tx) error) error {
+	return s.transact(ctx, s.reader, &sql.TxOptions{ReadOnly: true, Isolation: s.engine.readIsolation()}, f)
+}
+
+func (s *Store) transact(ctx context.Context, db *sql.DB, o *sql.TxOptions, f func(tx) error) error {
+	t, err := db.BeginTx(ctx, o)
+	if err != nil {
+		return err
+	}
+	if err := f(tx{ctx, t, s.engine}); err != nil {
+		return errors.Join(err, ignoreDone(t.Rollback()))
+	}
+	return t.Commit()
+}
+
+// ignoreDone leaves out that a transaction has ended already, as it does with its context.
+func ignoreDone(err error) error {
+	if errors.Is(err, sql.ErrTxDone) {
+		return nil
+	}
+	return err
+}
+
+// makePrivate makes an empty file that only its owner can read, and its folder.
+func makePrivate(file string) error {
+	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+		return err
+	}
+	f, err := os.OpenFile(file, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Chmod(0o600), f.Close())
+}
