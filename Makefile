@@ -79,4 +79,4 @@ $(GOLANGCI_LINT) $(DEADCODE):
 .PHONY: clean
 clean: ## remove what build made in this clone; the cache of components stays
 	rm -rf bin
-	find sandbox/components/payload -mindepth 1 ! -name .keep -delete
+	find sandbox/components/payload hub/web/dist -mindepth 1 ! -name .keep -delete

@@ -75,8 +75,8 @@ func cacheFolder(env func(string) string) (string, error) {
 	return filepath.Abs(filepath.Join(dir, "components"))
 }
 
-// Run makes the payload. It builds one component at a time: each build uses
-// all of the machine.
+// Run makes the payload and the hub's pages. It builds one at a time: each build
+// uses all of the machine.
 func (b Builder) Run(ctx context.Context) error {
 	if err := b.locate(); err != nil {
 		return err
@@ -89,12 +89,22 @@ func (b Builder) Run(ctx context.Context) error {
 		}
 		entries = append(entries, e)
 	}
+	pages, hasPages, err := b.pages(ctx)
+	if err != nil {
+		return fmt.Errorf("build the hub's pages: %w", err)
+	}
 	unlock, err := lock(ctx, filepath.Join(b.Cache, "payload.lock"), func() { b.log("payload", "waiting for another build") })
 	if err != nil {
 		return err
 	}
 	defer unlock()
-	if err := b.self(ctx); err != nil {
+	var inPages []components.License
+	if hasPages {
+		if inPages, err = b.layPages(ctx, pages); err != nil {
+			return fmt.Errorf("fill %s: %w", recipe.HubWebOutput, err)
+		}
+	}
+	if err := b.self(ctx, inPages); err != nil {
 		return fmt.Errorf("licences of kalypso: %w", err)
 	}
 	if err := b.writePayload(entries); err != nil {
@@ -127,8 +137,8 @@ func (b Builder) Program(ctx context.Context, out, version string) error {
 }
 
 // Test runs the tests of the components one by one, and stops at the first that
-// fail. Each component is a module of its own, which tests of all packages of
-// the repository leave out.
+// fail, then those of the hub's pages. Each component is a module of its own, which
+// tests of all packages of the repository leave out.
 func (b Builder) Test(ctx context.Context) error {
 	if err := b.locate(); err != nil {
 		return err
@@ -139,6 +149,9 @@ func (b Builder) Test(ctx context.Context) error {
 			return fmt.Errorf("test %s: %w", r.Name, err)
 		}
 		b.log(r.Name, "tested in %s", time.Since(started).Round(100*time.Millisecond))
+	}
+	if err := b.testPages(ctx); err != nil {
+		return fmt.Errorf("test the hub's pages: %w", err)
 	}
 	return nil
 }

@@ -139,10 +139,10 @@ func (b Builder) collect(name string, modules []license.Linked) ([]components.Li
 // program is the package of kalypso itself.
 const program = "./cmd/kalypso"
 
-// self writes the licences of kalypso's own binary. Their list comes from the
+// self writes the licences of kalypso's own binary, with those of the pages in it. Their list comes from the
 // packages that are linked in now, which are not in go.sum; making it
 // anew takes as long as comparing it would.
-func (b Builder) self(ctx context.Context) error {
+func (b Builder) self(ctx context.Context, pages []components.License) error {
 	if _, err := os.Stat(filepath.Join(b.Root, program)); err != nil {
 		b.log(components.Self, "warning: no %s yet, so no licences of it", program)
 		return nil
@@ -155,6 +155,7 @@ func (b Builder) self(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	all = append(all, pages...)
 	var out bytes.Buffer
 	zw, err := zstd.NewWriter(&out, zstd.WithEncoderConcurrency(1))
 	if err != nil {

@@ -71,7 +71,7 @@ func beginArgoCD(ctx context.Context, b Bench) (map[string]string, error) {
 	if err := buildPages(ctx, b, site, m.Version); err != nil {
 		return nil, err
 	}
-	if err := checkPages(pages(b)); err != nil {
+	if err := checkPages(pages(b), "assets/fonts.css"); err != nil {
 		return nil, err
 	}
 	return map[string]string{startPage: filepath.Join(pages(b), "index.html")}, nil
@@ -166,9 +166,9 @@ func buildPages(ctx context.Context, b Bench, site, version string) error {
 
 var scriptOfPage = regexp.MustCompile(`<script[^>]*\ssrc="([^"]+)"`)
 
-// checkPages makes sure that the pages will work: without their script Argo CD
-// starts, answers, and shows nothing.
-func checkPages(dir string) error {
+// checkPages makes sure that the pages will work, which without a script or one
+// of the other files show nothing.
+func checkPages(dir string, others ...string) error {
 	page, err := os.ReadFile(filepath.Join(dir, "index.html"))
 	if err != nil {
 		return fmt.Errorf("the front end's build made no start page: %w", err)
@@ -177,16 +177,16 @@ func checkPages(dir string) error {
 	if len(scripts) == 0 {
 		return errors.New("the front end's start page has no script")
 	}
-	files := []string{filepath.Join("assets", "fonts.css")}
+	files := others
 	for _, s := range scripts {
-		files = append(files, filepath.FromSlash(string(s[1])))
+		files = append(files, string(s[1]))
 	}
 	for _, f := range files {
-		// the server makes this one
+		// Argo CD's server makes this one
 		if f == "extensions.js" {
 			continue
 		}
-		if _, err := os.Stat(filepath.Join(dir, f)); err != nil {
+		if _, err := os.Stat(filepath.Join(dir, filepath.FromSlash(f))); err != nil {
 			return fmt.Errorf("the front end's start page needs what its build did not make: %w", err)
 		}
 	}

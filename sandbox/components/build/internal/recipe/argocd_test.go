@@ -78,7 +78,7 @@ func TestCheckPages(t *testing.T) {
 		}
 		return dir
 	}
-	if err := checkPages(lay(t)); err != nil {
+	if err := checkPages(lay(t), "assets/fonts.css"); err != nil {
 		t.Fatal(err)
 	}
 	for name := range files {
@@ -86,7 +86,7 @@ func TestCheckPages(t *testing.T) {
 		if err := os.Remove(filepath.Join(dir, filepath.FromSlash(name))); err != nil {
 			t.Fatal(err)
 		}
-		if err := checkPages(dir); err == nil {
+		if err := checkPages(dir, "assets/fonts.css"); err == nil {
 			t.Errorf("pages without %s were accepted", name)
 		}
 	}
@@ -94,7 +94,7 @@ func TestCheckPages(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "index.html"), []byte("<html></html>"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if err := checkPages(dir); err == nil {
+	if err := checkPages(dir, "assets/fonts.css"); err == nil {
 		t.Error("a page without a script was accepted")
 	}
 }

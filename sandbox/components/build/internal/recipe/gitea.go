@@ -172,7 +172,7 @@ func buildFrontend(ctx context.Context, b Bench, site string) error {
 func fetchNode(ctx context.Context, dir string) (node string, env []string, err error) {
 	if err := run(ctx, dir, nil, "npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund"); err != nil {
 		if errors.Is(err, exec.ErrNotFound) {
-			return "", nil, fmt.Errorf("npm is needed to build the front ends of Gitea and Argo CD: %w", err)
+			return "", nil, fmt.Errorf("npm is needed to build the front ends of Gitea, Argo CD and the hub: %w", err)
 		}
 		return "", nil, err
 	}
@@ -197,7 +197,7 @@ func findNode(tools string) (string, error) {
 	}
 	node, err := exec.LookPath("node")
 	if err != nil {
-		return "", fmt.Errorf("node 22.18 or later is needed to build the front ends of Gitea and Argo CD: %w", err)
+		return "", fmt.Errorf("node 22.18 or later is needed to build the front ends of Gitea, Argo CD and the hub: %w", err)
 	}
 	return node, nil
 }

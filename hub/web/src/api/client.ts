@@ -1,0 +1,65 @@
+import createClient from "openapi-fetch";
+import { plain } from "../words/text";
+import type { paths } from "./schema";
+
+/** The API's answer when it refuses, or the reason that there is none. */
+export class Problem extends Error {
+  /** @param status the HTTP status, 0 where the hub could not be reached */
+  constructor(
+    readonly status: number,
+    readonly title: string,
+    readonly detail = "",
+    readonly hint = "",
+    /** The request's id, by which it is found in the log. */
+    readonly request = "",
+  ) {
+    super([title, detail, hint].filter(Boolean).join(": "));
+    this.name = "Problem";
+  }
+}
+
+let csrf = "";
+
+/** Sets the token that changes have to carry; `/me` has it. */
+export function setCSRF(token: string): void {
+  csrf = token;
+}
+
+export const client = createClient<paths, "application/json">({ baseUrl: "/api/v1", credentials: "same-origin" });
+
+client.use({
+  onRequest({ request }) {
+    if (request.method !== "GET" && csrf) request.headers.set("X-CSRF", csrf);
+    return request;
+  },
+  onError() {
+    return new Problem(0, "the hub does not answer", "", "look at `kalypso status`, or at the hub's log");
+  },
+});
+
+interface Answer<T> {
+  data?: T;
+  error?: unknown;
+  response: Response;
+}
+
+/** The data of an answer. A refusal is thrown as a Problem. */
+export async function read<T>(asked: Promise<Answer<T>>): Promise<T> {
+  const { data, error, response } = await asked;
+  if (response.ok) return data as T;
+  throw problemOf(response.status, response.statusText, error);
+}
+
+/** A Problem out of a problem document, or out of whatever came instead. */
+export function problemOf(status: number, statusText: string, body: unknown): Problem {
+  const document = typeof body === "object" && body !== null ? (body as Record<string, unknown>) : {};
+  const text = (name: string) => (typeof document[name] === "string" ? plain(document[name]) : "");
+  const locations = Array.isArray(document.errors) ? document.errors.map(locationOf).filter(Boolean) : [];
+  const detail = [text("detail"), ...locations].filter(Boolean).join("; ");
+  return new Problem(status, text("title") || statusText || `status ${status}`, detail, text("hint"), text("instance"));
+}
+
+function locationOf(error: unknown): string {
+  const { location, message } = (error ?? {}) as { location?: unknown; message?: unknown };
+  return [location, message].filter((part): part is string => typeof part === "string" && part !== "").map(plain).join(": ");
+}

@@ -1,0 +1,40 @@
+import type { components, paths } from "./schema";
+
+type Answer<P extends keyof paths> = paths[P] extends { get: { responses: { 200: { content: { "application/json": infer T } } } } } ? T : never;
+type Item<P extends keyof paths> = Answer<P> extends { items: (infer T)[] | null } ? T : never;
+
+export type Me = Answer<"/me">;
+export type Environment = Item<"/environments">;
+export type Matrix = Answer<"/environments/{env}/matrix">;
+export type Placement = Item<"/placements">;
+export type PlacementEvent = Item<"/placements/{environment}/{cluster}/{target}/events">;
+export type Cluster = Item<"/clusters">;
+export type Workload = Item<"/workloads">;
+export type DriftGroup = Item<"/drift">;
+export type ModelProblem = Item<"/problems">;
+export type PullRequest = Item<"/pull-requests">;
+export type Source = Item<"/sources">;
+export type Token = Item<"/tokens">;
+export type AuditEntry = Item<"/audit">;
+export type Sandbox = Answer<"/sandbox">;
+
+/** A list as the API answers it. */
+export interface List<T> {
+  items: T[];
+  next?: string;
+  total?: number;
+  asOf?: string;
+}
+
+export type Subscription = NonNullable<Answer<"/clusters/{name}">["subscriptions"]>[number];
+
+export type Explanation = Answer<"/explain">;
+export type Clause = Explanation["policies"][number]["clauses"][number];
+export type Pair = NonNullable<Explanation["pair"]>;
+/** What is wrong with the model, as an explanation has it. */
+export type Finding = Explanation["problems"][number];
+/** Where something is in a repository. */
+export type Position = Explanation["controlPlane"];
+
+/** Any object of an environment: what its kind does not have is absent. */
+export type ObjectDocument = Partial<components["schemas"]["ObjectDocument"] & components["schemas"]["TargetDocument"] & components["schemas"]["AssignmentDocument"]>;

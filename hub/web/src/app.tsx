@@ -1,0 +1,62 @@
+import { Stack, Text, Title } from "@mantine/core";
+import { lazy, Suspense } from "react";
+import { Route, Switch } from "wouter";
+import { Frame } from "./frame/frame";
+import { Enter } from "./pages/enter";
+import { Loading } from "./parts/notices";
+
+const Fleet = lazy(() => import("./fleet/page"));
+const Drift = lazy(() => import("./pages/drift"));
+const Placements = lazy(() => import("./pages/placements"));
+const Clusters = lazy(() => import("./pages/clusters"));
+const Cluster = lazy(() => import("./pages/cluster"));
+const Assignments = lazy(() => import("./pages/assignments"));
+const Workloads = lazy(() => import("./pages/workloads"));
+const Workload = lazy(() => import("./pages/workload"));
+const PullRequests = lazy(() => import("./pages/pull-requests"));
+const Environments = lazy(() => import("./pages/environments"));
+const Environment = lazy(() => import("./pages/environment"));
+const Sandbox = lazy(() => import("./pages/sandbox"));
+const Operator = lazy(() => import("./pages/operator"));
+
+/** A part of the path that is a name. */
+const name = (params: { name?: string }) => decodeURIComponent(params.name ?? "");
+
+export function App() {
+  return (
+    <Switch>
+      <Route path="/enter">
+        <Enter />
+      </Route>
+      <Route>
+        <Frame>
+          <Suspense fallback={<Loading />}>
+            <Switch>
+              <Route path="/" component={Fleet} />
+              <Route path="/drift" component={Drift} />
+              <Route path="/placements" component={Placements} />
+              <Route path="/clusters" component={Clusters} />
+              <Route path="/clusters/:name">{(params) => <Cluster key={params.name} name={name(params)} />}</Route>
+              <Route path="/assignments" component={Assignments} />
+              <Route path="/workloads" component={Workloads} />
+              <Route path="/workloads/:name">{(params) => <Workload key={params.name} name={name(params)} />}</Route>
+              <Route path="/pull-requests" component={PullRequests} />
+              <Route path="/environments" component={Environments} />
+              <Route path="/environments/:name">{(params) => <Environment key={params.name} name={name(params)} />}</Route>
+              <Route path="/sandbox" component={Sandbox} />
+              <Route path="/operator" component={Operator} />
+              <Route>
+                <Stack gap="xs">
+                  <Title order={1} size="h2">
+                    There is no such page
+                  </Title>
+                  <Text>The navigation has all that there are.</Text>
+                </Stack>
+              </Route>
+            </Switch>
+          </Suspense>
+        </Frame>
+      </Route>
+    </Switch>
+  );
+}

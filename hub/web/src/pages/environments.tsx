@@ -1,0 +1,59 @@
+import { Stack } from "@mantine/core";
+import { useQuery } from "@tanstack/react-query";
+import { environments } from "../api/queries";
+import type { Environment } from "../api/types";
+import { href, pathOf } from "../filters/filters";
+import { Counts } from "../parts/counts";
+import { Heading } from "../parts/heading";
+import { BranchLink, CommitLink, To } from "../parts/links";
+import { type Column, Rows } from "../parts/list-table";
+import { Answered, Empty } from "../parts/notices";
+import { Time } from "../parts/when";
+import { plain } from "../words/text";
+
+export const plans: Record<string, string> = {
+  synced: "the branch is as planned",
+  planning: "the plan differs from the branch",
+  error: "it cannot be planned",
+};
+
+const columns: Column<Environment>[] = [
+  { title: "Environment", cell: (one) => <To path={`/environments${pathOf(one.name)}`}>{plain(one.name)}</To> },
+  { title: "Placements", cell: (one) => <To path={href("/placements", { env: one.name })}><Counts counts={one.counts} /></To> },
+  { title: "Plan", cell: (one) => plans[one.plan] ?? "not known" },
+  {
+    title: "Control plane",
+    cell: (one) => (
+      <>
+        <BranchLink repo={one.controlPlane} branch={one.branch} /> <CommitLink repo={one.controlPlane} commit={one.commit} />
+      </>
+    ),
+  },
+  {
+    title: "GitOps branch",
+    cell: (one) => (
+      <>
+        <BranchLink repo={one.gitOps.repo} branch={one.gitOps.branch} path={one.gitOps.path} /> <CommitLink repo={one.gitOps.repo} commit={one.gitOps.commit} />
+      </>
+    ),
+  },
+  { title: "As of", cell: (one) => <Time time={one.asOf} /> },
+];
+
+/** The environments in the order in which changes go through them. */
+export default function Environments() {
+  const asked = useQuery(environments);
+  const items = [...(asked.data?.items ?? [])].sort((a, b) => a.position - b.position);
+  return (
+    <Stack gap="sm">
+      <Heading>Environments</Heading>
+      <Answered what="the environments" asked={asked}>
+        {items.length > 0 ? (
+          <Rows label="environments" columns={columns} items={items} rowKey={(one) => one.name} />
+        ) : (
+          <Empty reason="The hub knows no environment yet.">An environment is an Environment object in the control plane, and a branch of it.</Empty>
+        )}
+      </Answered>
+    </Stack>
+  );
+}

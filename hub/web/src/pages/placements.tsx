@@ -1,0 +1,45 @@
+import { Group, Stack, Text } from "@mantine/core";
+import { useInfiniteQuery } from "@tanstack/react-query";
+import { placements } from "../api/queries";
+import type { Placement } from "../api/types";
+import { FilterText } from "../filters/filter-text";
+import { href, queryOf, toggled } from "../filters/filters";
+import { useFilters } from "../filters/use-filters";
+import { Legend } from "../parts/counts";
+import { Heading } from "../parts/heading";
+import { ListTable } from "../parts/list-table";
+import { Empty } from "../parts/notices";
+import { placementColumns, placementKey } from "../parts/placement-columns";
+
+/** Every assignment on every cluster, as it should be and as it is. */
+export default function Placements() {
+  const [filters, change] = useFilters();
+  const query = queryOf(filters);
+  const asked = useInfiniteQuery(placements(query));
+  return (
+    <Stack gap="sm">
+      <Heading>Placements</Heading>
+      <Legend counts={undefined} chosen={filters.states} toggle={(state) => change({ states: toggled(filters.states, state) })} />
+      <Group gap="sm" role="search" aria-label="Filters">
+        <FilterText label="Text" placeholder="Cluster, target, version, reason" value={filters.q} change={(q) => change({ q })} />
+        <FilterText label="Label selector" placeholder="region=west-us" value={filters.label} change={(label) => change({ label })} />
+        <FilterText label="Cluster type" placeholder="Cluster type" value={filters.clusterType} change={(clusterType) => change({ clusterType })} />
+        <FilterText label="Target" placeholder="Target" value={filters.target} change={(target) => change({ target })} />
+        <FilterText label="Workload" placeholder="Workload" value={filters.workload} change={(workload) => change({ workload })} />
+        <FilterText label="Version" placeholder="Version" value={filters.version} change={(version) => change({ version })} />
+      </Group>
+      <ListTable<Placement>
+        of={["placement", "placements"]}
+        query={asked}
+        columns={placementColumns(["environment", "cluster", "clusterType", "target", "state", "since", "actual", "desired", "reason"])}
+        rowKey={placementKey}
+        csv={href("/api/v1/placements", { ...query, format: "csv" })}
+        empty={
+          <Empty reason="No placement has what the filters ask for.">
+            <Text size="sm">A placement is an assignment on a cluster that follows the environment&apos;s branch. Leave a filter out to see more.</Text>
+          </Empty>
+        }
+      />
+    </Stack>
+  );
+}

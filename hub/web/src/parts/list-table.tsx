@@ -1,0 +1,119 @@
+import { Button, Group, Table, Text, UnstyledButton } from "@mantine/core";
+import type { InfiniteData, UseInfiniteQueryResult } from "@tanstack/react-query";
+import type { ReactNode } from "react";
+import type { List } from "../api/types";
+import { useFilters } from "../filters/use-filters";
+import { count } from "../words/text";
+import { clockText, parseTime } from "../words/time";
+import { Failed, Loading } from "./notices";
+import "./list-table.css";
+
+/** A column of a table. */
+export interface Column<T> {
+  title: string;
+  /** The orders that the API has for it, such as "-since" and "since"; the first press takes the first. */
+  sorts?: string[];
+  /** A column of figures. */
+  figures?: boolean;
+  cell(item: T): ReactNode;
+}
+
+interface ListTableProps<T> {
+  /** What the rows are, one and many. */
+  of: [one: string, many: string];
+  columns: Column<T>[];
+  query: UseInfiniteQueryResult<InfiniteData<List<T>>>;
+  rowKey(item: T): string;
+  /** The address of the whole list as CSV. */
+  csv?: string;
+  empty: ReactNode;
+}
+
+/** A list of the API as a table: it is paged and sorted by the server. */
+export function ListTable<T>({ of, columns, query, rowKey, csv, empty }: ListTableProps<T>) {
+  const pages = query.data?.pages ?? [];
+  const items = pages.flatMap((page) => page.items);
+  const asOf = parseTime(pages[0]?.asOf);
+  const total = pages[0]?.total;
+  return (
+    <>
+      {query.isError && <Failed what={of[1]} asked={query} />}
+      {query.isPending && <Loading />}
+      {query.data && items.length === 0 && empty}
+      {items.length > 0 && (
+        <>
+          <Rows label={of[1]} columns={columns} items={items} rowKey={rowKey} />
+          <Group justify="space-between" mt="xs">
+            <Text size="sm" role="status">
+              {total !== undefined && total >= items.length ? `${items.length} of ${count(total, of[0], of[1])}` : count(items.length, of[0], of[1])}
+              {asOf && `, as of ${clockText(asOf, new Date())}`}
+            </Text>
+            <Group gap="xs">
+              {csv && (
+                <Button component="a" href={csv} download size="xs" variant="default">
+                  CSV
+                </Button>
+              )}
+              {query.hasNextPage && (
+                <Button size="xs" variant="default" loading={query.isFetchingNextPage} onClick={() => void query.fetchNextPage()}>
+                  More
+                </Button>
+              )}
+            </Group>
+          </Group>
+        </>
+      )}
+    </>
+  );
+}
+
+interface RowsProps<T> {
+  /** What the rows are, for screen readers. */
+  label: string;
+  columns: Column<T>[];
+  items: T[];
+  rowKey(item: T): string;
+}
+
+/** The table alone, of rows that are all there. */
+export function Rows<T>({ label, columns, items, rowKey }: RowsProps<T>) {
+  return (
+    // a region that scrolls must be reached by keyboard
+    <div className="list-table" tabIndex={0} role="region" aria-label={`Table of ${label}`}>
+      <Table striped stickyHeader={false} verticalSpacing={6} fz="sm">
+        <Table.Thead>
+          <Table.Tr>
+            {columns.map((column) => (
+              <Header key={column.title} column={column} />
+            ))}
+          </Table.Tr>
+        </Table.Thead>
+        <Table.Tbody>
+          {items.map((item) => (
+            <Table.Tr key={rowKey(item)}>
+              {columns.map((column) => (
+                <Table.Td key={column.title} className={column.figures ? "figures" : undefined}>
+                  {column.cell(item)}
+                </Table.Td>
+              ))}
+            </Table.Tr>
+          ))}
+        </Table.Tbody>
+      </Table>
+    </div>
+  );
+}
+
+function Header<T>({ column: { sorts, title } }: { column: Column<T> }) {
+  const [filters, change] = useFilters();
+  if (!sorts) return <Table.Th scope="col">{title}</Table.Th>;
+  const at = sorts.indexOf(filters.sort);
+  const [aria, mark] = at < 0 ? (["none", "↕"] as const) : filters.sort.startsWith("-") ? (["descending", "▼"] as const) : (["ascending", "▲"] as const);
+  return (
+    <Table.Th scope="col" aria-sort={aria}>
+      <UnstyledButton className="sort" onClick={() => change({ sort: sorts[(at + 1) % sorts.length] ?? "" })}>
+        {title} <span aria-hidden="true">{mark}</span>
+      </UnstyledButton>
+    </Table.Th>
+  );
+}

@@ -1,0 +1,30 @@
+const clock = new Intl.DateTimeFormat("en-GB", { hour: "2-digit", minute: "2-digit", second: "2-digit" });
+const full = new Intl.DateTimeFormat("en-CA", { year: "numeric", month: "2-digit", day: "2-digit", hour: "2-digit", minute: "2-digit", second: "2-digit", hourCycle: "h23" });
+
+/** A time as the API writes it, or undefined where there is none. */
+export function parseTime(text: string | undefined | null): Date | undefined {
+  if (!text) return undefined;
+  const time = new Date(text);
+  // Go's zero time stands for none
+  return Number.isNaN(time.getTime()) || time.getUTCFullYear() < 1970 ? undefined : time;
+}
+
+/** The time of day where it is of today, else with the date. */
+export function clockText(time: Date, now: Date): string {
+  return time.toDateString() === now.toDateString() ? clock.format(time) : full.format(time).replace(",", "");
+}
+
+export function fullText(time: Date): string {
+  return full.format(time).replace(",", "");
+}
+
+/** How long ago something was, as kubectl writes it: 45s, 12m, 3h20m, 5d. */
+export function ageText(since: Date, now: Date): string {
+  const seconds = Math.max(0, Math.floor((now.getTime() - since.getTime()) / 1000));
+  if (seconds < 120) return `${seconds}s`;
+  const minutes = Math.floor(seconds / 60);
+  if (minutes < 180) return `${minutes}m`;
+  const hours = Math.floor(minutes / 60);
+  if (hours < 48) return minutes % 60 > 0 && hours < 8 ? `${hours}h${minutes % 60}m` : `${hours}h`;
+  return `${Math.floor(hours / 24)}d`;
+}
