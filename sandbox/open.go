@@ -40,6 +40,9 @@ func WebPages(ctx context.Context, h Home) ([]WebPage, error) {
 	all := []WebPage{
 		{Name: "gitea", Title: "the forge with the workshop's repositories", URL: s.OrgURL(), User: s.Admin.User, Part: "REPOSITORY", within: repositoryURL},
 	}
+	if s.Port(HubPage) != 0 { // there is none in a sandbox of an older kalypso
+		all = append(all, WebPage{Name: HubPage, Title: "the hub: what runs where, since when, and why", URL: "http://" + s.Address(HubPage) + "/"})
+	}
 	for _, c := range s.Clusters() {
 		if c.Reconciler == workshop.ArgoCD {
 			all = append(all, WebPage{Name: "argocd", Title: "Argo CD of cluster " + c.Name, URL: s.LocalURL(state.Listener(c)), User: gitops.ArgoCDUser})

@@ -37,7 +37,7 @@ func TestFindLog(t *testing.T) {
 	}
 	for name, says := range map[string]string{
 		"gite":         "did you mean gitea?",
-		"nothing":      "Choose one of arc-cluster, daemon, drone, etcd, flux-arc-cluster, gitea, node-arc-cluster, runner, scheduler",
+		"nothing":      "Choose one of arc-cluster, daemon, drone, etcd, flux-arc-cluster, gitea, hub, node-arc-cluster, runner, scheduler",
 		"repositories": "`kalypso status`",
 		"unpack-kube":  "`kalypso logs daemon`",
 		"../sandbox":   `"../sandbox"`,

@@ -99,7 +99,7 @@ func TestDiagnose(t *testing.T) {
 		t.Fatal(err)
 	}
 	r, _ = Diagnose(t.Context(), "v1")
-	if f := finding(r, "ports"); f.Severity != doctor.OK || f.Found != "all 7 are free" {
+	if f := finding(r, "ports"); f.Severity != doctor.OK || f.Found != "all 8 are free" {
 		t.Errorf("%+v", f)
 	}
 	if f := finding(r, "daemon"); f.Severity != doctor.OK {

@@ -38,7 +38,12 @@ const (
 	ArmResourceGroup = state.ArmResourceGroup
 	ProviderEmbedded = state.ProviderEmbedded
 	ProviderKind     = state.ProviderKind
+	// HubPage is the name of the hub's page, which a ticket opens.
+	HubPage = state.Hub
 )
+
+// HubDatabase is the file in which the hub of a sandbox has its data.
+func HubDatabase(h Home) string { return h.Path(state.Hub, state.HubDatabase) }
 
 // Errors of a sandbox that does not exist, and of one that does not run.
 var (

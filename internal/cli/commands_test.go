@@ -56,6 +56,11 @@ func TestMistakesAreSaidOnceWithTheirExitCode(t *testing.T) {
 		{[]string{"logs"}, cmdutil.ExitUsage, "usage: kalypso logs COMPONENT"},
 		{[]string{"scheduler", "run"}, cmdutil.ExitUsage, "which control plane? Give --control-plane URL or --config FILE"},
 		{[]string{"scheduler", "run", "--config", "/none"}, cmdutil.ExitFailure, "/none"},
+		{[]string{"hub", "run"}, cmdutil.ExitUsage, "which hub? Give --config FILE"},
+		{[]string{"hub", "run", "--config", "/none"}, cmdutil.ExitFailure, "/none"},
+		{[]string{"hub", "token", "list"}, cmdutil.ExitFailure, "run `kalypso up`"},
+		{[]string{"hub", "token", "create", "x", "--expires", "never"}, cmdutil.ExitUsage, "--expires \"never\""},
+		{[]string{"hub", "token", "create", "x", "--role", "king"}, cmdutil.ExitUsage, "--role \"king\": choose viewer or operator"},
 	} {
 		code, out, talk := call(t, c.args...)
 		if code != c.code {
@@ -132,7 +137,7 @@ func TestHelpNamesEveryCommand(t *testing.T) {
 		t.Fatalf("exit code %d", code)
 	}
 	for _, name := range []string{"up", "down", "status", "credentials", "kubectl", "kubeconfig", "logs", "scenario",
-		"scheduler", "plan", "get", "explain", "validate", "version", "licenses"} {
+		"scheduler", "hub", "plan", "get", "explain", "validate", "version", "licenses"} {
 		if !strings.Contains(out, "  "+name+" ") {
 			t.Errorf("help does not name %s", name)
 		}

@@ -89,7 +89,7 @@ func TestLogsMistakes(t *testing.T) {
 		says string
 	}{
 		{[]string{"logs", "schedular"}, cmdutil.ExitUsage, "did you mean scheduler?"},
-		{[]string{"logs", "xyz"}, cmdutil.ExitUsage, "Choose one of arc-cluster, daemon, etcd, flux-arc-cluster, gitea, node-arc-cluster, runner, scheduler"},
+		{[]string{"logs", "xyz"}, cmdutil.ExitUsage, "Choose one of arc-cluster, daemon, etcd, flux-arc-cluster, gitea, hub, node-arc-cluster, runner, scheduler"},
 		{[]string{"logs", "repositories"}, cmdutil.ExitUsage, "`kalypso status`"},
 		{[]string{"logs", "gitea"}, cmdutil.ExitFailure, "gitea has not run yet"},
 		{[]string{"logs", "scheduler", "-n", "-1"}, cmdutil.ExitUsage, "--lines -1"},

@@ -9,6 +9,7 @@ import (
 
 	"github.com/kalypso-dev/kalypso/sandbox/gitea"
 	"github.com/kalypso-dev/kalypso/sandbox/gitops"
+	"github.com/kalypso-dev/kalypso/sandbox/state"
 	"github.com/kalypso-dev/kalypso/workshop"
 )
 
@@ -54,7 +55,7 @@ func (st *Stack) RenewCredentials(ctx context.Context, ready func(string) bool) 
 	token, err = os.ReadFile(st.gitea.TokenFile(gitea.SchedulerToken))
 	if used := st.schedulerToken.Load(); err == nil && ready("scheduler") && used != nil && *used != string(token) {
 		found.Renewed = append(found.Renewed, "the scheduler had an older token: it starts again with the present one")
-		found.Restart = append(found.Restart, "scheduler")
+		found.Restart = append(found.Restart, "scheduler", state.Hub) // which has the same
 	}
 	return found, errors.Join(append(failed, err)...)
 }

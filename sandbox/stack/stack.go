@@ -121,6 +121,7 @@ func (st *Stack) Units() []supervisor.Unit {
 		task("repositories", "the workshop's repositories", repositoriesDeadline, st.fillForge, "gitea"),
 		st.notifierUnit(),
 		st.schedulerUnit("repositories"),
+		st.hubUnit("repositories"),
 		st.runnerUnit("repositories", "unpack-runner", "unpack-samples"),
 		st.armUnit(),
 		st.virtualUnit("repositories"),

@@ -6,11 +6,13 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"os"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/kalypso-dev/kalypso/hub"
 	"github.com/kalypso-dev/kalypso/internal/testkit/workshoptest"
 	"github.com/kalypso-dev/kalypso/sandbox/cluster"
 	"github.com/kalypso-dev/kalypso/sandbox/state"
@@ -194,6 +196,32 @@ func TestSkipIfPresent(t *testing.T) {
 	run()
 	if err := y.Stop(t.Context()); err != nil || y.PID() != 7 || y.Exited() == nil || strings.Join(ours.calls, " ") != "init start ready stop" {
 		t.Errorf("%v, %q", err, ours.calls)
+	}
+}
+
+// TestHubConfigIsTaken also reads the files that it names.
+func TestHubConfigIsTaken(t *testing.T) {
+	h := state.Home(t.TempDir())
+	s := ensured(t, h, state.Choice{Workshop: "hello-world"})
+	b, err := New(h, s, slog.Default()).hubConfig()
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := h.Path(state.Hub, "hub.yaml")
+	if err := state.WriteFile(file, b); err != nil {
+		t.Fatal(err)
+	}
+	c, err := hub.LoadConfig(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c.Listen != s.Address(state.Hub) || c.Store.SQLite != h.Path("hub", "hub.db") || !slices.Equal(c.Chain, []string{"dev", "stage"}) || len(c.Observe) != 2 || c.Observe[0].Kubeconfig != h.Kubeconfig() {
+		t.Errorf("%+v", c)
+	}
+	for _, name := range []string{c.Scheduler.Config, c.Observe[1].Endpoint.TokenFile} {
+		if info, err := os.Stat(name); err != nil || info.Mode().Perm() != 0o600 {
+			t.Errorf("%s: %v, %v", name, info, err)
+		}
 	}
 }
 

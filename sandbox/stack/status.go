@@ -82,7 +82,7 @@ func DownStatus(h state.Home, s *state.State) *Status {
 // cluster has its own, and perhaps a reconciler that does not listen here.
 func (st *Status) URLs(s *state.State) map[string]string {
 	urls := map[string]string{"gitea": s.ForgeURL()}
-	for _, name := range []string{"scheduler", "notifier", "arm", "runner"} {
+	for _, name := range []string{"scheduler", "notifier", "arm", "runner", state.Hub} {
 		urls[name] = "http://" + s.Address(name)
 	}
 	theirs := map[string]bool{}

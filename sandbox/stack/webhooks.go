@@ -83,7 +83,7 @@ func (st *Stack) recoverApplications(ctx context.Context) {
 // onForge reports whether a URL is one of the sandbox's forge.
 func (st *Stack) onForge(url string) bool { return strings.HasPrefix(url, st.state.ForgeURL()+"/") }
 
-// webhooks hands each webhook that is signed to the runner and the scheduler, and
+// webhooks hands each webhook that is signed to the runner, the hub and the scheduler, and
 // a push to the reconcilers as well. The forge gets the scheduler's answer; what
 // the others miss they find by polling.
 func (st *Stack) webhooks(reconcilers *gitops.Notifier) http.Handler {
@@ -103,6 +103,7 @@ func (st *Stack) webhooks(reconcilers *gitops.Notifier) http.Handler {
 			go reconcilers.Notify(body)
 		}
 		go st.wakeRunner()
+		go st.notifyHub(r.Header.Clone(), body)
 		r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
 		scheduler.ServeHTTP(w, r)
 	}))

@@ -36,23 +36,24 @@ func TestWebhooksAreHandedOn(t *testing.T) {
 		return server.Listener.Addr().(*net.TCPAddr).Port
 	}
 	const body = `{"ref":"refs/heads/dev","repository":{"full_name":"a/b"}}`
-	s := &state.State{WebhookSecret: "s", Ports: map[string]int{"scheduler": listen("scheduler", "X-Gitea-Signature"), "runner": listen("runner", "Authorization")}}
+	s := &state.State{WebhookSecret: "s", Ports: map[string]int{"scheduler": listen("scheduler", "X-Gitea-Signature"), "runner": listen("runner", "Authorization"), "hub": listen("hub", "X-Gitea-Signature")}}
 	st := &Stack{state: s, log: slog.New(slog.DiscardHandler)}
 	handler := st.webhooks(&gitops.Notifier{Log: st.log, Followers: func() []gitops.Follower {
 		received <- "reconcilers"
 		return nil
 	}})
 	runner, scheduler := "runner POST /wake Bearer s ", "scheduler POST /webhook "+sign(body, "s")+" "+body
+	hub := "hub POST /hooks/forge " + sign(body, "s") + " " + body
 	for _, c := range []struct {
 		name, event, secret string
 		down                bool // the scheduler is
 		code                int
 		want                []string
 	}{
-		{"push", "push", "s", false, http.StatusOK, []string{"reconcilers", runner, scheduler}},
-		{"other event", "issues", "s", false, http.StatusOK, []string{runner, scheduler}},
+		{"push", "push", "s", false, http.StatusOK, []string{"reconcilers", runner, hub, scheduler}},
+		{"other event", "issues", "s", false, http.StatusOK, []string{runner, hub, scheduler}},
 		{"other secret", "push", "x", false, http.StatusUnauthorized, nil},
-		{"no scheduler", "push", "s", true, http.StatusBadGateway, []string{"reconcilers", runner}},
+		{"no scheduler", "push", "s", true, http.StatusBadGateway, []string{"reconcilers", runner, hub}},
 	} {
 		if c.down {
 			s.Ports["scheduler"] = 1

@@ -13,7 +13,7 @@ import (
 // makes anew and snapshots hold. Programs, logs, certificates and the nodes'
 // images are not among it, nor is what never changes in a sandbox.
 var Data = []string{
-	"gitea", "clusters/etcd", "clusters/etcd.answered", "flux", "argocd", "arc", "scheduler", "runner", "scenarios", stoppedFile, changesFile,
+	"gitea", "clusters/etcd", "clusters/etcd.answered", "flux", "argocd", "arc", "scheduler", Hub, "runner", "scenarios", stoppedFile, changesFile,
 }
 
 // replacement is a write-ahead record of one replacement of data. Interrupted at

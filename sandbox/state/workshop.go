@@ -91,12 +91,19 @@ func (s *State) Addresses() map[string]string {
 	return to
 }
 
+// Hub names the hub's port, its component and its folder, and HubDatabase the file in that
+// which has its data.
+const (
+	Hub         = "hub"
+	HubDatabase = "hub.db"
+)
+
 // Listener names the port of a cluster's reconciler.
 func Listener(c workshop.Cluster) string { return string(c.Reconciler) + "-" + c.Name }
 
 // listeners are the names of all ports that a sandbox with these clusters keeps.
 func listeners(clusters []workshop.Cluster) []string {
-	names := []string{"gitea", "scheduler", "notifier", "arm", "runner"}
+	names := []string{"gitea", "scheduler", "notifier", "arm", "runner", Hub}
 	for _, c := range clusters {
 		names = append(names, c.Name, Listener(c))
 	}

@@ -12,6 +12,7 @@ import (
 	"text/tabwriter"
 
 	"github.com/kalypso-dev/kalypso/internal/cli/cmdutil"
+	"github.com/kalypso-dev/kalypso/internal/cli/hub"
 	"github.com/kalypso-dev/kalypso/sandbox"
 	"github.com/spf13/cobra"
 )
@@ -29,11 +30,15 @@ func NewCommand(a *cmdutil.App, run func(context.Context, *Options) error) *cobr
 	o := &Options{App: a}
 	c := &cobra.Command{
 		Use:   "open [PLACE [PART]]",
-		Short: "Print the URL of the forge, and show it in a browser",
-		Long: `Print the URL of a place in the sandbox, such as the forge or one of its
+		Short: "Print the URL of the hub or the forge, and show it in a browser",
+		Long: `Print the URL of a place in the sandbox, such as the hub, the forge or one of its
 repositories, and show it in a browser where there is a display. Without a
-place, list those that there are.`,
+place, list those that there are.
+
+The URL of the hub has a ticket in it, which lets one browser in, once and within a
+minute.`,
 		Example: `  kalypso open
+  kalypso open hub
   kalypso open gitea
   kalypso open gitea kalypso-control-plane --print`,
 		Args: cmdutil.RangeArgs(0, 2),
@@ -77,6 +82,11 @@ func Run(ctx context.Context, o *Options) error {
 	page, err := sandbox.FindWebPage(ctx, home, o.Page, o.Part)
 	if err != nil {
 		return err
+	}
+	if page.Name == sandbox.HubPage && page.Running {
+		if page.URL, err = hub.TicketURL(ctx, home, page.URL); err != nil {
+			return err
+		}
 	}
 	return o.Output.Print(o.App, page, func() error { return o.open(page) })
 }

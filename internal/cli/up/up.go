@@ -117,6 +117,7 @@ func Run(ctx context.Context, o *Options) error {
 	}
 	o.Messagef("")
 	o.Messagef("  Forge     %s/%s   (user %s; password: kalypso credentials)", status.ForgeURL, sandbox.Organisation, status.User)
+	o.Messagef("  Hub       kalypso open hub   (what runs where, and why, in a browser)")
 	stopped, given := stoppedClusters(status), existingClusters(status)
 	for _, name := range status.Clusters {
 		if stopped[name] {

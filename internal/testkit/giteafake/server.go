@@ -89,7 +89,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 
 func (s *Server) serveGit(backend http.Handler) http.HandlerFunc {
 	return func(w http.ResponseWriter, q *http.Request) {
-		if user, password, _ := q.BasicAuth(); user != User || password != Token {
+		if _, password, _ := q.BasicAuth(); password != Token { // whatever the user, as Gitea does with a token
 			w.Header().Set("WWW-Authenticate", "Basic")
 			w.WriteHeader(http.StatusUnauthorized)
 			return

@@ -1,0 +1,191 @@
+package collect
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/kalypso-dev/kalypso/hub/store"
+	"github.com/kalypso-dev/kalypso/scheduler/fleet"
+)
+
+// Fleet is a part of the fleet.
+type Fleet struct {
+	Name string // of its kind, such as kubernetes; each part's own
+	// File is what the part is described in, "" for none. When it changes, Open is called again.
+	File string
+	// Open makes what is asked. It makes no request.
+	Open     func() (fleet.Reader, error)
+	Interval time.Duration // DefaultInterval when zero
+}
+
+// fleetSource asks a part of the fleet.
+type fleetSource struct {
+	Fleet
+	source *source
+	reader fleet.Reader // only touched by look, as is opened
+	opened []byte
+
+	mu     sync.Mutex // for what follows
+	asked  bool       // it has been looked at once
+	answer fleet.Snapshot
+	err    error // of the last look
+}
+
+func (f *fleetSource) look(ctx context.Context) error {
+	answer, err := f.ask(ctx)
+	if ctx.Err() != nil {
+		err = context.Cause(ctx)
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.asked, f.err = true, err
+	if err == nil {
+		f.answer = answer
+	}
+	return err
+}
+
+func (f *fleetSource) ask(ctx context.Context) (fleet.Snapshot, error) {
+	var content []byte
+	if f.File != "" {
+		var err error
+		if content, err = os.ReadFile(f.File); err != nil {
+			return fleet.Snapshot{}, err
+		}
+	}
+	if f.reader == nil || !bytes.Equal(content, f.opened) {
+		reader, err := f.Open()
+		if err != nil {
+			return fleet.Snapshot{}, err
+		}
+		f.reader, f.opened = reader, content
+	}
+	return f.reader.Inventory(ctx)
+}
+
+// known is the last answer, with its clusters unknown where the last look has failed, and
+// false before the first look.
+func (f *fleetSource) known() (fleet.Snapshot, bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.err == nil {
+		return f.answer, f.asked
+	}
+	answer := f.answer
+	answer.Clusters = slices.Clone(answer.Clusters)
+	for i := range answer.Clusters {
+		answer.Clusters[i].Forget(f.err.Error())
+	}
+	return answer, f.asked
+}
+
+// clusterMemory is how each cluster was when it answered last. One that cannot be asked
+// says no more what it follows.
+type clusterMemory struct {
+	clusters map[string]fleet.Cluster
+	from     map[string]string // the parts of the fleet that know it
+}
+
+// read takes from the store what was known when the hub ended.
+func (m *clusterMemory) read(ctx context.Context, s *store.Store) error {
+	m.clusters, m.from = map[string]fleet.Cluster{}, map[string]string{}
+	page := store.Page{Limit: 500}
+	for {
+		list, err := s.Clusters(ctx, store.Scope{}, store.ClusterFilter{}, page)
+		if err != nil {
+			return err
+		}
+		for _, one := range list.Items {
+			whole, err := s.Cluster(ctx, store.Scope{}, one.Name)
+			if err != nil {
+				return fmt.Errorf("cluster %s: %w", one.Name, err)
+			}
+			m.clusters[one.Name] = fleet.Cluster{
+				Name: one.Name, Labels: one.Labels, LastSeen: one.LastSeen, Unknown: one.Unknown, Approximate: one.Approximate, Subscriptions: whole.Subscriptions,
+			}
+			m.from[one.Name] = one.Source
+		}
+		if page.After = list.Next; page.After == "" {
+			return nil
+		}
+	}
+}
+
+// together puts the answers of all parts together, with what is remembered of clusters that
+// cannot be asked; false before each part has been looked at. It is called by one
+// goroutine.
+func (m *clusterMemory) together(parts []*fleetSource) (all fleet.Snapshot, from map[string]string, ok bool) {
+	at := time.Now().UTC()
+	var answers []fleet.Snapshot
+	names := map[string][]string{}
+	for _, part := range parts {
+		answer, asked := part.known()
+		if !asked {
+			return fleet.Snapshot{}, nil, false
+		}
+		if answer.At.IsZero() { // it has never answered, and knows nothing
+			answer.Clusters = m.of(part.Name, part.failure())
+		} else if answer.At.Before(at) {
+			at = answer.At
+		}
+		answers = append(answers, answer)
+		for _, c := range answer.Clusters {
+			names[c.Name] = append(names[c.Name], part.Name)
+		}
+	}
+	all = fleet.Together(at, answers...)
+	from = map[string]string{}
+	now := map[string]fleet.Cluster{}
+	for i := range all.Clusters {
+		c := &all.Clusters[i]
+		from[c.Name] = strings.Join(names[c.Name], ", ")
+		if last, known := m.clusters[c.Name]; known && c.Unknown != "" {
+			remember(c, last)
+		}
+		now[c.Name] = *c
+	}
+	m.clusters, m.from = now, from
+	return all, from, true
+}
+
+// remember fills in what a cluster that cannot be asked was like.
+func remember(c *fleet.Cluster, last fleet.Cluster) {
+	if len(c.Subscriptions) == 0 {
+		c.Subscriptions, c.Approximate = last.Subscriptions, last.Approximate
+		c.Forget(c.Unknown)
+	}
+	if c.LastSeen.Before(last.LastSeen) {
+		c.LastSeen = last.LastSeen
+	}
+	if c.Labels == nil {
+		c.Labels = last.Labels
+	}
+}
+
+func (f *fleetSource) failure() string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.err == nil {
+		return ""
+	}
+	return f.err.Error()
+}
+
+// of are the clusters that a part had before the hub was started, and that nobody can say
+// anything about now.
+func (m *clusterMemory) of(part, reason string) []fleet.Cluster {
+	var all []fleet.Cluster
+	for name, c := range m.clusters {
+		if slices.Contains(strings.Split(m.from[name], ", "), part) {
+			c.Forget(reason)
+			all = append(all, c)
+		}
+	}
+	return all
+}

@@ -1,0 +1,246 @@
+// Package collect reads what the hub shows, and writes the differences to its store.
+//
+// A [Collector] has sources: the control planes and the repositories that they name, the
+// parts of the fleet, the scheduler's status, the forge's pull requests. Each is looked at
+// on its own, when something wakes it and else after its interval, and has its own state:
+// one that fails keeps what was known of it, says why, and holds up no other. What the
+// sources know is put together by one writer, which brings the store to it in one
+// transaction.
+//
+// A webhook is a hint to look at a repository now. The slow look behind it finds what was
+// lost.
+package collect
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"log/slog"
+	"runtime/debug"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/kalypso-dev/kalypso/hub/store"
+	"github.com/kalypso-dev/kalypso/internal/redact"
+	"github.com/kalypso-dev/kalypso/scheduler/controller"
+)
+
+const (
+	// DefaultPoll is how often heads of branches are compared where Options does not say.
+	DefaultPoll = 30 * time.Second
+	// DefaultInterval is how often a part of the fleet is asked where it does not say.
+	DefaultInterval = 30 * time.Second
+
+	schedulerInterval    = 5 * time.Second
+	pullRequestsInterval = 5 * time.Minute // each repository costs two requests
+	// retryAfter is when a source that has failed is looked at again, unless its interval
+	// is shorter.
+	retryAfter = 5 * time.Second
+	// lookLimit bounds one look at a source.
+	lookLimit = 5 * time.Minute
+	// gather is for how long the writer waits for other sources when one has changed:
+	// several are looked at together.
+	gather = 100 * time.Millisecond
+	// writeLimit bounds one round of the writer.
+	writeLimit = time.Minute
+	// pruneInterval is how often what is too old is removed from the store.
+	pruneInterval = 24 * time.Hour
+)
+
+// Options configure a Collector.
+type Options struct {
+	Store *store.Store
+	// Scheduler is the scheduler's configuration: its forge and its control planes.
+	Scheduler controller.Config
+	// SchedulerURL is where the scheduler serves its status, "" for nowhere.
+	SchedulerURL string
+	Fleet        []Fleet
+	Chain        []string      // the environments in their order of promotion; may be empty
+	Poll         time.Duration // DefaultPoll when zero
+	Retention    store.Retention
+	Log          *slog.Logger
+	Registry     prometheus.Registerer
+}
+
+// Collector keeps a store up to date.
+type Collector struct {
+	options Options
+	log     *slog.Logger
+	forge   controller.Repositories
+	secret  string // of the forge's webhooks
+	metrics *metrics
+
+	planes    []*plane
+	fleet     []*fleetSource
+	scheduler *schedulerSource // nil where its status is not asked for
+	pulls     *pullSource
+	sources   []*source
+
+	changed chan struct{} // wakes the writer
+	memory  clusterMemory // only touched by the writer
+
+	mu      sync.Mutex                    // for what follows
+	reports map[string]store.Source       // by source
+	follows map[string]map[branchKey]bool // the application branches that an environment's placements come from
+}
+
+// source is something that is looked at again and again.
+type source struct {
+	name     string
+	interval time.Duration
+	look     func(ctx context.Context) error
+	wake     chan struct{}
+}
+
+// New makes a Collector. It makes no request yet.
+func New(o Options) (*Collector, error) {
+	o.Poll = cmp.Or(o.Poll, DefaultPoll)
+	log := redact.Logger(cmp.Or(o.Log, slog.Default()))
+	forge, err := o.Scheduler.Connect(log, nil)
+	if err != nil {
+		return nil, err
+	}
+	secret, err := o.Scheduler.Secret()
+	if err != nil {
+		return nil, err
+	}
+	c := &Collector{
+		options: o, log: log, forge: forge, secret: secret, metrics: newMetrics(o.Registry),
+		changed: make(chan struct{}, 1), reports: map[string]store.Source{}, follows: map[string]map[branchKey]bool{},
+	}
+	for _, p := range o.Scheduler.Planes() {
+		one := newPlane(c, p)
+		c.planes = append(c.planes, one)
+		c.add("control plane "+one.name, o.Poll, one.look, &one.source)
+	}
+	for _, f := range o.Fleet {
+		one := &fleetSource{Fleet: f}
+		c.fleet = append(c.fleet, one)
+		c.add("clusters by "+f.Name, cmp.Or(f.Interval, DefaultInterval), one.look, &one.source)
+	}
+	if o.SchedulerURL != "" {
+		c.scheduler = &schedulerSource{url: o.SchedulerURL, secret: secret}
+		c.add("scheduler", schedulerInterval, c.scheduler.look, &c.scheduler.source)
+	}
+	c.pulls = &pullSource{collector: c}
+	c.add("pull requests", pullRequestsInterval, c.pulls.look, &c.pulls.source)
+	return c, nil
+}
+
+func (c *Collector) add(name string, interval time.Duration, look func(context.Context) error, to **source) {
+	s := &source{name: name, interval: interval, look: look, wake: make(chan struct{}, 1)}
+	*to = s
+	c.sources = append(c.sources, s)
+}
+
+// Run looks and writes until ctx ends.
+func (c *Collector) Run(ctx context.Context) error {
+	if err := c.memory.read(ctx, c.options.Store); err != nil {
+		return fmt.Errorf("what is known of the clusters: %w", err)
+	}
+	last, err := c.options.Store.Sources(ctx)
+	if err != nil {
+		return fmt.Errorf("what is known of the sources: %w", err)
+	}
+	for _, r := range last {
+		c.reports[r.Name] = r
+	}
+	var running sync.WaitGroup
+	defer running.Wait()
+	for _, s := range c.sources {
+		running.Go(func() { c.follow(ctx, s) })
+	}
+	running.Go(func() { c.prune(ctx) })
+	c.write(ctx)
+	return context.Cause(ctx)
+}
+
+// follow looks at a source until ctx ends.
+func (c *Collector) follow(ctx context.Context, s *source) {
+	for ctx.Err() == nil {
+		began := time.Now()
+		err := c.lookAt(ctx, s)
+		if ctx.Err() != nil {
+			return
+		}
+		c.report(s, began, err)
+		notify(c.changed)
+		pause := s.interval
+		if err != nil {
+			pause = min(pause, retryAfter)
+		}
+		timer := time.NewTimer(pause)
+		select {
+		case <-ctx.Done():
+		case <-s.wake:
+		case <-timer.C:
+		}
+		timer.Stop()
+	}
+}
+
+// lookAt makes an error of a panic: what one source sends must not stop the others.
+func (c *Collector) lookAt(ctx context.Context, s *source) (err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			err = fmt.Errorf("this is a mistake in the hub: %v", v)
+			c.log.Error("panic", "source", s.name, "reason", v, "stack", string(debug.Stack()))
+		}
+	}()
+	ctx, cancel := context.WithTimeoutCause(ctx, lookLimit, fmt.Errorf("no answer within %s", lookLimit))
+	defer cancel()
+	return s.look(ctx)
+}
+
+// report notes how a look went.
+func (c *Collector) report(s *source, began time.Time, err error) {
+	took := time.Since(began)
+	c.metrics.observed(s.name, took, err)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	r, known := c.reports[s.name]
+	before := r.Reason
+	r.Name, r.State, r.Reason, r.LastTry, r.Took = s.name, stateOK, "", began.UTC(), took
+	if err == nil {
+		r.LastOK = r.LastTry
+	} else {
+		r.State, r.Reason = stateFailing, redact.Error(err).Error()
+	}
+	c.reports[s.name] = r
+	switch {
+	case r.Reason != "" && r.Reason != before:
+		c.log.Warn("a source fails", "source", s.name, "reason", r.Reason)
+	case known && before != "" && r.Reason == "":
+		c.log.Info("a source answers again", "source", s.name)
+	}
+}
+
+// The states of a source.
+const (
+	stateOK      = "ok"
+	stateFailing = "failing"
+)
+
+// notify wakes what waits on a channel that holds one.
+func notify(wake chan struct{}) {
+	select {
+	case wake <- struct{}{}:
+	default: // it is about to wake
+	}
+}
+
+// prune removes what is too old, at once and then daily.
+func (c *Collector) prune(ctx context.Context) {
+	for {
+		if err := c.options.Store.Prune(ctx, time.Now(), c.options.Retention); err != nil && ctx.Err() == nil {
+			c.log.Warn("what is too old cannot be removed", "reason", err)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(pruneInterval):
+		}
+	}
+}

@@ -1,0 +1,286 @@
+package hub
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/kalypso-dev/kalypso/hub/store"
+	"github.com/kalypso-dev/kalypso/internal/usage"
+	"github.com/kalypso-dev/kalypso/internal/yamlpos"
+	"github.com/kalypso-dev/kalypso/scheduler/controller"
+)
+
+// DefaultListen is where a hub listens when its configuration does not say.
+const DefaultListen = "127.0.0.1:8780"
+
+// DefaultRetention is for how long events and the audit log are kept when the
+// configuration does not say.
+const DefaultRetention = Age(400 * 24 * time.Hour)
+
+// Config is the configuration file of a hub, in YAML or JSON.
+type Config struct {
+	// Scheduler is whose control planes, forge and fleet the hub shows.
+	Scheduler SchedulerConfig `yaml:"scheduler"`
+	// Listen is the address of the pages and of the API; DefaultListen when empty.
+	Listen string `yaml:"listen"`
+	// MetricsListen is that of /metrics, which anybody who reaches it may read; "" for none.
+	MetricsListen string `yaml:"metricsListen"`
+	// PublicURL is how browsers reach the hub, where that is not Listen.
+	PublicURL string `yaml:"publicURL"`
+	// TLS is the certificate of Listen; nil for none. BehindProxy says that a proxy has it.
+	TLS         *TLSConfig  `yaml:"tls"`
+	BehindProxy bool        `yaml:"behindProxy"`
+	Store       StoreConfig `yaml:"store"`
+	// Observe are the parts of the fleet. Clusters that several know are put together.
+	Observe []ObserveConfig `yaml:"observe"`
+	// Chain are the environments in their order of promotion; by name when empty.
+	Chain     []string        `yaml:"chain"`
+	Poll      time.Duration   `yaml:"poll"` // of heads of branches; collect.DefaultPoll when zero
+	Retention RetentionConfig `yaml:"retention"`
+
+	scheduler controller.Config // LoadConfig reads it
+}
+
+// SchedulerConfig says where the scheduler is.
+type SchedulerConfig struct {
+	// Config is its configuration file, which has the forge, the control planes and the
+	// secret of the webhooks.
+	Config string `yaml:"config"`
+	// URL is where it serves its status; "" when it is not asked.
+	URL string `yaml:"url"`
+}
+
+// TLSConfig names a certificate with its chain, and its key, both in PEM.
+type TLSConfig struct {
+	CertFile string `yaml:"certFile"`
+	KeyFile  string `yaml:"keyFile"`
+}
+
+// StoreConfig says where the database is: in a file, or in PostgreSQL, whose URL is in an
+// environment variable since it holds a password.
+type StoreConfig struct {
+	SQLite      string `yaml:"sqlite"`
+	PostgresEnv string `yaml:"postgresEnv"`
+}
+
+// ObserveConfig is a part of the fleet: one of the three.
+type ObserveConfig struct {
+	// Kubeconfig is a file with a context for each cluster.
+	Kubeconfig string          `yaml:"kubeconfig"`
+	Arc        *ArcConfig      `yaml:"arc"`
+	Endpoint   *EndpointConfig `yaml:"endpoint"`
+	// Interval is how often it is asked; collect.DefaultInterval when zero.
+	Interval time.Duration `yaml:"interval"`
+}
+
+// ArcConfig are the subscriptions of Azure whose clusters are observed. The login is that
+// of the environment, as for `kalypso ci`.
+type ArcConfig struct {
+	Subscriptions []string `yaml:"subscriptions"`
+	Tenant        string   `yaml:"tenant"`
+	Cloud         string   `yaml:"cloud"` // the public one when empty
+}
+
+// EndpointConfig is a server that lists clusters, see scheduler/fleet/endpoint.
+type EndpointConfig struct {
+	URL       string `yaml:"url"`
+	TokenFile string `yaml:"tokenFile"`
+	TokenEnv  string `yaml:"tokenEnv"`
+}
+
+// RetentionConfig is for how long things are kept.
+type RetentionConfig struct {
+	Events Age `yaml:"events"` // DefaultRetention when zero, as is Audit
+	Audit  Age `yaml:"audit"`
+}
+
+// Age is a duration that can be given in days, as in 30d.
+type Age time.Duration
+
+// ParseAge reads an age, such as 30d or 12h.
+func ParseAge(text string) (Age, error) {
+	if days, ok := strings.CutSuffix(text, "d"); ok {
+		n, err := strconv.ParseUint(days, 10, 16)
+		if err == nil && n > 0 {
+			return Age(time.Duration(n) * 24 * time.Hour), nil
+		}
+	} else if d, err := time.ParseDuration(text); err == nil && d > 0 {
+		return Age(d), nil
+	}
+	return 0, fmt.Errorf("%q is no time such as 30d or 12h", text)
+}
+
+// UnmarshalYAML implements yaml.Unmarshaler.
+func (a *Age) UnmarshalYAML(node *yaml.Node) (err error) {
+	if *a, err = ParseAge(node.Value); err != nil {
+		return &yaml.TypeError{Errors: []string{fmt.Sprintf("line %d: %v", node.Line, err)}}
+	}
+	return nil
+}
+
+// LoadConfig reads the configuration file, and that of the scheduler. Files that it names
+// are relative to its own folder.
+func LoadConfig(file string) (Config, error) {
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return Config{}, fmt.Errorf("hub configuration: %w", err)
+	}
+	c, err := ParseConfig(file, data)
+	if err != nil {
+		return Config{}, err
+	}
+	names := []*string{&c.Scheduler.Config, &c.Store.SQLite}
+	if c.TLS != nil {
+		names = append(names, &c.TLS.CertFile, &c.TLS.KeyFile)
+	}
+	for i := range c.Observe {
+		names = append(names, &c.Observe[i].Kubeconfig)
+		if e := c.Observe[i].Endpoint; e != nil {
+			names = append(names, &e.TokenFile)
+		}
+	}
+	for _, name := range names {
+		if *name != "" && !filepath.IsAbs(*name) {
+			*name = filepath.Join(filepath.Dir(file), *name)
+		}
+	}
+	c.scheduler, err = controller.LoadConfig(c.Scheduler.Config)
+	return c, err
+}
+
+// ParseConfig parses the configuration file. Errors begin with file and line; an unknown
+// field is one. An address that others reach without protection is a *usage.Error.
+func ParseConfig(file string, data []byte) (Config, error) {
+	c := Config{Listen: DefaultListen, Retention: RetentionConfig{DefaultRetention, DefaultRetention}}
+	document, err := yamlpos.DecodeConfig(file, data, &c)
+	if err != nil {
+		return Config{}, err
+	}
+	check := &yamlpos.Checker{File: file, Document: document}
+	c.check(check)
+	if err := check.Err(); err != nil {
+		return Config{}, err
+	}
+	if mistake := c.exposed(); mistake != "" {
+		return Config{}, usage.Errorf("%s:%d: %s", file, yamlpos.LineOf(document, []string{"listen"}), mistake)
+	}
+	return c, nil
+}
+
+func (c Config) check(check *yamlpos.Checker) {
+	if c.Scheduler.Config == "" {
+		check.Add("scheduler.config is missing: the forge and the control planes are taken from there", "scheduler", "config")
+	}
+	checkURL(check, c.Scheduler.URL, "scheduler", "url")
+	checkURL(check, c.PublicURL, "publicURL")
+	for field, address := range map[string]string{"listen": c.Listen, "metricsListen": c.MetricsListen} {
+		if _, _, err := net.SplitHostPort(address); err != nil && address != "" {
+			check.Add(fmt.Sprintf("%s %q is not of the form host:port", field, address), field)
+		}
+	}
+	if c.TLS != nil && (c.TLS.CertFile == "" || c.TLS.KeyFile == "") {
+		check.Add("tls needs certFile and keyFile", "tls")
+	}
+	if c.TLS != nil && c.BehindProxy {
+		check.Add("either tls or behindProxy: what is behind a proxy has no certificate of its own", "behindProxy")
+	}
+	if (c.Store.SQLite == "") == (c.Store.PostgresEnv == "") {
+		check.Add("store needs either sqlite or postgresEnv", "store")
+	}
+	if len(c.Observe) == 0 {
+		check.Add("observe is missing: name a kubeconfig, arc or an endpoint", "observe")
+	}
+	for i, o := range c.Observe {
+		o.check(check, "observe", strconv.Itoa(i))
+	}
+	if c.Poll < 0 || c.Poll > 0 && c.Poll < time.Second {
+		check.Add(fmt.Sprintf("poll %s is too short: a second is the least", c.Poll), "poll")
+	}
+}
+
+func (o ObserveConfig) check(check *yamlpos.Checker, path ...string) {
+	kinds := 0
+	for _, given := range []bool{o.Kubeconfig != "", o.Arc != nil, o.Endpoint != nil} {
+		if given {
+			kinds++
+		}
+	}
+	if kinds != 1 {
+		check.Add("each part of the fleet is one of kubeconfig, arc and endpoint", path...)
+		return
+	}
+	if o.Interval < 0 || o.Interval > 0 && o.Interval < time.Second {
+		check.Add(fmt.Sprintf("interval %s is too short: a second is the least", o.Interval), append(path, "interval")...)
+	}
+	if o.Arc != nil && len(o.Arc.Subscriptions) == 0 {
+		check.Add("arc.subscriptions is missing", append(path, "arc")...)
+	}
+	if e := o.Endpoint; e != nil {
+		if e.URL == "" || (e.TokenFile == "") == (e.TokenEnv == "") {
+			check.Add("endpoint needs url, and either tokenFile or tokenEnv", append(path, "endpoint")...)
+		}
+		checkURL(check, e.URL, append(path, "endpoint", "url")...)
+	}
+}
+
+func checkURL(check *yamlpos.Checker, address string, path ...string) {
+	if address == "" {
+		return
+	}
+	u, err := url.Parse(address)
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || u.User != nil {
+		check.Add(strings.Join(path, ".")+" is no http or https URL, or holds credentials", path...)
+	}
+}
+
+// loopback reports whether only this machine reaches the hub.
+func (c Config) loopback() bool {
+	host, _, _ := net.SplitHostPort(c.Listen)
+	ip := net.ParseIP(host)
+	return host == "localhost" || ip != nil && ip.IsLoopback()
+}
+
+// exposed says what is missing where others can reach the hub, "" for nothing.
+func (c Config) exposed() string {
+	switch {
+	case c.loopback():
+		return ""
+	case c.TLS == nil && !c.BehindProxy:
+		return fmt.Sprintf("listen %s is reached by others, and sessions and tokens would go unencrypted: add tls with certFile and keyFile, or behindProxy: true where a proxy has the certificate", c.Listen)
+	case c.PublicURL == "":
+		return fmt.Sprintf("listen %s is reached by others: add publicURL, the only name that requests are answered for", c.Listen)
+	}
+	return ""
+}
+
+// hosts are the names that requests are answered for.
+func (c Config) hosts() []string {
+	var all []string
+	if c.loopback() {
+		all = append(all, c.Listen)
+	}
+	if u, err := url.Parse(c.PublicURL); err == nil && u.Host != "" {
+		all = append(all, u.Host)
+	}
+	return all
+}
+
+// OpenStore opens the database that a configuration names.
+func (c Config) OpenStore(ctx context.Context) (*store.Store, error) {
+	o := store.Options{SQLite: c.Store.SQLite}
+	if name := c.Store.PostgresEnv; name != "" {
+		if o.Postgres = strings.TrimSpace(os.Getenv(name)); o.Postgres == "" {
+			return nil, fmt.Errorf("store.postgresEnv: environment variable %s is empty", name)
+		}
+	}
+	return store.Open(ctx, o)
+}

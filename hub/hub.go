@@ -1,0 +1,138 @@
+// Package hub runs the hub: the pages, the API and the history of what runs where.
+//
+// It is one process beside the scheduler. Package collect reads git, the clusters, the
+// scheduler and the forge, and writes what changes to the database of package store; package
+// api serves that over HTTP, with the pages of package web. Git says what is desired and
+// the clusters what is actual: the database is a cache of both, and the history of what was
+// observed.
+package hub
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"runtime/debug"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/kalypso-dev/kalypso/hub/api"
+	"github.com/kalypso-dev/kalypso/hub/collect"
+	"github.com/kalypso-dev/kalypso/hub/store"
+	"github.com/kalypso-dev/kalypso/hub/web"
+	"github.com/kalypso-dev/kalypso/internal/redact"
+)
+
+const (
+	// shutdownTime is how long open requests may take when a hub stops.
+	shutdownTime = 5 * time.Second
+	// memoryLimit is where the garbage collector begins to work for memory instead of
+	// time, in bytes.
+	memoryLimit = 512 << 20
+	// webhookPath is where the forge's webhooks go.
+	webhookPath = "/hooks/forge"
+)
+
+// Options are what Run needs besides the configuration.
+type Options struct {
+	Config  Config
+	Sandbox api.Sandbox       // nil outside of one
+	Links   map[string]string // pages of others, by name, besides that of the forge
+	Log     *slog.Logger
+}
+
+// Run runs a hub until ctx ends. It returns nil when it stopped because ctx ended.
+func Run(ctx context.Context, o Options) (err error) {
+	log := redact.Logger(o.Log)
+	if os.Getenv("GOMEMLIMIT") == "" {
+		debug.SetMemoryLimit(memoryLimit)
+	}
+	s, err := o.Config.OpenStore(ctx)
+	if err != nil {
+		return fmt.Errorf("hub: %w", err)
+	}
+	defer func() { err = errors.Join(err, s.Close()) }()
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	collector, err := collect.New(collect.Options{
+		Store: s, Scheduler: o.Config.scheduler, SchedulerURL: o.Config.Scheduler.URL, Fleet: o.Config.fleet(), Chain: o.Config.Chain,
+		Poll: o.Config.Poll, Retention: store.Retention{Events: time.Duration(o.Config.Retention.Events), Audit: time.Duration(o.Config.Retention.Audit)},
+		Log: log, Registry: registry,
+	})
+	if err != nil {
+		return fmt.Errorf("hub: %w", err)
+	}
+	links := map[string]string{"forge": o.Config.scheduler.Forge.Address()}
+	for name, url := range o.Links {
+		links[name] = url
+	}
+	handler, err := api.New(api.Options{
+		Store: s, Model: collector, Sandbox: o.Sandbox, Hosts: o.Config.hosts(), Secure: o.Config.TLS != nil || o.Config.BehindProxy,
+		Web: web.Handler(), Links: links, Log: log, Registry: registry,
+	})
+	if err != nil {
+		return fmt.Errorf("hub: %w", err)
+	}
+	mux := http.NewServeMux()
+	mux.Handle("POST "+webhookPath, collector.Webhook())
+	mux.Handle("/", handler)
+	group, running := errgroup.WithContext(ctx)
+	if err := serve(running, group, o.Config.Listen, mux, o.Config.TLS, log.With("serves", "pages and API")); err != nil {
+		return err
+	}
+	if o.Config.MetricsListen != "" {
+		metrics := http.NewServeMux()
+		metrics.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
+		if err := serve(running, group, o.Config.MetricsListen, metrics, nil, log.With("serves", "metrics")); err != nil {
+			return err
+		}
+	}
+	group.Go(func() error { return collector.Run(running) })
+	if err := group.Wait(); ctx.Err() == nil {
+		return err
+	}
+	return nil
+}
+
+// serve listens, and serves in the group until ctx ends. What is open then, as a stream of
+// events, ends.
+func serve(ctx context.Context, group *errgroup.Group, address string, handler http.Handler, certificate *TLSConfig, log *slog.Logger) error {
+	listener, err := net.Listen("tcp", address)
+	if err != nil {
+		return fmt.Errorf("hub: %w", err)
+	}
+	log.Info("hub listens", "address", listener.Addr().String())
+	server := &http.Server{
+		// a limit for whole requests would end streams of events
+		Handler: handler, ReadHeaderTimeout: 5 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10,
+		BaseContext: func(net.Listener) context.Context { return ctx },
+	}
+	group.Go(func() (err error) {
+		if certificate != nil {
+			err = server.ServeTLS(listener, certificate.CertFile, certificate.KeyFile)
+		} else {
+			err = server.Serve(listener)
+		}
+		if errors.Is(err, http.ErrServerClosed) {
+			return nil
+		}
+		return fmt.Errorf("hub: %w", err)
+	})
+	group.Go(func() error {
+		<-ctx.Done()
+		deadline, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownTime)
+		defer cancel()
+		if err := server.Shutdown(deadline); err != nil {
+			return fmt.Errorf("hub: closing open requests: %w", err)
+		}
+		return nil
+	})
+	return nil
+}

@@ -1,0 +1,63 @@
+package hub
+
+import (
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/kalypso-dev/kalypso/hub/collect"
+	"github.com/kalypso-dev/kalypso/scheduler/ci"
+	"github.com/kalypso-dev/kalypso/scheduler/fleet"
+	"github.com/kalypso-dev/kalypso/scheduler/fleet/arc"
+	"github.com/kalypso-dev/kalypso/scheduler/fleet/endpoint"
+)
+
+// fleet are the parts that are observed, each with a name of its own.
+func (c Config) fleet() []collect.Fleet {
+	var all []collect.Fleet
+	times := map[string]int{}
+	for _, o := range c.Observe {
+		f := collect.Fleet{Interval: o.Interval}
+		switch {
+		case o.Kubeconfig != "":
+			f.Name, f.File = "kubernetes", o.Kubeconfig
+			f.Open = func() (fleet.Reader, error) { return ci.Clusters(o.Kubeconfig) }
+		case o.Arc != nil:
+			f.Name, f.Open = "arc", o.Arc.open
+		default:
+			f.Name, f.Open = "endpoint", o.Endpoint.open
+		}
+		if times[f.Name]++; times[f.Name] > 1 {
+			f.Name = fmt.Sprintf("%s %d", f.Name, times[f.Name])
+		}
+		all = append(all, f)
+	}
+	return all
+}
+
+func (a *ArcConfig) open() (fleet.Reader, error) {
+	s := arc.ReadSettings(os.Getenv)
+	s.Subscription = strings.Join(a.Subscriptions, ",")
+	if a.Tenant != "" {
+		s.Tenant = a.Tenant
+	}
+	if a.Cloud != "" {
+		s.Cloud = a.Cloud
+	}
+	return s.Connect()
+}
+
+func (e *EndpointConfig) open() (fleet.Reader, error) {
+	token, from := os.Getenv(e.TokenEnv), "environment variable "+e.TokenEnv
+	if e.TokenFile != "" {
+		data, err := os.ReadFile(e.TokenFile)
+		if err != nil {
+			return nil, fmt.Errorf("token of the endpoint: %w", err)
+		}
+		token, from = string(data), e.TokenFile
+	}
+	if token = strings.TrimSpace(token); token == "" {
+		return nil, fmt.Errorf("token of the endpoint: %s is empty", from)
+	}
+	return endpoint.Client{URL: e.URL, Token: token}, nil
+}

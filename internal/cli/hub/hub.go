@@ -1,0 +1,118 @@
+// Package hub has the commands that run the hub, and say who may use it.
+package hub
+
+import (
+	"context"
+	"log/slog"
+
+	"github.com/kalypso-dev/kalypso/hub"
+	"github.com/kalypso-dev/kalypso/internal/cli/cmdutil"
+	"github.com/kalypso-dev/kalypso/internal/usage"
+	"github.com/kalypso-dev/kalypso/sandbox"
+	"github.com/spf13/cobra"
+)
+
+// Options are those of `kalypso hub run`.
+type Options struct {
+	*cmdutil.App
+	Config  string // file
+	Sandbox string // folder of the sandbox that the hub is of, "" for none
+}
+
+// NewCommand makes `kalypso hub`.
+func NewCommand(a *cmdutil.App) *cobra.Command {
+	return cmdutil.Group(&cobra.Command{
+		Use:   "hub",
+		Short: "Run the hub: pages, an API and the history of what runs where",
+		Long: `The hub answers in a browser and over HTTP what runs where, since when, and why,
+or why not. It only reads: git says what should run, and the clusters what does.
+
+A sandbox has one, which ` + "`kalypso open hub`" + ` shows.`,
+	}, newRun(a, run), newToken(a))
+}
+
+func newRun(a *cmdutil.App, run func(context.Context, *Options) error) *cobra.Command {
+	o := &Options{App: a}
+	c := &cobra.Command{
+		Use:   "run",
+		Short: "Run the hub of a control plane and its clusters",
+		Long: `Run the hub of the control planes that a scheduler's configuration names, beside
+that scheduler. The configuration file, in YAML:
+
+` + configuration + `
+Files are relative to the configuration's folder, as they are in the scheduler's.
+The hub needs the scheduler's token and secret, and writes to nothing but its
+database. That is a cache of git and of the clusters, and the history of what was
+observed: deleted, it begins anew.
+
+It listens for
+  GET  /             the pages, and below /api/v1 the API; both want a session, or
+                     a token of "kalypso hub token create" as a bearer token
+  POST /hooks/forge  the forge's webhooks, signed with the scheduler's secret: they
+                     only make it look sooner
+  GET  /healthz      the process lives
+  GET  /readyz       what is observed can be stored
+  GET  /metrics      Prometheus, at metricsListen
+
+An address that other machines reach needs tls, or behindProxy, and publicURL.`,
+		Example: `  kalypso hub run --config hub.yaml`,
+		Args:    cmdutil.ExactArgs(),
+		RunE:    func(c *cobra.Command, _ []string) error { return run(c.Context(), o) },
+	}
+	c.Flags().StringVar(&o.Config, "config", "", "the configuration file")
+	c.Flags().StringVar(&o.Sandbox, "sandbox", "", "the folder of the sandbox that the hub is of")
+	_ = c.Flags().MarkHidden("sandbox") // the sandbox itself gives it
+	return c
+}
+
+// configuration is that of the help, which a test reads as the hub does.
+const configuration = `    scheduler:
+      config: scheduler.yaml       # the forge, the control planes, the secret
+      url: http://127.0.0.1:8765   # where its status is; can be left out
+    listen: 127.0.0.1:8780
+    # metricsListen: 127.0.0.1:8781
+    # publicURL: https://hub.example.com
+    # tls: {certFile: hub.crt, keyFile: hub.key}   # or behindProxy: true
+    store:
+      sqlite: hub.db               # or postgresEnv: NAME_OF_A_VARIABLE
+    observe:                       # clusters that several know are put together
+    - kubeconfig: fleet.kubeconfig # Flux and Argo CD, of each context
+      interval: 30s
+    - arc:                         # Azure, signed in to as for "kalypso ci"
+        subscriptions: [7be1c4a0-0000-0000-0000-000000000000]
+    - endpoint:                    # a server that lists clusters
+        url: https://fleet.example.com/inventory
+        tokenFile: fleet-token     # or tokenEnv
+    chain: [dev, stage, prod]      # the order of promotion
+    poll: 30s                      # finds changes whose webhook was lost
+    retention: {events: 400d, audit: 400d}
+`
+
+func run(ctx context.Context, o *Options) error {
+	config, err := o.load()
+	if err != nil {
+		return err
+	}
+	options := hub.Options{Config: config, Log: slog.New(slog.NewTextHandler(o.Err, nil))}
+	if o.Sandbox != "" {
+		home := sandbox.Home(o.Sandbox)
+		pages, err := sandbox.WebPages(ctx, home)
+		if err != nil {
+			return err
+		}
+		options.Sandbox, options.Links = ofSandbox{home}, map[string]string{}
+		for _, p := range pages {
+			if p.Name == "argocd" {
+				options.Links[p.Name] = p.URL
+			}
+		}
+	}
+	return hub.Run(ctx, options)
+}
+
+func (o *Options) load() (hub.Config, error) {
+	if o.Config == "" {
+		return hub.Config{}, usage.New("which hub? Give --config FILE\nSee `kalypso hub run --help`.")
+	}
+	return hub.LoadConfig(o.Config)
+}
