@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-const browserLimit = 90 * time.Second
+const browserLimit = 3 * time.Minute
 
 // browser is what it takes to look at pages as a user does.
 type browser struct {
@@ -48,10 +48,10 @@ func newBrowser(t *testing.T, m *machine) browser {
 	if b.screenshots == "" {
 		b.screenshots = filepath.Join(b.dir, "screenshots")
 	}
-	if err := os.CopyFS(b.dir, os.DirFS("browser")); err != nil {
-		t.Fatal(err)
-	}
 	if _, err := os.Stat(filepath.Join(b.dir, "node_modules")); err != nil {
+		if err := os.CopyFS(b.dir, os.DirFS("browser")); err != nil {
+			t.Fatal(err)
+		}
 		ctx, cancel := context.WithTimeout(t.Context(), browserLimit)
 		defer cancel()
 		install := exec.CommandContext(ctx, "npm", "ci", "--no-audit", "--no-fund", "--ignore-scripts")

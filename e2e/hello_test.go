@@ -49,6 +49,8 @@ func TestHelloWorld(t *testing.T) {
 			{"Azure", azure},
 			{"Browser", browseArgoCD},
 			{"Placements", placements},
+			{"HubPages", browseHub},
+			{"Hub", hubOfHelloWorld},
 			{"Change", changeOfThePage},
 			{"Addons", addons},
 			{"Tour", tour},

@@ -49,6 +49,7 @@ var serviceListeners = []knownListener{
 	{process: "gitea", space: "machine", network: "tcp", address: `127\.0\.0\.1:{gitea}`},
 	{process: "scheduler", space: "machine", network: "tcp", address: `127\.0\.0\.1:{scheduler}`},
 	{process: "runner", space: "machine", network: "tcp", address: `127\.0\.0\.1:{runner}`},
+	{process: "hub", space: "machine", network: "tcp", address: `127\.0\.0\.1:{hub}`},
 	{process: "flux-drone", space: "machine", network: "tcp", address: `127\.0\.0\.1:{flux-drone}`},
 	{process: "argocd-large", space: "machine", network: "tcp", address: `127\.0\.0\.1:{argocd-large}`},
 	// the second is what it is called where the first is too long for a socket

@@ -291,7 +291,7 @@ func otherUsersAtAzure(t *testing.T, m *machine) {
 // Only the forge can send webhooks, and only the daemon reads a status.
 func otherUsersWebhooks(t *testing.T, m *machine) {
 	event := map[string]string{"Content-Type": "application/json", "X-Gitea-Event": "push", "X-Gitea-Signature": strings.Repeat("0", 64), "Origin": foreignOrigin}
-	for _, s := range []struct{ name, hook, status string }{{"scheduler", "/webhook", "/status"}, {"runner", "/wake", "/status"}, {"notifier", "/webhook", ""}} {
+	for _, s := range []struct{ name, hook, status string }{{"scheduler", "/webhook", "/status"}, {"runner", "/wake", "/status"}, {"hub", "/hooks/forge", "/api/v1/placements"}, {"notifier", "/webhook", ""}} {
 		at := fmt.Sprintf("http://127.0.0.1:%d", m.ports()[s.name])
 		all := []attempt{
 			{name: s.name + ": webhook", method: http.MethodPost, url: at + s.hook, body: "{}", codes: refused},
@@ -319,7 +319,7 @@ func otherUsersAtTheSocket(t *testing.T, m *machine) {
 		t.Errorf("the sandbox's folder: %v, %v", info.Mode(), err)
 	}
 	asNobody(t, func() {
-		for _, file := range []string{"sandbox.json", "kubeconfig", "gitea/tokens/platform", "gitea/app.ini", "scheduler/config.yaml", "runner/config.json", "logs/daemon.log"} {
+		for _, file := range []string{"sandbox.json", "kubeconfig", "gitea/tokens/platform", "gitea/app.ini", "scheduler/config.yaml", "hub/hub.db", "hub/scheduler.yaml", "runner/config.json", "logs/daemon.log"} {
 			if _, err := os.Open(filepath.Join(m.home, file)); !errors.Is(err, fs.ErrPermission) {
 				t.Errorf("%s: %v", file, err)
 			}

@@ -97,6 +97,7 @@ func stopAndStart(t *testing.T, m *machine) {
 	t.Logf("stop: %.2f s", out.took.Seconds())
 	m.allAre(name, supervisor.Stopped)
 	m.stoppedIsUnknown(name)
+	m.hubKnowsStopped(name)
 	after := m.pids()
 	for component := range own {
 		if pid := before[component]; pid != 0 {
