@@ -13,13 +13,9 @@ import (
 	"time"
 
 	log "github.com/sirupsen/logrus"
-	"google.golang.org/grpc/test/bufconn"
 )
 
-const (
-	headerLimit = 10 * time.Second
-	pipeBuffer  = 256 << 10
-)
+const headerLimit = 10 * time.Second
 
 // front is the API server's port. It passes on what a user's browser or the
 // command line of Argo CD may want, and keeps back what upstream leaves to the
@@ -34,14 +30,14 @@ const (
 //   - /api/webhook, which takes events without a signature. Nobody here sends
 //     any, see refreshAll.
 //
-// The API server itself listens in memory.
+// The API server itself listens within the process.
 type front struct {
-	inside atomic.Pointer[bufconn.Listener]
+	inside atomic.Pointer[inProcess]
 }
 
 // newInside is the next listener of the API server; requests go to the latest.
-func (f *front) newInside() *bufconn.Listener {
-	l := bufconn.Listen(pipeBuffer)
+func (f *front) newInside() *inProcess {
+	l := newInProcess()
 	f.inside.Store(l)
 	return l
 }

@@ -15,7 +15,6 @@ import (
 	log "github.com/sirupsen/logrus"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
-	"google.golang.org/grpc/test/bufconn"
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
@@ -30,7 +29,7 @@ const (
 )
 
 // repositories is the repository server, which clones and reads repositories,
-// reached through memory: it takes calls from anybody who reaches it.
+// reached within the process: it takes calls from anybody who reaches it.
 type repositories struct{ conn *grpc.ClientConn }
 
 var _ apiclient.Clientset = (*repositories)(nil)
@@ -62,7 +61,7 @@ func startRepositories(ctx context.Context, o options, s *store) (*repositories,
 	if err != nil {
 		return nil, err
 	}
-	pipe := bufconn.Listen(1 << 20)
+	pipe := newInProcess()
 	server := service.CreateGRPC()
 	go func() {
 		if err := server.Serve(pipe); err != nil {

@@ -20,7 +20,6 @@ import (
 	log "github.com/sirupsen/logrus"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
-	"google.golang.org/grpc/test/bufconn"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/dynamic"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
@@ -125,7 +124,7 @@ func serverOptions(o options, s *store, r *repositories) (server.ArgoCDServerOpt
 	}, nil
 }
 
-// listen makes what the API server serves on, which is in memory. Its own
+// listen makes what the API server serves on, which is in this process. Its own
 // Listen would take two ports of the machine's, one of them for metrics.
 func listen(f *front) (*server.Listeners, error) {
 	main := f.newInside()
@@ -138,5 +137,5 @@ func listen(f *front) (*server.Listeners, error) {
 	if err != nil {
 		return nil, errors.Join(err, main.Close())
 	}
-	return &server.Listeners{Main: main, Metrics: bufconn.Listen(1), GatewayConn: gateway}, nil
+	return &server.Listeners{Main: main, Metrics: newInProcess(), GatewayConn: gateway}, nil
 }

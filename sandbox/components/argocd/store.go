@@ -9,7 +9,6 @@ import (
 	"github.com/alicebob/miniredis/v2"
 	cacheutil "github.com/argoproj/argo-cd/v3/util/cache"
 	"github.com/redis/go-redis/v9"
-	"google.golang.org/grpc/test/bufconn"
 )
 
 // cacheLife is how long what the parts have written for each other is kept, which is
@@ -18,10 +17,10 @@ const cacheLife = 24 * time.Hour
 
 // A store is where the parts of Argo CD leave what others of them show: trees
 // of resources, generated manifests, revoked logins. It is Redis's protocol,
-// spoken in memory. All of it is lost with the process and made again.
+// spoken within the process. All of it is lost with the process and made again.
 type store struct {
 	server *miniredis.Miniredis
-	pipe   *bufconn.Listener
+	pipe   *inProcess
 	client *redis.Client
 }
 
@@ -33,7 +32,7 @@ func startStore(ctx context.Context) (*store, error) {
 	}
 	// it cannot begin without a port, but serves on without
 	server.Server().Close()
-	pipe := bufconn.Listen(pipeBuffer)
+	pipe := newInProcess()
 	go func() {
 		for {
 			conn, err := pipe.Accept()
