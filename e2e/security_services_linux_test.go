@@ -291,7 +291,7 @@ func otherUsersAtAzure(t *testing.T, m *machine) {
 // Only the forge can send webhooks, and only the daemon reads a status.
 func otherUsersWebhooks(t *testing.T, m *machine) {
 	event := map[string]string{"Content-Type": "application/json", "X-Gitea-Event": "push", "X-Gitea-Signature": strings.Repeat("0", 64), "Origin": foreignOrigin}
-	for _, s := range []struct{ name, hook, status string }{{"scheduler", "/webhook", "/status"}, {"runner", "/wake", "/status"}, {"hub", "/hooks/forge", "/api/v1/placements"}, {"notifier", "/webhook", ""}} {
+	for _, s := range []struct{ name, hook, status string }{{"scheduler", "/webhook", "/status"}, {"runner", "/wake", "/status"}, {"hub", "/hooks/forge", ""}, {"notifier", "/webhook", ""}} {
 		at := fmt.Sprintf("http://127.0.0.1:%d", m.ports()[s.name])
 		all := []attempt{
 			{name: s.name + ": webhook", method: http.MethodPost, url: at + s.hook, body: "{}", codes: refused},
@@ -307,6 +307,20 @@ func otherUsersWebhooks(t *testing.T, m *machine) {
 		}
 		try(t, all)
 	}
+	// the pages of the hub are for everybody who reaches it by its name, and say nothing of
+	// what it knows
+	hub := fmt.Sprintf("http://127.0.0.1:%d", m.ports()["hub"])
+	wrongHost := []int{http.StatusMisdirectedRequest}
+	try(t, []attempt{
+		{name: "hub: health", url: hub + "/healthz", codes: answered, says: "^ok\n$"},
+		{name: "hub: API", url: hub + "/api/v1/placements", codes: refused},
+		{name: "hub: API", url: hub + "/api/v1/placements", header: map[string]string{"Authorization": "Bearer guess"}, codes: refused},
+		{name: "hub: API", url: hub + "/api/v1/placements", host: foreignHost, codes: wrongHost},
+		{name: "hub: guessed ticket", method: http.MethodPost, url: hub + "/enter", header: map[string]string{"Content-Type": "application/json"}, body: `{"ticket":"guess"}`, codes: refused},
+		{name: "hub: page", url: hub + "/", host: foreignHost, codes: wrongHost},
+		{name: "hub: metrics", url: hub + "/metrics", codes: answered, says: "^<!doctype html>"},
+		{name: "hub: profiles", url: hub + "/debug/pprof/", codes: answered, says: "^<!doctype html>"},
+	})
 }
 
 // The daemon's socket, and all else in the sandbox's folder, is its owner's.

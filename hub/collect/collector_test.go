@@ -363,6 +363,17 @@ func TestPullRequests(t *testing.T) {
 	add("shop-gitops", "shop 2.0", "kalypso/shop-to-dev")
 	p.webhook(c, "pull_request", "acme/shop-gitops", webhookSecret)
 	awaitPulls(map[string]string{"dev: 1 assignment": "platform", "shop 2.0": "application"})
+	p.forge.Lock()
+	p.repos["gitops"].Merge(p.repos["gitops"].Pulls[0])
+	p.forge.Unlock()
+	p.webhook(c, "pull_request", "acme/gitops", webhookSecret)
+	await(t, "the pull request is merged by somebody", func() error {
+		list, err := s.PullRequests(t.Context(), store.Scope{}, []string{"merged"}, store.Page{})
+		if err == nil && (len(list.Items) != 1 || list.Items[0].MergedBy != giteafake.Merger) {
+			err = fmt.Errorf("%+v", list.Items)
+		}
+		return err
+	})
 }
 
 // TestSchedulerStatus: what the scheduler says of its runs is the environment's, as long as

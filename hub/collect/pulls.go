@@ -81,6 +81,9 @@ func (p *pullSource) look(ctx context.Context) error {
 	for name := range asked {
 		group.Go(func() error {
 			list, err := c.forge.LatestPullRequests(ctx, name)
+			if err == nil {
+				err = p.addMergers(ctx, name, list)
+			}
 			mu.Lock()
 			defer mu.Unlock()
 			if err != nil {
@@ -107,6 +110,31 @@ func (p *pullSource) look(ctx context.Context) error {
 	}
 	p.lists = lists
 	return errors.Join(failed...)
+}
+
+// addMergers adds who has merged the pull requests of a repository. The forge is asked about
+// each once.
+func (p *pullSource) addMergers(ctx context.Context, repo string, list []forge.PullRequest) error {
+	p.mu.Lock()
+	known := map[int]string{}
+	for _, pr := range p.lists[repo] {
+		known[pr.Number] = pr.MergedBy
+	}
+	p.mu.Unlock()
+	for i := range list {
+		pr := &list[i]
+		if pr.State != forge.Merged || pr.MergedBy != "" {
+			continue
+		}
+		if pr.MergedBy = known[pr.Number]; pr.MergedBy != "" {
+			continue
+		}
+		var err error
+		if pr.MergedBy, err = p.collector.forge.MergedBy(ctx, repo, pr.Number); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // pullBranch is a branch that pull requests of an environment go to.

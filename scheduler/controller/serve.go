@@ -167,6 +167,8 @@ type Repositories interface {
 	History(ctx context.Context, cloneURL, branch string, folders []string) (*gitclient.History, error)
 	// LatestPullRequests lists those of a repository that are open, and the newest others.
 	LatestPullRequests(ctx context.Context, repo string) ([]forge.PullRequest, error)
+	// MergedBy returns the account that has merged a pull request, which lists leave out.
+	MergedBy(ctx context.Context, repo string, number int) (string, error)
 }
 
 // Connect makes the forge that a configuration describes. It makes no request; waiting

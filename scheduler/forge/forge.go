@@ -149,8 +149,8 @@ type PullRequest struct {
 
 	// What only the forge sets, by its clock: Merged is zero for one that is not merged.
 	Created, Merged time.Time
-	// MergedBy is the account that has merged it. GitHub's lists leave it out; what reads
-	// one pull request has it.
+	// MergedBy is the account that has merged it. The lists of GitHub and of Gitea leave it
+	// out; what reads one pull request has it.
 	MergedBy string
 }
 

@@ -69,9 +69,9 @@ func (s *suite) pulls() {
 	if merged.State != forge.Merged || merged.Number != pr.Number || merged.MergeCommit == "" || !recent(merged.Created) || !recent(merged.Merged) || merged.Merged.Before(merged.Created) {
 		s.Errorf("merged: %+v", merged)
 	}
-	if v, ok := s.f.(viewer); ok { // the lists of such a forge do not say who
+	if one, ok := s.f.(reader); ok { // the lists of such a forge do not say who
 		var err error
-		if merged, err = v.PullRequest(s.ctx, repo, pr.Number); err != nil {
+		if merged.MergedBy, err = one.MergedBy(s.ctx, repo, pr.Number); err != nil {
 			s.Error(err)
 		}
 	}
@@ -102,9 +102,9 @@ func (s *suite) pulls() {
 	}
 }
 
-// viewer reads one pull request.
-type viewer interface {
-	PullRequest(ctx context.Context, repo string, number int) (forge.PullRequest, error)
+// reader reads one pull request.
+type reader interface {
+	MergedBy(ctx context.Context, repo string, number int) (string, error)
 }
 
 // recent is whether a time is of this run, as far as clocks agree.

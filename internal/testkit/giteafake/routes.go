@@ -36,7 +36,13 @@ func (s *Server) routes() {
 		slices.Reverse(latest)
 		Page(w, q, latest)
 	})
-	s.handle("GET /pulls/{number}", withPull(func(_ *Repository, p *gitea.PullRequest, w http.ResponseWriter, _ *http.Request) { answer(w, p) }))
+	s.handle("GET /pulls/{number}", withPull(func(_ *Repository, p *gitea.PullRequest, w http.ResponseWriter, _ *http.Request) {
+		one := *p
+		if one.HasMerged { // lists leave it out
+			one.MergedBy = &gitea.User{UserName: Merger}
+		}
+		answer(w, &one)
+	}))
 	s.handle("GET /pulls/{number}/files", withPull((*Repository).listPullFiles))
 	s.handle("POST /pulls/{number}/merge", withPull((*Repository).mergePull))
 	s.handle("GET /actions/runs", (*Repository).listRuns)

@@ -220,6 +220,9 @@ func (r *Repository) Open(title, base, branch, head string) *gitea.PullRequest {
 	return p
 }
 
+// Merger is the account that has merged what is merged.
+const Merger = "merger"
+
 // Merge merges a pull request by bringing its base to its head.
 func (r *Repository) Merge(p *gitea.PullRequest) {
 	p.MergeBase = r.Git("merge-base", p.Base.Name, p.Head.Sha)

@@ -76,6 +76,21 @@ func (f *Forge) LatestPullRequests(ctx context.Context, repo string) ([]forge.Pu
 	return slices.SortedFunc(maps.Values(found), func(a, b forge.PullRequest) int { return b.Number - a.Number }), nil
 }
 
+// MergedBy returns the account that has merged a pull request, "" for one that is not merged.
+func (f *Forge) MergedBy(ctx context.Context, repo string, number int) (login string, err error) {
+	err = f.callRepo(ctx, repo, func(c *sdk.Client, owner, name string) (*sdk.Response, error) {
+		p, r, err := c.GetPullRequest(owner, name, int64(number))
+		if err == nil && p.MergedBy != nil {
+			login = p.MergedBy.UserName
+		}
+		return r, err
+	})
+	if err != nil {
+		return "", fmt.Errorf("pull request %s#%d: %w", repo, number, err)
+	}
+	return login, nil
+}
+
 // between reports whether a pull request goes from one branch to another of its
 // own repository. A fork's branch of the same name is another branch.
 func between(p *sdk.PullRequest, head, base string) bool {

@@ -34,6 +34,15 @@ func (f *Forge) PullRequest(ctx context.Context, repo string, number int) (forge
 	return f.pullRequest(p, login), nil
 }
 
+// MergedBy returns the account that has merged a pull request, "" for one that is not merged.
+func (f *Forge) MergedBy(ctx context.Context, repo string, number int) (string, error) {
+	p, err := f.pull(ctx, repo, number)
+	if err != nil {
+		return "", fmt.Errorf("pull request %s#%d: %w", repo, number, err)
+	}
+	return p.GetMergedBy().GetLogin(), nil
+}
+
 // PullRequests implements forge.Forge. GitHub lets one pull request between two
 // branches be open at a time, so that a page which shows it, or is the last,
 // shows all that is asked for.
