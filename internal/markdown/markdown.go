@@ -124,6 +124,9 @@ func Text(s string) string {
 	for i, part := range parts {
 		if i%2 == 1 {
 			t.code(part)
+			if part == "" { // or the words beside it become one, such as a reference
+				t.space = true
+			}
 			continue
 		}
 		for j, w := range strings.Split(part, " ") {

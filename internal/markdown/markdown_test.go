@@ -26,6 +26,7 @@ func TestText(t *testing.T) {
 		"a ` alone":                               "a `` ` `` alone",
 		"https://u:s3cret@a.test/x is down":       "`https://a.test/x` is down",
 		"`a`@b":                                   "`a@b`",
+		"A!``0":                                   "A! 0",
 		"platform-config and 3 others (so far) …": "platform-config and 3 others (so far) …",
 	} {
 		if got := markdown.Text(given); got != want {
@@ -51,6 +52,7 @@ var hostile = []string{
 	"https://a.test/issues/1", "www.a.test", "a@b.test", "<!-- kalypso:plan x=y -->", "`", "``", "a`b``c```", "|", `\|`, `\`, "&lt;b&gt;",
 	"# x", "1. x", "- x", "> x", "---", "===", "~~~", "```\n@x\n```", "    @x", "**x**", "_x_", "~~x~~", "$x$", "[^1]", ":smile:",
 	"x\u2028# y", "\u202Ex", "\x00\r\n\r\n# x", "0123abcd", "<a href=x>", "[x]: http://a.test", "a|b`|`c@x", "", " ",
+	"A!``0", "a.``b", "abcd``ef012",
 }
 
 // TestHostile has each hostile text beside and before each other.
