@@ -66,7 +66,39 @@ func (f *fleetSource) ask(ctx context.Context) (fleet.Snapshot, error) {
 		}
 		f.reader, f.opened = reader, content
 	}
-	return f.reader.Inventory(ctx)
+	answer, err := f.reader.Inventory(ctx)
+	return credible(answer, time.Now().UTC()), err
+}
+
+// clockSkew is how far a cluster's clock may be ahead of this machine's.
+const clockSkew = 5 * time.Minute
+
+// credibleTime is a time as others say it, where that can be: one that is later than now is
+// now, and one before the first year is not known. Objects of clusters and commits can have
+// any time, also one that JSON has no form for.
+func credibleTime(at, now time.Time) time.Time {
+	switch {
+	case at.Year() < 1:
+		return time.Time{}
+	case at.After(now.Add(clockSkew)):
+		return now
+	}
+	return at
+}
+
+// credible is a snapshot with such times alone.
+func credible(s fleet.Snapshot, now time.Time) fleet.Snapshot {
+	s.Clusters = slices.Clone(s.Clusters)
+	for i := range s.Clusters {
+		c := &s.Clusters[i]
+		c.LastSeen = credibleTime(c.LastSeen, now)
+		c.Subscriptions = slices.Clone(c.Subscriptions)
+		for j := range c.Subscriptions {
+			at := &c.Subscriptions[j].At
+			*at = credibleTime(*at, now)
+		}
+	}
+	return s
 }
 
 // known is the last answer, with its clusters unknown where the last look has failed, and

@@ -327,6 +327,32 @@ func TestPoll(t *testing.T) {
 	awaitPlacements(t, s, map[string]string{"edge-1": "rolling 1.0", "edge-2": "ok 1.0"})
 }
 
+// TestWrongClocks: what a cluster says of times that cannot be is not shown, and ends
+// nothing. These two are RFC 3339, and in UTC in no year that JSON can have.
+func TestWrongClocks(t *testing.T) {
+	p := newPlatform(t)
+	var clusters []fleet.Cluster
+	for name, text := range map[string]string{"edge-1": "9999-12-31T23:59:59-23:59", "edge-2": "0000-01-01T00:00:00+23:59"} {
+		at, err := time.Parse(time.RFC3339, text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		one := p.cluster("small", name)
+		one.LastSeen = at.UTC()
+		for i := range one.Subscriptions {
+			one.Subscriptions[i].At = at.UTC()
+		}
+		clusters = append(clusters, one)
+	}
+	p.setFleet(clusters...)
+	_, s, _ := p.run(nil)
+	for name, one := range awaitPlacements(t, s, map[string]string{"edge-1": "ok 1.0", "edge-2": "ok 1.0"}) {
+		if time.Until(one.Since) > time.Minute || one.Since.Year() < 1 {
+			t.Errorf("%s is so since %v", name, one.Since)
+		}
+	}
+}
+
 // TestPullRequests are those of the platform, and of the applications that it assigns.
 func TestPullRequests(t *testing.T) {
 	p := newPlatform(t)

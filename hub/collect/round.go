@@ -77,7 +77,7 @@ func (c *Collector) writeRound(ctx context.Context) error {
 				r.Problems[e.name] = append(r.Problems[e.name], store.Problem{Environment: e.name, Severity: string(model.Error), Message: err.Error()})
 				continue
 			}
-			r.Placements[e.name] = joined(all, e.plan)
+			r.Placements[e.name] = joined(all, e.plan, r.At)
 			c.note(e.name, all)
 		}
 		r.Problems[""] = append(r.Problems[""], c.planeProblems(p)...)
@@ -213,7 +213,7 @@ const (
 )
 
 // joined adds to placements what the plan says of their targets.
-func joined(all []placement.Placement, made *view.Plan) []store.Placement {
+func joined(all []placement.Placement, made *view.Plan, now time.Time) []store.Placement {
 	targets := map[string]plan.Target{}
 	for _, t := range made.Targets {
 		targets[t.Name] = t
@@ -225,7 +225,7 @@ func joined(all []placement.Placement, made *view.Plan) []store.Placement {
 	list := make([]store.Placement, 0, len(all))
 	for _, p := range all {
 		t := targets[p.Target]
-		p.Reason = redact.Text(p.Reason)
+		p.Reason, p.Since = redact.Text(p.Reason), credibleTime(p.Since, now)
 		list = append(list, store.Placement{Placement: p, Workload: t.Workload, Workspace: t.Workspace, Policies: policies[[2]string{p.ClusterType, p.Target}]})
 	}
 	return list
