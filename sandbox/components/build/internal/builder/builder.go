@@ -14,9 +14,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log"
 	"os"
 	"path/filepath"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/kalypso-dev/kalypso/sandbox/components"
 	"github.com/kalypso-dev/kalypso/sandbox/components/build/internal/command"
@@ -32,7 +35,7 @@ type Builder struct {
 	// Recipes are the components.
 	Recipes []recipe.Recipe
 	// Progress gets one line for each step.
-	Progress io.Writer
+	Progress *log.Logger
 }
 
 // Main runs work on a Builder of the repository in the current folder, with the
@@ -40,7 +43,7 @@ type Builder struct {
 func Main(ctx context.Context, stderr io.Writer, work func(Builder, context.Context) error) int {
 	cache, err := cacheFolder(os.Getenv)
 	if err == nil {
-		b := Builder{Root: ".", Cache: cache, Recipes: recipe.All(), Progress: stderr}
+		b := Builder{Root: ".", Cache: cache, Recipes: recipe.All(), Progress: log.New(stderr, "components: ", 0)}
 		err = work(b, ctx)
 	}
 	if err == nil {
@@ -75,23 +78,32 @@ func cacheFolder(env func(string) string) (string, error) {
 	return filepath.Abs(filepath.Join(dir, "components"))
 }
 
-// Run makes the payload and the hub's pages. It builds one at a time: each build
-// uses all of the machine.
+// Run makes the payload and the hub's pages. It builds all of them at once, since each has
+// parts that leave most of the machine idle: web pages, a linker, an archive.
 func (b Builder) Run(ctx context.Context) error {
 	if err := b.locate(); err != nil {
 		return err
 	}
-	var entries []entry
-	for _, r := range b.Recipes {
-		e, err := b.component(ctx, r)
-		if err != nil {
-			return fmt.Errorf("build %s: %w", r.Name, err)
-		}
-		entries = append(entries, e)
+	entries := make([]entry, len(b.Recipes))
+	all, building := errgroup.WithContext(ctx)
+	for i, r := range b.Recipes {
+		all.Go(func() (err error) {
+			if entries[i], err = b.component(building, r); err != nil {
+				return fmt.Errorf("build %s: %w", r.Name, err)
+			}
+			return nil
+		})
 	}
-	pages, hasPages, err := b.pages(ctx)
-	if err != nil {
-		return fmt.Errorf("build the hub's pages: %w", err)
+	var pages entry
+	var hasPages bool
+	all.Go(func() (err error) {
+		if pages, hasPages, err = b.pages(building); err != nil {
+			return fmt.Errorf("build the hub's pages: %w", err)
+		}
+		return nil
+	})
+	if err := all.Wait(); err != nil {
+		return err
 	}
 	unlock, err := lock(ctx, filepath.Join(b.Cache, "payload.lock"), func() { b.log("payload", "waiting for another build") })
 	if err != nil {
@@ -174,7 +186,7 @@ func (b Builder) components() string { return filepath.Join(b.Root, "sandbox", "
 func (b Builder) payload() string { return filepath.Join(b.components(), "payload") }
 
 func (b Builder) log(name, format string, args ...any) {
-	fmt.Fprintf(b.Progress, "components: %-7s "+format+"\n", append([]any{name}, args...)...)
+	b.Progress.Printf("%-7s "+format, append([]any{name}, args...)...)
 }
 
 // component returns the cache's entry of a component, made if need be.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"log"
 	"os"
 	"path/filepath"
 	"strings"
@@ -33,7 +34,7 @@ func clone(t *testing.T) (Builder, *bytes.Buffer) {
 		Root:     root,
 		Cache:    filepath.Join(t.TempDir(), "cache"),
 		Recipes:  []recipe.Recipe{{Name: "tool", Finish: extra}},
-		Progress: said,
+		Progress: log.New(said, "components: ", 0),
 	}, said
 }
 
@@ -162,9 +163,7 @@ func find(t *testing.T, dir, pattern string) []string {
 }
 
 func TestBuildAtOnce(t *testing.T) {
-	b, _ := clone(t)
-	said := &lockedBuffer{}
-	b.Progress = said
+	b, said := clone(t)
 	var wg sync.WaitGroup
 	for range 3 {
 		wg.Go(func() {
@@ -177,23 +176,6 @@ func TestBuildAtOnce(t *testing.T) {
 	if n := strings.Count(said.String(), "built in"); n != 1 {
 		t.Errorf("built %d times\n%s", n, said)
 	}
-}
-
-type lockedBuffer struct {
-	mu  sync.Mutex
-	buf bytes.Buffer
-}
-
-func (l *lockedBuffer) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.buf.Write(p)
-}
-
-func (l *lockedBuffer) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.buf.String()
 }
 
 func TestBuildFails(t *testing.T) {

@@ -27,6 +27,7 @@ func Gitea() Recipe {
 		Revision: 1,
 		Lists:    []string{fmt.Sprint(frontendSources, staticFolders)},
 		Versions: map[string]string{"Gitea": giteaModule},
+		Begin:    beginGitea,
 		Finish:   finishGitea,
 	}
 }
@@ -36,7 +37,12 @@ func finishGitea(ctx context.Context, b Bench) ([]components.License, error) {
 	if err := (Compilation{Dir: b.Source, Env: goEnv, Flags: programFlags, Package: "./hook", Out: filepath.Join(b.Out, "hook"), Log: b.Log}).Run(ctx); err != nil {
 		return nil, err
 	}
-	return packStatic(ctx, b)
+	for _, name := range staticFolders {
+		if err := moveStatic(filepath.Join(giteaSite(b), name), filepath.Join(b.Out, "static", name)); err != nil {
+			return nil, err
+		}
+	}
+	return license.OfBundle(filepath.Join(b.Out, "static", "public", "assets", "licenses.txt"))
 }
 
 // frontendSources is all of Gitea's module that the web assets are made of;
@@ -49,12 +55,17 @@ var (
 	staticFolders = []string{"templates", "options", "public"}
 )
 
-func packStatic(ctx context.Context, b Bench) ([]components.License, error) {
+// giteaSite is where the web assets are built.
+func giteaSite(b Bench) string { return filepath.Join(b.Work, "site") }
+
+// beginGitea builds the web assets, of which nothing is linked in: it waits for the network
+// and has one core, so it had better run while others are compiled.
+func beginGitea(ctx context.Context, b Bench) (map[string]string, error) {
 	m, err := findModule(ctx, b.Source, giteaModule)
 	if err != nil {
 		return nil, err
 	}
-	site := filepath.Join(b.Work, "site")
+	site := giteaSite(b)
 	for _, name := range append([]string{"options"}, frontendSources...) {
 		if err := copyTree(filepath.Join(m.Dir, name), filepath.Join(site, name)); err != nil {
 			return nil, err
@@ -63,16 +74,7 @@ func packStatic(ctx context.Context, b Bench) ([]components.License, error) {
 	if err := buildFrontend(ctx, b, site); err != nil {
 		return nil, err
 	}
-	public := filepath.Join(site, "public", "assets")
-	if err := checkFrontend(public); err != nil {
-		return nil, err
-	}
-	for _, name := range staticFolders {
-		if err := moveStatic(filepath.Join(site, name), filepath.Join(b.Out, "static", name)); err != nil {
-			return nil, err
-		}
-	}
-	return license.OfBundle(filepath.Join(b.Out, "static", "public", "assets", "licenses.txt"))
+	return nil, checkFrontend(filepath.Join(site, "public", "assets"))
 }
 
 // checkFrontend makes sure that the pages will work: without its script and

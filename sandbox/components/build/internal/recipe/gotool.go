@@ -110,19 +110,36 @@ type Compilation struct {
 	Log func(format string, args ...any)
 }
 
-// Run compiles and links the program.
+// compiling is held by the program whose packages are compiled. One alone uses all of the
+// machine, and the next one finds in the build cache what both are made of.
+var compiling sync.Mutex
+
+// Run compiles and links the program. As long as one program is compiled, others have only
+// their modules fetched, or are linked.
 func (c Compilation) Run(ctx context.Context) error {
+	program, err := c.fetch(ctx)
+	if err != nil {
+		return err
+	}
+	compiling.Lock()
+	compiled := sync.OnceFunc(compiling.Unlock)
+	defer compiled()
 	total, err := c.stale(ctx)
 	if err != nil {
 		return err
 	}
-	_, err = c.build(ctx, int64(total))
+	_, err = c.build(ctx, int64(total), func(path string) {
+		// it imports all others, so it is the last
+		if path == program {
+			compiled()
+		}
+	})
 	return err
 }
 
-// build returns how many packages the go command has begun to compile: with -v
-// it names each. All its other lines are errors or warnings.
-func (c Compilation) build(ctx context.Context, total int64) (int64, error) {
+// build returns how many packages the go command has begun to compile, and calls begins
+// with the path of each: with -v it names them. All its other lines are errors or warnings.
+func (c Compilation) build(ctx context.Context, total int64, begins func(path string)) (int64, error) {
 	var begun atomic.Int64
 	defer every(progressInterval, func() {
 		switch n := begun.Load(); {
@@ -140,30 +157,25 @@ func (c Compilation) build(ctx context.Context, total int64) (int64, error) {
 			return false
 		}
 		begun.Add(1)
+		begins(line)
 		return true
 	}}.Run(ctx)
 	return begun.Load(), err
 }
 
-// stale counts the packages that are to be compiled, after it has fetched the
-// modules that they are in.
+// fetch fetches the modules that the program is made of, and returns the path of its package.
+func (c Compilation) fetch(ctx context.Context) (string, error) {
+	out, err := c.list(ctx, "{{.ImportPath}}")
+	if err != nil {
+		return "", err
+	}
+	out = bytes.TrimSpace(out) // what a package imports comes before it
+	return string(out[bytes.LastIndexByte(out, '\n')+1:]), nil
+}
+
+// stale counts the packages that are to be compiled.
 func (c Compilation) stale(ctx context.Context) (int, error) {
-	var fetched atomic.Int64
-	defer every(progressInterval, func() {
-		if n := fetched.Load(); n == 0 {
-			c.Log("read packages")
-		} else {
-			c.Log("fetch modules: %d so far", n)
-		}
-	})()
-	args := slices.Concat([]string{"go", "list", "-deps", "-f", "{{if .Stale}}{{.StaleReason}}{{end}}"}, c.Flags, []string{c.Package})
-	out, err := command.Command{Dir: c.Dir, Env: c.Env, Args: args, Progress: func(line string) bool {
-		isModule := strings.HasPrefix(line, "go: downloading ")
-		if isModule {
-			fetched.Add(1)
-		}
-		return isModule
-	}}.Output(ctx)
+	out, err := c.list(ctx, "{{if .Stale}}{{.StaleReason}}{{end}}")
 	if err != nil {
 		return 0, err
 	}
@@ -175,6 +187,26 @@ func (c Compilation) stale(ctx context.Context) (int, error) {
 		}
 	}
 	return n, nil
+}
+
+// list prints the packages of the program, after it has fetched the modules that they are in.
+func (c Compilation) list(ctx context.Context, format string) ([]byte, error) {
+	var fetched atomic.Int64
+	defer every(progressInterval, func() {
+		if n := fetched.Load(); n == 0 {
+			c.Log("read packages")
+		} else {
+			c.Log("fetch modules: %d so far", n)
+		}
+	})()
+	args := slices.Concat([]string{"go", "list", "-deps", "-f", format}, c.Flags, []string{c.Package})
+	return command.Command{Dir: c.Dir, Env: c.Env, Args: args, Progress: func(line string) bool {
+		isModule := strings.HasPrefix(line, "go: downloading ")
+		if isModule {
+			fetched.Add(1)
+		}
+		return isModule
+	}}.Output(ctx)
 }
 
 // every calls f in intervals until it is stopped.

@@ -13,7 +13,7 @@ import (
 // program lays a module of three packages into a folder of its own.
 func program(t *testing.T) Compilation {
 	dir := t.TempDir()
-	module := "example.com/" + filepath.Base(filepath.Dir(dir)) // no other has compiled its packages
+	module := "example.com/" + filepath.Base(filepath.Dir(dir)) + "/" + filepath.Base(dir) // no other has compiled its packages
 	for name, text := range map[string]string{
 		"go.mod":  "module " + module + "\n\ngo 1.24\n",
 		"main.go": "package main\n\nimport \"" + module + "/a\"\n\nfunc main() { a.F() }\n",
@@ -32,13 +32,17 @@ func program(t *testing.T) Compilation {
 }
 
 func TestPackagesAreCounted(t *testing.T) {
+	// what all programs have in common is compiled with this one
+	if err := program(t).Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
 	c := program(t)
 	for _, want := range []int{3, 0} {
 		total, err := c.stale(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
-		begun, err := c.build(t.Context(), int64(total))
+		begun, err := c.build(t.Context(), int64(total), func(string) {})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -46,8 +50,29 @@ func TestPackagesAreCounted(t *testing.T) {
 			t.Errorf("%d of %d packages were compiled, want %d of %d", begun, total, want, want)
 		}
 	}
-	if err := c.Run(t.Context()); err != nil {
-		t.Error(err)
+}
+
+func TestNextIsCompiledWhileOneIsLinked(t *testing.T) {
+	c := program(t)
+	path, err := c.fetch(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var begun []string
+	if _, err := c.build(t.Context(), 0, func(path string) { begun = append(begun, path) }); err != nil {
+		t.Fatal(err)
+	}
+	if len(begun) == 0 || begun[len(begun)-1] != path {
+		t.Errorf("packages %v were compiled, want %s to be the last", begun, path)
+	}
+	for range 2 { // the second has nothing to compile
+		if err := c.Run(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if !compiling.TryLock() {
+			t.Fatal("the compiler is still held")
+		}
+		compiling.Unlock()
 	}
 }
 

@@ -60,8 +60,7 @@ type Bench struct {
 	Log func(format string, args ...any)
 }
 
-// All are the components, in the order they are built: longest first. A node is
-// made of what only Linux has.
+// All are the components. A node is made of what only Linux has.
 func All() []Recipe {
 	all := []Recipe{Kube(), ArgoCD(), Flux()}
 	if runtime.GOOS == "linux" {
@@ -128,11 +127,13 @@ func (r Recipe) Make(ctx context.Context, b Bench) ([]components.License, error)
 		if err != nil {
 			return nil, err
 		}
-		overlay, err := writeOverlay(b, files)
-		if err != nil {
-			return nil, err
+		if len(files) > 0 {
+			overlay, err := writeOverlay(b, files)
+			if err != nil {
+				return nil, err
+			}
+			flags = append(flags, "-overlay", overlay)
 		}
-		flags = append(flags, "-overlay", overlay)
 	}
 	flags = append(flags, "-ldflags", link)
 	if err := (Compilation{Dir: b.Source, Env: r.Env(), Flags: flags, Package: ".", Out: filepath.Join(b.Out, r.Name), Log: b.Log}).Run(ctx); err != nil {
