@@ -7,6 +7,9 @@ GOLANGCI_LINT         = $(CACHE)/tools/golangci-lint-$(GOLANGCI_LINT_VERSION)
 DEADCODE_VERSION      = v0.51.0
 DEADCODE              = $(CACHE)/tools/deadcode-$(DEADCODE_VERSION)
 
+# with the flags of the components, so that what it shares with them is compiled once
+BUILDER = CGO_ENABLED=0 $(GO) run -trimpath -gcflags=all=-dwarf=false ./sandbox/components/build
+
 .PHONY: up
 up: build ## build everything and bring the sandbox up
 	bin/kalypso up
@@ -14,14 +17,14 @@ up: build ## build everything and bring the sandbox up
 .PHONY: build
 build: ## install what a build needs, build the components that changed, pack them, link bin/kalypso
 	@GO='$(GO)' .ci/prerequisites build
-	$(GO) run ./sandbox/components/build -kalypso bin/kalypso -version '$(VERSION)'
+	$(BUILDER) -kalypso bin/kalypso -version '$(VERSION)'
 
 .PHONY: test
 test: tested ## what every change runs: unit tests, and both workshops' first chapter on the built binary
 	$(GO) vet ./...
 	$(GO) vet -tags e2e ./e2e/...
 	$(GO) test ./...
-	$(GO) run ./sandbox/components/build -test
+	$(BUILDER) -test
 	$(E2E) -timeout 10m -run '^TestSmoke$$' ./e2e
 
 .PHONY: test-all
@@ -48,11 +51,11 @@ fuzz: ## every fuzz target for a while
 
 .PHONY: vuln
 vuln: ## what is known against the modules of kalypso and its components, and which newer patches there are
-	$(GO) run ./sandbox/components/build -vulnerabilities
+	$(BUILDER) -vulnerabilities
 
 .PHONY: update
 update: ## the newest patches for one component: make update COMPONENT=kube
-	$(GO) run ./sandbox/components/build -update '$(COMPONENT)'
+	$(BUILDER) -update '$(COMPONENT)'
 
 .PHONY: docs
 docs: ## the workshop guides in docs/, made of the scenarios
@@ -60,7 +63,7 @@ docs: ## the workshop guides in docs/, made of the scenarios
 
 .PHONY: kind-node-image
 kind-node-image: ## the image of kind's nodes, built without a registry, for the container engine that answers
-	$(GO) run ./sandbox/components/build
+	$(BUILDER)
 	$(GO) run ./sandbox/cluster/kind/nodeimage
 
 .PHONY: lint

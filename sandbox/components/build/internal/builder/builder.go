@@ -17,6 +17,7 @@ import (
 	"log"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -137,7 +138,7 @@ func (b Builder) Program(ctx context.Context, out, version string) error {
 	err = recipe.Compilation{
 		Dir:     b.Root,
 		Env:     recipe.GoEnv(),
-		Flags:   []string{"-trimpath", "-tags", "payload", "-ldflags", "-s -w -X main.version=" + version},
+		Flags:   append(slices.Clone(recipe.CompilerFlags), "-tags", "payload", "-ldflags", "-s -w -X main.version="+version),
 		Package: program,
 		Out:     out,
 		Log:     func(format string, args ...any) { b.log(components.Self, format, args...) },
