@@ -37,10 +37,10 @@ func stagesOf(node string) (stages, error) {
 			return nil, fmt.Errorf("stage %s: %w", public.Name, err)
 		}
 		if text == podfast.DefaultPodReady {
-			s.Spec.Next.Event = &internalversion.StageEvent{
+			s.Spec.Steps = append(s.Spec.Steps, internalversion.StageStep{Event: &internalversion.StageEvent{
 				Type: "Normal", Reason: "Simulated",
 				Message: fmt.Sprintf("node %s is simulated: the pod is said to run, and nothing of it does", node),
-			}
+			}})
 		}
 		all[s.Spec.ResourceRef] = append(all[s.Spec.ResourceRef], s)
 	}
