@@ -411,3 +411,14 @@ require (
 replace github.com/fluxcd/kustomize-controller/embed => ./kc
 
 replace github.com/fluxcd/source-controller/embed => ./sc
+
+// what is compiled only because code that no reconciler here calls names it: megabytes of
+// clients, each of which is here with what is named of it
+replace (
+	cloud.google.com/go/storage => ./unreached/gcs
+	github.com/aws/aws-sdk-go-v2/feature/s3/manager => ./unreached/s3manager
+	github.com/aws/aws-sdk-go-v2/service/s3 => ./unreached/s3
+	github.com/common-nighthawk/go-figure => ./unreached/figure
+	github.com/google/go-github/v73 => ./unreached/github
+	github.com/mozillazg/docker-credential-acr-helper => ./unreached/acr
+)
