@@ -139,11 +139,11 @@ func (e Engine) command(ctx context.Context, args ...string) *exec.Cmd {
 
 const (
 	// BuiltImage is what `make kind-node-image` builds.
-	BuiltImage = "kalypso/kind-node:v1.35.4"
+	BuiltImage = "kalypso/kind-node:v1.36.4"
 	// PublishedImage is kind's own for the minor version that kalypso packs, as
 	// the release notes of kind v0.33.0 name it
 	// (github.com/kubernetes-sigs/kind/releases/tag/v0.33.0).
-	PublishedImage = "kindest/node:v1.35.8@sha256:07b2536e30b803ed61d1677a79df6115f798ce64c80f9e22f6ed45afd09323c0"
+	PublishedImage = "kindest/node:v1.36.4@sha256:099e049362a1526b2db71494e1947aae99bd16290d7c895f2b7ea312e3cbfaed"
 )
 
 // NoImageError is about a node image that is not there and cannot be pulled.
