@@ -2,6 +2,7 @@
 // the bundle, in the form that the builder reads: a rule of dashes, the
 // package, a rule of dashes, the text.
 const {readFileSync} = require('fs');
+const {EsbuildPlugin} = require('esbuild-loader');
 const {LicenseWebpackPlugin} = require('license-webpack-plugin');
 const config = require('./src/app/webpack.config.js');
 
@@ -32,5 +33,8 @@ config.plugins.push(
                 .join('\n')
     })
 );
+
+// Terser, which is the default, takes a minute more for seven percent less
+config.optimization = {minimizer: [new EsbuildPlugin({target: 'es2020', legalComments: 'none'})]};
 
 module.exports = config;
