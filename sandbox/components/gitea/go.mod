@@ -301,4 +301,10 @@ replace github.com/urfave/cli/v3 => github.com/urfave/cli/v3 v3.4.1 // v3.6.2 br
 
 replace go.yaml.in/yaml/v4 => go.yaml.in/yaml/v4 v4.0.0-rc.3 // rc.4 changes block scalar serialization, wait for stable release
 
-replace github.com/microsoft/go-mssqldb => github.com/microsoft/go-mssqldb v1.9.7 // downgraded with Azure SDK
+// what is compiled only because code that nothing here calls names it; each is here with
+// what is named of it
+replace (
+	github.com/andybalholm/brotli => ./unreached/brotli
+	github.com/mholt/archives => ./unreached/archives
+	github.com/microsoft/go-mssqldb => ./unreached/mssql
+)

@@ -1,0 +1,3 @@
+module github.com/mholt/archives
+
+go 1.26.3

@@ -1,0 +1,3 @@
+// Package mssql is imported for the driver that it registers, which is not here: the
+// database is SQLite.
+package mssql
