@@ -23,12 +23,29 @@ func TestKata(t *testing.T) {
 	}
 
 	scenario := filepath.Join(kata, "scenarios", "first-deployment.txtar")
-	if err := os.WriteFile(scenario, []byte("# Another\n"), 0o644); err != nil {
+	text, err := os.ReadFile(scenario)
+	if err != nil {
 		t.Fatal(err)
 	}
-	if out, err := m.try("up", "--workshop", kata); out.code != 2 {
+	more := filepath.Join(kata, "scenarios", "more.txtar")
+	if err := os.WriteFile(more, text, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	settings := filepath.Join(kata, "workshop.yaml")
+	before, err := os.ReadFile(settings)
+	if err != nil {
+		t.Fatal(err)
+	}
+	after := strings.Replace(string(before), "order: [first-deployment]", "order: [first-deployment]\n  apart: [more]", 1)
+	if err := os.WriteFile(settings, []byte(after), 0o644); err != nil || after == string(before) {
+		t.Fatalf("no other scenarios, %v", err)
+	}
+	if out, err := m.try("up", "--workshop", kata); out.code != 2 || !strings.Contains(out.stderr, "kalypso reset --workshop") {
 		t.Errorf("up of a folder that has changed: %v\n%s", err, out.all())
 	}
+	m.run("reset", "--yes", "--workshop", kata)
+	m.run("up", "--workshop", kata)
+	m.run("scenario", "run", "more")
 	if err := os.RemoveAll(kata); err != nil {
 		t.Fatal(err)
 	}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/kalypso-dev/kalypso/sandbox/daemon"
+	"github.com/kalypso-dev/kalypso/sandbox/doctor"
 	"github.com/kalypso-dev/kalypso/sandbox/stack"
 	"github.com/kalypso-dev/kalypso/sandbox/supervisor"
 	"github.com/kalypso-dev/kalypso/scheduler/ci"
@@ -26,13 +27,17 @@ func Clusters(ctx context.Context, h Home) ([]Cluster, error) {
 // AddClusters adds clusters, each of one name, to the running sandbox, and returns
 // when the real ones are ready, with how many virtual ones there are then. A real
 // cluster that is not ready within the limit goes on starting, and so does it when
-// ctx ends.
+// ctx ends. warn gets what may go wrong since there is little memory.
 //
 // The error is a *usage.Error for a name that is taken, and for a cluster that cannot
-// come to this sandbox; else it is one of Clusters and of Restart.
-func AddClusters(ctx context.Context, h Home, added []workshop.Cluster, limit time.Duration, progress func([]supervisor.Status)) (virtual int, err error) {
+// come to this sandbox, and a *PreflightError where there is no memory for it; else it
+// is one of Clusters and of Restart.
+func AddClusters(ctx context.Context, h Home, added []workshop.Cluster, limit time.Duration, warn func(doctor.Finding), progress func([]supervisor.Status)) (virtual int, err error) {
 	began := time.Now()
 	client := daemon.NewClient(h)
+	if err := checkMemory(h, added, doctor.Machine(), warn); err != nil {
+		return 0, err
+	}
 	answer, err := client.ChangeClusters(ctx, stack.ClusterRequest{Add: added}, nil)
 	if err != nil || len(answer.Components) == 0 {
 		return answer.Virtual, err
@@ -47,6 +52,26 @@ func AddClusters(ctx context.Context, h Home, added []workshop.Cluster, limit ti
 		return answer.Virtual, err
 	}
 	return answer.Virtual, mergeAgain(h)
+}
+
+// checkMemory returns a *PreflightError where there is no memory for the real ones of
+// clusters that are to be added.
+func checkMemory(h Home, added []workshop.Cluster, machine *doctor.System, warn func(doctor.Finding)) error {
+	n := len(slices.DeleteFunc(slices.Clone(added), func(c workshop.Cluster) bool { return c.Kind == workshop.VirtualCluster }))
+	if n == 0 {
+		return nil
+	}
+	s, err := h.Load()
+	if err != nil {
+		return err
+	}
+	switch f := doctor.MemoryFor(machine, subjectOf(h, s), n); f.Severity {
+	case doctor.Fatal:
+		return &PreflightError{[]doctor.Finding{f}}
+	case doctor.Warning:
+		warn(f)
+	}
+	return nil
 }
 
 // RemoveClusters removes clusters from the running sandbox, with all that is on the

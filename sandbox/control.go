@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"os"
 	"time"
 
 	"github.com/kalypso-dev/kalypso/internal/usage"
@@ -142,7 +143,37 @@ func changeCluster(ctx context.Context, h Home, cluster, path string, progress f
 // Errors are those of Up, and ErrNoSandbox. When ctx ends first, the sandbox
 // goes on.
 func Reset(ctx context.Context, h Home, progress func([]supervisor.Status)) (ran bool, err error) {
-	return replaceData(ctx, h, daemon.PathReset, nil, progress, func() error { return daemon.ResetData(h) })
+	return replaceData(ctx, h, daemon.PathReset, nil, progress, func() error { return daemon.ResetData(h, false) })
+}
+
+// Renew is Reset to the beginning of the sandbox's workshop as it is now, where the
+// choice names it. Trust is asked before anything is changed.
+//
+// Errors are those of Reset, and a *usage.Error for another workshop than that of
+// the sandbox.
+func Renew(ctx context.Context, o Options) (ran bool, err error) {
+	scratch, err := os.MkdirTemp("", "kalypso-workshop-")
+	if err != nil {
+		return false, err
+	}
+	defer os.RemoveAll(scratch)
+	if err := o.Choice.Open(ctx, scratch); err != nil {
+		return false, err
+	}
+	if err := o.Choice.CheckRenewal(o.Home); err != nil {
+		return false, err
+	}
+	if err := o.Trust(o.Choice.Foreign()); err != nil {
+		return false, err
+	}
+	if err := o.Home.CopyWorkshop(ctx, o.Choice); err != nil {
+		return false, err
+	}
+	ran, err = replaceData(ctx, o.Home, daemon.PathRenew, nil, o.Progress, func() error { return daemon.ResetData(o.Home, true) })
+	if err != nil || !ran {
+		return ran, err
+	}
+	return ran, mergeAgain(o.Home) // the clusters may be others
 }
 
 // LoadSnapshot brings back the data of a snapshot in place of what there is,

@@ -3,6 +3,7 @@ package workshop
 import (
 	"archive/tar"
 	"compress/gzip"
+	"context"
 	"crypto/sha256"
 	"errors"
 	"fmt"
@@ -15,6 +16,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/kalypso-dev/kalypso/internal/gitcommand"
 	"github.com/kalypso-dev/kalypso/internal/usage"
 )
 
@@ -183,7 +185,8 @@ func (w *Workshop) copyFiles(dir string) error {
 }
 
 // Equal says whether two workshops have the same files. Of repositories with a
-// history it compares the branches' last commits.
+// history it compares the branches' last commits, but of those that are fetched from
+// a server, which is not asked.
 func (w *Workshop) Equal(other *Workshop) bool {
 	a, err := w.digest()
 	if err != nil {
@@ -195,11 +198,30 @@ func (w *Workshop) Equal(other *Workshop) bool {
 
 func (w *Workshop) digest() (string, error) {
 	sum := sha256.New()
+	fetched := map[string]bool{} // folders that only a copy has
+	for _, r := range w.Repositories {
+		if r.Git == "" {
+			continue
+		}
+		fetched[path.Join(RepositoryFolder, r.Name+".git")] = true
+		if isURL(r.Git) {
+			continue
+		}
+		from := r.Bare
+		if from == "" {
+			from = w.gitPath(r)
+		}
+		heads, err := gitcommand.Command{Limit: gitLimit}.Line(context.Background(), "ls-remote", "--heads", "--", from)
+		if err != nil {
+			return "", err
+		}
+		fmt.Fprintf(sum, "%q %q\n", r.Name, heads)
+	}
 	err := fs.WalkDir(w.Files, ".", func(name string, entry fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
 			return err
-		case name == ".git":
+		case name == ".git", fetched[name]:
 			return fs.SkipDir
 		case entry.IsDir() && path.Dir(name) == RepositoryFolder && path.Ext(name) == ".git":
 			heads, err := bareHeads(filepath.Join(w.Dir, filepath.FromSlash(name)))

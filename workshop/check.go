@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/kalypso-dev/kalypso/internal/redact"
 	"github.com/kalypso-dev/kalypso/scheduler/model"
 )
 
@@ -16,12 +17,18 @@ func (p *parser) checkReferences(w *Workshop) {
 	var names []string
 	for i, r := range w.Repositories {
 		at := []string{"repositories", strconv.Itoa(i)}
-		if _, twice := repositories[r.Name]; twice {
+		if slices.ContainsFunc(names, func(other string) bool { return strings.EqualFold(other, r.Name) }) {
 			p.at(append(at, "name"), "there are two repositories %s", r.Name)
 			continue
 		}
+		if wrong := RepositoryNameProblem(r.Name); wrong != "" {
+			p.at(append(slices.Clone(at), "name"), "the forge takes no repository %s: the name %s", r.Name, wrong)
+		}
 		repositories[r.Name] = r
 		names = append(names, r.Name)
+		if redact.HasPassword(r.Git) {
+			p.at(append(slices.Clone(at), "git"), "%s has credentials in its address, which would be handed on with the workshop: leave them out, and let git's credential helper have them", r.Name)
+		}
 		p.checkBranches(at, r)
 	}
 	known := func(name string, at ...string) (Repository, bool) {

@@ -33,7 +33,7 @@ func CloneBare(ctx context.Context, url, dir string, depth int, branches ...stri
 	if depth > 0 {
 		args = append(args, fmt.Sprintf("--depth=%d", depth), "--no-single-branch")
 	}
-	if err := git(ctx, append(args, "--", url, dir)...); err != nil {
+	if err := clone(ctx, url, dir, args...); err != nil {
 		return errors.Join(fmt.Errorf("%s: %w", redact.URL(url), err), os.RemoveAll(dir))
 	}
 	have, err := BareBranches(dir)
@@ -48,12 +48,14 @@ func CloneBare(ctx context.Context, url, dir string, depth int, branches ...stri
 	if err != nil {
 		return errors.Join(err, os.RemoveAll(dir))
 	}
-	// where it came from may hold a password
-	return git(ctx, "--git-dir", dir, "remote", "remove", "origin")
+	// the copy belongs to nobody
+	_, err = gitcommand.Command{Limit: gitLimit}.Output(ctx, "", "--git-dir", dir, "remote", "remove", "origin")
+	return err
 }
 
-func git(ctx context.Context, args ...string) error {
-	_, err := gitcommand.Command{Limit: gitLimit}.Output(ctx, "", args...)
+func clone(ctx context.Context, url, dir string, args ...string) error {
+	url, login := gitcommand.Login(url)
+	_, err := gitcommand.Command{Limit: gitLimit, Settings: login}.Output(ctx, "", append(args, "--", url, dir)...)
 	return err
 }
 
@@ -72,7 +74,7 @@ func openGit(ctx context.Context, location, scratch string) (*Workshop, error) {
 	if branch != "" {
 		args = append(args, "--branch", branch)
 	}
-	if err := git(ctx, append(args, "--", url, dir)...); err != nil {
+	if err := clone(ctx, url, dir, args...); err != nil {
 		return nil, usage.Errorf("the workshop cannot be fetched from %s: %v", redact.URL(url), err)
 	}
 	return OpenFolder(filepath.Join(dir, filepath.FromSlash(folder)))
@@ -106,10 +108,6 @@ func (w *Workshop) Copy(ctx context.Context, dir string, say func(string)) error
 		if r.Git == "" || r.Bare != "" {
 			continue
 		}
-		from := r.Git
-		if !isURL(from) && !filepath.IsAbs(from) {
-			from = filepath.Join(w.Dir, filepath.FromSlash(from))
-		}
 		if say != nil {
 			say("fetching repository " + r.Name)
 		}
@@ -117,9 +115,17 @@ func (w *Workshop) Copy(ctx context.Context, dir string, say func(string)) error
 		for _, b := range r.Branches {
 			names = append(names, b.Name)
 		}
-		if err := CloneBare(ctx, from, filepath.Join(dir, RepositoryFolder, r.Name+".git"), 0, names...); err != nil {
+		if err := CloneBare(ctx, w.gitPath(r), filepath.Join(dir, RepositoryFolder, r.Name+".git"), 0, names...); err != nil {
 			return fmt.Errorf("repository %s: %w", r.Name, err)
 		}
 	}
 	return nil
+}
+
+// gitPath is where a repository is fetched from: a URL, or a path.
+func (w *Workshop) gitPath(r Repository) string {
+	if isURL(r.Git) || filepath.IsAbs(r.Git) {
+		return r.Git
+	}
+	return filepath.Join(w.Dir, filepath.FromSlash(r.Git))
 }

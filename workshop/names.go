@@ -3,6 +3,7 @@ package workshop
 import (
 	"errors"
 	"fmt"
+	"path"
 	"regexp"
 	"slices"
 	"strconv"
@@ -143,4 +144,22 @@ func Expand(entries []Cluster) ([]Cluster, error) {
 		all = append(all, some...)
 	}
 	return all, nil
+}
+
+const longestRepositoryName = 100
+
+var repositoryName = regexp.MustCompile(`^[A-Za-z0-9_.-]+$`)
+
+// RepositoryNameProblem says why Gitea does not take the name of a repository; "" for
+// one that it takes.
+func RepositoryNameProblem(name string) string {
+	switch {
+	case len(name) > longestRepositoryName:
+		return fmt.Sprintf("is longer than %d characters", longestRepositoryName)
+	case !repositoryName.MatchString(name) || strings.Trim(name, ".-") == "":
+		return "has other characters than letters, digits, dots, dashes and underscores"
+	case slices.Contains([]string{".git", ".wiki", ".rss", ".atom"}, path.Ext(name)):
+		return "ends in " + path.Ext(name)
+	}
+	return ""
 }

@@ -29,7 +29,10 @@ func (w *Workshop) WorkflowFiles() ([]string, error) {
 		var err error
 		switch {
 		case r.Bare != "":
-			found, err = bareWorkflows(r.Bare)
+			err = bareWorkflows(r.Bare, func(file string, _ *object.File) error {
+				found = append(found, file)
+				return nil
+			})
 		case r.Git != "":
 			found = []string{"... (of " + r.Git + ")"}
 		default:
@@ -62,21 +65,22 @@ func (w *Workshop) folderWorkflows(r Repository) ([]string, error) {
 	return all, nil
 }
 
-func bareWorkflows(dir string) ([]string, error) {
+// bareWorkflows visits the workflows at the heads of all branches of a bare
+// repository.
+func bareWorkflows(dir string, visit func(path string, file *object.File) error) error {
 	heads, err := bareHeads(dir)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	store := filesystem.NewStorage(osfs.New(dir), cache.NewObjectLRUDefault())
-	var all []string
 	for _, head := range heads {
 		commit, err := object.GetCommit(store, head)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		tree, err := commit.Tree()
 		if err != nil {
-			return nil, err
+			return err
 		}
 		for _, folder := range workflowFolders {
 			sub, err := tree.Tree(folder)
@@ -84,13 +88,20 @@ func bareWorkflows(dir string) ([]string, error) {
 				continue // it has none
 			}
 			for _, e := range sub.Entries {
-				if strings.HasSuffix(e.Name, ".yaml") || strings.HasSuffix(e.Name, ".yml") {
-					all = append(all, path.Join(folder, e.Name))
+				if !e.Mode.IsFile() || !strings.HasSuffix(e.Name, ".yaml") && !strings.HasSuffix(e.Name, ".yml") {
+					continue
+				}
+				file, err := sub.TreeEntryFile(&e)
+				if err == nil {
+					err = visit(path.Join(folder, e.Name), file)
+				}
+				if err != nil {
+					return err
 				}
 			}
 		}
 	}
-	return all, nil
+	return nil
 }
 
 // Needs are what the workflows of a repository find on the forge.
@@ -105,21 +116,30 @@ var secretName = regexp.MustCompile(`\bsecrets\.([A-Za-z_][A-Za-z0-9_]*)`)
 
 // Needs reads a loaded repository's workflows for what they need: they say it
 // themselves.
-func (w *Workshop) Needs(r Repository) Needs {
-	var n Needs
+func (w *Workshop) Needs(r Repository) (n Needs, err error) {
+	read := func(file string, data []byte) {
+		if !strings.HasPrefix(file, ".github/workflows/") {
+			return
+		}
+		for _, m := range secretName.FindAllSubmatch(data, -1) {
+			if name := string(m[1]); slices.Contains(w.Workflows.Secrets, name) && !slices.Contains(n.Secrets, name) {
+				n.Secrets = append(n.Secrets, name)
+			}
+		}
+		n.Environments = n.Environments || w.Workflows.NextEnvironment != "" && bytes.Contains(data, []byte("vars."+w.Workflows.NextEnvironment))
+	}
 	for _, b := range r.Branches {
 		for file, data := range b.Files {
-			if !strings.HasPrefix(file, ".github/workflows/") {
-				continue
-			}
-			for _, m := range secretName.FindAllSubmatch(data, -1) {
-				if name := string(m[1]); slices.Contains(w.Workflows.Secrets, name) && !slices.Contains(n.Secrets, name) {
-					n.Secrets = append(n.Secrets, name)
-				}
-			}
-			n.Environments = n.Environments || w.Workflows.NextEnvironment != "" && bytes.Contains(data, []byte("vars."+w.Workflows.NextEnvironment))
+			read(file, data)
 		}
 	}
+	if r.Bare != "" {
+		err = bareWorkflows(r.Bare, func(path string, file *object.File) error {
+			content, err := file.Contents()
+			read(path, []byte(content))
+			return err
+		})
+	}
 	slices.Sort(n.Secrets)
-	return n
+	return n, err
 }

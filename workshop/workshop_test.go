@@ -63,7 +63,13 @@ func TestMistakes(t *testing.T) {
 		"wrong type":            {head + "scenarios: one\n", 8, "object"},
 		"bad name":              {strings.Replace(head, "kata", "My_Kata", 1), 3, "63"},
 		"two repositories":      {head + "- {name: control}\n", 8, "two repositories control"},
+		"two but for case":      {head + "- {name: Control, git: ../x}\n", 8, "two repositories Control"},
+		"a long repository":     {head + "- {name: " + strings.Repeat("r", 101) + ", git: ../x}\n", 8, "100"},
+		"a forge's own ending":  {head + "- {name: app.wiki, git: ../x}\n", 8, ".wiki"},
+		"a long cluster":        {head + strings.Replace(cluster, "edge", strings.Repeat("e", 41), 1), 9, "40"},
 		"two clusters":          {head + cluster + strings.TrimPrefix(cluster, "clusters:\n"), 13, "cluster edge already"},
+		"credentials":           {head + "- {name: app, git: 'https://ann:s3cret@example.com/app.git'}\n", 8, "app"},
+		"a token":               {head + "- {name: app, git: 'https://ghp_x@example.com/app.git'}\n", 8, "app"},
 		"no repository":         {head + strings.Replace(cluster, "repository: gitops", "repository: gitop", 1), 12, "gitops"},
 		"no branch":             {head + strings.Replace(cluster, "branch: dev", "branch: stage", 1), 12, "stage"},
 		"no folder":             {head + "- name: app\n", 8, "repositories/app"},
@@ -90,7 +96,7 @@ func TestMistakes(t *testing.T) {
 			if len(wrong.Problems) != 1 {
 				t.Fatalf("not one problem: %v", err)
 			}
-			if p := wrong.Problems[0]; p.Line != test.line || !strings.Contains(p.Message, test.says) || filepath.Base(p.File) != workshop.File {
+			if p := wrong.Problems[0]; strings.Contains(p.Message, "s3cret") || p.Line != test.line || !strings.Contains(p.Message, test.says) || filepath.Base(p.File) != workshop.File {
 				t.Errorf("%v, want line %d and %q", p, test.line, test.says)
 			}
 		})
@@ -280,6 +286,13 @@ func TestCopyFetchesRepositories(t *testing.T) {
 	whole, err := workshop.OpenFolder(copied)
 	if err != nil {
 		t.Fatal(err)
+	}
+	if !w.Equal(whole) {
+		t.Error("the copy is another workshop")
+	}
+	gitkit.Run(t, repo, "commit", "-q", "--allow-empty", "-m", "more")
+	if w.Equal(whole) {
+		t.Error("a commit that came since is not seen")
 	}
 	app, _ := whole.Repository("app")
 	if app.Bare == "" || len(app.Branches) != 1 || app.Branches[0].Name != "main" {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 
@@ -164,10 +165,18 @@ func (s *Server) sweep() {
 	}()
 }
 
-// ResetData brings the data of a sandbox back to the workshop's beginning.
-// Nothing of it may run.
-func ResetData(h state.Home) error {
-	paths := append([]string{}, state.Data...)
+// ResetData brings the data of a sandbox back to the workshop's beginning: that of
+// the workshop that it was made of, or of what state.Home.CopyWorkshop has copied.
+// Nothing of the sandbox may run.
+func ResetData(h state.Home, prepared bool) error {
+	paths, staged := slices.Clone(state.Data), ""
+	if prepared {
+		var err error
+		if staged, err = h.StageWorkshop(); err != nil {
+			return fmt.Errorf("reset: %w", err)
+		}
+		paths = append(paths, state.WorkshopFolder)
+	}
 	nodes, err := filepath.Glob(h.Path("clusters", "*", "node"))
 	for _, n := range nodes {
 		path, relErr := filepath.Rel(string(h), n)
@@ -184,7 +193,7 @@ func ResetData(h state.Home) error {
 	if err != nil {
 		return err
 	}
-	return h.Replace("reset", paths, "")
+	return h.Replace("reset", paths, staged)
 }
 
 // ClusterChange is the result of stopping or starting a cluster.

@@ -34,8 +34,10 @@ const (
 	PathClusterStart = "/v1/clusters/start" // ?cluster=NAME
 	// PathClusters is answered to GET with a list of stack.Cluster, and takes a
 	// stack.ClusterRequest as its body to POST, answered with a stack.ClusterAnswer.
-	PathClusters     = "/v1/clusters"
-	PathReset        = "/v1/reset"
+	PathClusters = "/v1/clusters"
+	PathReset    = "/v1/reset"
+	// PathRenew is a reset to the workshop that state.Home.CopyWorkshop has copied.
+	PathRenew        = "/v1/reset/workshop"
 	PathSnapshotSave = "/v1/snapshots/save" // ?name=NAME
 	PathSnapshotLoad = "/v1/snapshots/load" // ?name=NAME
 )
@@ -172,9 +174,11 @@ func (s *Server) handler() http.Handler {
 	}))
 	mux.HandleFunc("GET "+PathClusters, s.listClusters)
 	mux.HandleFunc("POST "+PathClusters, s.exclusive("the clusters are being changed", s.changeClusters))
-	mux.HandleFunc("POST "+PathReset, s.exclusive("the sandbox is being reset", func(*http.Request) (any, error) {
-		return struct{}{}, s.replaceData(func() error { return ResetData(s.Home) })
-	}))
+	for path, prepared := range map[string]bool{PathReset: false, PathRenew: true} {
+		mux.HandleFunc("POST "+path, s.exclusive("the sandbox is being reset", func(*http.Request) (any, error) {
+			return struct{}{}, s.replaceData(func() error { return ResetData(s.Home, prepared) })
+		}))
+	}
 	mux.HandleFunc("POST "+PathSnapshotSave, s.exclusive("a snapshot is being saved", func(r *http.Request) (any, error) {
 		return s.saveSnapshot(r.Context(), r.FormValue("name"))
 	}))

@@ -40,15 +40,10 @@ func (s *System) usualMemory(subject *Subject) uint64 {
 // checkMemory asks for unused memory.
 func checkMemory(ctx context.Context, sys *System, s *Subject) Finding {
 	const fix = "end other programs, or use a machine with more memory"
-	total, available, swap := sys.memory()
+	found, available, swap := sys.freeMemory()
 	usual := sys.usualMemory(s)
-	if total == 0 {
+	if found == "" {
 		return totalMemory(ctx, sys, usual)
-	}
-	found := fmt.Sprintf("%s available of %s", amount(available), amount(total))
-	if limit, left, limited := sys.groupMemory(); limited && left < available {
-		available, swap = left, 0
-		found = fmt.Sprintf("%s left of the %s that this control group may use", amount(left), amount(limit))
 	}
 	if s.Daemon != nil {
 		found += fmt.Sprintf(", beside the sandbox's %s", amount(uint64(s.Daemon.Resident)))
@@ -64,6 +59,41 @@ func checkMemory(ctx context.Context, sys *System, s *Subject) Finding {
 		return warning(found, fmt.Sprintf("a sandbox uses about %s and will be slow, or be ended by the system", amount(usual)), fix)
 	}
 	return ok("%s; a sandbox uses about %s", found, amount(usual))
+}
+
+// MemoryFor checks that there is memory for so many more clusters beside a sandbox
+// that runs: what is there already is in use.
+func MemoryFor(sys *System, s *Subject, clusters int) Finding {
+	const fix = "end other programs, remove a cluster with `kalypso cluster remove`, or add virtual ones with --virtual"
+	found, available, swap := sys.freeMemory()
+	more := *s
+	more.Clusters, more.Provider = clusters, "embedded"
+	needed := sys.usualMemory(&more) - sharedMemory
+	lost := fmt.Sprintf("%s would use about %s more", counted(clusters, "cluster"), amount(needed))
+	switch {
+	case found == "":
+		return note("the free memory is not known here", lost, "")
+	case available+swap < needed/2:
+		return fatal(found, lost, fix)
+	case available < needed:
+		return warning(found, lost+", and the sandbox will be slow, or parts of it be ended by the system", fix)
+	}
+	return ok("%s; %s", found, lost)
+}
+
+// freeMemory is what this process may still use, in words, too; those are "" where it
+// is not known.
+func (s *System) freeMemory() (found string, available, swap uint64) {
+	total, available, swap := s.memory()
+	if total == 0 {
+		return "", 0, 0
+	}
+	found = fmt.Sprintf("%s available of %s", amount(available), amount(total))
+	if limit, left, limited := s.groupMemory(); limited && left < available {
+		available, swap = left, 0
+		found = fmt.Sprintf("%s left of the %s that this control group may use", amount(left), amount(limit))
+	}
+	return found, available, swap
 }
 
 // memory reads /proc/meminfo (proc(5)); 0 elsewhere than on Linux.

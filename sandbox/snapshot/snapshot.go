@@ -57,9 +57,13 @@ func folder(h state.Home, elem ...string) string {
 	return h.Path(append([]string{"snapshots"}, elem...)...)
 }
 
+// saved are the paths below a home that a snapshot holds. The workshop is among them,
+// since a reset can begin with another state of it.
+var saved = append(slices.Clone(state.Data), state.WorkshopFolder)
+
 // BelongTo are the patterns of the paths below a home that its snapshots fit: a
 // sandbox that is removed without them can load its snapshots again.
-var BelongTo = []string{"snapshots", "sandbox.json", "workshop", "clusters/*/pki"}
+var BelongTo = []string{"snapshots", "sandbox.json", state.WorkshopFolder, "clusters/*/pki"}
 
 // List returns the sandbox's snapshots, the oldest first. The error is
 // state.ErrNoSandbox without a sandbox.
@@ -134,7 +138,7 @@ func Find(h state.Home, name string) (*Snapshot, error) {
 		return nil, unknown(h, name)
 	case err != nil:
 		return nil, err
-	case s.Workshop != of.Workshop:
+	case s.ID != of.ID && s.Workshop != of.Workshop:
 		return nil, usage.Errorf("snapshot %s is of the workshop %s, and this sandbox holds %s", name, s.Workshop, of.Workshop)
 	case s.ID != of.ID:
 		return nil, usage.Errorf("snapshot %s is of another sandbox, whose ports and addresses are in its data: it fits only there", name)
@@ -204,7 +208,7 @@ func Save(ctx context.Context, h state.Home, of *state.State, name, version stri
 	if err := os.MkdirAll(c.to, 0o700); err != nil {
 		return nil, err
 	}
-	if err := c.pass(ctx, state.Data); err != nil {
+	if err := c.pass(ctx, saved); err != nil {
 		return nil, err
 	}
 	s.Created = time.Now().UTC()
@@ -244,7 +248,7 @@ func (c *copier) passFrozen(ctx context.Context, freeze Freezer) (time.Duration,
 	}
 	// also when the copying hangs in a call that nothing ends
 	stop := context.AfterFunc(ctx, func() { _ = thaw() })
-	err = c.pass(ctx, state.Data)
+	err = c.pass(ctx, saved)
 	stop()
 	err = errors.Join(err, thaw())
 	if ctx.Err() != nil {
@@ -263,7 +267,7 @@ func Unpack(ctx context.Context, h state.Home, name string) (staged string, err 
 	if err != nil {
 		return "", err
 	}
-	err = newCopier(folder(h, name, dataFolder), h.Path(staged)).pass(ctx, state.Data)
+	err = newCopier(folder(h, name, dataFolder), h.Path(staged)).pass(ctx, saved)
 	if err == nil {
 		// one that is deleted meanwhile loses its files before the copy has them
 		_, err = Find(h, name)
@@ -280,5 +284,9 @@ func Unpack(ctx context.Context, h state.Home, name string) (staged string, err 
 // Load puts what Unpack has staged in place of the sandbox's data. Nothing of the
 // sandbox may run.
 func Load(h state.Home, name, staged string) error {
-	return h.Replace("load of snapshot "+name, state.Data, staged)
+	paths := saved
+	if _, err := os.Stat(h.Path(staged, state.WorkshopFolder)); err != nil {
+		paths = state.Data // one of a workshop that comes with kalypso, or of an older kalypso
+	}
+	return h.Replace("load of snapshot "+name, paths, staged)
 }

@@ -75,7 +75,7 @@ type AttachedCluster struct {
 
 // DownStatus is the status of a sandbox that does not run.
 func DownStatus(h state.Home, s *state.State) *Status {
-	return &Status{Home: string(h), Workshop: s.Workshop, Provider: s.Provider, ForgeURL: s.ForgeURL(), User: s.Admin.User}
+	return &Status{Home: string(h), Workshop: s.WorkshopName(), Provider: s.Provider, ForgeURL: s.ForgeURL(), User: s.Admin.User}
 }
 
 // URLs are the addresses of the components that listen, by name. An attached

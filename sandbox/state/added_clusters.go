@@ -60,14 +60,21 @@ func (h Home) ChangeClusters(s *State, c ClusterChanges) error {
 	return nil
 }
 
-// Refresh reads anew which clusters a sandbox has, as after its data was replaced,
-// and keeps ports for these and for no others.
+// Refresh reads anew what workshop and which clusters a sandbox has, as after its
+// data was replaced, and keeps ports for these and for no others.
 func (h Home) Refresh(s *State) error {
 	c, err := h.ClusterChanges()
 	if err != nil {
 		return err
 	}
+	w, err := h.readWorkshop(s)
+	if err != nil {
+		return err
+	}
 	s.setChanges(c)
+	s.mu.Lock()
+	s.workshop, s.Workshop = w, w.Name
+	s.mu.Unlock()
 	if changed, err := s.complete(); err != nil || !changed {
 		return err
 	}

@@ -98,10 +98,13 @@ func (c *Choice) Check(h Home) error {
 
 // checkSame compares the choice with the sandbox that is there.
 func (c *Choice) checkSame(h Home, s *State) error {
+	if c.opened != nil && c.origin == s.Origin && !c.sameWorkshop(s) {
+		return usage.Errorf("%s has changed since the sandbox in %s was made of it: `kalypso reset --workshop %s` begins again with it as it is now", c.origin, h, c.origin)
+	}
 	var has string
 	switch {
 	case c.Workshop != "" && !c.sameWorkshop(s):
-		has = "the workshop " + s.workshopName()
+		has = "the workshop " + s.madeOf()
 	case c.Provider != "" && c.Provider != s.Provider:
 		has = s.Provider + " clusters"
 	case c.Image != "" && c.Image != s.NodeImage:
@@ -124,11 +127,16 @@ func (c *Choice) checkSame(h Home, s *State) error {
 	if has == "" {
 		return nil
 	}
+	return usage.Errorf("the sandbox in %s holds %s: %s", h, has, h.removeHint())
+}
+
+// removeHint says how there can be another sandbox than the one that is there.
+func (h Home) removeHint() string {
 	remove := "kalypso down --delete"
 	if _, err := os.Stat(h.Path("snapshots")); err == nil {
 		remove += " --snapshots"
 	}
-	return usage.Errorf("the sandbox in %s holds %s: remove it with `%s`, or set KALYPSO_HOME to another folder", h, has, remove)
+	return "remove it with `" + remove + "`, or set KALYPSO_HOME to another folder"
 }
 
 // sameWorkshop says whether the sandbox was made of the chosen workshop, as it is
@@ -140,11 +148,11 @@ func (c *Choice) sameWorkshop(s *State) bool {
 	return c.origin == s.Origin && c.opened.Equal(s.workshop)
 }
 
-func (s *State) workshopName() string {
+func (s *State) madeOf() string {
 	if s.Origin == "" {
 		return s.Workshop
 	}
-	return fmt.Sprintf("%s of %s as it was on %s", s.Workshop, s.Origin, s.Created.Format(time.DateTime))
+	return fmt.Sprintf("%s of %s", s.Workshop, s.Origin)
 }
 
 // checkContexts looks for the chosen contexts in the user's kubeconfig.

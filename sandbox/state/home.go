@@ -150,7 +150,7 @@ func (h Home) Exists() bool {
 var owned = []string{
 	"sandbox.json", "daemon.lock", "daemon.pid", "daemon.sock", "etcd.sock", "kubeconfig",
 	"components", "logs", "clusters", "gitea", "flux", "argocd", "arc", "scheduler", Hub, "runner", "scenarios", "children", "tmp",
-	"snapshots", "." + workshopFolder, workshopFolder, stagingFolder,
+	"snapshots", newWorkshopFolder, WorkshopFolder, stagingFolder,
 }
 
 // Create makes the folder, or returns an error that says why it cannot be a
@@ -183,7 +183,7 @@ func (h Home) CheckOthers() error {
 		switch name := e.Name(); {
 		case name == "daemon.lock", name == "daemon.pid", name == "daemon.sock", name == "logs":
 			// of a start that was interrupted before the state was written
-		case strings.HasPrefix(name, ".sandbox.json"), strings.HasPrefix(name, ".daemon.pid"), name == "."+workshopFolder, name == workshopFolder:
+		case strings.HasPrefix(name, ".sandbox.json"), strings.HasPrefix(name, ".daemon.pid"), name == newWorkshopFolder, name == WorkshopFolder:
 			// of a write that was interrupted
 		default:
 			return usage.Errorf("%s holds other things already (%s): set KALYPSO_HOME to an empty or a new folder", h, name)

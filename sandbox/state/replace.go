@@ -144,6 +144,16 @@ func (h Home) moveIn(r *replacement) error {
 	return nil
 }
 
+// incoming is where a path of the home is that an interrupted replacement has not
+// moved in yet.
+func (h Home) incoming(path string) string {
+	var r replacement
+	if b, err := os.ReadFile(h.Path(replacementFile)); err != nil || json.Unmarshal(b, &r) != nil {
+		return h.Path(path)
+	}
+	return h.Path(r.New, path)
+}
+
 // move renames a path, unless it has been moved already.
 func (h Home) move(from, to string) error {
 	if _, err := os.Lstat(h.Path(from)); errors.Is(err, fs.ErrNotExist) {

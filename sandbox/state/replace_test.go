@@ -141,3 +141,47 @@ func TestChangeThatCannotBeDone(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestWorkshopOfAnInterruptedReplacement is the new one from the beginning: nothing
+// else can be read while it moves.
+func TestWorkshopOfAnInterruptedReplacement(t *testing.T) {
+	h, dir := Home(t.TempDir()), t.TempDir()
+	kata := func(name string) {
+		files.Fill(t, dir, map[string]string{
+			"workshop.yaml":                       "apiVersion: kalypso.dev/v1alpha1\nkind: Workshop\nname: " + name + "\ncontrolPlane: {repository: control, environments: [main]}\nrepositories: [{name: control}]\n",
+			"repositories/control/main/README.md": "# main\n",
+		})
+	}
+	kata("one")
+	c := Choice{Workshop: dir}
+	if err := c.Open(t.Context(), t.TempDir()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := h.Ensure(t.Context(), c); err != nil {
+		t.Fatal(err)
+	}
+	kata("two")
+	if err := errors.Join(c.Open(t.Context(), t.TempDir()), h.CopyWorkshop(t.Context(), c)); err != nil {
+		t.Fatal(err)
+	}
+	staged, err := h.StageWorkshop()
+	if err != nil {
+		t.Fatal(err)
+	}
+	old, err := h.Stage("old-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &replacement{What: "reset", Stage: movingOut, Paths: []string{WorkshopFolder}, Old: old, New: staged}
+	if err := errors.Join(h.note(r), h.move(WorkshopFolder, filepath.Join(old, WorkshopFolder))); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if s, err := h.Load(); err != nil || s.Workshop != "two" {
+			t.Fatalf("%+v, %v", s, err)
+		}
+		if _, err := h.FinishReplacement(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

@@ -36,8 +36,8 @@ const Organisation = "kalypso"
 type State struct {
 	ID       string `json:"id"`       // random; distinguishes this sandbox's objects from others'
 	Workshop string `json:"workshop"` // its name
-	// Origin is where the workshop came from, "" for one that comes with kalypso.
-	// What it was then is in the folder WorkshopDir.
+	// Origin is where the workshop came from, without credentials; "" for one that
+	// comes with kalypso. What it was then is in WorkshopFolder.
 	Origin   string         `json:"origin,omitempty"`
 	Provider string         `json:"provider"` // how it gets its clusters: one of Providers
 	Created  time.Time      `json:"created"`
@@ -60,11 +60,11 @@ type State struct {
 	GiteaInternal string `json:"giteaInternal"` // Gitea's INTERNAL_TOKEN
 	GiteaJWT      string `json:"giteaJWT"`      // Gitea's JWT secrets
 
+	// mu guards what changes in a sandbox that runs: Ports and changes, since clusters
+	// come and go, and after a reset or a snapshot the workshop with its name.
+	mu       sync.RWMutex
 	workshop *workshop.Workshop // named by Workshop
-
-	// mu guards Ports and changes of a sandbox that runs: clusters come and go.
-	mu      sync.RWMutex
-	changes ClusterChanges
+	changes  ClusterChanges
 }
 
 // Account is a user of the forge.
@@ -105,6 +105,7 @@ func (h Home) Load() (*State, error) {
 	if err != nil {
 		return nil, &BrokenError{h.stateFile(), err}
 	}
+	s.Workshop = s.workshop.Name // another one, perhaps, since a reset
 	if s.changes, err = h.ClusterChanges(); err != nil {
 		return nil, err
 	}
@@ -214,11 +215,11 @@ func (s *State) UseEngine() error {
 // Clusters are the real ones: those of the workshop that were not removed, in its
 // order, and then those that were added.
 func (s *State) Clusters() []workshop.Cluster {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
 	if s.workshop == nil { // a state that has not been read
 		return nil
 	}
-	s.mu.RLock()
-	defer s.mu.RUnlock()
 	return s.changes.Real(s.workshop.Clusters)
 }
 
@@ -236,8 +237,19 @@ func (s *State) IsAdded(name string) bool {
 	return slices.ContainsFunc(s.changes.Added, func(c workshop.Cluster) bool { return c.Name == name && c.Kind != workshop.VirtualCluster })
 }
 
+// WorkshopName is the name of the workshop, of a state that has not been read, too.
+func (s *State) WorkshopName() string {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.Workshop
+}
+
 // Spec is the workshop that the sandbox holds.
-func (s *State) Spec() *workshop.Workshop { return s.workshop }
+func (s *State) Spec() *workshop.Workshop {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.workshop
+}
 
 // ClusterNames are the names of all real clusters, in the order of Clusters.
 func (s *State) ClusterNames() []string {

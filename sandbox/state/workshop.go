@@ -1,14 +1,17 @@
 package state
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
+	"github.com/kalypso-dev/kalypso/internal/redact"
 	"github.com/kalypso-dev/kalypso/internal/usage"
 	"github.com/kalypso-dev/kalypso/scheduler/model"
 	"github.com/kalypso-dev/kalypso/workshop"
@@ -17,19 +20,24 @@ import (
 // DefaultWorkshop is what `kalypso up` brings by default.
 const DefaultWorkshop = "hello-world"
 
-// workshopFolder has the workshop of a sandbox that does not come with kalypso, as
-// it was when the sandbox was made: what reset goes back to.
-const workshopFolder = "workshop"
-
-// WorkshopDir is the folder of a workshop that does not come with kalypso.
-func (h Home) WorkshopDir() string { return h.Path(workshopFolder) }
+// WorkshopFolder has the workshop of a sandbox that does not come with kalypso, as
+// it was when the sandbox was made: what reset goes back to. newWorkshopFolder has
+// one that is about to take its place.
+const (
+	WorkshopFolder    = "workshop"
+	newWorkshopFolder = "." + WorkshopFolder
+)
 
 // readWorkshop returns the workshop of a sandbox.
 func (h Home) readWorkshop(s *State) (*workshop.Workshop, error) {
 	if s.Origin == "" {
 		return workshop.OpenBuiltin(s.Workshop)
 	}
-	w, err := workshop.Read(h.WorkshopDir())
+	dir := h.Path(WorkshopFolder)
+	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
+		dir = h.incoming(WorkshopFolder)
+	}
+	w, err := workshop.Read(dir)
 	if err != nil {
 		return nil, fmt.Errorf("the workshop that the sandbox was made of: %w", err)
 	}
@@ -42,36 +50,90 @@ func (h Home) keepWorkshop(ctx context.Context, c Choice, s *State) error {
 	if s.Origin == "" {
 		return nil
 	}
-	fresh := h.Path("." + workshopFolder)
-	if err := errors.Join(os.RemoveAll(fresh), os.RemoveAll(h.WorkshopDir())); err != nil {
+	dir := h.Path(WorkshopFolder)
+	if err := errors.Join(h.CopyWorkshop(ctx, c), os.RemoveAll(dir)); err != nil {
 		return err
 	}
-	if err := s.workshop.Copy(ctx, fresh, c.Say); err != nil {
-		return errors.Join(err, os.RemoveAll(fresh))
-	}
-	// what is fetched has not been looked into before
-	if _, err := workshop.OpenFolder(fresh); err != nil {
-		return errors.Join(err, os.RemoveAll(fresh))
-	}
-	if err := os.Rename(fresh, h.WorkshopDir()); err != nil {
+	if err := os.Rename(h.Path(newWorkshopFolder), dir); err != nil {
 		return err
 	}
-	w, err := workshop.Read(h.WorkshopDir())
+	w, err := workshop.Read(dir)
 	s.workshop = w
 	return err
 }
 
+// CopyWorkshop copies the workshop that a choice has opened to the home, beside the
+// one that is there.
+func (h Home) CopyWorkshop(ctx context.Context, c Choice) error {
+	dir := h.Path(newWorkshopFolder)
+	if err := os.RemoveAll(dir); err != nil {
+		return err
+	}
+	err := c.opened.Copy(ctx, dir, c.Say)
+	if err == nil {
+		_, err = workshop.OpenFolder(dir) // what is fetched has not been looked into before
+	}
+	if err != nil {
+		return errors.Join(err, os.RemoveAll(dir))
+	}
+	return nil
+}
+
+// CheckRenewal returns a *usage.Error unless the choice has opened the workshop that
+// the sandbox was made of, and each attached cluster is still one of that.
+func (c *Choice) CheckRenewal(h Home) error {
+	s, err := h.Load()
+	if err != nil {
+		return err
+	}
+	if c.opened == nil || c.origin != s.Origin {
+		return usage.Errorf("the sandbox in %s was made of %s, and cannot begin again with another workshop: %s", h, cmp.Or(s.Origin, s.Workshop), h.removeHint())
+	}
+	for name := range s.Existing {
+		if !slices.ContainsFunc(c.opened.Clusters, func(w workshop.Cluster) bool { return w.Name == name && w.Kind != workshop.VirtualCluster }) {
+			return usage.Errorf("%s has no cluster %s any more, which is one of yours that was attached: %s", c.origin, name, h.removeHint())
+		}
+	}
+	return nil
+}
+
+// StageWorkshop makes a staging folder with what CopyWorkshop has copied, for Replace.
+func (h Home) StageWorkshop() (staged string, err error) {
+	if staged, err = h.Stage("new-"); err != nil {
+		return "", err
+	}
+	return staged, os.Rename(h.Path(newWorkshopFolder), h.Path(staged, WorkshopFolder))
+}
+
+// IsOutdated reports whether the sandbox was made of a folder that has other files
+// now.
+func (s *State) IsOutdated() bool {
+	if info, err := os.Stat(s.Origin); err != nil || !info.IsDir() {
+		return false
+	}
+	now, err := workshop.OpenFolder(s.Origin)
+	return err != nil || !now.Equal(s.Spec())
+}
+
 // Open finds the workshop that a choice names, unless it comes with kalypso. What
-// it had to fetch for that lies below scratch.
+// it had to fetch for that lies below scratch. The error is a *usage.Error for one
+// that is not as it should be.
 func (c *Choice) Open(ctx context.Context, scratch string) error {
 	if c.Workshop == "" || slices.Contains(workshop.Builtin(), c.Workshop) {
 		return nil
 	}
 	w, err := workshop.Open(ctx, c.Workshop, scratch)
+	var wrong *workshop.Error
+	if errors.As(err, &wrong) {
+		return usage.New(err.Error())
+	}
 	if err != nil {
 		return err
 	}
 	c.opened, c.origin = w, c.Workshop
+	if strings.HasPrefix(strings.ToLower(c.origin), "http") || redact.HasPassword(c.origin) {
+		c.origin = redact.URL(c.origin) // it is kept, and shown
+	}
 	if _, err := os.Stat(c.Workshop); err == nil {
 		c.origin, err = filepath.Abs(c.Workshop)
 		if err != nil {
@@ -86,7 +148,7 @@ func (c *Choice) Open(ctx context.Context, scratch string) error {
 // an organisation on GitHub that is called as the sandbox's is, as the tutorials
 // write it in commands.
 func (s *State) Addresses() map[string]string {
-	to := s.workshop.AddressesAt(workshop.On(s.OrgURL()))
+	to := s.Spec().AddressesAt(workshop.On(s.OrgURL()))
 	to["https://github.com/"+Organisation] = s.OrgURL()
 	return to
 }

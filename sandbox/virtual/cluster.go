@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/kalypso-dev/kalypso/scheduler/fleet"
 	"github.com/kalypso-dev/kalypso/workshop"
 )
 
@@ -38,6 +39,7 @@ type spec struct {
 	url, branch     string // "" for a repository that others bring
 	folder          folderKey
 	suspended       bool
+	dependsOn       string // Kustomizations that go first: "namespace/name " each
 	problem         string // why nothing can be fetched
 }
 
@@ -62,6 +64,7 @@ type follower struct {
 	content                     *folder   // is applied
 	sourceProblem               string    // as the cluster saw it last
 	failed                      string    // why the attempted commit is not applied
+	blocked                     string    // what the pending one waits for, but time
 	children                    []*follower
 
 	due   time.Time // zero for never
@@ -180,10 +183,17 @@ func (f *Fleet) step(w *follower, now time.Time) {
 		w.fetched, w.fetchedAt, w.pending = head.commit, now, head
 	}
 	if w.pending != nil && !c.applies(w.pending).After(now) {
-		f.apply(w, now)
+		if w.blocked = f.unready(w); w.blocked == "" {
+			f.apply(w, now)
+			for other := range c.all() { // it may be what they depend on
+				if other.blocked != "" {
+					f.plan(other, now)
+				}
+			}
+		}
 	}
 	next := time.Time{}
-	if w.pending != nil {
+	if w.pending != nil && w.blocked == "" {
 		next = c.applies(w.pending)
 	}
 	if at := c.fetches(head); w.fetched != head.commit && (next.IsZero() || at.Before(next)) {
@@ -202,6 +212,29 @@ func (b behaviour) lateness(r *revision) time.Duration {
 		return 0
 	}
 	return b.delay()
+}
+
+// unready says what a Kustomization depends on and is not ready, as Flux decides it;
+// "" for nothing.
+func (f *Fleet) unready(w *follower) string {
+	for dependency := range strings.FieldsSeq(w.dependsOn) {
+		found := false
+		for other := range w.cluster.all() {
+			if other.name == "" || other.namespace+"/"+other.name != dependency {
+				continue
+			}
+			found = true
+			state, _ := f.applyState(other)
+			same := other.source == w.source && other.applied != w.pending.commit
+			if state != fleet.Compliant || same {
+				return fmt.Sprintf("dependency '%s' is not ready", dependency)
+			}
+		}
+		if !found {
+			return fmt.Sprintf("dependency '%s' not found", dependency)
+		}
+	}
+	return ""
 }
 
 func (f *Fleet) apply(w *follower, now time.Time) {
@@ -276,6 +309,6 @@ func (f *Fleet) respecify(w *follower, s *spec) {
 		return
 	}
 	f.detach(w)
-	w.fetched, w.pending, w.sourceProblem = "", nil, ""
+	w.fetched, w.pending, w.sourceProblem, w.blocked = "", nil, "", ""
 	f.attach(w)
 }

@@ -30,6 +30,9 @@ type folderKey struct {
 	reconciler workshop.Reconciler
 	recurse    bool // for Argo CD; Flux always does
 	directory  bool // for Argo CD: kustomize is not to be used
+
+	prefix, suffix string // of Flux, for all names
+	postBuild      string // where Flux is told to put values for variables, FILE:LINE; "" for nowhere
 }
 
 // folder is a folder of a revision as a reconciler takes it. Clusters share it.
@@ -63,7 +66,7 @@ type reader struct {
 
 // readFolder reads what a reconciler would apply of a folder: plain manifests, and
 // of kustomize's files the fields resources, namespace, namePrefix and nameSuffix.
-// The URL of the forge, whose port is chance, does not count for the digest.
+// Other fields that would make other objects are a problem, and not left out. The URL of the forge, whose port is chance, does not count for the digest.
 func readFolder(files map[string][]byte, k folderKey, forge string) *folder {
 	d := &folder{}
 	r := &reader{files, slices.Sorted(maps.Keys(files)), k, d, newFluxObjects(), map[Object]bool{}}
@@ -110,7 +113,7 @@ func (r *reader) folder(dir string) error {
 		return r.plain(dir, r.key.recurse)
 	}
 	if file := r.kustomization(dir); file != "" {
-		return r.kustomize(dir, file, changes{}, 0)
+		return r.kustomize(dir, file, r.outermost(), 0)
 	}
 	return r.plain(dir, r.key.reconciler == workshop.Flux)
 }
@@ -133,13 +136,13 @@ func (r *reader) plain(dir string, recurse bool) error {
 			}
 			if within := r.firstBuilt(dir, name); within != "" {
 				built = within
-				if err := r.kustomize(within, r.kustomization(within), changes{}, 0); err != nil {
+				if err := r.kustomize(within, r.kustomization(within), r.outermost(), 0); err != nil {
 					return err
 				}
 				continue
 			}
 		}
-		if err := r.manifests(name, changes{}); err != nil {
+		if err := r.manifests(name, r.outermost()); err != nil {
 			return err
 		}
 	}
@@ -171,6 +174,13 @@ func (r *reader) kustomization(dir string) string {
 // changes are what files of kustomize's do to all objects below them.
 type changes struct{ namespace, prefix, suffix string }
 
+// outermost are those that the reconciler is told to make.
+func (r *reader) outermost() changes { return changes{prefix: r.key.prefix, suffix: r.key.suffix} }
+
+// makesOthers are the fields of kustomize's files with which there are other objects,
+// or others of the same name: a virtual cluster does not build them.
+var makesOthers = []string{"components", "configMapGenerator", "secretGenerator", "helmCharts", "helmChartInflationGenerator", "generators", "transformers", "replacements"}
+
 // maxNested is how deep files of kustomize's may name each other.
 const maxNested = 20
 
@@ -183,6 +193,16 @@ func (r *reader) kustomize(dir, file string, c changes, depth int) error {
 		return err
 	}
 	root := documents[0]
+	for _, field := range makesOthers {
+		if key, _ := yamlpos.Field(root, field); key != nil {
+			return fmt.Errorf("%s:%d: a virtual cluster does not build %s", file, key.Line, field)
+		}
+	}
+	for _, field := range []string{"patches", "patchesStrategicMerge", "patchesJson6902"} {
+		if at := removesOrRenames(yamlpos.Value(root, field)); at != nil {
+			return fmt.Errorf("%s:%d: a virtual cluster makes no patch that removes or renames an object", file, at.Line)
+		}
+	}
 	// the outer one has the last word on the namespace
 	c = changes{c.namespace, c.prefix + yamlpos.Text(root, "namePrefix"), yamlpos.Text(root, "nameSuffix") + c.suffix}
 	if c.namespace == "" {
@@ -209,6 +229,27 @@ func (r *reader) kustomize(dir, file string, c changes, depth int) error {
 			if err != nil {
 				return err
 			}
+		}
+	}
+	return nil
+}
+
+// removesOrRenames returns the text of a patch in kustomize's file, or in Flux's
+// object, after which there are other objects; nil for none.
+func removesOrRenames(node *yaml.Node) *yaml.Node {
+	if node = yamlpos.Resolve(node); node == nil {
+		return nil
+	}
+	if node.Kind == yaml.ScalarNode {
+		for _, sign := range []string{"$patch: delete", "/metadata/name"} { // and /metadata/namespace
+			if strings.Contains(node.Value, sign) {
+				return node
+			}
+		}
+	}
+	for _, inner := range node.Content {
+		if at := removesOrRenames(inner); at != nil {
+			return at
 		}
 	}
 	return nil

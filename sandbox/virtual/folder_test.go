@@ -63,6 +63,10 @@ func TestWhatAFolderHolds(t *testing.T) {
 			}
 		})
 	}
+	changed := read(files, folderKey{path: "built", reconciler: workshop.Flux, prefix: "x-", suffix: "-y", postBuild: "a.yaml:1"})
+	if diff := cmp.Diff([]string{"ConfigMap dev/x-p-two-s-y", "ConfigMap dev/x-p-one-y"}, names(changed)); diff != "" || changed.problem != "" {
+		t.Errorf("%q %s", changed.problem, diff)
+	}
 	root := read(map[string]string{".github/workflows/ci.yaml": "on: push\n", "a.yaml": configMap("a")}, folderKey{path: "./", reconciler: workshop.Flux})
 	if diff := cmp.Diff([]string{"ConfigMap default/a"}, names(root)); diff != "" || root.problem != "" {
 		t.Errorf("%q %s", root.problem, diff)
@@ -88,6 +92,11 @@ func TestWhatCannotBeApplied(t *testing.T) {
 		"another kind of flux's":   {flux, map[string]string{"p/a.yaml": "apiVersion: helm.toolkit.fluxcd.io/v2\nkind: HelmRelease\nmetadata: {name: a}\n"}, `no matches for kind "HelmRelease"`},
 		"kustomize: no file":       {flux, map[string]string{"p/kustomization.yaml": "resources:\n  - a.yaml\n"}, "p/kustomization.yaml:2"},
 		"kustomize: of elsewhere":  {flux, map[string]string{"p/kustomization.yaml": "resources: [https://example.com/a]\n"}, "does not fetch"},
+		"kustomize: a generator":   {flux, map[string]string{"p/kustomization.yaml": "resources: [a.yaml]\nconfigMapGenerator:\n  - name: b\n", "p/a.yaml": configMap("a")}, "p/kustomization.yaml:2: "},
+		"kustomize: a component":   {flux, map[string]string{"p/kustomization.yaml": "components: [../c]\n"}, "p/kustomization.yaml:1: "},
+		"kustomize: a removal":     {flux, map[string]string{"p/kustomization.yaml": "resources: [a.yaml]\npatches:\n  - patch: |\n      $patch: delete\n      kind: ConfigMap\n", "p/a.yaml": configMap("a")}, "p/kustomization.yaml:3: "},
+		"a variable in a name":     {folderKey{path: "p", reconciler: workshop.Flux, postBuild: "large/k.yaml:7"}, map[string]string{"p/a.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a-${stage}\n"}, "p/a.yaml:1: "},
+		"an application set":       {argo, map[string]string{"p/a.yaml": "apiVersion: argoproj.io/v1alpha1\nkind: ApplicationSet\nmetadata: {name: a}\n"}, "p/a.yaml:1: ApplicationSet a"},
 		"kustomize: in a circle":   {flux, map[string]string{"p/kustomization.yaml": "resources: [../q]\n", "q/kustomization.yaml": "resources: [../p]\n"}, "without an end"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -108,7 +117,7 @@ func kustomization(name, source, path string) string {
 }
 
 func application(name, of, path string) string {
-	return "apiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata: {name: " + name + ", namespace: argocd}\nspec: {source: {repoURL: " + organisation + "/" + of + ", targetRevision: dev, path: ./" + path + "}, destination: {namespace: dev-" + name + "}}\n"
+	return "apiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata: {name: " + name + ", namespace: argocd}\nspec: {source: {repoURL: " + organisation + "/" + of + ", targetRevision: dev, path: ./" + path + "}, destination: {namespace: dev-" + name + "}, syncPolicy: {automated: {}}}\n"
 }
 
 func TestAssignedWorkloadsAreFollowed(t *testing.T) {
@@ -170,7 +179,10 @@ func TestWhatIsNotFetchedIsSaid(t *testing.T) {
 	for name, c := range map[string]struct{ manifest, reason string }{
 		"another server":  {repository("a", "https://github.com/x/y", "dev") + "---\n" + kustomization("a", "a", "p"), "https://github.com/x/y"},
 		"no such source":  {kustomization("a", "none", "p"), "none"},
-		"a tag":           {strings.Replace(repository("a", organisation+"/x", "dev"), "branch: dev", "tag: v1", 1), "tag"},
+		"a tag":           {strings.Replace(repository("a", organisation+"/x", "dev"), "branch: dev", "tag: v1", 1), "large/a.yaml:4: GitRepository a"},
+		"versions":        {strings.Replace(repository("a", organisation+"/x", "dev"), "branch: dev", "semver: '>=1'", 1), "large/a.yaml:4: GitRepository a"},
+		"some files":      {strings.Replace(repository("a", organisation+"/x", "dev"), "url:", "ignore: '*.md', url:", 1), "large/a.yaml:4: GitRepository a"},
+		"another cluster": {repository("a", organisation+"/gitops", "dev") + "---\n" + strings.Replace(kustomization("a", "a", "p"), "{path:", "{kubeConfig: {secretRef: {name: a}}, path:", 1), "large/a.yaml:9: Kustomization a"},
 		"a bucket":        {strings.Replace(kustomization("a", "a", "p"), "kind: GitRepository", "kind: Bucket", 1), "Bucket"},
 		"no such branch":  {repository("a", organisation+"/none", "dev"), "no such branch"},
 		"a similar name":  {repository("a", forgeURL+"0/kalypso/gitops", "dev"), forgeURL + "0/"},
@@ -228,6 +240,68 @@ func TestASuspendedSourceIsNotFollowed(t *testing.T) {
 		synctest.Wait()
 		if r, _ := f.Report("one"); r.State != Ready || r.Sources[1].Applied != "1111" {
 			t.Errorf("%+v", r)
+		}
+	})
+}
+
+func TestWhatArgoCDWouldNotApplyIsSaid(t *testing.T) {
+	for name, c := range map[string]struct{ old, text string }{
+		"a chart":      {"path: ./web", "chart: web"},
+		"two sources":  {"source: {", "sources: [], source: {"},
+		"kustomize":    {"path: ./web", "path: ./web, kustomize: {namePrefix: a-}"},
+		"some files":   {"path: ./web", "path: ./web, directory: {exclude: '*.md'}"},
+		"synced by us": {"syncPolicy: {automated: {}}", "syncPolicy: {}"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				g := newGit()
+				g.push("app-gitops", "dev", "1111", map[string]string{"web/a.yaml": configMap("a")})
+				g.push("gitops", "dev", "aaaa", map[string]string{"large/a.yaml": strings.Replace(application("web", "app-gitops", "web"), c.old, c.text, 1)})
+				f := start(t, g, stores(t, "one", workshop.ArgoCD, workshop.Virtual{})...)
+				if r, _ := f.Report("one"); r.State != Failed || !strings.Contains(r.Reason, "large/a.yaml:4: Application web") {
+					t.Errorf("%+v", r)
+				}
+			})
+		})
+	}
+}
+
+// TestADependencyGoesFirst has a Kustomization that waits for another, of the same
+// repository, and one that waits for none that there is.
+func TestADependencyGoesFirst(t *testing.T) {
+	depends := func(name, on string) string {
+		return strings.Replace(kustomization(name, "app", name), "{path:", "{dependsOn: [{name: "+on+"}], path:", 1) + "---\n"
+	}
+	synctest.Test(t, func(t *testing.T) {
+		g := newGit()
+		g.push("gitops", "dev", "aaaa", map[string]string{
+			"large/a.yaml": depends("last", "first") + depends("never", "none") + repository("app", organisation+"/app", "dev") + "---\n" + kustomization("first", "app", "first"),
+		})
+		files := map[string]string{"first/a.yaml": "kind: [\n", "last/a.yaml": configMap("a"), "never/a.yaml": configMap("a")}
+		g.push("app", "dev", "1111", files)
+		f := start(t, g, stores(t, "one", workshop.Flux, workshop.Virtual{})...)
+		of := func(name string) Source {
+			t.Helper()
+			synctest.Wait()
+			r, _ := f.Report("one")
+			for _, s := range r.Sources {
+				if s.Object.Name == name {
+					return s
+				}
+			}
+			t.Fatalf("no %s in %+v", name, r)
+			return Source{}
+		}
+		if s := of("last"); s.State != fleet.Pending || s.Applied != "" || !strings.Contains(s.Reason, "'flux-system/first' is not ready") {
+			t.Errorf("%+v", s)
+		}
+		g.push("app", "dev", "2222", map[string]string{"first/a.yaml": configMap("a"), "last/a.yaml": configMap("a"), "never/a.yaml": configMap("a")})
+		f.Notify("kalypso/app", "dev")
+		if s := of("last"); s.State != fleet.Compliant || s.Applied != "2222" {
+			t.Errorf("%+v", s)
+		}
+		if s := of("never"); s.State != fleet.Pending || s.Applied != "" || !strings.Contains(s.Reason, "'flux-system/none' not found") {
+			t.Errorf("%+v", s)
 		}
 	})
 }

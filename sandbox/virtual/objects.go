@@ -53,6 +53,9 @@ func (r *reader) object(file string, d *yaml.Node, c changes) error {
 	if !found {
 		group = ""
 	}
+	if group == argoCDGroup && o.Kind == "ApplicationSet" && r.key.reconciler == workshop.ArgoCD {
+		return fmt.Errorf("%s:%d: ApplicationSet %s: a virtual cluster makes no Applications of it", file, d.Line, o.Name)
+	}
 	if problem := r.unknown(group, o); problem != "" {
 		return fmt.Errorf("%s:%d: %s", file, d.Line, problem)
 	}
@@ -66,6 +69,9 @@ func (r *reader) object(file string, d *yaml.Node, c changes) error {
 		}
 		o.Namespace = cmp.Or(o.Namespace, r.key.namespace, "default")
 	}
+	if r.key.postBuild != "" && strings.Contains(o.Name+o.Namespace, "${") {
+		return fmt.Errorf("%s:%d: the name has a variable, and a virtual cluster has no value for it, which %s gives", file, d.Line, r.key.postBuild)
+	}
 	id := o
 	id.APIVersion = group
 	if r.known[id] && r.key.reconciler == workshop.Flux {
@@ -73,7 +79,7 @@ func (r *reader) object(file string, d *yaml.Node, c changes) error {
 	}
 	r.known[id] = true
 	r.into.objects = append(r.into.objects, o)
-	r.follow(group, o, d)
+	r.follow(file, group, o, d)
 	return nil
 }
 
@@ -83,24 +89,35 @@ func (r *reader) unknown(group string, o Object) string {
 	switch {
 	case r.key.reconciler == workshop.Flux && group == sourceGroup && o.Kind == "GitRepository",
 		r.key.reconciler == workshop.Flux && group == kustomizeGroup && o.Kind == "Kustomization",
-		r.key.reconciler == workshop.ArgoCD && group == argoCDGroup && slices.Contains([]string{"Application", "AppProject", "ApplicationSet"}, o.Kind),
+		r.key.reconciler == workshop.ArgoCD && group == argoCDGroup && slices.Contains([]string{"Application", "AppProject"}, o.Kind),
 		group != argoCDGroup && !strings.HasSuffix(group, ".toolkit.fluxcd.io"):
 		return ""
 	}
 	return fmt.Sprintf("no matches for kind %q in version %q", o.Kind, o.APIVersion)
 }
 
-// follow notes what an object makes the cluster follow.
-func (r *reader) follow(group string, o Object, d *yaml.Node) {
+// follow notes what an object makes the cluster follow. What a virtual cluster does
+// otherwise than a reconciler, so that there were other objects, is a problem.
+func (r *reader) follow(file, group string, o Object, d *yaml.Node) {
 	text := func(path ...string) string { return yamlpos.Text(d, path...) }
+	line := func(path ...string) string {
+		key, _ := yamlpos.Closest(d, path...)
+		return fmt.Sprintf("%s:%d", file, key.Line)
+	}
+	problem := func(s *spec, says string, path ...string) {
+		if yamlpos.Value(d, path...) != nil {
+			s.problem = cmp.Or(s.problem, fmt.Sprintf("%s: %s %s: a virtual cluster %s", line(path...), o.Kind, o.Name, says))
+		}
+	}
 	at := Ref{o.Namespace, o.Name}
 	switch {
 	case group == sourceGroup:
 		s := &spec{repository: at, url: text("spec", "url"), branch: text("spec", "ref", "branch"), suspended: text("spec", "suspend") == "true"}
 		for _, other := range []string{"tag", "semver", "commit", "name"} {
-			if text("spec", "ref", other) != "" {
-				s.problem = fmt.Sprintf("GitRepository %s: a virtual cluster follows branches, and no %s", o.Name, other)
-			}
+			problem(s, "follows branches, and no "+other, "spec", "ref", other)
+		}
+		for _, other := range []string{"ignore", "include", "sparseCheckout"} {
+			problem(s, "fetches a branch as it is, without "+other, "spec", other)
 		}
 		s.branch = cmp.Or(s.branch, "master") // Flux's default
 		r.found.repositories[at] = s
@@ -108,10 +125,26 @@ func (r *reader) follow(group string, o Object, d *yaml.Node) {
 		s := &spec{
 			namespace: o.Namespace, name: o.Name, suspended: text("spec", "suspend") == "true",
 			repository: Ref{cmp.Or(text("spec", "sourceRef", "namespace"), o.Namespace), text("spec", "sourceRef", "name")},
-			folder:     folderKey{path: text("spec", "path"), namespace: text("spec", "targetNamespace"), reconciler: workshop.Flux},
+			folder: folderKey{
+				path: text("spec", "path"), namespace: text("spec", "targetNamespace"), reconciler: workshop.Flux,
+				prefix: text("spec", "namePrefix"), suffix: text("spec", "nameSuffix"),
+			},
+		}
+		if yamlpos.Value(d, "spec", "postBuild") != nil {
+			s.folder.postBuild = line("spec", "postBuild")
+		}
+		if dependencies := yamlpos.Resolve(yamlpos.Value(d, "spec", "dependsOn")); dependencies != nil {
+			for _, one := range dependencies.Content {
+				s.dependsOn += cmp.Or(yamlpos.Text(one, "namespace"), o.Namespace) + "/" + yamlpos.Text(one, "name") + " "
+			}
 		}
 		if kind := text("spec", "sourceRef", "kind"); kind != "GitRepository" {
-			s.problem = fmt.Sprintf("Kustomization %s: a virtual cluster has no source of kind %s", o.Name, kind)
+			problem(s, "has no source of kind "+kind, "spec", "sourceRef")
+		}
+		problem(s, "adds no components", "spec", "components")
+		problem(s, "applies to itself, and to no other cluster", "spec", "kubeConfig")
+		if at := removesOrRenames(yamlpos.Value(d, "spec", "patches")); at != nil {
+			problem(s, "makes no patch that removes or renames an object", "spec", "patches")
 		}
 		r.found.kustomizations = append(r.found.kustomizations, s)
 	case group == argoCDGroup && o.Kind == "Application":
@@ -127,8 +160,20 @@ func (r *reader) follow(group string, o Object, d *yaml.Node) {
 		if s.branch == "HEAD" {
 			s.branch = "" // the default one
 		}
-		if s.url == "" || text("spec", "source", "chart") != "" {
-			s.problem = fmt.Sprintf("Application %s: a virtual cluster follows a folder of one git repository", o.Name)
+		const follows = "follows a folder of one git repository"
+		problem(s, follows, "spec", "source", "chart")
+		problem(s, follows, "spec", "sources")
+		if s.url == "" {
+			problem(s, follows, "spec")
+		}
+		for _, tool := range []string{"kustomize", "helm", "plugin"} {
+			problem(s, "has no settings of "+tool, "spec", "source", tool)
+		}
+		for _, filter := range []string{"include", "exclude", "jsonnet"} {
+			problem(s, "reads a folder as it is, without "+filter, "spec", "source", "directory", filter)
+		}
+		if yamlpos.Value(d, "spec", "syncPolicy", "automated") == nil {
+			problem(s, "is synced by nobody: spec.syncPolicy.automated is missing", "spec")
 		}
 		r.into.specs = append(r.into.specs, s)
 	}

@@ -184,6 +184,8 @@ func (f *Fleet) applyState(w *follower) (fleet.State, string) {
 	switch fetched, reason := f.fetchState(w); {
 	case fetched == fleet.Suspended, fetched != fleet.Compliant && w.fetched == "":
 		return fetched, reason
+	case w.blocked != "":
+		return fleet.Pending, w.blocked
 	case w.attempted != w.fetched:
 		return fleet.Pending, fmt.Sprintf("commit %.8s is not applied yet", w.fetched)
 	case w.failed != "":

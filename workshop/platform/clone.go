@@ -59,7 +59,27 @@ func newCollection(o Options, folder string) *collection {
 	for _, host := range o.AllowedHosts {
 		c.hosts[strings.ToLower(host)] = true
 	}
+	c.options.Credentials = credentialsOf(o.ControlPlane, o.Credentials)
 	return c
+}
+
+// credentialsOf are those in the URL of the control plane for all of its server, and
+// else those of next, which may be nil.
+func credentialsOf(controlPlane string, next func(string) (user, password string)) func(string) (user, password string) {
+	of, err := url.Parse(controlPlane)
+	if err != nil || of.User == nil {
+		return next
+	}
+	password, given := of.User.Password()
+	return func(address string) (string, string) {
+		switch u, err := url.Parse(address); {
+		case err == nil && given && u.Scheme == of.Scheme && u.Host == of.Host:
+			return of.User.Username(), password
+		case next != nil:
+			return next(address)
+		}
+		return "", ""
+	}
 }
 
 // give registers the clones of the caller by the addresses of their remotes, or by

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"path"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -239,21 +238,9 @@ const longestClusterName = 40
 
 var tooLongForCluster = fmt.Sprintf("must be no more than %d characters", longestClusterName)
 
-// What Gitea takes as the name of a repository.
-const longestRepositoryName = 100
-
-var repositoryName = regexp.MustCompile(`^[A-Za-z0-9_.-]+$`)
-
 func checkRepositoryName(one *clone) error {
-	wrong := ""
-	switch {
-	case len(one.name) > longestRepositoryName:
-		wrong = fmt.Sprintf("is longer than %d characters", longestRepositoryName)
-	case !repositoryName.MatchString(one.name) || strings.Trim(one.name, ".-") == "":
-		wrong = "has other characters than letters, digits, dots, dashes and underscores"
-	case slices.Contains([]string{".git", ".wiki", ".rss", ".atom"}, path.Ext(one.name)):
-		wrong = fmt.Sprintf("ends in %s", path.Ext(one.name))
-	default:
+	wrong := workshop.RepositoryNameProblem(one.name)
+	if wrong == "" {
 		return nil
 	}
 	return &source.Error{

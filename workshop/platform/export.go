@@ -30,9 +30,11 @@ type ExportOptions struct {
 // Series is what was changed on one branch: patches for `git am` on the branch as it
 // was when the workshop was made.
 type Series struct {
-	Repository string   `json:"repository"`
-	Branch     string   `json:"branch"`
-	Patches    []string `json:"patches"` // files, in order
+	Repository string `json:"repository"`
+	Branch     string `json:"branch"`
+	// From is the branch of the original that the patches of a new one are for.
+	From    string   `json:"from,omitempty"`
+	Patches []string `json:"patches"` // files, in order
 	// Squashed are merges that are one patch, since the commits that they brought
 	// do not apply one after the other.
 	Squashed []string `json:"squashed,omitempty"`
@@ -136,14 +138,28 @@ func (e *export) repository(ctx context.Context, r workshop.Repository) error {
 	if err != nil {
 		return err
 	}
+	begun := map[string]begun{} // by the commit that the sandbox began with
 	for _, branch := range branches {
 		if _, original := began[branch]; !original {
-			if !strings.HasPrefix(branch, ownBranches) {
-				e.note("branch %s of %s is new, and is brought home where it is merged", branch, r.Name)
-			}
 			continue
 		}
-		if err := e.branch(ctx, g, r.Name, branch, began[branch]); err != nil {
+		b, err := e.begin(ctx, g, r.Name, branch, began[branch])
+		if err == nil && b.seeded != "" {
+			// of several that began alike, the default branch is the one to name
+			if _, known := begun[b.seeded]; !known || branch == e.Workshop.DefaultBranch(r.Name) {
+				begun[b.seeded] = b
+			}
+			err = e.branch(ctx, g, Series{Repository: r.Name, Branch: branch}, b)
+		}
+		if err != nil {
+			return fmt.Errorf("branch %s: %w", branch, err)
+		}
+	}
+	for _, branch := range branches {
+		if _, original := began[branch]; original || strings.HasPrefix(branch, ownBranches) {
+			continue
+		}
+		if err := e.newBranch(ctx, g, r.Name, branch, began, begun); err != nil {
 			return fmt.Errorf("branch %s: %w", branch, err)
 		}
 	}
@@ -200,33 +216,63 @@ func hasBranch(r workshop.Repository, name string) bool {
 	return slices.ContainsFunc(r.Branches, func(b workshop.Branch) bool { return b.Name == name })
 }
 
-// branch writes the series of one branch.
-func (e *export) branch(ctx context.Context, g git, repository, branch, began string) error {
+// begun is a branch as the sandbox began with it.
+type begun struct{ branch, seeded, original string }
+
+// begin finds how a branch began; without commits where it has not got that any more.
+func (e *export) begin(ctx context.Context, g git, repository, branch, began string) (b begun, err error) {
+	b.branch = branch
+	b.seeded, b.original, err = beginning(ctx, g, "refs/heads/"+branch, began)
+	if err == nil && b.seeded == "" {
+		e.note("branch %s of %s has not got its beginning any more, so that no patch can say what was changed", branch, repository)
+	}
+	return b, err
+}
+
+// newBranch writes the series of a branch that the original has not: from the branch
+// on that it began with. What is merged is in the series of another one.
+func (e *export) newBranch(ctx context.Context, g git, repository, branch string, began map[string]string, from map[string]begun) error {
 	head := "refs/heads/" + branch
-	seeded, original, err := beginning(ctx, g, head, began)
+	containing, err := g.line(ctx, "for-each-ref", "--contains", head, "--format=%(refname:lstrip=2)", "refs/heads")
 	if err != nil {
 		return err
 	}
-	if seeded == "" {
-		e.note("branch %s of %s has not got its beginning any more, so that no patch can say what was changed", branch, repository)
-		return nil
+	for other := range strings.FieldsSeq(containing) {
+		if _, original := began[other]; original {
+			return nil
+		}
 	}
-	s, err := newSeries(ctx, g, seeded, original, e.originals)
+	commits, err := g.line(ctx, "rev-list", "--first-parent", head)
+	if err != nil {
+		return err
+	}
+	for commit := range strings.FieldsSeq(commits) {
+		if b, ok := from[commit]; ok {
+			return e.branch(ctx, g, Series{Repository: repository, Branch: branch, From: b.branch}, b)
+		}
+	}
+	e.note("branch %s of %s is new, and has nothing of what the sandbox began with: no patch can bring it home", branch, repository)
+	return nil
+}
+
+// branch writes the series of one branch.
+func (e *export) branch(ctx context.Context, g git, one Series, b begun) error {
+	s, err := newSeries(ctx, g, b.seeded, b.original, e.originals)
 	if err != nil {
 		return err
 	}
 	defer os.Remove(s.index)
-	tip, err := s.replay(ctx, head, e.Generated)
-	if err != nil || tip == original {
+	tip, err := s.replay(ctx, "refs/heads/"+one.Branch, e.Generated)
+	if err != nil || tip == b.original {
 		return err
 	}
-	folder := filepath.Join(repository, filepath.FromSlash(branch))
+	folder := filepath.Join(one.Repository, filepath.FromSlash(one.Branch))
 	out, err := g.line(ctx, "format-patch", "--no-signature", "--binary", "--full-index", "--no-renames",
-		"-o", filepath.Join(e.part, folder), original+".."+tip)
+		"-o", filepath.Join(e.part, folder), b.original+".."+tip)
 	if err != nil {
 		return err
 	}
-	one := Series{Repository: repository, Branch: branch, Squashed: s.squashed}
+	one.Squashed = s.squashed
 	for file := range strings.Lines(out) {
 		one.Patches = append(one.Patches, filepath.Join(folder, filepath.Base(strings.TrimSpace(file))))
 	}

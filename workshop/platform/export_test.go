@@ -169,8 +169,8 @@ func TestRoundTrip(t *testing.T) {
 	if len(exported.Series) != 1 || exported.Series[0].Repository != "ground-control" || exported.Series[0].Branch != "lab" {
 		t.Fatalf("series %+v", exported.Series)
 	}
-	if n := exported.Notes; len(n) != 1 || !strings.Contains(n[0], "add-links") {
-		t.Errorf("notes %q", n)
+	if len(exported.Notes) > 0 {
+		t.Errorf("notes %q", exported.Notes)
 	}
 	applyPatches(t, clones, exported)
 	var subjects []string
@@ -198,6 +198,50 @@ stations/waiting.yaml`, gitkit.Run(t, control, "diff", "--name-only", "origin-la
 	}
 	if author := gitkit.Run(t, control, "log", "-1", "--format=%an <%ae>", "lab"); author != "ann <ann@example.com>" {
 		t.Errorf("the author is %s", author)
+	}
+}
+
+// TestNewBranches brings home a branch that is pushed and not merged, for the branch
+// that it began with, and no branch that shares nothing with the beginning.
+func TestNewBranches(t *testing.T) {
+	o, clones := orbitalOptions(t)
+	if _, err := From(t.Context(), o); err != nil {
+		t.Fatal(err)
+	}
+	w, location := forgeOf(t, o.Out, t.TempDir())
+	work := t.TempDir()
+	at := filepath.Join(work, "ground-control")
+	gitkit.Run(t, work, "clone", "--quiet", location.Repositories+"/ground-control", at)
+	gitkit.Run(t, at, "checkout", "--quiet", "-b", "ideas/more", "origin/lab")
+	for _, name := range []string{"one", "two"} {
+		if err := os.WriteFile(filepath.Join(at, name+".yaml"), []byte("url: "+location.Repositories+"/ground-state\n"), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		gitkit.Run(t, at, "add", "--all")
+		gitkit.Run(t, at, "commit", "--quiet", "-m", "Add "+name)
+	}
+	gitkit.Run(t, at, "checkout", "--quiet", "--orphan", "apart")
+	gitkit.Run(t, at, "commit", "--quiet", "-m", "Begin anew")
+	gitkit.Run(t, at, "push", "--quiet", "origin", "ideas/more", "apart", "origin/lab:refs/heads/same")
+	exported, err := Export(t.Context(), ExportOptions{Workshop: w, Organisation: location.Repositories, Registry: location.Images, To: filepath.Join(t.TempDir(), "patches")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(exported.Series) != 1 || len(exported.Notes) != 1 || !strings.Contains(exported.Notes[0], "apart") {
+		t.Fatalf("%+v", exported)
+	}
+	s := exported.Series[0]
+	if s.Branch != "ideas/more" || s.From != "lab" || len(s.Patches) != 2 {
+		t.Errorf("%+v", s)
+	}
+	control := filepath.Join(clones, "ground-control")
+	gitkit.Run(t, control, "checkout", "--quiet", "-b", s.Branch, s.From)
+	gitkit.Run(t, control, append([]string{"am", "--quiet", "--keep-cr", "--keep-non-patch"}, s.Patches...)...)
+	if diff := cmp.Diff("one.yaml\ntwo.yaml", gitkit.Run(t, control, "diff", "--name-only", "lab", s.Branch)); diff != "" {
+		t.Errorf("changed files (-want +got):\n%s", diff)
+	}
+	if got := gitkit.Run(t, control, "show", s.Branch+":one.yaml"); got != "url: https://git.example.com/orbital/ground-state" {
+		t.Errorf("one.yaml is %q", got)
 	}
 }
 

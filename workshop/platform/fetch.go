@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/kalypso-dev/kalypso/internal/gitcommand"
 )
 
 // fetch copies all branches: of a clone its own, and those that it has fetched.
@@ -33,7 +35,7 @@ func (c *collection) fetch(ctx context.Context, one *clone, from string) error {
 			from = (&url.URL{Scheme: "file", Path: from}).String() // a path would take all of it
 		}
 		fetched = "refs/remotes/origin/"
-	} else if c.options.Credentials != nil {
+	} else if from, one.remote.config = gitcommand.Login(from); one.remote.config == nil && c.options.Credentials != nil {
 		user, password := c.options.Credentials(from)
 		one.remote = one.remote.authorized(from, user, password)
 	}
@@ -42,7 +44,7 @@ func (c *collection) fetch(ctx context.Context, one *clone, from string) error {
 	if err != nil {
 		return err
 	}
-	one.branches, one.head = there.branches(), there.head
+	one.branches = there.branches()
 	if len(one.branches) == 0 {
 		return errors.New("it has no branch")
 	}
@@ -53,7 +55,13 @@ func (c *collection) fetch(ctx context.Context, one *clone, from string) error {
 	if _, err := one.remote.run(ctx, nil, append(append(args, "--", from), there.specs()...)...); err != nil {
 		return fmt.Errorf("%w%s", err, c.shallowHint())
 	}
-	return os.WriteFile(filepath.Join(one.git.dir, "HEAD"), []byte("ref: refs/heads/"+one.head+"\n"), 0o666)
+	return one.setHead(there.head)
+}
+
+// setHead makes a branch the default one.
+func (c *clone) setHead(branch string) error {
+	c.head = branch
+	return os.WriteFile(filepath.Join(c.git.dir, "HEAD"), []byte("ref: refs/heads/"+branch+"\n"), 0o666)
 }
 
 // initialize makes an empty bare repository, as `git init --bare` without a template

@@ -2,9 +2,7 @@ package platform
 
 import (
 	"bufio"
-	"bytes"
 	"context"
-	"encoding/base64"
 	"fmt"
 	"io"
 	"strings"
@@ -31,11 +29,7 @@ func (g git) command() gitcommand.Command {
 
 // authorized adds credentials for a URL of http.
 func (g git) authorized(url, user, password string) git {
-	if user != "" || password != "" {
-		g.config = map[string]string{
-			"http." + url + ".extraHeader": "Authorization: Basic " + base64.StdEncoding.EncodeToString([]byte(user+":"+password)),
-		}
-	}
+	g.config = gitcommand.Authorization(url, user, password)
 	return g
 }
 
@@ -58,34 +52,32 @@ func (g git) records(ctx context.Context, args ...string) ([]string, error) {
 	return strings.Split(strings.TrimSuffix(string(out), "\x00"), "\x00"), nil
 }
 
-// blobs visits the contents of files, in order.
+// blobs visits the contents of files, in order. It has one of them in memory at a
+// time.
 func (g git) blobs(ctx context.Context, ids []string, visit func(i int, content []byte)) error {
 	if len(ids) == 0 {
 		return nil
 	}
-	out, err := g.run(ctx, []byte(strings.Join(ids, "\n")+"\n"), "cat-file", "--batch")
-	if err != nil {
-		return err
-	}
-	r := bufio.NewReader(bytes.NewReader(out))
-	for i := range ids {
-		header, err := r.ReadString('\n')
-		if err != nil {
-			return err
+	return g.command().Stream(ctx, strings.Join(ids, "\n")+"\n", func(r *bufio.Reader) error {
+		for i := range ids {
+			header, err := r.ReadString('\n')
+			if err != nil {
+				return err
+			}
+			var id, kind string
+			var size int
+			if n, _ := fmt.Sscan(header, &id, &kind, &size); n < 3 {
+				return fmt.Errorf("git cat-file: %s", strings.TrimSpace(header))
+			}
+			content := make([]byte, size)
+			if _, err := io.ReadFull(r, content); err != nil {
+				return err
+			}
+			if _, err := r.Discard(1); err != nil {
+				return err
+			}
+			visit(i, content)
 		}
-		var id, kind string
-		var size int
-		if n, _ := fmt.Sscan(header, &id, &kind, &size); n < 3 {
-			return fmt.Errorf("git cat-file: %s", strings.TrimSpace(header))
-		}
-		content := make([]byte, size)
-		if _, err := io.ReadFull(r, content); err != nil {
-			return err
-		}
-		if _, err := r.Discard(1); err != nil {
-			return err
-		}
-		visit(i, content)
-	}
-	return nil
+		return nil
+	}, "cat-file", "--batch")
 }

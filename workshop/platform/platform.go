@@ -187,7 +187,7 @@ func (b *building) openControlPlane(ctx context.Context) error {
 			b.clones.given[source.Identity(address, dir)] = dir
 		}
 	case !strings.Contains(b.ControlPlane, ":"):
-		return usage.Errorf("there is no control plane %s: name a clone, a bundle or a git URL", b.ControlPlane)
+		return usage.Errorf("there is no control plane %s: name a clone, a bundle or a git URL", redact.URL(b.ControlPlane))
 	}
 	for _, address := range addresses {
 		b.clones.allow(address)
@@ -197,7 +197,7 @@ func (b *building) openControlPlane(ctx context.Context) error {
 	}
 	one := b.clones.name(ctx, addresses[0], b.Branch, model.Position{})
 	if one.err != nil {
-		return fmt.Errorf("control plane %s: %w", b.ControlPlane, one.err)
+		return fmt.Errorf("control plane %s: %w", redact.URL(b.ControlPlane), one.err)
 	}
 	b.control = one
 	branch := b.Branch
@@ -207,10 +207,16 @@ func (b *building) openControlPlane(ctx context.Context) error {
 	one.used[branch] = true
 	tree, err := source.ReadRepository(ctx, one.git.dir, branch, "")
 	if errors.Is(err, model.ErrNotFound) {
-		return usage.Errorf("control plane %s has no branch %s: choose one of %s", b.ControlPlane, branch, strings.Join(one.branches, ", "))
+		return usage.Errorf("control plane %s has no branch %s: choose one of %s", redact.URL(b.ControlPlane), branch, strings.Join(one.branches, ", "))
 	}
 	if err != nil {
 		return err
+	}
+	if branch != one.head { // a sandbox's scheduler reads the default branch
+		b.note(model.Position{Repo: one.urls[0], Branch: branch}, "it is the default branch of the copy, in place of %s", one.head)
+		if err := one.setHead(branch); err != nil {
+			return err
+		}
 	}
 	tree.Repo = one.urls[0]
 	objects, diagnostics := model.LoadEnvironments(tree, "")
@@ -220,7 +226,7 @@ func (b *building) openControlPlane(ctx context.Context) error {
 			why = fmt.Sprintf(", as far as it can be read: %s: %s", wrong[0].Position, wrong[0].Message)
 		}
 		return &source.Error{
-			Message: fmt.Sprintf("branch %s of control plane %s has no Environment object%s", branch, b.ControlPlane, why),
+			Message: fmt.Sprintf("branch %s of control plane %s has no Environment object%s", branch, redact.URL(b.ControlPlane), why),
 			Hint:    "name the branch that has them with --branch",
 		}
 	}

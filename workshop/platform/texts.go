@@ -8,6 +8,7 @@ import (
 	"path"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/kalypso-dev/kalypso/scheduler/model"
@@ -86,17 +87,19 @@ func (t *texts) readBranch(ctx context.Context, one *clone, branch string, used 
 			continue
 		}
 		seen[fields[2]+file] = true
-		switch {
-		case fields[1] == "commit":
+		switch fields[1] {
+		case "commit":
 			if used {
 				t.notes = append(t.notes, Note{at(file, 0), "a submodule is taken as it is: nothing reads what is in it"})
 			}
-		case fields[1] == "blob" && len(fields[3]) < len("10000000"):
-			files, ids = append(files, file), append(ids, fields[2])
+		case "blob":
+			if size, err := strconv.Atoi(fields[3]); err == nil && size <= maxText {
+				files, ids = append(files, file), append(ids, fields[2])
+			}
 		}
 	}
 	return one.git.blobs(ctx, ids, func(i int, content []byte) {
-		if len(content) > maxText || bytes.IndexByte(content[:min(len(content), 8000)], 0) >= 0 {
+		if bytes.IndexByte(content[:min(len(content), 8000)], 0) >= 0 {
 			return
 		}
 		if used && bytes.HasPrefix(content, []byte("version https://git-lfs.github.com/spec/")) {

@@ -103,8 +103,12 @@ func (r Repository) addressedTree(store, from storer.EncodedObjectStorer, hash p
 const maxAddressed = 4 << 20
 
 func (r Repository) addressedBlob(store, from storer.EncodedObjectStorer, hash plumbing.Hash) (plumbing.Hash, error) {
+	// a size is known without the content, which may not fit into memory
+	if size, err := from.EncodedObjectSize(hash); err != nil || size > maxAddressed {
+		return hash, err
+	}
 	blob, err := object.GetBlob(from, hash)
-	if err != nil || blob.Size > maxAddressed {
+	if err != nil {
 		return hash, err
 	}
 	in, err := blob.Reader()

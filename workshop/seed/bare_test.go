@@ -1,14 +1,17 @@
 package seed_test
 
 import (
+	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/object"
 	"github.com/go-git/go-git/v5/storage/memory"
+	"github.com/google/go-cmp/cmp"
 	"github.com/kalypso-dev/kalypso/internal/testkit/gitkit"
 	"github.com/kalypso-dev/kalypso/scheduler/model"
 	"github.com/kalypso-dev/kalypso/workshop"
@@ -80,5 +83,65 @@ func TestHistoryWithAddresses(t *testing.T) {
 	}
 	if got := string(tree.Files["b/c.yaml"]); got != "x: 1\n" {
 		t.Errorf("b/c.yaml is %q", got)
+	}
+}
+
+// TestLargeHistoryStaysOnDisk reads a repository without its history, and without a
+// file that is too large for the model, in memory. What is no file stays as it is.
+func TestLargeHistoryStaysOnDisk(t *testing.T) {
+	repo := t.TempDir()
+	gitkit.Run(t, repo, "init", "-q", "-b", "main")
+	content := make([]byte, 32<<20)
+	_, _ = rand.NewChaCha8([32]byte{}).Read(content)
+	for _, name := range []string{"removed.bin", "large.bin"} {
+		content[0]++
+		if err := os.WriteFile(filepath.Join(repo, name), content, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		gitkit.Run(t, repo, "add", "-A")
+		gitkit.Run(t, repo, "commit", "-qm", name)
+	}
+	gitkit.Run(t, repo, "rm", "-q", "removed.bin")
+	if err := os.WriteFile(filepath.Join(repo, "a.yaml"), []byte("url: https://github.com/acme/app\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink("a.yaml", filepath.Join(repo, "link.yaml")); err != nil {
+		t.Fatal(err)
+	}
+	gitkit.Run(t, repo, "add", "-A")
+	gitkit.Run(t, repo, "update-index", "--add", "--cacheinfo", "160000,"+gitkit.Run(t, repo, "rev-parse", "HEAD")+",vendor")
+	gitkit.Run(t, repo, "commit", "-qm", "an address")
+	bare := filepath.Join(t.TempDir(), "app.git")
+	if err := workshop.CloneBare(t.Context(), repo, bare, 0); err != nil {
+		t.Fatal(err)
+	}
+	at := workshop.On("http://localhost:1/kalypso")
+	w := &workshop.Workshop{
+		Addresses:    []workshop.Address{{From: "https://github.com/acme/app", Repository: "app"}},
+		Repositories: []workshop.Repository{{Name: "app", Bare: bare, Branches: []workshop.Branch{{Name: "main"}}}},
+	}
+	var before, after runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	reader, err := seed.NewReader(w, at)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tree, err := reader.Read(t.Context(), model.Reference{Repo: at.Repositories + "/app", Branch: "main"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	runtime.ReadMemStats(&after)
+	if got := string(tree.Files["a.yaml"]); got != "url: http://localhost:1/kalypso/app\n" {
+		t.Errorf("a.yaml is %q", got)
+	}
+	if diff := cmp.Diff([]model.Skipped{{Path: "link.yaml", What: model.SymbolicLink}, {Path: "vendor", What: model.Submodule}}, tree.Skipped); diff != "" {
+		t.Errorf("a link and a submodule do not stay (-want +got):\n%s", diff)
+	}
+	if content, there := tree.Files["large.bin"]; !there || content != nil {
+		t.Errorf("large.bin has %d bytes, %v", len(content), there)
+	}
+	if used := after.TotalAlloc - before.TotalAlloc; used > 16<<20 {
+		t.Errorf("%d MiB were in memory", used>>20)
 	}
 }

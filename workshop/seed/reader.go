@@ -10,7 +10,9 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/filemode"
 	"github.com/go-git/go-git/v5/plumbing/object"
+	"github.com/go-git/go-git/v5/plumbing/storer"
 	"github.com/go-git/go-git/v5/storage/memory"
+	"github.com/go-git/go-git/v5/storage/transactional"
 	"github.com/kalypso-dev/kalypso/scheduler/model"
 	"github.com/kalypso-dev/kalypso/workshop"
 )
@@ -21,7 +23,7 @@ type Reader struct{ repositories map[string]begun }
 
 // begun is a repository with its first commits.
 type begun struct {
-	store *memory.Storage
+	store storer.EncodedObjectStorer
 	heads map[plumbing.ReferenceName]plumbing.Hash
 }
 
@@ -35,6 +37,9 @@ func NewReader(w *workshop.Workshop, at workshop.Location) (*Reader, error) {
 	r := &Reader{map[string]begun{}}
 	for _, s := range all {
 		b := begun{store: memory.NewStorage()}
+		if s.Bare != "" { // the history stays where it is
+			b.store = transactional.NewStorage(bareStore(s.Bare), memory.NewStorage())
+		}
 		if b.heads, err = s.Commits(b.store); err != nil {
 			return nil, fmt.Errorf("repository %s: %w", s.Name, err)
 		}
@@ -86,9 +91,12 @@ func (r *Reader) Read(_ context.Context, ref model.Reference) (*model.Tree, erro
 }
 
 // content is that of a file, nil of one that is too large for the model.
-func content(store *memory.Storage, hash plumbing.Hash) ([]byte, error) {
+func content(store storer.EncodedObjectStorer, hash plumbing.Hash) ([]byte, error) {
+	if size, err := store.EncodedObjectSize(hash); err != nil || size > model.MaxFile {
+		return nil, err
+	}
 	blob, err := object.GetBlob(store, hash)
-	if err != nil || blob.Size > model.MaxFile {
+	if err != nil {
 		return nil, err
 	}
 	in, err := blob.Reader()

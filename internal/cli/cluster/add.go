@@ -11,6 +11,7 @@ import (
 	"github.com/kalypso-dev/kalypso/internal/cli/cmdutil"
 	"github.com/kalypso-dev/kalypso/internal/usage"
 	"github.com/kalypso-dev/kalypso/sandbox"
+	"github.com/kalypso-dev/kalypso/sandbox/doctor"
 	"github.com/kalypso-dev/kalypso/sandbox/state"
 	"github.com/kalypso-dev/kalypso/scheduler/model"
 	"github.com/kalypso-dev/kalypso/workshop"
@@ -61,7 +62,8 @@ func add(ctx context.Context, o *FleetOptions) error {
 		return err
 	}
 	p := cmdutil.NewProgress(o.Err)
-	total, err := sandbox.AddClusters(ctx, home, all, o.Timeout, p.Show)
+	warn := func(f doctor.Finding) { o.Messagef("warning: %s: %s; %s", f.Found, f.Lost, f.Fix) }
+	total, err := sandbox.AddClusters(ctx, home, all, o.Timeout, warn, p.Show)
 	p.Clear()
 	if err != nil || ctx.Err() != nil {
 		return o.startError(ctx, err)

@@ -19,6 +19,7 @@ func (f *Options) schedulerConfig(o githuborg.Options) ([]byte, error) {
 	c := githuborg.Config{
 		Forge:            controller.ForgeConfig{Type: controller.GitHub, URL: f.url, API: f.api, TokenEnv: f.tokenEnv, TokenFile: f.tokenFile},
 		ControlPlane:     o.Forge.OrganisationURL(f.org) + "/" + o.Workshop.ControlPlane.Repository,
+		Branch:           o.Workshop.DefaultBranch(o.Workshop.ControlPlane.Repository),
 		Secret:           f.webhookFile,
 		SecretEnv:        f.webhookEnv,
 		FirstEnvironment: o.Workshop.ControlPlane.Environments[0],

@@ -145,16 +145,25 @@ func Run(ctx context.Context, o *Options) error {
 // trust says what of a workshop from elsewhere will run on this machine, and as
 // whom, and asks on a terminal.
 func (o *Options) trust(ctx context.Context, home sandbox.Home, w *workshop.Workshop) error {
-	files, err := w.WorkflowFiles()
-	if err != nil || len(files) == 0 {
+	loss, err := Workflows(home, w)
+	if err != nil || loss == "" {
 		return err
 	}
-	loss := fmt.Sprintf("The workshop %s does not come with kalypso. Its workflows will %s:\n  %s", w.Name, whoRunsWorkflows(home), strings.Join(files, "\n  "))
 	if !o.Yes && !o.Interactive() {
 		o.Messagef("%s", loss)
 		return nil
 	}
 	return o.Confirm(ctx, o.Yes, loss)
+}
+
+// Workflows says what of a workshop from elsewhere will run on this machine, and as
+// whom; "" for nothing.
+func Workflows(home state.Home, w *workshop.Workshop) (string, error) {
+	files, err := w.WorkflowFiles()
+	if err != nil || len(files) == 0 {
+		return "", err
+	}
+	return fmt.Sprintf("The workshop %s does not come with kalypso. Its workflows will %s:\n  %s", w.Name, whoRunsWorkflows(home), strings.Join(files, "\n  ")), nil
 }
 
 // whoRunsWorkflows says what a workflow of the forge may do on this machine.

@@ -35,8 +35,10 @@ original, and apply to a clone of it, on the branch as it was copied:
 
     git am --keep-cr --keep-non-patch DIR/REPOSITORY/BRANCH/*.patch
 
-The commits of a merged pull request come one by one, with their authors; where they do
-not apply one after the other, the merge is one patch. What the scheduler has committed
+A branch that is new in the sandbox and not merged yet comes as well, for the branch
+that it began with. The commits of a merged pull request come one by one, with their
+authors; where they do not apply one after the other, the merge is one patch. What the
+scheduler has committed
 stays behind, and so do the repositories that clusters follow: the original's own
 scheduler makes that anew. --generated takes it along.`,
 		Example: `  kalypso workshop export --to patches
@@ -98,7 +100,11 @@ func (o *ExportOptions) print(e *platform.Exported) {
 		return
 	}
 	for _, s := range e.Series {
-		fmt.Fprintf(o.Out, "%s, branch %s\n", s.Repository, s.Branch)
+		from := ""
+		if s.From != "" {
+			from = fmt.Sprintf(", new: git switch -c %s %s, as that was copied", s.Branch, s.From)
+		}
+		fmt.Fprintf(o.Out, "%s, branch %s%s\n", s.Repository, s.Branch, from)
 		for _, p := range s.Patches {
 			fmt.Fprintf(o.Out, "  %s\n", p)
 		}
