@@ -79,7 +79,7 @@ func TestPinnedBranch(t *testing.T) {
 	}}}
 	dir := written(t, r)
 	main := strings.TrimSpace(runGit(t, dir, "rev-parse", "main"))
-	if got, want := runGit(t, dir, "show", "stage:base-repo.yaml"), strings.Replace(base, "spec:\n", "spec:\n  commit: "+main+"\n", 1); got != want {
+	if got, want := runGit(t, dir, "show", "stage:base-repo.yaml"), base+"  commit: "+main+"\n"; got != want {
 		t.Errorf("stage has:\n%s", got)
 	}
 	if got := runGit(t, dir, "show", "stage~:base-repo.yaml"); got != base {

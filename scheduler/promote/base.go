@@ -2,7 +2,6 @@ package promote
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -11,6 +10,7 @@ import (
 
 	"github.com/kalypso-dev/kalypso/internal/redact"
 	"github.com/kalypso-dev/kalypso/internal/yamlpos"
+	"github.com/kalypso-dev/kalypso/scheduler/edit"
 	"github.com/kalypso-dev/kalypso/scheduler/model"
 )
 
@@ -92,54 +92,9 @@ func basesIn(file string, content []byte) []*base {
 // pinned returns the file with another commit in the object, and everything
 // else, comments and order too, as it was.
 func (b *base) pinned(commit string) ([]byte, error) {
-	edited, err := setCommit(b.content, b.node, commit)
+	edited, err := edit.SetField(b.content, b.index, []string{"spec", "commit"}, commit)
 	if err != nil {
-		return nil, fmt.Errorf("setting commit in %s: %w", b.position(), err)
-	}
-	if err := b.check(edited, commit); err != nil {
 		return nil, fmt.Errorf("setting commit in %s: %w; set it by hand once", b.position(), err)
 	}
 	return edited, nil
-}
-
-// check makes sure that an edited file says what it said, but for the commit:
-// the edit goes by lines and columns, and YAML can be written in many ways.
-func (b *base) check(edited []byte, commit string) error {
-	before, err := documents(b.content)
-	if err != nil {
-		return err
-	}
-	after, err := documents(edited)
-	if err != nil {
-		return fmt.Errorf("the edited file is not valid: %w", err)
-	}
-	if spec, ok := before[b.index]["spec"].(map[string]any); ok {
-		spec["commit"] = commit
-	}
-	x, err := yaml.Marshal(before)
-	if err != nil {
-		return err
-	}
-	y, err := yaml.Marshal(after)
-	if err != nil {
-		return err
-	}
-	if !bytes.Equal(x, y) {
-		return errors.New("the file is written in a way that cannot be edited safely")
-	}
-	return nil
-}
-
-func documents(content []byte) ([]map[string]any, error) {
-	nodes, err := yamlpos.Documents(bytes.NewReader(content))
-	if err != nil {
-		return nil, err
-	}
-	all := make([]map[string]any, len(nodes))
-	for i, node := range nodes {
-		if err := node.Decode(&all[i]); err != nil {
-			return nil, err
-		}
-	}
-	return all, nil
 }

@@ -35,7 +35,7 @@ func baseRepo(commit string) string {
 		commit = "  commit: " + commit + "\n"
 	}
 	return "apiVersion: scheduler.kalypso.io/v1alpha1\nkind: BaseRepo # what is shared\nmetadata:\n  name: main\nspec:\n  repo: " +
-		url + "\n  branch: main\n" + commit + "  path: .\n"
+		url + "\n  branch: main\n  path: .\n" + commit
 }
 
 func deployed(t *testing.T, pin string) (*forgefake.Forge, string) {

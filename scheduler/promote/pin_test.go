@@ -28,6 +28,10 @@ func TestPinned(t *testing.T) {
 			"spec:\n  commit: '0123'\n  repo: r", letters,
 			"spec:\n  commit: '" + letters + "'\n  repo: r",
 		},
+		"several lines": {
+			"spec:\n  commit: >-\n    0123\n\n  repo: r\n", letters,
+			"spec:\n  commit: " + letters + "\n\n  repo: r\n",
+		},
 		"digits are a string": {
 			"spec:\n  repo: r\n  commit: abc\n", digits,
 			"spec:\n  repo: r\n  commit: \"" + digits + "\"\n",
@@ -36,13 +40,13 @@ func TestPinned(t *testing.T) {
 			"spec:\n  repo: r\n  commit: abc\n", exponent,
 			"spec:\n  repo: r\n  commit: \"" + exponent + "\"\n",
 		},
-		"inserted behind the branch": {
+		"inserted last": {
 			"spec:\n    repo: r\n    # the branch\n    branch: main # stays\n    path: .\n", letters,
-			"spec:\n    repo: r\n    # the branch\n    branch: main # stays\n    commit: " + letters + "\n    path: .\n",
+			"spec:\n    repo: r\n    # the branch\n    branch: main # stays\n    path: .\n    commit: " + letters + "\n",
 		},
-		"inserted first when the branch is last": {
+		"inserted in a file whose last line does not end": {
 			"spec:\n  repo: r\n  branch: main", letters,
-			"spec:\n  commit: " + letters + "\n  repo: r\n  branch: main",
+			"spec:\n  repo: r\n  branch: main\n  commit: " + letters,
 		},
 		"empty": {
 			"spec:\n  repo: r\n  commit: # none yet\n  branch: main\n", letters,
@@ -50,15 +54,15 @@ func TestPinned(t *testing.T) {
 		},
 		"flow": {
 			"spec: {repo: r, branch: main}\n", letters,
-			"spec: {commit: " + letters + ", repo: r, branch: main}\n",
+			"spec: {repo: r, branch: main, commit: " + letters + "}\n",
 		},
 		"windows line ends": {
 			"spec:\r\n  repo: r\r\n  branch: main\r\n  path: .\r\n", letters,
-			"spec:\r\n  repo: r\r\n  branch: main\r\n  commit: " + letters + "\r\n  path: .\r\n",
+			"spec:\r\n  repo: r\r\n  branch: main\r\n  path: .\r\n  commit: " + letters + "\r\n",
 		},
 		"the second of two documents": {
 			"spec: {repo: x}\n---\napiVersion: v1\nkind: ConfigMap\ndata:\n  commit: mine\n", letters,
-			"spec: {commit: " + letters + ", repo: x}\n---\napiVersion: v1\nkind: ConfigMap\ndata:\n  commit: mine\n",
+			"spec: {repo: x, commit: " + letters + "}\n---\napiVersion: v1\nkind: ConfigMap\ndata:\n  commit: mine\n",
 		},
 		"characters of several bytes": {
 			"spec: {ключ: значение, commit: abc, repo: r}\n", letters,
@@ -85,7 +89,6 @@ func TestPinned(t *testing.T) {
 func TestUneditable(t *testing.T) {
 	for name, spec := range map[string]string{
 		"anchor":      "spec:\n  repo: r\n  commit: &c abc\n  path: *c\n",
-		"block":       "spec:\n  repo: r\n  commit: >-\n    abc\n",
 		"merged keys": "x: &x {commit: abc}\nspec:\n  <<: *x\n  commit: &y d\n",
 	} {
 		t.Run(name, func(t *testing.T) {
