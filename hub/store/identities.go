@@ -215,3 +215,46 @@ func (s *Store) EndSession(ctx context.Context, session string) error {
 		return err
 	})
 }
+
+// Entry is what somebody has done, or has tried to.
+type Entry struct {
+	At        time.Time
+	Actor     string
+	Via       string // how the actor has signed in
+	Action    string
+	Subject   string // what it was done to
+	Outcome   string
+	RequestID string
+	Detail    string
+}
+
+// Audit writes an entry.
+func (s *Store) Audit(ctx context.Context, e Entry) error {
+	return s.write(ctx, func(t tx) error {
+		id, err := t.next("audit", 1)
+		if err != nil {
+			return err
+		}
+		return t.insert("audit", "id, at, actor, via, action, subject, outcome, request_id, detail", "",
+			[][]any{{id, millis(e.At), clean(e.Actor), clean(e.Via), clean(e.Action), clean(e.Subject), clean(e.Outcome), clean(e.RequestID), clean(e.Detail)}})
+	})
+}
+
+// AuditLog lists the entries, the newest first.
+func (s *Store) AuditLog(ctx context.Context, p Page) (list List[Entry], err error) {
+	if p.Sort != "" {
+		return list, fmt.Errorf("%w: %q", ErrSort, p.Sort)
+	}
+	err = s.read(ctx, func(t tx) error {
+		q := listQuery{of: []any{"audit"}, by: []order{{column: "id", down: true}}, text: `SELECT id, at, actor, via, action, subject, outcome, request_id, detail FROM audit`}
+		list, err = page(t, q, p, func(rows *sql.Rows) (Entry, []any, error) {
+			var e Entry
+			var id, at int64
+			err := rows.Scan(&id, &at, &e.Actor, &e.Via, &e.Action, &e.Subject, &e.Outcome, &e.RequestID, &e.Detail)
+			e.At = timeOf(at)
+			return e, []any{id}, err
+		})
+		return err
+	})
+	return list, err
+}

@@ -18,6 +18,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"time"
 )
 
 var (
@@ -177,4 +178,66 @@ func makePrivate(file string) error {
 		return err
 	}
 	return errors.Join(f.Chmod(0o600), f.Close())
+}
+
+// Retention is how long history is kept; 0 is for ever.
+type Retention struct {
+	Events, Audit time.Duration
+}
+
+const (
+	// outboxLimit is how long a reader of live events may have been away.
+	outboxLimit = 24 * time.Hour
+	// problemLimit is how long problems that are gone are kept. one that comes back is the same.
+	problemLimit = 90 * 24 * time.Hour
+)
+
+// pruneEach is how many rows are removed in one transaction, so that rounds are not held up.
+const pruneEach = 5000
+
+// Prune removes what is older than is kept, and sessions and tickets that have expired.
+func (s *Store) Prune(ctx context.Context, now time.Time, keep Retention) error {
+	old := func(limit time.Duration) int64 {
+		if limit == 0 {
+			return 0
+		}
+		return millis(now.Add(-limit))
+	}
+	// these have identities in the order of their times, and without gaps
+	for table, limit := range map[string]struct {
+		column string
+		before int64
+	}{"placement_event": {"seen_at", old(keep.Events)}, "audit": {"at", old(keep.Audit)}, "outbox": {"at", old(outboxLimit)}} {
+		for more := limit.before > 0; more; {
+			n, err := s.removeRows(ctx, `DELETE FROM `+table+` WHERE id < (SELECT min(id) FROM `+table+`) + ? AND `+limit.column+` < ?`, pruneEach, limit.before)
+			if err != nil {
+				return fmt.Errorf("removing old rows of %s: %w", table, err)
+			}
+			more = n == pruneEach
+		}
+	}
+	for table, condition := range map[string]struct {
+		text   string
+		before int64
+	}{"problem": {"gone_at > 0 AND gone_at < ?", old(problemLimit)}, "session": {"expires_at < ?", millis(now)}, "ticket": {"expires_at < ?", millis(now)}} {
+		if _, err := s.removeRows(ctx, `DELETE FROM `+table+` WHERE `+condition.text, condition.before); err != nil {
+			return fmt.Errorf("removing old rows of %s: %w", table, err)
+		}
+	}
+	if s.engine == postgresEngine {
+		return nil // which has its own autovacuum
+	}
+	_, err := s.writer.ExecContext(ctx, `PRAGMA optimize`)
+	return err
+}
+
+func (s *Store) removeRows(ctx context.Context, text string, args ...any) (n int64, err error) {
+	err = s.write(ctx, func(t tx) error {
+		done, err := t.exec(text, args...)
+		if err == nil {
+			n, err = done.RowsAffected()
+		}
+		return err
+	})
+	return n, err
 }
