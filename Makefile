@@ -41,7 +41,7 @@ tested: # what both kinds of tests need
 .PHONY: bench
 bench: build ## figures of the sandbox and of the scheduler's core, with the machine's facts
 	$(GO) run ./e2e/bench -kalypso bin/kalypso
-	$(GO) test -run '^$$' -bench . -benchmem -benchtime 5x -timeout 30m ./scheduler/... ./sandbox/virtual
+	$(GO) test -run '^$$' -bench . -benchmem -benchtime 5x -timeout 30m ./scheduler/... ./hub/history ./sandbox/virtual
 
 FUZZTIME ?= 30s
 .PHONY: fuzz
@@ -58,8 +58,13 @@ update: ## the newest patches for one component: make update COMPONENT=kube
 	$(BUILDER) -update '$(COMPONENT)'
 
 .PHONY: docs
-docs: ## the workshop guides in docs/, made of the scenarios
+docs: ## the workshop guides in docs/, made of the scenarios, and with Chromium the hub's pictures, made of a whole tutorial
 	$(GO) test -count=1 ./internal/docgen -update
+	@if command -v chromium || command -v chromium-browser || command -v google-chrome; then $(MAKE) pictures; else echo 'docs/images stays as it is: there is no Chromium'; fi
+
+.PHONY: pictures
+pictures: build
+	KALYPSO_PICTURES=$(CURDIR)/docs/images $(E2E) -timeout 20m -run '^TestHelloWorld$$/^Sandbox$$/^(HubPages|Hub)$$' ./e2e
 
 .PHONY: kind-node-image
 kind-node-image: ## the image of kind's nodes, built without a registry, for the container engine that answers

@@ -40,6 +40,9 @@ type Config struct {
 	TLS         *TLSConfig  `yaml:"tls"`
 	BehindProxy bool        `yaml:"behindProxy"`
 	Store       StoreConfig `yaml:"store"`
+	// Mirrors is the folder with copies of the repositories that are followed; by default
+	// beside the SQLite file, and with PostgreSQL in the user's cache folder.
+	Mirrors string `yaml:"mirrors"`
 	// Observe are the parts of the fleet. Clusters that several know are put together.
 	Observe []ObserveConfig `yaml:"observe"`
 	// Chain are the environments in their order of promotion; by name when empty.
@@ -138,7 +141,7 @@ func LoadConfig(file string) (Config, error) {
 	if err != nil {
 		return Config{}, err
 	}
-	names := []*string{&c.Scheduler.Config, &c.Store.SQLite}
+	names := []*string{&c.Scheduler.Config, &c.Store.SQLite, &c.Mirrors}
 	if c.TLS != nil {
 		names = append(names, &c.TLS.CertFile, &c.TLS.KeyFile)
 	}
@@ -153,8 +156,21 @@ func LoadConfig(file string) (Config, error) {
 			*name = filepath.Join(filepath.Dir(file), *name)
 		}
 	}
+	if c.Mirrors == "" {
+		if c.Mirrors, err = c.defaultMirrors(); err != nil {
+			return Config{}, fmt.Errorf("%s: mirrors is missing, and there is no folder for caches: %w", file, err)
+		}
+	}
 	c.scheduler, err = controller.LoadConfig(c.Scheduler.Config)
 	return c, err
+}
+
+func (c Config) defaultMirrors() (string, error) {
+	if c.Store.SQLite != "" {
+		return filepath.Join(filepath.Dir(c.Store.SQLite), "mirrors"), nil
+	}
+	folder, err := os.UserCacheDir()
+	return filepath.Join(folder, "kalypso", "mirrors"), err
 }
 
 // ParseConfig parses the configuration file. Errors begin with file and line; an unknown

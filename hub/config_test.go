@@ -75,6 +75,9 @@ func TestFilesAreRelativeToTheConfiguration(t *testing.T) {
 	if c.Store.SQLite != filepath.Join(dir, "hub.db") || c.Observe[0].Kubeconfig != filepath.Join(dir, "k") || c.Observe[1].Endpoint.TokenFile != filepath.Join(dir, "t") {
 		t.Errorf("%+v", c)
 	}
+	if c.Mirrors != filepath.Join(dir, "mirrors") {
+		t.Errorf("mirrors in %s", c.Mirrors)
+	}
 	if c.scheduler.Planes()[0].Repo != "http://f/o/c" || c.Retention.Events != Age(30*24*time.Hour) || c.Retention.Audit != DefaultRetention || c.hosts()[0] != DefaultListen {
 		t.Errorf("%+v", c)
 	}

@@ -27,12 +27,11 @@ import (
 	"github.com/kalypso-dev/kalypso/hub/collect"
 	"github.com/kalypso-dev/kalypso/hub/store"
 	"github.com/kalypso-dev/kalypso/hub/web"
+	"github.com/kalypso-dev/kalypso/internal/httpserver"
 	"github.com/kalypso-dev/kalypso/internal/redact"
 )
 
 const (
-	// shutdownTime is how long open requests may take when a hub stops.
-	shutdownTime = 5 * time.Second
 	// memoryLimit is where the garbage collector begins to work for memory instead of
 	// time, in bytes.
 	memoryLimit = 512 << 20
@@ -60,16 +59,17 @@ func Run(ctx context.Context, o Options) (err error) {
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
 	registry := prometheus.NewRegistry()
-	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	registry.MustRegister(s, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	collector, err := collect.New(collect.Options{
-		Store: s, Scheduler: o.Config.scheduler, SchedulerURL: o.Config.Scheduler.URL, Fleet: o.Config.fleet(), Chain: o.Config.Chain,
+		Store: s, Scheduler: o.Config.scheduler, SchedulerURL: o.Config.Scheduler.URL, Fleet: o.Config.fleet(), Chain: o.Config.Chain, Mirrors: o.Config.Mirrors,
 		Poll: o.Config.Poll, Retention: store.Retention{Events: time.Duration(o.Config.Retention.Events), Audit: time.Duration(o.Config.Retention.Audit)},
 		Log: log, Registry: registry,
 	})
 	if err != nil {
 		return fmt.Errorf("hub: %w", err)
 	}
-	links := map[string]string{"forge": o.Config.scheduler.Forge.Address()}
+	forge := o.Config.scheduler.Forge
+	links := map[string]string{"forge": forge.Address(), "forgeFiles": forge.Files()}
 	for name, url := range o.Links {
 		links[name] = url
 	}
@@ -84,12 +84,15 @@ func Run(ctx context.Context, o Options) (err error) {
 	mux.Handle("POST "+webhookPath, collector.Webhook())
 	mux.Handle("/", handler)
 	group, running := errgroup.WithContext(ctx)
-	if err := serve(running, group, o.Config.Listen, mux, o.Config.TLS, log.With("serves", "pages and API")); err != nil {
+	if err := serve(running, group, o.Config.Listen, mux, (*httpserver.Certificate)(o.Config.TLS), log.With("serves", "pages and API")); err != nil {
 		return err
 	}
 	if o.Config.MetricsListen != "" {
 		metrics := http.NewServeMux()
-		metrics.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
+		metrics.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{
+			// without the database there is still what the process knows
+			ErrorHandling: promhttp.ContinueOnError, ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelWarn),
+		}))
 		if err := serve(running, group, o.Config.MetricsListen, metrics, nil, log.With("serves", "metrics")); err != nil {
 			return err
 		}
@@ -103,7 +106,7 @@ func Run(ctx context.Context, o Options) (err error) {
 
 // serve listens, and serves in the group until ctx ends. What is open then, as a stream of
 // events, ends.
-func serve(ctx context.Context, group *errgroup.Group, address string, handler http.Handler, certificate *TLSConfig, log *slog.Logger) error {
+func serve(ctx context.Context, group *errgroup.Group, address string, handler http.Handler, certificate *httpserver.Certificate, log *slog.Logger) error {
 	listener, err := net.Listen("tcp", address)
 	if err != nil {
 		return fmt.Errorf("hub: %w", err)
@@ -114,23 +117,9 @@ func serve(ctx context.Context, group *errgroup.Group, address string, handler h
 		Handler: handler, ReadHeaderTimeout: 5 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10,
 		BaseContext: func(net.Listener) context.Context { return ctx },
 	}
-	group.Go(func() (err error) {
-		if certificate != nil {
-			err = server.ServeTLS(listener, certificate.CertFile, certificate.KeyFile)
-		} else {
-			err = server.Serve(listener)
-		}
-		if errors.Is(err, http.ErrServerClosed) {
-			return nil
-		}
-		return fmt.Errorf("hub: %w", err)
-	})
 	group.Go(func() error {
-		<-ctx.Done()
-		deadline, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownTime)
-		defer cancel()
-		if err := server.Shutdown(deadline); err != nil {
-			return fmt.Errorf("hub: closing open requests: %w", err)
+		if err := httpserver.Run(ctx, server, listener, certificate); err != nil {
+			return fmt.Errorf("hub: %w", err)
 		}
 		return nil
 	})

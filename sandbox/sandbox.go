@@ -45,6 +45,9 @@ const (
 // HubDatabase is the file in which the hub of a sandbox has its data.
 func HubDatabase(h Home) string { return h.Path(state.Hub, state.HubDatabase) }
 
+// HubConfig is the configuration file of the hub of a sandbox.
+func HubConfig(h Home) string { return h.Path(state.Hub, state.HubConfig) }
+
 // Errors of a sandbox that does not exist, and of one that does not run.
 var (
 	ErrNoSandbox = state.ErrNoSandbox

@@ -36,13 +36,16 @@ const (
 	step = 10 * time.Second
 )
 
+// start is when the fleet's time begins, which is the same for all processes that make it.
+var start = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+
 var (
 	environments = []string{"dev", "stage", "prod"}
 	reasons      = []string{"image pull back-off", "crash loop back-off", "pending"}
 )
 
-func newFleet(size fleetSize, at time.Time) *fleet {
-	f := &fleet{size: size, at: at, random: rand.New(rand.NewPCG(1, 2)), all: map[string][]store.Placement{}}
+func newFleet(size fleetSize) *fleet {
+	f := &fleet{size: size, at: start, random: rand.New(rand.NewPCG(1, 2)), all: map[string][]store.Placement{}}
 	for i := range size.clusters {
 		c := store.Cluster{
 			Name: fmt.Sprintf("cluster-%04d", i), Source: "kubernetes", Reconciler: "flux",
@@ -121,4 +124,22 @@ func (f *fleet) round() store.Round {
 		})
 	}
 	return r
+}
+
+// merged is a change of prod that all of its clusters have.
+func (f *fleet) merged(number int) store.Change {
+	at := f.at.Add(time.Duration(number-changes) * time.Hour)
+	c := store.Change{
+		Environment: environments[2], Repo: gitOps, Branch: environments[2], Kind: "platform", PullRequest: number, SHA: f.commit(number << 8), Head: f.commit(number<<8 + 1),
+		Title: fmt.Sprintf("Change %d", number), Author: "scheduler", Size: &store.Size{Added: 1},
+		Stages: store.Stages{Pushed: at, Planned: at.Add(step), Opened: at.Add(2 * step), Merged: at.Add(3 * step)},
+	}
+	for _, on := range f.placements {
+		if p := on[0]; p.Environment == c.Environment {
+			c.Clusters = append(c.Clusters, store.ChangeCluster{
+				Cluster: p.Cluster, ClusterType: p.ClusterType, Subscription: "flux-system/prod", State: store.ClusterApplied, Since: at.Add(4 * step),
+			})
+		}
+	}
+	return c
 }

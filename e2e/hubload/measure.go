@@ -3,93 +3,76 @@ package main
 import (
 	"context"
 	"fmt"
+	"io"
+	"net/http"
 	"os"
 	"slices"
 	"strings"
 	"sync"
 	"text/tabwriter"
 	"time"
-
-	"github.com/kalypso-dev/kalypso/hub/store"
-	"github.com/kalypso-dev/kalypso/scheduler/placement"
 )
 
 // readers is how many ask at a time.
 const readers = 2
 
-// query is one of the questions of pages.
-type query struct {
-	name string
-	ask  func(context.Context) error
-}
+// query is one of the questions of pages, and who asks it.
+type query struct{ name, path, token string }
 
-func queries(s *store.Store, f *fleet) []query {
+// queries are about the environment that has most clusters. all may see everything, team what one
+// of the teams has there.
+func queries(f *fleet, all, team string) []query {
 	const prod = "prod"
 	last := f.clusters[len(f.clusters)-1].Name
 	target := f.all[prod][len(f.all[prod])-1].Target
-	all := store.Scope{}
-	team := store.Scope{Workspaces: []string{"team-01"}, Environments: []string{prod}}
-	placements := func(scope store.Scope, filter store.PlacementFilter, sort string) func(context.Context) error {
-		return func(ctx context.Context) error {
-			_, err := s.Placements(ctx, scope, filter, store.Page{Sort: sort})
-			return err
-		}
-	}
-	matrix := func(scope store.Scope, q store.MatrixQuery) func(context.Context) error {
-		return func(ctx context.Context) error {
-			q.Environment, q.Cols, q.Limit = prod, "targets", 50
-			_, err := s.Matrix(ctx, scope, q)
-			return err
-		}
-	}
-	in := store.PlacementFilter{Environments: []string{prod}}
-	narrow, nothing, cluster := in, in, in
-	narrow.Labels, narrow.Text, narrow.States = "region in (region-1,region-2),edge=true", "target-07", []placement.State{placement.Failing, placement.Late}
-	nothing.Text = "there is nothing like it"
-	cluster.Clusters = []string{last}
+	matrix := "/environments/" + prod + "/matrix?cols=targets&limit=50"
 	return []query{
-		{"matrix of types", matrix(all, store.MatrixQuery{Rows: "types"})},
-		{"matrix of types, one team", matrix(team, store.MatrixQuery{Rows: "types"})},
-		{"matrix of types, by label", matrix(all, store.MatrixQuery{Rows: "types", PlacementFilter: store.PlacementFilter{Labels: "region=region-1"}})},
-		{"matrix of 50 clusters", matrix(all, store.MatrixQuery{Rows: "clusters"})},
-		{"matrix of what fails", matrix(all, store.MatrixQuery{Rows: "clusters", PlacementFilter: store.PlacementFilter{States: []placement.State{placement.Failing}}})},
-		{"placements, the worst", placements(all, store.PlacementFilter{}, "")},
-		{"placements of prod, by cluster", placements(all, in, "cluster")},
-		{"placements of prod, by target", placements(all, in, "target")},
-		{"placements of prod, the newest", placements(all, in, "-since")},
-		{"placements of one team", placements(team, store.PlacementFilter{}, "")},
-		{"placements of a cluster", placements(all, cluster, "")},
-		{"placements, filtered", placements(all, narrow, "")},
-		{"placements, none found", placements(all, nothing, "")},
-		{"clusters", func(ctx context.Context) error {
-			_, err := s.Clusters(ctx, all, store.ClusterFilter{}, store.Page{})
-			return err
-		}},
-		{"clusters, where something fails", func(ctx context.Context) error {
-			_, err := s.Clusters(ctx, all, store.ClusterFilter{States: []placement.State{placement.Failing}}, store.Page{})
-			return err
-		}},
-		{"environments", func(ctx context.Context) error {
-			_, err := s.Environments(ctx, all)
-			return err
-		}},
-		{"workloads", func(ctx context.Context) error {
-			_, err := s.Workloads(ctx, all)
-			return err
-		}},
-		{"drift", func(ctx context.Context) error {
-			_, err := s.Drift(ctx, all, store.PlacementFilter{}, store.Page{})
-			return err
-		}},
-		{"history of a placement", func(ctx context.Context) error {
-			_, err := s.PlacementEvents(ctx, all, prod, last, target, store.Page{})
-			return err
-		}},
+		{"matrix of types", matrix + "&rows=types", all},
+		{"matrix of types, one team", matrix + "&rows=types", team},
+		{"matrix of types, by label", matrix + "&rows=types&label=region%3Dregion-1", all},
+		{"matrix of 50 clusters", matrix + "&rows=clusters", all},
+		{"matrix of what fails", matrix + "&rows=clusters&state=failing", all},
+		{"placements, the worst", "/placements", all},
+		{"placements of prod, by cluster", "/placements?env=prod&sort=cluster", all},
+		{"placements of prod, by target", "/placements?env=prod&sort=target", all},
+		{"placements of prod, the newest", "/placements?env=prod&sort=-since", all},
+		{"placements of one team", "/placements", team},
+		{"placements of a cluster", "/placements?env=prod&cluster=" + last, all},
+		{"placements, filtered", "/placements?env=prod&state=failing&state=late&q=target-07&label=region+in+(region-1,region-2),edge%3Dtrue", all},
+		{"placements, none found", "/placements?env=prod&q=there+is+nothing+like+it", all},
+		{"clusters", "/clusters", all},
+		{"clusters, where something fails", "/clusters?state=failing", all},
+		{"environments", "/environments", all},
+		{"workloads", "/workloads", all},
+		{"drift", "/drift", all},
+		{"changes", "/changes", all},
+		{"clusters of a change", "/changes/1/clusters", all},
+		{"history of a placement", "/placements/" + prod + "/" + last + "/" + target + "/events", all},
+		{"history of a target", "/targets/" + target + "/history", all},
 	}
 }
 
-// measure asks all queries in turn for a while, and prints how long each took.
-func measure(ctx context.Context, all []query, limit time.Duration) error {
+// ask sends a query to a hub.
+func (q query) ask(ctx context.Context, client *http.Client, hub string) error {
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, hub+"/api/v1"+q.path, nil)
+	if err != nil {
+		return err
+	}
+	r.Header.Set("Authorization", "Bearer "+q.token)
+	answer, err := client.Do(r)
+	if err != nil {
+		return err
+	}
+	defer answer.Body.Close()
+	body, err := io.ReadAll(answer.Body)
+	if err == nil && answer.StatusCode != http.StatusOK {
+		err = fmt.Errorf("%s: %s", answer.Status, body)
+	}
+	return err
+}
+
+// measure asks a hub all queries in turn for a while, and prints how long each took.
+func measure(ctx context.Context, hub string, all []query, limit time.Duration) error {
 	took := make([][]time.Duration, len(all))
 	var mu sync.Mutex
 	var failed error
@@ -100,7 +83,7 @@ func measure(ctx context.Context, all []query, limit time.Duration) error {
 			for i := reader; time.Now().Before(deadline); i++ {
 				n := i % len(all)
 				began := time.Now()
-				err := all[n].ask(ctx)
+				err := all[n].ask(ctx, http.DefaultClient, hub)
 				mu.Lock()
 				took[n] = append(took[n], time.Since(began))
 				if err != nil {
@@ -140,9 +123,9 @@ func row(table *tabwriter.Writer, name string, took []time.Duration) {
 	fmt.Fprintf(table, "%s\t%d\t%s\t%s\t%s\t\n", name, len(took), at(50), at(95), at(99))
 }
 
-// memory is the most that the process has had, as Linux says.
-func memory() string {
-	text, err := os.ReadFile("/proc/self/status")
+// memory is the most that a process has had, as Linux says.
+func memory(pid int) string {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {
 		return "not known"
 	}

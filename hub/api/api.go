@@ -21,6 +21,7 @@ import (
 	"github.com/klauspost/compress/gzhttp"
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/kalypso-dev/kalypso/hub/history"
 	"github.com/kalypso-dev/kalypso/hub/store"
 	"github.com/kalypso-dev/kalypso/scheduler/explain"
 )
@@ -48,6 +49,9 @@ type Model interface {
 	Explain(ctx context.Context, environment, target, clusterType string) (*explain.Explanation, error)
 	// Objects are the documents of package view, of one kind of an environment.
 	Objects(ctx context.Context, environment, kind string) ([]any, error)
+	// Configuration is the platform configuration of an environment: as it is planned now, or
+	// with a commit of its GitOps branch as that has it.
+	Configuration(ctx context.Context, environment, commit string) (history.Configuration, error)
 }
 
 // Options configure the API.
@@ -117,9 +121,13 @@ func (a *api) routes() {
 	a.huma.UseMiddleware(a.admit)
 	a.identityRoutes()
 	a.placementRoutes()
+	a.historyRoutes()
 	a.fleetRoutes()
+	a.changeRoutes()
+	a.deploymentRoutes()
 	a.problemRoutes()
 	a.modelRoutes()
+	a.compareRoutes()
 	a.eventRoutes()
 	a.operatorRoutes()
 	if a.Sandbox != nil {

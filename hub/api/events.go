@@ -25,7 +25,7 @@ const (
 
 // EventsInput asks for live events.
 type EventsInput struct {
-	Topics       []string `query:"topics,explode" enum:"placement,environment,cluster,problem,pull-request,source" doc:"All when absent."`
+	Topics       []string `query:"topics,explode" enum:"placement,environment,cluster,problem,pull-request,change,source" doc:"All when absent."`
 	Environments []string `query:"env,explode" maxItems:"100" doc:"All when absent. What is of no environment comes in any case."`
 	LastEventID  string   `header:"Last-Event-ID" doc:"The last ID that was read: what came after it comes first."`
 }

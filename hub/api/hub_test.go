@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -17,6 +18,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/kalypso-dev/kalypso/hub/api"
+	"github.com/kalypso-dev/kalypso/hub/history"
 	"github.com/kalypso-dev/kalypso/hub/store"
 	"github.com/kalypso-dev/kalypso/scheduler/explain"
 	"github.com/kalypso-dev/kalypso/scheduler/fleet"
@@ -229,6 +231,29 @@ func (platform) Explain(_ context.Context, environment, target, clusterType stri
 		}
 	}
 	return e, nil
+}
+
+func (platform) Configuration(_ context.Context, environment, commit string) (history.Configuration, error) {
+	if environment == "prod" {
+		return history.Configuration{}, errors.New("the model cannot be loaded")
+	}
+	region := map[string]string{"dev": "west", "stage": "east"}[environment]
+	if commit != "" {
+		region += " at " + commit
+	}
+	found := history.Configuration{Changed: map[string]bool{"jobs-batch": true}}
+	for _, target := range []string{"web-east", "jobs-batch"} {
+		for _, clusterType := range []string{"edge", "cloud"} {
+			for key, value := range map[string]string{"DB_PASSWORD": secretValue + environment, "REGION": region, "SAME": "same"} {
+				if target == "web-east" || key == "SAME" {
+					found.Values = append(found.Values, history.ConfigValue{
+						ClusterType: clusterType, Target: target, Key: key, Value: value, ConfigMap: "c", Position: model.Position{File: "config.yaml", Line: 7},
+					})
+				}
+			}
+		}
+	}
+	return found, nil
 }
 
 func (platform) Objects(_ context.Context, environment, kind string) ([]any, error) {

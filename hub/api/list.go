@@ -90,12 +90,19 @@ type listing[P, S, D any] struct {
 	read     func(context.Context, P, store.Page) (store.List[S], error)
 	document func(S) D
 	columns  []column[D] // of CSV
+	// around puts a page into a document of another type; nil for the page alone.
+	around     func(P, List[D]) any
+	aroundType reflect.Type
 }
 
 // list registers an operation that answers with a page, or as CSV with all rows.
 func list[I any, P paged[I], S, D any](a *api, o operation, l listing[P, S, D]) {
 	described := o.huma()
-	schema := a.huma.OpenAPI().Components.Schemas.Schema(reflect.TypeFor[List[D]](), true, "")
+	answered := reflect.TypeFor[List[D]]()
+	if l.around != nil {
+		answered = l.aroundType
+	}
+	schema := a.huma.OpenAPI().Components.Schemas.Schema(answered, true, "")
 	described.Responses = map[string]*huma.Response{"200": {
 		Description: http.StatusText(http.StatusOK),
 		Content:     map[string]*huma.MediaType{typeJSON: {Schema: schema}, typeCSV: {Schema: &huma.Schema{Type: huma.TypeString}}},
@@ -121,7 +128,11 @@ func list[I any, P paged[I], S, D any](a *api, o operation, l listing[P, S, D]) 
 		for _, item := range found.Items {
 			document.Items = append(document.Items, l.document(item))
 		}
-		body, err := a.encoded(document)
+		whole := any(document)
+		if l.around != nil {
+			whole = l.around(p, document)
+		}
+		body, err := a.encoded(whole)
 		if err != nil {
 			return nil, failed(ctx, err)
 		}

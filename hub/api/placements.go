@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"errors"
+	"net/http"
 	"slices"
 	"strconv"
 	"strings"
@@ -37,6 +38,7 @@ type (
 	// PlacementsInput asks for placements.
 	PlacementsInput struct {
 		PlacementFilter
+		At time.Time `query:"at" doc:"A moment of the past: what git asked for then, and what was observed. Labels, workspaces and policies are those of now."`
 		SortedPaging
 	}
 	// PlacementInput names a placement.
@@ -52,15 +54,32 @@ type (
 	}
 	// DriftGroup are placements that differ from what they should be for one reason.
 	DriftGroup struct {
-		Environment  string    `json:"environment"`
-		State        State     `json:"state"`
-		Reason       string    `json:"reason" doc:"With # for its numbers and hashes."`
-		Example      string    `json:"example" doc:"The reason of one of them."`
-		Clusters     int       `json:"clusters" doc:"On how many clusters."`
-		N            int       `json:"n" doc:"How many placements."`
-		Since        time.Time `json:"since,omitzero" doc:"Of the one that began first."`
-		Targets      []string  `json:"targets" doc:"20 of them at most."`
-		ClusterNames []string  `json:"clusterNames" doc:"20 of them at most."`
+		Environment  string           `json:"environment"`
+		State        State            `json:"state"`
+		Reason       string           `json:"reason" doc:"With # for its numbers and hashes."`
+		Example      string           `json:"example" doc:"The reason of one of them."`
+		Clusters     int              `json:"clusters" doc:"On how many clusters."`
+		N            int              `json:"n" doc:"How many placements."`
+		Since        time.Time        `json:"since,omitzero" doc:"Of the one that began first."`
+		Targets      []string         `json:"targets" doc:"20 of them at most."`
+		ClusterNames []string         `json:"clusterNames" doc:"20 of them at most."`
+		Change       *ChangeReference `json:"change,omitempty" doc:"That it has begun with, where that is known."`
+	}
+	// Outlier is a placement at another version than nearly all others of its cluster type.
+	Outlier struct {
+		Environment string    `json:"environment"`
+		Cluster     string    `json:"cluster"`
+		ClusterType string    `json:"clusterType"`
+		Target      string    `json:"target"`
+		Version     string    `json:"version"`
+		Usual       string    `json:"usual" doc:"The version of the others."`
+		Share       float64   `json:"share" minimum:"0" maximum:"1" doc:"Of the other clusters of the type, those at the usual version; 0.9 or more."`
+		Since       time.Time `json:"since,omitzero"`
+	}
+	// OutliersInput asks for outliers.
+	OutliersInput struct {
+		Environments []string `query:"env,explode" maxItems:"100"`
+		Paging
 	}
 	// DriftInput asks for what is not as it should be.
 	DriftInput struct {
@@ -79,13 +98,30 @@ func (a *api) placementRoutes() {
 	list(a, operation{id: "listDrift", path: "/drift", summary: "What is not as it should be, by reason", tagged: true}, listing[*DriftInput, store.DriftGroup, DriftGroup]{
 		read: a.drift, document: driftDocument, columns: driftColumns,
 	})
+	list(a, operation{id: "listOutliers", path: "/outliers", summary: "Placements at another version than the others of their cluster type", tagged: true}, listing[*OutliersInput, store.Outlier, Outlier]{
+		read: a.outliers, document: func(o store.Outlier) Outlier { return Outlier(o) }, columns: outlierColumns,
+	})
 }
 
 func (a *api) placements(ctx context.Context, input *PlacementsInput, page store.Page) (store.List[store.Placement], error) {
 	if err := a.knownEnvironments(ctx, input.Environments); err != nil {
 		return store.List[store.Placement]{}, err
 	}
+	if !input.At.IsZero() {
+		if err := notInFuture("query.at", input.At); err != nil {
+			return store.List[store.Placement]{}, err
+		}
+		return a.Store.PlacementsAt(ctx, scopeOf(ctx), input.filter(), input.At, page)
+	}
 	return a.Store.Placements(ctx, scopeOf(ctx), input.filter(), page)
+}
+
+// notInFuture is a problem about a time that has not been yet.
+func notInFuture(location string, at time.Time) error {
+	if !at.After(time.Now()) {
+		return nil
+	}
+	return newProblem(http.StatusUnprocessableEntity, "nothing is known of "+timeCell(at)+", which has not been yet").at(location, at)
 }
 
 func (a *api) placement(ctx context.Context, input *PlacementInput) (Placement, error) {
@@ -139,6 +175,13 @@ func (a *api) drift(ctx context.Context, input *DriftInput, page store.Page) (st
 	return a.Store.Drift(ctx, scopeOf(ctx), input.filter(), page)
 }
 
+func (a *api) outliers(ctx context.Context, input *OutliersInput, page store.Page) (store.List[store.Outlier], error) {
+	if err := a.knownEnvironments(ctx, input.Environments); err != nil {
+		return store.List[store.Outlier]{}, err
+	}
+	return a.Store.Outliers(ctx, scopeOf(ctx), input.Environments, page)
+}
+
 func placementDocument(p store.Placement) Placement {
 	p.Reason = text(p.Reason)
 	return Placement{PlacementDocument: view.PlacementDocument{Placement: p.Placement}, Workload: p.Workload, Workspace: p.Workspace, Policies: orEmpty(p.Policies)}
@@ -154,7 +197,7 @@ func eventDocument(e store.Event) PlacementEvent {
 func driftDocument(g store.DriftGroup) DriftGroup {
 	return DriftGroup{
 		Environment: g.Environment, State: State(g.State), Reason: text(g.Reason), Example: text(g.Example), Clusters: g.Clusters, N: g.N,
-		Since: g.Since, Targets: orEmpty(g.Targets), ClusterNames: orEmpty(g.ClusterNames),
+		Since: g.Since, Targets: orEmpty(g.Targets), ClusterNames: orEmpty(g.ClusterNames), Change: changeReference(g.Change),
 	}
 }
 
@@ -206,5 +249,21 @@ var (
 		{"example", func(g DriftGroup) string { return g.Example }},
 		{"targets", func(g DriftGroup) string { return strings.Join(g.Targets, " ") }},
 		{"clusterNames", func(g DriftGroup) string { return strings.Join(g.ClusterNames, " ") }},
+		{"change", func(g DriftGroup) string {
+			if g.Change == nil {
+				return ""
+			}
+			return g.Change.URL
+		}},
+	}
+	outlierColumns = []column[Outlier]{
+		{"environment", func(o Outlier) string { return o.Environment }},
+		{"cluster", func(o Outlier) string { return o.Cluster }},
+		{"clusterType", func(o Outlier) string { return o.ClusterType }},
+		{"target", func(o Outlier) string { return o.Target }},
+		{"version", func(o Outlier) string { return o.Version }},
+		{"usual", func(o Outlier) string { return o.Usual }},
+		{"share", func(o Outlier) string { return strconv.FormatFloat(o.Share, 'f', 3, 64) }},
+		{"since", func(o Outlier) string { return timeCell(o.Since) }},
 	}
 )

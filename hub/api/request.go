@@ -94,8 +94,11 @@ func (a *api) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	q.unlimited = ctx
 	if !streams(r) {
 		limit := readTimeout
-		if writes(r) {
+		switch {
+		case writes(r):
 			limit = changeTimeout
+		case r.URL.Path == prefix+deploymentPath:
+			limit += maxWait
 		}
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, limit)

@@ -29,6 +29,7 @@ type (
 		Components []SandboxComponent `json:"components"`
 		Clusters   []SandboxCluster   `json:"clusters"`
 		Servers    []SandboxServer    `json:"places"`
+		Snapshots  []SandboxSnapshot  `json:"snapshots" doc:"The oldest first."`
 	}
 	// SandboxComponent is a program of the sandbox.
 	SandboxComponent struct {
@@ -52,6 +53,13 @@ type (
 		Name string `json:"name"`
 		URL  string `json:"url"`
 		User string `json:"user" doc:"Empty where nobody signs in."`
+	}
+	// SandboxSnapshot is saved data of the sandbox.
+	SandboxSnapshot struct {
+		Name    string    `json:"name"`
+		Saved   time.Time `json:"saved"`
+		Bytes   int64     `json:"bytes" doc:"That it takes on disk."`
+		Version string    `json:"version" doc:"Of the kalypso that saved it."`
 	}
 	// SandboxCredentials are how to sign in to a server.
 	SandboxCredentials struct {
@@ -90,7 +98,7 @@ func (a *api) sandboxStatus(ctx context.Context) (SandboxStatus, error) {
 	if err != nil {
 		return s, ofModel(err)
 	}
-	s.Components, s.Clusters, s.Servers = orEmpty(s.Components), orEmpty(s.Clusters), orEmpty(s.Servers)
+	s.Components, s.Clusters, s.Servers, s.Snapshots = orEmpty(s.Components), orEmpty(s.Clusters), orEmpty(s.Servers), orEmpty(s.Snapshots)
 	for i := range s.Components {
 		s.Components[i].Reason = text(s.Components[i].Reason)
 	}

@@ -22,6 +22,7 @@ func (machine) Status(context.Context) (api.SandboxStatus, error) {
 		Components: []api.SandboxComponent{{Name: "gitea", State: "running", PID: 7, Reason: reason, Since: time.Now()}},
 		Clusters:   []api.SandboxCluster{{Name: "drone", State: "ready", Type: "edge", Node: "simulated"}},
 		Servers:    []api.SandboxServer{{Name: "forge", URL: "http://localhost:3000", User: "kalypso"}},
+		Snapshots:  []api.SandboxSnapshot{{Name: "before", Saved: time.Now(), Bytes: 7, Version: "v1"}},
 	}, nil
 }
 
@@ -56,7 +57,7 @@ func TestSandbox(t *testing.T) {
 	}
 	operator := as(h.token("operator", api.Operator, store.Scope{}))
 	s := get[api.SandboxStatus](h, "/api/v1/sandbox", operator)
-	if len(s.Components) != 1 || len(s.Clusters) != 1 || len(s.Servers) != 1 || strings.Contains(s.Components[0].Reason, "\x1b") {
+	if len(s.Components) != 1 || len(s.Clusters) != 1 || len(s.Servers) != 1 || len(s.Snapshots) != 1 || s.Snapshots[0].Bytes != 7 || strings.Contains(s.Components[0].Reason, "\x1b") {
 		t.Errorf("%+v", s)
 	}
 	for _, c := range []struct {

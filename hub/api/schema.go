@@ -178,6 +178,11 @@ func (State) Schema(r huma.Registry) *huma.Schema {
 }
 
 // Schema implements huma.SchemaProvider.
+func (ChangeState) Schema(r huma.Registry) *huma.Schema {
+	return enum(r, "ChangeState", "How a change is; none: no cluster follows its branch.", changeStates())
+}
+
+// Schema implements huma.SchemaProvider.
 func (Role) Schema(r huma.Registry) *huma.Schema {
 	return enum(r, "Role", "What a user may do; each may do what those before it may.", roles())
 }

@@ -278,7 +278,7 @@ type (
 		CSRF     string            `json:"csrf" doc:"Writes by the cookie carry it in the header X-CSRF; empty for a token."`
 		Expires  time.Time         `json:"expires,omitzero"`
 		Features Features          `json:"features"`
-		Links    map[string]string `json:"links" doc:"Where the forge and Argo CD are, by name."`
+		Links    map[string]string `json:"links" doc:"Where the forge and Argo CD are, by name; and forgeFiles, what is between a repository and a branch in the path of a file's page."`
 	}
 	// Scope is what a user may see.
 	Scope struct {

@@ -18,24 +18,30 @@ type (
 		Hint        string    `json:"hint"`
 		FirstSeen   time.Time `json:"firstSeen,omitzero"`
 	}
-	// PullRequest is a pull request of an environment.
+	// PullRequest is a pull request of an environment, or of the control plane that environments
+	// are made from.
 	PullRequest struct {
-		Environment string    `json:"environment"`
-		Repo        string    `json:"repo" doc:"Clone URL."`
-		Number      int       `json:"number"`
-		Kind        string    `json:"kind" enum:"platform,promotion,application"`
-		Title       string    `json:"title"`
-		State       string    `json:"state"`
-		Author      string    `json:"author"`
-		URL         string    `json:"url"`
-		Held        bool      `json:"held" doc:"It removes much, and waits for a user to release it."`
-		Opened      time.Time `json:"opened,omitzero"`
-		Merged      time.Time `json:"merged,omitzero"`
-		MergedBy    string    `json:"mergedBy"`
+		Environment string      `json:"environment" doc:"Empty for the branch of the control plane that all of its environments are made from."`
+		Repo        string      `json:"repo" doc:"Clone URL."`
+		Number      int         `json:"number"`
+		Kind        string      `json:"kind" enum:"platform,promotion,application,control-plane"`
+		Title       string      `json:"title"`
+		State       string      `json:"state"`
+		Author      string      `json:"author"`
+		URL         string      `json:"url"`
+		Held        bool        `json:"held" doc:"It removes much, and waits for a user to release it."`
+		Opened      time.Time   `json:"opened,omitzero"`
+		Merged      time.Time   `json:"merged,omitzero"`
+		MergedBy    string      `json:"mergedBy"`
+		Checks      string      `json:"checks" enum:"success,failure,pending," doc:"The statuses of its newest commit together; empty for none, and for one that is not open."`
+		Clusters    int         `json:"clusters" doc:"On how many clusters it changes something."`
+		Size        *ChangeSize `json:"size,omitempty" doc:"Absent where it is not known, and of applications."`
+		Reason      string      `json:"reason" doc:"What an open one waits for."`
 	}
 	// PullRequestsInput asks for pull requests.
 	PullRequestsInput struct {
-		States []string `query:"state,explode" maxItems:"10" doc:"open, merged or closed."`
+		Environments []string `query:"env,explode" maxItems:"100"`
+		States       []string `query:"state,explode" maxItems:"10" doc:"open, merged or closed."`
 		Paging
 	}
 	// ProblemsInput asks for problems. There are few, so they come on one page.
@@ -73,7 +79,10 @@ func (a *api) problems(ctx context.Context, _ *ProblemsInput, _ store.Page) (sto
 }
 
 func (a *api) pullRequests(ctx context.Context, input *PullRequestsInput, page store.Page) (store.List[store.PullRequest], error) {
-	return a.Store.PullRequests(ctx, scopeOf(ctx), input.States, page)
+	if err := a.knownEnvironments(ctx, input.Environments); err != nil {
+		return store.List[store.PullRequest]{}, err
+	}
+	return a.Store.PullRequests(ctx, scopeOf(ctx), input.Environments, input.States, page)
 }
 
 func (a *api) sources(ctx context.Context, _ *struct{}) (List[Source], error) {
@@ -92,7 +101,7 @@ func problemDocument(p store.Problem) EnvironmentProblem {
 func pullRequestDocument(p store.PullRequest) PullRequest {
 	return PullRequest{
 		Environment: p.Environment, Repo: p.Repo, Number: p.Number, Kind: p.Kind, Title: text(p.Title), State: p.State, Author: text(p.Author), URL: p.URL,
-		Held: p.Held, Opened: p.Opened, Merged: p.Merged, MergedBy: text(p.MergedBy),
+		Held: p.Held, Opened: p.Opened, Merged: p.Merged, MergedBy: text(p.MergedBy), Checks: p.Checks, Clusters: p.Clusters, Size: sizeDocument(p.Size), Reason: text(p.Reason),
 	}
 }
 
@@ -116,6 +125,9 @@ var (
 		{"opened", func(p PullRequest) string { return timeCell(p.Opened) }},
 		{"merged", func(p PullRequest) string { return timeCell(p.Merged) }},
 		{"mergedBy", func(p PullRequest) string { return p.MergedBy }},
+		{"checks", func(p PullRequest) string { return p.Checks }},
+		{"clusters", func(p PullRequest) string { return strconv.Itoa(p.Clusters) }},
+		{"reason", func(p PullRequest) string { return p.Reason }},
 		{"url", func(p PullRequest) string { return p.URL }},
 	}
 )

@@ -57,11 +57,13 @@ type Options struct {
 	// SchedulerURL is where the scheduler serves its status, "" for nowhere.
 	SchedulerURL string
 	Fleet        []Fleet
-	Chain        []string      // the environments in their order of promotion; may be empty
-	Poll         time.Duration // DefaultPoll when zero
-	Retention    store.Retention
-	Log          *slog.Logger
-	Registry     prometheus.Registerer
+	// Mirrors is the folder with copies of the repositories that placements follow.
+	Mirrors   string
+	Chain     []string      // the environments in their order of promotion; may be empty
+	Poll      time.Duration // DefaultPoll when zero
+	Retention store.Retention
+	Log       *slog.Logger
+	Registry  prometheus.Registerer
 }
 
 // Collector keeps a store up to date.
@@ -76,6 +78,8 @@ type Collector struct {
 	fleet     []*fleetSource
 	scheduler *schedulerSource // nil where its status is not asked for
 	pulls     *pullSource
+	changes   *changeSource
+	history   *historySource
 	sources   []*source
 
 	changed chan struct{} // wakes the writer
@@ -124,8 +128,12 @@ func New(o Options) (*Collector, error) {
 		c.scheduler = &schedulerSource{url: o.SchedulerURL, secret: secret}
 		c.add("scheduler", schedulerInterval, c.scheduler.look, &c.scheduler.source)
 	}
-	c.pulls = &pullSource{collector: c}
+	c.pulls = &pullSource{collector: c, tried: map[string]bool{}, asked: map[string]time.Time{}}
 	c.add("pull requests", pullRequestsInterval, c.pulls.look, &c.pulls.source)
+	c.changes = newChangeSource(c)
+	c.add("changes", pullRequestsInterval, c.changes.look, &c.changes.source)
+	c.history = newHistorySource(c)
+	c.add("history", historyInterval, c.history.look, &c.history.source)
 	return c, nil
 }
 
@@ -215,6 +223,13 @@ func (c *Collector) report(s *source, began time.Time, err error) {
 	case known && before != "" && r.Reason == "":
 		c.log.Info("a source answers again", "source", s.name)
 	}
+}
+
+// fails is whether the last look at a source has failed.
+func (c *Collector) fails(s *source) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.reports[s.name].State == stateFailing
 }
 
 // The states of a source.

@@ -127,7 +127,7 @@ func (p *platform) run(change func(*Options)) (c *Collector, s *store.Store, sto
 		p.t.Fatal(err)
 	}
 	o := Options{
-		Store: s, Poll: time.Hour, Chain: []string{"dev"}, Log: slog.New(slog.NewTextHandler(p.t.Output(), nil)), Retention: store.Retention{Events: time.Hour, Audit: time.Hour},
+		Store: s, Poll: time.Hour, Chain: []string{"dev"}, Mirrors: filepath.Join(filepath.Dir(p.file), "mirrors"), Log: slog.New(slog.NewTextHandler(p.t.Output(), nil)), Retention: store.Retention{Events: time.Hour, Audit: time.Hour},
 		Scheduler: controller.Config{
 			Forge:         controller.ForgeConfig{Type: controller.Gitea, URL: p.forge.URL, User: giteafake.User, TokenEnv: "KALYPSO_TEST_TOKEN"},
 			ControlPlane:  controller.ControlPlaneConfig{Repo: p.forge.URL + "/acme/control"},
@@ -368,7 +368,7 @@ func TestPullRequests(t *testing.T) {
 	awaitPulls := func(want map[string]string) {
 		t.Helper()
 		await(t, fmt.Sprint(want), func() error {
-			list, err := s.PullRequests(t.Context(), store.Scope{}, nil, store.Page{})
+			list, err := s.PullRequests(t.Context(), store.Scope{}, nil, nil, store.Page{})
 			if err != nil {
 				return err
 			}
@@ -394,7 +394,7 @@ func TestPullRequests(t *testing.T) {
 	p.forge.Unlock()
 	p.webhook(c, "pull_request", "acme/gitops", webhookSecret)
 	await(t, "the pull request is merged by somebody", func() error {
-		list, err := s.PullRequests(t.Context(), store.Scope{}, []string{"merged"}, store.Page{})
+		list, err := s.PullRequests(t.Context(), store.Scope{}, nil, []string{"merged"}, store.Page{})
 		if err == nil && (len(list.Items) != 1 || list.Items[0].MergedBy != giteafake.Merger) {
 			err = fmt.Errorf("%+v", list.Items)
 		}

@@ -27,7 +27,7 @@ type histories struct {
 	versions *lru.Cache[versionKey, versions]
 
 	mu  sync.Mutex
-	all map[branchKey]*history
+	all map[branchKey]*branchHistory
 }
 
 type (
@@ -46,8 +46,8 @@ type (
 	}
 )
 
-// history is that of a branch, or why it could not be read.
-type history struct {
+// branchHistory is that of a branch, or why it could not be read.
+type branchHistory struct {
 	*gitclient.History
 	folders []string // that it says something about
 	err     error
@@ -56,7 +56,7 @@ type history struct {
 
 func newHistories(forge controller.Repositories) *histories {
 	kept, _ := lru.New[versionKey, versions](rememberedVersions) // fails for a size below 1
-	return &histories{forge: forge, versions: kept, all: map[branchKey]*history{}}
+	return &histories{forge: forge, versions: kept, all: map[branchKey]*branchHistory{}}
 }
 
 // of is the Git of an environment.
@@ -76,7 +76,7 @@ func (r remembered) History(ctx context.Context, repo, branch string, folders []
 	r.mu.Lock()
 	known := r.all[key]
 	r.mu.Unlock()
-	now := &history{folders: slices.Clone(folders), read: time.Now()}
+	now := &branchHistory{folders: slices.Clone(folders), read: time.Now()}
 	if known != nil {
 		lacks := slices.ContainsFunc(folders, func(f string) bool { return !slices.Contains(known.folders, f) })
 		if known.err == nil && !lacks || known.err != nil && time.Since(known.read) < failureKept {
@@ -124,6 +124,16 @@ func (h *histories) heads() map[branchKey]string {
 		}
 	}
 	return all
+}
+
+// known is what was read of a branch, nil where it was not or could not be read.
+func (h *histories) known(branch branchKey) *gitclient.History {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if one := h.all[branch]; one != nil && one.err == nil {
+		return one.History
+	}
+	return nil
 }
 
 // forget has a branch read again.

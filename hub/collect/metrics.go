@@ -11,6 +11,7 @@ type metrics struct {
 	took        *prometheus.HistogramVec
 	failed      *prometheus.CounterVec
 	transitions prometheus.Counter
+	commits     prometheus.Counter
 }
 
 func newMetrics(r prometheus.Registerer) *metrics {
@@ -24,9 +25,12 @@ func newMetrics(r prometheus.Registerer) *metrics {
 		transitions: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "kalypso_hub_transitions_total", Help: "Changes that were written to the store.",
 		}),
+		commits: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "kalypso_hub_backfill_commits_total", Help: "Commits of followed branches that were read.",
+		}),
 	}
 	if r != nil {
-		r.MustRegister(m.took, m.failed, m.transitions)
+		r.MustRegister(m.took, m.failed, m.transitions, m.commits)
 	}
 	return m
 }

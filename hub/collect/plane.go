@@ -36,6 +36,7 @@ type plane struct {
 	forge     controller.Repositories
 	histories *histories
 	poll      time.Duration
+	moved     func()    // is called when a head has moved
 	whole     time.Time // when all heads were asked for last; only touched by look
 
 	mu           sync.Mutex      // for what follows
@@ -44,6 +45,7 @@ type plane struct {
 	commit       string          // that they were read from
 	diagnostics  []model.Diagnostic
 	environments map[string]*environment
+	known        map[model.Reference]string // the heads that were asked for last
 }
 
 // environment is one of a control plane. The plane's lock is for what is below seen.
@@ -63,7 +65,8 @@ func newPlane(c *Collector, at controller.ControlPlaneConfig) *plane {
 	return &plane{
 		name: redact.URL(at.Repo), forge: c.forge, histories: newHistories(c.forge), poll: c.options.Poll,
 		ref:          model.Reference{Repo: at.Repo, Branch: cmp.Or(at.Branch, "main"), Path: at.Path},
-		environments: map[string]*environment{}, pushed: map[string]bool{},
+		environments: map[string]*environment{}, pushed: map[string]bool{}, known: map[model.Reference]string{},
+		moved: func() { notify(c.history.source.wake) },
 	}
 }
 
@@ -100,6 +103,9 @@ func (p *plane) look(ctx context.Context) error {
 		p.whole = time.Now()
 	}
 	heads, failed := p.heads(ctx, asked)
+	if p.remember(heads) {
+		defer p.moved() // what follows may find branches that are new
+	}
 	moved := func(ref model.Reference, was string) bool {
 		head, known := heads[ref]
 		return known && head != was
@@ -115,6 +121,24 @@ func (p *plane) look(ctx context.Context) error {
 		}
 	}
 	return errors.Join(failed, p.loadAll(ctx, moved))
+}
+
+// remember keeps heads, and is whether there is another among them than before.
+func (p *plane) remember(heads map[model.Reference]string) (moved bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for ref, head := range heads {
+		moved = moved || p.known[ref] != head
+		p.known[ref] = head
+	}
+	return moved
+}
+
+// headKnown is the head of a branch as it was asked for last, "" where it was not.
+func (p *plane) headKnown(ref model.Reference) string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.known[ref]
 }
 
 // sameAsOne reports whether a clone URL names one of several repositories.

@@ -18,15 +18,17 @@ import (
 
 const repositoriesAtOnce = 4
 
-// The kinds of pull requests.
+// The kinds of pull requests. Those of control planes are no changes: what the scheduler
+// makes of them is.
 const (
-	kindPlatform    = "platform"    // what the scheduler has planned
-	kindPromotion   = "promotion"   // that, and it promotes a commit
-	kindApplication = "application" // the manifests of an application
+	kindPlatform     = "platform"      // what the scheduler has planned
+	kindPromotion    = "promotion"     // that, and it promotes a commit
+	kindApplication  = "application"   // the manifests of an application
+	kindControlPlane = "control-plane" // the platform's model
 )
 
-// pullSource asks the forge for the pull requests of the GitOps repositories: the
-// platform's, and those of the applications.
+// pullSource asks the forge for the pull requests of the GitOps repositories, the
+// platform's and those of the applications, and of the control planes.
 type pullSource struct {
 	source    *source
 	collector *Collector
@@ -35,6 +37,22 @@ type pullSource struct {
 	mu      sync.Mutex                     // for what follows
 	changed map[string]bool                // clone URLs of webhooks since the last look
 	lists   map[string][]forge.PullRequest // by the forge's name of the repository
+	checks  map[pullKey]checks             // of those that are open
+	tried   map[string]bool                // the repositories that were asked for once, whatever came of it
+	asked   map[string]time.Time           // when the repository's were listed last
+}
+
+// pullKey finds a pull request, by the forge's name of its repository.
+type pullKey struct {
+	repo   string
+	number int
+}
+
+// checks are the statuses of a pull request's newest commit together, and the one that
+// decides them.
+type checks struct {
+	state   forge.StatusState // "" for none
+	context string
 }
 
 // hint has the next look ask about a repository, and no other that is known.
@@ -50,7 +68,7 @@ func (p *pullSource) hint(repo string) {
 func (p *pullSource) look(ctx context.Context) error {
 	c := p.collector
 	names := map[string]bool{} // of the repositories to ask for
-	for _, b := range c.pullBranches() {
+	for _, b := range append(c.pullBranches(), c.controlBranches()...) {
 		if name, ok := c.forge.Repo(b.repo); ok {
 			names[name] = true
 		}
@@ -73,7 +91,8 @@ func (p *pullSource) look(ctx context.Context) error {
 	if whole {
 		p.whole = time.Now()
 	}
-	found := map[string][]forge.PullRequest{}
+	began := time.Now()
+	found, statuses := map[string][]forge.PullRequest{}, map[pullKey]checks{}
 	var failed []error
 	var mu sync.Mutex
 	var group errgroup.Group
@@ -84,6 +103,10 @@ func (p *pullSource) look(ctx context.Context) error {
 			if err == nil {
 				err = p.addMergers(ctx, name, list)
 			}
+			var of map[pullKey]checks
+			if err == nil {
+				of, err = p.checksOf(ctx, name, list)
+			}
 			mu.Lock()
 			defer mu.Unlock()
 			if err != nil {
@@ -91,6 +114,7 @@ func (p *pullSource) look(ctx context.Context) error {
 				return nil
 			}
 			found[name] = list
+			maps.Copy(statuses, of)
 			return nil
 		})
 	}
@@ -100,16 +124,51 @@ func (p *pullSource) look(ctx context.Context) error {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	for name := range asked {
+		p.tried[name] = true
+	}
 	lists := map[string][]forge.PullRequest{}
 	for name := range names {
 		if list, ok := found[name]; ok {
-			lists[name] = list
+			lists[name], p.asked[name] = list, began
 		} else if list, ok := p.lists[name]; ok {
 			lists[name] = list
 		}
 	}
-	p.lists = lists
+	for k, one := range p.checks {
+		if _, asked := found[k.repo]; !asked {
+			statuses[k] = one
+		}
+	}
+	p.lists, p.checks = lists, statuses
+	notify(c.changes.source.wake)
 	return errors.Join(failed...)
+}
+
+// checksOf asks for the statuses of those that are open.
+func (p *pullSource) checksOf(ctx context.Context, repo string, list []forge.PullRequest) (map[pullKey]checks, error) {
+	found := map[pullKey]checks{}
+	for _, pr := range list {
+		if pr.State != forge.Open || pr.HeadCommit == "" {
+			continue
+		}
+		all, err := p.collector.forge.Statuses(ctx, repo, pr.HeadCommit)
+		if err != nil && !errors.Is(err, forge.ErrNotFound) {
+			return nil, err
+		}
+		found[pullKey{repo, pr.Number}] = together(all)
+	}
+	return found, nil
+}
+
+// together are several statuses as one: what fails goes before what is not done.
+func together(all []forge.Status) checks {
+	for _, state := range []forge.StatusState{forge.Failure, forge.Pending, forge.Success} {
+		if i := slices.IndexFunc(all, func(s forge.Status) bool { return s.State == state }); i >= 0 {
+			return checks{state, all[i].Context}
+		}
+	}
+	return checks{}
 }
 
 // addMergers adds who has merged the pull requests of a repository. The forge is asked about
@@ -142,16 +201,33 @@ type pullBranch struct {
 	branchKey
 	environment string
 	platform    bool // it is the environment's own
+	control     bool // it is one of a control plane: the environment's, or with environment "" of all
 }
 
-// pullBranches are those of all environments.
+// controlBranches are those of the control planes.
+func (c *Collector) controlBranches() []pullBranch {
+	var all []pullBranch
+	for _, p := range c.planes {
+		states, _ := p.states()
+		own := branchKey{p.ref.Repo, p.ref.Branch}
+		all = append(all, pullBranch{branchKey: own, control: true})
+		for _, e := range states {
+			if b := (branchKey{e.ref.Repo, e.ref.Branch}); b != own {
+				all = append(all, pullBranch{branchKey: b, environment: e.name, control: true})
+			}
+		}
+	}
+	return all
+}
+
+// pullBranches are those of all environments that placements come from.
 func (c *Collector) pullBranches() []pullBranch {
 	var all []pullBranch
 	for _, p := range c.planes {
 		states, _ := p.states()
 		for _, e := range states {
 			if e.plan != nil && e.plan.GitOps.Repo != "" {
-				all = append(all, pullBranch{branchKey{e.plan.GitOps.Repo, e.plan.GitOps.Branch}, e.name, true})
+				all = append(all, pullBranch{branchKey: branchKey{e.plan.GitOps.Repo, e.plan.GitOps.Branch}, environment: e.name, platform: true})
 			}
 		}
 	}
@@ -159,7 +235,7 @@ func (c *Collector) pullBranches() []pullBranch {
 	defer c.mu.Unlock()
 	for environment, branches := range c.follows {
 		for b := range branches {
-			all = append(all, pullBranch{b, environment, false})
+			all = append(all, pullBranch{branchKey: b, environment: environment})
 		}
 	}
 	slices.SortFunc(all, func(a, b pullBranch) int {
@@ -168,41 +244,108 @@ func (c *Collector) pullBranches() []pullBranch {
 	return all
 }
 
-// pullRequests are those of each environment; nil before the forge has been asked.
+// pullRequests are those of each environment that the forge has been asked about; nil before
+// it has been asked.
 func (p *pullSource) pullRequests() map[string][]store.PullRequest {
-	branches := p.collector.pullBranches()
+	branches := append(p.collector.pullBranches(), p.collector.controlBranches()...)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.lists == nil {
 		return nil
 	}
-	all := map[string][]store.PullRequest{}
+	all, untried := map[string][]store.PullRequest{}, map[string]bool{}
 	for _, b := range branches {
 		if all[b.environment] == nil {
 			all[b.environment] = []store.PullRequest{}
 		}
 		name, ok := p.collector.forge.Repo(b.repo)
-		if !ok {
-			continue
+		if ok && !p.tried[name] {
+			untried[b.environment] = true
 		}
 		for _, pr := range p.lists[name] {
 			if pr.Base != b.branch {
 				continue
 			}
 			one := store.PullRequest{
-				Environment: b.environment, Repo: redact.URL(b.repo), Number: pr.Number, Kind: kindApplication, Title: pr.Title, State: string(pr.State),
-				Author: pr.Author, URL: pr.URL, Held: pr.Draft && slices.Contains(pr.Labels, forge.LabelMassDelete),
-				Opened: pr.Created, Merged: pr.Merged, MergedBy: pr.MergedBy,
+				Environment: b.environment, Repo: redact.URL(b.repo), Number: pr.Number, Kind: b.kindOf(pr), Title: pr.Title, State: string(pr.State),
+				Author: pr.Author, URL: pr.URL, Held: isHeld(pr), Opened: pr.Created, Merged: pr.Merged, MergedBy: pr.MergedBy,
 			}
-			switch {
-			case !b.platform:
-			case pr.Head == publish.Branch(b.environment) && slices.Contains(pr.Labels, forge.LabelPromoted):
-				one.Kind = kindPromotion
-			default:
-				one.Kind = kindPlatform
+			if pr.State == forge.Open {
+				of := p.checks[pullKey{name, pr.Number}]
+				one.Checks, one.Reason = string(of.state), waitsFor(pr, of)
+			}
+			if !b.control {
+				one.Size, one.Clusters = p.collector.changes.reachOf(b, pr.Number)
 			}
 			all[b.environment] = append(all[b.environment], one)
 		}
 	}
+	for environment := range untried { // what was known of it stays until then
+		delete(all, environment)
+		notify(p.source.wake)
+	}
 	return all
+}
+
+// on are the pull requests to a branch, and the checks of those that are open.
+func (p *pullSource) on(b pullBranch) ([]forge.PullRequest, map[pullKey]checks) {
+	name, ok := p.collector.forge.Repo(b.repo)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !ok {
+		return nil, nil
+	}
+	var all []forge.PullRequest
+	for _, pr := range p.lists[name] {
+		if pr.Base == b.branch {
+			all = append(all, pr)
+		}
+	}
+	return all, p.checks
+}
+
+// askedSince is whether the pull requests to a branch were asked for after a time. If not,
+// they are asked for again; a forge that does not answer is left to its own pace.
+func (p *pullSource) askedSince(b pullBranch, at time.Time) bool {
+	name, ok := p.collector.forge.Repo(b.repo)
+	p.mu.Lock()
+	since := !ok || p.asked[name].After(at)
+	p.mu.Unlock()
+	if !since && !p.collector.fails(p.source) {
+		p.hint(b.repo)
+		notify(p.source.wake)
+	}
+	return since
+}
+
+// kindOf is the kind of a pull request to the branch.
+func (b pullBranch) kindOf(pr forge.PullRequest) string {
+	switch {
+	case b.control:
+		return kindControlPlane
+	case !b.platform:
+		return kindApplication
+	case pr.Head == publish.Branch(b.environment) && slices.Contains(pr.Labels, forge.LabelPromoted):
+		return kindPromotion
+	}
+	return kindPlatform
+}
+
+func isHeld(pr forge.PullRequest) bool {
+	return pr.Draft && slices.Contains(pr.Labels, forge.LabelMassDelete)
+}
+
+// waitsFor is what an open pull request waits for.
+func waitsFor(pr forge.PullRequest, of checks) string {
+	switch {
+	case isHeld(pr):
+		return "it removes much: it is held until a user takes off the label " + forge.LabelMassDelete
+	case pr.Draft:
+		return "it is a draft"
+	case of.state == forge.Failure:
+		return "check " + of.context + " has failed"
+	case of.state == forge.Pending:
+		return "waits for check " + of.context
+	}
+	return "waits for a review and the merge"
 }

@@ -89,10 +89,18 @@ func (c *Collector) writeRound(ctx context.Context) error {
 		r.Environments = []store.Environment{}
 	}
 	slices.SortStableFunc(r.Environments, func(a, b store.Environment) int { return cmp.Compare(a.Name, b.Name) })
+	changes, noted, more := c.changes.changes(clusters, asked, r.At)
+	r.Changes = changes
 	r.PullRequests = c.pulls.pullRequests()
 	r.Sources = c.sourceReports()
 	changed, err := c.options.Store.Apply(ctx, r)
 	c.metrics.transitions.Add(float64(changed))
+	if err == nil {
+		noted()
+	}
+	if more {
+		notify(c.changed)
+	}
 	return err
 }
 

@@ -32,7 +32,7 @@ func (c *Collector) Webhook() http.Handler {
 				p.hint(event.Repository.CloneURL)
 				notify(p.source.wake)
 			}
-		case strings.HasPrefix(kind, "pull_request"):
+		case strings.HasPrefix(kind, "pull_request"), kind == "status":
 			c.pulls.hint(event.Repository.CloneURL)
 			notify(c.pulls.source.wake)
 			if c.scheduler != nil {

@@ -17,7 +17,8 @@ type Round struct {
 	Clusters     []Cluster                // all that there are
 	Placements   map[string][]Placement   // by environment, each list whole
 	Problems     map[string][]Problem     // by environment, "" of the control plane; each whole
-	PullRequests map[string][]PullRequest // by environment, each whole
+	PullRequests map[string][]PullRequest // by environment, "" of the control plane; each whole
+	Changes      []Change                 // that may differ from the round before; others stay
 	Sources      []Source                 // all that there are
 }
 
@@ -26,24 +27,25 @@ type Round struct {
 // the reason, at the versions that were seen last.
 func (s *Store) Apply(ctx context.Context, r Round) (changed int, err error) {
 	messages := 0
+	var ended endings
 	err = s.write(ctx, func(t tx) error {
 		// one round at a time, of other processes, too
 		if _, err := t.next("round", 1); err != nil {
 			return err
 		}
 		w := &round{
-			tx: t, at: millis(r.At), dirty: map[string]bool{}, branches: map[branch]int64{},
+			tx: t, metrics: s.metrics, at: millis(r.At), dirty: map[string]bool{}, branches: map[branch]int64{},
 			rollup: map[rollupKey]int64{}, clusters: map[string]*clusterRow{}, environments: map[string]*environmentRow{},
 			clusterRollup: map[clusterRollupKey]int64{}, transitions: map[string]int{},
 		}
 		for _, step := range []func(Round) error{
-			w.load, w.applyEnvironments, w.applyClusters, w.applyPlacements, w.applyProblems, w.applyPullRequests, w.applySources,
+			w.load, w.applyEnvironments, w.applyClusters, w.applyPlacements, w.applyProblems, w.applyPullRequests, w.applyChanges, w.findEndings, w.applySources,
 		} {
 			if err := step(r); err != nil {
 				return err
 			}
 		}
-		changed, messages = len(w.events), 0
+		changed, messages, ended = len(w.events), 0, w.ended
 		var err error
 		messages, err = w.flush()
 		return err
@@ -51,18 +53,25 @@ func (s *Store) Apply(ctx context.Context, r Round) (changed int, err error) {
 	if err != nil {
 		return 0, err
 	}
+	s.metrics.count(ended, r.Environments)
 	if messages > 0 {
-		s.mu.Lock()
-		close(s.woken)
-		s.woken = make(chan struct{})
-		s.mu.Unlock()
+		s.wakeReaders()
 	}
 	return changed, nil
+}
+
+// wakeReaders has those read on who wait for messages.
+func (s *Store) wakeReaders() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	close(s.woken)
+	s.woken = make(chan struct{})
 }
 
 // round is the transaction of one Apply.
 type round struct {
 	tx
+	metrics      *metrics
 	at           int64
 	began        int64 // when the first cluster was seen
 	environments map[string]*environmentRow
@@ -78,6 +87,7 @@ type round struct {
 	messages      []Message
 	transitions   map[string]int  // by environment
 	dirty         map[string]bool // environments whose readers are told
+	ended         endings
 }
 
 type environmentRow struct {
@@ -224,6 +234,7 @@ func (w *round) applyClusters(r Round) error {
 	}
 	there := map[string]bool{}
 	var rows [][]any
+	var followers []*clusterRow // that follow something else now, or in another state
 	for _, c := range r.Clusters {
 		if there[c.Name] {
 			continue
@@ -263,6 +274,9 @@ func (w *round) applyClusters(r Round) error {
 		}
 		row.Cluster, row.labels, row.subscriptions, row.gone = c, labels, subscriptions, false
 		rows = append(rows, row.values(0))
+		if !same {
+			followers = append(followers, row)
+		}
 	}
 	for name, row := range w.clusters {
 		if there[name] || row.gone {
@@ -270,12 +284,21 @@ func (w *round) applyClusters(r Round) error {
 		}
 		row.gone = true
 		rows = append(rows, row.values(w.at))
+		followers = append(followers, row)
 		w.message("cluster", "", "", map[string]any{"cluster": name, "gone": true})
 		if err := w.removeWhere("the cluster is not in the fleet any more", `cluster_id = ?`, row.id); err != nil {
 			return err
 		}
 	}
-	return w.putClusters(rows)
+	if err := w.putClusters(rows); err != nil {
+		return err
+	}
+	for _, c := range followers {
+		if err := w.putSubscriptions(c); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (w *round) newCluster(name string) *clusterRow {

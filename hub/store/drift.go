@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/kalypso-dev/kalypso/scheduler/placement"
@@ -24,6 +25,7 @@ type DriftGroup struct {
 	Since        time.Time // the earliest
 	Targets      []string  // up to 20
 	ClusterNames []string  // up to 20
+	Change       *Change   // that it began with; nil where that is not known
 }
 
 // driftStates are those of placements that are not as git wants them, without those of which it
@@ -85,7 +87,7 @@ func (s *Store) Drift(ctx context.Context, scope Scope, f PlacementFilter, p Pag
 			list.Next = cursorOf(digest, keys[limit-1].values())
 		}
 		for _, k := range keys {
-			g, err := t.driftGroup(k, groups[k])
+			g, err := t.driftGroup(scope, k, groups[k])
 			if err != nil {
 				return err
 			}
@@ -125,7 +127,7 @@ func (t tx) drift(scope Scope, f PlacementFilter) (map[driftKey]*driftMembers, e
 	}, `SELECT p.state, p.environment_id, p.cause, p.cluster_id, p.assignment_id, p.since FROM placement p WHERE `+where.String(), where.args...)
 }
 
-func (t tx) driftGroup(k driftKey, members *driftMembers) (DriftGroup, error) {
+func (t tx) driftGroup(scope Scope, k driftKey, members *driftMembers) (DriftGroup, error) {
 	g := DriftGroup{State: stateOf(k.state), Reason: k.cause, Clusters: len(members.clusters), N: members.n, Since: timeOf(members.since)}
 	err := t.row(`SELECT e.name, p.reason FROM placement p JOIN environment e ON e.id = p.environment_id WHERE p.cluster_id = ? AND p.assignment_id = ?`,
 		members.first.cluster, members.first.assignment).Scan(&g.Environment, &g.Example)
@@ -134,6 +136,9 @@ func (t tx) driftGroup(k driftKey, members *driftMembers) (DriftGroup, error) {
 	}
 	if err == nil {
 		g.Targets, err = t.names(`SELECT DISTINCT target FROM assignment WHERE id IN`, members.targets)
+	}
+	if err == nil {
+		g.Change, err = t.causeOf(scope, members.first)
 	}
 	return g, err
 }
@@ -147,4 +152,93 @@ func (t tx) names(query string, of map[int64]bool) (names []string, err error) {
 		return err
 	}, query+ids(slices.Collect(maps.Keys(of)))+` ORDER BY 1 LIMIT ?`, groupNames)
 	return names, err
+}
+
+// Outlier is a placement at another version than nearly all others of its assignment.
+type Outlier struct {
+	Environment, Cluster, ClusterType, Target string
+	Version, Usual                            string  // as shown
+	Share                                     float64 // of the assignment's other placements, those at Usual
+	Since                                     time.Time
+}
+
+const (
+	// outlierShare is how many of the others must agree.
+	outlierShare = 0.9
+	// outlierClusters is how many placements an assignment must have, so that one can differ
+	// from the others.
+	outlierClusters = 3
+)
+
+var outlierOrder = []order{{column: "p.since"}, {column: "p.cluster_id"}, {column: "p.assignment_id"}}
+
+// Outliers lists the placements in scope whose version is another than that of 90 % of the other
+// clusters of their type, those that are so the longest first. What is still rolling, or has
+// what git asks for, is none.
+func (s *Store) Outliers(ctx context.Context, scope Scope, environments []string, p Page) (list List[Outlier], err error) {
+	if p.Sort != "" {
+		return list, fmt.Errorf("%w: %q", ErrSort, p.Sort)
+	}
+	err = s.read(ctx, func(t tx) error {
+		type usual struct {
+			version  string
+			n, total int64
+		}
+		versions := map[int64]*usual{}
+		of, err := t.ofRollup(scope, PlacementFilter{Environments: environments})
+		if err != nil {
+			return err
+		}
+		if err := t.each(func(rows *sql.Rows) error {
+			var assignment, n int64
+			var version string
+			err := rows.Scan(&assignment, &version, &n)
+			u := versions[assignment]
+			if u == nil {
+				u = &usual{}
+				versions[assignment] = u
+			}
+			if u.total += n; n > u.n {
+				u.version, u.n = version, n
+			}
+			return err
+		}, `SELECT r.assignment_id, r.version, CAST(sum(r.n) AS BIGINT) FROM rollup r WHERE r.version <> '' AND `+of.String()+` GROUP BY r.assignment_id, r.version ORDER BY r.assignment_id, r.version`, of.args...); err != nil {
+			return err
+		}
+		var where condition
+		for _, id := range slices.Sorted(maps.Keys(versions)) {
+			if u := versions[id]; u.total >= outlierClusters && u.n < u.total && float64(u.n) >= outlierShare*float64(u.total-1) {
+				where.add("p.assignment_id = ? AND "+versionColumn+" <> ?", id, u.version)
+			}
+		}
+		either := where
+		where = condition{}
+		if len(either.texts) == 0 {
+			where.add("1 = 0")
+		} else {
+			where.add("("+strings.Join(either.texts, ") OR (")+")", either.args...)
+		}
+		where.add("p.state <> ? AND p.actual_commit <> '' AND (p.actual_version <> p.desired_version OR p.actual_version = '')", stateNumber(placement.Rolling))
+		q := listQuery{
+			of: []any{"outliers", scope, environments}, by: outlierOrder, where: where,
+			text: `SELECT e.name, c.name, a.cluster_type, a.target, ` + versionColumn + `, p.since, p.cluster_id, p.assignment_id
+				FROM placement p JOIN cluster c ON c.id = p.cluster_id JOIN assignment a ON a.id = p.assignment_id JOIN environment e ON e.id = p.environment_id`,
+		}
+		list, err = page(t, q, p, func(rows *sql.Rows) (Outlier, []any, error) {
+			var o Outlier
+			var since, cluster, assignment int64
+			err := rows.Scan(&o.Environment, &o.Cluster, &o.ClusterType, &o.Target, &o.Version, &since, &cluster, &assignment)
+			o.Since = timeOf(since)
+			if u := versions[assignment]; u != nil {
+				o.Usual, o.Share = u.version, float64(u.n)/float64(u.total-1)
+			}
+			return o, []any{since, cluster, assignment}, err
+		})
+		if err != nil {
+			return err
+		}
+		list.AsOf, err = t.asOf(scope, environments)
+		return err
+	})
+	return list, err
 }

@@ -5,11 +5,12 @@ import (
 	"database/sql"
 	"encoding/json"
 	"maps"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/kalypso-dev/kalypso/scheduler/placement"
 )
 
 // put notes that a placement is now so.
@@ -28,6 +29,9 @@ func (w *round) put(k placementKey, was, now *row, digest int64, a *assignmentRo
 	isEvent := was == nil || was.state != now.state || was.actual != now.actual || was.cause != now.cause
 	if isEvent {
 		w.event(k, was, now, now.reason)
+	}
+	if was != nil && was.state == stateNumber(placement.Failing) && now.state == stateNumber(placement.OK) && was.since > 0 && now.since > was.since {
+		w.ended.restored = append(w.ended.restored, restoration{a.environmentName, time.Duration(now.since-was.since) * time.Millisecond})
 	}
 	if isEvent || was.desired != now.desired || was.desiredBranch != now.desiredBranch {
 		w.changed(was, now, a, cluster)
@@ -103,16 +107,6 @@ func (w *round) changed(was, now *row, a *assignmentRow, cluster string) {
 		payload["reason"], payload["since"] = now.reason, timeOf(now.since)
 	}
 	w.message("placement", a.environmentName, a.workspace, payload)
-}
-
-var (
-	hashes  = regexp.MustCompile(`\b[0-9a-f]*[0-9][0-9a-f]*\b`)
-	numbers = regexp.MustCompile(`[0-9]+`)
-)
-
-// cause is a reason without its numbers and hashes: what differs only by them has one cause.
-func cause(reason string) string {
-	return numbers.ReplaceAllString(hashes.ReplaceAllString(reason, "#"), "#")
 }
 
 // flush writes what was noted, and returns how many messages that are.
@@ -218,7 +212,7 @@ func (w *round) flushRollups() error {
 type Message struct {
 	ID          int64
 	At          time.Time
-	Topic       string // placement, environment, cluster, problem, pull-request or source
+	Topic       string // placement, environment, cluster, problem, pull-request, change or source
 	Environment string // "" for what belongs to none
 	Workspace   string // "" for what belongs to none
 	Payload     json.RawMessage

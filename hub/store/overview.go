@@ -5,6 +5,7 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -166,28 +167,31 @@ func (s *Store) Problems(ctx context.Context, scope Scope) ([]Problem, error) {
 	return all, err
 }
 
-const pullRequestColumns = `environment, repo, number, kind, title, state, author, url, held, opened_at, merged_at, merged_by`
+const pullRequestColumns = `environment, repo, number, kind, title, state, author, url, held, opened_at, merged_at, merged_by, checks, clusters, reason, added, altered, removed`
 
 func scanPullRequest(rows *sql.Rows) (p PullRequest, err error) {
 	var opened, merged int64
-	err = rows.Scan(&p.Environment, &p.Repo, &p.Number, &p.Kind, &p.Title, &p.State, &p.Author, &p.URL, &p.Held, &opened, &merged, &p.MergedBy)
-	p.Opened, p.Merged = timeOf(opened), timeOf(merged)
+	var size [3]int64
+	err = rows.Scan(&p.Environment, &p.Repo, &p.Number, &p.Kind, &p.Title, &p.State, &p.Author, &p.URL, &p.Held, &opened, &merged, &p.MergedBy,
+		&p.Checks, &p.Clusters, &p.Reason, &size[0], &size[1], &size[2])
+	p.Opened, p.Merged, p.Size = timeOf(opened), timeOf(merged), sizeOf(size)
 	return p, err
 }
 
 var pullRequestOrder = []order{{column: "opened_at", down: true}, {column: "environment", text: true}, {column: "repo", text: true}, {column: "number"}}
 
-// PullRequests lists the pull requests of the environments in scope that have one of the states,
-// or any, the newest first.
-func (s *Store) PullRequests(ctx context.Context, scope Scope, states []string, p Page) (list List[PullRequest], err error) {
+// PullRequests lists the pull requests of some of the environments in scope, or all, that have one
+// of the states, or any, the newest first.
+func (s *Store) PullRequests(ctx context.Context, scope Scope, environments, states []string, p Page) (list List[PullRequest], err error) {
 	if p.Sort != "" {
 		return list, fmt.Errorf("%w: %q", ErrSort, p.Sort)
 	}
 	err = s.read(ctx, func(t tx) error {
 		var c condition
 		c.in("environment", scope.Environments)
+		c.in("environment", environments)
 		c.in("state", states)
-		q := listQuery{of: []any{"pull-requests", scope, states}, by: pullRequestOrder, where: c, text: `SELECT ` + pullRequestColumns + ` FROM pull_request`}
+		q := listQuery{of: []any{"pull-requests", scope, environments, states}, by: pullRequestOrder, where: c, text: `SELECT ` + pullRequestColumns + ` FROM pull_request`}
 		list, err = page(t, q, p, func(rows *sql.Rows) (PullRequest, []any, error) {
 			p, err := scanPullRequest(rows)
 			return p, []any{millis(p.Opened), p.Environment, p.Repo, p.Number}, err
@@ -214,4 +218,131 @@ func (s *Store) Sources(ctx context.Context) ([]Source, error) {
 		}, `SELECT name, state, reason, last_ok, last_try, took_ms FROM collector ORDER BY name`)
 	})
 	return all, err
+}
+
+func (w *round) applyProblems(r Round) error {
+	for _, environment := range slices.Sorted(maps.Keys(r.Problems)) {
+		known := map[string]bool{} // whether it is there now
+		if err := w.each(func(rows *sql.Rows) error {
+			var digest string
+			var gone int64
+			err := rows.Scan(&digest, &gone)
+			known[digest] = gone == 0
+			return err
+		}, `SELECT digest, gone_at FROM problem WHERE environment = ?`, environment); err != nil {
+			return err
+		}
+		there := map[string]bool{}
+		var rows [][]any
+		for _, p := range r.Problems[environment] {
+			row := []any{clean(p.Severity), clean(p.Position), clean(p.Message), clean(p.Hint)}
+			digest := digestOf(row...)
+			if !there[digest] && !known[digest] {
+				rows = append(rows, append([]any{environment, digest, w.at, int64(0)}, row...))
+			}
+			there[digest] = true
+		}
+		changed := len(rows) > 0
+		if err := w.insert("problem", "environment, digest, first_seen, gone_at, severity, position, message, hint",
+			`ON CONFLICT (environment, digest) DO UPDATE SET first_seen = excluded.first_seen, gone_at = 0`, rows); err != nil {
+			return err
+		}
+		for digest, isThere := range known {
+			if isThere && !there[digest] {
+				changed = true
+				if _, err := w.exec(`UPDATE problem SET gone_at = ? WHERE environment = ? AND digest = ?`, w.at, environment, digest); err != nil {
+					return err
+				}
+			}
+		}
+		if changed {
+			w.message("problem", environment, "", map[string]any{"environment": environment, "problems": len(there)})
+		}
+	}
+	return nil
+}
+
+func (w *round) applyPullRequests(r Round) error {
+	for _, environment := range slices.Sorted(maps.Keys(r.PullRequests)) {
+		type key struct {
+			repo   string
+			number int64
+		}
+		known := map[key]PullRequest{}
+		if err := w.each(func(rows *sql.Rows) error {
+			p, err := scanPullRequest(rows)
+			known[key{p.Repo, int64(p.Number)}] = p
+			return err
+		}, `SELECT `+pullRequestColumns+` FROM pull_request WHERE environment = ?`, environment); err != nil {
+			return err
+		}
+		there := map[key]bool{}
+		var rows [][]any
+		for _, p := range r.PullRequests[environment] {
+			k := key{p.Repo, int64(p.Number)}
+			p.Environment, p.Title, p.Reason, p.Opened, p.Merged = environment, clean(p.Title), clean(p.Reason), timeOf(millis(p.Opened)), timeOf(millis(p.Merged))
+			if was, ok := known[k]; (!ok || !equalPullRequests(was, p)) && !there[k] {
+				rows = append(rows, append([]any{environment, p.Repo, int64(p.Number), p.Kind, p.Title, p.State, p.Author, p.URL, number(p.Held), millis(p.Opened), millis(p.Merged), p.MergedBy,
+					p.Checks, int64(p.Clusters), p.Reason}, p.Size.values()...))
+			}
+			there[k] = true
+		}
+		changed := len(rows) > 0
+		if err := w.insert("pull_request", pullRequestColumns, `ON CONFLICT (environment, repo, number) DO UPDATE SET kind = excluded.kind, title = excluded.title,
+			state = excluded.state, author = excluded.author, url = excluded.url, held = excluded.held, opened_at = excluded.opened_at, merged_at = excluded.merged_at,
+			merged_by = excluded.merged_by, checks = excluded.checks, clusters = excluded.clusters, reason = excluded.reason, added = excluded.added,
+			altered = excluded.altered, removed = excluded.removed`, rows); err != nil {
+			return err
+		}
+		for k := range known {
+			if !there[k] {
+				changed = true
+				if _, err := w.exec(`DELETE FROM pull_request WHERE environment = ? AND repo = ? AND number = ?`, environment, k.repo, k.number); err != nil {
+					return err
+				}
+			}
+		}
+		if changed {
+			w.message("pull-request", environment, "", map[string]any{"environment": environment, "pullRequests": len(there)})
+		}
+	}
+	return nil
+}
+
+func equalPullRequests(a, b PullRequest) bool {
+	same := (a.Size == nil) == (b.Size == nil) && (a.Size == nil || *a.Size == *b.Size)
+	a.Size, b.Size = nil, nil
+	return same && a == b
+}
+
+func (w *round) applySources(r Round) error {
+	if r.Sources == nil {
+		return nil
+	}
+	was := map[string]string{}
+	if err := w.each(func(rows *sql.Rows) error {
+		var name, state, reason string
+		err := rows.Scan(&name, &state, &reason)
+		was[name] = state + "\n" + reason
+		return err
+	}, `SELECT name, state, reason FROM collector`); err != nil {
+		return err
+	}
+	if _, err := w.exec(`DELETE FROM collector`); err != nil {
+		return err
+	}
+	var rows [][]any
+	there := map[string]bool{}
+	for _, s := range r.Sources {
+		if there[s.Name] {
+			continue
+		}
+		there[s.Name] = true
+		s.Reason = clean(s.Reason)
+		rows = append(rows, []any{s.Name, s.State, s.Reason, millis(s.LastOK), millis(s.LastTry), s.Took.Milliseconds()})
+		if was[s.Name] != s.State+"\n"+s.Reason {
+			w.message("source", "", "", map[string]any{"source": s.Name, "state": s.State})
+		}
+	}
+	return w.insert("collector", "name, state, reason, last_ok, last_try, took_ms", "", rows)
 }

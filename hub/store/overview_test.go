@@ -244,13 +244,13 @@ func testOverview(t *testing.T, o store.Options) {
 		t.Errorf("%+v, %v", problems, err)
 	}
 	open1.Environment = "dev"
-	pulls, err := s.PullRequests(t.Context(), store.Scope{}, []string{"open"}, store.Page{})
+	pulls, err := s.PullRequests(t.Context(), store.Scope{}, nil, []string{"open"}, store.Page{})
 	if diff := gocmp.Diff([]store.PullRequest{open1}, pulls.Items); diff != "" || err != nil || pulls.Total != 1 {
 		t.Error(err, pulls.Total, diff)
 	}
 	r.PullRequests["dev"] = []store.PullRequest{merged}
 	apply(t, s, r)
-	if pulls, err = s.PullRequests(t.Context(), store.Scope{}, nil, store.Page{}); err != nil || len(pulls.Items) != 1 || pulls.Items[0].MergedBy != "ada" {
+	if pulls, err = s.PullRequests(t.Context(), store.Scope{}, nil, nil, store.Page{}); err != nil || len(pulls.Items) != 1 || pulls.Items[0].MergedBy != "ada" {
 		t.Errorf("%+v, %v", pulls, err)
 	}
 	sources, err := s.Sources(t.Context())

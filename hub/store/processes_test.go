@@ -3,7 +3,9 @@ package store_test
 import (
 	"bufio"
 	"context"
+	"database/sql"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -36,7 +38,8 @@ func TestMain(m *testing.M) {
 	os.Exit(1)
 }
 
-// writeForever applies random rounds, and prints a line for each that it has written.
+// writeForever applies random rounds, and prints a line for each that it has written. At the same
+// time it reads the history of a branch.
 func writeForever(o store.Options) error {
 	ctx := context.Background()
 	s, err := store.Open(ctx, o)
@@ -44,6 +47,11 @@ func writeForever(o store.Options) error {
 		return err
 	}
 	f := newRandomFleet(uint64(time.Now().UnixNano()))
+	go func() {
+		err := backfill(ctx, s)
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}()
 	for n := 0; ; n++ {
 		changed, err := s.Apply(ctx, f.round(n))
 		if err != nil {
@@ -53,6 +61,42 @@ func writeForever(o store.Options) error {
 	}
 }
 
+// backfill adds parts of a branch's history where it ends.
+func backfill(ctx context.Context, s *store.Store) error {
+	for {
+		all, err := s.Histories(ctx)
+		if err != nil {
+			return err
+		}
+		part := store.HistoryPart{Repo: gitOps, Branch: "backfilled", Read: noon}
+		for _, h := range all {
+			part.Epoch, part.After = h.Epoch.Epoch, h.Length
+		}
+		for n := range 300 {
+			part.Commits = append(part.Commits, store.Commit{SHA: commit(part.After + n + 1), Committed: noon})
+		}
+		if err := s.ApplyHistory(ctx, part); err != nil {
+			return err
+		}
+	}
+}
+
+// checkHistory fails where a branch has not all commits up to its head.
+func checkHistory(t *testing.T, db *sql.DB) (length int) {
+	t.Helper()
+	var n, last int
+	var head, lastSHA string
+	err := db.QueryRowContext(t.Context(), `SELECT length, head, (SELECT count(*) FROM branch_commit), (SELECT max(seq) FROM branch_commit), (SELECT sha FROM branch_commit ORDER BY seq DESC LIMIT 1) FROM branch_history`).
+		Scan(&length, &head, &n, &last, &lastSHA)
+	if errors.Is(err, sql.ErrNoRows) {
+		return 0
+	}
+	if err != nil || length != n || length != last || head != lastSHA || length%300 != 0 {
+		t.Errorf("length %d with %d commits, the last %d; head %s, %s; %v", length, n, last, head, lastSHA, err)
+	}
+	return length
+}
+
 // a hub that is killed while it writes leaves a whole round or none of it
 func testKilled(t *testing.T, o store.Options) {
 	self, err := os.Executable()
@@ -60,7 +104,8 @@ func testKilled(t *testing.T, o store.Options) {
 		t.Fatal(err)
 	}
 	db := raw(t, o)
-	for kill := range 4 {
+	length := 0
+	for kill := range 20 {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		child := exec.CommandContext(ctx, self)
 		options, err := json.Marshal(o)
@@ -68,8 +113,8 @@ func testKilled(t *testing.T, o store.Options) {
 			t.Fatal(err)
 		}
 		child.Env = append(os.Environ(), writerVariable+"="+string(options))
-		var errors strings.Builder
-		child.Stderr = &errors
+		var said strings.Builder
+		child.Stderr = &said
 		out, err := child.StdoutPipe()
 		if err == nil {
 			err = child.Start()
@@ -79,7 +124,7 @@ func testKilled(t *testing.T, o store.Options) {
 		}
 		lines := bufio.NewScanner(out)
 		rounds, changed := 0, 0
-		for rounds < 3+2*kill && lines.Scan() {
+		for rounds < 1+kill%4 && lines.Scan() {
 			var n int
 			if _, err := fmt.Sscan(lines.Text(), &n); err != nil {
 				t.Fatal(err)
@@ -91,10 +136,15 @@ func testKilled(t *testing.T, o store.Options) {
 		_ = child.Wait()
 		cancel()
 		if killed != nil || changed == 0 {
-			t.Fatalf("%d rounds, %v: %s", rounds, killed, errors.String())
+			t.Fatalf("%d rounds, %v: %s", rounds, killed, said.String())
 		}
 		s := open(t, o)
 		checkRollups(t, db)
+		if now := checkHistory(t, db); now < length {
+			t.Errorf("%d commits, and there were %d", now, length)
+		} else {
+			length = now
+		}
 		if o.SQLite != "" {
 			var verdict string
 			if err := db.QueryRowContext(t.Context(), `PRAGMA integrity_check`).Scan(&verdict); err != nil || verdict != "ok" {
@@ -109,6 +159,9 @@ func testKilled(t *testing.T, o store.Options) {
 			t.Error(err)
 		}
 	}
+	if length == 0 {
+		t.Error("no history was read")
+	}
 }
 
 func testNewerSchema(t *testing.T, o store.Options) {
@@ -122,7 +175,11 @@ func testNewerSchema(t *testing.T, o store.Options) {
 	if _, err := raw(t, o).ExecContext(t.Context(), `INSERT INTO goose_db_version (version_id, is_applied) VALUES (4711, `+map[bool]string{true: "1", false: "true"}[o.SQLite != ""]+`)`); err != nil {
 		t.Fatal(err)
 	}
-	if s, err := store.Open(t.Context(), o); err == nil || !strings.Contains(err.Error(), "4711") || !strings.Contains(err.Error(), " 1:") {
+	migrations, err := os.ReadDir("migrations")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s, err := store.Open(t.Context(), o); err == nil || !strings.Contains(err.Error(), "4711") || !strings.Contains(err.Error(), fmt.Sprintf(" %d:", len(migrations))) {
 		t.Errorf("error %v", err)
 		if s != nil {
 			s.Close()

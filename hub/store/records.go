@@ -82,15 +82,20 @@ type Problem struct {
 	FirstSeen   time.Time // filled by reads
 }
 
-// PullRequest is a pull request of an environment.
+// PullRequest is a pull request of an environment. With Environment "" it is one of the control
+// plane's own branch, which all of its environments are made from.
 type PullRequest struct {
 	Environment, Repo         string
 	Number                    int
-	Kind                      string // platform, promotion or application
+	Kind                      string // platform, promotion, application or control-plane
 	Title, State, Author, URL string
 	Held                      bool
 	Opened, Merged            time.Time
 	MergedBy                  string
+	Checks                    string // of the open: success, failure or pending; "" for none
+	Clusters                  int    // that it changes something on
+	Size                      *Size  // nil where that is not known, or it changes no assignments
+	Reason                    string // what an open one waits for
 }
 
 // Source is a collector, and how it is.

@@ -44,11 +44,13 @@ type Options struct {
 	Postgres string // URL
 }
 
-// Store is an open database. It can be used by several goroutines.
+// Store is an open database. It can be used by several goroutines. As a prometheus.Collector it
+// has what there is to count and measure of what it keeps.
 type Store struct {
 	engine         engine
 	file           string // of SQLite
 	writer, reader *sql.DB
+	metrics        *metrics
 
 	mu     sync.Mutex
 	failed error         // of the last write, nil when that was done
@@ -58,7 +60,7 @@ type Store struct {
 // Open opens the database, makes it where there is none, and brings its schema up to date. A
 // schema newer than the program's is an error that names both versions.
 func Open(ctx context.Context, o Options) (*Store, error) {
-	s := &Store{woken: make(chan struct{})}
+	s := &Store{metrics: newMetrics(), woken: make(chan struct{})}
 	var err error
 	switch {
 	case o.SQLite != "" && o.Postgres != "" || o.SQLite == "" && o.Postgres == "":
@@ -133,7 +135,7 @@ func (s *Store) Size(ctx context.Context) (int64, error) {
 // ready.
 func (s *Store) write(ctx context.Context, f func(tx) error) error {
 	err := s.transact(ctx, s.writer, nil, f)
-	for _, ofCaller := range []error{ErrNotFound, ErrSpent, ErrExists, context.Canceled} {
+	for _, ofCaller := range []error{ErrNotFound, ErrSpent, ErrExists, ErrMoved, context.Canceled} {
 		if errors.Is(err, ofCaller) {
 			return err
 		}
@@ -150,6 +152,7 @@ func (s *Store) read(ctx context.Context, f func(tx) error) error {
 }
 
 func (s *Store) transact(ctx context.Context, db *sql.DB, o *sql.TxOptions, f func(tx) error) error {
+	defer s.metrics.measure()()
 	t, err := db.BeginTx(ctx, o)
 	if err != nil {
 		return err
@@ -223,6 +226,9 @@ func (s *Store) Prune(ctx context.Context, now time.Time, keep Retention) error 
 		if _, err := s.removeRows(ctx, `DELETE FROM `+table+` WHERE `+condition.text, condition.before); err != nil {
 			return fmt.Errorf("removing old rows of %s: %w", table, err)
 		}
+	}
+	if err := s.pruneChanges(ctx, old(keep.Events)); err != nil {
+		return err
 	}
 	if s.engine == postgresEngine {
 		return nil // which has its own autovacuum

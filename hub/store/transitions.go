@@ -346,7 +346,7 @@ func (w *round) merge(was *row, p incoming, c *clusterRow) (*row, error) {
 	if p.State == placement.Unknown && now.since == 0 && c.Unknown != "" {
 		now.since = millis(c.LastSeen)
 	}
-	now.cause = cause(now.reason)
+	now.cause = placement.Cause(now.reason)
 	if was != nil && now.since == 0 && now.state == was.state {
 		now.since = was.since
 	}

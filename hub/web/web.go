@@ -5,10 +5,12 @@ package web
 import (
 	"crypto/rand"
 	"embed"
+	"encoding/json"
 	"errors"
 	"io"
 	"io/fs"
 	"net/http"
+	"slices"
 	"strings"
 )
 
@@ -29,19 +31,29 @@ const (
 	indexFile = "index.html"
 	// assets has the files that have a digest in their names.
 	assets = "/assets/"
+	// routesFile has the paths of the pages, as vite.config.ts takes them from the app.
+	routesFile = "routes.json"
 	// placeholder is what index.html has where the nonce of an answer belongs.
 	placeholder = "{{nonce}}"
 )
 
 func handlerOf(files fs.FS) http.Handler {
 	index, err := fs.ReadFile(files, indexFile)
+	var routes []byte
+	if err == nil {
+		routes, err = fs.ReadFile(files, routesFile)
+	}
 	if errors.Is(err, fs.ErrNotExist) {
 		return protected(http.HandlerFunc(noPages))
 	}
-	if err != nil {
-		panic(err) // the file is in the program
+	p := pages{files: files, index: string(index)}
+	if err == nil {
+		err = json.Unmarshal(routes, &p.routes)
 	}
-	return protected(pages{files, string(index)})
+	if err != nil {
+		panic(err) // the files are in the program
+	}
+	return protected(p)
 }
 
 // protected lets through what reads, and adds the headers that every answer has.
@@ -70,10 +82,12 @@ func policy(nonce string) string {
 		"frame-ancestors 'none'; base-uri 'none'; form-action 'self'"
 }
 
-// pages are the files of dist, with the text of index.html.
+// pages are the files of dist, with the text of index.html and the paths that it is served at, as
+// in /clusters/:name.
 type pages struct {
-	files fs.FS
-	index string
+	files  fs.FS
+	index  string
+	routes []string
 }
 
 func (p pages) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -87,14 +101,30 @@ func (p pages) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 		w.Header().Set("Cache-Control", "public, max-age=31536000, immutable")
 		http.ServeFileFS(w, r, p.files, name)
-	case !strings.Contains(name, "/") && strings.Contains(name, "."):
-		http.NotFound(w, r) // such as /favicon.ico: no page is called like a file
-	default:
+	case slices.ContainsFunc(p.routes, func(route string) bool { return matches(route, r.URL.EscapedPath()) }):
 		p.page(w)
+	default:
+		w.Header().Set("Content-Type", "text/html; charset=utf-8")
+		w.WriteHeader(http.StatusNotFound)
+		_, _ = io.WriteString(w, noSuchPage)
 	}
 }
 
-// page is index.html, whatever the path: the script in it knows which page it is. It has no
+const noSuchPage = "<!doctype html><html lang=\"en\"><title>No such page</title><h1>There is no such page</h1><p><a href=\"/\">The hub</a> has all that there are.</p></html>\n"
+
+// matches is whether the app shows a route at an escaped path: a part that begins with a colon is
+// any name, and letters may be large or small.
+func matches(route, path string) bool {
+	parts, names := strings.Split(route, "/"), strings.Split(path, "/")
+	if last := len(names) - 1; last > 1 && names[last] == "" {
+		names = names[:last] // a slash at the end changes nothing
+	}
+	return slices.EqualFunc(parts, names, func(part, name string) bool {
+		return strings.EqualFold(part, name) || strings.HasPrefix(part, ":") && name != ""
+	})
+}
+
+// page is index.html at each of the paths: the script in it knows which page it is. It has no
 // tag to ask again by, since the nonce is another one each time.
 func (p pages) page(w http.ResponseWriter) {
 	nonce := rand.Text()
@@ -104,8 +134,11 @@ func (p pages) page(w http.ResponseWriter) {
 	_, _ = io.WriteString(w, strings.ReplaceAll(p.index, placeholder, nonce))
 }
 
-func noPages(w http.ResponseWriter, _ *http.Request) {
+func noPages(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	w.Header().Set("Cache-Control", "no-cache")
+	if r.URL.Path != "/" {
+		w.WriteHeader(http.StatusNotFound)
+	}
 	_, _ = io.WriteString(w, "This is kalypso's hub, built without its pages. Its API is at /api/v1, described by /api/v1/openapi.json.\n")
 }

@@ -12,6 +12,7 @@ import (
 var site = fstest.MapFS{
 	".keep":               {},
 	indexFile:             {Data: []byte(`<meta name="style-nonce" nonce="{{nonce}}"><script type="module" src="/assets/main-1.js"></script>`)},
+	routesFile:            {Data: []byte(`["/enter", "/", "/drift", "/clusters", "/clusters/:name"]`)},
 	"assets/main-1.js":    {Data: []byte("export {}")},
 	"assets/main-1.css":   {Data: []byte("a{}")},
 	"assets/icon-1.svg":   {Data: []byte("<svg/>")},
@@ -30,7 +31,7 @@ var nonceOf = regexp.MustCompile(`style-src 'self' 'nonce-([A-Za-z0-9+/=_-]{20,}
 func TestPages(t *testing.T) {
 	h := handlerOf(site)
 	known := map[string]bool{}
-	for _, path := range []string{"/", "/enter", "/drift", "/clusters/a.b", "/clusters/a%2Fb", "/no/such/page"} {
+	for _, path := range []string{"/", "/enter", "/drift", "/drift/", "/Drift", "/clusters/a.b", "/clusters/a%2Fb"} {
 		w := ask(h, http.MethodGet, path)
 		if w.Code != http.StatusOK || w.Header().Get("Content-Type") != "text/html; charset=utf-8" || w.Header().Get("Cache-Control") != "no-cache" || w.Header().Get("ETag") != "" {
 			t.Errorf("%s: %d %v", path, w.Code, w.Header())
@@ -61,9 +62,20 @@ func TestFiles(t *testing.T) {
 			t.Errorf("%s: %d %v", path, w.Code, w.Header())
 		}
 	}
-	for _, path := range []string{"/assets/main-2.js", "/assets/", "/assets/folder", "/assets/../index.html", "/favicon.ico", "/index.html", "/.keep"} {
+	for _, path := range []string{"/assets/main-2.js", "/assets/", "/assets/folder", "/assets/../index.html", "/favicon.ico", "/index.html", "/routes.json", "/.keep"} {
 		if w := ask(h, http.MethodGet, path); w.Code != http.StatusNotFound || strings.Contains(w.Header().Get("Cache-Control"), "immutable") {
 			t.Errorf("%s: %d %v", path, w.Code, w.Header())
+		}
+	}
+}
+
+// What is no page is not answered as one: a scraper of metrics, or a test, must not take it for
+// what it asks for.
+func TestNoSuchPage(t *testing.T) {
+	for _, path := range []string{"/metrics", "/drift/x", "/clusters/a/b", "/clusters//", "/:name", "/no/such/page", "/hooks/forge"} {
+		w := ask(handlerOf(site), http.MethodGet, path)
+		if w.Code != http.StatusNotFound || w.Header().Get("Content-Type") != "text/html; charset=utf-8" || strings.Contains(w.Body.String(), "script") {
+			t.Errorf("%s: %d %v %s", path, w.Code, w.Header(), w.Body)
 		}
 	}
 }
@@ -88,9 +100,11 @@ func TestEveryAnswerIsProtected(t *testing.T) {
 
 // A program that was built without npm says where the API is.
 func TestWithoutPages(t *testing.T) {
-	w := ask(handlerOf(fstest.MapFS{".keep": {}}), http.MethodGet, "/drift")
-	if w.Code != http.StatusOK || !strings.HasPrefix(w.Header().Get("Content-Type"), "text/plain") || !strings.Contains(w.Body.String(), "/api/v1") {
-		t.Errorf("%d %v %s", w.Code, w.Header(), w.Body)
+	for path, code := range map[string]int{"/": http.StatusOK, "/drift": http.StatusNotFound} {
+		w := ask(handlerOf(fstest.MapFS{".keep": {}}), http.MethodGet, path)
+		if w.Code != code || !strings.HasPrefix(w.Header().Get("Content-Type"), "text/plain") || !strings.Contains(w.Body.String(), "/api/v1") {
+			t.Errorf("%s: %d %v %s", path, w.Code, w.Header(), w.Body)
+		}
 	}
 }
 

@@ -2,12 +2,15 @@ package cli
 
 import (
 	"encoding/json"
+	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/kalypso-dev/kalypso/internal/cli/cmdutil"
+	"github.com/kalypso-dev/kalypso/internal/testkit/giteafake"
 )
 
 // TestHubTokens makes a token, lists it without its secret, and revokes it.
@@ -42,6 +45,71 @@ func TestHubTokens(t *testing.T) {
 	}
 	if info, err := os.Stat(filepath.Join(dir, "hub.db")); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("%v, %v", info, err)
+	}
+}
+
+// TestHubHistory reads what git says into a hub's database, and compares the two.
+func TestHubHistory(t *testing.T) {
+	forge := giteafake.Start(t)
+	t.Setenv("KALYPSO_TEST_TOKEN", giteafake.Token)
+	control, gitOps := forge.Create("acme/control", "main"), forge.Create("acme/gitops", "dev")
+	control.Push("main", map[string]string{
+		"environment.yaml": "apiVersion: scheduler.kalypso.io/v1alpha1\nkind: Environment\nmetadata: {name: dev}\nspec: {controlPlane: {repo: " + forge.URL + "/acme/control, branch: main, path: .}}\n",
+		"gitops.yaml":      "apiVersion: scheduler.kalypso.io/v1alpha1\nkind: GitOpsRepo\nmetadata: {name: dev}\nspec: {repo: " + forge.URL + "/acme/gitops, branch: dev, path: .}\n",
+	})
+	gitOps.Push("dev", map[string]string{"small/shop-test/namespace.yaml": "kind: Namespace\n"})
+	dir := t.TempDir()
+	config := filepath.Join(dir, "hub.yaml")
+	writeFile(t, config, []byte("scheduler: {config: scheduler.yaml}\nstore: {sqlite: hub.db}\nobserve: [{kubeconfig: k}]\n"))
+	writeFile(t, filepath.Join(dir, "scheduler.yaml"), []byte("forge: {type: gitea, url: '"+forge.URL+"', user: "+giteafake.User+", tokenEnv: KALYPSO_TEST_TOKEN}\ncontrolPlane: {repo: '"+forge.URL+"/acme/control'}\nwebhookSecret: s\n"))
+
+	verify := func() (code int, found struct {
+		Commits, Assignments int
+		Differences          []struct{ Branch, What, Store, Git string }
+	}) {
+		t.Helper()
+		code, out, talk := call(t, "hub", "verify", "--config", config, "-o", "json")
+		if err := json.Unmarshal([]byte(out), &found); err != nil {
+			t.Fatalf("%v: %s%s", err, out, talk)
+		}
+		return code, found
+	}
+	if code, found := verify(); code != cmdutil.ExitFailure || len(found.Differences) != 1 || found.Differences[0].Store != "" || found.Differences[0].Git != "1" {
+		t.Errorf("before it was read: exit code %d, %+v", code, found)
+	}
+	code, out, talk := call(t, "hub", "backfill", "--config", config)
+	if fields := strings.Fields(out); code != cmdutil.ExitOK || len(fields) != 10 || fields[5] != forge.URL+"/acme/gitops" || fields[6] != "dev" || fields[8] != "1" || fields[9] != "1" {
+		t.Errorf("exit code %d: %s%s", code, out, talk)
+	}
+	if code, found := verify(); code != cmdutil.ExitOK || found.Commits != 1 || found.Assignments != 1 || found.Differences == nil {
+		t.Errorf("exit code %d, %+v", code, found)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "mirrors")); err != nil {
+		t.Error(err)
+	}
+	gitOps.Push("dev", map[string]string{"large/shop-test/namespace.yaml": "kind: Namespace\n"})
+	var results []struct{ Commits, New int }
+	code, out, talk = call(t, "hub", "backfill", "--config", config, "-o", "json")
+	if err := json.Unmarshal([]byte(out), &results); code != cmdutil.ExitOK || err != nil || len(results) != 1 || results[0].Commits != 2 || results[0].New != 1 {
+		t.Errorf("exit code %d, %v: %s%s", code, err, out, talk)
+	}
+	for _, file := range []string{"hub.db", "hub.db-wal", "hub.db-shm"} { // a cache: it is made again
+		if err := os.Remove(filepath.Join(dir, file)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			t.Fatal(err)
+		}
+	}
+	if code, _, talk := call(t, "hub", "backfill", "--config", config); code != cmdutil.ExitOK {
+		t.Errorf("exit code %d: %s", code, talk)
+	}
+	code, out, talk = call(t, "hub", "verify", "--config", config)
+	if code != cmdutil.ExitOK || out != "" || !strings.Contains(talk, "2 commits") {
+		t.Errorf("exit code %d: %s%s", code, out, talk)
+	}
+	if err := os.Rename(gitOps.Dir, gitOps.Dir+".gone"); err != nil {
+		t.Fatal(err)
+	}
+	if code, _, talk := call(t, "hub", "backfill", "--config", config); code != cmdutil.ExitFailure || !strings.Contains(talk, "/acme/gitops") {
+		t.Errorf("exit code %d: %s", code, talk)
 	}
 }
 

@@ -25,7 +25,7 @@ const (
 // It reads what is there: a cluster that is not up yet, or a scheduler, is waited for by
 // nobody.
 func (st *Stack) hubUnit(needs ...string) supervisor.Unit {
-	p := st.configuredProcess(state.Hub, "hub.yaml", func(_ context.Context, config string) (path string, argv []string, content []byte, err error) {
+	p := st.configuredProcess(state.Hub, state.HubConfig, func(_ context.Context, config string) (path string, argv []string, content []byte, err error) {
 		if path, err = os.Executable(); err == nil {
 			content, err = st.hubConfig()
 		}

@@ -153,11 +153,12 @@ func (s *State) Addresses() map[string]string {
 	return to
 }
 
-// Hub names the hub's port, its component and its folder, and HubDatabase the file in that
-// which has its data.
+// Hub names the hub's port, its component and its folder; HubDatabase is the file in that
+// which has its data, and HubConfig its configuration.
 const (
 	Hub         = "hub"
 	HubDatabase = "hub.db"
+	HubConfig   = "hub.yaml"
 )
 
 // Listener names the port of a cluster's reconciler.

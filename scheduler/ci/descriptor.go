@@ -20,9 +20,9 @@ import (
 	"github.com/kalypso-dev/kalypso/scheduler/model"
 )
 
-// descriptorsFolder keeps the descriptors beside the folders of the deployment
+// DescriptorsFolder keeps the descriptors beside the folders of the deployment
 // targets: in them, clusters would apply what they do not know.
-const descriptorsFolder = "descriptors"
+const DescriptorsFolder = "descriptors"
 
 // Description says which version of a workload is deployed, for the hub that
 // observes deployments.
@@ -119,7 +119,7 @@ func Describe(d Description) ([]string, error) {
 		if err != nil {
 			return files, fmt.Errorf("descriptor of deployment target %s: %w", target.Name, err)
 		}
-		file := path.Join(descriptorsFolder, workload.Name+"-"+target.Name+".yaml")
+		file := path.Join(DescriptorsFolder, workload.Name+"-"+target.Name+".yaml")
 		if err := writeFile(d.To, file, content); err != nil {
 			return files, fmt.Errorf("descriptor of deployment target %s: %w", target.Name, err)
 		}
@@ -216,7 +216,7 @@ type Descriptor struct {
 func Descriptors(tree *model.Tree) ([]Descriptor, error) {
 	var all []Descriptor
 	for _, name := range slices.Sorted(maps.Keys(tree.Files)) {
-		if !strings.HasPrefix(name, descriptorsFolder+"/") || !strings.HasSuffix(name, ".yaml") {
+		if !strings.HasPrefix(name, DescriptorsFolder+"/") || !strings.HasSuffix(name, ".yaml") {
 			continue
 		}
 		var d descriptor

@@ -11,6 +11,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/kalypso-dev/kalypso/internal/yamlpos"
+	"github.com/kalypso-dev/kalypso/scheduler/forge/gitea"
 	"github.com/kalypso-dev/kalypso/scheduler/forge/github"
 	"github.com/kalypso-dev/kalypso/scheduler/forge/signing"
 )
@@ -95,6 +96,15 @@ func (f ForgeConfig) Address() string {
 		return github.PublicURL
 	}
 	return f.URL
+}
+
+// Files is what is between a repository and a branch in the path of a file's page, as a
+// forge.Site has it.
+func (f ForgeConfig) Files() string {
+	if f.Type == GitHub {
+		return github.Files
+	}
+	return gitea.Files
 }
 
 // SigningConfig says how commits are signed, and who is their author and committer.

@@ -190,3 +190,19 @@ func TestServeEndsWithItsContext(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// A GitHub Enterprise is not known by its name.
+func TestForgePages(t *testing.T) {
+	for _, c := range []struct {
+		forge          ForgeConfig
+		address, files string
+	}{
+		{ForgeConfig{Type: Gitea, URL: "https://git.example.com"}, "https://git.example.com", "src/branch"},
+		{ForgeConfig{Type: GitHub}, github.PublicURL, "blob"},
+		{ForgeConfig{Type: GitHub, URL: "https://git.example.com"}, "https://git.example.com", "blob"},
+	} {
+		if c.forge.Address() != c.address || c.forge.Files() != c.files {
+			t.Errorf("%+v: %s, %s", c.forge, c.forge.Address(), c.forge.Files())
+		}
+	}
+}

@@ -17,6 +17,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/kalypso-dev/kalypso/internal/addresses"
+	"github.com/kalypso-dev/kalypso/internal/httpserver"
 	"github.com/kalypso-dev/kalypso/internal/redact"
 	"github.com/kalypso-dev/kalypso/scheduler/forge"
 	"github.com/kalypso-dev/kalypso/scheduler/forge/gitclient"
@@ -26,13 +27,9 @@ import (
 	"github.com/kalypso-dev/kalypso/scheduler/model"
 )
 
-const (
-	// shutdownTime is how long open requests may take when a scheduler stops.
-	shutdownTime = 5 * time.Second
-	// stopTime is how long all that it does may take then. A run ends at its next
-	// call or assignment, and does not keep the process when it does not.
-	stopTime = 2 * shutdownTime
-)
+// stopTime is how long all that a scheduler does may take when it stops. A run ends at its
+// next call or assignment, and does not keep the process when it does not.
+const stopTime = 2 * httpserver.ShutdownTime
 
 // memoryLimit is where the garbage collector begins to work for memory instead
 // of time, in bytes: 512 MiB, and what a forge keeps of what it has read.
@@ -69,7 +66,7 @@ func Serve(ctx context.Context, config Config, log *slog.Logger) error {
 	}
 	group, running := errgroup.WithContext(ctx)
 	group.Go(func() error {
-		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+		if err := httpserver.Run(running, server, listener, nil); err != nil {
 			return fmt.Errorf("scheduler: %w", err)
 		}
 		return nil
@@ -79,15 +76,6 @@ func Serve(ctx context.Context, config Config, log *slog.Logger) error {
 			return s.run(running)
 		}
 		return election.Run(running, s.run)
-	})
-	group.Go(func() error {
-		<-running.Done()
-		deadline, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownTime)
-		defer cancel()
-		if err := server.Shutdown(deadline); err != nil {
-			return fmt.Errorf("scheduler: closing open requests: %w", err)
-		}
-		return nil
 	})
 	err = awaited(running, group.Wait, log)
 	if ctx.Err() != nil {
@@ -165,6 +153,12 @@ type Repositories interface {
 	forge.Forge
 	// History reads the newest commits of a branch, see gitclient.Client.History.
 	History(ctx context.Context, cloneURL, branch string, folders []string) (*gitclient.History, error)
+	// CommitInfo reads a commit without its files, see gitclient.Client.CommitInfo.
+	CommitInfo(ctx context.Context, cloneURL, commit string) (gitclient.CommitInfo, error)
+	// CommitURL is where a browser shows a commit, false for repositories of other sites.
+	CommitURL(cloneURL, commit string) (string, bool)
+	// Fetch brings the commits of a branch into a storage, see gitclient.Client.Fetch.
+	Fetch(ctx context.Context, cloneURL, branch string, have []string, into gitclient.Storage) (head string, err error)
 	// LatestPullRequests lists those of a repository that are open, and the newest others.
 	LatestPullRequests(ctx context.Context, repo string) ([]forge.PullRequest, error)
 	// MergedBy returns the account that has merged a pull request, which lists leave out.

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
 // Reader reads all that the clusters of a fleet, or of a part of one, follow.
@@ -106,6 +107,22 @@ func (r Ref) compare(other Ref) int {
 // UnknownCluster is a cluster that could not be asked.
 func UnknownCluster(name string, err error) Cluster {
 	return Cluster{Name: name, Unknown: err.Error(), Subscriptions: []Subscription{}}
+}
+
+// Single is the Snapshot of a cluster, asked now. One that lacks the reconciler's kinds follows
+// nothing, and one that cannot be asked is Unknown.
+func Single(name string, ask func() ([]Subscription, error)) Snapshot {
+	now := time.Now().UTC()
+	c := Cluster{Name: name, LastSeen: now, Subscriptions: []Subscription{}}
+	switch all, err := ask(); {
+	case apierrors.IsNotFound(err): // there are no such kinds
+	case err != nil:
+		c = UnknownCluster(name, err)
+	default:
+		c.Subscriptions = append(c.Subscriptions, all...)
+		SortSubscriptions(c.Subscriptions)
+	}
+	return Snapshot{At: now, Clusters: []Cluster{c}}
 }
 
 // Forget makes all that is known of a cluster unknown.

@@ -45,7 +45,6 @@ func desiredOf(root string, files map[string][]byte) (*desired, error) {
 	d := &desired{root: model.CleanFolder(root), carriers: map[pair]*carrier{}, others: map[string][]carrier{}}
 	byPair := map[pair][]*yaml.Node{}
 	for _, file := range slices.Sorted(maps.Keys(files)) {
-		content := files[file]
 		clusterType, target, isPair := publish.PairOf(root, file)
 		if isPair {
 			if _, known := d.carriers[pair{clusterType, target}]; !known {
@@ -54,13 +53,9 @@ func desiredOf(root string, files map[string][]byte) (*desired, error) {
 		} else if clusterType, isPair = d.typeOf(file); !isPair {
 			continue
 		}
-		if !strings.HasSuffix(file, ".yaml") && !strings.HasSuffix(file, ".yml") ||
-			!bytes.Contains(content, []byte(fleet.Kustomization)) && !bytes.Contains(content, []byte(fleet.Application)) && !bytes.Contains(content, []byte(fleet.GitRepository)) {
-			continue
-		}
-		documents, err := yamlpos.Documents(bytes.NewReader(content))
+		documents, err := documentsIn(file, files[file])
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", file, err)
+			return nil, err
 		}
 		if target == "" {
 			d.others[clusterType] = append(d.others[clusterType], carriersIn(documents)...)
@@ -76,6 +71,37 @@ func desiredOf(root string, files map[string][]byte) (*desired, error) {
 		}
 	}
 	return d, nil
+}
+
+// documentsIn are those of a file that may have carriers.
+func documentsIn(file string, content []byte) ([]*yaml.Node, error) {
+	if !strings.HasSuffix(file, ".yaml") && !strings.HasSuffix(file, ".yml") ||
+		!bytes.Contains(content, []byte(fleet.Kustomization)) && !bytes.Contains(content, []byte(fleet.Application)) && !bytes.Contains(content, []byte(fleet.GitRepository)) {
+		return nil, nil
+	}
+	documents, err := yamlpos.Documents(bytes.NewReader(content))
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", file, err)
+	}
+	return documents, nil
+}
+
+// Followed is what the object follows that carries an assignment, by the assignment's files:
+// zero where they do not say.
+func Followed(files map[string][]byte) (model.Reference, error) {
+	var documents []*yaml.Node
+	for _, file := range slices.Sorted(maps.Keys(files)) {
+		more, err := documentsIn(file, files[file])
+		if err != nil {
+			return model.Reference{}, err
+		}
+		documents = append(documents, more...)
+	}
+	all := carriersIn(documents)
+	if len(all) == 0 || all[0].repo == "" {
+		return model.Reference{}, nil
+	}
+	return model.Reference{Repo: all[0].repo, Branch: all[0].branch, Path: model.CleanFolder(all[0].path)}, nil
 }
 
 // typeOf is the cluster type in whose folder a file is.

@@ -13,6 +13,7 @@ package placement
 
 import (
 	"cmp"
+	"regexp"
 	"slices"
 	"time"
 )
@@ -76,4 +77,15 @@ func Sort(all []Placement) {
 			cmp.Compare(a.Cluster, b.Cluster), cmp.Compare(a.Target, b.Target), cmp.Compare(a.ClusterType, b.ClusterType),
 		)
 	})
+}
+
+var (
+	hashes  = regexp.MustCompile(`\b[0-9a-f]*[0-9][0-9a-f]*\b`)
+	numbers = regexp.MustCompile(`[0-9]+`)
+)
+
+// Cause is a reason without its numbers and hashes, which are # in it: what differs only by them
+// has one cause.
+func Cause(reason string) string {
+	return numbers.ReplaceAllString(hashes.ReplaceAllString(reason, "#"), "#")
 }

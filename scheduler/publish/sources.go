@@ -36,6 +36,19 @@ func sourcesOf(all []model.Reference, controlPlane string) []string {
 	return append(own, others...)
 }
 
+// Sources are the commits that the scheduler's pull request with this text was planned from,
+// those of the control plane first; none for a text that no plan has. Of many repositories
+// it has the first, see SourceTrailer.
+func Sources(text string) []model.Reference {
+	var all []model.Reference
+	for one := range strings.SplitSeq(findMarker(text, planMarker).source, ",") {
+		if i := strings.LastIndexByte(one, '@'); i > 0 {
+			all = append(all, model.Reference{Repo: one[:i], Commit: one[i+1:]})
+		}
+	}
+	return all
+}
+
 // sourceField is as much of them as a marker holds.
 func sourceField(sources []string) string {
 	size := 0

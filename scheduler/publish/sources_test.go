@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 
@@ -43,8 +44,16 @@ func TestSources(t *testing.T) {
 			t.Errorf("commit message %q", got)
 		}
 		field := " source=" + url.QueryEscape(strings.Join(sources, ",")) + " "
-		if body := w.forge.AllPullRequests(repo)[0].Body; !strings.Contains(body, field) {
+		body := w.forge.AllPullRequests(repo)[0].Body
+		if !strings.Contains(body, field) {
 			t.Errorf("no %q in\n%s", field, body)
+		}
+		var read []string
+		for _, s := range publish.Sources(body) {
+			read = append(read, s.Repo+"@"+s.Commit)
+		}
+		if !slices.Equal(read, sources) {
+			t.Errorf("read %v, want %v", read, sources)
 		}
 	}
 	apply("3", "1", publish.Opened)

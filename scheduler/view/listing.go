@@ -7,9 +7,11 @@ import (
 	"slices"
 	"strings"
 	"text/tabwriter"
+	"time"
 
 	"github.com/kalypso-dev/kalypso/internal/usage"
 	"github.com/kalypso-dev/kalypso/scheduler/model"
+	"github.com/kalypso-dev/kalypso/scheduler/placement"
 	"github.com/kalypso-dev/kalypso/scheduler/source"
 )
 
@@ -20,8 +22,11 @@ type Kind struct {
 	columns      []string // beside the name
 	Environments bool     // lists environments instead of what is in them
 	Planned      bool     // Rows needs a plan, else only the model
-	Clusters     bool     // lists what is on clusters, see Placements
+	Clusters     bool     // lists what is on clusters, see ClusterRows
+	Hub          bool     // a hub knows it, and no file says it
 	Rows         func(Plan) []Row
+	ofPlacements func([]placement.Placement, time.Time) []Row
+	wide         []string // columns of the wide table, in place of labels and position
 }
 
 // Kinds are all kinds, in the order in which help lists them.
@@ -34,7 +39,9 @@ func Kinds() []*Kind {
 		{Name: "targets", others: []string{"target", "dt", "deploymenttargets", "deploymenttarget"}, columns: []string{"WORKLOAD", "WORKSPACE", "CLUSTER TYPES"}, Planned: true, Rows: targetRows},
 		{Name: "policies", others: []string{"policy", "sp", "schedulingpolicies", "schedulingpolicy"}, columns: []string{"WORKSPACE", "TARGETS", "CLUSTER TYPES", "ASSIGNMENTS"}, Planned: true, Rows: policyRows},
 		{Name: "assignments", others: []string{"assignment", "as"}, columns: []string{"CLUSTER TYPE", "TARGET", "POLICIES", "CONFIG", "PROBLEMS"}, Planned: true, Rows: assignmentRows},
-		{Name: "placements", others: []string{"placement", "pl"}, columns: []string{"CLUSTER", "CLUSTER TYPE", "TARGET", "DESIRED", "ACTUAL", "STATE", "SINCE", "REASON"}, Clusters: true},
+		{Name: "placements", others: []string{"placement", "pl"}, columns: []string{"CLUSTER", "CLUSTER TYPE", "TARGET", "DESIRED", "ACTUAL", "STATE", "SINCE", "REASON"}, Clusters: true, ofPlacements: placementRows},
+		{Name: "drift", others: []string{"drift group", "dr"}, columns: []string{"STATE", "SINCE", "CLUSTERS", "PLACEMENTS", "REASON"}, wide: []string{"ON", "TARGETS"}, Clusters: true, ofPlacements: driftRows},
+		{Name: "changes", others: []string{"change", "chg"}, columns: []string{"ENVIRONMENT", "KIND", "STATE", "REACHED", "AGE", "AUTHOR", "TITLE"}, wide: []string{"REASON", "URL"}, Hub: true},
 		{Name: "configs", others: []string{"config", "cm", "configmaps", "configmap"}, columns: []string{"FOR", "KEYS"}, Rows: configRows},
 		{Name: "schemas", others: []string{"schema", "cs", "configschemas", "configschema"}, columns: []string{"FOR"}, Rows: schemaRows},
 		{Name: "templates", others: []string{"template", "tpl"}, columns: []string{"TYPE", "CONTENT"}, Rows: templateRows},
@@ -88,7 +95,8 @@ type Row struct {
 	Cells       []string // the kind's columns
 	Labels      map[string]string
 	Position    model.Position
-	Document    any // for json and yaml
+	Wide        []string // of a kind that has these in place of labels and position
+	Document    any      // for json and yaml
 }
 
 // maxNames is how many names an error lists that none of them was given.
@@ -143,7 +151,7 @@ func (l *Listing) Table(w io.Writer, wide bool) error {
 		return nil
 	}
 	t := tabwriter.NewWriter(w, 0, 0, 3, ' ', 0)
-	line := func(environment, name string, cells []string, labels, position string) {
+	line := func(environment, name string, cells []string, more ...string) {
 		var all []string
 		if len(l.Environments) > 1 {
 			all = append(all, environment)
@@ -153,13 +161,21 @@ func (l *Listing) Table(w io.Writer, wide bool) error {
 		}
 		all = append(all, cells...)
 		if wide {
-			all = append(all, labels, position)
+			all = append(all, more...)
 		}
 		fmt.Fprintln(t, strings.Join(all, "\t"))
 	}
-	line("ENVIRONMENT", "NAME", l.Kind.columns, "LABELS", "POSITION")
+	if l.Kind.wide != nil {
+		line("ENVIRONMENT", "NAME", l.Kind.columns, l.Kind.wide...)
+	} else {
+		line("ENVIRONMENT", "NAME", l.Kind.columns, "LABELS", "POSITION")
+	}
 	for _, r := range l.Rows {
-		line(r.Environment, r.Name, r.Cells, labelText(r.Labels), r.Position.String())
+		if r.Wide != nil {
+			line(r.Environment, r.Name, r.Cells, r.Wide...)
+		} else {
+			line(r.Environment, r.Name, r.Cells, labelText(r.Labels), r.Position.String())
+		}
 	}
 	return t.Flush()
 }

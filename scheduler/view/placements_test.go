@@ -76,7 +76,11 @@ spec: {source: {repoURL: '` + app + `', targetRevision: dev, path: ./east}}
 			{Kind: fleet.Application, Ref: fleet.Ref{Namespace: "argocd", Name: "web-east"}, Repo: app, Branch: "dev", Path: "./east", Commit: commit, Applied: commit, State: fleet.Compliant},
 		}})
 	}
-	rows, err := view.Placements(t.Context(), w, env, s)
+	kind, err := view.FindKind("placements")
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows, err := kind.ClusterRows(t.Context(), w, env, s)
 	if err != nil || len(rows) != 2 {
 		t.Fatalf("%+v, %v", rows, err)
 	}

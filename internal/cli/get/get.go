@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/kalypso-dev/kalypso/internal/cli/cmdutil"
+	"github.com/kalypso-dev/kalypso/internal/cli/hub"
 	"github.com/kalypso-dev/kalypso/internal/redact"
 	"github.com/kalypso-dev/kalypso/internal/usage"
 	"github.com/kalypso-dev/kalypso/sandbox"
@@ -25,6 +26,7 @@ import (
 type Options struct {
 	*cmdutil.App
 	Model  cmdutil.ModelFlags
+	Hub    hub.ClientFlags
 	Kind   *view.Kind
 	Name   string // "" for all
 	Output cmdutil.Output
@@ -42,8 +44,9 @@ Without -e those of all environments are listed.
 Kinds, with their other names:
 ` + view.KindsHelp() + `
 An assignment is a deployment target on a cluster type, and a placement is one on a
-cluster: what should run there, by git, and what does. NAME is CLUSTER/TARGET. The
-worst are first:
+cluster: what should run there, by git, and what does. NAME is CLUSTER/TARGET. Drift
+is what does not run as git says, one line for all of the same cause; NAME is a
+state. The worst are first:
   failing    the cluster cannot apply it, or it is not healthy
   missing    the cluster has the commit, and the object is not there
   extra      it is there, and nothing in git asks for it
@@ -51,14 +54,19 @@ worst are first:
   late       it has been rolling for 10 minutes, or three intervals of its reconciler
   suspended  it is set to not follow its branch
   unknown    the cluster cannot be asked, or its commit is none of the branch
-  rolling    the commit is not there yet, or not healthy yet
+  rolling    the commit is not there yet, or not healthy yet; no drift
   ok         it has the commit or a later one, and is healthy
 The clusters are those of the sandbox whose control plane is read, else those that
 "kalypso ci wait-for-deployment" asks: see the variables in "kalypso ci --help".
 
+Changes are what a hub knows: pull requests to the branches that clusters follow, and
+how far each has come. The newest 100 are listed; NAME is a number.
+` + hub.ClientHelp + `
+
 Outputs:
   text  a table
-  wide  a table with labels and where each object stands
+  wide  a table with labels and where each object stands; of drift the clusters and
+        targets, of changes the reason and the URL
   json  a list of objects with "environment", "name", "labels", "position" and
         "spec", or what else the kind has
   yaml  the same
@@ -71,6 +79,8 @@ Exits with
   kalypso get assignments -o wide --control-plane .
   kalypso get configs dev-config -e dev -o yaml
   kalypso get placements -e dev
+  kalypso get drift -o wide
+  kalypso get changes -e dev
   kalypso get targets -o json --control-plane https://git.example.com/acme/control-plane`,
 		Args:      kindAndName,
 		ValidArgs: view.KindNames(),
@@ -85,6 +95,7 @@ Exits with
 		},
 	}
 	o.Model.Register(a, c, "all")
+	o.Hub.Register(c)
 	o.Output.AddTo(c, "text", "wide", "json", "yaml")
 	return c
 }
@@ -99,21 +110,21 @@ func kindAndName(c *cobra.Command, args []string) error {
 
 // Run lists the objects of a kind.
 func Run(ctx context.Context, o *Options) error {
-	w, err := o.Model.Open(ctx, o.App)
+	list, err := o.list(ctx)
 	if err != nil {
 		return err
 	}
-	list, err := o.collect(ctx, w)
-	if err != nil {
-		return err
-	}
-	if o.Name != "" {
+	if o.Name != "" && !o.Kind.Hub {
 		if list, err = list.Named(o.Name); err != nil {
 			return err
 		}
 	}
 	if len(list.Rows) == 0 {
-		o.Messagef("There are no %s%s.", o.Kind.Name, list.Where())
+		are := "are"
+		if !strings.HasSuffix(o.Kind.Name, "s") { // drift
+			are = "is"
+		}
+		o.Messagef("There %s no %s%s.", are, o.Kind.Name, list.Where())
 	}
 	return o.Output.Print(o.App, list.Documents(), func() error {
 		var table strings.Builder
@@ -123,6 +134,17 @@ func Run(ctx context.Context, o *Options) error {
 		_, err := io.WriteString(o.Out, redact.Text(table.String()))
 		return err
 	})
+}
+
+func (o *Options) list(ctx context.Context) (*view.Listing, error) {
+	if o.Kind.Hub {
+		return o.changes(ctx)
+	}
+	w, err := o.Model.Open(ctx, o.App)
+	if err != nil {
+		return nil, err
+	}
+	return o.collect(ctx, w)
 }
 
 // collect lists a kind in the environments that were asked for. What may be
@@ -164,7 +186,7 @@ func (o *Options) collect(ctx context.Context, w *source.Platform) (*view.Listin
 			o.Messagef("note: environment %s has %s, so something may be missing here; `kalypso plan -e %s` says what is wrong", name, cmdutil.Count(n, "error"), name)
 		}
 		if o.Kind.Clusters {
-			rows, err := view.Placements(ctx, w, env, snapshot)
+			rows, err := o.Kind.ClusterRows(ctx, w, env, snapshot)
 			if err != nil {
 				return nil, err
 			}

@@ -28,7 +28,7 @@ func NewCommand(a *cmdutil.App) *cobra.Command {
 or why not. It only reads: git says what should run, and the clusters what does.
 
 A sandbox has one, which ` + "`kalypso open hub`" + ` shows.`,
-	}, newRun(a, run), newToken(a))
+	}, newRun(a, run), newToken(a), newBackfill(a, backfill), newVerify(a, verify))
 }
 
 func newRun(a *cmdutil.App, run func(context.Context, *Options) error) *cobra.Command {
@@ -75,6 +75,7 @@ const configuration = `    scheduler:
     # tls: {certFile: hub.crt, keyFile: hub.key}   # or behindProxy: true
     store:
       sqlite: hub.db               # or postgresEnv: NAME_OF_A_VARIABLE
+    # mirrors: mirrors             # copies of the repositories; beside the file
     observe:                       # clusters that several know are put together
     - kubeconfig: fleet.kubeconfig # Flux and Argo CD, of each context
       interval: 30s

@@ -15,6 +15,7 @@ import (
 	"github.com/kalypso-dev/kalypso/hub/api"
 	"github.com/kalypso-dev/kalypso/hub/store"
 	"github.com/kalypso-dev/kalypso/sandbox"
+	"github.com/kalypso-dev/kalypso/sandbox/snapshot"
 	"github.com/kalypso-dev/kalypso/sandbox/supervisor"
 	"github.com/kalypso-dev/kalypso/workshop"
 )
@@ -90,6 +91,13 @@ func (s ofSandbox) Status(ctx context.Context) (api.SandboxStatus, error) {
 			node = string(c.Kind)
 		}
 		all.Clusters = append(all.Clusters, api.SandboxCluster{Name: c.Name, State: c.State, Type: c.Type, Node: node})
+	}
+	snapshots, err := snapshot.List(s.home)
+	if err != nil {
+		return api.SandboxStatus{}, err
+	}
+	for _, one := range snapshots {
+		all.Snapshots = append(all.Snapshots, api.SandboxSnapshot{Name: one.Name, Saved: one.Created, Bytes: one.Bytes, Version: one.Version})
 	}
 	pages, err := sandbox.WebPages(ctx, s.home)
 	for _, p := range pages {

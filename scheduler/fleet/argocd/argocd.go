@@ -16,7 +16,6 @@ import (
 	"time"
 
 	"github.com/kalypso-dev/kalypso/scheduler/fleet"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -50,27 +49,21 @@ func (c Cluster) Observe(ctx context.Context, s fleet.Source) ([]fleet.Configura
 // Inventory implements fleet.Reader. It never fails: a cluster that cannot be asked is
 // Unknown.
 func (c Cluster) Inventory(ctx context.Context) (fleet.Snapshot, error) {
-	now := time.Now().UTC()
-	found := fleet.Cluster{Name: c.Name, LastSeen: now, Subscriptions: []fleet.Subscription{}}
-	page := metav1.ListOptions{Limit: pageSize}
-	for {
-		list, err := c.Client.Resource(Applications).List(ctx, page)
-		if apierrors.IsNotFound(err) { // there is no such kind
-			break
+	return fleet.Single(c.Name, func() (all []fleet.Subscription, err error) {
+		page := metav1.ListOptions{Limit: pageSize}
+		for {
+			list, err := c.Client.Resource(Applications).List(ctx, page)
+			if err != nil {
+				return nil, fmt.Errorf("list applications: %w", err)
+			}
+			for i := range list.Items {
+				all = append(all, subscriptions(&list.Items[i])...)
+			}
+			if page.Continue = list.GetContinue(); page.Continue == "" {
+				return all, nil
+			}
 		}
-		if err != nil {
-			found = fleet.UnknownCluster(c.Name, fmt.Errorf("list applications: %w", err))
-			break
-		}
-		for i := range list.Items {
-			found.Subscriptions = append(found.Subscriptions, subscriptions(&list.Items[i])...)
-		}
-		if page.Continue = list.GetContinue(); page.Continue == "" {
-			break
-		}
-	}
-	fleet.SortSubscriptions(found.Subscriptions)
-	return fleet.Snapshot{At: now, Clusters: []fleet.Cluster{found}}, nil
+	}), nil
 }
 
 // subscriptions are those of an Application, one for each of its sources.

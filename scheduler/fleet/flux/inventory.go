@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/kalypso-dev/kalypso/scheduler/fleet"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/dynamic"
@@ -34,17 +33,13 @@ func (c Cluster) Observe(ctx context.Context, s fleet.Source) ([]fleet.Configura
 // Inventory implements fleet.Reader. It never fails: a cluster that cannot be asked is
 // Unknown.
 func (c Cluster) Inventory(ctx context.Context) (fleet.Snapshot, error) {
-	now := time.Now().UTC()
-	found := fleet.Cluster{Name: c.Name, LastSeen: now, Subscriptions: []fleet.Subscription{}}
-	objects, err := Read(ctx, c.Client)
-	switch {
-	case apierrors.IsNotFound(err): // there are no such kinds
-	case err != nil:
-		found = fleet.UnknownCluster(c.Name, err)
-	default:
-		found.Subscriptions = objects.Subscriptions()
-	}
-	return fleet.Snapshot{At: now, Clusters: []fleet.Cluster{found}}, nil
+	return fleet.Single(c.Name, func() ([]fleet.Subscription, error) {
+		objects, err := Read(ctx, c.Client)
+		if err != nil {
+			return nil, err
+		}
+		return objects.Subscriptions(), nil
+	}), nil
 }
 
 // Subscriptions are all that the cluster follows, whatever has brought it.

@@ -44,3 +44,10 @@ func BoundHistory(t interface{ Cleanup(func()) }, commits int) {
 	historyDepth = commits
 	t.Cleanup(func() { historyDepth = before })
 }
+
+// BoundFetch lets a Fetch bring less, for a test.
+func BoundFetch(t interface{ Cleanup(func()) }, bytes int64) {
+	before := maxFetch
+	maxFetch = bytes
+	t.Cleanup(func() { maxFetch = before })
+}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"net/http"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -85,5 +86,26 @@ func TestHistoryIsBounded(t *testing.T) {
 	}
 	if _, err := gitclient.New(&http.Client{}, 1<<20).History(ctx, remote, "none", nil); !errors.Is(err, forge.ErrNotFound) {
 		t.Errorf("no such branch: %v", err)
+	}
+}
+
+// TestCommitInfo: what commits say, also those that no branch is at.
+func TestCommitInfo(t *testing.T) {
+	s := newServer(t)
+	remote, work := s.create("control")
+	s.git(filepath.Join(s.root, "control.git"), "config", "uploadpack.allowAnySHA1InWant", "true")
+	first := s.push(work, "main", "first")
+	second := s.push(work, "main", "second")
+	c := gitclient.New(&http.Client{}, 1<<20)
+	for commit, subject := range map[string]string{first: "first", second: "second"} {
+		info, err := c.CommitInfo(ctx, remote, commit)
+		if err != nil || info.Subject() != subject || info.Author == "" || time.Since(info.When) > time.Hour || time.Until(info.When) > time.Hour {
+			t.Errorf("%+v, %v", info, err)
+		}
+	}
+	for _, commit := range []string{strings.Repeat("0", 39) + "1", second[:8], "main"} {
+		if info, err := c.CommitInfo(ctx, remote, commit); !errors.Is(err, forge.ErrNotFound) {
+			t.Errorf("%s: %+v, %v", commit, info, err)
+		}
 	}
 }

@@ -55,6 +55,7 @@ var (
 type budget struct {
 	bytes         int64
 	middle, large bool
+	stored        bool  // the pack goes to the disk, and takes no memory
 	exceeded      error // what was too much of an answer: go-git drops the types of errors
 }
 
@@ -127,6 +128,9 @@ func (l limited) RoundTrip(r *http.Request) (*http.Response, error) {
 	body := &limitedBody{body: &pacedBody{ReadCloser: response.Body, cancel: cancel}, ctx: r.Context(), budget: b, what: "bytes in the list of its branches", limit: maxAnswer, weight: answerWeight}
 	if r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, "/git-upload-pack") {
 		body.what, body.limit, body.weight = "compressed bytes in it", maxPack, 1
+		if b.stored {
+			body.limit, body.weight = maxFetch, 0
+		}
 	}
 	body.left = body.limit
 	response.Body = body

@@ -4,13 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"regexp"
 
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/protocol/packp"
 	"github.com/go-git/go-git/v5/plumbing/protocol/packp/capability"
-	"github.com/go-git/go-git/v5/plumbing/protocol/packp/sideband"
 
 	"github.com/kalypso-dev/kalypso/scheduler/forge"
 	"github.com/kalypso-dev/kalypso/scheduler/model"
@@ -236,15 +234,8 @@ func (c *conversation) download(ctx context.Context, b *budget, r request) (_ *p
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, response.Close()) }()
-	var compressed io.Reader = response
-	switch {
-	case message.Capabilities.Supports(capability.Sideband64k):
-		compressed = sideband.NewDemuxer(sideband.Sideband64k, response)
-	case message.Capabilities.Supports(capability.Sideband):
-		compressed = sideband.NewDemuxer(sideband.Sideband, response)
-	}
 	received := new(spool)
-	if _, err := received.ReadFrom(compressed); err != nil {
+	if _, err := received.ReadFrom(demultiplexed(message.Capabilities, response)); err != nil {
 		return nil, err
 	}
 	return openPack(ctx, b, received)

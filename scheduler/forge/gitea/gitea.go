@@ -58,6 +58,9 @@ var _ forge.Forge = (*Forge)(nil)
 
 type site = forge.Site
 
+// Files is the forge.Site's.
+const Files = "src/branch"
+
 // New returns a Forge. It makes no request, so that a scheduler can start
 // before its forge.
 func New(options Options) (*Forge, error) {
@@ -78,7 +81,7 @@ func New(options Options) (*Forge, error) {
 		return nil, fmt.Errorf("gitea: %w", err)
 	}
 	return &Forge{
-		site:  forge.Site{Root: base, Files: "src/branch"},
+		site:  forge.Site{Root: base, Files: Files},
 		token: options.Token,
 		user:  options.User,
 		http:  client,
@@ -234,6 +237,20 @@ func (f *Forge) History(ctx context.Context, cloneURL, branch string, folders []
 	remote := f.remote(cloneURL)
 	h, err := f.git.History(ctx, remote, branch, folders)
 	return h, f.advised(remote, err)
+}
+
+// CommitInfo reads a commit without its files, see [gitclient.Client.CommitInfo].
+func (f *Forge) CommitInfo(ctx context.Context, cloneURL, commit string) (gitclient.CommitInfo, error) {
+	remote := f.remote(cloneURL)
+	info, err := f.git.CommitInfo(ctx, remote, commit)
+	return info, f.advised(remote, err)
+}
+
+// Fetch brings the commits of a branch into a storage, see [gitclient.Client.Fetch].
+func (f *Forge) Fetch(ctx context.Context, cloneURL, branch string, have []string, into gitclient.Storage) (string, error) {
+	remote := f.remote(cloneURL)
+	head, err := f.git.Fetch(ctx, remote, branch, have, into)
+	return head, f.advised(remote, err)
 }
 
 // Commit implements forge.Forge.

@@ -56,6 +56,34 @@ func (f *Forge) History(ctx context.Context, cloneURL, branch string, folders []
 	return h, err
 }
 
+// CommitInfo reads a commit without its files, see [gitclient.Client.CommitInfo].
+func (f *Forge) CommitInfo(ctx context.Context, cloneURL, commit string) (info gitclient.CommitInfo, err error) {
+	read := func(remote gitclient.Remote) (err error) {
+		info, err = f.git.CommitInfo(ctx, remote, commit)
+		return err
+	}
+	if repo, ok := f.Repo(cloneURL); ok {
+		err = f.byGit(ctx, repo, read)
+	} else { // the token goes to this GitHub only
+		err = f.advised(read(gitclient.Remote{URL: cloneURL}))
+	}
+	return info, err
+}
+
+// Fetch brings the commits of a branch into a storage, see [gitclient.Client.Fetch].
+func (f *Forge) Fetch(ctx context.Context, cloneURL, branch string, have []string, into gitclient.Storage) (head string, err error) {
+	read := func(remote gitclient.Remote) (err error) {
+		head, err = f.git.Fetch(ctx, remote, branch, have, into)
+		return err
+	}
+	if repo, ok := f.Repo(cloneURL); ok {
+		err = f.byGit(ctx, repo, read)
+	} else { // the token goes to this GitHub only
+		err = f.advised(read(gitclient.Remote{URL: cloneURL}))
+	}
+	return head, err
+}
+
 // Head implements forge.Forge. It asks the API, which answers 304 while a
 // branch stays where it is.
 func (f *Forge) Head(ctx context.Context, ref model.Reference) (string, error) {

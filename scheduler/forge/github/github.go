@@ -90,6 +90,9 @@ var _ forge.Forge = (*Forge)(nil)
 
 type site = forge.Site
 
+// Files is the forge.Site's.
+const Files = "blob"
+
 // New returns a Forge. It makes no request, so that a scheduler can start
 // before its forge; an App's private key is read here.
 func New(options Options) (*Forge, error) {
@@ -97,7 +100,7 @@ func New(options Options) (*Forge, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := &Forge{site: forge.Site{Root: web, Files: "blob"}, api: api, log: options.Log, user: options.User}
+	f := &Forge{site: forge.Site{Root: web, Files: Files}, api: api, log: options.Log, user: options.User}
 	if f.log == nil {
 		f.log = slog.Default()
 	}

@@ -431,3 +431,14 @@ func TestHistory(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 }
+
+func TestCommitInfo(t *testing.T) {
+	w := newFixture(t)
+	commit := w.Push("acme/gitops", "dev", map[string]string{"a": "1"})
+	if info, err := w.forge.CommitInfo(t.Context(), w.CloneURL("acme/gitops"), commit); err != nil || info.Author == "" || info.Subject() == "" || info.When.IsZero() {
+		t.Errorf("%+v, %v", info, err)
+	}
+	if _, err := w.forge.CommitInfo(t.Context(), w.CloneURL("acme/none"), commit); !errors.Is(err, forge.ErrNotFound) {
+		t.Errorf("%v", err)
+	}
+}

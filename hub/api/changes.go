@@ -1,0 +1,258 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/kalypso-dev/kalypso/hub/store"
+)
+
+type (
+	// Change is a pull request to a branch that clusters follow, or a commit of it that no pull
+	// request has brought, and how far it has come.
+	Change struct {
+		ID          int64          `json:"id"`
+		Kind        string         `json:"kind" enum:"platform,application,promotion"`
+		Environment string         `json:"environment"`
+		Repo        string         `json:"repo" doc:"Clone URL."`
+		Branch      string         `json:"branch"`
+		PullRequest int            `json:"pullRequest" doc:"0 for a commit that none has brought."`
+		URL         string         `json:"url" doc:"For a browser; empty where the forge has no page of it."`
+		SHA         string         `json:"sha" doc:"Of the commit on the branch; before the merge of the pull request's newest."`
+		Title       string         `json:"title"`
+		Author      string         `json:"author"`
+		MergedBy    string         `json:"mergedBy"`
+		State       ChangeState    `json:"state"`
+		Stages      ChangeStages   `json:"stages"`
+		Reached     int            `json:"reached" doc:"Clusters that have it."`
+		Failing     int            `json:"failing" doc:"Clusters that cannot apply it."`
+		Total       int            `json:"total" doc:"Clusters that it goes to."`
+		Size        *ChangeSize    `json:"size,omitempty" doc:"Absent where it is not known, and of applications."`
+		Sources     []SourceCommit `json:"sources" doc:"The commits that it was made of."`
+		Reason      string         `json:"reason" doc:"Why it is in its state."`
+	}
+	// ChangeStages are when a change has come how far, in this order; absent what is not known, or
+	// has not happened.
+	ChangeStages struct {
+		Pushed       time.Time `json:"pushed,omitzero" doc:"The first of its source commits."`
+		Planned      time.Time `json:"planned,omitzero"`
+		Opened       time.Time `json:"opened,omitzero"`
+		Merged       time.Time `json:"merged,omitzero"`
+		FirstApplied time.Time `json:"firstApplied,omitzero" doc:"On the first cluster."`
+		Applied      time.Time `json:"applied,omitzero" doc:"On all clusters."`
+	}
+	// ChangeSize counts assignments.
+	ChangeSize struct {
+		Added   int `json:"added"`
+		Changed int `json:"changed"`
+		Removed int `json:"removed"`
+	}
+	// SourceCommit is a commit of the control plane or of an application.
+	SourceCommit struct {
+		Repo    string    `json:"repo"`
+		SHA     string    `json:"sha"`
+		Author  string    `json:"author" doc:"Empty where the repository does not give the commit."`
+		Subject string    `json:"subject"`
+		At      time.Time `json:"at,omitzero" doc:"By the clock of who has committed it."`
+		URL     string    `json:"url"`
+	}
+	// ChangeDetail is a change with all that is known of it.
+	ChangeDetail struct {
+		Change
+		Epoch ChangeEpoch  `json:"epoch"`
+		Lanes []ChangeLane `json:"lanes" doc:"By cluster type."`
+		Next  *Promotion   `json:"next,omitempty" doc:"What takes it to the next environment."`
+	}
+	// ChangeEpoch is the time between two pushes with force in which a change came to its branch.
+	ChangeEpoch struct {
+		Number int       `json:"number" doc:"Greater than 1 where the branch was pushed with force before; 0 where it has not been read."`
+		Began  time.Time `json:"began,omitzero" doc:"When that was seen; absent of the first."`
+	}
+	// ChangeLane is how far a change has come on the clusters of a type.
+	ChangeLane struct {
+		ClusterType  string    `json:"clusterType"`
+		Total        int       `json:"total"`
+		Reached      int       `json:"reached"`
+		Failing      int       `json:"failing"`
+		FirstApplied time.Time `json:"firstApplied,omitzero"`
+		Applied      time.Time `json:"applied,omitzero" doc:"On all of them."`
+	}
+	// Promotion is the pull request that takes a change to the next environment.
+	Promotion struct {
+		Change      int64       `json:"change" doc:"Its ID."`
+		Environment string      `json:"environment"`
+		PullRequest int         `json:"pullRequest"`
+		URL         string      `json:"url"`
+		State       ChangeState `json:"state"`
+		Reason      string      `json:"reason" doc:"What it waits for."`
+	}
+	// ChangesInput asks for changes.
+	ChangesInput struct {
+		Environments []string      `query:"env,explode" maxItems:"100"`
+		Kinds        []string      `query:"kind,explode" maxItems:"10" enum:"platform,application,promotion"`
+		States       []ChangeState `query:"state,explode" maxItems:"10"`
+		Text         string        `query:"q" maxLength:"200" doc:"A part of the title or of the author, without case, or a commit of any repository by seven digits or more."`
+		Paging
+	}
+	// ChangeInput names a change.
+	ChangeInput struct {
+		ID int64 `path:"id" minimum:"1"`
+	}
+	// ChangeClustersInput asks where a change is.
+	ChangeClustersInput struct {
+		ChangeInput
+		ClusterTypes []string `query:"clusterType,explode" maxItems:"100"`
+		Paging
+	}
+	// ChangeCluster is how far a change has come on a cluster.
+	ChangeCluster struct {
+		Cluster      string    `json:"cluster"`
+		ClusterType  string    `json:"clusterType"`
+		Subscription string    `json:"subscription" doc:"Namespace and name."`
+		Fetched      time.Time `json:"fetched,omitzero"`
+		Applied      time.Time `json:"applied,omitzero" doc:"Absent where it was applied before the hub has looked."`
+		State        string    `json:"state" enum:"failing,unknown,waiting,fetched,applied"`
+		Reason       string    `json:"reason"`
+	}
+	// ChangeReference names the change that something has begun with.
+	ChangeReference struct {
+		ID          int64  `json:"id"`
+		Title       string `json:"title"`
+		Author      string `json:"author"`
+		URL         string `json:"url"`
+		PullRequest int    `json:"pullRequest"`
+		Kind        string `json:"kind"`
+	}
+)
+
+// ChangeState is how a change is.
+type ChangeState string
+
+func changeStates() []ChangeState {
+	return []ChangeState{store.ChangeOpen, store.ChangeHeld, store.ChangeClosed, store.ChangeRolling, store.ChangeFailing, store.ChangeApplied, store.ChangeNone}
+}
+
+func (a *api) changeRoutes() {
+	list(a, operation{id: "listChanges", path: "/changes", summary: "Changes, the newest first", tagged: true}, listing[*ChangesInput, store.Change, Change]{
+		read: a.changes, document: changeDocument, columns: changeColumns,
+	})
+	get(a, operation{id: "getChange", path: "/changes/{id}", summary: "A change, and how far it is by cluster type", tagged: true}, a.change)
+	list(a, operation{id: "listChangeClusters", path: "/changes/{id}/clusters", summary: "Where a change is: what fails and what takes the longest first", tagged: true},
+		listing[*ChangeClustersInput, store.ChangeCluster, ChangeCluster]{read: a.changeClusters, document: changeClusterDocument, columns: changeClusterColumns})
+}
+
+func (a *api) changes(ctx context.Context, input *ChangesInput, page store.Page) (store.List[store.Change], error) {
+	if err := a.knownEnvironments(ctx, input.Environments); err != nil {
+		return store.List[store.Change]{}, err
+	}
+	f := store.ChangeFilter{Environments: input.Environments, Kinds: input.Kinds, Text: input.Text}
+	for _, s := range input.States {
+		f.States = append(f.States, string(s))
+	}
+	return a.Store.Changes(ctx, scopeOf(ctx), f, page)
+}
+
+func (a *api) change(ctx context.Context, input *ChangeInput) (ChangeDetail, error) {
+	found, err := a.Store.Change(ctx, scopeOf(ctx), input.ID)
+	if err != nil {
+		return ChangeDetail{}, a.noChange(ctx, input.ID, err)
+	}
+	d := ChangeDetail{Change: changeDocument(found.Change), Epoch: ChangeEpoch{found.Epoch, found.EpochBegan}, Lanes: []ChangeLane{}}
+	for _, l := range found.Lanes {
+		d.Lanes = append(d.Lanes, ChangeLane(l))
+	}
+	if n := found.Next; n != nil {
+		d.Next = &Promotion{n.ID, n.Environment, n.PullRequest, n.URL, ChangeState(n.State), text(n.Reason)}
+	}
+	return d, nil
+}
+
+func (a *api) changeClusters(ctx context.Context, input *ChangeClustersInput, page store.Page) (store.List[store.ChangeCluster], error) {
+	found, err := a.Store.ChangeClusters(ctx, scopeOf(ctx), input.ID, input.ClusterTypes, page)
+	return found, a.noChange(ctx, input.ID, err)
+}
+
+// noChange says that a change is not there. That it is, and out of scope, only the audit is told.
+func (a *api) noChange(ctx context.Context, id int64, err error) error {
+	if !errors.Is(err, store.ErrNotFound) {
+		return err
+	}
+	_, hidden := a.Store.Change(ctx, store.Scope{}, id)
+	requestOf(ctx).hidden = hidden == nil
+	return notFound("path.id", "change", fmt.Sprint(id), nil)
+}
+
+func changeDocument(c store.Change) Change {
+	d := Change{
+		ID: c.ID, Kind: c.Kind, Environment: c.Environment, Repo: c.Repo, Branch: c.Branch, PullRequest: c.PullRequest, URL: c.URL, SHA: c.SHA,
+		Title: text(c.Title), Author: text(c.Author), MergedBy: text(c.MergedBy), State: ChangeState(c.State), Stages: ChangeStages(c.Stages),
+		Reached: c.Reached, Failing: c.Failing, Total: c.Total, Size: sizeDocument(c.Size), Sources: []SourceCommit{}, Reason: text(c.Reason),
+	}
+	for _, s := range c.Sources {
+		d.Sources = append(d.Sources, SourceCommit{Repo: s.Repo, SHA: s.SHA, Author: text(s.Author), Subject: text(s.Subject), At: s.At, URL: s.URL})
+	}
+	return d
+}
+
+func sizeDocument(s *store.Size) *ChangeSize { return (*ChangeSize)(s) }
+
+func changeClusterDocument(c store.ChangeCluster) ChangeCluster {
+	return ChangeCluster{
+		Cluster: c.Cluster, ClusterType: c.ClusterType, Subscription: text(c.Subscription), Fetched: c.Fetched, Applied: c.Applied, State: c.State.String(), Reason: text(c.Reason),
+	}
+}
+
+// changeReference is nil for a change that is not known.
+func changeReference(c *store.Change) *ChangeReference {
+	if c == nil {
+		return nil
+	}
+	return &ChangeReference{ID: c.ID, Title: text(c.Title), Author: text(c.Author), URL: c.URL, PullRequest: c.PullRequest, Kind: c.Kind}
+}
+
+var (
+	changeColumns = []column[Change]{
+		{"id", func(c Change) string { return strconv.FormatInt(c.ID, 10) }},
+		{"environment", func(c Change) string { return c.Environment }},
+		{"kind", func(c Change) string { return c.Kind }},
+		{"state", func(c Change) string { return string(c.State) }},
+		{"title", func(c Change) string { return c.Title }},
+		{"author", func(c Change) string { return c.Author }},
+		{"mergedBy", func(c Change) string { return c.MergedBy }},
+		{"repo", func(c Change) string { return c.Repo }},
+		{"branch", func(c Change) string { return c.Branch }},
+		{"pullRequest", func(c Change) string { return strconv.Itoa(c.PullRequest) }},
+		{"sha", func(c Change) string { return c.SHA }},
+		{"pushed", func(c Change) string { return timeCell(c.Stages.Pushed) }},
+		{"planned", func(c Change) string { return timeCell(c.Stages.Planned) }},
+		{"opened", func(c Change) string { return timeCell(c.Stages.Opened) }},
+		{"merged", func(c Change) string { return timeCell(c.Stages.Merged) }},
+		{"firstApplied", func(c Change) string { return timeCell(c.Stages.FirstApplied) }},
+		{"applied", func(c Change) string { return timeCell(c.Stages.Applied) }},
+		{"reached", func(c Change) string { return strconv.Itoa(c.Reached) }},
+		{"failing", func(c Change) string { return strconv.Itoa(c.Failing) }},
+		{"total", func(c Change) string { return strconv.Itoa(c.Total) }},
+		{"sources", func(c Change) string {
+			var all []string
+			for _, s := range c.Sources {
+				all = append(all, s.Repo+"@"+s.SHA)
+			}
+			return strings.Join(all, " ")
+		}},
+		{"reason", func(c Change) string { return c.Reason }},
+		{"url", func(c Change) string { return c.URL }},
+	}
+	changeClusterColumns = []column[ChangeCluster]{
+		{"cluster", func(c ChangeCluster) string { return c.Cluster }},
+		{"clusterType", func(c ChangeCluster) string { return c.ClusterType }},
+		{"subscription", func(c ChangeCluster) string { return c.Subscription }},
+		{"state", func(c ChangeCluster) string { return c.State }},
+		{"fetched", func(c ChangeCluster) string { return timeCell(c.Fetched) }},
+		{"applied", func(c ChangeCluster) string { return timeCell(c.Applied) }},
+		{"reason", func(c ChangeCluster) string { return c.Reason }},
+	}
+)

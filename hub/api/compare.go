@@ -1,0 +1,460 @@
+package api
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/kalypso-dev/kalypso/hub/history"
+	"github.com/kalypso-dev/kalypso/hub/store"
+	"github.com/kalypso-dev/kalypso/internal/redact"
+)
+
+// The groups of a comparison.
+const (
+	groupDiffers   = "differs"
+	groupPromotion = "promotion" // it differs, and an open pull request would change that
+	groupSame      = "same"
+)
+
+// maxOpen is how many open pull requests are looked through for one that brings a difference.
+const maxOpen = 500
+
+type (
+	// Compare is how one environment differs from another, or from itself at another time.
+	Compare struct {
+		Left   CompareSide   `json:"left"`
+		Right  CompareSide   `json:"right"`
+		Counts CompareCounts `json:"counts" doc:"Of all rows that q finds, in any group."`
+		List[CompareRow]
+	}
+	// CompareSide is one of the two.
+	CompareSide struct {
+		Environment string    `json:"environment"`
+		At          time.Time `json:"at,omitzero" doc:"The moment of the past that was asked for."`
+		Commit      string    `json:"commit" doc:"Of the GitOps branch; empty where none is known."`
+		Problems    int       `json:"problems" doc:"How many errors the platform model has now."`
+		Error       string    `json:"error" doc:"Why a part of this side is missing or old."`
+	}
+	// CompareCounts are numbers of deployment targets.
+	CompareCounts struct {
+		Differs   int `json:"differs"`
+		Promotion int `json:"promotion"`
+		Same      int `json:"same"`
+	}
+	// CompareRow is a deployment target.
+	CompareRow struct {
+		Target      string              `json:"target"`
+		Workload    string              `json:"workload"`
+		Workspace   string              `json:"workspace"`
+		Group       string              `json:"group" enum:"differs,promotion,same"`
+		Left        *CompareHalf        `json:"left,omitempty" doc:"Absent where the environment does not have it."`
+		Right       *CompareHalf        `json:"right,omitempty" doc:"Absent where the environment does not have it."`
+		Config      []CompareConfig     `json:"config" doc:"The keys of the platform configuration that differ, on cluster types that both have."`
+		PullRequest *ComparePullRequest `json:"pullRequest,omitempty" doc:"That waits, and would change it."`
+	}
+	// CompareHalf is a deployment target in one environment.
+	CompareHalf struct {
+		Versions       []CompareVersion `json:"versions" doc:"That run, the most first."`
+		DesiredVersion string           `json:"desiredVersion" doc:"As git asks for; several are joined by commas."`
+		ClusterTypes   []string         `json:"clusterTypes"`
+		Policies       []string         `json:"policies" doc:"That assign it; empty at a moment of the past."`
+	}
+	// CompareVersion is a version that runs.
+	CompareVersion struct {
+		Version string  `json:"version"`
+		N       int     `json:"n" doc:"On how many clusters."`
+		Share   float64 `json:"share" doc:"Of all, 0 to 1."`
+	}
+	// CompareConfig is a key of the platform configuration that differs.
+	CompareConfig struct {
+		ClusterType string        `json:"clusterType,omitempty" doc:"Absent where all have the same values."`
+		Key         string        `json:"key"`
+		Left        *CompareValue `json:"left,omitempty" doc:"Absent where there is none."`
+		Right       *CompareValue `json:"right,omitempty" doc:"Absent where there is none."`
+	}
+	// CompareValue is a value and where it comes from.
+	CompareValue struct {
+		Value  string `json:"value"`
+		Source string `json:"source" doc:"The ConfigMap: of the control plane, or at a moment of the past the one that was rendered."`
+		Place  string `json:"place" doc:"File and line."`
+	}
+	// ComparePullRequest is one that waits.
+	ComparePullRequest struct {
+		Number int    `json:"number"`
+		URL    string `json:"url"`
+	}
+	// CompareInput asks for a comparison.
+	CompareInput struct {
+		Left    string    `query:"left" required:"true" doc:"An environment."`
+		Right   string    `query:"right" required:"true" doc:"An environment; it may be the same at another time."`
+		LeftAt  time.Time `query:"leftAt" doc:"A moment of the past for left; now when absent."`
+		RightAt time.Time `query:"rightAt" doc:"A moment of the past for right; now when absent."`
+		Group   string    `query:"group" enum:"differs,promotion,same"`
+		Text    string    `query:"q" maxLength:"200" doc:"A part of the target's or workload's name, without case."`
+		Paging
+
+		found *Compare // what the page is a part of
+	}
+)
+
+func (a *api) compareRoutes() {
+	list(a, operation{id: "compare", path: "/compare", summary: "How an environment differs from another, by deployment target", tagged: true}, listing[*CompareInput, CompareRow, CompareRow]{
+		read: a.compare, document: a.shown, columns: compareColumns,
+		around: func(input *CompareInput, page List[CompareRow]) any {
+			input.found.List = page
+			return input.found
+		},
+		aroundType: reflect.TypeFor[Compare](),
+	})
+}
+
+// side is what is known of one side.
+type side struct {
+	CompareSide
+	position int // in the chain of promotion
+	halves   map[string]*CompareHalf
+	targets  map[string]store.TargetCount // their workloads and workspaces
+	repos    map[string]string            // what they follow
+	config   history.Configuration
+	read     bool                                          // the configuration could be
+	values   map[string]map[string]map[string]CompareValue // by target, cluster type and key
+}
+
+func (a *api) compare(ctx context.Context, input *CompareInput, page store.Page) (store.List[CompareRow], error) {
+	none := store.List[CompareRow]{}
+	environments, err := a.Store.Environments(ctx, scopeOf(ctx))
+	if err != nil {
+		return none, err
+	}
+	past := !input.LeftAt.IsZero() || !input.RightAt.IsZero()
+	var sides [2]*side
+	var asOf time.Time
+	for i, given := range []struct {
+		name, parameter string
+		at              time.Time
+	}{{input.Left, "left", input.LeftAt}, {input.Right, "right", input.RightAt}} {
+		at := slices.IndexFunc(environments, func(e store.Environment) bool { return e.Name == given.name })
+		if at < 0 {
+			var names []string
+			for _, e := range environments {
+				names = append(names, e.Name)
+			}
+			return none, a.noEnvironment(ctx, "query."+given.parameter, given.name, names)
+		}
+		if err := notInFuture("query."+given.parameter+"At", given.at); err != nil {
+			return none, err
+		}
+		if sides[i], err = a.side(ctx, environments[at], given.at, past); err != nil {
+			return none, err
+		}
+		if observed := environments[at].AsOf; given.at.IsZero() && !observed.IsZero() && (asOf.IsZero() || observed.Before(asOf)) {
+			asOf = observed
+		}
+	}
+	left, right := sides[0], sides[1]
+	rows := compared(left, right)
+	if !past {
+		if err := a.addPullRequests(ctx, rows, left, right); err != nil {
+			return none, err
+		}
+	}
+	input.found = &Compare{Left: left.CompareSide, Right: right.CompareSide}
+	like := strings.ToLower(input.Text)
+	rows = slices.DeleteFunc(rows, func(r CompareRow) bool {
+		return !strings.Contains(strings.ToLower(r.Target), like) && !strings.Contains(strings.ToLower(r.Workload), like)
+	})
+	for _, r := range rows {
+		switch r.Group {
+		case groupDiffers:
+			input.found.Counts.Differs++
+		case groupPromotion:
+			input.found.Counts.Promotion++
+		default:
+			input.found.Counts.Same++
+		}
+	}
+	rows = slices.DeleteFunc(rows, func(r CompareRow) bool { return input.Group != "" && r.Group != input.Group })
+	found, err := store.PageOf(rows, CompareRow.key, page, "compare", scopeOf(ctx), input.Left, input.Right, input.LeftAt, input.RightAt, input.Group, like)
+	found.AsOf = asOf
+	return found, err
+}
+
+// key is what rows are sorted by: what differs is first.
+func (r CompareRow) key() string {
+	return fmt.Sprintf("%d\x00%s\x00%s", slices.Index([]string{groupDiffers, groupPromotion, groupSame}, r.Group), r.Workload, r.Target)
+}
+
+// side reads an environment as it is, or was at a time. rendered takes the configuration from its
+// GitOps branch, as for a moment of the past, and not from the plan: two sides are of one kind.
+func (a *api) side(ctx context.Context, e store.Environment, at time.Time, rendered bool) (*side, error) {
+	s := &side{
+		CompareSide: CompareSide{Environment: e.Name, At: at}, position: e.Position,
+		halves: map[string]*CompareHalf{}, targets: map[string]store.TargetCount{}, repos: map[string]string{}, values: map[string]map[string]map[string]CompareValue{},
+	}
+	desired, err := a.Store.Desired(ctx, scopeOf(ctx), e.Name, at)
+	if err != nil {
+		return nil, err
+	}
+	counts, err := a.Store.TargetCounts(ctx, scopeOf(ctx), e.Name, at)
+	if err != nil {
+		return nil, err
+	}
+	s.Commit, s.Error = desired.Commit, text(desired.Error)
+	if s.Commit == "" && s.Error == "" {
+		s.Error = "no commit of its GitOps branch is known"
+	}
+	versions := map[string][]string{}
+	for _, d := range desired.Items {
+		h := s.half(store.TargetCount{Target: d.Target, Workload: d.Workload, Workspace: d.Workspace})
+		h.ClusterTypes = append(h.ClusterTypes, d.ClusterType)
+		versions[d.Target] = append(versions[d.Target], d.ShownVersion())
+		s.repos[d.Target] = d.Repo
+		if at.IsZero() {
+			h.Policies = append(h.Policies, d.Policies...)
+		}
+	}
+	for _, c := range counts {
+		h := s.half(c)
+		h.Versions = append(h.Versions, CompareVersion{Version: text(c.Version), N: c.N})
+	}
+	for target, h := range s.halves {
+		h.finish(versions[target])
+	}
+	commit := ""
+	if rendered {
+		if commit = s.Commit; commit == "" {
+			return s, nil
+		}
+	}
+	if s.config, err = a.Model.Configuration(ctx, e.Name, commit); err != nil {
+		if ctx.Err() != nil {
+			return nil, err
+		}
+		s.Error = strings.TrimPrefix(s.Error+"; ", "; ") + text(redact.Error(err).Error())
+		return s, nil
+	}
+	s.read = true
+	s.Problems, s.Error = s.config.Problems, cmp.Or(s.Error, text(s.config.Error))
+	for _, v := range s.config.Values {
+		if s.halves[v.Target] == nil {
+			continue // of no concern, or out of scope
+		}
+		if s.values[v.Target] == nil {
+			s.values[v.Target] = map[string]map[string]CompareValue{}
+		}
+		if s.values[v.Target][v.ClusterType] == nil {
+			s.values[v.Target][v.ClusterType] = map[string]CompareValue{}
+		}
+		s.values[v.Target][v.ClusterType][v.Key] = CompareValue{Value: v.Value, Source: v.ConfigMap, Place: v.Position.String()}
+	}
+	return s, nil
+}
+
+// half is that of a target, made where there is none.
+func (s *side) half(of store.TargetCount) *CompareHalf {
+	if s.halves[of.Target] == nil {
+		s.halves[of.Target] = &CompareHalf{Versions: []CompareVersion{}, ClusterTypes: []string{}, Policies: []string{}}
+	}
+	if of.Workload != "" || s.targets[of.Target].Target == "" {
+		s.targets[of.Target] = of
+	}
+	return s.halves[of.Target]
+}
+
+// finish sorts what was collected, each once.
+func (h *CompareHalf) finish(desired []string) {
+	once := func(all []string) []string { return orEmpty(slices.Compact(slices.Sorted(slices.Values(all)))) }
+	h.DesiredVersion = strings.Join(once(desired), ", ")
+	h.ClusterTypes, h.Policies = once(h.ClusterTypes), once(h.Policies)
+	total := 0
+	for _, v := range h.Versions {
+		total += v.N
+	}
+	for i := range h.Versions {
+		h.Versions[i].Share = float64(h.Versions[i].N) / float64(total)
+	}
+	h.Versions = slices.DeleteFunc(h.Versions, func(v CompareVersion) bool { return v.Version == "" }) // nothing runs yet
+	slices.SortStableFunc(h.Versions, func(a, b CompareVersion) int { return cmp.Compare(b.N, a.N) })
+}
+
+// compared are the rows of both sides, what differs first. Values are still those of the
+// configuration, of keys that may be hidden.
+func compared(left, right *side) []CompareRow {
+	targets := maps.Clone(left.targets)
+	maps.Copy(targets, right.targets)
+	var rows []CompareRow
+	for target, of := range targets {
+		r := CompareRow{Target: target, Workload: of.Workload, Workspace: of.Workspace, Group: groupSame, Left: left.halves[target], Right: right.halves[target], Config: []CompareConfig{}}
+		if r.Left != nil && r.Right != nil && left.read && right.read {
+			r.Config = configDifferences(left.values[target], right.values[target])
+		}
+		if r.differs(left.At.IsZero() && right.At.IsZero()) {
+			r.Group = groupDiffers
+		}
+		rows = append(rows, r)
+	}
+	slices.SortFunc(rows, func(a, b CompareRow) int { return cmp.Compare(a.key(), b.key()) })
+	return rows
+}
+
+// differs is whether a target is not the same on both sides. What runs is on its way to what is
+// desired, so it counts only where git does not say what that is.
+func (r *CompareRow) differs(policies bool) bool {
+	l, right := r.Left, r.Right
+	switch {
+	case l == nil || right == nil, len(r.Config) > 0, !slices.Equal(l.ClusterTypes, right.ClusterTypes), policies && !slices.Equal(l.Policies, right.Policies):
+		return true
+	case l.DesiredVersion != "" && right.DesiredVersion != "":
+		return l.DesiredVersion != right.DesiredVersion
+	}
+	names := func(h *CompareHalf) []string {
+		var all []string
+		for _, v := range h.Versions {
+			all = append(all, v.Version)
+		}
+		return slices.Sorted(slices.Values(all))
+	}
+	return !slices.Equal(names(l), names(right))
+}
+
+// configDifferences are the keys that differ on cluster types that both sides have, once where
+// that is the same on all of them.
+func configDifferences(left, right map[string]map[string]CompareValue) []CompareConfig {
+	var types []string
+	keys := map[string]bool{}
+	for clusterType, values := range left {
+		if right[clusterType] == nil {
+			continue
+		}
+		types = append(types, clusterType)
+		for key := range values {
+			keys[key] = true
+		}
+		for key := range right[clusterType] {
+			keys[key] = true
+		}
+	}
+	slices.Sort(types)
+	value := func(of map[string]CompareValue, key string) *CompareValue {
+		if v, ok := of[key]; ok {
+			return &v
+		}
+		return nil
+	}
+	all := []CompareConfig{}
+	for _, key := range slices.Sorted(maps.Keys(keys)) {
+		var some []CompareConfig
+		alike := true
+		for _, clusterType := range types {
+			one := CompareConfig{ClusterType: clusterType, Key: key, Left: value(left[clusterType], key), Right: value(right[clusterType], key)}
+			if one.Left.is(one.Right) {
+				alike = false
+				continue
+			}
+			alike = alike && (len(some) == 0 || some[0].Left.is(one.Left) && some[0].Right.is(one.Right))
+			some = append(some, one)
+		}
+		if alike && len(some) > 0 {
+			some[0].ClusterType = ""
+			some = some[:1]
+		}
+		all = append(all, some...)
+	}
+	return all
+}
+
+// is whether two values are the same, wherever they come from.
+func (v *CompareValue) is(other *CompareValue) bool {
+	return v == other || v != nil && other != nil && v.Value == other.Value
+}
+
+// addPullRequests finds for what differs the open pull request that would change it: in the
+// environment that comes later in the chain, since changes go that way.
+func (a *api) addPullRequests(ctx context.Context, rows []CompareRow, left, right *side) error {
+	later := right
+	if left.position > right.position {
+		later = left
+	}
+	open, err := a.Store.PullRequests(ctx, scopeOf(ctx), nil, []string{"open"}, store.Page{Limit: maxOpen})
+	if err != nil {
+		return err
+	}
+	for i := range rows {
+		r := &rows[i]
+		if r.Group != groupDiffers {
+			continue
+		}
+		at := slices.IndexFunc(open.Items, func(p store.PullRequest) bool {
+			if p.Environment != later.Environment {
+				return false
+			}
+			return p.Kind == "application" && p.Repo == later.repos[r.Target] || p.Kind != "application" && later.config.Changed[r.Target]
+		})
+		if at >= 0 {
+			r.Group, r.PullRequest = groupPromotion, &ComparePullRequest{open.Items[at].Number, open.Items[at].URL}
+		}
+	}
+	slices.SortFunc(rows, func(a, b CompareRow) int { return cmp.Compare(a.key(), b.key()) })
+	return nil
+}
+
+// shown is a row without hidden values.
+func (a *api) shown(r CompareRow) CompareRow {
+	hide := func(key string, v *CompareValue) *CompareValue {
+		if v == nil {
+			return nil
+		}
+		return &CompareValue{text(a.redaction.value(key, v.Value)), v.Source, v.Place}
+	}
+	r.Config = slices.Clone(r.Config)
+	for i, c := range r.Config {
+		r.Config[i].Left, r.Config[i].Right = hide(c.Key, c.Left), hide(c.Key, c.Right)
+	}
+	return r
+}
+
+var compareColumns = []column[CompareRow]{
+	{"target", func(r CompareRow) string { return r.Target }},
+	{"workload", func(r CompareRow) string { return r.Workload }},
+	{"workspace", func(r CompareRow) string { return r.Workspace }},
+	{"group", func(r CompareRow) string { return r.Group }},
+	{"leftDesiredVersion", func(r CompareRow) string { return r.Left.cells().DesiredVersion }},
+	{"rightDesiredVersion", func(r CompareRow) string { return r.Right.cells().DesiredVersion }},
+	{"leftVersions", func(r CompareRow) string { return r.Left.cells().versions() }},
+	{"rightVersions", func(r CompareRow) string { return r.Right.cells().versions() }},
+	{"leftClusterTypes", func(r CompareRow) string { return strings.Join(r.Left.cells().ClusterTypes, " ") }},
+	{"rightClusterTypes", func(r CompareRow) string { return strings.Join(r.Right.cells().ClusterTypes, " ") }},
+	{"leftPolicies", func(r CompareRow) string { return strings.Join(r.Left.cells().Policies, " ") }},
+	{"rightPolicies", func(r CompareRow) string { return strings.Join(r.Right.cells().Policies, " ") }},
+	{"config", func(r CompareRow) string {
+		var keys []string
+		for _, c := range r.Config {
+			keys = append(keys, strings.TrimPrefix(c.ClusterType+"/"+c.Key, "/"))
+		}
+		return strings.Join(keys, " ")
+	}},
+	{"pullRequest", func(r CompareRow) string {
+		if r.PullRequest == nil {
+			return ""
+		}
+		return r.PullRequest.URL
+	}},
+}
+
+// cells is the half, or an empty one where there is none.
+func (h *CompareHalf) cells() *CompareHalf { return cmp.Or(h, &CompareHalf{}) }
+
+func (h *CompareHalf) versions() string {
+	var all []string
+	for _, v := range h.Versions {
+		all = append(all, v.Version+" "+strconv.Itoa(v.N))
+	}
+	return strings.Join(all, ", ")
+}

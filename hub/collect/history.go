@@ -1,0 +1,133 @@
+package collect
+
+import (
+	"context"
+	"time"
+
+	lru "github.com/hashicorp/golang-lru/v2"
+
+	"github.com/kalypso-dev/kalypso/hub/history"
+	"github.com/kalypso-dev/kalypso/internal/addresses"
+	"github.com/kalypso-dev/kalypso/internal/redact"
+	"github.com/kalypso-dev/kalypso/scheduler/model"
+	"github.com/kalypso-dev/kalypso/scheduler/publish"
+)
+
+// historyInterval is how often branches are fetched whose heads no control plane asks for.
+const historyInterval = 5 * time.Minute
+
+// keptConfigurations is how many commits' configurations are kept: a list that is read page by
+// page asks for the same again.
+const keptConfigurations = 8
+
+// historySource reads what git says should run, at every commit.
+type historySource struct {
+	source    *source
+	collector *Collector
+	reader    *history.Reader
+	whole     time.Time // when all branches were asked for last; only touched by look
+	kept      *lru.Cache[keptKey, []history.ConfigValue]
+}
+
+type keptKey struct {
+	branch model.Reference
+	commit string
+}
+
+func newHistorySource(c *Collector) *historySource {
+	kept, _ := lru.New[keptKey, []history.ConfigValue](keptConfigurations) // fails for a size below 1
+	return &historySource{collector: c, kept: kept, reader: &history.Reader{
+		Store: c.options.Store, Forge: c.forge, Folder: c.options.Mirrors, Addresses: addresses.NewReplacer(c.options.Scheduler.Addresses), Log: c.log,
+	}}
+}
+
+func (h *historySource) look(ctx context.Context) error {
+	var environments []model.Reference
+	ready := true // all environments are known
+	for _, p := range h.collector.planes {
+		states, read := p.states()
+		ready = ready && read
+		for _, e := range states {
+			ready = ready && (e.plan != nil || e.err != nil)
+			if e.plan != nil && e.plan.GitOps.Repo != "" {
+				environments = append(environments, e.plan.GitOps)
+			}
+		}
+	}
+	whole := time.Since(h.whole) >= historyInterval
+	results, err := h.reader.Read(ctx, environments, func(repo, branch string) (string, bool) {
+		for _, p := range h.collector.planes {
+			if head := p.headKnown(model.Reference{Repo: repo, Branch: branch}); head != "" {
+				return head, false
+			}
+		}
+		return "", whole
+	})
+	for _, r := range results {
+		h.collector.metrics.commits.Add(float64(r.New))
+		if r.New > 0 {
+			notify(h.collector.changes.source.wake)
+		}
+	}
+	switch {
+	case err != nil:
+		h.whole = time.Time{}
+	case whole && ready:
+		h.whole = time.Now()
+	}
+	return err
+}
+
+// configuration is that of a commit, which does not change.
+func (h *historySource) configuration(ctx context.Context, branch model.Reference, commit string) ([]history.ConfigValue, error) {
+	key := keptKey{branch, commit}
+	if known, ok := h.kept.Get(key); ok {
+		return known, nil
+	}
+	values, err := h.reader.Configuration(ctx, branch, commit)
+	if err == nil {
+		h.kept.Add(key, values)
+	}
+	return values, err
+}
+
+// Configuration is the platform configuration of an environment: as it is planned now, or with
+// a commit of its GitOps branch as that has it. The error wraps store.ErrNotFound for an
+// environment that there is not.
+func (c *Collector) Configuration(ctx context.Context, environment, commit string) (history.Configuration, error) {
+	made, err := c.planOf(environment)
+	if err != nil {
+		return history.Configuration{}, err
+	}
+	found := history.Configuration{Changed: map[string]bool{}}
+	if commit != "" {
+		found.Values, err = c.history.configuration(ctx, made.GitOps, commit)
+		return found, err
+	}
+	for _, p := range c.planes {
+		states, _ := p.states()
+		for _, e := range states {
+			if e.name == environment && e.err != nil {
+				found.Error = redact.Error(e.err).Error()
+			}
+		}
+	}
+	for _, p := range made.Problems {
+		if p.Severity == model.Error {
+			found.Problems++
+		}
+	}
+	for _, change := range made.Changes {
+		if _, target, ok := publish.PairOf(made.GitOps.Path, change.Path); ok {
+			found.Changed[target] = true
+		}
+	}
+	for _, a := range made.Assignments {
+		for _, v := range a.Config {
+			found.Values = append(found.Values, history.ConfigValue{
+				ClusterType: a.ClusterType, Target: a.Target, Key: v.Key, Value: v.Value, ConfigMap: v.Source.ConfigMap, Position: v.Source.Position,
+			})
+		}
+	}
+	return found, nil
+}
