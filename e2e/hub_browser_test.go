@@ -10,7 +10,11 @@ import (
 )
 
 // browseHub opens the hub's pages, which say what the command line does.
-func browseHub(t *testing.T, m *machine) {
+func browseHub(t *testing.T, m *machine) { lookAtHub(t, m) }
+
+// lookAtHub runs the script that looks at the hub's pages, with further variables.
+func lookAtHub(t *testing.T, m *machine, env ...string) {
+	t.Helper()
 	type shown struct {
 		Environment string `json:"environment"`
 		Cluster     string `json:"cluster"`
@@ -36,5 +40,5 @@ func browseHub(t *testing.T, m *machine) {
 	}
 	b := newBrowser(t, m)
 	link := strings.TrimSpace(m.run("open", "hub", "--print").stdout)
-	b.check(t, filepath.Join(b.dir, "hub.mjs"), "HUB_LINK="+link, "PLACEMENTS="+string(data))
+	b.check(t, filepath.Join(b.dir, "hub.mjs"), append(env, "HUB_LINK="+link, "PLACEMENTS="+string(data))...)
 }

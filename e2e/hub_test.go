@@ -162,6 +162,7 @@ func hubOfHelloWorld(t *testing.T, m *machine) {
 		}
 		return nil
 	})
+	t.Run("Page", func(t *testing.T) { lookAtHub(t, m, "STOPPED=large") })
 	m.run("start", "large")
 
 	for _, name := range []string{"hub.db", "hub.db-wal", "hub.db-shm"} {

@@ -66,10 +66,10 @@ const (
 func TestPrerequisites(t *testing.T) {
 	all := map[string]string{
 		"uname": "echo Linux", "id": uid0, "go": goOf126, "git": succeeds, "npm": succeeds, "gcc": succeeds,
-		"pkg-config": succeeds, "iptables": succeeds, "chromium": succeeds, "gpg": succeeds, "ssh-keygen": succeeds, "debootstrap": succeeds, "dockerd": succeeds, "ip": succeeds,
+		"pkg-config": succeeds, "iptables": succeeds, "chromium": succeeds, "gpg": succeeds, "ssh-keygen": succeeds, "promtool": succeeds, "debootstrap": succeeds, "dockerd": succeeds, "ip": succeeds,
 	}
 	fresh := map[string]string{"uname": "echo Linux", "id": uid0, "go": goOf126, "git": succeeds, "npm": succeeds, "apt-get": aptGet}
-	const toBuild, toTest = "gcc libc6-dev libseccomp-dev pkg-config", " chromium gnupg openssh-client debootstrap docker.io"
+	const toBuild, toTest = "gcc libc6-dev libseccomp-dev pkg-config", " chromium gnupg openssh-client prometheus debootstrap docker.io"
 	for _, c := range []struct {
 		name     string
 		purpose  string
@@ -89,7 +89,7 @@ func TestPrerequisites(t *testing.T) {
 		{name: "sudo that asks nothing", purpose: "build", machine: fresh, change: map[string]string{"id": uid1000, "sudo": `shift; exec "$@"`}, installs: toBuild},
 		{name: "sudo that asks", purpose: "build", machine: fresh, change: map[string]string{"id": uid1000, "sudo": fails}, code: 1,
 			says: []string{"sudo apt-get update && sudo env RUNLEVEL=1 apt-get install --no-install-recommends " + toBuild + "\n"}},
-		{name: "no sudo", purpose: "test", machine: fresh, change: map[string]string{"id": uid1000}, code: 1, says: []string{toBuild + " chromium gnupg openssh-client\n"}},
+		{name: "no sudo", purpose: "test", machine: fresh, change: map[string]string{"id": uid1000}, code: 1, says: []string{toBuild + " chromium gnupg openssh-client prometheus\n"}},
 		{name: "Fedora", purpose: "build", machine: fresh, change: map[string]string{"apt-get": "", "dnf": fails}, code: 1,
 			says: []string{"dnf install gcc glibc-static libseccomp-devel libseccomp-static pkgconf-pkg-config iptables-nft\n"}},
 		{name: "some other system", purpose: "build", machine: fresh, change: map[string]string{"apt-get": ""}, code: 1, says: []string{"libseccomp", "pkg-config", "iptables"}},

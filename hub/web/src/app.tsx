@@ -6,6 +6,9 @@ import { Enter } from "./pages/enter";
 import { Loading } from "./parts/notices";
 
 const Fleet = lazy(() => import("./fleet/page"));
+const Changes = lazy(() => import("./changes/page"));
+const Change = lazy(() => import("./changes/change"));
+const Compare = lazy(() => import("./compare/page"));
 const Drift = lazy(() => import("./pages/drift"));
 const Placements = lazy(() => import("./pages/placements"));
 const Clusters = lazy(() => import("./pages/clusters"));
@@ -33,6 +36,9 @@ export function App() {
           <Suspense fallback={<Loading />}>
             <Switch>
               <Route path="/" component={Fleet} />
+              <Route path="/changes" component={Changes} />
+              <Route path="/changes/:id">{(params) => <Change key={params.id} id={Number(params.id)} />}</Route>
+              <Route path="/compare" component={Compare} />
               <Route path="/drift" component={Drift} />
               <Route path="/placements" component={Placements} />
               <Route path="/clusters" component={Clusters} />

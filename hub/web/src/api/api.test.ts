@@ -19,6 +19,11 @@ describe("links to the forge", () => {
     expect(branchURL(nowhere, "https://github.com/org/x.git", "dev", "./large")).toBe("https://github.com/org/x/tree/dev/large");
     expect(branchURL(gitea, "http://localhost:3000/org/x", "dev")).toBe("http://localhost:3000/org/x/src/branch/dev");
   });
+  test("a GitHub Enterprise of another name", () => {
+    const enterprise = { root: "https://git.example.com", files: "blob" };
+    expect(fileURL(enterprise, { repo: "https://git.example.com/org/x.git", branch: "dev", file: "c.yaml" })).toBe("https://git.example.com/org/x/blob/dev/c.yaml");
+    expect(branchURL(enterprise, "https://git.example.com/org/x", "dev", "large")).toBe("https://git.example.com/org/x/tree/dev/large");
+  });
   test("what is no address of the web has no page", () => {
     for (const repo of ["javascript:alert(1)", "data:text/html,x", "git@github.com:org/x.git", "/srv/git/x", "", undefined]) {
       expect(commitURL(nowhere, repo, "0123456789abcdef")).toBeUndefined();

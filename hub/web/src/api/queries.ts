@@ -1,7 +1,7 @@
 import { infiniteQueryOptions, keepPreviousData, queryOptions } from "@tanstack/react-query";
 import type { Query } from "../filters/filters";
 import { client, read, setCSRF } from "./client";
-import type { List, ObjectDocument } from "./types";
+import type { Comparison, List, ObjectDocument } from "./types";
 
 /** The live topics that make a query's answer old, and the environment that it is of, if it is of one. */
 export interface LiveMeta extends Record<string, unknown> {
@@ -10,7 +10,7 @@ export interface LiveMeta extends Record<string, unknown> {
 }
 
 // of many placements that change at once the hub says only that their environment has changed
-export const topics = ["placement", "cluster", "environment", "pull-request", "problem", "source"] as const;
+export const topics = ["placement", "cluster", "environment", "pull-request", "change", "problem", "source"] as const;
 export type Topic = (typeof topics)[number];
 
 const live = (...names: Topic[]): { meta: LiveMeta } => ({ meta: { topics: names } });
@@ -29,6 +29,9 @@ function paged<T>(key: readonly unknown[], meta: LiveMeta, ask: (after: string) 
     meta,
   });
 }
+
+/** What only the past says no event makes old. */
+const liveUnlessPast = (query: Query, ...names: Topic[]): LiveMeta => ({ topics: query.at ? [] : names });
 
 const page = (after: string, query: Query) => ({ ...query, limit: pageSize, ...(after ? { after } : {}) });
 
@@ -49,7 +52,7 @@ export const environments = queryOptions({
 });
 
 export const placements = (query: Query) =>
-  paged(["placements", query], live("placement", "environment").meta, (after) => read(client.GET("/placements", { params: { query: page(after, query) } })));
+  paged(["placements", query], liveUnlessPast(query, "placement", "environment"), (after) => read(client.GET("/placements", { params: { query: page(after, query) } })));
 
 export const events = (environment: string, cluster: string, target: string) =>
   paged(["events", environment, cluster, target], { topics: ["placement", "environment"], environment }, (after) =>
@@ -81,6 +84,36 @@ export const workload = (name: string) =>
 
 export const drift = (query: Query) =>
   paged(["drift", query], live("placement", "environment").meta, (after) => read(client.GET("/drift", { params: { query: page(after, query) } })));
+
+export const outliers = (query: Query) =>
+  paged(["outliers", query], live("placement", "environment").meta, (after) => read(client.GET("/outliers", { params: { query: page(after, query) } })));
+
+export const changes = (query: Query) =>
+  paged(["changes", query], live("change", "pull-request").meta, (after) => read(client.GET("/changes", { params: { query: page(after, query) } })));
+
+export const change = (id: number) =>
+  queryOptions({
+    queryKey: ["change", id],
+    queryFn: () => read(client.GET("/changes/{id}", { params: { path: { id } } })),
+    ...live("change", "pull-request"),
+  });
+
+/** The clusters that a change comes to, those that fail and the slowest first. */
+export const changeClusters = (id: number, clusterType: string) =>
+  paged(["change-clusters", id, clusterType], live("change").meta, (after) =>
+    read(client.GET("/changes/{id}/clusters", { params: { path: { id }, query: { clusterType: [clusterType], limit: 20, ...(after ? { after } : {}) } } })),
+  );
+
+/** Two environments, or two moments of them, target by target. */
+export const comparison = (left: string, right: string, query: Query) =>
+  infiniteQueryOptions({
+    queryKey: ["compare", left, right, query],
+    queryFn: ({ pageParam }) => read(client.GET("/compare", { params: { query: { left, right, ...page(pageParam, query) } } })),
+    initialPageParam: "",
+    getNextPageParam: (last: Comparison) => last.next || undefined,
+    placeholderData: keepPreviousData,
+    meta: { topics: query.leftAt && query.rightAt ? [] : ["placement", "environment"] } satisfies LiveMeta,
+  });
 
 export const problems = queryOptions({
   queryKey: ["problems"],

@@ -1,6 +1,6 @@
 import { Drawer, Stack, Text, Title } from "@mantine/core";
 import { useInfiniteQuery } from "@tanstack/react-query";
-import { placements } from "../api/queries";
+import { changes, placements } from "../api/queries";
 import type { Placement } from "../api/types";
 import { href } from "../filters/filters";
 import { History } from "../parts/history";
@@ -53,6 +53,7 @@ function Inside({ env, clusterType, cluster, col, by }: Chosen) {
         )}
       </Text>
       {first?.policies && first.policies.length > 0 && <Text size="sm">Assigned by {first.policies.map(plain).join(", ")}</Text>}
+      {first?.desired?.commit && <Brought env={env} commit={first.desired.commit} />}
       {by === "targets" && (
         <Text size="sm">
           <To path={assignmentPath(env, col.name, clusterType)}>Why it is here, or is not</To>
@@ -79,5 +80,17 @@ function Inside({ env, clusterType, cluster, col, by }: Chosen) {
         </>
       )}
     </Stack>
+  );
+}
+
+/** The change that brought what should be there. */
+function Brought({ env, commit }: { env: string; commit: string }) {
+  const found = useInfiniteQuery(changes({ env, q: commit })).data?.pages[0]?.items[0];
+  if (!found) return null;
+  return (
+    <Text size="sm">
+      Brought by <To path={`/changes/${found.id}`}>{plain(found.title)}</To>
+      {found.author && ` of ${plain(found.author)}`}
+    </Text>
   );
 }

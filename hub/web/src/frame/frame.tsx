@@ -34,19 +34,21 @@ function Shell({ children }: { children: ReactNode }) {
   // what is read out and where Tab goes on belong to the page that was opened
   useDidUpdate(() => document.getElementById("main")?.focus(), [location]);
   return (
-    <AppShell header={{ height: { base: 136, sm: 96, md: 56 } }} navbar={{ width: 200, breakpoint: "sm", collapsed: { mobile: !opened } }} padding="md">
+    <AppShell header={{ height: { base: 96, md: 56 } }} navbar={{ width: 200, breakpoint: "sm", collapsed: { mobile: !opened } }} padding="md">
       <a className="skip" href="#main">
         To the content
       </a>
       <AppShell.Header>
-        <Group h="100%" px="md" gap="sm" wrap="wrap" justify="space-between">
+        <Group h="100%" px={{ base: "sm", sm: "md" }} gap="xs" wrap="wrap" justify="space-between">
           <Group gap="sm">
             <Burger opened={opened} onClick={toggle} hiddenFrom="sm" size="sm" aria-label="Navigation" />
-            <Text fw={700}>Kalypso hub</Text>
+            <Text fw={700} visibleFrom="sm">
+              Kalypso hub
+            </Text>
             <EnvironmentSelect />
             <SearchButton />
           </Group>
-          <Group gap="sm">
+          <Group gap="xs">
             <LiveState />
             <SchemeButton />
             <UserMenu />
@@ -66,13 +68,15 @@ function Shell({ children }: { children: ReactNode }) {
 
 const pages: [path: string, label: string][] = [
   ["/", "Fleet"],
+  ["/changes", "Changes"],
+  ["/compare", "Compare"],
   ["/drift", "Drift"],
+  ["/pull-requests", "Pull requests"],
   ["/placements", "Placements"],
   ["/clusters", "Clusters"],
   ["/workloads", "Workloads"],
   ["/assignments", "Assignments"],
   ["/environments", "Environments"],
-  ["/pull-requests", "Pull requests"],
 ];
 
 function Navigation({ close }: { close(): void }) {
@@ -148,7 +152,10 @@ function SchemeButton() {
   const { colorScheme, setColorScheme } = useMantineColorScheme();
   return (
     <Button size="compact-xs" variant="default" aria-label={`Theme: ${colorScheme}. Change to ${schemes[colorScheme]}`} onClick={() => setColorScheme(schemes[colorScheme])}>
-      Theme: {colorScheme}
+      <Text span inherit visibleFrom="sm" mr={4}>
+        Theme:
+      </Text>
+      {colorScheme}
     </Button>
   );
 }

@@ -3,9 +3,10 @@ import { Spotlight, type SpotlightActionGroupData, spotlight } from "@mantine/sp
 import { keepPreviousData, useInfiniteQuery, useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { useLocation } from "wouter";
-import { clusters, workloads } from "../api/queries";
+import { changes, clusters, workloads } from "../api/queries";
 import type { Workload } from "../api/types";
 import { href, pathOf } from "../filters/filters";
+import { isCommit } from "../words/change";
 import { plain } from "../words/text";
 
 export function SearchButton() {
@@ -19,13 +20,14 @@ export function SearchButton() {
 /** How many of each kind are shown. */
 const most = 8;
 
-/** Finds workloads and targets among all, and clusters by asking the hub. It opens with the key "/". */
+/** Finds workloads and targets among all, and clusters and the changes of a commit by asking the hub. It opens with the key "/". */
 export function Search() {
   const [opened, setOpened] = useState(false);
   const [text, setText] = useState("");
   const [, navigate] = useLocation();
   const known = useQuery({ ...workloads, enabled: opened }).data?.items ?? [];
   const found = useInfiniteQuery({ ...clusters({ q: text }), enabled: opened && text !== "", placeholderData: keepPreviousData });
+  const byCommit = useInfiniteQuery({ ...changes({ q: text }), enabled: opened && isCommit(text), placeholderData: keepPreviousData });
   const go = (label: string, path: string) => ({ id: path, label: plain(label), onClick: () => navigate(path) });
   const matches = (name: string) => name.toLowerCase().includes(text.toLowerCase());
 
@@ -36,6 +38,7 @@ export function Search() {
       group: "Clusters",
       actions: text === "" ? [] : (found.data?.pages[0]?.items ?? []).slice(0, most).map((one) => go(one.name, `/clusters${pathOf(one.name)}`)),
     },
+    { group: "Changes", actions: isCommit(text) ? (byCommit.data?.pages[0]?.items ?? []).slice(0, most).map((one) => go(`${one.title} (${one.environment})`, `/changes/${one.id}`)) : [] },
   ].filter((group) => group.actions.length > 0);
 
   return (
@@ -48,8 +51,8 @@ export function Search() {
       onQueryChange={setText}
       onSpotlightOpen={() => setOpened(true)}
       onSpotlightClose={() => setOpened(false)}
-      nothingFound={found.isFetching ? "Looking" : "No workload, deployment target or cluster has that in its name"}
-      searchProps={{ placeholder: "Workload, deployment target or cluster", "aria-label": "Search" }}
+      nothingFound={found.isFetching || byCommit.isFetching ? "Looking" : "No workload, deployment target or cluster has that in its name, and no change has it as a commit"}
+      searchProps={{ placeholder: "Workload, deployment target, cluster or commit", "aria-label": "Search" }}
       attributes={{ content: { "aria-label": "Search" } }}
       overlayProps={{ blur: 0 }}
       scrollable

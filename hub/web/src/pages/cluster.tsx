@@ -1,6 +1,5 @@
-import { Alert, Button, Code, Group, Stack, Tabs, Text } from "@mantine/core";
+import { Alert, Code, Group, Stack, Tabs, Text } from "@mantine/core";
 import { useInfiniteQuery, useQuery } from "@tanstack/react-query";
-import { useState } from "react";
 import { cluster, me, placements } from "../api/queries";
 import type { Cluster as ClusterData, Placement, Subscription } from "../api/types";
 import { href, queryOf } from "../filters/filters";
@@ -9,7 +8,7 @@ import { Copy } from "../parts/copy";
 import { Counts } from "../parts/counts";
 import { Facts } from "../parts/facts";
 import { Heading } from "../parts/heading";
-import { History } from "../parts/history";
+import { Histories } from "../parts/history";
 import { BranchLink, CommitLink, Outside } from "../parts/links";
 import { type Column, ListTable, Rows } from "../parts/list-table";
 import { Answered, Empty } from "../parts/notices";
@@ -45,7 +44,7 @@ export default function Cluster({ name }: { name: string }) {
                 <Subscriptions all={found.subscriptions ?? []} />
               </Tabs.Panel>
               <Tabs.Panel value="history" pt="sm">
-                <HistoryOf name={name} />
+                <Histories query={{ cluster: name }} title={(one) => `${plain(one.target)} in ${plain(one.environment)}`} empty={<Empty reason="Nothing is assigned to this cluster, so there is no history." />} />
               </Tabs.Panel>
               <Tabs.Panel value="raw" pt="sm">
                 <Code block className="log">
@@ -61,7 +60,7 @@ export default function Cluster({ name }: { name: string }) {
 }
 
 function Head({ found }: { found: ClusterData }) {
-  const links = useQuery(me).data?.links;
+  const user = useQuery(me).data;
   return (
     <>
       {found.unknown && (
@@ -86,8 +85,8 @@ function Head({ found }: { found: ClusterData }) {
         ]}
       />
       <Group gap="xs">
-        <Copy text={`kubectl --context ${shellWord(found.name)} get kustomizations,applications -A`} />
-        {links?.argocd && found.reconciler?.includes("argocd") && <Outside url={links.argocd}>Argo CD</Outside>}
+        <Copy text={`${user?.features.sandbox ? "kalypso " : ""}kubectl --context ${shellWord(found.name)} get kustomizations,applications -A`} />
+        {user?.links.argocd && found.reconciler?.includes("argocd") && <Outside url={user.links.argocd}>Argo CD</Outside>}
       </Group>
     </>
   );
@@ -150,35 +149,4 @@ const subscriptionColumns: Column<{ depth: number; one: Subscription }>[] = [
 function Subscriptions({ all }: { all: Subscription[] }) {
   if (all.length === 0) return <Empty reason="The cluster follows nothing.">Make a Kustomization of Flux or an Application of Argo CD on it follow an environment&apos;s branch.</Empty>;
   return <Rows label="subscriptions" columns={subscriptionColumns} items={treeOf(all)} rowKey={({ one }) => `${one.kind} ${one.namespace} ${one.name} ${one.path}`} />;
-}
-
-/** The history of each placement, opened one by one. */
-function HistoryOf({ name }: { name: string }) {
-  const asked = useInfiniteQuery(placements({ cluster: name }));
-  const items = asked.data?.pages.flatMap((page) => page.items) ?? [];
-  return (
-    <Answered what="the placements" asked={asked}>
-      {items.length === 0 && <Empty reason="Nothing is assigned to this cluster, so there is no history." />}
-      {items.map((one) => (
-        <HistoryOfOne key={placementKey(one)} one={one} />
-      ))}
-      {asked.hasNextPage && (
-        <Button size="xs" variant="default" onClick={() => void asked.fetchNextPage()}>
-          More
-        </Button>
-      )}
-    </Answered>
-  );
-}
-
-function HistoryOfOne({ one }: { one: Placement }) {
-  const [open, setOpen] = useState(false);
-  return (
-    <details onToggle={(event) => setOpen(event.currentTarget.open)}>
-      <summary>
-        {plain(one.target)} in {plain(one.environment)}
-      </summary>
-      {open && <History environment={one.environment} cluster={one.cluster} target={one.target ?? ""} />}
-    </details>
-  );
 }

@@ -1,19 +1,19 @@
 import { Alert, Button, Group, Stack, Text, Title } from "@mantine/core";
 import { useInfiniteQuery, useQuery } from "@tanstack/react-query";
-import { clusters, drift, problems, sources } from "../api/queries";
-import type { DriftGroup, ModelProblem, Source } from "../api/types";
+import { clusters, drift, outliers, problems, sources } from "../api/queries";
+import type { DriftGroup, ModelProblem, Outlier, Source } from "../api/types";
 import { FilterText } from "../filters/filter-text";
 import { href, queryOf } from "../filters/filters";
 import { useFilters } from "../filters/use-filters";
 import { Heading } from "../parts/heading";
-import { ClusterLink, To } from "../parts/links";
-import { type Column, Rows } from "../parts/list-table";
+import { assignmentPath, ClusterLink, PullRequestLink, To } from "../parts/links";
+import { type Column, ListTable, Rows } from "../parts/list-table";
 import { Answered, Failed } from "../parts/notices";
 import { StateMark } from "../parts/state-mark";
 import { Since, Time } from "../parts/when";
 import { headline, inSection, sections } from "../words/drift";
 import { stateOf } from "../words/states";
-import { plain } from "../words/text";
+import { percent, plain } from "../words/text";
 
 /** What is wrong now and since when, by cause. */
 export default function Drift() {
@@ -61,6 +61,7 @@ export default function Drift() {
           </Button>
         </div>
       )}
+      <Outliers env={filters.env} />
       <Model env={filters.env} />
     </Stack>
   );
@@ -78,6 +79,24 @@ const groupColumns: Column<DriftGroup>[] = [
   },
   { title: "Clusters", figures: true, cell: (one) => one.clusters.toLocaleString("en") },
   { title: "On", cell: (one) => <Some names={one.clusterNames ?? []} of={one.clusters} show={(name) => <ClusterLink name={name} />} /> },
+  {
+    title: "Began with",
+    cell: (one) =>
+      one.change ? (
+        <>
+          <To path={`/changes/${one.change.id}`}>{plain(one.change.title)}</To>
+          {one.change.author && ` of ${plain(one.change.author)}`}
+          {one.change.pullRequest > 0 && (
+            <>
+              {" "}
+              <PullRequestLink one={one.change} />
+            </>
+          )}
+        </>
+      ) : (
+        ""
+      ),
+  },
   { title: "Targets", cell: (one) => <Some names={one.targets ?? []} of={(one.targets ?? []).length} show={(name) => plain(name)} /> },
 ];
 
@@ -116,6 +135,31 @@ function Collectors() {
     </>
   );
 }
+
+/** Clusters that have another version than nearly all of their type. */
+function Outliers({ env }: { env: string }) {
+  const asked = useInfiniteQuery(outliers(env ? { env } : {}));
+  const found = asked.data?.pages.flatMap((page) => page.items) ?? [];
+  if (!asked.isError && found.length === 0) return null;
+  return (
+    <section aria-label="Outliers">
+      <Title order={2} size="h4">
+        Outliers
+      </Title>
+      <ListTable<Outlier> of={["outlier", "outliers"]} query={asked} columns={outlierColumns} rowKey={(one) => `${one.environment}\n${one.cluster}\n${one.target}`} csv={href("/api/v1/outliers", { ...(env ? { env } : {}), format: "csv" })} empty={null} />
+    </section>
+  );
+}
+
+const outlierColumns: Column<Outlier>[] = [
+  { title: "Environment", cell: (one) => plain(one.environment) },
+  { title: "Cluster", cell: (one) => <ClusterLink name={one.cluster} /> },
+  { title: "Cluster type", cell: (one) => plain(one.clusterType) },
+  { title: "Target", cell: (one) => <To path={assignmentPath(one.environment, one.target, one.clusterType)}>{plain(one.target)}</To> },
+  { title: "Runs", cell: (one) => plain(one.version) || "no version" },
+  { title: "The others run", cell: (one) => `${plain(one.usual) || "no version"}, ${percent(one.share)} of them` },
+  { title: "For", cell: (one) => <Since time={one.since} /> },
+];
 
 /** What is wrong with the model: findings, and pull requests that are held. */
 function Model({ env }: { env: string }) {

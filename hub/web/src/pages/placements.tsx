@@ -1,20 +1,23 @@
-import { Group, Stack, Text } from "@mantine/core";
+import { Button, Group, Stack, Text } from "@mantine/core";
 import { useInfiniteQuery } from "@tanstack/react-query";
 import { placements } from "../api/queries";
 import type { Placement } from "../api/types";
 import { FilterText } from "../filters/filter-text";
 import { href, queryOf, toggled } from "../filters/filters";
-import { useFilters } from "../filters/use-filters";
+import { TimeField } from "../filters/time-field";
+import { useFilters, useParameter } from "../filters/use-filters";
 import { Legend } from "../parts/counts";
 import { Heading } from "../parts/heading";
 import { ListTable } from "../parts/list-table";
 import { Empty } from "../parts/notices";
-import { placementColumns, placementKey } from "../parts/placement-columns";
+import { isObserved, placementColumns, placementKey } from "../parts/placement-columns";
+import { Time } from "../parts/when";
 
 /** Every assignment on every cluster, as it should be and as it is. */
 export default function Placements() {
   const [filters, change] = useFilters();
-  const query = queryOf(filters);
+  const [at, setAt] = useParameter("at");
+  const query = { ...queryOf(filters), ...(at ? { at } : {}) };
   const asked = useInfiniteQuery(placements(query));
   return (
     <Stack gap="sm">
@@ -27,12 +30,22 @@ export default function Placements() {
         <FilterText label="Target" placeholder="Target" value={filters.target} change={(target) => change({ target })} />
         <FilterText label="Workload" placeholder="Workload" value={filters.workload} change={(workload) => change({ workload })} />
         <FilterText label="Version" placeholder="Version" value={filters.version} change={(version) => change({ version })} />
+        <TimeField label="Time; empty for now" value={at} change={setAt} />
       </Group>
+      {at && (
+        <Text size="sm" role="note">
+          As it was at <Time time={at} />: what should run is from git, what ran is what the hub had observed by then. <span className="not-observed">Marked so</span> is what git asked for, and nobody had observed yet.{" "}
+          <Button size="compact-xs" variant="default" onClick={() => setAt("")}>
+            Now
+          </Button>
+        </Text>
+      )}
       <ListTable<Placement>
         of={["placement", "placements"]}
         query={asked}
         columns={placementColumns(["environment", "cluster", "clusterType", "target", "state", "since", "actual", "desired", "reason"])}
         rowKey={placementKey}
+        rowClass={(one) => (at && !isObserved(one) ? "not-observed-row" : undefined)}
         csv={href("/api/v1/placements", { ...query, format: "csv" })}
         empty={
           <Empty reason="No placement has what the filters ask for.">

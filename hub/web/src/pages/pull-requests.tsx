@@ -8,19 +8,21 @@ import { Heading } from "../parts/heading";
 import { Outside } from "../parts/links";
 import { type Column, ListTable } from "../parts/list-table";
 import { Empty } from "../parts/notices";
+import { SizeText } from "../parts/size";
+import { StateShape } from "../parts/state-mark";
 import { Since, Time } from "../parts/when";
-import { plain } from "../words/text";
+import type { State } from "../words/states";
+import { plain, repoName } from "../words/text";
 
 /** What waits for whom. */
 export default function PullRequests() {
   const [{ env }] = useFilters();
   const [shown, setShown] = useParameter("show");
-  const query: Query = shown === "all" ? {} : { state: ["open"] };
+  const query: Query = { ...(env ? { env } : {}), ...(shown === "all" ? {} : { state: ["open"] }) };
   const asked = useInfiniteQuery(pullRequests(query));
   return (
     <Stack gap="sm">
       <Heading>Pull requests</Heading>
-      {env && <Text size="sm">Those of all environments are here.</Text>}
       <div>
         <SegmentedControl
           size="xs"
@@ -39,15 +41,15 @@ export default function PullRequests() {
         columns={columns}
         rowKey={(one) => `${one.repo}#${one.number}`}
         csv={href("/api/v1/pull-requests", { ...query, format: "csv" })}
-        empty={shown === "all" ? <Empty reason="There has been no pull request yet.">The scheduler opens one when the plan of an environment differs from its branch.</Empty> : <NoneOpen />}
+        empty={shown === "all" ? <Empty reason="There has been no pull request yet.">The scheduler opens one when the plan of an environment differs from its branch.</Empty> : <NoneOpen env={env} />}
       />
     </Stack>
   );
 }
 
 /** That none is open, and which was merged last. */
-function NoneOpen() {
-  const asked = useInfiniteQuery(pullRequests({ state: ["merged"] }));
+function NoneOpen({ env }: { env: string }) {
+  const asked = useInfiniteQuery(pullRequests({ ...(env ? { env } : {}), state: ["merged"] }));
   const last = asked.data?.pages[0]?.items[0];
   return (
     <Empty reason="No pull request is open.">
@@ -62,33 +64,50 @@ function NoneOpen() {
   );
 }
 
-/** owner/name of a repository's address. */
-function repoName(repo: string): string {
-  return repo.replace(/\.git$/, "").split("/").slice(-2).join("/");
-}
-
 const columns: Column<PullRequest>[] = [
-  { title: "Environment", cell: (one) => plain(one.environment) },
+  { title: "Environment", cell: (one) => plain(one.environment) || "control plane" },
   {
     title: "Pull request",
     cell: (one) => (
-      <Outside url={one.url}>
-        #{one.number} {plain(one.title)}
-      </Outside>
+      <>
+        <Outside url={one.url}>
+          #{one.number} {plain(one.title)}
+        </Outside>
+        <Text size="xs" c="dimmed">
+          {plain(repoName(one.repo))} · {plain(one.kind)} · {plain(one.author)}
+        </Text>
+      </>
     ),
   },
-  { title: "Repository", cell: (one) => plain(repoName(one.repo)) },
-  { title: "Kind", cell: (one) => plain(one.kind) },
-  { title: "State", cell: (one) => (one.held ? `${plain(one.state)}, held: it removes much, and waits to be released` : plain(one.state)) },
-  { title: "Author", cell: (one) => plain(one.author) },
+  {
+    title: "State",
+    cell: (one) => (
+      <>
+        {one.held ? `${plain(one.state)}, held` : plain(one.state)}
+        {one.merged && (
+          <Text size="xs" c="dimmed">
+            <Time time={one.merged} /> {one.mergedBy && `by ${plain(one.mergedBy)}`}
+          </Text>
+        )}
+      </>
+    ),
+  },
+  { title: "Waits for", cell: (one) => <span className="reason">{plain(one.reason)}</span> },
+  { title: "Assignments", cell: (one) => <SizeText size={one.size} /> },
+  { title: "Clusters", figures: true, cell: (one) => one.clusters.toLocaleString("en") },
+  { title: "Checks", cell: (one) => <Checks state={one.checks} /> },
   { title: "Age", cell: (one) => <Since time={one.opened} /> },
-  { title: "Merged", cell: (one) => (one.merged ? <Merged one={one} /> : "not yet") },
 ];
 
-function Merged({ one }: { one: PullRequest }) {
+/** What a pull request's checks say: each result has a shape as states have it. */
+const checks: Record<string, [State, string]> = { success: ["ok", "passed"], failure: ["failing", "failed"], pending: ["rolling", "running"] };
+
+function Checks({ state }: { state: string }) {
+  const [shape, word] = checks[state] ?? [];
+  if (!shape) return <>none</>;
   return (
-    <>
-      <Time time={one.merged} /> {one.mergedBy && `by ${plain(one.mergedBy)}`}
-    </>
+    <span className="state">
+      <StateShape state={shape} /> {word}
+    </span>
   );
 }

@@ -5,22 +5,24 @@ import { client, problemOf, read } from "../api/client";
 import { me, sandbox } from "../api/queries";
 import type { Sandbox as SandboxData } from "../api/types";
 import { pathOf } from "../filters/filters";
+import { Copy } from "../parts/copy";
 import { Heading } from "../parts/heading";
 import { Outside } from "../parts/links";
 import { type Column, Rows } from "../parts/list-table";
 import { Answered, Empty } from "../parts/notices";
-import { Since } from "../parts/when";
+import { Since, Time } from "../parts/when";
 import { bytes, plain } from "../words/text";
 
 type Component = SandboxData["components"][number];
 type SandboxCluster = SandboxData["clusters"][number];
 type Server = SandboxData["places"][number];
+type Snapshot = SandboxData["snapshots"][number];
 
 /** What runs on this machine. */
 export default function Sandbox() {
   const asked = useQuery(sandbox);
   const owner = useQuery(me).data?.role === "owner";
-  const { components = [], clusters = [], places = [] } = asked.data ?? {};
+  const { components = [], clusters = [], places = [], snapshots = [] } = asked.data ?? {};
   return (
     <Stack gap="md">
       <Heading>Sandbox</Heading>
@@ -48,6 +50,18 @@ export default function Sandbox() {
             Servers
           </Title>
           <Rows label="servers" columns={owner ? [...serverColumns, credentialsColumn] : serverColumns} items={places} rowKey={(one) => one.name} />
+        </section>
+        <section aria-label="Snapshots">
+          <Title order={2} size="h4">
+            Snapshots
+          </Title>
+          {snapshots.length > 0 ? (
+            <Rows label="snapshots" columns={snapshotColumns} items={snapshots} rowKey={(one) => one.name} />
+          ) : (
+            <Empty reason="No snapshot has been saved.">
+              <Copy text="kalypso snapshot save NAME" />
+            </Empty>
+          )}
         </section>
         {owner && components.length > 0 && <Log names={components.map((one) => one.name)} />}
       </Answered>
@@ -100,6 +114,14 @@ function Action({ label, of, run }: { label: string; of: string; run(): Promise<
     </>
   );
 }
+
+const snapshotColumns: Column<Snapshot>[] = [
+  { title: "Snapshot", cell: (one) => plain(one.name) },
+  { title: "Saved", cell: (one) => <Time time={one.saved} /> },
+  { title: "Size", figures: true, cell: (one) => bytes(one.bytes) },
+  { title: "Kalypso", cell: (one) => plain(one.version) },
+  { title: "To bring it back", cell: (one) => <Copy text={`kalypso snapshot load ${one.name}`} /> },
+];
 
 const serverColumns: Column<Server>[] = [
   { title: "Server", cell: (one) => plain(one.name) },

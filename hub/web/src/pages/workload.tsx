@@ -5,6 +5,7 @@ import type { Workload as WorkloadData } from "../api/types";
 import { href } from "../filters/filters";
 import { Counts } from "../parts/counts";
 import { Heading } from "../parts/heading";
+import { Histories } from "../parts/history";
 import { PositionLink, To } from "../parts/links";
 import { type Column, Rows } from "../parts/list-table";
 import { Answered, Empty } from "../parts/notices";
@@ -24,6 +25,12 @@ export default function Workload({ name }: { name: string }) {
             <Text size="sm">Workspace {plain(asked.data.workspace)}</Text>
             <Versions found={asked.data} />
             <Targets found={asked.data} />
+            <section aria-label="History">
+              <Title order={2} size="h4">
+                History
+              </Title>
+              <Histories query={{ workload: name }} title={(one) => `${plain(one.target)} on ${plain(one.cluster)} in ${plain(one.environment)}`} empty={<Empty reason="It runs nowhere, so there is no history." />} />
+            </section>
           </>
         )}
       </Answered>

@@ -1,10 +1,15 @@
+import { Button } from "@mantine/core";
 import { useInfiniteQuery } from "@tanstack/react-query";
-import { events } from "../api/queries";
-import type { PlacementEvent } from "../api/types";
+import { useState } from "react";
+import { events, placements } from "../api/queries";
+import type { Placement, PlacementEvent } from "../api/types";
+import type { Query } from "../filters/filters";
 import { stateOf } from "../words/states";
 import { plain, shortCommit } from "../words/text";
+import { ChangesLink } from "./links";
 import { ListTable } from "./list-table";
-import { Empty } from "./notices";
+import { Answered, Empty } from "./notices";
+import { placementKey } from "./placement-columns";
 import { StateMark } from "./state-mark";
 import { Time } from "./when";
 
@@ -34,9 +39,46 @@ export function History({ environment, cluster, target }: { environment: string;
           ),
         },
         { title: "Version", cell: (one) => (was(one.fromVersion, one.fromCommit) === was(one.toVersion, one.toCommit) ? was(one.toVersion, one.toCommit) : `${was(one.fromVersion, one.fromCommit)} → ${was(one.toVersion, one.toCommit)}`) },
+        { title: "By", cell: (one) => (one.toCommit && one.toCommit !== one.fromCommit ? <ChangesLink env={environment} commit={plain(one.toCommit)} /> : "") },
         { title: "Reason", cell: (one) => <span className="reason">{plain(one.reason)}</span> },
       ]}
       empty={<Empty reason="Nothing has been seen to change yet.">The history begins with the hub&apos;s first look at the cluster.</Empty>}
     />
+  );
+}
+
+interface HistoriesProps {
+  /** Of which placements. */
+  query: Query;
+  title(one: Placement): string;
+  empty: React.ReactNode;
+}
+
+/** The history of each of some placements, opened one by one. */
+export function Histories({ query, title, empty }: HistoriesProps) {
+  const asked = useInfiniteQuery(placements(query));
+  const items = asked.data?.pages.flatMap((page) => page.items) ?? [];
+  return (
+    <Answered what="the placements" asked={asked}>
+      {items.length === 0 && empty}
+      {items.map((one) => (
+        <HistoryOfOne key={placementKey(one)} one={one} title={title(one)} />
+      ))}
+      {asked.hasNextPage && (
+        <Button size="xs" variant="default" onClick={() => void asked.fetchNextPage()}>
+          More
+        </Button>
+      )}
+    </Answered>
+  );
+}
+
+function HistoryOfOne({ one, title }: { one: Placement; title: string }) {
+  const [open, setOpen] = useState(false);
+  return (
+    <details onToggle={(event) => setOpen(event.currentTarget.open)}>
+      <summary>{title}</summary>
+      {open && <History environment={one.environment} cluster={one.cluster} target={one.target ?? ""} />}
+    </details>
   );
 }

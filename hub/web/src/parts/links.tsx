@@ -54,6 +54,17 @@ export function RevisionText({ revision }: { revision: { repo?: string; commit?:
   );
 }
 
+/** A pull request by its number. */
+export function PullRequestLink({ one }: { one: { pullRequest: number; url: string } }) {
+  return <Outside url={one.url}>#{one.pullRequest}</Outside>;
+}
+
+/** The changes that have a commit. */
+export function ChangesLink({ env, commit }: { env: string; commit: string | undefined }) {
+  if (!commit) return null;
+  return <To path={href("/changes", { ...(env ? { env } : {}), q: commit })}>change</To>;
+}
+
 export function BranchLink({ repo, branch, path }: { repo: string | undefined; branch: string | undefined; path?: string }) {
   const forge = useForge();
   return (

@@ -18,19 +18,18 @@ export interface Column<T> {
   cell(item: T): ReactNode;
 }
 
-interface ListTableProps<T> {
-  /** What the rows are, one and many. */
+interface ListedProps<T> {
+  /** What the items are, one and many. */
   of: [one: string, many: string];
-  columns: Column<T>[];
   query: UseInfiniteQueryResult<InfiniteData<List<T>>>;
-  rowKey(item: T): string;
   /** The address of the whole list as CSV. */
   csv?: string;
   empty: ReactNode;
+  children(items: T[]): ReactNode;
 }
 
-/** A list of the API as a table: it is paged and sorted by the server. */
-export function ListTable<T>({ of, columns, query, rowKey, csv, empty }: ListTableProps<T>) {
+/** A list of the API, paged by the server: its items, how many there are, and the way to more. */
+export function Listed<T>({ of, query, csv, empty, children }: ListedProps<T>) {
   const pages = query.data?.pages ?? [];
   const items = pages.flatMap((page) => page.items);
   const asOf = parseTime(pages[0]?.asOf);
@@ -42,7 +41,7 @@ export function ListTable<T>({ of, columns, query, rowKey, csv, empty }: ListTab
       {query.data && items.length === 0 && empty}
       {items.length > 0 && (
         <>
-          <Rows label={of[1]} columns={columns} items={items} rowKey={rowKey} />
+          {children(items)}
           <Group justify="space-between" mt="xs">
             <Text size="sm" role="status">
               {total !== undefined && total >= items.length ? `${items.length} of ${count(total, of[0], of[1])}` : count(items.length, of[0], of[1])}
@@ -67,16 +66,26 @@ export function ListTable<T>({ of, columns, query, rowKey, csv, empty }: ListTab
   );
 }
 
-interface RowsProps<T> {
+interface TableProps<T> {
+  columns: Column<T>[];
+  rowKey(item: T): string;
+  /** A class of the item's row. */
+  rowClass?(item: T): string | undefined;
+}
+
+/** A list of the API as a table, sorted by the server. */
+export function ListTable<T>({ columns, rowKey, rowClass, ...listed }: Omit<ListedProps<T>, "children"> & TableProps<T>) {
+  return <Listed {...listed}>{(items) => <Rows label={listed.of[1]} columns={columns} items={items} rowKey={rowKey} rowClass={rowClass} />}</Listed>;
+}
+
+interface RowsProps<T> extends TableProps<T> {
   /** What the rows are, for screen readers. */
   label: string;
-  columns: Column<T>[];
   items: T[];
-  rowKey(item: T): string;
 }
 
 /** The table alone, of rows that are all there. */
-export function Rows<T>({ label, columns, items, rowKey }: RowsProps<T>) {
+export function Rows<T>({ label, columns, items, rowKey, rowClass }: RowsProps<T>) {
   return (
     // a region that scrolls must be reached by keyboard
     <div className="list-table" tabIndex={0} role="region" aria-label={`Table of ${label}`}>
@@ -90,7 +99,7 @@ export function Rows<T>({ label, columns, items, rowKey }: RowsProps<T>) {
         </Table.Thead>
         <Table.Tbody>
           {items.map((item) => (
-            <Table.Tr key={rowKey(item)}>
+            <Table.Tr key={rowKey(item)} className={rowClass?.(item)}>
               {columns.map((column) => (
                 <Table.Td key={column.title} className={column.figures ? "figures" : undefined}>
                   {column.cell(item)}
@@ -104,13 +113,20 @@ export function Rows<T>({ label, columns, items, rowKey }: RowsProps<T>) {
   );
 }
 
-function Header<T>({ column: { sorts, title } }: { column: Column<T> }) {
+function Header<T>({ column: { sorts, title, figures } }: { column: Column<T> }) {
   const [filters, change] = useFilters();
-  if (!sorts) return <Table.Th scope="col">{title}</Table.Th>;
+  const className = figures ? "figures" : undefined;
+  if (!sorts) {
+    return (
+      <Table.Th scope="col" className={className}>
+        {title}
+      </Table.Th>
+    );
+  }
   const at = sorts.indexOf(filters.sort);
   const [aria, mark] = at < 0 ? (["none", "↕"] as const) : filters.sort.startsWith("-") ? (["descending", "▼"] as const) : (["ascending", "▲"] as const);
   return (
-    <Table.Th scope="col" aria-sort={aria}>
+    <Table.Th scope="col" aria-sort={aria} className={className}>
       <UnstyledButton className="sort" onClick={() => change({ sort: sorts[(at + 1) % sorts.length] ?? "" })}>
         {title} <span aria-hidden="true">{mark}</span>
       </UnstyledButton>

@@ -6,6 +6,12 @@ import { assignmentPath, ClusterLink, RevisionText, To, WorkloadLink } from "./l
 import type { Column } from "./list-table";
 import { StateMark } from "./state-mark";
 import { Since, Time } from "./when";
+import "./placement-columns.css";
+
+/** Whether the hub has ever seen what a cluster has. */
+export function isObserved({ actual, state }: Pick<Placement, "actual" | "state">): boolean {
+  return state !== "unknown" || Boolean(actual?.commit || actual?.version);
+}
 
 const all = {
   environment: { title: "Environment", cell: (one: Placement) => plain(one.environment) },
@@ -23,8 +29,8 @@ const all = {
     title: "Runs",
     cell: (one: Placement) => (
       <>
-        <RevisionText revision={one.actual} />
-        {one.state === "unknown" && (
+        {isObserved(one) ? <RevisionText revision={one.actual} /> : <span className="not-observed">not observed</span>}
+        {isObserved(one) && one.state === "unknown" && (
           <Text size="sm" c="dimmed">
             seen <Time time={one.asOf} />
           </Text>

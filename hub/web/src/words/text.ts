@@ -15,6 +15,11 @@ export function shortCommit(commit: string | undefined): string {
   return (commit ?? "").slice(0, 8);
 }
 
+/** owner/name of a repository's address. */
+export function repoName(repo: string): string {
+  return repo.replace(/\.git$/, "").split("/").slice(-2).join("/");
+}
+
 const number = new Intl.NumberFormat("en");
 
 /** "1 cluster", "1,000 clusters". */
@@ -32,4 +37,11 @@ export function bytes(n: number): string {
     unit++;
   }
   return `${rest >= 100 || unit === 0 ? Math.round(rest) : rest.toFixed(1)} ${units[unit]}`;
+}
+
+/** A share from 0 to 1. What is not all is never 100 %, and what is not nothing never 0 %. */
+export function percent(share: number): string {
+  const whole = Math.round(share * 100);
+  const shown = share < 1 && whole === 100 ? ">99" : share > 0 && whole === 0 ? "<1" : String(whole);
+  return `${shown} %`;
 }

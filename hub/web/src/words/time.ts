@@ -28,3 +28,35 @@ export function ageText(since: Date, now: Date): string {
   if (hours < 48) return minutes % 60 > 0 && hours < 8 ? `${hours}h${minutes % 60}m` : `${hours}h`;
   return `${Math.floor(hours / 24)}d`;
 }
+
+/** How long something took, in ms: <1s, 45s, 2m5s, 3h20m, 5d2h. */
+export function durationText(ms: number): string {
+  if (ms < 1000) return "<1s";
+  const seconds = Math.floor(ms / 1000);
+  const parts = [
+    [Math.floor(seconds / 86_400), "d"],
+    [Math.floor(seconds / 3600) % 24, "h"],
+    [Math.floor(seconds / 60) % 60, "m"],
+    [seconds % 60, "s"],
+  ] as const;
+  const first = parts.findIndex(([n]) => n > 0);
+  return parts
+    .slice(first, first + 2)
+    .filter(([n]) => n > 0)
+    .map(([n, unit]) => `${n}${unit}`)
+    .join("");
+}
+
+const two = (n: number) => String(n).padStart(2, "0");
+
+/** A time as a field for date and time has it, which is of the browser's zone and in minutes; "" for none. */
+export function fieldOfTime(time: Date | undefined): string {
+  if (!time) return "";
+  return `${time.getFullYear()}-${two(time.getMonth() + 1)}-${two(time.getDate())}T${two(time.getHours())}:${two(time.getMinutes())}`;
+}
+
+/** The time of a field for date and time, as the API takes it; "" where the field has none. */
+export function timeOfField(field: string): string {
+  const time = field ? new Date(field) : undefined;
+  return time && !Number.isNaN(time.getTime()) ? time.toISOString() : "";
+}

@@ -4,8 +4,8 @@ import type { DriftGroup, Subscription } from "../api/types";
 import { headline, inSection, sections } from "./drift";
 import { ladderOf } from "./ladder";
 import { counted, stateOf, states } from "./states";
-import { bytes, plain } from "./text";
-import { ageText, clockText, parseTime } from "./time";
+import { bytes, percent, plain } from "./text";
+import { ageText, clockText, durationText, fieldOfTime, parseTime, timeOfField } from "./time";
 import { treeOf } from "./tree";
 import { verdict } from "./verdict";
 
@@ -47,6 +47,22 @@ test("times", () => {
 
 test("bytes", () => {
   expect([0, 999, 1000, 123_456_789].map(bytes)).toEqual(["0 B", "999 B", "1.0 kB", "123 MB"]);
+});
+
+test("a share is never rounded to all, nor to nothing", () => {
+  expect([1, 0.999, 0.5, 0.001, 0].map(percent)).toEqual(["100 %", ">99 %", "50 %", "<1 %", "0 %"]);
+});
+
+test("how long something took", () => {
+  const all: [number, string][] = [[0, "<1s"], [45_999, "45s"], [120_000, "2m"], [125_000, "2m5s"], [12_000_000, "3h20m"], [439_200_000, "5d2h"], [3_605_000, "1h"]];
+  for (const [ms, want] of all) expect(durationText(ms)).toBe(want);
+});
+
+test("a field for date and time is of the browser's zone", () => {
+  const time = new Date(2026, 2, 4, 7, 5);
+  expect(fieldOfTime(time)).toBe("2026-03-04T07:05");
+  expect(timeOfField("2026-03-04T07:05")).toBe(time.toISOString());
+  expect([timeOfField(""), timeOfField("yesterday"), fieldOfTime(undefined)]).toEqual(["", "", ""]);
 });
 
 const group = (state: string, n: number) => ({ state, n }) as DriftGroup;
