@@ -184,6 +184,13 @@ func hubOfHelloWorld(t *testing.T, m *machine) {
 		return nil
 	})
 	m.hub().waitForPlacements("what the command line says, from a new database", same)
+	waitFor(t, "the history of git, from a new database", 30*time.Second, func() error {
+		found, err := m.try("hub", "verify")
+		if err != nil {
+			return fmt.Errorf("%w: %s", err, found.stdout)
+		}
+		return nil
+	})
 }
 
 // hubKnowsStopped holds that the hub says within half a minute that a cluster cannot be
