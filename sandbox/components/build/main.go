@@ -3,8 +3,10 @@
 // where a build with the tag payload takes them. With -kalypso it then builds
 // kalypso itself into that file. With -test it runs the tests of the components
 // instead, with -vulnerabilities it reports what is known against what is
-// packed, with -update it moves one component to the newest patches. Run it from
-// the root of the repository.
+// packed, with -update it moves one component to the newest patches. With
+// -platform it builds for another system than this one, for which it has to be
+// compiled itself: `go run` with GOOS set would not run it. Run it from the root
+// of the repository.
 package main
 
 import (
@@ -25,6 +27,9 @@ func main() {
 	vulnerabilities := flag.Bool("vulnerabilities", false, "report known vulnerabilities and newer patches, build nothing")
 	update := flag.String("update", "", "move this `component` to its newest patches, build nothing")
 	version := flag.String("version", "unknown", "the version that kalypso reports")
+	cli := flag.Bool("cli", false, "build kalypso without the components, for its commands that need no sandbox")
+	platform := flag.String("platform", "", "build for this `GOOS/GOARCH` (default this machine's)")
+	inventory := flag.String("inventory", "", "write what is in kalypso, with versions and licences, into this `file` as JSON")
 	flag.Parse()
 	work := builder.Builder.Run
 	switch {
@@ -34,8 +39,14 @@ func main() {
 		work = builder.Builder.Vulnerabilities
 	case *update != "":
 		work = func(b builder.Builder, ctx context.Context) error { return b.Update(ctx, *update) }
+	case *cli && *program != "":
+		work = func(b builder.Builder, ctx context.Context) error {
+			return b.CommandLine(ctx, *program, *version, *inventory)
+		}
 	case *program != "":
-		work = func(b builder.Builder, ctx context.Context) error { return b.Program(ctx, *program, *version) }
+		work = func(b builder.Builder, ctx context.Context) error {
+			return b.Program(ctx, *program, *version, *inventory)
+		}
 	}
-	os.Exit(builder.Main(ctx, os.Stderr, work))
+	os.Exit(builder.Main(ctx, os.Stderr, *platform, work))
 }

@@ -9,6 +9,7 @@
 package builder
 
 import (
+	"cmp"
 	"context"
 	"debug/buildinfo"
 	"errors"
@@ -17,7 +18,9 @@ import (
 	"log"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
+	"strings"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -40,11 +43,16 @@ type Builder struct {
 }
 
 // Main runs work on a Builder of the repository in the current folder, with the
-// settings of the environment, and returns the exit code.
-func Main(ctx context.Context, stderr io.Writer, work func(Builder, context.Context) error) int {
-	cache, err := cacheFolder(os.Getenv)
+// settings of the environment, and returns the exit code. What it makes is for
+// platform, as GOOS/GOARCH, or for this machine when that is "".
+func Main(ctx context.Context, stderr io.Writer, platform string, work func(Builder, context.Context) error) int {
+	goos, err := choosePlatform(platform)
+	var cache string
 	if err == nil {
-		b := Builder{Root: ".", Cache: cache, Recipes: recipe.All(), Progress: log.New(stderr, "components: ", 0)}
+		cache, err = cacheFolder(os.Getenv)
+	}
+	if err == nil {
+		b := Builder{Root: ".", Cache: cache, Recipes: recipe.All(goos), Progress: log.New(stderr, "components: ", 0)}
 		err = work(b, ctx)
 	}
 	if err == nil {
@@ -60,6 +68,19 @@ func Main(ctx context.Context, stderr io.Writer, work func(Builder, context.Cont
 	}
 	fmt.Fprintln(stderr, "components:", err)
 	return 1
+}
+
+// choosePlatform has every go command that follows build for platform, and
+// returns its system.
+func choosePlatform(platform string) (goos string, err error) {
+	if platform == "" {
+		return cmp.Or(os.Getenv("GOOS"), runtime.GOOS), nil
+	}
+	goos, goarch, ok := strings.Cut(platform, "/")
+	if !ok || goos == "" || goarch == "" || strings.Contains(goarch, "/") {
+		return "", fmt.Errorf("platform %q is not of the form GOOS/GOARCH, as linux/arm64", platform)
+	}
+	return goos, errors.Join(os.Setenv("GOOS", goos), os.Setenv("GOARCH", goarch))
 }
 
 // cacheFolder is ${KALYPSO_CACHE:-${XDG_CACHE_HOME:-~/.cache}/kalypso}/components.
@@ -106,7 +127,7 @@ func (b Builder) Run(ctx context.Context) error {
 	if err := all.Wait(); err != nil {
 		return err
 	}
-	unlock, err := lock(ctx, filepath.Join(b.Cache, "payload.lock"), func() { b.log("payload", "waiting for another build") })
+	unlock, err := b.lockPayload(ctx)
 	if err != nil {
 		return err
 	}
@@ -126,11 +147,60 @@ func (b Builder) Run(ctx context.Context) error {
 	return nil
 }
 
-// Program makes the payload and links it into kalypso, at out.
-func (b Builder) Program(ctx context.Context, out, version string) error {
+// Program makes the payload and links it into kalypso, at out. What is in it is
+// written to the file inventory, where that is not "".
+func (b Builder) Program(ctx context.Context, out, version, inventory string) error {
 	if err := b.Run(ctx); err != nil {
 		return err
 	}
+	if inventory != "" {
+		if err := b.writeInventory(inventory); err != nil {
+			return fmt.Errorf("inventory: %w", err)
+		}
+	}
+	return b.link(ctx, out, version, "-tags", "payload")
+}
+
+// CommandLine links kalypso without a payload, and so without a sandbox, at out. It builds
+// no component. What is in it is written to the file inventory, where that is not "".
+func (b Builder) CommandLine(ctx context.Context, out, version, inventory string) error {
+	if err := b.locate(); err != nil {
+		return err
+	}
+	pages, hasPages, err := b.pages(ctx)
+	if err != nil {
+		return fmt.Errorf("build the hub's pages: %w", err)
+	}
+	var inPages []components.License
+	if hasPages {
+		unlock, err := b.lockPayload(ctx)
+		if err != nil {
+			return err
+		}
+		defer unlock()
+		if inPages, err = b.layPages(ctx, pages); err != nil {
+			return fmt.Errorf("fill %s: %w", recipe.HubWebOutput, err)
+		}
+	}
+	if inventory != "" {
+		own, err := b.ownLicenses(ctx, inPages)
+		if err != nil {
+			return fmt.Errorf("licences of kalypso: %w", err)
+		}
+		if err := (Inventory{Licenses: own}).write(inventory); err != nil {
+			return fmt.Errorf("inventory: %w", err)
+		}
+	}
+	return b.link(ctx, out, version)
+}
+
+// lockPayload keeps other builds from the folders that kalypso embeds.
+func (b Builder) lockPayload(ctx context.Context) (unlock func() error, err error) {
+	return lock(ctx, filepath.Join(b.Cache, "payload.lock"), func() { b.log("payload", "waiting for another build") })
+}
+
+// link compiles and links kalypso with more of the compiler's flags, at out.
+func (b Builder) link(ctx context.Context, out, version string, flags ...string) error {
 	out, err := filepath.Abs(out)
 	if err != nil {
 		return err
@@ -138,7 +208,7 @@ func (b Builder) Program(ctx context.Context, out, version string) error {
 	err = recipe.Compilation{
 		Dir:     b.Root,
 		Env:     recipe.GoEnv(),
-		Flags:   append(slices.Clone(recipe.CompilerFlags), "-tags", "payload", "-ldflags", "-s -w -X main.version="+version),
+		Flags:   slices.Concat(recipe.CompilerFlags, flags, []string{"-ldflags", "-s -w -X main.version=" + version}),
 		Package: program,
 		Out:     out,
 		Log:     func(format string, args ...any) { b.log(components.Self, format, args...) },

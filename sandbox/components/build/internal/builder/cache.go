@@ -23,7 +23,7 @@ import (
 	"github.com/kalypso-dev/kalypso/sandbox/components/build/internal/recipe"
 )
 
-// keep is how many entries of one component stay in the cache.
+// keep is how many entries of one component stay in the cache for each platform.
 const keep = 3
 
 // An entry is an archive in the cache and what is known about it. Its record
@@ -118,8 +118,8 @@ func (c cache) add(dir, key, platform string, comp components.Component) (entry,
 	return e, writeFile(c.record(key), data)
 }
 
-// trim removes all entries but the most recently used, and what interrupted
-// builds have left.
+// trim removes all entries but the most recently used of each platform, and what
+// interrupted builds have left.
 func (c cache) trim() error {
 	records, err := filepath.Glob(filepath.Join(c.dir, c.name+"-*.json"))
 	if err != nil {
@@ -134,9 +134,17 @@ func (c cache) trim() error {
 		used[r] = info.ModTime()
 	}
 	slices.SortFunc(records, func(a, b string) int { return cmp.Or(used[b].Compare(used[a]), cmp.Compare(a, b)) })
-	recent := map[string]bool{}
-	for _, r := range records[:min(keep, len(records))] {
-		recent[strings.TrimSuffix(r, ".json")] = true
+	recent, kept := map[string]bool{}, map[string]int{}
+	for _, r := range records {
+		var e entry
+		if data, err := os.ReadFile(r); err != nil {
+			return err
+		} else if json.Unmarshal(data, &e) != nil {
+			continue // damaged, and so never found
+		}
+		if kept[e.Platform]++; kept[e.Platform] <= keep {
+			recent[strings.TrimSuffix(r, ".json")] = true
+		}
 	}
 	all, err := filepath.Glob(filepath.Join(c.dir, c.name+"-*"))
 	if err != nil {

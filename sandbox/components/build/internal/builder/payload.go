@@ -139,23 +139,28 @@ func (b Builder) collect(name string, modules []license.Linked) ([]components.Li
 // program is the package of kalypso itself.
 const program = "./cmd/kalypso"
 
-// self writes the licences of kalypso's own binary, with those of the pages in it. Their list comes from the
-// packages that are linked in now, which are not in go.sum; making it
-// anew takes as long as comparing it would.
+// ownLicenses are those of kalypso's own binary, with those of the pages in it. Their list
+// comes from the packages that are linked in now, which are not in go.sum; making it anew
+// takes as long as comparing it would.
+func (b Builder) ownLicenses(ctx context.Context, pages []components.License) ([]components.License, error) {
+	modules, err := license.Modules(ctx, b.Root, recipe.GoEnv(), program)
+	if err != nil {
+		return nil, err
+	}
+	own, err := b.collect(components.Self, modules)
+	return append(own, pages...), err
+}
+
+// self writes the licences of kalypso's own binary.
 func (b Builder) self(ctx context.Context, pages []components.License) error {
 	if _, err := os.Stat(filepath.Join(b.Root, program)); err != nil {
 		b.log(components.Self, "warning: no %s yet, so no licences of it", program)
 		return nil
 	}
-	modules, err := license.Modules(ctx, b.Root, recipe.GoEnv(), program)
+	all, err := b.ownLicenses(ctx, pages)
 	if err != nil {
 		return err
 	}
-	all, err := b.collect(components.Self, modules)
-	if err != nil {
-		return err
-	}
-	all = append(all, pages...)
 	var out bytes.Buffer
 	zw, err := zstd.NewWriter(&out, zstd.WithEncoderConcurrency(1))
 	if err != nil {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 
 	"github.com/kalypso-dev/kalypso/sandbox/components"
@@ -33,6 +34,20 @@ var nodePrograms = []struct {
 
 // seccompLicenses are where the packages of Debian and Fedora have it.
 var seccompLicenses = []string{"/usr/share/doc/libseccomp-dev/copyright", "/usr/share/licenses/libseccomp/LICENSE"}
+
+// machines are the first words of the names of Debian's compilers, by architecture.
+var machines = map[string]string{"amd64": "x86_64-linux-gnu", "arm64": "aarch64-linux-gnu"}
+
+// crossCompiler is the environment in which C is compiled for another
+// architecture than this machine's, with the compiler and libraries where Debian
+// has them. What the user has set counts.
+func crossCompiler(goarch string) []string {
+	machine, ok := machines[goarch]
+	if !ok || goarch == runtime.GOARCH || os.Getenv("CC") != "" {
+		return nil
+	}
+	return []string{"CC=" + machine + "-gcc", "PKG_CONFIG_LIBDIR=/usr/lib/" + machine + "/pkgconfig"}
+}
 
 // Node is what an embedded cluster's node runs beside kubelet and kube-proxy.
 func Node() Recipe {
@@ -71,6 +86,7 @@ func finishNode(ctx context.Context, b Bench) ([]components.License, error) {
 		env, link := goEnv, linkFlags
 		if p.cgo {
 			env, link = append(GoEnv(), "CGO_ENABLED=1", "GOFLAGS=-tags="+p.tags), linkFlags+" -extldflags -static"
+			env = append(env, crossCompiler(os.Getenv("GOARCH"))...)
 		}
 		log := func(format string, args ...any) { b.Log(p.name+": "+format, args...) }
 		flags := append(slices.Clone(buildFlags), "-ldflags", link)

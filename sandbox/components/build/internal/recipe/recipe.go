@@ -13,7 +13,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 
 	"github.com/kalypso-dev/kalypso/sandbox/components"
@@ -60,10 +59,11 @@ type Bench struct {
 	Log func(format string, args ...any)
 }
 
-// All are the components. A node is made of what only Linux has.
-func All() []Recipe {
+// All are the components of a kalypso for the system goos. A node is made of
+// what only Linux has.
+func All(goos string) []Recipe {
 	all := []Recipe{Kube(), ArgoCD(), Flux()}
-	if runtime.GOOS == "linux" {
+	if goos == "linux" {
 		all = append(all, Node())
 	}
 	return append(all, Kwok(), Gitea(), Samples(), Runner(), Relay())
