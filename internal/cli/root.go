@@ -122,7 +122,7 @@ Platform repositories of your own need no sandbox. In a clone of a control plane
 	add("sandbox", doctor.NewCommand(a, doctor.Run), open.NewCommand(a, open.Run), cluster.NewRestartCommand(a, cluster.Restart), cluster.NewStopCommand(a, cluster.Stop), cluster.NewStartCommand(a, cluster.Start), cluster.NewCommand(a), reset.NewCommand(a, reset.Run), snapshot.NewCommand(a), az.NewCommand(a))
 	add("learn", scenario.NewCommand(a), workshop.NewCommand(a))
 	add("scheduler", validate.NewCommand(a, validate.Run), plan.NewCommand(a, plan.Run), explain.NewCommand(a, explain.Run), get.NewCommand(a, get.Run), history.NewCommand(a, history.Run), edit.NewCommand(a), scheduler.NewCommand(a), hub.NewCommand(a), ci.NewCommand(a), initialize.NewCommand(a, initialize.Run))
-	root.AddCommand(version.NewCommand(a, version.Run), version.NewLicensesCommand(a, version.Licenses), up.NewDaemonCommand(a, up.RunDaemon), exitCodesTopic(), scenarioCommandsTopic())
+	root.AddCommand(version.NewCommand(a, version.Run), version.NewLicensesCommand(a, version.Licenses), up.NewDaemonCommand(a, up.RunDaemon), newManCommand(a), exitCodesTopic(), scenarioCommandsTopic())
 	strictHelp(root)
 	return root
 }

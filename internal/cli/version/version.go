@@ -11,6 +11,7 @@ import (
 	"text/tabwriter"
 
 	"github.com/kalypso-dev/kalypso/internal/cli/cmdutil"
+	"github.com/kalypso-dev/kalypso/internal/usage"
 	"github.com/kalypso-dev/kalypso/sandbox/components"
 	"github.com/spf13/cobra"
 )
@@ -21,13 +22,16 @@ type versions struct {
 	Go       string               `json:"go"`
 	Platform string               `json:"platform"`
 	Packed   []components.Version `json:"packed"`
+	Check    *Check               `json:"check,omitempty"`
 }
 
 // Options are those of version and licenses.
 type Options struct {
 	*cmdutil.App
-	Full   bool
-	Output cmdutil.Output
+	Full     bool
+	Check    bool
+	ExitCode bool
+	Output   cmdutil.Output
 }
 
 // NewCommand makes `kalypso version`.
@@ -36,15 +40,26 @@ func NewCommand(a *cmdutil.App, run func(context.Context, *Options) error) *cobr
 	c := &cobra.Command{
 		Use:   "version",
 		Short: "The versions of kalypso and of everything packed in it",
-		Args:  cmdutil.ExactArgs(),
-		RunE:  func(c *cobra.Command, _ []string) error { return run(c.Context(), o) },
+		Long: `Print the versions of kalypso and of everything packed in it.
+
+With --check also ask where releases are served whether there is a newer one:
+on GitHub, or below the URL in ` + releasesVariable + `. Without a network that is
+said, and no failure; with --exit-code it is, and a newer release makes the exit
+code 3.`,
+		Args: cmdutil.ExactArgs(),
+		RunE: func(c *cobra.Command, _ []string) error { return run(c.Context(), o) },
 	}
 	o.Output.AddTo(c, "text", "json")
+	c.Flags().BoolVar(&o.Check, "check", false, "ask whether there is a newer release")
+	c.Flags().BoolVar(&o.ExitCode, "exit-code", false, "with --check: exit with 3 when there is a newer release, with 1 when nobody can be asked")
 	return c
 }
 
 // Run prints the versions, without those of a payload where there is none.
-func Run(_ context.Context, o *Options) error {
+func Run(ctx context.Context, o *Options) error {
+	if o.ExitCode && !o.Check {
+		return usage.New("--exit-code is about what --check finds: add --check")
+	}
 	v := versions{Kalypso: o.Version, Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
 	manifest, err := components.Packed()
 	switch {
@@ -55,14 +70,26 @@ func Run(_ context.Context, o *Options) error {
 	default:
 		v.Packed = manifest.Versions()
 	}
-	return o.Output.Print(o.App, v, func() error {
+	if o.Check {
+		found := check(ctx, o.Version)
+		v.Check = &found
+	}
+	err = o.Output.Print(o.App, v, func() error {
 		w := tabwriter.NewWriter(o.Out, 0, 0, 3, ' ', 0)
 		fmt.Fprintf(w, "kalypso\t%s\t(%s, %s)\n", v.Kalypso, v.Go, v.Platform)
 		for _, p := range v.Packed {
 			fmt.Fprintf(w, "%s\t%s\t\n", p.Name, p.Version)
 		}
-		return w.Flush()
+		if err := w.Flush(); err != nil || !o.Check {
+			return err
+		}
+		printCheck(o, *v.Check)
+		return nil
 	})
+	if err == nil && o.ExitCode {
+		return checkError(*v.Check)
+	}
+	return err
 }
 
 // NewLicensesCommand makes `kalypso licenses`.
