@@ -24,6 +24,7 @@ test: tested ## what every change runs: unit tests, and both workshops' first ch
 	$(GO) vet ./...
 	$(GO) vet -tags e2e ./e2e/...
 	$(GO) test ./...
+	$(GO) test -C internal/release ./...
 	$(BUILDER) -test
 	$(E2E) -timeout 10m -run '^TestSmoke$$' ./e2e
 
@@ -66,6 +67,13 @@ docs: ## the workshop guides in docs/, made of the scenarios, and with Chromium 
 pictures: build
 	KALYPSO_PICTURES=$(CURDIR)/docs/images $(E2E) -timeout 20m -run '^TestHelloWorld$$/^Sandbox$$/^(HubPages|Hub)$$' ./e2e
 
+KEY ?=
+RELEASE ?=
+.PHONY: release
+release: ## all that is published: make release VERSION=v0.1.0; KEY=FILE signs it, RELEASE='-platforms linux/amd64' makes less
+	@GO='$(GO)' .ci/prerequisites release
+	$(GO) run -C internal/release . -root '$(CURDIR)' -version '$(VERSION)' $(if $(KEY),-key '$(abspath $(KEY))') $(RELEASE)
+
 .PHONY: kind-node-image
 kind-node-image: ## the image of kind's nodes, built without a registry, for the container engine that answers
 	$(BUILDER)
@@ -75,6 +83,7 @@ kind-node-image: ## the image of kind's nodes, built without a registry, for the
 lint: $(GOLANGCI_LINT) $(DEADCODE) ## import rules, words, the usual mistakes, and functions that no command reaches
 	$(GO) run ./.ci/words
 	$(GOLANGCI_LINT) run ./...
+	cd internal/release && $(GOLANGCI_LINT) run ./...
 	@dead=$$($(DEADCODE) -test=false ./cmd/...) && test -z "$$dead" || { echo "$$dead"; exit 1; }
 
 $(GOLANGCI_LINT): TOOL = github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI_LINT_VERSION)

@@ -126,7 +126,8 @@ func TestWorkflows(t *testing.T) {
 	}
 }
 
-// TestAction runs what action.yml runs, on a runner's folders.
+// TestAction runs what action.yml runs to build kalypso, on a runner's folders. That it
+// downloads a release is for the tests that make one.
 func TestAction(t *testing.T) {
 	data, err := os.ReadFile("../../action.yml")
 	if err != nil {
@@ -135,14 +136,23 @@ func TestAction(t *testing.T) {
 	var action struct {
 		Runs struct {
 			Using string
-			Steps []struct{ Uses, Shell, Run string }
+			Steps []struct{ If, Uses, Name, Shell, Run string }
 		}
 	}
 	if err := yaml.Unmarshal(data, &action); err != nil {
 		t.Fatal(err)
 	}
-	steps := action.Runs.Steps
-	if action.Runs.Using != "composite" || len(steps) != 2 || !strings.HasPrefix(steps[0].Uses, "actions/setup-go@") || steps[1].Shell != "bash" {
+	// the first downloads, the others build
+	if len(action.Runs.Steps) != 3 || action.Runs.Using != "composite" || action.Runs.Steps[0].If != "${{ inputs.build != 'true' }}" {
+		t.Fatalf("%+v", action)
+	}
+	steps := action.Runs.Steps[1:]
+	for _, s := range steps {
+		if s.If != "${{ inputs.build == 'true' }}" {
+			t.Errorf("%q is done if %s", s.Name+s.Uses, s.If)
+		}
+	}
+	if !strings.HasPrefix(steps[0].Uses, "actions/setup-go@") || steps[1].Shell != "bash" {
 		t.Fatalf("%+v", action)
 	}
 	root, err := filepath.Abs("../..")

@@ -156,6 +156,21 @@ func TestDocsWorkflows(t *testing.T) {
 	if linted < 2 {
 		t.Errorf("only %d workflows", linted)
 	}
+	own, err := filepath.Glob("../../.github/workflows/*.yaml")
+	if err != nil || len(own) == 0 {
+		t.Fatalf("workflows %v, %v", own, err)
+	}
+	linter, err := actionlint.NewLinter(io.Discard, &actionlint.LinterOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	problems, err := linter.LintFiles(own, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range problems {
+		t.Errorf("%s:%d: %s", p.Filepath, p.Line, p.Message)
+	}
 }
 
 // Links within the repository lead to files that there are.
