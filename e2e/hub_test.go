@@ -18,6 +18,9 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/kalypso-dev/kalypso/scheduler/fleet"
+	"github.com/kalypso-dev/kalypso/scheduler/fleet/kubernetes"
 )
 
 // hubClient is a browser that is signed in to the sandbox's hub.
@@ -113,6 +116,7 @@ func hubOfHelloWorld(t *testing.T, m *machine) {
 		}
 	}
 
+	h.followsAPush()
 	known := m.placements("dev")
 	if len(known) < 2 {
 		t.Fatalf("placements: %+v", known)
@@ -191,6 +195,56 @@ func hubOfHelloWorld(t *testing.T, m *machine) {
 		}
 		return nil
 	})
+}
+
+// arrivalLimit is how long after the gate of a promotion the hub may know that all clusters have
+// a commit.
+const arrivalLimit = 5 * time.Second
+
+// followsAPush pushes to the branch that the clusters of dev follow, and holds that the hub knows
+// soon after fleet.Judge that it has arrived on all.
+func (h hubClient) followsAPush() {
+	m := h.m
+	m.t.Helper()
+	clusters, err := kubernetes.FromKubeconfig(filepath.Join(m.home, "kubeconfig"))
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	branch := fleet.Source{Repo: m.credentials().OrgURL + "/" + m.platform(), Branch: "dev"}
+	commit := m.push(m.platform(), branch.Branch, map[string]string{"NOTES.md": time.Now().Format(time.RFC3339Nano) + "\n"})
+	waitFor(m.t, "the commit on all clusters", chainLimit, func() error {
+		all, err := clusters.Observe(m.t.Context(), branch)
+		if err != nil {
+			return err
+		}
+		if v := fleet.Judge(all, commit); v.Decision != fleet.Arrived || v.All == 0 {
+			return fmt.Errorf("%+v", v)
+		}
+		return nil
+	})
+	arrived := time.Now()
+	waitFor(m.t, "the change on all clusters, in the hub", chainLimit, func() error {
+		var list struct {
+			Items []struct {
+				SHA, State string
+				Stages     struct{ Merged, FirstApplied, Applied time.Time }
+			}
+		}
+		if err := h.get("/api/v1/changes?q="+commit, &list); err != nil {
+			return err
+		}
+		for _, c := range list.Items {
+			if c.SHA == commit && c.State == "applied" && !c.Stages.Applied.IsZero() {
+				return nil
+			}
+		}
+		return fmt.Errorf("%+v", list.Items)
+	})
+	if late := time.Since(arrived); late > arrivalLimit {
+		m.t.Errorf("the hub knows %s after the gate that the commit has arrived, want %s", late, arrivalLimit)
+	} else {
+		m.t.Logf("the hub knows it %s after the gate", late)
+	}
 }
 
 // hubKnowsStopped holds that the hub says within half a minute that a cluster cannot be

@@ -81,7 +81,8 @@ type ObserveConfig struct {
 	Kubeconfig string          `yaml:"kubeconfig"`
 	Arc        *ArcConfig      `yaml:"arc"`
 	Endpoint   *EndpointConfig `yaml:"endpoint"`
-	// Interval is how often it is asked; collect.DefaultInterval when zero.
+	// Interval is how often it is asked; collect.DefaultInterval when zero. Clusters of a
+	// kubeconfig say when something changes, and are asked after collect.FullInterval besides.
 	Interval time.Duration `yaml:"interval"`
 }
 

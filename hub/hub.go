@@ -35,6 +35,9 @@ const (
 	// memoryLimit is where the garbage collector begins to work for memory instead of
 	// time, in bytes.
 	memoryLimit = 512 << 20
+	// gcPercent has the garbage collector run when the heap has grown by half: a hub does little,
+	// and what it has thrown away is most of its memory.
+	gcPercent = 50
 	// webhookPath is where the forge's webhooks go.
 	webhookPath = "/hooks/forge"
 )
@@ -52,6 +55,9 @@ func Run(ctx context.Context, o Options) (err error) {
 	log := redact.Logger(o.Log)
 	if os.Getenv("GOMEMLIMIT") == "" {
 		debug.SetMemoryLimit(memoryLimit)
+	}
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(gcPercent)
 	}
 	s, err := o.Config.OpenStore(ctx)
 	if err != nil {
@@ -82,6 +88,7 @@ func Run(ctx context.Context, o Options) (err error) {
 	}
 	mux := http.NewServeMux()
 	mux.Handle("POST "+webhookPath, collector.Webhook())
+	mux.Handle("POST "+collect.HooksPath, collector.Events())
 	mux.Handle("/", handler)
 	group, running := errgroup.WithContext(ctx)
 	if err := serve(running, group, o.Config.Listen, mux, (*httpserver.Certificate)(o.Config.TLS), log.With("serves", "pages and API")); err != nil {

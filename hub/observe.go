@@ -6,10 +6,10 @@ import (
 	"strings"
 
 	"github.com/kalypso-dev/kalypso/hub/collect"
-	"github.com/kalypso-dev/kalypso/scheduler/ci"
 	"github.com/kalypso-dev/kalypso/scheduler/fleet"
 	"github.com/kalypso-dev/kalypso/scheduler/fleet/arc"
 	"github.com/kalypso-dev/kalypso/scheduler/fleet/endpoint"
+	"github.com/kalypso-dev/kalypso/scheduler/fleet/kubernetes"
 )
 
 // fleet are the parts that are observed, each with a name of its own.
@@ -21,7 +21,7 @@ func (c Config) fleet() []collect.Fleet {
 		switch {
 		case o.Kubeconfig != "":
 			f.Name, f.File = "kubernetes", o.Kubeconfig
-			f.Open = func() (fleet.Reader, error) { return ci.Clusters(o.Kubeconfig) }
+			f.Open = func() (fleet.Reader, error) { return kubernetes.FromKubeconfig(o.Kubeconfig) }
 		case o.Arc != nil:
 			f.Name, f.Open = "arc", o.Arc.open
 		default:

@@ -1,12 +1,16 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"math/rand/v2"
 	"slices"
 	"time"
 
+	"github.com/kalypso-dev/kalypso/hub/api"
+	"github.com/kalypso-dev/kalypso/hub/history"
 	"github.com/kalypso-dev/kalypso/hub/store"
+	"github.com/kalypso-dev/kalypso/scheduler/model"
 	"github.com/kalypso-dev/kalypso/scheduler/placement"
 )
 
@@ -32,6 +36,9 @@ const (
 	gitOps, application  = "https://git.example.com/acme/gitops", "https://git.example.com/acme/app-gitops"
 	// wrongOf is that one of so many transitions ends in another state than ok.
 	wrongOf = 20
+	// commitsEach is how many commits a GitOps branch has, keysEach how many keys of configuration
+	// an assignment, and one of so many targets differs between environments.
+	commitsEach, keysEach, differsOf = 50, 5, 10
 	// step is how long the fleet's time goes on with each round.
 	step = 10 * time.Second
 )
@@ -124,6 +131,74 @@ func (f *fleet) round() store.Round {
 		})
 	}
 	return r
+}
+
+// desired is what the GitOps branch of an environment asks for: each target on each cluster type,
+// the newest of many commits.
+func (f *fleet) desired(environment string) store.HistoryPart {
+	part := store.HistoryPart{Repo: gitOps, Branch: environment, Roots: map[string]int{"": commitsEach}, Read: f.at}
+	for n := range commitsEach {
+		part.Commits = append(part.Commits, store.Commit{SHA: f.commit(n<<20 + len(environment)), Committed: f.at.Add(time.Duration(n-commitsEach) * time.Hour)})
+	}
+	for clusterType := range f.size.types {
+		for target := range f.size.targets {
+			workload := target / targetsOfWorkload
+			part.Desired = append(part.Desired, store.DesiredAssignment{
+				ClusterType: fmt.Sprintf("type-%02d", clusterType), Target: fmt.Sprintf("app-%02d-target-%03d", workload, target), From: 1 + target%commitsEach,
+				Repo: application, Branch: environment, Path: fmt.Sprintf("target-%03d", target),
+			})
+		}
+	}
+	return part
+}
+
+// releases are the versions on the branch of the applications for an environment; one of some
+// targets has another than elsewhere.
+func (f *fleet) releases(environment string) store.HistoryPart {
+	part := store.HistoryPart{Repo: application, Branch: environment, Read: f.at, Commits: []store.Commit{{SHA: f.commit(len(environment) << 24), Committed: f.at.Add(-time.Hour)}}}
+	for target := range f.size.targets {
+		v := store.TargetVersion{Environment: environment, Target: fmt.Sprintf("app-%02d-target-%03d", target/targetsOfWorkload, target), From: 1, Version: version(0)}
+		if environment == environments[1] && target%differsOf == 0 {
+			v.Version = version(1)
+		}
+		part.Versions = append(part.Versions, v)
+	}
+	return part
+}
+
+// configured is a model whose every assignment has some platform configuration. As a collector
+// it makes that once.
+type configured struct {
+	api.Model     // of which nothing else is asked
+	byEnvironment map[string]history.Configuration
+}
+
+func newConfigured(size fleetSize) configured {
+	c := configured{byEnvironment: map[string]history.Configuration{}}
+	for _, environment := range environments {
+		var found history.Configuration
+		for clusterType := range size.types {
+			for target := range size.targets {
+				for key := range keysEach {
+					v := history.ConfigValue{
+						ClusterType: fmt.Sprintf("type-%02d", clusterType), Target: fmt.Sprintf("app-%02d-target-%03d", target/targetsOfWorkload, target),
+						Key: fmt.Sprintf("KEY_%d", key), Value: "value", ConfigMap: "settings", Position: model.Position{File: "settings.yaml", Line: key + 1},
+					}
+					if target%differsOf == 0 && key == 0 {
+						v.Value = environment
+					}
+					found.Values = append(found.Values, v)
+				}
+			}
+		}
+		c.byEnvironment[environment] = found
+	}
+	return c
+}
+
+// Configuration implements api.Model.
+func (c configured) Configuration(_ context.Context, environment, _ string) (history.Configuration, error) {
+	return c.byEnvironment[environment], nil
 }
 
 // merged is a change of prod that all of its clusters have.

@@ -116,6 +116,15 @@ func fill(ctx context.Context, s *store.Store, f *fleet, events int) error {
 		}
 	}
 	fmt.Printf("%d changes in %s\n", changes, time.Since(began).Round(time.Millisecond))
+	began = time.Now()
+	for _, environment := range environments {
+		for _, part := range []store.HistoryPart{f.desired(environment), f.releases(environment)} {
+			if err := s.ApplyHistory(ctx, part); err != nil {
+				return err
+			}
+		}
+	}
+	fmt.Printf("%d assignments of %d environments in %s\n", len(environments)*f.size.types*f.size.targets, len(environments), time.Since(began).Round(time.Millisecond))
 	// what a hub does once a day: it lets the engine look at what there is
 	return s.Prune(ctx, f.at, store.Retention{})
 }

@@ -45,6 +45,8 @@ func queries(f *fleet, all, team string) []query {
 		{"environments", "/environments", all},
 		{"workloads", "/workloads", all},
 		{"drift", "/drift", all},
+		{"comparison of two environments", "/compare?left=stage&right=prod", all},
+		{"comparison, a few of what differs", "/compare?left=stage&right=prod&group=differs&limit=5", all},
 		{"changes", "/changes", all},
 		{"clusters of a change", "/changes/1/clusters", all},
 		{"history of a placement", "/placements/" + prod + "/" + last + "/" + target + "/events", all},

@@ -50,7 +50,8 @@ func serve(ctx context.Context, o store.Options, size fleetSize, events, rate in
 	if err != nil {
 		return err
 	}
-	handler, err := api.New(api.Options{Store: s, Hosts: []string{"127.0.0.1"}, Web: web.Handler(), Log: slog.New(slog.NewTextHandler(os.Stderr, nil))})
+	// it is asked for far more often than it changes, as a collector's is
+	handler, err := api.New(api.Options{Store: s, Model: newConfigured(size), Hosts: []string{"127.0.0.1"}, Web: web.Handler(), Log: slog.New(slog.NewTextHandler(os.Stderr, nil))})
 	if err != nil {
 		return err
 	}

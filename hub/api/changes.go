@@ -25,6 +25,7 @@ type (
 		SHA         string         `json:"sha" doc:"Of the commit on the branch; before the merge of the pull request's newest."`
 		Title       string         `json:"title"`
 		Author      string         `json:"author"`
+		ApprovedBy  string         `json:"approvedBy" doc:"With the last review that stands; empty where nobody has, or the forge is not asked any more."`
 		MergedBy    string         `json:"mergedBy"`
 		State       ChangeState    `json:"state"`
 		Stages      ChangeStages   `json:"stages"`
@@ -41,6 +42,7 @@ type (
 		Pushed       time.Time `json:"pushed,omitzero" doc:"The first of its source commits."`
 		Planned      time.Time `json:"planned,omitzero"`
 		Opened       time.Time `json:"opened,omitzero"`
+		Approved     time.Time `json:"approved,omitzero" doc:"By the last review that stands."`
 		Merged       time.Time `json:"merged,omitzero"`
 		FirstApplied time.Time `json:"firstApplied,omitzero" doc:"On the first cluster."`
 		Applied      time.Time `json:"applied,omitzero" doc:"On all clusters."`
@@ -189,7 +191,7 @@ func (a *api) noChange(ctx context.Context, id int64, err error) error {
 func changeDocument(c store.Change) Change {
 	d := Change{
 		ID: c.ID, Kind: c.Kind, Environment: c.Environment, Repo: c.Repo, Branch: c.Branch, PullRequest: c.PullRequest, URL: c.URL, SHA: c.SHA,
-		Title: text(c.Title), Author: text(c.Author), MergedBy: text(c.MergedBy), State: ChangeState(c.State), Stages: ChangeStages(c.Stages),
+		Title: text(c.Title), Author: text(c.Author), ApprovedBy: text(c.ApprovedBy), MergedBy: text(c.MergedBy), State: ChangeState(c.State), Stages: ChangeStages(c.Stages),
 		Reached: c.Reached, Failing: c.Failing, Total: c.Total, Size: sizeDocument(c.Size), Sources: []SourceCommit{}, Reason: text(c.Reason),
 	}
 	for _, s := range c.Sources {
@@ -222,6 +224,7 @@ var (
 		{"state", func(c Change) string { return string(c.State) }},
 		{"title", func(c Change) string { return c.Title }},
 		{"author", func(c Change) string { return c.Author }},
+		{"approvedBy", func(c Change) string { return c.ApprovedBy }},
 		{"mergedBy", func(c Change) string { return c.MergedBy }},
 		{"repo", func(c Change) string { return c.Repo }},
 		{"branch", func(c Change) string { return c.Branch }},
@@ -230,6 +233,7 @@ var (
 		{"pushed", func(c Change) string { return timeCell(c.Stages.Pushed) }},
 		{"planned", func(c Change) string { return timeCell(c.Stages.Planned) }},
 		{"opened", func(c Change) string { return timeCell(c.Stages.Opened) }},
+		{"approved", func(c Change) string { return timeCell(c.Stages.Approved) }},
 		{"merged", func(c Change) string { return timeCell(c.Stages.Merged) }},
 		{"firstApplied", func(c Change) string { return timeCell(c.Stages.FirstApplied) }},
 		{"applied", func(c Change) string { return timeCell(c.Stages.Applied) }},

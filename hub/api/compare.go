@@ -3,13 +3,14 @@ package api
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"maps"
 	"reflect"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/kalypso-dev/kalypso/hub/history"
 	"github.com/kalypso-dev/kalypso/hub/store"
@@ -64,7 +65,13 @@ type (
 		Versions       []CompareVersion `json:"versions" doc:"That run, the most first."`
 		DesiredVersion string           `json:"desiredVersion" doc:"As git asks for; several are joined by commas."`
 		ClusterTypes   []string         `json:"clusterTypes"`
-		Policies       []string         `json:"policies" doc:"That assign it; empty at a moment of the past."`
+		Policies       []string         `json:"policies" doc:"That assign it; empty at a moment before they were known."`
+		PolicyPlaces   []ComparePolicy  `json:"policyPlaces" doc:"Where these are."`
+	}
+	// ComparePolicy is a policy and where it is.
+	ComparePolicy struct {
+		Name  string `json:"name"`
+		Place string `json:"place" doc:"File and line, as known then; empty where they were not known."`
 	}
 	// CompareVersion is a version that runs.
 	CompareVersion struct {
@@ -122,10 +129,13 @@ type side struct {
 	halves   map[string]*CompareHalf
 	targets  map[string]store.TargetCount // their workloads and workspaces
 	repos    map[string]string            // what they follow
+	unknown  map[string]bool              // those whose policies are not known
 	config   history.Configuration
-	read     bool                                          // the configuration could be
-	values   map[string]map[string]map[string]CompareValue // by target, cluster type and key
+	read     bool                                   // the configuration could be
+	values   map[assignmentOf][]history.ConfigValue // of the configuration
 }
+
+type assignmentOf struct{ target, clusterType string }
 
 func (a *api) compare(ctx context.Context, input *CompareInput, page store.Page) (store.List[CompareRow], error) {
 	none := store.List[CompareRow]{}
@@ -136,6 +146,7 @@ func (a *api) compare(ctx context.Context, input *CompareInput, page store.Page)
 	past := !input.LeftAt.IsZero() || !input.RightAt.IsZero()
 	var sides [2]*side
 	var asOf time.Time
+	group, running := errgroup.WithContext(ctx)
 	for i, given := range []struct {
 		name, parameter string
 		at              time.Time
@@ -151,12 +162,16 @@ func (a *api) compare(ctx context.Context, input *CompareInput, page store.Page)
 		if err := notInFuture("query."+given.parameter+"At", given.at); err != nil {
 			return none, err
 		}
-		if sides[i], err = a.side(ctx, environments[at], given.at, past); err != nil {
-			return none, err
-		}
+		group.Go(func() (err error) {
+			sides[i], err = a.side(running, environments[at], given.at, past)
+			return err
+		})
 		if observed := environments[at].AsOf; given.at.IsZero() && !observed.IsZero() && (asOf.IsZero() || observed.Before(asOf)) {
 			asOf = observed
 		}
+	}
+	if err := group.Wait(); err != nil {
+		return none, err
 	}
 	left, right := sides[0], sides[1]
 	rows := compared(left, right)
@@ -168,7 +183,7 @@ func (a *api) compare(ctx context.Context, input *CompareInput, page store.Page)
 	input.found = &Compare{Left: left.CompareSide, Right: right.CompareSide}
 	like := strings.ToLower(input.Text)
 	rows = slices.DeleteFunc(rows, func(r CompareRow) bool {
-		return !strings.Contains(strings.ToLower(r.Target), like) && !strings.Contains(strings.ToLower(r.Workload), like)
+		return like != "" && !strings.Contains(strings.ToLower(r.Target), like) && !strings.Contains(strings.ToLower(r.Workload), like)
 	})
 	for _, r := range rows {
 		switch r.Group {
@@ -188,7 +203,18 @@ func (a *api) compare(ctx context.Context, input *CompareInput, page store.Page)
 
 // key is what rows are sorted by: what differs is first.
 func (r CompareRow) key() string {
-	return fmt.Sprintf("%d\x00%s\x00%s", slices.Index([]string{groupDiffers, groupPromotion, groupSame}, r.Group), r.Workload, r.Target)
+	return strconv.Itoa(r.rank()) + "\x00" + r.Workload + "\x00" + r.Target
+}
+
+func (r CompareRow) rank() int {
+	return slices.Index([]string{groupDiffers, groupPromotion, groupSame}, r.Group)
+}
+
+// sortRows puts rows in the order of their keys.
+func sortRows(rows []CompareRow) {
+	slices.SortFunc(rows, func(a, b CompareRow) int {
+		return cmp.Or(cmp.Compare(a.rank(), b.rank()), cmp.Compare(a.Workload, b.Workload), cmp.Compare(a.Target, b.Target))
+	})
 }
 
 // side reads an environment as it is, or was at a time. rendered takes the configuration from its
@@ -196,7 +222,7 @@ func (r CompareRow) key() string {
 func (a *api) side(ctx context.Context, e store.Environment, at time.Time, rendered bool) (*side, error) {
 	s := &side{
 		CompareSide: CompareSide{Environment: e.Name, At: at}, position: e.Position,
-		halves: map[string]*CompareHalf{}, targets: map[string]store.TargetCount{}, repos: map[string]string{}, values: map[string]map[string]map[string]CompareValue{},
+		halves: map[string]*CompareHalf{}, targets: map[string]store.TargetCount{}, repos: map[string]string{}, unknown: map[string]bool{}, values: map[assignmentOf][]history.ConfigValue{},
 	}
 	desired, err := a.Store.Desired(ctx, scopeOf(ctx), e.Name, at)
 	if err != nil {
@@ -216,16 +242,19 @@ func (a *api) side(ctx context.Context, e store.Environment, at time.Time, rende
 		h.ClusterTypes = append(h.ClusterTypes, d.ClusterType)
 		versions[d.Target] = append(versions[d.Target], d.ShownVersion())
 		s.repos[d.Target] = d.Repo
-		if at.IsZero() {
-			h.Policies = append(h.Policies, d.Policies...)
-		}
+		h.Policies = append(h.Policies, d.Policies...)
+		s.unknown[d.Target] = s.unknown[d.Target] || d.Policies == nil
 	}
 	for _, c := range counts {
 		h := s.half(c)
 		h.Versions = append(h.Versions, CompareVersion{Version: text(c.Version), N: c.N})
 	}
+	places, err := a.Store.PolicyPlaces(ctx, e.Name, at)
+	if err != nil {
+		return nil, err
+	}
 	for target, h := range s.halves {
-		h.finish(versions[target])
+		h.finish(versions[target], places)
 	}
 	commit := ""
 	if rendered {
@@ -242,17 +271,17 @@ func (a *api) side(ctx context.Context, e store.Environment, at time.Time, rende
 	}
 	s.read = true
 	s.Problems, s.Error = s.config.Problems, cmp.Or(s.Error, text(s.config.Error))
-	for _, v := range s.config.Values {
-		if s.halves[v.Target] == nil {
-			continue // of no concern, or out of scope
+	all := s.config.Values
+	for len(all) > 0 { // those of an assignment are together
+		at := assignmentOf{all[0].Target, all[0].ClusterType}
+		n := slices.IndexFunc(all, func(v history.ConfigValue) bool { return v.Target != at.target || v.ClusterType != at.clusterType })
+		if n < 0 {
+			n = len(all)
 		}
-		if s.values[v.Target] == nil {
-			s.values[v.Target] = map[string]map[string]CompareValue{}
+		if s.halves[at.target] != nil { // else it is of no concern, or out of scope
+			s.values[at] = slices.Concat(s.values[at], all[:n:n])
 		}
-		if s.values[v.Target][v.ClusterType] == nil {
-			s.values[v.Target][v.ClusterType] = map[string]CompareValue{}
-		}
-		s.values[v.Target][v.ClusterType][v.Key] = CompareValue{Value: v.Value, Source: v.ConfigMap, Place: v.Position.String()}
+		all = all[n:]
 	}
 	return s, nil
 }
@@ -260,7 +289,7 @@ func (a *api) side(ctx context.Context, e store.Environment, at time.Time, rende
 // half is that of a target, made where there is none.
 func (s *side) half(of store.TargetCount) *CompareHalf {
 	if s.halves[of.Target] == nil {
-		s.halves[of.Target] = &CompareHalf{Versions: []CompareVersion{}, ClusterTypes: []string{}, Policies: []string{}}
+		s.halves[of.Target] = &CompareHalf{Versions: []CompareVersion{}, ClusterTypes: []string{}, Policies: []string{}, PolicyPlaces: []ComparePolicy{}}
 	}
 	if of.Workload != "" || s.targets[of.Target].Target == "" {
 		s.targets[of.Target] = of
@@ -269,10 +298,13 @@ func (s *side) half(of store.TargetCount) *CompareHalf {
 }
 
 // finish sorts what was collected, each once.
-func (h *CompareHalf) finish(desired []string) {
+func (h *CompareHalf) finish(desired []string, places store.PolicyPlaces) {
 	once := func(all []string) []string { return orEmpty(slices.Compact(slices.Sorted(slices.Values(all)))) }
 	h.DesiredVersion = strings.Join(once(desired), ", ")
 	h.ClusterTypes, h.Policies = once(h.ClusterTypes), once(h.Policies)
+	for _, name := range h.Policies {
+		h.PolicyPlaces = append(h.PolicyPlaces, ComparePolicy{name, places[name]})
+	}
 	total := 0
 	for _, v := range h.Versions {
 		total += v.N
@@ -293,14 +325,14 @@ func compared(left, right *side) []CompareRow {
 	for target, of := range targets {
 		r := CompareRow{Target: target, Workload: of.Workload, Workspace: of.Workspace, Group: groupSame, Left: left.halves[target], Right: right.halves[target], Config: []CompareConfig{}}
 		if r.Left != nil && r.Right != nil && left.read && right.read {
-			r.Config = configDifferences(left.values[target], right.values[target])
+			r.Config = configDifferences(left, right, target)
 		}
-		if r.differs(left.At.IsZero() && right.At.IsZero()) {
+		if r.differs(!left.unknown[target] && !right.unknown[target]) {
 			r.Group = groupDiffers
 		}
 		rows = append(rows, r)
 	}
-	slices.SortFunc(rows, func(a, b CompareRow) int { return cmp.Compare(a.key(), b.key()) })
+	sortRows(rows)
 	return rows
 }
 
@@ -309,7 +341,9 @@ func compared(left, right *side) []CompareRow {
 func (r *CompareRow) differs(policies bool) bool {
 	l, right := r.Left, r.Right
 	switch {
-	case l == nil || right == nil, len(r.Config) > 0, !slices.Equal(l.ClusterTypes, right.ClusterTypes), policies && !slices.Equal(l.Policies, right.Policies):
+	case l == nil || right == nil, len(r.Config) > 0, !slices.Equal(l.ClusterTypes, right.ClusterTypes):
+		return true
+	case policies && !slices.Equal(l.Policies, right.Policies):
 		return true
 	case l.DesiredVersion != "" && right.DesiredVersion != "":
 		return l.DesiredVersion != right.DesiredVersion
@@ -324,27 +358,30 @@ func (r *CompareRow) differs(policies bool) bool {
 	return !slices.Equal(names(l), names(right))
 }
 
-// configDifferences are the keys that differ on cluster types that both sides have, once where
-// that is the same on all of them.
-func configDifferences(left, right map[string]map[string]CompareValue) []CompareConfig {
+// configDifferences are the keys of a target that differ on cluster types that both sides have,
+// once where that is the same on all of them.
+func configDifferences(left, right *side, target string) []CompareConfig {
 	var types []string
 	keys := map[string]bool{}
-	for clusterType, values := range left {
-		if right[clusterType] == nil {
+	for _, clusterType := range left.halves[target].ClusterTypes {
+		at := assignmentOf{target, clusterType}
+		l, r := left.values[at], right.values[at]
+		if l == nil || r == nil {
 			continue
 		}
 		types = append(types, clusterType)
-		for key := range values {
-			keys[key] = true
+		if slices.EqualFunc(l, r, func(a, b history.ConfigValue) bool { return a.Key == b.Key && a.Value == b.Value }) {
+			continue // as nearly all are
 		}
-		for key := range right[clusterType] {
-			keys[key] = true
+		for _, v := range slices.Concat(l, r) {
+			keys[v.Key] = true
 		}
 	}
-	slices.Sort(types)
-	value := func(of map[string]CompareValue, key string) *CompareValue {
-		if v, ok := of[key]; ok {
-			return &v
+	value := func(of []history.ConfigValue, key string) *CompareValue {
+		for i := range of {
+			if v := of[len(of)-1-i]; v.Key == key {
+				return &CompareValue{Value: v.Value, Source: v.ConfigMap, Place: v.Position.String()}
+			}
 		}
 		return nil
 	}
@@ -353,7 +390,8 @@ func configDifferences(left, right map[string]map[string]CompareValue) []Compare
 		var some []CompareConfig
 		alike := true
 		for _, clusterType := range types {
-			one := CompareConfig{ClusterType: clusterType, Key: key, Left: value(left[clusterType], key), Right: value(right[clusterType], key)}
+			at := assignmentOf{target, clusterType}
+			one := CompareConfig{ClusterType: clusterType, Key: key, Left: value(left.values[at], key), Right: value(right.values[at], key)}
 			if one.Left.is(one.Right) {
 				alike = false
 				continue
@@ -386,22 +424,32 @@ func (a *api) addPullRequests(ctx context.Context, rows []CompareRow, left, righ
 	if err != nil {
 		return err
 	}
+	var platform *store.PullRequest // the newest of each
+	applications := map[string]*store.PullRequest{}
+	for i := range open.Items {
+		p := &open.Items[i]
+		switch {
+		case p.Environment != later.Environment:
+		case p.Kind != "application":
+			platform = cmp.Or(platform, p)
+		default:
+			applications[p.Repo] = cmp.Or(applications[p.Repo], p)
+		}
+	}
 	for i := range rows {
 		r := &rows[i]
 		if r.Group != groupDiffers {
 			continue
 		}
-		at := slices.IndexFunc(open.Items, func(p store.PullRequest) bool {
-			if p.Environment != later.Environment {
-				return false
-			}
-			return p.Kind == "application" && p.Repo == later.repos[r.Target] || p.Kind != "application" && later.config.Changed[r.Target]
-		})
-		if at >= 0 {
-			r.Group, r.PullRequest = groupPromotion, &ComparePullRequest{open.Items[at].Number, open.Items[at].URL}
+		brings := applications[later.repos[r.Target]]
+		if brings == nil && later.config.Changed[r.Target] {
+			brings = platform
+		}
+		if brings != nil {
+			r.Group, r.PullRequest = groupPromotion, &ComparePullRequest{brings.Number, brings.URL}
 		}
 	}
-	slices.SortFunc(rows, func(a, b CompareRow) int { return cmp.Compare(a.key(), b.key()) })
+	sortRows(rows)
 	return nil
 }
 

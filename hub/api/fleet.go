@@ -300,7 +300,7 @@ func environmentDocument(e store.Environment) Environment {
 func clusterDocument(c store.Cluster) Cluster {
 	subscriptions := slices.Clone(c.Subscriptions)
 	for i := range subscriptions {
-		subscriptions[i].Reason = text(subscriptions[i].Reason)
+		subscriptions[i].Reason, subscriptions[i].Edited = text(subscriptions[i].Reason), text(subscriptions[i].Edited)
 	}
 	return Cluster{
 		Name: c.Name, Labels: orEmptyMap(c.Labels), Source: c.Source, Reconciler: c.Reconciler, LastSeen: c.LastSeen, Unknown: text(c.Unknown),

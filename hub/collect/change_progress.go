@@ -153,7 +153,8 @@ func changeOf(b pullBranch, pr forge.PullRequest, facts *changeFacts, of checks,
 		Environment: b.environment, Repo: redact.URL(b.repo), Branch: b.branch, Kind: b.kindOf(pr), PullRequest: pr.Number,
 		SHA: cmp.Or(pr.MergeCommit, pr.HeadCommit), Head: pr.HeadCommit, Title: redact.Text(pr.Title), Author: pr.Author, MergedBy: pr.MergedBy, URL: pr.URL,
 		Size: facts.size, Sources: facts.sources,
-		Stages: store.Stages{Planned: credibleTime(facts.planned, now), Opened: credibleTime(pr.Created, now), Merged: credibleTime(pr.Merged, now)},
+		ApprovedBy: of.approval.By,
+		Stages:     store.Stages{Planned: credibleTime(facts.planned, now), Opened: credibleTime(pr.Created, now), Approved: credibleTime(of.approval.At, now), Merged: credibleTime(pr.Merged, now)},
 	}
 	for _, s := range facts.sources {
 		if !s.At.IsZero() && (c.Pushed.IsZero() || s.At.Before(c.Pushed)) {

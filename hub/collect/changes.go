@@ -41,6 +41,7 @@ type changeSource struct {
 	facts   map[changeKey]*changeFacts
 	direct  map[pullBranch][]store.Commit // that no pull request has brought
 	commits map[string]store.SourceCommit // that were asked for, by their IDs
+	pulled  map[changeKey][]forge.CommitHead
 
 	progress changeProgress // only touched by the writer
 }
@@ -70,7 +71,7 @@ type changeFacts struct {
 
 func newChangeSource(c *Collector) *changeSource {
 	return &changeSource{
-		collector: c, facts: map[changeKey]*changeFacts{}, direct: map[pullBranch][]store.Commit{}, commits: map[string]store.SourceCommit{},
+		collector: c, facts: map[changeKey]*changeFacts{}, direct: map[pullBranch][]store.Commit{}, commits: map[string]store.SourceCommit{}, pulled: map[changeKey][]forge.CommitHead{},
 		progress: changeProgress{sent: map[changeKey]string{}, settled: map[changeKey]bool{}, sized: map[changeKey]bool{}, orders: map[branchKey]*order{}},
 	}
 }
@@ -158,11 +159,18 @@ func (s *changeSource) lookAtPlan(ctx context.Context, b pullBranch, pr forge.Pu
 		now.planned = info.When // the scheduler makes the commit as soon as it has planned
 	}
 	// a plan names all that it was made of, and most of that was there before
-	own := publish.Sources(pr.Body)
+	own, err := s.planSources(ctx, b, pr)
+	if err != nil {
+		return err
+	}
 	if i := slices.IndexFunc(older, func(one forge.PullRequest) bool {
-		return one.State == forge.Merged && len(publish.Sources(one.Body)) > 0
+		all, _ := publish.Sources(one.Body)
+		return one.State == forge.Merged && len(all) > 0
 	}); i >= 0 {
-		before := publish.Sources(older[i].Body)
+		before, err := s.planSources(ctx, b, older[i])
+		if err != nil {
+			return err
+		}
 		if fresh := slices.DeleteFunc(slices.Clone(own), func(r model.Reference) bool { return slices.Contains(before, r) }); len(fresh) > 0 {
 			own = fresh
 		}
@@ -188,6 +196,23 @@ func (s *changeSource) lookAtPlan(ctx context.Context, b pullBranch, pr forge.Pu
 		return s.measure(ctx, b, pr, now)
 	}
 	return nil
+}
+
+// planSources are the commits that a plan was made of. Where its text has not all of them, its
+// commit has; that of a branch that is gone may be gone, too.
+func (s *changeSource) planSources(ctx context.Context, b pullBranch, pr forge.PullRequest) ([]model.Reference, error) {
+	some, whole := publish.Sources(pr.Body)
+	if whole {
+		return some, nil
+	}
+	info, err := s.collector.forge.CommitInfo(ctx, b.repo, pr.HeadCommit)
+	if err != nil && !errors.Is(err, forge.ErrNotFound) {
+		return nil, err
+	}
+	if all := publish.CommitSources(info.Message); len(all) > 0 {
+		return all, nil
+	}
+	return some, nil
 }
 
 // measure counts what an open pull request changes on the branch as it is now.
@@ -344,11 +369,64 @@ func (s *changeSource) lookForDirect(ctx context.Context, b pullBranch, list []f
 	for _, pr := range list {
 		brought[pr.MergeCommit], brought[pr.HeadCommit] = true, true
 	}
+	if err := s.addRebased(ctx, b, list, all, brought); err != nil {
+		return err
+	}
 	all = slices.DeleteFunc(all, func(c store.Commit) bool { return c.PullRequest != 0 || brought[c.SHA] })
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.direct[b] = all
 	return nil
+}
+
+// addRebased adds the commits of a branch that the merge of a pull request has put there one by
+// one, by a rebase or a fast-forward: they are those that it was made of. all are in order.
+func (s *changeSource) addRebased(ctx context.Context, b pullBranch, list []forge.PullRequest, all []store.Commit, brought map[string]bool) error {
+	for _, pr := range list {
+		last := slices.IndexFunc(all, func(c store.Commit) bool { return pr.State == forge.Merged && c.SHA == pr.MergeCommit })
+		if last < 1 || all[last-1].PullRequest != 0 || brought[all[last-1].SHA] {
+			continue
+		}
+		key := b.key(pr.Number)
+		s.mu.Lock()
+		commits, known := s.pulled[key]
+		s.mu.Unlock()
+		if !known {
+			name, _ := s.collector.forge.Repo(b.repo)
+			var err error
+			if commits, err = s.collector.forge.PullRequestCommits(ctx, name, pr.Number); err != nil && !errors.Is(err, forge.ErrNotFound) {
+				return err
+			}
+			s.mu.Lock()
+			s.pulled[key] = commits
+			s.mu.Unlock()
+		}
+		matching := 0
+		for matching < len(commits) && matching <= last && sameCommit(commits[matching], all[last-matching]) {
+			matching++
+		}
+		if matching < 2 || matching < len(commits) && matching <= last {
+			continue // they were made one, or brought by a commit of their own
+		}
+		s.mu.Lock()
+		for _, c := range all[last-matching+1 : last+1] {
+			brought[c.SHA] = true
+			facts := s.facts[key]
+			if facts == nil || slices.ContainsFunc(facts.sources, func(one store.SourceCommit) bool { return one.SHA == c.SHA }) {
+				continue
+			}
+			one := store.SourceCommit{Repo: strings.TrimSuffix(redact.URL(b.repo), ".git"), SHA: c.SHA, Author: c.Author, Subject: redact.Text(c.Subject), At: c.Committed}
+			one.URL, _ = s.collector.forge.CommitURL(b.repo, c.SHA)
+			facts.sources = append(slices.Clone(facts.sources), one)
+		}
+		s.mu.Unlock()
+	}
+	return nil
+}
+
+// sameCommit is whether a commit of a pull request is one of the branch, maybe after a rebase.
+func sameCommit(a forge.CommitHead, b store.Commit) bool {
+	return a.ID == b.SHA || a.Subject != "" && a.Subject == b.Subject && a.Author == b.Author
 }
 
 // reachOf is how much a pull request changes, on how many clusters.

@@ -17,6 +17,7 @@ import (
 	"github.com/kalypso-dev/kalypso/hub/store"
 	"github.com/kalypso-dev/kalypso/internal/testkit/giteafake"
 	"github.com/kalypso-dev/kalypso/scheduler/fleet"
+	"github.com/kalypso-dev/kalypso/scheduler/publish"
 )
 
 // open opens a pull request of a branch with some files, made from commits of the control
@@ -310,4 +311,172 @@ func TestDirectChange(t *testing.T) {
 	if err != nil || len(list.Items) > 0 {
 		t.Errorf("a commit that names a pull request looks like a push: %+v, %v", list.Items, err)
 	}
+}
+
+// TestApprovedChange: a review is a stage, until another one takes it back.
+func TestApprovedChange(t *testing.T) {
+	p := newPlatform(t)
+	c, s, _ := p.run(nil)
+	awaitPlacements(t, s, map[string]string{"edge-1": "ok 1.0", "edge-2": "ok 1.0"})
+	pr := p.open("gitops", "ann/fix", "a fix", map[string]string{"small/shop-test/namespace.yaml": "kind: Namespace\n"})
+	review := func(state gitea.ReviewStateType) time.Time {
+		at := time.Now().UTC().Truncate(time.Second)
+		p.forge.Lock()
+		p.repos["gitops"].Reviews[pr.Index] = append(p.repos["gitops"].Reviews[pr.Index], &gitea.PullReview{Reviewer: &gitea.User{UserName: "ann"}, State: state, Submitted: at})
+		p.forge.Unlock()
+		p.webhook(c, "pull_request_approved", "acme/gitops", webhookSecret)
+		return at
+	}
+	approvedBy := func(name string) func(store.Change) bool {
+		return func(c store.Change) bool { return c.State == store.ChangeOpen && c.ApprovedBy == name }
+	}
+	p.webhook(c, "pull_request", "acme/gitops", webhookSecret)
+	if one := awaitChange(t, s, "a fix", "open", approvedBy("")); !one.Approved.IsZero() {
+		t.Errorf("%+v", one)
+	}
+	review(gitea.ReviewStateApproved)
+	if one := awaitChange(t, s, "a fix", "approved", approvedBy("ann")); one.Approved.IsZero() || one.Approved.Before(one.Opened) {
+		t.Errorf("%+v", one)
+	}
+	review(gitea.ReviewStateRequestChanges)
+	if one := awaitChange(t, s, "a fix", "approved no more", approvedBy("")); !one.Approved.IsZero() {
+		t.Errorf("%+v", one)
+	}
+	at := review(gitea.ReviewStateApproved)
+	awaitChange(t, s, "a fix", "approved again", approvedBy("ann"))
+	p.merge("gitops", pr)
+	p.webhook(c, "pull_request", "acme/gitops", webhookSecret)
+	p.webhook(c, "push", "acme/gitops", webhookSecret)
+	merged := awaitChange(t, s, "a fix", "merged", func(c store.Change) bool { return !c.Merged.IsZero() && c.State == store.ChangeRolling })
+	if merged.ApprovedBy != "ann" || merged.Approved.Before(at) || merged.Approved.After(merged.Merged) {
+		t.Errorf("%+v, approved at %s", merged, at)
+	}
+}
+
+// TestRebasedChange: what a merge puts onto the branch one by one is one change, and no push.
+func TestRebasedChange(t *testing.T) {
+	p := newPlatform(t)
+	c, s, _ := p.run(nil)
+	awaitPlacements(t, s, map[string]string{"edge-1": "ok 1.0", "edge-2": "ok 1.0"})
+	repo := p.repos["shop-gitops"]
+	commit := func(parent, subject string) string {
+		return repo.Git("commit-tree", "-p", parent, "-m", subject, repo.Git("rev-parse", "dev^{tree}"))
+	}
+	base := p.heads["shop-gitops@dev"]
+	head := base
+	subjects := []string{"one", "two", "three"}
+	for _, subject := range subjects {
+		head = commit(head, subject)
+	}
+	repo.Git("update-ref", "refs/heads/ann/work", head)
+	p.forge.Lock()
+	pr := repo.Open("three commits", "dev", "ann/work", head)
+	pr.Created, pr.Poster, pr.MergeBase = new(time.Now().UTC()), &gitea.User{UserName: "ann"}, base
+	p.forge.Unlock()
+	p.webhook(c, "pull_request", "acme/shop-gitops", webhookSecret)
+	awaitChange(t, s, "three commits", "open", func(c store.Change) bool { return c.State == store.ChangeOpen })
+
+	// somebody pushes, and the forge puts the three on top of that
+	onto := commit(base, "by hand")
+	var rebased []string
+	for _, subject := range subjects {
+		onto = commit(onto, subject)
+		rebased = append(rebased, onto)
+	}
+	p.forge.Lock()
+	repo.Git("update-ref", "refs/heads/dev", onto)
+	pr.State, pr.HasMerged, pr.MergedCommitID, pr.Merged = gitea.StateClosed, true, &onto, new(time.Now().UTC())
+	p.forge.Unlock()
+	p.heads["shop-gitops@dev"] = onto
+	p.webhook(c, "pull_request", "acme/shop-gitops", webhookSecret)
+	p.webhook(c, "push", "acme/shop-gitops", webhookSecret)
+	merged := awaitChange(t, s, "three commits", "merged, of three commits", func(c store.Change) bool { return c.SHA == onto && len(c.Sources) >= 3 })
+	for i, sha := range rebased {
+		if !slices.ContainsFunc(merged.Sources, func(s store.SourceCommit) bool { return s.SHA == sha && s.Subject == subjects[i] && s.URL != "" }) {
+			t.Errorf("%s is not among %+v", sha, merged.Sources)
+		}
+	}
+	awaitChange(t, s, "by hand", "a push", func(c store.Change) bool { return c.PullRequest == 0 })
+	list, err := s.Changes(t.Context(), store.Scope{}, store.ChangeFilter{}, store.Page{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range list.Items {
+		if slices.Contains(subjects, c.Title) {
+			t.Errorf("commit %q of a pull request looks like a push", c.Title)
+		}
+	}
+}
+
+// TestSourcesOfTheCommit: what the marker of a plan has no room for is in its commit.
+func TestSourcesOfTheCommit(t *testing.T) {
+	p := newPlatform(t)
+	control := p.forge.URL + "/acme/control@"
+	repo := p.repos["gitops"]
+	message := "dev\n\n" + publish.SourceTrailer + ": " + control + p.heads["control@dev"] + "\n" + publish.SourceTrailer + ": " + control + p.heads["control@main"] + "\n"
+	head := repo.Git("commit-tree", "-p", p.heads["gitops@dev"], "-m", message, repo.Git("rev-parse", p.heads["gitops@dev"]+"^{tree}"))
+	repo.Git("update-ref", "refs/heads/kalypso/dev", head)
+	p.forge.Lock()
+	pr := repo.Open("very many", "dev", "kalypso/dev", head)
+	pr.Created, pr.Poster = new(time.Now().UTC()), &gitea.User{UserName: giteafake.User}
+	pr.Body = "text\n\n<!-- kalypso:plan sha256=1 environment=dev source=" + url.QueryEscape(control+p.heads["control@dev"]+",more") + " -->\n"
+	p.forge.Unlock()
+	_, s, _ := p.run(nil)
+	one := awaitChange(t, s, "very many", "open", func(c store.Change) bool { return len(c.Sources) > 0 })
+	if len(one.Sources) != 2 {
+		t.Errorf("%+v", one.Sources)
+	}
+}
+
+// TestUnchangedChanges: a round that says of changes what the one before has said writes nothing,
+// also one of a hub that is started again and has to compare all of them.
+func TestUnchangedChanges(t *testing.T) {
+	p := newPlatform(t)
+	pr := p.open("gitops", "kalypso/dev", "a plan", map[string]string{"small/shop-test/namespace.yaml": "kind: Namespace\n"}, p.forge.URL+"/acme/control@"+p.heads["control@dev"])
+	p.merge("gitops", pr)
+	p.open("gitops", "kalypso/dev", "another", map[string]string{"small/other/namespace.yaml": "kind: Namespace\n"}, p.forge.URL+"/acme/control@"+p.heads["control@dev"])
+	p.setFleet(p.cluster("small", "edge-1"), p.cluster("large", "edge-2"))
+	_, s, stop := p.run(nil)
+	awaitChange(t, s, "a plan", "applied", func(c store.Change) bool { return c.State == store.ChangeApplied && c.Size != nil })
+	awaitChange(t, s, "another", "open", func(c store.Change) bool { return c.State == store.ChangeOpen && c.Size != nil })
+	await(t, "the sizes are with the pull requests", func() error {
+		list, err := s.PullRequests(t.Context(), store.Scope{}, nil, []string{"open"}, store.Page{})
+		if err == nil && (len(list.Items) != 1 || list.Items[0].Size == nil) {
+			err = fmt.Errorf("%+v", list.Items)
+		}
+		return err
+	})
+	stop()
+	written := func(s *store.Store) (all []store.Message) {
+		t.Helper()
+		all, err := s.Outbox(t.Context(), 0, 10_000)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return slices.DeleteFunc(all, func(m store.Message) bool { return m.Topic == "source" || m.Topic == "cluster" })
+	}
+	_, s, stop = p.run(nil)
+	before := written(s)
+	began := time.Now()
+	await(t, "rounds after the changes were looked at", func() error {
+		all, err := s.Sources(t.Context())
+		for _, one := range all {
+			if err == nil && !one.LastOK.After(began) {
+				err = fmt.Errorf("%s has not been looked at", one.Name)
+			}
+		}
+		return err
+	})
+	rounds := time.Now()
+	await(t, "a round after that", func() error {
+		all, err := s.Sources(t.Context())
+		if err == nil && !slices.ContainsFunc(all, func(one store.Source) bool { return one.Name == "clusters by test" && one.LastOK.After(rounds) }) {
+			err = fmt.Errorf("%+v", all)
+		}
+		return err
+	})
+	if after := written(s); len(after) != len(before) {
+		t.Errorf("rounds that say the same have written %+v", after[len(before):])
+	}
+	stop()
 }

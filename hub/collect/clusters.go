@@ -19,31 +19,43 @@ type Fleet struct {
 	Name string // of its kind, such as kubernetes; each part's own
 	// File is what the part is described in, "" for none. When it changes, Open is called again.
 	File string
-	// Open makes what is asked. It makes no request.
+	// Open makes what is asked. It makes no request. A fleet.Watched is not polled: each of its
+	// clusters says when it is to be asked.
 	Open     func() (fleet.Reader, error)
-	Interval time.Duration // DefaultInterval when zero
+	Interval time.Duration // when zero, DefaultInterval, or of a fleet.Watched FullInterval
 }
 
 // fleetSource asks a part of the fleet.
 type fleetSource struct {
 	Fleet
-	source *source
-	reader fleet.Reader // only touched by look, as is opened
+	collector *Collector
+	source    *source
+	// start runs something until the collector ends, or stop is called.
+	start func(run func(context.Context)) (stop func())
+
+	reader fleet.Reader // only touched by look, as are the next two
 	opened []byte
+	stop   func() // of what watches; nil where nothing does
 
 	mu     sync.Mutex // for what follows
 	asked  bool       // it has been looked at once
 	answer fleet.Snapshot
 	err    error // of the last look
+	// members are the clusters of a part that is watched; complete says that each of the first
+	// of them has been looked at.
+	members  []*member
+	complete bool
 }
 
 func (f *fleetSource) look(ctx context.Context) error {
+	reader := f.reader
 	answer, err := f.ask(ctx)
 	if ctx.Err() != nil {
 		err = context.Cause(ctx)
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	f.source.quiet = f.members != nil && reader == f.reader && err == nil && f.err == nil
 	f.asked, f.err = true, err
 	if err == nil {
 		f.answer = answer
@@ -65,6 +77,13 @@ func (f *fleetSource) ask(ctx context.Context) (fleet.Snapshot, error) {
 			return fleet.Snapshot{}, err
 		}
 		f.reader, f.opened = reader, content
+		if w, ok := reader.(fleet.Watched); ok {
+			f.source.interval = fileInterval
+			f.watch(w.Members())
+		}
+	}
+	if f.stop != nil {
+		return fleet.Snapshot{}, nil // each cluster is looked at on its own
 	}
 	answer, err := f.reader.Inventory(ctx)
 	return credible(answer, time.Now().UTC()), err
@@ -106,15 +125,18 @@ func credible(s fleet.Snapshot, now time.Time) fleet.Snapshot {
 func (f *fleetSource) known() (fleet.Snapshot, bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.err == nil {
-		return f.answer, f.asked
+	answer, asked := f.answer, f.asked
+	if f.members != nil {
+		answer, asked = f.watched()
 	}
-	answer := f.answer
+	if f.err == nil {
+		return answer, asked
+	}
 	answer.Clusters = slices.Clone(answer.Clusters)
 	for i := range answer.Clusters {
 		answer.Clusters[i].Forget(f.err.Error())
 	}
-	return answer, f.asked
+	return answer, asked
 }
 
 // clusterMemory is how each cluster was when it answered last. One that cannot be asked

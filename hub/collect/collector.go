@@ -16,6 +16,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"net/http"
 	"runtime/debug"
 	"sync"
 	"time"
@@ -82,6 +83,11 @@ type Collector struct {
 	history   *historySource
 	sources   []*source
 
+	// turns are those of clusters that are watched.
+	turns       struct{ answering, silent chan struct{} }
+	corrections *corrections
+	events      http.Handler
+
 	changed chan struct{} // wakes the writer
 	memory  clusterMemory // only touched by the writer
 
@@ -96,6 +102,8 @@ type source struct {
 	interval time.Duration
 	look     func(ctx context.Context) error
 	wake     chan struct{}
+	// quiet says of the last look that it has asked nobody, and has not failed.
+	quiet bool
 }
 
 // New makes a Collector. It makes no request yet.
@@ -112,15 +120,17 @@ func New(o Options) (*Collector, error) {
 	}
 	c := &Collector{
 		options: o, log: log, forge: forge, secret: secret, metrics: newMetrics(o.Registry),
-		changed: make(chan struct{}, 1), reports: map[string]store.Source{}, follows: map[string]map[branchKey]bool{},
+		changed: make(chan struct{}, 1), reports: map[string]store.Source{}, follows: map[string]map[branchKey]bool{}, corrections: newCorrections(),
 	}
+	c.events = newHooks(c)
+	c.turns.answering, c.turns.silent = make(chan struct{}, looksAtOnce), make(chan struct{}, looksAtOnce)
 	for _, p := range o.Scheduler.Planes() {
 		one := newPlane(c, p)
 		c.planes = append(c.planes, one)
 		c.add("control plane "+one.name, o.Poll, one.look, &one.source)
 	}
 	for _, f := range o.Fleet {
-		one := &fleetSource{Fleet: f}
+		one := &fleetSource{Fleet: f, collector: c}
 		c.fleet = append(c.fleet, one)
 		c.add("clusters by "+f.Name, cmp.Or(f.Interval, DefaultInterval), one.look, &one.source)
 	}
@@ -157,6 +167,20 @@ func (c *Collector) Run(ctx context.Context) error {
 	}
 	var running sync.WaitGroup
 	defer running.Wait()
+	for _, f := range c.fleet {
+		f.start = func(run func(context.Context)) (stop func()) {
+			ctx, cancel := context.WithCancel(ctx)
+			ended := make(chan struct{})
+			running.Go(func() {
+				defer close(ended)
+				run(ctx)
+			})
+			return func() {
+				cancel()
+				<-ended
+			}
+		}
+	}
 	for _, s := range c.sources {
 		running.Go(func() { c.follow(ctx, s) })
 	}
@@ -174,7 +198,9 @@ func (c *Collector) follow(ctx context.Context, s *source) {
 			return
 		}
 		c.report(s, began, err)
-		notify(c.changed)
+		if !s.quiet {
+			notify(c.changed)
+		}
 		pause := s.interval
 		if err != nil {
 			pause = min(pause, retryAfter)
@@ -205,7 +231,9 @@ func (c *Collector) lookAt(ctx context.Context, s *source) (err error) {
 // report notes how a look went.
 func (c *Collector) report(s *source, began time.Time, err error) {
 	took := time.Since(began)
-	c.metrics.observed(s.name, took, err)
+	if !s.quiet {
+		c.metrics.observed(s.name, took, err)
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	r, known := c.reports[s.name]

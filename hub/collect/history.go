@@ -2,6 +2,7 @@ package collect
 
 import (
 	"context"
+	"sync"
 	"time"
 
 	lru "github.com/hashicorp/golang-lru/v2"
@@ -11,6 +12,7 @@ import (
 	"github.com/kalypso-dev/kalypso/internal/redact"
 	"github.com/kalypso-dev/kalypso/scheduler/model"
 	"github.com/kalypso-dev/kalypso/scheduler/publish"
+	"github.com/kalypso-dev/kalypso/scheduler/view"
 )
 
 // historyInterval is how often branches are fetched whose heads no control plane asks for.
@@ -27,6 +29,15 @@ type historySource struct {
 	reader    *history.Reader
 	whole     time.Time // when all branches were asked for last; only touched by look
 	kept      *lru.Cache[keptKey, []history.ConfigValue]
+
+	mu      sync.Mutex
+	planned map[string]planned // by environment
+}
+
+// planned is the configuration of a plan.
+type planned struct {
+	history.Configuration
+	of *view.Plan
 }
 
 type keptKey struct {
@@ -36,7 +47,7 @@ type keptKey struct {
 
 func newHistorySource(c *Collector) *historySource {
 	kept, _ := lru.New[keptKey, []history.ConfigValue](keptConfigurations) // fails for a size below 1
-	return &historySource{collector: c, kept: kept, reader: &history.Reader{
+	return &historySource{collector: c, kept: kept, planned: map[string]planned{}, reader: &history.Reader{
 		Store: c.options.Store, Forge: c.forge, Folder: c.options.Mirrors, Addresses: addresses.NewReplacer(c.options.Scheduler.Addresses), Log: c.log,
 	}}
 }
@@ -99,7 +110,7 @@ func (c *Collector) Configuration(ctx context.Context, environment, commit strin
 	if err != nil {
 		return history.Configuration{}, err
 	}
-	found := history.Configuration{Changed: map[string]bool{}}
+	found := history.Configuration{}
 	if commit != "" {
 		found.Values, err = c.history.configuration(ctx, made.GitOps, commit)
 		return found, err
@@ -117,6 +128,20 @@ func (c *Collector) Configuration(ctx context.Context, environment, commit strin
 			found.Problems++
 		}
 	}
+	planned := c.history.plannedConfiguration(environment, made)
+	found.Values, found.Changed = planned.Values, planned.Changed
+	return found, nil
+}
+
+// plannedConfiguration is what a plan has of the configuration: it is asked for far more often
+// than there is another plan.
+func (h *historySource) plannedConfiguration(environment string, made *view.Plan) history.Configuration {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if known, ok := h.planned[environment]; ok && known.of == made {
+		return known.Configuration
+	}
+	found := history.Configuration{Changed: map[string]bool{}}
 	for _, change := range made.Changes {
 		if _, target, ok := publish.PairOf(made.GitOps.Path, change.Path); ok {
 			found.Changed[target] = true
@@ -129,5 +154,6 @@ func (c *Collector) Configuration(ctx context.Context, environment, commit strin
 			})
 		}
 	}
-	return found, nil
+	h.planned[environment] = planned{found, made}
+	return found
 }

@@ -37,7 +37,7 @@ type pullSource struct {
 	mu      sync.Mutex                     // for what follows
 	changed map[string]bool                // clone URLs of webhooks since the last look
 	lists   map[string][]forge.PullRequest // by the forge's name of the repository
-	checks  map[pullKey]checks             // of those that are open
+	checks  map[pullKey]checks             // of those that are open, or were
 	tried   map[string]bool                // the repositories that were asked for once, whatever came of it
 	asked   map[string]time.Time           // when the repository's were listed last
 }
@@ -49,10 +49,11 @@ type pullKey struct {
 }
 
 // checks are the statuses of a pull request's newest commit together, and the one that
-// decides them.
+// decides them; and whether users have approved it. One that is not open has the latter alone.
 type checks struct {
-	state   forge.StatusState // "" for none
-	context string
+	state    forge.StatusState // "" for none
+	context  string
+	approval forge.Approval
 }
 
 // hint has the next look ask about a repository, and no other that is known.
@@ -145,18 +146,44 @@ func (p *pullSource) look(ctx context.Context) error {
 	return errors.Join(failed...)
 }
 
-// checksOf asks for the statuses of those that are open.
+// approvalsEach is how many of a repository's newest pull requests that are merged are asked for
+// who has approved them, unless they were open before: each is a request.
+const approvalsEach = 10
+
+// checksOf asks for the statuses and the approvals of those that are open, and once for the
+// approvals of those that are merged.
 func (p *pullSource) checksOf(ctx context.Context, repo string, list []forge.PullRequest) (map[pullKey]checks, error) {
 	found := map[pullKey]checks{}
-	for _, pr := range list {
-		if pr.State != forge.Open || pr.HeadCommit == "" {
+	p.mu.Lock()
+	before := map[int]forge.State{}
+	for _, pr := range p.lists[repo] {
+		before[pr.Number] = pr.State
+	}
+	known := maps.Clone(p.checks)
+	p.mu.Unlock()
+	for i, pr := range list {
+		key := pullKey{repo, pr.Number}
+		was, asked := known[key]
+		open := pr.State == forge.Open && pr.HeadCommit != ""
+		if !open && (pr.State != forge.Merged || asked && before[pr.Number] == forge.Merged || !asked && i >= approvalsEach) {
+			if asked {
+				found[key] = checks{approval: was.approval}
+			}
 			continue
 		}
-		all, err := p.collector.forge.Statuses(ctx, repo, pr.HeadCommit)
-		if err != nil && !errors.Is(err, forge.ErrNotFound) {
+		var now checks
+		if open {
+			all, err := p.collector.forge.Checks(ctx, repo, pr.HeadCommit)
+			if err != nil && !errors.Is(err, forge.ErrNotFound) {
+				return nil, err
+			}
+			now = together(all)
+		}
+		var err error
+		if now.approval, err = p.collector.forge.Approved(ctx, repo, pr.Number); err != nil && !errors.Is(err, forge.ErrNotFound) {
 			return nil, err
 		}
-		found[pullKey{repo, pr.Number}] = together(all)
+		found[key] = now
 	}
 	return found, nil
 }
@@ -165,7 +192,7 @@ func (p *pullSource) checksOf(ctx context.Context, repo string, list []forge.Pul
 func together(all []forge.Status) checks {
 	for _, state := range []forge.StatusState{forge.Failure, forge.Pending, forge.Success} {
 		if i := slices.IndexFunc(all, func(s forge.Status) bool { return s.State == state }); i >= 0 {
-			return checks{state, all[i].Context}
+			return checks{state: state, context: all[i].Context}
 		}
 	}
 	return checks{}
@@ -346,6 +373,9 @@ func waitsFor(pr forge.PullRequest, of checks) string {
 		return "check " + of.context + " has failed"
 	case of.state == forge.Pending:
 		return "waits for check " + of.context
+	}
+	if of.approval.By != "" {
+		return of.approval.By + " has approved it: it waits for the merge"
 	}
 	return "waits for a review and the merge"
 }

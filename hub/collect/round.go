@@ -45,9 +45,10 @@ func (c *Collector) write(ctx context.Context) {
 func (c *Collector) writeRound(ctx context.Context) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, writeLimit, fmt.Errorf("not written within %s", writeLimit))
 	defer cancel()
-	r := store.Round{At: time.Now().UTC(), Placements: map[string][]store.Placement{}, Problems: map[string][]store.Problem{"": {}}}
+	r := store.Round{At: time.Now().UTC(), Placements: map[string][]store.Placement{}, Policies: map[string]store.PolicyPlaces{}, Problems: map[string][]store.Problem{"": {}}}
 	clusters, from, asked := c.memory.together(c.fleet)
 	if asked {
+		c.corrections.mark(clusters.Clusters, r.At)
 		r.Clusters = []store.Cluster{}
 		for _, one := range clusters.Clusters {
 			r.Clusters = append(r.Clusters, clusterOf(one, from[one.Name]))
@@ -78,6 +79,7 @@ func (c *Collector) writeRound(ctx context.Context) error {
 				continue
 			}
 			r.Placements[e.name] = joined(all, e.plan, r.At)
+			r.Policies[e.name] = policiesOf(e.plan)
 			c.note(e.name, all)
 		}
 		r.Problems[""] = append(r.Problems[""], c.planeProblems(p)...)
@@ -93,8 +95,7 @@ func (c *Collector) writeRound(ctx context.Context) error {
 	r.Changes = changes
 	r.PullRequests = c.pulls.pullRequests()
 	r.Sources = c.sourceReports()
-	changed, err := c.options.Store.Apply(ctx, r)
-	c.metrics.transitions.Add(float64(changed))
+	_, err := c.options.Store.Apply(ctx, r)
 	if err == nil {
 		noted()
 	}
@@ -219,6 +220,15 @@ const (
 	reconcilerFlux   = "flux"
 	reconcilerArgoCD = "argocd"
 )
+
+// policiesOf are where the policies of an environment are.
+func policiesOf(made *view.Plan) store.PolicyPlaces {
+	places := store.PolicyPlaces{}
+	for _, p := range made.Model.Policies {
+		places[p.Name] = p.Position.String()
+	}
+	return places
+}
 
 // joined adds to placements what the plan says of their targets.
 func joined(all []placement.Placement, made *view.Plan, now time.Time) []store.Placement {

@@ -16,6 +16,7 @@ type Round struct {
 	Environments []Environment            // all that there are
 	Clusters     []Cluster                // all that there are
 	Placements   map[string][]Placement   // by environment, each list whole
+	Policies     map[string]PolicyPlaces  // by environment, each whole
 	Problems     map[string][]Problem     // by environment, "" of the control plane; each whole
 	PullRequests map[string][]PullRequest // by environment, "" of the control plane; each whole
 	Changes      []Change                 // that may differ from the round before; others stay
@@ -26,7 +27,7 @@ type Round struct {
 // were. What a cluster that cannot be asked has had is kept: its placements become unknown with
 // the reason, at the versions that were seen last.
 func (s *Store) Apply(ctx context.Context, r Round) (changed int, err error) {
-	messages := 0
+	messages, written := 0, map[string]int{}
 	var ended endings
 	err = s.write(ctx, func(t tx) error {
 		// one round at a time, of other processes, too
@@ -39,13 +40,17 @@ func (s *Store) Apply(ctx context.Context, r Round) (changed int, err error) {
 			clusterRollup: map[clusterRollupKey]int64{}, transitions: map[string]int{},
 		}
 		for _, step := range []func(Round) error{
-			w.load, w.applyEnvironments, w.applyClusters, w.applyPlacements, w.applyProblems, w.applyPullRequests, w.applyChanges, w.findEndings, w.applySources,
+			w.load, w.applyEnvironments, w.applyPolicies, w.applyClusters, w.applyPlacements, w.applyProblems, w.applyPullRequests, w.applyChanges, w.findEndings, w.applySources,
 		} {
 			if err := step(r); err != nil {
 				return err
 			}
 		}
-		changed, messages, ended = len(w.events), 0, w.ended
+		changed, messages, ended, written = len(w.events), 0, w.ended, map[string]int{}
+		for _, m := range w.messages {
+			written[m.Topic]++
+		}
+		written["placement"] = changed
 		var err error
 		messages, err = w.flush()
 		return err
@@ -54,6 +59,7 @@ func (s *Store) Apply(ctx context.Context, r Round) (changed int, err error) {
 		return 0, err
 	}
 	s.metrics.count(ended, r.Environments)
+	s.metrics.countTransitions(written)
 	if messages > 0 {
 		s.wakeReaders()
 	}

@@ -21,6 +21,7 @@ type Change struct {
 	// newest commit of its own branch.
 	SHA, Head                    string
 	Title, Author, MergedBy, URL string
+	ApprovedBy                   string // with the last approval that stands; "" for none
 	// State is open, held or closed of a pull request that is not merged. A round leaves it
 	// empty for what is merged: then the clusters decide, and reads have rolling, failing,
 	// applied, or none where no cluster follows the branch.
@@ -51,7 +52,7 @@ const (
 // Stages are when a change has come how far, zero where that is not known or has not
 // happened. They are in this order, whatever clocks have said.
 type Stages struct {
-	Pushed, Planned, Opened, Merged, FirstApplied, Applied time.Time
+	Pushed, Planned, Opened, Approved, Merged, FirstApplied, Applied time.Time
 }
 
 // Size counts the assignments that a change adds, changes and removes.
@@ -101,15 +102,16 @@ type changeRow struct {
 }
 
 const changeColumns = `c.id, c.pull_request, c.sha, c.head, c.kind, c.title, c.author, c.merged_by, c.url, c.state, c.reason, c.pushed_at, c.planned_at, c.opened_at, c.merged_at,
-	c.first_applied_at, c.applied_at, c.reached, c.failing, c.total, c.added, c.altered, c.removed`
+	c.first_applied_at, c.applied_at, c.reached, c.failing, c.total, c.added, c.altered, c.removed, c.approved_at, c.approved_by`
 
 // scanChange reads changeColumns, and into more what comes after.
 func scanChange(scan func(...any) error, more ...any) (c Change, err error) {
-	var times [6]int64
+	var times [7]int64
 	var size [3]int64
 	err = scan(append([]any{&c.ID, &c.PullRequest, &c.SHA, &c.Head, &c.Kind, &c.Title, &c.Author, &c.MergedBy, &c.URL, &c.State, &c.Reason,
-		&times[0], &times[1], &times[2], &times[3], &times[4], &times[5], &c.Reached, &c.Failing, &c.Total, &size[0], &size[1], &size[2]}, more...)...)
-	c.Stages = Stages{timeOf(times[0]), timeOf(times[1]), timeOf(times[2]), timeOf(times[3]), timeOf(times[4]), timeOf(times[5])}
+		&times[0], &times[1], &times[2], &times[3], &times[4], &times[5], &c.Reached, &c.Failing, &c.Total, &size[0], &size[1], &size[2],
+		&times[6], &c.ApprovedBy}, more...)...)
+	c.Stages = Stages{timeOf(times[0]), timeOf(times[1]), timeOf(times[2]), timeOf(times[6]), timeOf(times[3]), timeOf(times[4]), timeOf(times[5])}
 	c.Size = sizeOf(size)
 	return c, err
 }
@@ -155,6 +157,7 @@ func (w *round) applyChange(c *Change) error {
 	}
 	now := *c
 	now.Title, now.Author, now.MergedBy, now.Reason = clean(c.Title), clean(c.Author), clean(c.MergedBy), clean(c.Reason)
+	now.ApprovedBy = clean(c.ApprovedBy)
 	if was == nil {
 		if now.ID, err = w.next("change", 1); err != nil {
 			return err
@@ -162,6 +165,9 @@ func (w *round) applyChange(c *Change) error {
 	} else {
 		now.ID, now.Reached, now.Failing, now.Total = was.ID, was.Reached, was.Failing, was.Total
 		now.Stages = was.Stages.with(c.Stages)
+		if c.Approved.IsZero() && c.State != ChangeOpen && c.State != ChangeHeld {
+			now.Approved, now.ApprovedBy = was.Approved, was.ApprovedBy // the forge is asked no more
+		}
 		now.Size = cmp.Or(c.Size, was.Size)
 		now.MergedBy = cmp.Or(now.MergedBy, was.MergedBy)
 	}
@@ -190,13 +196,14 @@ func (w *round) applyChange(c *Change) error {
 		millis(now.Pushed), millis(now.Planned), millis(now.Opened), millis(now.Merged), millis(now.FirstApplied), millis(now.Applied),
 		int64(now.Reached), int64(now.Failing), int64(now.Total)}
 	err = w.insert("change", `id, environment_id, branch_id, pull_request, sha, head, kind, title, author, merged_by, url, state, reason, began_at,
-		pushed_at, planned_at, opened_at, merged_at, first_applied_at, applied_at, reached, failing, total, added, altered, removed, digest`,
+		pushed_at, planned_at, opened_at, merged_at, first_applied_at, applied_at, reached, failing, total, added, altered, removed, digest, approved_at, approved_by`,
 		`ON CONFLICT (id) DO UPDATE SET sha = excluded.sha, head = excluded.head, kind = excluded.kind, title = excluded.title, author = excluded.author,
 		merged_by = excluded.merged_by, url = excluded.url, state = excluded.state, reason = excluded.reason, began_at = excluded.began_at, pushed_at = excluded.pushed_at,
 		planned_at = excluded.planned_at, opened_at = excluded.opened_at, merged_at = excluded.merged_at, first_applied_at = excluded.first_applied_at,
 		applied_at = excluded.applied_at, reached = excluded.reached, failing = excluded.failing, total = excluded.total, added = excluded.added,
-		altered = excluded.altered, removed = excluded.removed, digest = excluded.digest`,
-		[][]any{append(append(row, now.Size.values()...), digest)})
+		altered = excluded.altered, removed = excluded.removed, digest = excluded.digest,
+		approved_at = excluded.approved_at, approved_by = excluded.approved_by`,
+		[][]any{append(append(row, now.Size.values()...), digest, millis(now.Approved), now.ApprovedBy)})
 	if err != nil {
 		return err
 	}
@@ -283,7 +290,7 @@ func (s Stages) with(now Stages) Stages {
 // said them of each change; what came before is not later, and what comes after is not earlier.
 func (s *Stages) order(now time.Time) {
 	limit := now
-	for _, at := range []*time.Time{&s.Merged, &s.Opened, &s.Planned, &s.Pushed} {
+	for _, at := range []*time.Time{&s.Merged, &s.Approved, &s.Opened, &s.Planned, &s.Pushed} {
 		if at.After(limit) {
 			*at = limit
 		}

@@ -40,8 +40,14 @@ const (
 	targetVersionColumns = `branch_id, epoch, environment, target, from_seq, to_seq, version, source_commit`
 )
 
+// desiredCounter grows with what [Store.Desired] reads.
+const desiredCounter = "desired"
+
 // putDesired writes what a part of a history changes of assignments and versions.
 func (t tx) putDesired(id, epoch int64, p HistoryPart) error {
+	if _, err := t.next(desiredCounter, 1); err != nil {
+		return err
+	}
 	rows := make([][]any, len(p.Desired))
 	for i, d := range p.Desired {
 		rows[i] = []any{id, epoch, clean(d.Root), clean(d.ClusterType), clean(d.Target), int64(d.From), int64(d.To), d.Digest, clean(d.Repo), clean(d.Branch), clean(d.Path)}
@@ -145,9 +151,10 @@ func (s *Store) versions(ctx context.Context, where string, args ...any) ([]Targ
 // Desired is an assignment as git asked for it at one moment.
 type Desired struct {
 	ClusterType, Target string
-	placement.Revision           // what it follows
-	Workload, Workspace string   // as known last
-	Policies            []string // as known last
+	placement.Revision         // what it follows
+	Workload, Workspace string // as known last
+	// Policies are the names of those that assign it; nil of a moment before they were known.
+	Policies []string
 }
 
 // ShownVersion is the version, or the short commit where none is known.
@@ -161,13 +168,71 @@ type DesiredState struct {
 	Items     []Desired // in scope, by cluster type and target
 }
 
-// Desired is what git asked for in an environment at a time, zero for now.
+// desiredKept is how many answers of Desired are kept: pages ask for the same again and again, also
+// for one moment of the past, and a large environment has thousands of rows.
+const desiredKept = 8
+
+// desiredKey is what an answer for those who may see everything depends on.
+type desiredKey struct {
+	environment, counter int64
+	branch
+	root string
+	at   time.Time
+}
+
+// Desired is what git asked for in an environment at a time, zero for now. The items are not to
+// be changed.
 func (s *Store) Desired(ctx context.Context, scope Scope, environment string, at time.Time) (state DesiredState, err error) {
 	err = s.read(ctx, func(t tx) error {
-		state, err = t.desired(scope, environment, at)
-		return err
+		key, failed, err := t.desiredKey(environment, at)
+		if errors.Is(err, sql.ErrNoRows) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		var known bool
+		if state, known = s.desired.Get(key); !known {
+			if state, err = t.desired(Scope{}, environment, at); err != nil {
+				return err
+			}
+			s.desired.Add(key, state)
+		}
+		state.Error = failed
+		return nil
 	})
+	if len(scope.Workspaces) > 0 {
+		var seen []Desired
+		for _, d := range state.Items {
+			if slices.Contains(scope.Workspaces, d.Workspace) {
+				seen = append(seen, d)
+			}
+		}
+		state.Items = seen
+	}
 	return state, err
+}
+
+// desiredKey is that of an environment, and why its branch cannot be read now. The error wraps
+// sql.ErrNoRows for an environment that there is not.
+func (t tx) desiredKey(environment string, at time.Time) (key desiredKey, failed string, err error) {
+	key.at = at.UTC()
+	err = t.row(`SELECT e.id, e.gitops_repo, e.gitops_branch, e.gitops_root, c.value FROM environment e, counter c WHERE e.name = ? AND c.name = ?`, clean(environment), desiredCounter).
+		Scan(&key.environment, &key.repo, &key.name, &key.root, &key.counter)
+	if err != nil {
+		return key, "", err
+	}
+	failed, err = t.historyError(key.branch)
+	return key, failed, err
+}
+
+// historyError is why a branch cannot be read now, "" when it can.
+func (t tx) historyError(b branch) (failed string, err error) {
+	err = t.row(`SELECT h.error FROM branch_history h WHERE h.branch_id = `+branchID+` ORDER BY h.epoch DESC LIMIT 1`, b.repo, b.name).Scan(&failed)
+	if errors.Is(err, sql.ErrNoRows) {
+		err = nil
+	}
+	return failed, err
 }
 
 // moments has of each branch the newest epoch that had begun at a time, and in it the newest
@@ -191,8 +256,7 @@ func (t tx) desired(scope Scope, environment string, at time.Time) (DesiredState
 	if err != nil {
 		return state, err
 	}
-	err = t.row(`SELECT h.error FROM branch_history h WHERE h.branch_id = `+branchID+` ORDER BY h.epoch DESC LIMIT 1`, repo, name).Scan(&state.Error)
-	if err != nil && !errors.Is(err, sql.ErrNoRows) {
+	if state.Error, err = t.historyError(branch{repo, name}); err != nil {
 		return state, err
 	}
 	from, args := moments(at)
@@ -230,7 +294,12 @@ func (t tx) desired(scope Scope, environment string, at time.Time) (DesiredState
 		return state, err
 	}
 
-	policiesOf := map[string][]string{} // few, of very many assignments
+	policiesOf := map[string][]string{"": nil} // few, of very many assignments
+	policies, policyArgs := `a.policies`, []any(nil)
+	if !at.IsZero() {
+		policies = `(SELECT y.policies FROM assignment_policies y WHERE y.assignment_id = a.id AND y.from_at <= ? ORDER BY y.from_at DESC LIMIT 1)`
+		policyArgs = []any{millis(at)}
+	}
 	where := ofAssignment(scope, PlacementFilter{})
 	where.add("d.root = ? AND m.branch_id = "+branchID, root, repo, name)
 	err = t.each(func(rows *sql.Rows) error {
@@ -255,9 +324,68 @@ func (t tx) desired(scope Scope, environment string, at time.Time) (DesiredState
 		d.Policies = policiesOf[policies]
 		state.Items = append(state.Items, d)
 		return nil
-	}, `SELECT d.cluster_type, d.target, d.repo, d.branch, COALESCE(a.workload, ''), COALESCE(a.workspace, ''), COALESCE(a.policies, '[]') FROM (`+from+`) m
+	}, `SELECT d.cluster_type, d.target, d.repo, d.branch, COALESCE(a.workload, ''), COALESCE(a.workspace, ''), COALESCE(`+policies+`, '') FROM (`+from+`) m
 		JOIN desired_assignment d ON d.branch_id = m.branch_id AND d.epoch = m.epoch AND d.from_seq <= m.seq AND (d.to_seq = 0 OR d.to_seq > m.seq)
 		LEFT JOIN assignment a ON a.environment_id = ? AND a.cluster_type = d.cluster_type AND a.target = d.target WHERE `+where.String()+` ORDER BY d.cluster_type, d.target`,
-		slices.Concat(args, []any{environmentID}, where.args)...)
+		slices.Concat(policyArgs, args, []any{environmentID}, where.args)...)
 	return state, err
+}
+
+// PolicyPlaces are where the policies of an environment are, by name: file and line.
+type PolicyPlaces map[string]string
+
+// PolicyPlaces are those of an environment at a time, zero for now; of a moment before they were
+// known there are none.
+func (s *Store) PolicyPlaces(ctx context.Context, environment string, at time.Time) (places PolicyPlaces, err error) {
+	err = s.read(ctx, func(t tx) error {
+		var id int64
+		err := t.row(`SELECT id FROM environment WHERE name = ?`, clean(environment)).Scan(&id)
+		if err == nil {
+			places, err = t.policyPlaces(id, at)
+		}
+		if errors.Is(err, sql.ErrNoRows) {
+			return nil
+		}
+		return err
+	})
+	return places, err
+}
+
+func (t tx) policyPlaces(environment int64, at time.Time) (PolicyPlaces, error) {
+	places := PolicyPlaces{}
+	var where condition
+	where.add("environment_id = ?", environment)
+	if !at.IsZero() {
+		where.add("from_at <= ?", millis(at))
+	}
+	return places, t.each(func(rows *sql.Rows) error {
+		var name, place string
+		err := rows.Scan(&name, &place)
+		places[name] = place
+		return err
+	}, `SELECT name, place FROM policy_place WHERE `+where.String()+` ORDER BY name, from_at`, where.args...)
+}
+
+// applyPolicies notes where policies are that were elsewhere, or not there.
+func (w *round) applyPolicies(r Round) error {
+	for name, now := range r.Policies {
+		e, err := w.environment(name)
+		if err != nil {
+			return err
+		}
+		was, err := w.policyPlaces(e.id, time.Time{})
+		if err != nil {
+			return err
+		}
+		var rows [][]any
+		for policy, place := range now {
+			if was[clean(policy)] != clean(place) {
+				rows = append(rows, []any{e.id, clean(policy), w.at, clean(place)})
+			}
+		}
+		if err := w.insert("policy_place", "environment_id, name, from_at, place", `ON CONFLICT (environment_id, name, from_at) DO UPDATE SET place = excluded.place`, rows); err != nil {
+			return err
+		}
+	}
+	return nil
 }

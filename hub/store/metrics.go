@@ -26,6 +26,7 @@ const (
 type metrics struct {
 	durations, stages, restored *prometheus.HistogramVec
 	changes, failures           *prometheus.CounterVec
+	transitions                 *prometheus.CounterVec
 	opened                      int64        // when the store was opened
 	lastChange                  atomic.Int64 // the newest of the round before, 0 before the first
 }
@@ -49,12 +50,15 @@ func newMetrics() *metrics {
 		failures: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "kalypso_change_failures_total", Help: "Changes that a cluster could not apply, or that were not healthy on it.",
 		}, []string{"environment"}),
+		transitions: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "kalypso_hub_transitions_total", Help: "What rounds have written that was not so before, by what it is about: of placements each transition, of changes each that looks otherwise, of pull requests and problems each environment in which any does.",
+		}, []string{"kind"}),
 		opened: time.Now().UnixMilli(),
 	}
 }
 
 func (m *metrics) collectors() []prometheus.Collector {
-	return []prometheus.Collector{m.durations, m.stages, m.restored, m.changes, m.failures}
+	return []prometheus.Collector{m.durations, m.stages, m.restored, m.changes, m.failures, m.transitions}
 }
 
 // measure begins to measure a query, and returns what ends it. Its name is that of the method of
@@ -323,6 +327,16 @@ func (w *round) findEndings(r Round) error {
 		}
 		return err
 	}, `UPDATE change SET end_counted = 1 WHERE end_counted = 0 AND (applied_at > 0 OR state = ?) RETURNING `+strings.ReplaceAll(changeColumns, "c.", "")+`, environment_id`, ChangeClosed)
+}
+
+// transitionKinds are the topics of messages that are counted.
+var transitionKinds = []string{"placement", "change", "pull-request", "problem"}
+
+// countTransitions counts what a round has written.
+func (m *metrics) countTransitions(n map[string]int) {
+	for _, kind := range transitionKinds {
+		m.transitions.WithLabelValues(kind).Add(float64(n[kind]))
+	}
 }
 
 // count counts what a round has brought to an end. What there is to count of an environment is

@@ -179,7 +179,8 @@ func testNewerSchema(t *testing.T, o store.Options) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s, err := store.Open(t.Context(), o); err == nil || !strings.Contains(err.Error(), "4711") || !strings.Contains(err.Error(), fmt.Sprintf(" %d:", len(migrations))) {
+	last := strings.TrimLeft(migrations[len(migrations)-1].Name()[:5], "0") // some numbers may be left out
+	if s, err := store.Open(t.Context(), o); err == nil || !strings.Contains(err.Error(), "4711") || !strings.Contains(err.Error(), " "+last+":") {
 		t.Errorf("error %v", err)
 		if s != nil {
 			s.Close()

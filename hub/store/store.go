@@ -19,6 +19,8 @@ import (
 	"path/filepath"
 	"sync"
 	"time"
+
+	lru "github.com/hashicorp/golang-lru/v2"
 )
 
 var (
@@ -51,6 +53,7 @@ type Store struct {
 	file           string // of SQLite
 	writer, reader *sql.DB
 	metrics        *metrics
+	desired        *lru.Cache[desiredKey, DesiredState] // answers of Desired
 
 	mu     sync.Mutex
 	failed error         // of the last write, nil when that was done
@@ -60,7 +63,8 @@ type Store struct {
 // Open opens the database, makes it where there is none, and brings its schema up to date. A
 // schema newer than the program's is an error that names both versions.
 func Open(ctx context.Context, o Options) (*Store, error) {
-	s := &Store{metrics: newMetrics(), woken: make(chan struct{})}
+	kept, _ := lru.New[desiredKey, DesiredState](desiredKept) // fails for a size below 1
+	s := &Store{metrics: newMetrics(), woken: make(chan struct{}), desired: kept}
 	var err error
 	switch {
 	case o.SQLite != "" && o.Postgres != "" || o.SQLite == "" && o.Postgres == "":

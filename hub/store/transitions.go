@@ -233,7 +233,7 @@ func (w *round) assignments(e *environmentRow, all []Placement, stored map[place
 	}
 	done := map[pair]bool{}
 	moved := map[int64][2]*assignmentRow{}
-	var rows [][]any
+	var rows, policies [][]any
 	for i := range all {
 		p := &all[i]
 		at := side(p)
@@ -263,9 +263,15 @@ func (w *round) assignments(e *environmentRow, all []Placement, stored map[place
 		}
 		known[at] = &now
 		rows = append(rows, []any{now.id, e.id, now.clusterType, now.target, now.workload, now.workspace, now.policies})
+		if was == nil || was.policies != now.policies {
+			policies = append(policies, []any{now.id, w.at, now.policies})
+		}
 	}
 	if len(rows) > 0 {
 		w.dirty[e.Name] = true
+		if _, err := w.next(desiredCounter, 1); err != nil {
+			return nil, err
+		}
 	}
 	if len(moved) > 0 {
 		for k := range stored {
@@ -275,8 +281,11 @@ func (w *round) assignments(e *environmentRow, all []Placement, stored map[place
 			}
 		}
 	}
-	return known, w.insert("assignment", "id, environment_id, cluster_type, target, workload, workspace, policies",
-		`ON CONFLICT (id) DO UPDATE SET workload = excluded.workload, workspace = excluded.workspace, policies = excluded.policies`, rows)
+	if err := w.insert("assignment", "id, environment_id, cluster_type, target, workload, workspace, policies",
+		`ON CONFLICT (id) DO UPDATE SET workload = excluded.workload, workspace = excluded.workspace, policies = excluded.policies`, rows); err != nil {
+		return nil, err
+	}
+	return known, w.insert("assignment_policies", "assignment_id, from_at, policies", `ON CONFLICT (assignment_id, from_at) DO UPDATE SET policies = excluded.policies`, policies)
 }
 
 func (a *assignmentRow) rollupOn(cluster int64) clusterRollupKey {

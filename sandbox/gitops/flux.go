@@ -46,6 +46,8 @@ type Flux struct {
 	Dir     string // folder for artifacts
 	// Token opens the artifact server. It is kept on the cluster like the port.
 	Token string
+	// Events is where the controllers post what they have done, "" for nowhere.
+	Events string
 }
 
 // Name of the unit.
@@ -55,7 +57,7 @@ func (f Flux) Name() string { return "flux-" + f.Cluster }
 func (f Flux) Unit(needs ...string) supervisor.Unit {
 	address := f.Address(f.Listener)
 	p := f.Process(f.Name(), f.Dir)
-	p.Env = slices.Concat(f.Env, []string{"RUNTIME_NAMESPACE=" + FluxNamespace, "KALYPSO_ARTIFACT_TOKEN=" + f.Token})
+	p.Env = slices.Concat(f.Env, []string{"RUNTIME_NAMESPACE=" + FluxNamespace, "KALYPSO_ARTIFACT_TOKEN=" + f.Token, "KALYPSO_EVENTS_ADDR=" + f.Events})
 	p.Check = func(ctx context.Context) error { return loopback.Answers(ctx, "http://"+address+"/healthz") }
 	p.Prepare = func(ctx context.Context) error {
 		p.Path = filepath.Join(f.Staged("flux"), "flux")

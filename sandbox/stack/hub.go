@@ -15,10 +15,11 @@ import (
 
 const (
 	hubDeadline = 30 * time.Second
-	// hubInterval is how often the hub asks the clusters, which are on this machine.
+	// hubInterval is how often the hub asks for the clusters that are not watched.
 	hubInterval = "5s"
-	// hubWebhookPath is where the hub takes the forge's webhooks.
-	hubWebhookPath = "/hooks/forge"
+	// hubWebhookPath is where the hub takes the forge's webhooks, and hubFluxPath below what it
+	// takes the events of Flux.
+	hubWebhookPath, hubFluxPath = "/hooks/forge", "/hooks/flux/"
 )
 
 // hubUnit is the hub, run as anyone would run it: this program, with a configuration file.
@@ -54,7 +55,7 @@ func (st *Stack) hubConfig() ([]byte, error) {
 		"listen":    st.state.Address(state.Hub),
 		"store":     map[string]any{"sqlite": state.HubDatabase},
 		"observe": []any{
-			map[string]any{"kubeconfig": st.home.Kubeconfig(), "interval": hubInterval},
+			map[string]any{"kubeconfig": st.home.Kubeconfig()},
 			map[string]any{"endpoint": map[string]any{"url": st.state.FleetURL(), "tokenFile": "fleet-token"}, "interval": hubInterval},
 		},
 		"chain": st.state.Spec().ControlPlane.Environments,

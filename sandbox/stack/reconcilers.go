@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"net/url"
 	"os"
 	"strconv"
 	"time"
@@ -14,6 +15,7 @@ import (
 	"github.com/kalypso-dev/kalypso/sandbox/node"
 	"github.com/kalypso-dev/kalypso/sandbox/state"
 	"github.com/kalypso-dev/kalypso/sandbox/supervisor"
+	"github.com/kalypso-dev/kalypso/scheduler/fleet"
 	"github.com/kalypso-dev/kalypso/workshop"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -77,6 +79,7 @@ func (st *Stack) fluxUnit(c workshop.Cluster) supervisor.Unit {
 		Connect:    func() (*cluster.Client, error) { return st.client(c.Name) },
 		Dir:        st.home.Path("flux", c.Name),
 		Token:      st.state.Derived("artifacts-" + c.Name),
+		Events:     "http://" + st.state.Address(state.Hub) + hubFluxPath + url.PathEscape(c.Name) + "/" + fleet.EventSecret(st.state.WebhookSecret, c.Name),
 	}
 	return f.Unit("unpack-"+string(workshop.Flux), c.Name)
 }

@@ -1,25 +1,18 @@
 package ci
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
-	"time"
-
-	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/kalypso-dev/kalypso/internal/usage"
 	"github.com/kalypso-dev/kalypso/scheduler/fleet"
 	"github.com/kalypso-dev/kalypso/scheduler/fleet/arc"
-	"github.com/kalypso-dev/kalypso/scheduler/fleet/argocd"
-	"github.com/kalypso-dev/kalypso/scheduler/fleet/flux"
+	"github.com/kalypso-dev/kalypso/scheduler/fleet/kubernetes"
 )
 
-// Observer is all who know the clusters, see [Arc] and [Clusters]. Where there is
+// Observer is all who know the clusters, see [Arc] and package kubernetes. Where there is
 // a kubeconfig or an endpoint, Azure is read only when a subscription is named. It
 // makes no request yet.
 func (e Environment) Observer() (fleet.Fleet, error) {
@@ -28,11 +21,11 @@ func (e Environment) Observer() (fleet.Fleet, error) {
 		all = append(all, e.Fleet)
 	}
 	if e.Kubeconfig != "" {
-		clusters, err := Clusters(e.Kubeconfig)
+		clusters, err := kubernetes.FromKubeconfig(e.Kubeconfig)
 		if err != nil {
 			return nil, fmt.Errorf("KALYPSO_CI_KUBECONFIG: %w", err)
 		}
-		all = append(all, clusters...)
+		all = append(all, clusters.Observers()...)
 	}
 	if len(all) > 0 && e.Arc.Subscription == "" {
 		return all, nil
@@ -56,37 +49,6 @@ func (o distinct) Observe(ctx context.Context, s fleet.Source) ([]fleet.Configur
 		known[c.ID()] = true
 		return again
 	}), err
-}
-
-// clusterLimit is how long a cluster may take for an answer.
-const clusterLimit = 30 * time.Second
-
-// Clusters are those that a kubeconfig has contexts for, read by their own
-// API. They know what Azure does not: applications of Argo CD, and sources that
-// an assignment has brought to a cluster, which is how it follows the
-// repository of an application.
-func Clusters(kubeconfig string) (fleet.Observers, error) {
-	config, err := clientcmd.LoadFromFile(kubeconfig)
-	if err != nil {
-		return nil, fmt.Errorf("kubeconfig: %w", err)
-	}
-	var all fleet.Observers
-	for _, name := range slices.Sorted(maps.Keys(config.Contexts)) {
-		rest, err := clientcmd.NewNonInteractiveClientConfig(*config, name, nil, nil).ClientConfig()
-		if err != nil {
-			return nil, fmt.Errorf("context %s of %s: %w", name, kubeconfig, err)
-		}
-		rest.Timeout = cmp.Or(rest.Timeout, clusterLimit)
-		client, err := dynamic.NewForConfig(rest)
-		if err != nil {
-			return nil, fmt.Errorf("context %s of %s: %w", name, kubeconfig, err)
-		}
-		all = append(all, flux.Cluster{Name: name, Client: client}, argocd.Cluster{Name: name, Client: client})
-	}
-	if len(all) == 0 {
-		return nil, usage.Errorf("kubeconfig %s has no context", kubeconfig)
-	}
-	return all, nil
 }
 
 // observer marks those errors of Azure Resource Manager that waiting does not

@@ -163,6 +163,14 @@ type Repositories interface {
 	LatestPullRequests(ctx context.Context, repo string) ([]forge.PullRequest, error)
 	// MergedBy returns the account that has merged a pull request, which lists leave out.
 	MergedBy(ctx context.Context, repo string, number int) (string, error)
+	// Approved returns who has approved a pull request, zero where it is not approved.
+	Approved(ctx context.Context, repo string, number int) (forge.Approval, error)
+	// Checks returns what has checked a commit, by name: its statuses, and what else the forge
+	// has.
+	Checks(ctx context.Context, repo, commit string) ([]forge.Status, error)
+	// PullRequestCommits returns the commits of a pull request as they were on its own branch,
+	// the newest first.
+	PullRequestCommits(ctx context.Context, repo string, number int) ([]forge.CommitHead, error)
 }
 
 // Connect makes the forge that a configuration describes. It makes no request; waiting

@@ -21,12 +21,15 @@
 // state counts only together with it.
 //
 // Observers are [github.com/kalypso-dev/kalypso/scheduler/fleet/arc] for fleets
-// that Azure manages, fleet/flux and fleet/argocd for clusters whose API can be
-// reached, and fleet/endpoint for others.
+// that Azure manages, fleet/kubernetes for clusters whose API can be reached, with
+// fleet/flux and fleet/argocd for what they run, and fleet/endpoint for others.
 package fleet
 
 import (
 	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"strings"
 )
@@ -100,4 +103,14 @@ func canonical(url string) string {
 	}
 	host, path, _ := strings.Cut(rest, "/")
 	return strings.ToLower(scheme+"://"+host) + "/" + path
+}
+
+// EventSecret is what the events of a cluster's reconcilers are sent with, made of the secret of
+// the forge's webhooks: a cluster that knows its own knows no other's. It is
+//
+//	printf 'kalypso-events:CLUSTER' | openssl dgst -sha256 -hmac SECRET
+func EventSecret(secret, cluster string) string {
+	mac := hmac.New(sha256.New, []byte(secret))
+	mac.Write([]byte("kalypso-events:" + cluster))
+	return hex.EncodeToString(mac.Sum(nil))
 }

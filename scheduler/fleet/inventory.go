@@ -22,6 +22,23 @@ type Reader interface {
 	Inventory(ctx context.Context) (Snapshot, error)
 }
 
+// Watched is a Reader whose clusters can be asked one by one, and say when to.
+type Watched interface {
+	Reader
+	Members() []Member // by name
+}
+
+// Member is one cluster of a Watched.
+type Member interface {
+	Name() string
+	// Look asks the cluster now. With an error, which is its Unknown, it could not be asked.
+	Look(ctx context.Context) (Cluster, error)
+	// Watch calls changed, from several goroutines, when a look may find something else than
+	// before, until ctx ends. connected is whether the cluster would say so: if not, it is
+	// tried again, and changed is called after each try.
+	Watch(ctx context.Context, changed func(connected bool))
+}
+
 // Fleet is what can be asked both about one branch and as a whole.
 type Fleet interface {
 	Observer
@@ -83,6 +100,10 @@ type Subscription struct {
 	// Parent is what has applied it, nil for what a user, or Azure, has made.
 	Parent  *Ref     `json:"parent,omitempty"`
 	Objects []Object `json:"objects,omitempty"` // that it has applied
+	// Edited is what somebody has changed on the cluster, and since EditedAt the reconciler
+	// has put back; "" for nothing. It is not in what a cluster says of its objects.
+	Edited   string    `json:"edited,omitempty"`
+	EditedAt time.Time `json:"editedAt,omitzero"`
 }
 
 // Ref names an object of a cluster whose kind the context says.

@@ -225,6 +225,8 @@ func (r *run) byState(p *Placement, s *fleet.Subscription, there comparison, ass
 	case outOfSync >= 0 && s.Commit != "" && s.Applied == s.Commit:
 		o := s.Objects[outOfSync]
 		p.State, p.Reason = Edited, fmt.Sprintf("%s %s differs from commit %.8s", o.Kind, strings.TrimPrefix(o.Namespace+"/"+o.Name, "/"), s.Applied)
+	case s.Edited != "":
+		p.State, p.Reason, p.Since = Edited, s.Edited, s.EditedAt
 	case !there.has:
 		p.State, p.Since = Rolling, there.when
 		if assigned.After(p.Since) {

@@ -38,23 +38,48 @@ func sourcesOf(all []model.Reference, controlPlane string) []string {
 
 // Sources are the commits that the scheduler's pull request with this text was planned from,
 // those of the control plane first; none for a text that no plan has. Of many repositories
-// it has the first, see SourceTrailer.
-func Sources(text string) []model.Reference {
-	var all []model.Reference
+// it has the first, and whole is false: the commit has all, see CommitSources.
+func Sources(text string) (all []model.Reference, whole bool) {
+	whole = true
 	for one := range strings.SplitSeq(findMarker(text, planMarker).source, ",") {
-		if i := strings.LastIndexByte(one, '@'); i > 0 {
-			all = append(all, model.Reference{Repo: one[:i], Commit: one[i+1:]})
+		if source, ok := sourceOf(one); ok {
+			all = append(all, source)
+		}
+		whole = whole && one != moreSources
+	}
+	return all, whole
+}
+
+// CommitSources are the commits that the scheduler's commit with this message was planned from,
+// as its trailers name them.
+func CommitSources(message string) []model.Reference {
+	var all []model.Reference
+	for line := range strings.Lines(message) {
+		text, ok := strings.CutPrefix(strings.TrimSpace(line), SourceTrailer+": ")
+		if source, is := sourceOf(text); ok && is {
+			all = append(all, source)
 		}
 	}
 	return all
 }
+
+func sourceOf(text string) (model.Reference, bool) {
+	i := strings.LastIndexByte(text, '@')
+	if i <= 0 {
+		return model.Reference{}, false
+	}
+	return model.Reference{Repo: text[:i], Commit: text[i+1:]}, true
+}
+
+// moreSources is in a marker's field in place of what it does not hold.
+const moreSources = "more"
 
 // sourceField is as much of them as a marker holds.
 func sourceField(sources []string) string {
 	size := 0
 	for i, s := range sources {
 		if size += len(s) + 1; size > maxSourceField {
-			return strings.Join(sources[:i], ",")
+			return strings.Join(append(slices.Clone(sources[:i]), moreSources), ",")
 		}
 	}
 	return strings.Join(sources, ",")

@@ -49,8 +49,12 @@ func TestSources(t *testing.T) {
 			t.Errorf("no %q in\n%s", field, body)
 		}
 		var read []string
-		for _, s := range publish.Sources(body) {
+		all, whole := publish.Sources(body)
+		for _, s := range all {
 			read = append(read, s.Repo+"@"+s.Commit)
+		}
+		if !whole {
+			t.Errorf("not all of them are in\n%s", body)
 		}
 		if !slices.Equal(read, sources) {
 			t.Errorf("read %v, want %v", read, sources)
@@ -80,6 +84,12 @@ func TestSourcesOfVeryMany(t *testing.T) {
 	}
 	if n := strings.Count(w.forge.Message(repo, "kalypso/dev"), publish.SourceTrailer+": "); n != 900 {
 		t.Errorf("%d trailers", n)
+	}
+	if all := publish.CommitSources(w.forge.Message(repo, "kalypso/dev")); len(all) != 900 || all[899] != (model.Reference{Repo: "http://forge.test/acme/app-899", Commit: strings.Repeat("1", 40)}) {
+		t.Errorf("%d sources of the commit", len(all))
+	}
+	if all, whole := publish.Sources(w.forge.AllPullRequests(repo)[0].Body); whole || len(all) == 0 {
+		t.Errorf("the marker has %d sources, whole %t", len(all), whole)
 	}
 	if body := w.forge.AllPullRequests(repo)[0].Body; !strings.Contains(body, "app-000") || strings.Contains(body, "app-100") {
 		t.Error("the marker holds none, or very many")

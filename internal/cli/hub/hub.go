@@ -50,6 +50,8 @@ It listens for
                      a token of "kalypso hub token create" as a bearer token
   POST /hooks/forge  the forge's webhooks, signed with the scheduler's secret: they
                      only make it look sooner
+  POST /hooks/flux, /hooks/argocd
+                     events of reconcilers, with a secret for each cluster
   GET  /healthz      the process lives
   GET  /readyz       what is observed can be stored
   GET  /metrics      Prometheus, at metricsListen
@@ -78,9 +80,9 @@ const configuration = `    scheduler:
     # mirrors: mirrors             # copies of the repositories; beside the file
     observe:                       # clusters that several know are put together
     - kubeconfig: fleet.kubeconfig # Flux and Argo CD, of each context
-      interval: 30s
     - arc:                         # Azure, signed in to as for "kalypso ci"
         subscriptions: [7be1c4a0-0000-0000-0000-000000000000]
+      interval: 30s
     - endpoint:                    # a server that lists clusters
         url: https://fleet.example.com/inventory
         tokenFile: fleet-token     # or tokenEnv

@@ -51,6 +51,7 @@ func Parts() map[string]func(T, Harness) {
 		"issues":   (*suite).issues,
 		"comments": (*suite).comments,
 		"statuses": (*suite).statuses,
+		"reviews":  (*suite).reviews,
 	} {
 		parts[name] = func(t T, w Harness) { part(&suite{T: t, Harness: w, ctx: t.Context(), f: w.Forge()}) }
 	}

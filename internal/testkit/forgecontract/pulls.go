@@ -136,3 +136,59 @@ func (s *suite) labels() {
 		s.Errorf("labels %q", got)
 	}
 }
+
+// reviewed is a forge that says what others say about a pull request, and reviewing a harness whose
+// user does.
+type (
+	reviewed interface {
+		Approved(ctx context.Context, repo string, number int) (forge.Approval, error)
+		PullRequestCommits(ctx context.Context, repo string, number int) ([]forge.CommitHead, error)
+		Checks(ctx context.Context, repo, commit string) ([]forge.Status, error)
+	}
+	reviewing interface {
+		Review(repo string, number int, verdict forge.Verdict)
+	}
+)
+
+func (s *suite) reviews() {
+	f, ok := s.f.(reviewed)
+	user, can := s.Harness.(reviewing)
+	if !ok || !can {
+		return // the scheduler does not need it
+	}
+	repo := s.Repo("gitops")
+	parent := s.Push(repo, "dev", map[string]string{"README.md": "x"})
+	first := s.make(repo, parent, map[string]string{"a.yaml": "1"})
+	second, err := s.f.Commit(s.ctx, repo, forge.CommitRequest{
+		Branch: "kalypso/dev", Parent: first, Expect: first, Message: "second\n\nmore", Changes: []forge.Change{{Path: "b.yaml", Content: []byte("2")}},
+	})
+	if err != nil {
+		s.Fatal(err)
+	}
+	pr := s.save(repo, forge.PullRequest{Title: "t", Body: body, Head: "kalypso/dev", Base: "dev", State: forge.Open})
+	for _, step := range []struct {
+		verdict  forge.Verdict
+		approved bool
+	}{{"", false}, {forge.RequestsChanges, false}, {forge.Approves, true}} {
+		if step.verdict != "" {
+			user.Review(repo, pr.Number, step.verdict)
+		}
+		got, err := f.Approved(s.ctx, repo, pr.Number)
+		if err != nil || got.At.IsZero() == step.approved || (got.By != "") != step.approved || step.approved && !recent(got.At) {
+			s.Errorf("after %q: %+v, %v", step.verdict, got, err)
+		}
+	}
+	commits, err := f.PullRequestCommits(s.ctx, repo, pr.Number)
+	if err != nil || len(commits) != 2 || commits[0].ID != second || commits[1].ID != first || commits[0].Subject != "second" || commits[0].Author == "" {
+		s.Errorf("commits: %+v, %v", commits, err)
+	}
+	if err := s.f.SetStatus(s.ctx, repo, second, forge.Status{Context: "build", State: forge.Failure}); err != nil {
+		s.Error(err)
+	}
+	if got, err := f.Checks(s.ctx, repo, second); err != nil || len(got) != 1 || got[0].Context != "build" || got[0].State != forge.Failure {
+		s.Errorf("checks: %+v, %v", got, err)
+	}
+	if _, err := f.Approved(s.ctx, repo, pr.Number+1000); !errors.Is(err, forge.ErrNotFound) {
+		s.Errorf("reviews of a pull request that is not there: %v", err)
+	}
+}

@@ -44,6 +44,13 @@ func (s *Server) routes() {
 		answer(w, &one)
 	}))
 	s.handle("GET /pulls/{number}/files", withPull((*Repository).listPullFiles))
+	s.handle("GET /pulls/{number}/reviews", withPull(func(r *Repository, p *gitea.PullRequest, w http.ResponseWriter, q *http.Request) {
+		Page(w, q, r.Reviews[p.Index])
+	}))
+	s.handle("GET /pulls/{number}/commits", withPull(func(r *Repository, p *gitea.PullRequest, w http.ResponseWriter, q *http.Request) {
+		out, _ := gitkit.Git(r.Dir, "", "log", commitFormat, cmp.Or(p.MergeBase, p.Base.Name)+".."+p.Head.Sha, "--")
+		Page(w, q, commits(out))
+	}))
 	s.handle("POST /pulls/{number}/merge", withPull((*Repository).mergePull))
 	s.handle("GET /actions/runs", (*Repository).listRuns)
 	s.handle("GET /actions/runs/{id}/jobs", withRun(listJobs))
@@ -128,15 +135,15 @@ func (r *Repository) getCommit(w http.ResponseWriter, q *http.Request) {
 }
 
 // commitFormat makes git print a commit as a line that [commits] reads.
-const commitFormat = "--format=%H%x09%cI%x09%P%x09%s"
+const commitFormat = "--format=%H%x09%cI%x09%P%x09%an%x09%s"
 
 func commits(lines string) []gitea.Commit {
 	var list []gitea.Commit
 	for line := range strings.Lines(lines) {
-		f := strings.SplitN(strings.TrimRight(line, "\n"), "\t", 4)
+		f := strings.SplitN(strings.TrimRight(line, "\n"), "\t", 5)
 		c := gitea.Commit{
 			CommitMeta: &gitea.CommitMeta{SHA: f[0]},
-			RepoCommit: &gitea.RepoCommit{Message: f[3], Committer: &gitea.CommitUser{Date: f[1]}},
+			RepoCommit: &gitea.RepoCommit{Message: f[4], Author: &gitea.CommitUser{Identity: gitea.Identity{Name: f[3]}}, Committer: &gitea.CommitUser{Date: f[1]}},
 		}
 		for _, parent := range strings.Fields(f[2]) {
 			c.Parents = append(c.Parents, &gitea.CommitMeta{SHA: parent})

@@ -152,6 +152,7 @@ type Repository struct {
 	Pulls    []*gitea.PullRequest
 	Issues   []*gitea.Issue
 	Statuses map[string][]*gitea.Status // by commit
+	Reviews  map[int64][]*gitea.PullReview
 	Runs     []*Run
 
 	tb  testing.TB
@@ -167,7 +168,7 @@ type Run struct {
 // Create makes an empty repository; name is owner/name.
 func (s *Server) Create(name, branch string) *Repository {
 	s.tb.Helper()
-	r := &Repository{Dir: filepath.Join(s.Root, name+".git"), Statuses: map[string][]*gitea.Status{}, tb: s.tb, url: s.URL + "/" + name}
+	r := &Repository{Dir: filepath.Join(s.Root, name+".git"), Statuses: map[string][]*gitea.Status{}, Reviews: map[int64][]*gitea.PullReview{}, tb: s.tb, url: s.URL + "/" + name}
 	if err := os.MkdirAll(filepath.Dir(r.Dir), 0o755); err != nil {
 		s.tb.Fatal(err)
 	}

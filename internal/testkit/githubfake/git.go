@@ -234,6 +234,9 @@ func (s *Server) refRoutes() {
 		if ref, ok := strings.CutSuffix(c.param("ref"), "/status"); ok {
 			return combinedStatus(c, ref)
 		}
+		if ref, ok := strings.CutSuffix(c.param("ref"), "/check-runs"); ok {
+			return checkRuns(c, ref)
+		}
 		if c.repo.bare.empty() {
 			return nil, emptyRepository()
 		}

@@ -123,6 +123,7 @@ type thread struct {
 	created  time.Time
 	updated  time.Time
 	pull     *pull // nil for an issue
+	reviews  []review
 }
 
 type comment struct {

@@ -35,6 +35,7 @@ type repository struct {
 	listed        []*thread         // as lists of pull requests have them; nil: as they are
 	labels        map[string]*label // by name in lower case
 	statuses      map[string][]object
+	checkRuns     map[string][]object
 	started       []Dispatch
 	actions       map[string]*actionsData // by environment; "" is the repository
 	topics        []string
@@ -93,7 +94,7 @@ func (s *Server) create(owner, name string) *repository {
 	r := &repository{
 		server: s, id: s.id(), owner: owner, name: name, private: true, hasIssues: true, defaultBranch: s.organisation(owner).branch,
 		merging: Merging{Merge: true, Squash: true, Rebase: true},
-		labels:  map[string]*label{}, statuses: map[string][]object{}, actions: map[string]*actionsData{"": s.newActions()}, created: s.now(),
+		labels:  map[string]*label{}, statuses: map[string][]object{}, checkRuns: map[string][]object{}, actions: map[string]*actionsData{"": s.newActions()}, created: s.now(),
 	}
 	var err error
 	r.public, r.secret, err = box.GenerateKey(rand.Reader)
@@ -172,6 +173,7 @@ func (s *Server) routes() {
 	s.repoRoutes()
 	s.refRoutes()
 	s.pullRoutes()
+	s.reviewRoutes()
 	s.issueRoutes()
 	s.labelRoutes()
 	s.statusRoutes()

@@ -56,6 +56,7 @@ type API struct {
 	Deleted  []string        // paths, in order
 
 	mu      sync.Mutex
+	woken   chan struct{} // closed by the next change
 	kinds   []schema.GroupVersionKind
 	objects map[string]*unstructured.Unstructured
 	made    int
@@ -79,7 +80,7 @@ func New(t testing.TB, kinds ...schema.GroupVersionKind) *API {
 	t.Helper()
 	a := &API{
 		Version: "v1.34.1", Denied: map[string]bool{}, Keeps: map[string]bool{},
-		kinds: slices.Concat(builtin, kinds), objects: map[string]*unstructured.Unstructured{},
+		kinds: slices.Concat(builtin, kinds), objects: map[string]*unstructured.Unstructured{}, woken: make(chan struct{}),
 	}
 	a.Server = httptest.NewServer(a)
 	t.Cleanup(a.Close)
@@ -157,6 +158,7 @@ func (a *API) Drop(path string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	delete(a.objects, path)
+	a.wake()
 }
 
 // Paths are those of all objects, sorted.
@@ -249,6 +251,7 @@ func (a *API) keep(path string, object runtime.Object) {
 
 // reap removes an object that is deleted and has no finalizers, with all in it.
 func (a *API) reap(path string) {
+	defer a.wake()
 	o := a.objects[path]
 	group, kind := defined(o)
 	switch {
@@ -275,6 +278,10 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			answer(w, nil, apierrors.NewInternalError(err))
 			return
 		}
+	}
+	if r.Method == http.MethodGet && r.URL.Query().Has("watch") {
+		a.watch(w, r, path)
+		return
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -382,6 +389,80 @@ func (a *API) list(r *http.Request, kind schema.GroupVersionKind, folder string)
 		}
 	}
 	return Object{"kind": kind.Kind + "List", "apiVersion": kind.GroupVersion().String(), "items": items}, nil
+}
+
+// wake has watches look at what there is. The caller holds the lock.
+func (a *API) wake() {
+	close(a.woken)
+	a.woken = make(chan struct{})
+}
+
+// watch sends what there is of a kind, and then what changes, until the client has enough. Of the
+// objects it sends the metadata alone.
+func (a *API) watch(w http.ResponseWriter, r *http.Request, folder string) {
+	sent := map[string]string{} // versions, by path
+	for {
+		a.mu.Lock()
+		var kind schema.GroupVersionKind
+		for _, k := range a.served() {
+			if folder == pathOf(k, "", "") {
+				kind = k
+			}
+		}
+		resource := path.Base(folder)
+		denied := a.Denied["watch "+resource+"."+kind.Group]
+		events, woken := a.events(kind, sent), a.woken
+		a.mu.Unlock()
+		switch {
+		case kind.Kind == "":
+			answer(w, nil, notFound(folder))
+			return
+		case denied:
+			answer(w, nil, apierrors.NewForbidden(schema.GroupResource{Group: kind.Group, Resource: resource}, "", errors.New("the user may not")))
+			return
+		}
+		w.Header().Set("Content-Type", "application/json")
+		for _, e := range events {
+			_ = json.NewEncoder(w).Encode(e)
+		}
+		_ = http.NewResponseController(w).Flush()
+		select {
+		case <-woken:
+		case <-r.Context().Done():
+			return
+		}
+	}
+}
+
+// events are those that bring a watch to what there is of a kind.
+func (a *API) events(kind schema.GroupVersionKind, sent map[string]string) (all []Object) {
+	add := func(event string, o *unstructured.Unstructured) {
+		all = append(all, Object{"type": event, "object": Object{"apiVersion": "meta.k8s.io/v1", "kind": "PartialObjectMetadata", "metadata": o.Object["metadata"]}})
+	}
+	there := map[string]bool{}
+	for p, o := range a.objects {
+		if o.GroupVersionKind() != kind {
+			continue
+		}
+		there[p] = true
+		now, _ := json.Marshal(o.Object)
+		switch was, known := sent[p]; {
+		case !known:
+			add("ADDED", o)
+		case was != string(now):
+			add("MODIFIED", o)
+		}
+		sent[p] = string(now)
+	}
+	for p := range sent {
+		if !there[p] {
+			gone := &unstructured.Unstructured{Object: Object{}}
+			gone.SetName(path.Base(p))
+			add("DELETED", gone)
+			delete(sent, p)
+		}
+	}
+	return all
 }
 
 // patch applies, or merges.

@@ -5,7 +5,8 @@
 // It runs outside the cluster, so what a pod would get from its environment
 // comes from flags. The artifact address is written into objects' status and
 // must therefore stay the same across restarts, and so must the token of the
-// artifacts, in $KALYPSO_ARTIFACT_TOKEN.
+// artifacts, in $KALYPSO_ARTIFACT_TOKEN. Events are posted to $KALYPSO_EVENTS_ADDR,
+// which holds a secret.
 //
 //	flux source-controller [flag ...]
 //	flux kustomize-controller [flag ...]
@@ -100,12 +101,12 @@ func run(ctx context.Context, o options) error {
 		return err
 	}
 	probes.SetupChecks(mgr, ctrl.Log)
-	recorder := metrics.MustMakeRecorder()
-	if err := source.SetUp(mgr, storage, recorder, source.Options{Retry: retry, DependencyRetry: dependencyRetry}); err != nil {
+	recorder, events := metrics.MustMakeRecorder(), os.Getenv("KALYPSO_EVENTS_ADDR")
+	if err := source.SetUp(mgr, storage, recorder, source.Options{EventsAddr: events, EventsOnce: true, Retry: retry, DependencyRetry: dependencyRetry}); err != nil {
 		return fmt.Errorf("set up source-controller: %w", err)
 	}
 	// a health check in progress never keeps a fix from what it fixes
-	err = kustomize.SetUp(ctx, mgr, recorder, kustomize.Options{Retry: retry, DependencyRetry: dependencyRetry, CancelHealthChecks: true})
+	err = kustomize.SetUp(ctx, mgr, recorder, kustomize.Options{EventsAddr: events, EventsOnce: true, Retry: retry, DependencyRetry: dependencyRetry, CancelHealthChecks: true})
 	if err != nil {
 		return fmt.Errorf("set up kustomize-controller: %w", err)
 	}

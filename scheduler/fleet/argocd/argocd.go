@@ -49,21 +49,24 @@ func (c Cluster) Observe(ctx context.Context, s fleet.Source) ([]fleet.Configura
 // Inventory implements fleet.Reader. It never fails: a cluster that cannot be asked is
 // Unknown.
 func (c Cluster) Inventory(ctx context.Context) (fleet.Snapshot, error) {
-	return fleet.Single(c.Name, func() (all []fleet.Subscription, err error) {
-		page := metav1.ListOptions{Limit: pageSize}
-		for {
-			list, err := c.Client.Resource(Applications).List(ctx, page)
-			if err != nil {
-				return nil, fmt.Errorf("list applications: %w", err)
-			}
-			for i := range list.Items {
-				all = append(all, subscriptions(&list.Items[i])...)
-			}
-			if page.Continue = list.GetContinue(); page.Continue == "" {
-				return all, nil
-			}
+	return fleet.Single(c.Name, func() ([]fleet.Subscription, error) { return c.Subscriptions(ctx) }), nil
+}
+
+// Subscriptions asks the cluster for all that it follows by Argo CD.
+func (c Cluster) Subscriptions(ctx context.Context) (all []fleet.Subscription, err error) {
+	page := metav1.ListOptions{Limit: pageSize}
+	for {
+		list, err := c.Client.Resource(Applications).List(ctx, page)
+		if err != nil {
+			return nil, fmt.Errorf("list applications: %w", err)
 		}
-	}), nil
+		for i := range list.Items {
+			all = append(all, subscriptions(&list.Items[i])...)
+		}
+		if page.Continue = list.GetContinue(); page.Continue == "" {
+			return all, nil
+		}
+	}
 }
 
 // subscriptions are those of an Application, one for each of its sources.

@@ -33,13 +33,16 @@ func (c Cluster) Observe(ctx context.Context, s fleet.Source) ([]fleet.Configura
 // Inventory implements fleet.Reader. It never fails: a cluster that cannot be asked is
 // Unknown.
 func (c Cluster) Inventory(ctx context.Context) (fleet.Snapshot, error) {
-	return fleet.Single(c.Name, func() ([]fleet.Subscription, error) {
-		objects, err := Read(ctx, c.Client)
-		if err != nil {
-			return nil, err
-		}
-		return objects.Subscriptions(), nil
-	}), nil
+	return fleet.Single(c.Name, func() ([]fleet.Subscription, error) { return c.Subscriptions(ctx) }), nil
+}
+
+// Subscriptions asks the cluster for all that it follows by Flux.
+func (c Cluster) Subscriptions(ctx context.Context) ([]fleet.Subscription, error) {
+	objects, err := Read(ctx, c.Client)
+	if err != nil {
+		return nil, err
+	}
+	return objects.Subscriptions(), nil
 }
 
 // Subscriptions are all that the cluster follows, whatever has brought it.

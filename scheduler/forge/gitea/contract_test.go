@@ -118,6 +118,14 @@ func (w *harness) Close(repo string, number int) {
 	}
 }
 
+func (w *harness) Review(repo string, number int, verdict forge.Verdict) {
+	owner, name, _ := split(repo, "")
+	states := map[forge.Verdict]sdk.ReviewStateType{forge.Approves: sdk.ReviewStateApproved, forge.RequestsChanges: sdk.ReviewStateRequestChanges}
+	if _, _, err := w.ann.CreatePullReview(owner, name, int64(number), sdk.CreatePullReviewOptions{State: states[verdict], Body: "as it is"}); err != nil {
+		w.Fatal(err)
+	}
+}
+
 func (w *harness) OpenPull(repo, head, base string) int {
 	owner, name, _ := split(repo, "")
 	return int(must(w.ann.CreatePullRequest(owner, name, sdk.CreatePullRequestOption{Title: "theirs", Head: head, Base: base})).Index)

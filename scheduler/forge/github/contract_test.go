@@ -66,6 +66,11 @@ func (w *fixture) Repo(name string) string {
 
 func (w *fixture) Merge(repo string, number int) { w.Server.Merge(repo, number) }
 
+func (w *fixture) Review(repo string, number int, verdict forge.Verdict) {
+	states := map[forge.Verdict]string{forge.Approves: "APPROVED", forge.RequestsChanges: "CHANGES_REQUESTED", forge.Dismissed: "DISMISSED"}
+	w.Server.Review(w.ann, repo, number, states[verdict])
+}
+
 func (w *fixture) OpenPull(repo, head, base string) int {
 	return w.Server.OpenPull(w.ann, repo, "theirs", head, base)
 }

@@ -442,3 +442,29 @@ func TestCommitInfo(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 }
+
+// TestChecks has the check runs of a commit besides its statuses, and the newest of each name.
+func TestChecks(t *testing.T) {
+	w := newFixture(t)
+	repo := w.Repo("gitops")
+	commit := w.Push(repo, "dev", map[string]string{"a": "b"})
+	for name, conclusion := range map[string]string{"build": "success", "lint": "neutral", "test": "failure", "deploy": ""} {
+		w.CheckRun(repo, commit, name, conclusion)
+	}
+	w.CheckRun(repo, commit, "test", "timed_out")
+	if err := w.forge.SetStatus(t.Context(), repo, commit, forge.Status{Context: "dev environment", State: forge.Success}); err != nil {
+		t.Fatal(err)
+	}
+	all, err := w.forge.Checks(t.Context(), repo, commit)
+	var got []string
+	for _, one := range all {
+		got = append(got, one.Context+" "+string(one.State))
+	}
+	want := []string{"build success", "deploy pending", "dev environment success", "lint success", "test failure"}
+	if err != nil || !slices.Equal(got, want) {
+		t.Errorf("%v, %v, want %v", got, err, want)
+	}
+	if _, err := w.forge.Checks(t.Context(), "acme/none", commit); !errors.Is(err, forge.ErrNotFound) {
+		t.Errorf("checks of a repository that is not there: %v", err)
+	}
+}

@@ -54,7 +54,7 @@ function Inside({ found }: { found: ChangeDetail }) {
         facts={[
           ["Kind", plain(found.kind)],
           ["Environment", plain(found.environment)],
-          ["Author", [plain(found.author) || "not known", found.mergedBy && `merged by ${plain(found.mergedBy)}`].filter(Boolean).join(", ")],
+          ["Author", [plain(found.author) || "not known", found.approvedBy && `approved by ${plain(found.approvedBy)}`, found.mergedBy && `merged by ${plain(found.mergedBy)}`].filter(Boolean).join(", ")],
           ["Pull request", found.pullRequest > 0 ? <PullRequestLink key="pull" one={found} /> : "none: the commit was pushed to the branch"],
           [
             "Commit",

@@ -16,6 +16,11 @@ describe("the stages of a change", () => {
     expect(stages.map((stage) => stage.took)).toEqual([undefined, 4000, 1000, 120_000, 10_000, 30_000]);
     expect(tookInAll(stages)).toBe(165_000);
   });
+  test("a review is one where there was one", () => {
+    const stages = stagesOf({ state: "applied", stages: { ...whole, approved: at("01:05") } }, all, now);
+    expect(stages.map((stage) => stage.name)).toEqual(["pushed", "planned", "opened", "approved", "merged", "firstApplied", "applied"]);
+    expect(stages[3]?.took).toBe(60_000);
+  });
   test("one that is open waits to be merged, until now", () => {
     const open: Parameters<typeof stagesOf>[0] = { state: "open", stages: { pushed: at("00:00"), planned: at("00:04"), opened: at("00:05") } };
     expect(states(open)).toEqual(["pushed done", "planned done", "opened done", "merged current", "applied later"]);

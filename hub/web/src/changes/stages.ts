@@ -6,6 +6,7 @@ export const stageTitles = {
   pushed: "Pushed",
   planned: "Planned",
   opened: "Opened",
+  approved: "Approved",
   merged: "Merged",
   firstApplied: "First applied",
   applied: "Applied on all",
@@ -28,8 +29,9 @@ export interface Stage {
   took?: number;
 }
 
-/** The stages of a change that is seen at a moment. */
-export function stagesOf(change: Pick<Change, "state" | "stages">, names: StageName[], now: Date): Stage[] {
+/** The stages of a change that is seen at a moment. Not every repository asks for a review: without one there is no such stage. */
+export function stagesOf(change: Pick<Change, "state" | "stages">, all: StageName[], now: Date): Stage[] {
+  const names = all.filter((name) => name !== "approved" || change.stages.approved);
   const times = names.map((name) => parseTime(change.stages[name]));
   const last = times.findLastIndex((time) => time !== undefined);
   const ended = ["closed", "none", "applied"].includes(change.state);

@@ -35,7 +35,7 @@ export interface OneSided {
   names: string[];
 }
 
-/** What is on one side only. A target that is on one side only has no other to compare with, and of the past no policies are known. */
+/** What is on one side only. A target that is on one side only has no other to compare with, and policies are not known of all of the past. */
 export function oneSided({ left, right }: Pick<ComparisonRow, "left" | "right">): OneSided[] {
   if (!left || !right) return [];
   const only = (here: string[], there: string[]) => here.filter((name) => !there.includes(name));
@@ -44,7 +44,15 @@ export function oneSided({ left, right }: Pick<ComparisonRow, "left" | "right">)
     { what: "cluster type", side: "right", names: only(right.clusterTypes, left.clusterTypes) },
   ];
   if (left.policies.length > 0 && right.policies.length > 0) {
-    all.push({ what: "policy", side: "left", names: only(left.policies, right.policies) }, { what: "policy", side: "right", names: only(right.policies, left.policies) });
+    const placed = (half: Half, names: string[]) =>
+      names.map((name) => {
+        const place = half.policyPlaces.find((one) => one.name === name)?.place;
+        return place ? `${name} (${place})` : name;
+      });
+    all.push(
+      { what: "policy", side: "left", names: placed(left, only(left.policies, right.policies)) },
+      { what: "policy", side: "right", names: placed(right, only(right.policies, left.policies)) },
+    );
   }
   return all.filter(({ names }) => names.length > 0);
 }

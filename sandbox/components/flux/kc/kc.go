@@ -26,11 +26,15 @@ const (
 	name = "kustomize-controller"
 
 	purgeLimit = 2 * time.Minute
+	eventTime  = time.Second
 )
 
 // Options are what upstream's main takes as flags.
 type Options struct {
-	EventsAddr      string // of the events' receiver, none when empty
+	EventsAddr string // of the events' receiver, none when empty
+	// EventsOnce posts each event once, and soon gives up: a reconcile waits for that, and
+	// upstream tries for many seconds. Who receives them finds by looking what was lost.
+	EventsOnce      bool
 	Gates           gates.FeatureGates
 	Retry           helper.RateLimiterOptions
 	DependencyRetry time.Duration
@@ -74,6 +78,9 @@ func SetUp(ctx context.Context, mgr ctrl.Manager, rec *metrics.Recorder, o Optio
 	recorder, err := events.NewRecorder(mgr, ctrl.Log, o.EventsAddr, name)
 	if err != nil {
 		return err
+	}
+	if o.EventsOnce {
+		recorder.Client.RetryMax, recorder.Client.HTTPClient.Timeout = 0, eventTime
 	}
 	mapper, err := runtimeclient.NewDynamicRESTMapper(mgr.GetConfig())
 	if err != nil {

@@ -17,11 +17,18 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 )
 
-const name = "source-controller"
+const (
+	name = "source-controller"
+
+	eventTime = time.Second
+)
 
 // Options are what upstream's main takes as flags.
 type Options struct {
-	EventsAddr      string // of the events' receiver, none when empty
+	EventsAddr string // of the events' receiver, none when empty
+	// EventsOnce posts each event once, and soon gives up: a reconcile waits for that, and
+	// upstream tries for many seconds. Who receives them finds by looking what was lost.
+	EventsOnce      bool
 	Gates           gates.FeatureGates
 	Retry           helper.RateLimiterOptions
 	DependencyRetry time.Duration
@@ -35,6 +42,9 @@ func SetUp(mgr ctrl.Manager, storage *artifactstorage.Storage, rec *metrics.Reco
 	recorder, err := events.NewRecorder(mgr, ctrl.Log, o.EventsAddr, name)
 	if err != nil {
 		return err
+	}
+	if o.EventsOnce {
+		recorder.Client.RetryMax, recorder.Client.HTTPClient.Timeout = 0, eventTime
 	}
 	return (&controller.GitRepositoryReconciler{
 		Client:         mgr.GetClient(),

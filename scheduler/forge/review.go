@@ -1,0 +1,53 @@
+package forge
+
+import (
+	"slices"
+	"time"
+)
+
+// Verdict is what a review says.
+type Verdict string
+
+const (
+	Approves        Verdict = "approves"
+	RequestsChanges Verdict = "requests changes"
+	Dismissed       Verdict = "dismissed" // it counts no more
+)
+
+// Review is a user's verdict about a pull request. Comments are none.
+type Review struct {
+	By      string
+	Verdict Verdict
+	At      time.Time
+}
+
+// Approval is the review with which users agreed with a pull request, zero where they do not.
+type Approval struct {
+	By string
+	At time.Time
+}
+
+// ApprovalOf is the newest of the approvals that stand: each user's last verdict counts, and none
+// requests changes. Which and how many a repository requires, only its merge shows.
+func ApprovalOf(reviews []Review) Approval {
+	sorted := slices.SortedStableFunc(slices.Values(reviews), func(a, b Review) int { return a.At.Compare(b.At) })
+	last := map[string]Review{}
+	for _, r := range sorted {
+		last[r.By] = r
+	}
+	var newest Approval
+	for _, r := range last {
+		switch {
+		case r.Verdict == RequestsChanges:
+			return Approval{}
+		case r.Verdict == Approves && (newest.At.IsZero() || r.At.After(newest.At)):
+			newest = Approval{r.By, r.At.UTC()}
+		}
+	}
+	return newest
+}
+
+// CommitHead is a commit of a pull request without its files.
+type CommitHead struct {
+	ID, Author, Subject string
+}
