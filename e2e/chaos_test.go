@@ -38,6 +38,8 @@ func TestChaos(t *testing.T) {
 	m := newMachine(t)
 	m.up()
 	m.settle()
+	m.part("Workshop", workshopInBrowser)
+	m.part("Share", shareTheHub)
 	m.run("scenario", "run", "onboard-app", "schedule-dev")
 	// what it has merged goes on by itself
 	m.waitForPromotion("stage", m.head(controlPlane, "main"))

@@ -45,9 +45,20 @@ const (
 // Options are what Run needs besides the configuration.
 type Options struct {
 	Config  Config
-	Sandbox api.Sandbox       // nil outside of one
-	Links   map[string]string // pages of others, by name, besides that of the forge
-	Log     *slog.Logger
+	Sandbox api.Sandbox // nil outside of one
+	// Workshop is the scenarios of the sandbox; nil outside of one.
+	Workshop api.Workshop
+	Share    *Share            // nil for none
+	Links    map[string]string // pages of others, by name, besides that of the forge
+	Log      *slog.Logger
+}
+
+// Share is a second address of the hub, for those on a network who have its link: they may
+// look, and see the workshop. They reach neither the sandbox nor anybody's account.
+type Share struct {
+	Address     string // host:port; the host is one address of this machine
+	Certificate TLSConfig
+	Token       string // in the link
 }
 
 // Run runs a hub until ctx ends. It returns nil when it stopped because ctx ended.
@@ -79,10 +90,11 @@ func Run(ctx context.Context, o Options) (err error) {
 	for name, url := range o.Links {
 		links[name] = url
 	}
-	handler, err := api.New(api.Options{
-		Store: s, Model: collector, Sandbox: o.Sandbox, Hosts: o.Config.hosts(), Secure: o.Config.TLS != nil || o.Config.BehindProxy,
+	served := api.Options{
+		Store: s, Model: collector, Sandbox: o.Sandbox, Workshop: o.Workshop, Hosts: o.Config.hosts(), Secure: o.Config.TLS != nil || o.Config.BehindProxy,
 		Web: web.Handler(), Links: links, Log: log, Registry: registry,
-	})
+	}
+	handler, err := api.New(served)
 	if err != nil {
 		return fmt.Errorf("hub: %w", err)
 	}
@@ -93,6 +105,11 @@ func Run(ctx context.Context, o Options) (err error) {
 	group, running := errgroup.WithContext(ctx)
 	if err := serve(running, group, o.Config.Listen, mux, (*httpserver.Certificate)(o.Config.TLS), log.With("serves", "pages and API")); err != nil {
 		return err
+	}
+	if o.Share != nil {
+		if err := o.Share.serve(running, group, served); err != nil {
+			return err
+		}
 	}
 	if o.Config.MetricsListen != "" {
 		metrics := http.NewServeMux()
@@ -107,6 +124,26 @@ func Run(ctx context.Context, o Options) (err error) {
 	group.Go(func() error { return collector.Run(running) })
 	if err := group.Wait(); ctx.Err() == nil {
 		return err
+	}
+	return nil
+}
+
+// serve serves the shared pages. An address that is not this machine's any more, as after a
+// change of networks, ends the share and not the hub.
+func (s *Share) serve(ctx context.Context, group *errgroup.Group, o api.Options) error {
+	if s.Certificate.CertFile == "" || s.Certificate.KeyFile == "" || s.Token == "" {
+		return fmt.Errorf("hub: the share at %s needs a certificate and a token: others reach it", s.Address)
+	}
+	o.Share, o.Hosts, o.Secure = &api.Share{Token: s.Token}, []string{s.Address}, true
+	// the sandbox's own servers are out of reach there, and the metrics have what the hub's users do
+	o.Sandbox, o.Links, o.Registry = nil, nil, nil
+	handler, err := api.New(o)
+	if err != nil {
+		return fmt.Errorf("hub: %w", err)
+	}
+	log := o.Log.With("serves", "the share")
+	if err := serve(ctx, group, s.Address, handler, (*httpserver.Certificate)(&s.Certificate), log); err != nil {
+		log.Error("the hub is not shared", "address", s.Address, "error", err)
 	}
 	return nil
 }

@@ -69,6 +69,9 @@ func Down(ctx context.Context, o DownOptions) (did bool, err error) {
 	if err != nil {
 		return stopped, o.adviseForget(err)
 	}
+	if _, err := h.EndShare(); err != nil {
+		return stopped, err
+	}
 	if _, err := UnmergeKubeconfig(h); err != nil {
 		return stopped, fmt.Errorf("take the contexts out of the kubeconfig: %w", err)
 	}

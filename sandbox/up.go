@@ -82,6 +82,10 @@ func launch(ctx context.Context, client *daemon.Client, h Home, c Choice) error 
 	if err != nil {
 		return err
 	}
+	// a share ends with the daemon, however that ended
+	if _, err := h.EndShare(); err != nil {
+		return err
+	}
 	ended, err := startDaemon(h)
 	if err != nil {
 		return err

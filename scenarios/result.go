@@ -91,6 +91,9 @@ type Event struct {
 	// Elapsed and Reason are of a wait that goes on.
 	Elapsed time.Duration
 	Reason  string
+	// Command is the line that runs or has run, as a shell would have it, and Output
+	// what it has printed. Secrets are in neither.
+	Command, Output string
 }
 
 // EventKind is a kind of Event.
@@ -102,4 +105,6 @@ const (
 	StepWaits // the step looks again; Reason says what is not so yet
 	StepEnds
 	ScenarioEnds
+	CommandBegins
+	CommandEnds
 )

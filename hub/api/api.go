@@ -59,6 +59,11 @@ type Options struct {
 	Store   *store.Store
 	Model   Model
 	Sandbox Sandbox // nil where there is none: its routes are not there
+	// Workshop is the scenarios of the sandbox; nil where there are none, as for Sandbox.
+	Workshop Workshop
+	// Share makes this the hub of those who have its link, and of nobody else; nil for all
+	// who have a ticket, a session or a token.
+	Share *Share
 	// Hosts are the Host headers that are answered, with a port or for every port. Others are
 	// refused: a page of elsewhere may have pointed its own name to this machine.
 	Hosts []string
@@ -132,6 +137,9 @@ func (a *api) routes() {
 	a.operatorRoutes()
 	if a.Sandbox != nil {
 		a.sandboxRoutes()
+	}
+	if a.Workshop != nil {
+		a.workshopRoutes()
 	}
 	allowMore(a.huma.OpenAPI())
 	a.mux.HandleFunc("GET "+prefix+"/openapi.json", a.openAPI)

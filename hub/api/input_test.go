@@ -12,7 +12,7 @@ import (
 // TestBadInput is about requests that are wrong: each gets one problem, with where it is and
 // what was meant.
 func TestBadInput(t *testing.T) {
-	h := newHub(t, func(o *api.Options) { o.Sandbox = machine{} })
+	h := newHub(t, func(o *api.Options) { o.Sandbox, o.Workshop = machine{}, lessons{} })
 	next := get[api.List[api.Placement]](h, "/api/v1/placements?limit=1&state=ok").Next
 	for name, c := range map[string]struct {
 		method, path, body   string // GET when empty

@@ -77,6 +77,7 @@ var problemKinds = []problemKind{
 	{"method-not-allowed", 405, "Method not allowed", "The path is there, the method is not. The header Allow has those that are."},
 	{"timeout", 408, "The request took too long", "The body did not come in time. Send it again."},
 	{"conflict", 409, "It is there already", "Names are unique. Take another, or remove what has it."},
+	{"busy", 409, "Something is being done already", "Only one step of a workshop is done at a time. Wait until it has ended, and try again."},
 	{"body-too-large", 413, "The body is too large", "A request sends at most 1 MiB."},
 	{"unsupported-content-type", 415, "Unsupported content type", "Bodies are application/json."},
 	{"unknown-host", 421, "Unknown host", "The hub answers for the names in its configuration only: a page of elsewhere may have pointed its own name to this machine. Use the address that kalypso open hub prints, or add the name to the hub's hosts."},

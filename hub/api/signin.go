@@ -51,6 +51,9 @@ func (r Role) includes(other Role) bool {
 // What was given is looked up before the limit is: tokens and tickets cannot be guessed, so the
 // limit saves work, and a script with an old token must not keep out another at its address.
 func (a *api) signIn(r *http.Request) *Problem {
+	if a.Share != nil {
+		return a.shareSignIn(r)
+	}
 	q := requestOf(r.Context())
 	if secret, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer "); ok {
 		identity, err := a.Store.ByToken(r.Context(), secret)
@@ -220,9 +223,13 @@ func (a *api) enter(rw http.ResponseWriter, r *http.Request) {
 		a.refuse(rw, r, newProblem(http.StatusUnprocessableEntity, "there is no ticket").at("body.ticket", nil))
 		return
 	}
-	session, identity, err := a.Store.SpendTicket(r.Context(), body.Ticket)
+	spend, spent := a.Store.SpendTicket, "the link was used, or its minute is over"
+	if a.Share != nil {
+		spend, spent = a.Share.enter, "the share that the link is of has ended"
+	}
+	session, identity, err := spend(r.Context(), body.Ticket)
 	if err != nil {
-		a.refuse(rw, r, a.signInFailed(r, "ticket", newProblemOf("spent-ticket", "the link was used, or its minute is over"), err))
+		a.refuse(rw, r, a.signInFailed(r, "ticket", newProblemOf("spent-ticket", spent), err))
 		return
 	}
 	q := requestOf(r.Context())
@@ -287,7 +294,8 @@ type (
 	}
 	// Features are the parts that a hub may have.
 	Features struct {
-		Sandbox bool `json:"sandbox"`
+		Sandbox  bool `json:"sandbox"`
+		Workshop bool `json:"workshop"`
 	}
 )
 
@@ -321,12 +329,12 @@ func (a *api) me(ctx context.Context, _ *struct{}) (Me, error) {
 	}
 	return Me{
 		Subject: i.Subject, Role: Role(i.Role), Scope: scopeDocument(i.Scope), CSRF: i.CSRF, Expires: i.Expires,
-		Features: Features{Sandbox: a.Sandbox != nil}, Links: links,
+		Features: Features{Sandbox: a.Sandbox != nil, Workshop: a.Workshop != nil}, Links: links,
 	}, nil
 }
 
 func (a *api) signOut(ctx context.Context, _ *struct{}) (*huma.StreamResponse, error) {
-	if session := requestOf(ctx).session; session != "" {
+	if session := requestOf(ctx).session; session != "" && a.Share == nil {
 		if err := a.Store.EndSession(ctx, session); err != nil {
 			return nil, failed(ctx, err)
 		}

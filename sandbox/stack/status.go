@@ -37,6 +37,8 @@ type Status struct {
 	ForgeURL    string    `json:"forgeURL,omitempty"`
 	User        string    `json:"user,omitempty"` // who logs in at the forge
 	Clusters    []string  `json:"clusters,omitempty"`
+	// Share says where others on a network see the hub; nil when it is not shared.
+	Share *Shared `json:"share,omitempty"`
 	// Existing are the attached ones among the clusters.
 	Existing []AttachedCluster `json:"existing,omitempty"`
 	// Virtual are the clusters that are virtual, those together whose names differ
@@ -50,6 +52,12 @@ type Status struct {
 	// Scheduler is the scheduler's own status of the environments; null while
 	// it cannot be asked.
 	Scheduler json.RawMessage `json:"scheduler,omitempty"`
+}
+
+// Shared is a share of the hub without its secret.
+type Shared struct {
+	Address     string `json:"address"`
+	Fingerprint string `json:"fingerprint"` // of its certificate
 }
 
 // Component is a part of the sandbox with what it uses.
@@ -116,6 +124,9 @@ func (st *Stack) FillStatus(ctx context.Context, status *Status) {
 			Name: name, Files: source.Files, Context: source.Context, Server: f.Server, Version: f.Version, Theirs: f.ReconcilerNamespace,
 			Pods: fmt.Sprintf("its nodes cannot pull the sample applications' images, which are in the forge's registry on this machine (localhost:%d)", st.state.Port("gitea")),
 		})
+	}
+	if share, err := st.home.Share(); err == nil && share != nil {
+		status.Share = &Shared{share.Address, share.Fingerprint}
 	}
 	st.fillOverview(ctx, status)
 }

@@ -149,7 +149,7 @@ func (h Home) Exists() bool {
 // the state first. `down --delete` removes these and nothing else.
 var owned = []string{
 	"sandbox.json", "daemon.lock", "daemon.pid", "daemon.sock", "etcd.sock", "kubeconfig",
-	"components", "logs", "clusters", "gitea", "flux", "argocd", "arc", "scheduler", Hub, "runner", "scenarios", "children", "tmp",
+	"components", "logs", "clusters", "gitea", "flux", "argocd", "arc", "scheduler", Hub, "runner", "scenarios", shareFolder, "children", "tmp",
 	"snapshots", newWorkshopFolder, WorkshopFolder, stagingFolder,
 }
 

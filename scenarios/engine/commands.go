@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/kalypso-dev/kalypso/scenarios"
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
@@ -158,8 +159,10 @@ func (s *script) testscriptCommands() map[string]func(*testscript.TestScript, bo
 		all[name] = func(ts *testscript.TestScript, negated bool, args []string) {
 			s.ts = ts
 			line := append([]string{name}, args...)
+			s.commandEvent(scenarios.CommandBegins, line, "")
 			err := s.call(line, negated)
 			s.commandError = err
+			s.commandEvent(scenarios.CommandEnds, line, s.ran.String()+s.stdout.String()+s.stderr.String())
 			if s.ran.Len() > 0 {
 				ts.Logf("%s", s.ran.String())
 			}

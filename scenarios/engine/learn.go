@@ -33,13 +33,13 @@ func Learn(ctx context.Context, l Lesson) (done bool, err error) {
 	if l.Paint == nil {
 		l.Paint = func(_, text string) string { return text }
 	}
-	s, err := newScript(ctx, l.Options)
+	a, err := NewAttempt(ctx, l.Options, l.Progress)
 	if err != nil {
 		return false, err
 	}
-	defer s.close()
-	t := &lesson{Lesson: l, script: s, lines: readLines(l.In)}
-	err = t.run()
+	defer a.Close()
+	t := &lesson{Lesson: l, attempt: a, lines: readLines(l.In)}
+	err = t.run(ctx)
 	switch {
 	case errors.Is(err, errLeft):
 		fmt.Fprintf(l.Out, "\nThe progress is kept. Go on with: kalypso scenario learn %s\n", l.Name)
@@ -56,12 +56,11 @@ var errLeft = errors.New("left")
 // lesson is a lesson that goes on.
 type lesson struct {
 	Lesson
-	script *script
-	page   *Page
-	lines  <-chan string // closed when the user has left
-	hints  int           // given in the present step
-	enter  string        // what the key does in it now
-	last   string        // the last reason that was printed
+	attempt *Attempt
+	lines   <-chan string // closed when the user has left
+	hints   int           // given in the present step
+	enter   string        // what the key does in it now
+	last    string        // the last reason that was printed
 }
 
 // readLines hands on what the user types. It ends with the input; until then
@@ -77,28 +76,22 @@ func readLines(in io.Reader) <-chan string {
 	return lines
 }
 
-func (t *lesson) run() error {
-	info := t.script.info
-	page, err := NewPage(t.Library, t.Name, PageOptions{OrgURL: t.Access.OrgURL()})
-	if err != nil {
-		return err
-	}
-	t.page = page
-	t.show(page.intro())
-	first, err := t.catchUp()
+func (t *lesson) run(ctx context.Context) error {
+	info := t.attempt.Info
+	t.show(t.attempt.intro())
+	first, err := t.catchUp(ctx)
 	if err != nil {
 		return err
 	}
 	for i := first; i < len(info.Steps); i++ {
-		t.script.begin(i)
 		t.hints, t.last = 0, ""
-		before := t.script.firstUnmet(i)
-		if err := t.script.ctx.Err(); err != nil {
+		before := t.attempt.firstUnmet(ctx, i)
+		if err := ctx.Err(); err != nil {
 			return err
 		}
 		t.printf("")
-		t.show(page.task(i, before))
-		if err := t.step(i); err != nil {
+		t.show(t.attempt.task(i, before))
+		if err := t.step(ctx, i); err != nil {
 			return err
 		}
 	}
@@ -109,20 +102,21 @@ func (t *lesson) run() error {
 // catchUp returns the step to begin with. The checks of those before are made
 // once more: the sandbox may be another one by now, and commands remember what they
 // have seen.
-func (t *lesson) catchUp() (int, error) {
-	info := t.script.info
+func (t *lesson) catchUp(ctx context.Context) (int, error) {
+	info := t.attempt.Info
 	for i, step := range info.Steps {
-		if !t.Progress.Has(info, step.Title) {
+		if !t.attempt.has(i) {
 			return i, nil
 		}
-		t.script.begin(i)
-		f := t.script.probe(i)
-		if err := t.script.ctx.Err(); err != nil {
+		g, err := t.attempt.Probe(ctx, i)
+		switch {
+		case err != nil:
 			return 0, err
-		}
-		if f != nil && !step.Transient && t.script.simulated(step.RealPods) == "" {
-			t.note("warn", fmt.Sprintf("Step %d, %s, was done and is not any more: %s", i+1, step.Title, scenarios.OneLine(f.reason)))
-			return i, t.Progress.Remove(info, step.Title)
+		case !t.attempt.has(i):
+			t.note("warn", fmt.Sprintf("Step %d, %s, was done and is not any more: %s", i+1, step.Title, scenarios.OneLine(g.Reason)))
+			return i, nil
+		case g.State == CannotCheck:
+			t.note("warn", fmt.Sprintf("Step %d, %s, was done, and cannot be checked now: %s", i+1, step.Title, scenarios.OneLine(g.Reason)))
 		}
 		t.printf("%s %d/%d %s", t.Paint("good", "[x]"), i+1, len(info.Steps), step.Title)
 	}
@@ -130,23 +124,20 @@ func (t *lesson) catchUp() (int, error) {
 }
 
 // step waits until a step is done.
-func (t *lesson) step(i int) error {
-	info := t.script.info
-	step := info.Steps[i]
-	if why := t.script.simulated(step.RealPods); why != "" {
+func (t *lesson) step(ctx context.Context, i int) error {
+	t.enter = "checks now"
+	why := t.attempt.script.simulated(t.attempt.Info.Steps[i].RealPods)
+	if why != "" {
 		t.note("warn", "This cannot be checked here: "+why+".")
 		t.enter = "goes on"
-		t.prompt(i)
-		return t.untilDone(i, true)
 	}
-	t.enter = "checks now"
 	t.prompt(i)
-	return t.untilDone(i, false)
+	return t.untilDone(ctx, i, why != "")
 }
 
 // prompt names the commands that a user can type.
 func (t *lesson) prompt(i int) {
-	step := t.script.info.Steps[i]
+	step := t.attempt.Info.Steps[i]
 	words := []string{"enter " + t.enter}
 	if left := len(step.Hints) - t.hints; left > 0 {
 		words = append(words, fmt.Sprintf("hint (%d left)", left))
@@ -163,31 +154,33 @@ func (t *lesson) show(part []block) {
 }
 
 // untilDone looks again and again, and listens. What there is only to look at
-// goes on when the user says so: they want to read.
-func (t *lesson) untilDone(i int, unchecked bool) error {
-	step := t.script.info.Steps[i]
+// goes on when the user says so: they want to read. It may also be done elsewhere,
+// such as on the hub's page.
+func (t *lesson) untilDone(ctx context.Context, i int, unchecked bool) error {
+	step := t.attempt.Info.Steps[i]
 	ticker := time.NewTicker(lessonPoll)
 	defer ticker.Stop()
-	seen := unchecked
+	seen, had := unchecked, t.attempt.has(i)
 	for {
-		if !seen {
-			what, err := t.look(i)
-			if err != nil {
-				return err
-			}
-			seen = what != ""
-			if seen && !step.Reading {
-				return t.passed(i)
-			}
-			if seen {
-				t.printf("%s", t.Paint("good", what))
-				t.enter = "goes on"
-				t.prompt(i)
-			}
+		what, err := t.look(ctx, i, seen)
+		if err != nil {
+			return err
+		}
+		if t.attempt.has(i) && !had {
+			return t.passed(i)
+		}
+		if what != "" && !step.Reading {
+			return t.passed(i)
+		}
+		if what != "" {
+			seen = true
+			t.printf("%s", t.Paint("good", what))
+			t.enter = "goes on"
+			t.prompt(i)
 		}
 		select {
-		case <-t.script.ctx.Done():
-			return t.script.ctx.Err()
+		case <-ctx.Done():
+			return ctx.Err()
 		case <-ticker.C:
 		case line, ok := <-t.lines:
 			if !ok {
@@ -203,7 +196,7 @@ func (t *lesson) untilDone(i int, unchecked bool) error {
 				t.printf("%s", t.Paint("warn", "Skipped."))
 				return nil
 			default:
-				if err := t.handle(i, line); err != nil {
+				if err := t.handle(ctx, i, line); err != nil {
 					return err
 				}
 			}
@@ -211,23 +204,30 @@ func (t *lesson) untilDone(i int, unchecked bool) error {
 	}
 }
 
-// look makes the check once. seen says how it is done, "" if it is not yet; then
-// look says what is not so, where that is new.
-func (t *lesson) look(i int) (seen string, err error) {
-	f := t.script.probe(i)
-	if err := t.script.ctx.Err(); err != nil {
+// look makes the check once, unless it has been seen to be so. what says how it is
+// done, "" if it is not yet; then look says what is not so, where that is new.
+func (t *lesson) look(ctx context.Context, i int, seen bool) (what string, err error) {
+	if seen {
+		return "", t.Progress.Reload()
+	}
+	g, err := t.attempt.Probe(ctx, i)
+	if err != nil {
 		return "", err
 	}
-	if f == nil {
+	text := ""
+	switch g.State {
+	case Holds:
 		return "It is so.", nil
-	}
-	// whatever this lesson has done, a user can have gone on elsewhere
-	if t.script.info.Steps[i].Transient && t.script.nextDone(i) {
+	case PassedBy:
 		return "It has passed by: what comes after it is done already.", nil
+	case CannotCheck:
+		text = "cannot be checked now: "
+	default:
+		text = "not yet: "
 	}
-	if f.reason != t.last {
-		t.last = f.reason
-		t.note("faint", "  not yet: "+strings.ReplaceAll(shortened(f.reason), "\n", "\n  "))
+	if g.Reason != t.last {
+		t.last = g.Reason
+		t.note("faint", "  "+text+strings.ReplaceAll(shortened(g.Reason), "\n", "\n  "))
 	}
 	return "", nil
 }
@@ -244,14 +244,14 @@ func shortened(reason string) string {
 }
 
 func (t *lesson) passed(i int) error {
-	info := t.script.info
+	info := t.attempt.Info
 	t.printf("%s %d/%d %s", t.Paint("good", "[x]"), i+1, len(info.Steps), info.Steps[i].Title)
-	return t.Progress.Add(info, info.Steps[i].Title)
+	return t.attempt.Acknowledge(i)
 }
 
 // handle does what the user asks for.
-func (t *lesson) handle(i int, line string) error {
-	reading := !t.script.info.Steps[i].Has(scenarios.Solve)
+func (t *lesson) handle(ctx context.Context, i int, line string) error {
+	reading := !t.attempt.Info.Steps[i].Has(scenarios.Solve)
 	switch {
 	case line == "quit" || line == "exit" || line == "q":
 		return errLeft
@@ -260,12 +260,12 @@ func (t *lesson) handle(i int, line string) error {
 	case reading && (line == "show" || line == "solve"):
 		t.printf("%s", nothingToDo)
 	case line == "show":
-		t.show(t.page.toDo(i))
+		t.show(t.attempt.toDo(i))
 		t.prompt(i)
 	case line == "solve":
 		t.printf("%s", t.Paint("faint", "  doing it ..."))
-		if f := t.script.run(i, scenarios.Solve, true); f != nil {
-			t.note("warn", "It did not work: "+f.reason)
+		if err := t.attempt.Solve(ctx, i, nil); err != nil {
+			t.note("warn", "It did not work: "+err.Error())
 		}
 		t.last = ""
 	default:
@@ -279,14 +279,14 @@ const nothingToDo = "There is nothing to do in this step but to wait and to look
 // hint gives the next one. What comes after the last one is all that there is
 // to do.
 func (t *lesson) hint(i int) {
-	step := t.script.info.Steps[i]
+	step := t.attempt.Info.Steps[i]
 	switch {
 	case t.hints < len(step.Hints):
 		t.hints++
 		t.show([]block{{kind: hint, lang: fmt.Sprintf("Hint %d of %d", t.hints, len(step.Hints)), text: step.Hints[t.hints-1]}})
 	case step.Has(scenarios.Solve):
 		t.printf("There are no more hints. This is what to do:\n")
-		t.show(t.page.toDo(i))
+		t.show(t.attempt.toDo(i))
 	default:
 		t.printf("%s", nothingToDo)
 	}

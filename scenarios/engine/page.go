@@ -71,6 +71,9 @@ type block struct {
 	kind blockKind
 	text string
 	lang string // of code
+	line int    // of the scenario, of what there is to see
+	file string // of the scenario, that the reader writes to path
+	path string
 }
 
 type blockKind int

@@ -68,6 +68,12 @@ func (r *renderer) paragraph(format string, args ...any) {
 	r.add(paragraph, "", fmt.Sprintf(format, args...))
 }
 
+// fileOf says of the last block which file the reader has at a path then.
+func (r *renderer) fileOf(name, path string) {
+	b := &r.blocks[len(r.blocks)-1]
+	b.file, b.path = name, path
+}
+
 // shell adds lines for a shell, to the block of them that is there.
 func (r *renderer) shell(format string, args ...any) {
 	text := fmt.Sprintf(format, args...)
@@ -119,6 +125,7 @@ func (r *renderer) doPush(args []string) {
 func (r *renderer) doWrite(args []string) {
 	name, to := args[0], args[1]
 	r.paragraph("Write `%s`:", to)
+	r.fileOf(name, to)
 	r.shown[name] = true
 	content, quote := r.files[name], "'"
 	if strings.HasPrefix(r.OrgURL, "$") && strings.Contains(content, r.OrgURL) {
@@ -130,6 +137,7 @@ func (r *renderer) doWrite(args []string) {
 
 func (r *renderer) doEdit(args []string) {
 	r.paragraph("In an editor, change this in `%s`:", args[0])
+	r.fileOf(args[2], args[0])
 	r.add(code, "diff", changed(r.files[args[1]], r.files[args[2]]))
 	r.shown[args[2]] = true
 }

@@ -25,6 +25,9 @@ func (r *renderer) outcomeAround(step scenarios.StepInfo, line int) (before, fro
 		r.rest = lines[i+1:]
 		known := len(r.blocks)
 		r.see(l, splitLine(l.Text))
+		for n := range r.blocks[known:] {
+			r.blocks[known+n].line = l.Number
+		}
 		if l.Number < line {
 			before = append(before, r.blocks[known:]...)
 		} else {

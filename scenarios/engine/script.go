@@ -118,11 +118,29 @@ func (s *script) extract(file txtar.File) error {
 	return os.WriteFile(path, s.library.Replacer(s.access.OrgURL()).Replace(file.Data), 0o600)
 }
 
+// memory is what commands remember of what they have seen.
+type memory struct {
+	vars   map[string]string
+	pull   *pull
+	wanted *pullQuery
+	since  time.Time
+}
+
+func (s *script) memory() memory { return memory{maps.Clone(s.vars), s.pull, s.wanted, s.since} }
+
+// remember makes commands remember what they did at another time.
+func (s *script) remember(m memory) {
+	s.vars, s.pull, s.wanted, s.since = maps.Clone(m.vars), m.pull, m.wanted, m.since
+	if s.vars == nil {
+		s.vars = map[string]string{}
+	}
+}
+
 // remembered puts back, when it is called, what commands remember of what they have
 // seen as it is now.
 func (s *script) remembered() (restore func()) {
-	vars, pull, wanted, since := maps.Clone(s.vars), s.pull, s.wanted, s.since
-	return func() { s.vars, s.pull, s.wanted, s.since = vars, pull, wanted, since }
+	now := s.memory()
+	return func() { s.remember(now) }
 }
 
 func (s *script) close() { _ = os.RemoveAll(s.dir) }

@@ -19,6 +19,7 @@ const Workload = lazy(() => import("./pages/workload"));
 const PullRequests = lazy(() => import("./pages/pull-requests"));
 const Environments = lazy(() => import("./pages/environments"));
 const Environment = lazy(() => import("./pages/environment"));
+const Workshop = lazy(() => import("./workshop/page"));
 const Sandbox = lazy(() => import("./pages/sandbox"));
 const Operator = lazy(() => import("./pages/operator"));
 
@@ -49,6 +50,10 @@ export function App() {
               <Route path="/pull-requests" component={PullRequests} />
               <Route path="/environments" component={Environments} />
               <Route path="/environments/:name">{(params) => <Environment key={params.name} name={name(params)} />}</Route>
+              <Route path="/workshop">
+                <Workshop />
+              </Route>
+              <Route path="/workshop/:name">{(params) => <Workshop name={name(params)} />}</Route>
               <Route path="/sandbox" component={Sandbox} />
               <Route path="/operator" component={Operator} />
               <Route>

@@ -103,7 +103,12 @@ func run(ctx context.Context, o *Options) error {
 		if err != nil {
 			return err
 		}
-		options.Sandbox, options.Links = ofSandbox{home}, map[string]string{}
+		workshop := newWorkshop(home)
+		defer workshop.Close()
+		options.Sandbox, options.Workshop, options.Links = ofSandbox{home}, workshop, map[string]string{}
+		if options.Share, err = shareOf(home); err != nil {
+			return err
+		}
 		for _, p := range pages {
 			if p.Name == "argocd" {
 				options.Links[p.Name] = p.URL

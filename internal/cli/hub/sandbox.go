@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/kalypso-dev/kalypso/hub"
 	"github.com/kalypso-dev/kalypso/hub/api"
 	"github.com/kalypso-dev/kalypso/hub/store"
 	"github.com/kalypso-dev/kalypso/sandbox"
@@ -52,6 +53,16 @@ func TicketURL(ctx context.Context, home sandbox.Home, page string) (string, err
 		return "", err
 	}
 	return strings.TrimSuffix(page, "/") + "/enter#t=" + ticket, nil
+}
+
+// shareOf is the share of a sandbox's hub, nil when it is not shared.
+func shareOf(home sandbox.Home) (*hub.Share, error) {
+	share, err := home.Share()
+	if share == nil {
+		return nil, err
+	}
+	certificate, key := home.ShareCertificate()
+	return &hub.Share{Address: share.Address, Token: share.Token, Certificate: hub.TLSConfig{CertFile: certificate, KeyFile: key}}, nil
 }
 
 // ofSandbox is what the hub's pages show of the sandbox that it is a part of, and do to it.

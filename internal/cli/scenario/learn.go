@@ -24,7 +24,7 @@ func learned(a *cmdutil.App) (*scenarios.Progress, error) {
 	if err != nil {
 		return nil, err
 	}
-	return scenarios.LoadProgress(home.Path(folder, "progress.json"))
+	return scenarios.LoadProgress(ProgressFile(home))
 }
 
 func newLearn(a *cmdutil.App, run func(context.Context, *Options) error) *cobra.Command {
@@ -54,7 +54,7 @@ func learn(ctx context.Context, o *Options) error {
 	if err != nil {
 		return err
 	}
-	access, library, err := accessTo(ctx, home)
+	access, library, err := AccessTo(ctx, home)
 	if err != nil {
 		return err
 	}
@@ -158,7 +158,7 @@ func check(ctx context.Context, o *Options) error {
 	if err != nil {
 		return err
 	}
-	access, library, err := accessTo(ctx, home)
+	access, library, err := AccessTo(ctx, home)
 	if err != nil {
 		return err
 	}
@@ -234,7 +234,7 @@ func forget(_ context.Context, o *Options) error {
 	if err != nil {
 		return err
 	}
-	if err := scenarios.ForgetProgress(home.Path(folder, "progress.json")); err != nil {
+	if err := scenarios.ForgetProgress(ProgressFile(home)); err != nil {
 		return err
 	}
 	o.Messagef("The progress of learning is forgotten. What was done in the sandbox is still there: `kalypso reset` brings the sandbox back to its beginning.")

@@ -60,7 +60,7 @@ func run(ctx context.Context, o *RunOptions) error {
 	if err != nil {
 		return err
 	}
-	access, library, err := accessTo(ctx, home)
+	access, library, err := AccessTo(ctx, home)
 	if err != nil {
 		return err
 	}

@@ -15,8 +15,11 @@ import (
 	"github.com/kalypso-dev/kalypso/scenarios/engine"
 )
 
-// accessTo is the access that a user has to a sandbox that is up.
-func accessTo(ctx context.Context, home sandbox.Home) (a engine.Access, library scenarios.Library, err error) {
+// ProgressFile is the file with the progress of learning, of a terminal and of the hub.
+func ProgressFile(home sandbox.Home) string { return home.Path(folder, "progress.json") }
+
+// AccessTo is the access that a user has to a sandbox that is up, and its scenarios.
+func AccessTo(ctx context.Context, home sandbox.Home) (a engine.Access, library scenarios.Library, err error) {
 	status, err := sandbox.GetStatus(ctx, home)
 	if err != nil {
 		return a, library, err

@@ -200,13 +200,17 @@ func terminalWidth(w io.Writer) int {
 	return width
 }
 
-// libraryOf is the scenarios of the sandbox's workshop with the URL of its
-// organisation, or those of the workshop that a sandbox would have and no URL.
 func libraryOf(a *cmdutil.App) (library scenarios.Library, orgURL string, err error) {
 	home, err := a.Home()
 	if err != nil {
 		return library, "", err
 	}
+	return LibraryOf(home)
+}
+
+// LibraryOf is the scenarios of a sandbox's workshop with the URL of its organisation,
+// or those of the workshop that a sandbox would have and no URL.
+func LibraryOf(home sandbox.Home) (library scenarios.Library, orgURL string, err error) {
 	state, err := home.Load()
 	if errors.Is(err, sandbox.ErrNoSandbox) {
 		w, err := workshop.OpenBuiltin(sandbox.DefaultWorkshop)

@@ -105,7 +105,11 @@ func printStatus(out io.Writer, st cmdutil.Style, s *sandbox.Status, now time.Ti
 		state = "not ready"
 	}
 	fmt.Fprintf(out, "Sandbox %s, workshop %s: %s, up for %s\n", s.Home, s.Workshop, state, short(now.Sub(s.Since)))
-	fmt.Fprintf(out, "Forge   %s/%s\n\n", s.ForgeURL, sandbox.Organisation)
+	fmt.Fprintf(out, "Forge   %s/%s\n", s.ForgeURL, sandbox.Organisation)
+	if s.Share != nil {
+		fmt.Fprintf(out, "Shared  https://%s, to all who have the link; `kalypso up --share=off` ends it\n", s.Share.Address)
+	}
+	fmt.Fprintln(out)
 	if err := printOverview(out, st, s); err != nil {
 		return err
 	}

@@ -23,7 +23,8 @@ import (
 type Options struct {
 	*cmdutil.App
 	sandbox.Options
-	Yes bool
+	Yes   bool
+	Share string // "" for as it is; shareOn, shareOff or an address
 }
 
 // NewCommand makes `kalypso up`.
@@ -42,6 +43,10 @@ With --cluster NAME=CONTEXT it uses a cluster that you have, in place of one
 that it would make. It looks at the cluster before it changes anything, notes
 what it puts there, and ` + "`kalypso down`" + ` takes just that off again.
 
+With --share others on your network see the hub's pages and the workshop, with
+whoever has the link that it prints. They can look, and change nothing. It asks
+first, and ends with --share=off, or with the sandbox.
+
 The sandbox lives in ~/.kalypso, or in the folder that KALYPSO_HOME names.`,
 		Args: cmdutil.ExactArgs(),
 		RunE: func(c *cobra.Command, _ []string) error { return run(c.Context(), o) },
@@ -50,6 +55,7 @@ The sandbox lives in ~/.kalypso, or in the folder that KALYPSO_HOME names.`,
 	c.Flags().StringVar(&o.Provider, "provider", "", "how the clusters are made: "+strings.Join(state.Providers(), " or ")+", which needs Docker or podman (default "+sandbox.ProviderEmbedded+")")
 	c.Flags().StringVar(&o.Image, "image", "", "the image of kind's nodes (default: what make kind-node-image has built, or kind's own)")
 	c.Flags().Var(contexts{&o.Contexts}, "cluster", "use a cluster that you have, by its context in your kubeconfig; may be repeated")
+	addShare(c, &o.Share)
 	cmdutil.AddYes(c, &o.Yes)
 	cmdutil.CompleteFlag(c, "workshop", cmdutil.Known(workshop.Builtin()...))
 	cmdutil.CompleteFlag(c, "provider", cmdutil.Known(state.Providers()...))
@@ -80,6 +86,10 @@ func (c contexts) Set(text string) error {
 // Run brings the sandbox up and waits until it is ready.
 func Run(ctx context.Context, o *Options) error {
 	home, err := o.App.Home()
+	if err != nil {
+		return err
+	}
+	shareAt, err := o.askShare(ctx, home)
 	if err != nil {
 		return err
 	}
@@ -139,7 +149,7 @@ func Run(ctx context.Context, o *Options) error {
 		}
 	}
 	o.Messagef("  Next      kalypso scenario list")
-	return nil
+	return o.share(ctx, home, shareAt)
 }
 
 // trust says what of a workshop from elsewhere will run on this machine, and as

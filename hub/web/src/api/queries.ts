@@ -170,3 +170,25 @@ export const sandbox = queryOptions({
   // what runs on this machine makes no events
   refetchInterval: 5_000,
 });
+
+/** The scenarios with what is done of them; a terminal may have done it. */
+export const scenarios = queryOptions({
+  queryKey: ["scenarios"],
+  queryFn: () => read(client.GET("/workshop/scenarios")),
+  refetchInterval: 10_000,
+});
+
+export const scenario = (name: string) =>
+  queryOptions({
+    queryKey: ["scenario", name],
+    queryFn: () => read(client.GET("/workshop/scenarios/{name}", { params: { path: { name } } })),
+  });
+
+/** How the step is that is open. The hub makes one check for all who ask within two seconds. */
+export const stepCheck = (name: string, step: number) =>
+  queryOptions({
+    queryKey: ["step-check", name, step],
+    queryFn: () => read(client.GET("/workshop/scenarios/{name}/steps/{step}/check", { params: { path: { name, step } } })),
+    refetchInterval: 2_000,
+    gcTime: 0,
+  });

@@ -24,6 +24,11 @@ export type Source = Item<"/sources">;
 export type Token = Item<"/tokens">;
 export type AuditEntry = Item<"/audit">;
 export type Sandbox = Answer<"/sandbox">;
+export type Scenario = Item<"/workshop/scenarios">;
+export type ScenarioDetail = Answer<"/workshop/scenarios/{name}">;
+export type ScenarioStep = ScenarioDetail["steps"][number];
+export type ScenarioBlock = ScenarioDetail["intro"][number];
+export type StepCheck = Answer<"/workshop/scenarios/{name}/steps/{step}/check">;
 
 /** A list as the API answers it. */
 export interface List<T> {

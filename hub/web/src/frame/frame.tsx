@@ -84,6 +84,7 @@ function Navigation({ close }: { close(): void }) {
   const [{ env }] = useFilters();
   const user = useQuery(me).data;
   const shown = [...pages];
+  if (user?.features.workshop) shown.push(["/workshop", "Workshop"]);
   if (user?.features.sandbox) shown.push(["/sandbox", "Sandbox"]);
   if (user?.role === "operator" || user?.role === "owner") shown.push(["/operator", "Operator"]);
   return (

@@ -1,18 +1,24 @@
 import { Button, Code, Container, Loader, Stack, Text, Title } from "@mantine/core";
-import { useMutation } from "@tanstack/react-query";
+import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { useEffect, useRef, useState } from "react";
 import { useLocation } from "wouter";
 import { problemOf } from "../api/client";
+import { me } from "../api/queries";
 
 /** Spends the ticket in the address and goes on to the fleet. Asking for this page spends nothing. */
 export function Enter() {
   const [, navigate] = useLocation();
+  const queries = useQueryClient();
   const spend = useMutation({
     mutationFn: async (ticket: string) => {
       const response = await fetch("/enter", { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify({ ticket }) });
       if (!response.ok) throw problemOf(response.status, response.statusText, await response.json().catch(() => undefined));
     },
-    onSuccess: () => navigate("/", { replace: true }),
+    onSuccess: async () => {
+      // who comes to a shared hub comes for the workshop
+      const { features } = await queries.fetchQuery(me);
+      navigate(features.workshop && !features.sandbox ? "/workshop" : "/", { replace: true });
+    },
   });
   const [ticket] = useState(() => new URLSearchParams(location.hash.slice(1)).get("t") ?? "");
   const begun = useRef(false);

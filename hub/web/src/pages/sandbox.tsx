@@ -6,6 +6,7 @@ import { me, sandbox } from "../api/queries";
 import type { Sandbox as SandboxData } from "../api/types";
 import { pathOf } from "../filters/filters";
 import { Copy } from "../parts/copy";
+import { Credentials } from "../parts/credentials";
 import { Heading } from "../parts/heading";
 import { Outside } from "../parts/links";
 import { type Column, Rows } from "../parts/list-table";
@@ -129,33 +130,6 @@ const serverColumns: Column<Server>[] = [
   { title: "User", cell: (one) => plain(one.user) || "none" },
 ];
 const credentialsColumn: Column<Server> = { title: "Password", cell: (one) => (one.user ? <Credentials name={one.name} /> : "none") };
-
-/** A password, which is asked for only when it is to be shown. */
-function Credentials({ name }: { name: string }) {
-  const ask = useMutation({ mutationFn: () => read(client.GET("/sandbox/places/{name}/credentials", { params: { path: { name } } })), gcTime: 0 });
-  if (!ask.data) {
-    return (
-      <>
-        <Button size="compact-xs" variant="default" loading={ask.isPending} aria-label={`Show the password of ${name}`} onClick={() => ask.mutate()}>
-          Show
-        </Button>
-        {ask.error && (
-          <Text size="sm" role="alert">
-            {ask.error.message}
-          </Text>
-        )}
-      </>
-    );
-  }
-  return (
-    <Group gap="xs" wrap="nowrap">
-      <Code>{ask.data.password || ask.data.token}</Code>
-      <Button size="compact-xs" variant="default" aria-label={`Hide the password of ${name}`} onClick={() => ask.reset()}>
-        Hide
-      </Button>
-    </Group>
-  );
-}
 
 /** How much of a log is kept, in characters. */
 const longest = 200_000;
