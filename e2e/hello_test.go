@@ -50,6 +50,7 @@ func TestHelloWorld(t *testing.T) {
 			{"Browser", browseArgoCD},
 			{"Placements", placements},
 			{"HubPages", browseHub},
+			{"Propose", proposeInBrowser},
 			{"Hub", hubOfHelloWorld},
 			{"Change", changeOfThePage},
 			{"Addons", addons},

@@ -1,7 +1,8 @@
 // Opens the hub as a user does: by a link that works once, then every page, in both
 // colour schemes, and a placement and a change by the keyboard alone. With STOPPED, a
-// cluster that is stopped, it looks at the drift only. What is wrong is printed, one line
-// each, and makes the exit code 1.
+// cluster that is stopped, it looks at the drift only; with PLAN, what the command line plans
+// once a label is removed, it removes the label on the what-if page and proposes it. What is
+// wrong is printed, one line each, and makes the exit code 1.
 import { mkdirSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { AxeBuilder } from "@axe-core/playwright";
@@ -16,6 +17,8 @@ const link = new URL(env("HUB_LINK"));
 // what the command line says runs where: {environment, cluster, clusterType, target, version, state}
 const placements = JSON.parse(env("PLACEMENTS"));
 const stopped = process.env.STOPPED;
+// {environment, clusterType, label, title, lost: ["TYPE/TARGET"], gained: [...], files: {path: diff}}
+const plan = process.env.PLAN && JSON.parse(process.env.PLAN);
 const screenshots = env("SCREENSHOTS");
 mkdirSync(screenshots, { recursive: true });
 // the folder of the guide's pictures, when they are to be made anew
@@ -169,6 +172,82 @@ async function checkDrift(page) {
   await picture(page, "drift");
 }
 
+// checkWhatIf removes a label of a cluster type in its form, by the keyboard, compares what the
+// page says with what the command line does, proposes it, and closes the proposal.
+async function checkWhatIf(page) {
+  await page.getByRole("grid").waitFor();
+  await open(page, `/environments/${plan.environment}?tab=clustertypes`);
+  await page.getByRole("link", { name: `Change ${plan.clusterType}`, exact: true }).focus();
+  await page.keyboard.press("Enter");
+  await page.getByRole("button", { name: `Remove label ${plan.label}`, exact: true }).focus();
+  const answered = page.waitForResponse((r) => r.url().endsWith("/api/v1/plans"));
+  const summary = `${plan.gained.length} gained, ${plan.lost.length} lost`;
+  const took = page.evaluate(
+    (text) =>
+      new Promise((resolve) => {
+        let pressed = 0;
+        addEventListener("keydown", () => (pressed = performance.now()), { once: true, capture: true });
+        new MutationObserver((_, observer) => {
+          if (![...document.querySelectorAll('[role="status"]')].some((one) => one.textContent.includes(text))) return;
+          observer.disconnect();
+          resolve(performance.now() - pressed);
+        }).observe(document.body, { subtree: true, childList: true, characterData: true });
+      }),
+    summary,
+  );
+  await page.keyboard.press("Enter");
+  const answer = await (await answered).json();
+  await page.getByRole("status").filter({ hasText: summary }).waitFor();
+  console.log(`what-if: the answer is there ${Math.round(await took)} ms after the key`);
+  await loaded(page);
+
+  const rows = await page.getByRole("region", { name: "Table of assignments" }).locator("tbody tr").evaluateAll((all) => all.map((tr) => [tr.cells[0].textContent, tr.cells[1].querySelector("a").textContent, tr.cells[2].textContent]));
+  const of = (word) => rows.filter(([change]) => change.endsWith(word)).map(([, target, clusterType]) => `${clusterType}/${target}`).sort().join(" ");
+  for (const word of ["gained", "lost"]) if (of(word) !== plan[word].join(" ")) wrong.push(`what-if: ${word} is "${of(word)}", and the command line has "${plan[word].join(" ")}"`);
+  const files = Object.fromEntries(answer.files.map((file) => [file.path, file.diff]));
+  const names = (all) => Object.keys(all).sort().join(" ");
+  if (names(files) !== names(plan.files)) wrong.push(`what-if: the files are ${names(files)}, and the command line has ${names(plan.files)}`);
+  for (const [path, diff] of Object.entries(plan.files)) {
+    if (files[path] !== diff) wrong.push(`what-if: ${path} is not as the command line has it:\n${files[path]}\n${diff}`);
+    const shown = page.getByRole("region", { name: `Difference of ${path}`, exact: true });
+    if ((await shown.count()) !== 1) await page.locator("summary").filter({ hasText: path }).click();
+    const lines = await shown.locator("tr").evaluateAll((all) => all.map((tr) => [tr.dataset.line, tr.cells[2].textContent.slice(2)]));
+    const changed = diff.split("\n").filter((line) => /^[+-]/.test(line) && !/^(\+\+\+|---) /.test(line));
+    const want = changed.map((line) => `${line.startsWith("+") ? "added" : "removed"} ${line.slice(1)}`);
+    const found = lines.filter(([kind]) => kind === "added" || kind === "removed").map(([kind, text]) => `${kind} ${text}`);
+    if (found.join("\n") !== want.join("\n")) wrong.push(`what-if: the page shows of ${path}:\n${found.join("\n")}`);
+  }
+  await inBothSchemes(page, "what-if");
+  await picture(page, "what-if");
+
+  // another tab with the same address sees the same
+  const other = watched(await page.context().newPage());
+  await other.goto(page.url(), { waitUntil: "load" });
+  await other.getByRole("status").filter({ hasText: summary }).waitFor();
+  await other.getByText("YAML", { exact: true }).click();
+  const editor = other.getByRole("textbox", { name: `YAML of cluster type ${plan.clusterType}` });
+  await editor.waitFor();
+  if ((await editor.innerText()).includes(`${plan.label}:`)) wrong.push(`what-if: the YAML still has the label ${plan.label}`);
+  await inBothSchemes(other, "what-if-yaml");
+  await other.close();
+
+  await page.getByRole("button", { name: "Propose", exact: true }).click();
+  await page.getByLabel("Title").fill(plan.title);
+  const confirm = page.getByRole("dialog").getByRole("textbox", { name: /^This removes/ });
+  if (await confirm.count()) await confirm.fill(plan.environment);
+  await inBothSchemes(page, "propose");
+  await page.getByRole("button", { name: "Open the pull request" }).click();
+  const link = page.getByRole("link", { name: plan.title });
+  await page.getByRole("dialog").locator(link).waitFor();
+  await page.getByRole("link", { name: "All proposals" }).click();
+  await page.getByRole("region", { name: "Table of proposals" }).locator(link).waitFor();
+  await loaded(page);
+  await inBothSchemes(page, "proposals");
+  await page.getByRole("row").filter({ has: link }).getByRole("button", { name: /^Close #/ }).click();
+  await page.getByRole("button", { name: /^Close #\d+ for good$/ }).click();
+  await page.getByRole("row").filter({ has: link }).getByRole("cell", { name: "closed", exact: true }).waitFor();
+}
+
 async function checkAll(page) {
   await page.getByRole("grid").waitFor();
   if (page.url().includes(link.hash.slice(3))) wrong.push("the ticket is still in the address");
@@ -201,7 +280,7 @@ async function checkAll(page) {
     subscriptions: `/clusters/${some.cluster}?tab=subscriptions`, workloads: "/workloads",
     assignments: `/assignments?env=dev&target=${some.target}&clusterType=${some.clusterType}`, environments: "/environments",
     changes: "/changes", past: `/placements?env=dev&at=${change.stages.merged}`, workload: `/workloads/${(await get(page, "/api/v1/workloads")).items[0].name}`,
-    environment: "/environments/dev", "pull-requests": "/pull-requests", sandbox: "/sandbox", operator: "/operator", fleet: "/",
+    environment: "/environments/dev", "pull-requests": "/pull-requests", "what-if": "/what-if?env=dev&kind=ClusterType&name=large", sandbox: "/sandbox", operator: "/operator", fleet: "/",
   };
   for (const [name, path] of Object.entries(pages)) {
     await open(page, path);
@@ -214,7 +293,7 @@ try {
   const context = await browser.newContext({ viewport: { width: 1280, height: 900 }, colorScheme: "light", reducedMotion: "reduce" });
   const page = watched(await context.newPage());
   await page.goto(link.href, { waitUntil: "load" });
-  await (stopped ? checkDrift(page) : checkAll(page));
+  await (stopped ? checkDrift(page) : plan ? checkWhatIf(page) : checkAll(page));
 } catch (e) {
   wrong.push(e.message);
 } finally {

@@ -17,6 +17,7 @@ const Assignments = lazy(() => import("./pages/assignments"));
 const Workloads = lazy(() => import("./pages/workloads"));
 const Workload = lazy(() => import("./pages/workload"));
 const PullRequests = lazy(() => import("./pages/pull-requests"));
+const WhatIf = lazy(() => import("./whatif/page"));
 const Environments = lazy(() => import("./pages/environments"));
 const Environment = lazy(() => import("./pages/environment"));
 const Workshop = lazy(() => import("./workshop/page"));
@@ -48,6 +49,7 @@ export function App() {
               <Route path="/workloads" component={Workloads} />
               <Route path="/workloads/:name">{(params) => <Workload key={params.name} name={name(params)} />}</Route>
               <Route path="/pull-requests" component={PullRequests} />
+              <Route path="/what-if" component={WhatIf} />
               <Route path="/environments" component={Environments} />
               <Route path="/environments/:name">{(params) => <Environment key={params.name} name={name(params)} />}</Route>
               <Route path="/workshop">

@@ -12,6 +12,8 @@ export class Problem extends Error {
     readonly hint = "",
     /** The request's id, by which it is found in the log. */
     readonly request = "",
+    /** What is wrong with which part of the request. */
+    readonly errors: { location: string; message: string }[] = [],
   ) {
     super([title, detail, hint].filter(Boolean).join(": "));
     this.name = "Problem";
@@ -54,12 +56,13 @@ export async function read<T>(asked: Promise<Answer<T>>): Promise<T> {
 export function problemOf(status: number, statusText: string, body: unknown): Problem {
   const document = typeof body === "object" && body !== null ? (body as Record<string, unknown>) : {};
   const text = (name: string) => (typeof document[name] === "string" ? plain(document[name]) : "");
-  const locations = Array.isArray(document.errors) ? document.errors.map(locationOf).filter(Boolean) : [];
-  const detail = [text("detail"), ...locations].filter(Boolean).join("; ");
-  return new Problem(status, text("title") || statusText || `status ${status}`, detail, text("hint"), text("instance"));
+  const errors = Array.isArray(document.errors) ? document.errors.map(partOf) : [];
+  const detail = [text("detail"), ...errors.map(({ location, message }) => [location, message].filter(Boolean).join(": "))].filter(Boolean).join("; ");
+  return new Problem(status, text("title") || statusText || `status ${status}`, detail, text("hint"), text("instance"), errors);
 }
 
-function locationOf(error: unknown): string {
+function partOf(error: unknown): { location: string; message: string } {
   const { location, message } = (error ?? {}) as { location?: unknown; message?: unknown };
-  return [location, message].filter((part): part is string => typeof part === "string" && part !== "").map(plain).join(": ");
+  const text = (part: unknown) => (typeof part === "string" ? plain(part) : "");
+  return { location: text(location), message: text(message) };
 }

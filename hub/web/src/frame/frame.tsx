@@ -72,6 +72,7 @@ const pages: [path: string, label: string][] = [
   ["/compare", "Compare"],
   ["/drift", "Drift"],
   ["/pull-requests", "Pull requests"],
+  ["/what-if", "What-if"],
   ["/placements", "Placements"],
   ["/clusters", "Clusters"],
   ["/workloads", "Workloads"],

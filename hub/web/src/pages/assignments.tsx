@@ -1,5 +1,6 @@
-import { Alert, Group, Select, Stack, Table, Text, Title } from "@mantine/core";
+import { Alert, Button, Group, Select, Stack, Table, Text, Title } from "@mantine/core";
 import { useInfiniteQuery, useQuery } from "@tanstack/react-query";
+import { Link } from "wouter";
 import type { Explanation, Finding, Pair } from "../api/types";
 import { environments, explanation, objects, placements } from "../api/queries";
 import type { Placement } from "../api/types";
@@ -10,6 +11,8 @@ import { BranchLink, PositionLink, To } from "../parts/links";
 import { ListTable } from "../parts/list-table";
 import { Answered, Empty } from "../parts/notices";
 import { placementColumns, placementKey } from "../parts/placement-columns";
+import { whatIfPath } from "../whatif/address";
+import { nearestEdits } from "../whatif/nearest";
 import { plain } from "../words/text";
 import { verdict } from "../words/verdict";
 import { Clauses, Policies } from "./policies";
@@ -76,9 +79,9 @@ function Explained({ env, target, clusterType }: { env: string; target: string; 
             Target <PositionLink at={found.target.place} /> of workload {plain(found.target.workload)}, on branch <BranchLink repo={found.controlPlane.repo} branch={found.controlPlane.branch} /> of the control
             plane.
           </Text>
-          <Nearest found={found} />
+          <Nearest env={env} found={found} />
           <Assigned found={found} env={env} />
-          <Policies all={found.policies} />
+          <Policies env={env} all={found.policies} />
           {found.problems.length > 0 && <Findings title="Problems" all={found.problems} />}
           {found.pair && <Gets pair={found.pair} />}
           {clusterType && <OnClusters env={env} target={found.target.name} clusterType={clusterType} />}
@@ -88,8 +91,9 @@ function Explained({ env, target, clusterType }: { env: string; target: string; 
   );
 }
 
-function Nearest({ found }: { found: Explanation }) {
+function Nearest({ env, found }: { env: string; found: Explanation }) {
   if (!found.nearest) return null;
+  const edits = nearestEdits(found);
   return (
     <section aria-label="Nearest miss">
       <Title order={2} size="h4">
@@ -99,6 +103,11 @@ function Nearest({ found }: { found: Explanation }) {
         Policy {plain(found.nearest.policy)} on cluster type {plain(found.nearest.clusterType)} misses by:
       </Text>
       <Clauses all={found.nearest.fails} />
+      {edits.length > 0 && (
+        <Button component={Link} size="compact-xs" variant="default" href={whatIfPath(env, { kind: "ClusterType", name: found.nearest.clusterType }, edits)}>
+          What if {plain(found.nearest.clusterType)} had {edits.map((one) => `${one.operation === "removeLabel" ? "no " : ""}${plain(one.key)}${one.value ? `=${plain(one.value)}` : ""}`).join(", ")}
+        </Button>
+      )}
     </section>
   );
 }

@@ -6,6 +6,7 @@ import { href, queryOf } from "../filters/filters";
 import { useFilters, useParameter } from "../filters/use-filters";
 import { Copy } from "../parts/copy";
 import { Counts } from "../parts/counts";
+import { EditButton } from "../parts/edit-button";
 import { Facts } from "../parts/facts";
 import { Heading } from "../parts/heading";
 import { Histories } from "../parts/history";
@@ -85,6 +86,11 @@ function Head({ found }: { found: ClusterData }) {
         ]}
       />
       <Group gap="xs">
+        {Object.entries(found.types ?? {}).map(([env, type]) => (
+          <EditButton key={env} env={env} kind="ClusterType" name={type}>
+            Change cluster type {plain(type)} of {plain(env)}
+          </EditButton>
+        ))}
         <Copy text={`${user?.features.sandbox ? "kalypso " : ""}kubectl --context ${shellWord(found.name)} get kustomizations,applications -A`} />
         {user?.links.argocd && found.reconciler?.includes("argocd") && <Outside url={user.links.argocd}>Argo CD</Outside>}
       </Group>

@@ -1,16 +1,19 @@
-import { Alert, Code, Stack, Tabs, Title } from "@mantine/core";
+import { Alert, Code, Group, Stack, Tabs, Title } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { environments, type ObjectKind, objectKinds, objects, problems } from "../api/queries";
 import type { ObjectDocument } from "../api/types";
 import { href } from "../filters/filters";
 import { useParameter } from "../filters/use-filters";
+import { kindOfList } from "../forms/kinds";
 import { Counts } from "../parts/counts";
+import { EditButton } from "../parts/edit-button";
 import { Facts } from "../parts/facts";
 import { Heading } from "../parts/heading";
 import { BranchLink, CommitLink, PositionLink, To } from "../parts/links";
 import { type Column, Rows } from "../parts/list-table";
 import { Answered, Empty } from "../parts/notices";
 import { Time } from "../parts/when";
+import { useMayPropose } from "../whatif/permission";
 import { plain } from "../words/text";
 import { labelsText } from "./clusters";
 import { problemColumns } from "./drift";
@@ -114,17 +117,44 @@ function columnsOf(env: string, kind: ObjectKind): Column<ObjectDocument>[] {
           ),
         },
         position,
+        ...changeColumn(env, kind),
       ];
   }
+}
+
+/** The way to change an object, for a kind that can be changed and a user who may. */
+function changeColumn(env: string, kind: ObjectKind): Column<ObjectDocument>[] {
+  const of = kindOfList(kind);
+  if (!of) return [];
+  return [
+    {
+      title: "Change",
+      cell: (one) => (
+        <EditButton env={env} kind={of.kind} name={one.name} label={`Change ${plain(one.name)}`}>
+          Change
+        </EditButton>
+      ),
+    },
+  ];
 }
 
 function Objects({ env, kind }: { env: string; kind: ObjectKind }) {
   const asked = useQuery(objects(env, kind));
   const title = objectKinds[kind];
+  const of = kindOfList(kind);
+  const may = useMayPropose(env);
+  const columns = columnsOf(env, kind).filter((one) => may || one.title !== "Change");
   return (
     <Answered what={title.toLowerCase()} asked={asked}>
+      {of && (
+        <Group mb="xs">
+          <EditButton env={env} kind={of.kind} make>
+            New {of.one}
+          </EditButton>
+        </Group>
+      )}
       {asked.data && asked.data.items.length === 0 && <Empty reason={`The environment has no ${title.toLowerCase()}.`} />}
-      {asked.data && asked.data.items.length > 0 && <Rows label={title.toLowerCase()} columns={columnsOf(env, kind)} items={asked.data.items} rowKey={(one) => `${one.name} ${one.target} ${one.clusterType}`} />}
+      {asked.data && asked.data.items.length > 0 && <Rows label={title.toLowerCase()} columns={columns} items={asked.data.items} rowKey={(one) => `${one.name} ${one.target} ${one.clusterType}`} />}
     </Answered>
   );
 }

@@ -1,5 +1,6 @@
 import { Code, Text, Title } from "@mantine/core";
 import type { Clause, Explanation } from "../api/types";
+import { EditButton } from "../parts/edit-button";
 import { PositionLink } from "../parts/links";
 import { plain } from "../words/text";
 
@@ -27,7 +28,7 @@ export function Clauses({ all }: { all: Clause[] }) {
 const most = 20;
 
 /** What each policy makes of the target and of the cluster types. */
-export function Policies({ all }: { all: Explanation["policies"] }) {
+export function Policies({ env, all }: { env: string; all: Explanation["policies"] }) {
   return (
     <section aria-label="Policies">
       <Title order={2} size="h4">
@@ -40,7 +41,10 @@ export function Policies({ all }: { all: Explanation["policies"] }) {
             {plain(policy.name)} {policy.selectsTarget ? "selects the target" : "does not select the target"}
             {policy.selectsTarget && `, and ${policy.clusterTypes.filter((one) => one.selected).length} of ${policy.clusterTypes.length} cluster types`}
           </summary>
-          <PositionLink at={policy.place} />
+          <PositionLink at={policy.place} />{" "}
+          <EditButton env={env} kind="SchedulingPolicy" name={policy.name} label={`Change policy ${plain(policy.name)}`}>
+            Change
+          </EditButton>
           <Clauses all={policy.clauses} />
           {policy.clusterTypes.slice(0, most).map((one) => (
             <details key={one.clusterType}>

@@ -12,14 +12,13 @@ import { SizeText } from "../parts/size";
 import { StateShape } from "../parts/state-mark";
 import { Since, Time } from "../parts/when";
 import type { State } from "../words/states";
+import { Proposals } from "../whatif/proposals";
 import { plain, repoName } from "../words/text";
 
 /** What waits for whom. */
 export default function PullRequests() {
   const [{ env }] = useFilters();
   const [shown, setShown] = useParameter("show");
-  const query: Query = { ...(env ? { env } : {}), ...(shown === "all" ? {} : { state: ["open"] }) };
-  const asked = useInfiniteQuery(pullRequests(query));
   return (
     <Stack gap="sm">
       <Heading>Pull requests</Heading>
@@ -32,18 +31,27 @@ export default function PullRequests() {
           data={[
             { value: "open", label: "Open" },
             { value: "all", label: "All" },
+            { value: "proposals", label: "Proposals" },
           ]}
         />
       </div>
-      <ListTable<PullRequest>
-        of={["pull request", "pull requests"]}
-        query={asked}
-        columns={columns}
-        rowKey={(one) => `${one.repo}#${one.number}`}
-        csv={href("/api/v1/pull-requests", { ...query, format: "csv" })}
-        empty={shown === "all" ? <Empty reason="There has been no pull request yet.">The scheduler opens one when the plan of an environment differs from its branch.</Empty> : <NoneOpen env={env} />}
-      />
+      {shown === "proposals" ? <Proposals env={env} /> : <Waiting env={env} shown={shown} />}
     </Stack>
+  );
+}
+
+function Waiting({ env, shown }: { env: string; shown: string }) {
+  const query: Query = { ...(env ? { env } : {}), ...(shown === "all" ? {} : { state: ["open"] }) };
+  const asked = useInfiniteQuery(pullRequests(query));
+  return (
+    <ListTable<PullRequest>
+      of={["pull request", "pull requests"]}
+      query={asked}
+      columns={columns}
+      rowKey={(one) => `${one.repo}#${one.number}`}
+      csv={href("/api/v1/pull-requests", { ...query, format: "csv" })}
+      empty={shown === "all" ? <Empty reason="There has been no pull request yet.">The scheduler opens one when the plan of an environment differs from its branch.</Empty> : <NoneOpen env={env} />}
+    />
   );
 }
 

@@ -1,9 +1,10 @@
-import { Stack, Table, Text, Title } from "@mantine/core";
+import { Group, Stack, Table, Text, Title } from "@mantine/core";
 import { useQueries, useQuery } from "@tanstack/react-query";
 import { environments, objects, workload } from "../api/queries";
 import type { Workload as WorkloadData } from "../api/types";
 import { href } from "../filters/filters";
 import { Counts } from "../parts/counts";
+import { EditButton } from "../parts/edit-button";
 import { Heading } from "../parts/heading";
 import { Histories } from "../parts/history";
 import { PositionLink, To } from "../parts/links";
@@ -23,6 +24,7 @@ export default function Workload({ name }: { name: string }) {
         {asked.data && (
           <>
             <Text size="sm">Workspace {plain(asked.data.workspace)}</Text>
+            <Registrations found={asked.data} />
             <Versions found={asked.data} />
             <Targets found={asked.data} />
             <section aria-label="History">
@@ -35,6 +37,22 @@ export default function Workload({ name }: { name: string }) {
         )}
       </Answered>
     </Stack>
+  );
+}
+
+/** The ways to change the workload's registrations; of what has another name the environment's page has it. */
+function Registrations({ found }: { found: WorkloadData }) {
+  const names = Object.keys(found.environments).sort();
+  const all = useQueries({ queries: names.map((env) => objects(env, "registrations")) });
+  const of = names.filter((_, index) => all[index]?.data?.items.some((one) => one.name === found.name));
+  return (
+    <Group gap="xs">
+      {of.map((env) => (
+        <EditButton key={env} env={env} kind="WorkloadRegistration" name={found.name}>
+          Change its registration in {plain(env)}
+        </EditButton>
+      ))}
+    </Group>
   );
 }
 
