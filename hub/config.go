@@ -13,7 +13,9 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/kalypso-dev/kalypso/hub/auth"
 	"github.com/kalypso-dev/kalypso/hub/store"
+	"github.com/kalypso-dev/kalypso/hub/telemetry"
 	"github.com/kalypso-dev/kalypso/internal/usage"
 	"github.com/kalypso-dev/kalypso/internal/yamlpos"
 	"github.com/kalypso-dev/kalypso/scheduler/controller"
@@ -46,11 +48,18 @@ type Config struct {
 	// Observe are the parts of the fleet. Clusters that several know are put together.
 	Observe []ObserveConfig `yaml:"observe"`
 	// Chain are the environments in their order of promotion; by name when empty.
-	Chain     []string        `yaml:"chain"`
+	Chain []string `yaml:"chain"`
+	// SignIn are the ways to sign in besides tokens, and Roles what those who do may.
+	SignIn    SignInConfig    `yaml:"signIn"`
+	Roles     auth.Rules      `yaml:"roles"`
+	Traces    TracesConfig    `yaml:"traces"`
 	Poll      time.Duration   `yaml:"poll"` // of heads of branches; collect.DefaultPoll when zero
 	Retention RetentionConfig `yaml:"retention"`
 
 	scheduler controller.Config // LoadConfig reads it
+	// unreached is the mistake that it is if nobody can sign in: others reach the hub, and there
+	// is no way to sign in but tokens. "" where that is none.
+	unreached string
 }
 
 // SchedulerConfig says where the scheduler is.
@@ -75,12 +84,55 @@ type StoreConfig struct {
 	PostgresEnv string `yaml:"postgresEnv"`
 }
 
-// ObserveConfig is a part of the fleet: one of the three.
+// SignInConfig are the ways to sign in; several can be there.
+type SignInConfig struct {
+	OIDC  *OIDCConfig        `yaml:"oidc"`
+	Forge *ForgeSignInConfig `yaml:"forge"`
+	// Session is for how long a session is valid; auth.DefaultSession when zero.
+	Session time.Duration `yaml:"session"`
+}
+
+// OIDCConfig is an OpenID provider. The hub's callback there is /signin/oidc/callback below
+// publicURL.
+type OIDCConfig struct {
+	Issuer       string `yaml:"issuer"`
+	ClientID     string `yaml:"clientID"`
+	ClientSecret `yaml:",inline"`
+	// GroupsClaim is the claim with the groups that roles name; groups when empty.
+	GroupsClaim string `yaml:"groupsClaim"`
+	// Scopes are asked for besides openid; profile and email when empty.
+	Scopes []string `yaml:"scopes"`
+	Title  string   `yaml:"title"` // of the button
+}
+
+// ForgeSignInConfig is the hub as an application of the scheduler's forge: an OAuth2 application of
+// Gitea, or a GitHub App. Its callback is /signin/gitea/callback, or /signin/github/callback.
+type ForgeSignInConfig struct {
+	ClientID     string `yaml:"clientID"`
+	ClientSecret `yaml:",inline"`
+}
+
+// ClientSecret says where the secret of an application is; nowhere, if it has none.
+type ClientSecret struct {
+	SecretFile string `yaml:"secretFile"`
+	SecretEnv  string `yaml:"secretEnv"`
+}
+
+// TracesConfig is about the traces of changes, which are exported where
+// OTEL_EXPORTER_OTLP_ENDPOINT names a receiver.
+type TracesConfig struct {
+	// ClusterSpans are which clusters have spans of their own: slowest, when empty, for those that
+	// fail and the 20 slowest of each cluster type, or all.
+	ClusterSpans string `yaml:"clusterSpans"`
+}
+
+// ObserveConfig is a part of the fleet: one of the four.
 type ObserveConfig struct {
 	// Kubeconfig is a file with a context for each cluster.
 	Kubeconfig string          `yaml:"kubeconfig"`
 	Arc        *ArcConfig      `yaml:"arc"`
 	Endpoint   *EndpointConfig `yaml:"endpoint"`
+	Agents     *AgentsConfig   `yaml:"agents"`
 	// Interval is how often it is asked; collect.DefaultInterval when zero. Clusters of a
 	// kubeconfig say when something changes, and are asked after collect.FullInterval besides.
 	Interval time.Duration `yaml:"interval"`
@@ -99,6 +151,13 @@ type EndpointConfig struct {
 	URL       string `yaml:"url"`
 	TokenFile string `yaml:"tokenFile"`
 	TokenEnv  string `yaml:"tokenEnv"`
+}
+
+// AgentsConfig are clusters that report of themselves, by `kalypso hub agent`.
+type AgentsConfig struct {
+	// TokensFile has tokens of clusters, see auth.ClusterTokens; "" for those alone that
+	// `kalypso hub token create --cluster` has made.
+	TokensFile string `yaml:"tokensFile"`
 }
 
 // RetentionConfig is for how long things are kept.
@@ -151,6 +210,15 @@ func LoadConfig(file string) (Config, error) {
 		if e := c.Observe[i].Endpoint; e != nil {
 			names = append(names, &e.TokenFile)
 		}
+		if a := c.Observe[i].Agents; a != nil {
+			names = append(names, &a.TokensFile)
+		}
+	}
+	if o := c.SignIn.OIDC; o != nil {
+		names = append(names, &o.SecretFile)
+	}
+	if f := c.SignIn.Forge; f != nil {
+		names = append(names, &f.SecretFile)
 	}
 	for _, name := range names {
 		if *name != "" && !filepath.IsAbs(*name) {
@@ -190,6 +258,10 @@ func ParseConfig(file string, data []byte) (Config, error) {
 	if mistake := c.exposed(); mistake != "" {
 		return Config{}, usage.Errorf("%s:%d: %s", file, yamlpos.LineOf(document, []string{"listen"}), mistake)
 	}
+	if !c.loopback() && c.SignIn.OIDC == nil && c.SignIn.Forge == nil {
+		c.unreached = fmt.Sprintf("%s:%d: listen %s is reached by others, and nobody can sign in: add signIn.oidc or signIn.forge, or make a token with `kalypso hub token create`",
+			file, yamlpos.LineOf(document, []string{"listen"}), c.Listen)
+	}
 	return c, nil
 }
 
@@ -214,10 +286,23 @@ func (c Config) check(check *yamlpos.Checker) {
 		check.Add("store needs either sqlite or postgresEnv", "store")
 	}
 	if len(c.Observe) == 0 {
-		check.Add("observe is missing: name a kubeconfig, arc or an endpoint", "observe")
+		check.Add("observe is missing: name a kubeconfig, arc, an endpoint or agents", "observe")
 	}
+	agents := 0
 	for i, o := range c.Observe {
 		o.check(check, "observe", strconv.Itoa(i))
+		if o.Agents != nil {
+			agents++
+		}
+		if agents > 1 {
+			check.Add("agents is there once: it is all clusters that report", "observe", strconv.Itoa(i))
+		}
+	}
+	c.checkSignIn(check)
+	switch c.Traces.ClusterSpans {
+	case "", telemetry.SlowestClusters, telemetry.AllClusters:
+	default:
+		check.Add(fmt.Sprintf("traces.clusterSpans %q is not known: choose %s or %s", c.Traces.ClusterSpans, telemetry.SlowestClusters, telemetry.AllClusters), "traces", "clusterSpans")
 	}
 	if c.Poll < 0 || c.Poll > 0 && c.Poll < time.Second {
 		check.Add(fmt.Sprintf("poll %s is too short: a second is the least", c.Poll), "poll")
@@ -226,13 +311,13 @@ func (c Config) check(check *yamlpos.Checker) {
 
 func (o ObserveConfig) check(check *yamlpos.Checker, path ...string) {
 	kinds := 0
-	for _, given := range []bool{o.Kubeconfig != "", o.Arc != nil, o.Endpoint != nil} {
+	for _, given := range []bool{o.Kubeconfig != "", o.Arc != nil, o.Endpoint != nil, o.Agents != nil} {
 		if given {
 			kinds++
 		}
 	}
 	if kinds != 1 {
-		check.Add("each part of the fleet is one of kubeconfig, arc and endpoint", path...)
+		check.Add("each part of the fleet is one of kubeconfig, arc, endpoint and agents", path...)
 		return
 	}
 	if o.Interval < 0 || o.Interval > 0 && o.Interval < time.Second {
@@ -262,8 +347,7 @@ func checkURL(check *yamlpos.Checker, address string, path ...string) {
 // loopback reports whether only this machine reaches the hub.
 func (c Config) loopback() bool {
 	host, _, _ := net.SplitHostPort(c.Listen)
-	ip := net.ParseIP(host)
-	return host == "localhost" || ip != nil && ip.IsLoopback()
+	return loopbackHost(host)
 }
 
 // exposed says what is missing where others can reach the hub, "" for nothing.

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/kalypso-dev/kalypso/hub/store"
 	"github.com/kalypso-dev/kalypso/internal/usage"
 )
 
@@ -25,6 +26,18 @@ func TestMistakesHaveFileAndLine(t *testing.T) {
 		"scheduler: {config: s}\nstore: {}\n":        "hub.yaml:2: store",
 		"scheduler: {config: s}\nstore: {sqlite: a}\nobserve:\n- {kubeconfig: k, arc: {subscriptions: [s]}}\n":                      "hub.yaml:4: ",
 		"scheduler: {config: s}\nstore: {sqlite: a}\nobserve:\n- endpoint: {url: 'http://u:p@h', tokenEnv: T}\n":                    "hub.yaml:4: ",
+		minimal + "signIn: {oidc: {issuer: 'https://i'}}\nroles: [{group: a, role: viewer}]\n":                                      "hub.yaml:4: signIn.oidc",
+		minimal + "signIn: {oidc: {issuer: 'http://i', clientID: c}}\nroles: [{group: a, role: viewer}]\n":                          "hub.yaml:4: signIn.oidc.issuer",
+		minimal + "signIn:\n  oidc: {issuer: 'https://i', clientID: c}\n":                                                           "hub.yaml:4: signIn",
+		minimal + "signIn: {forge: {clientID: c, secretEnv: A, secretFile: b}}\nroles: [{group: a, role: viewer}]\n":                "hub.yaml:4: signIn.forge",
+		minimal + "roles: [{group: a, role: viewer}]\n":                                                                             "hub.yaml:4: roles",
+		minimal + "signIn: {forge: {clientID: c}}\nroles:\n- {group: a, role: owner}\n":                                             `hub.yaml:6: role "owner"`,
+		minimal + "signIn: {forge: {clientID: c}}\nroles:\n- {group: a, role: viewer}\n- {role: viewer}\n":                          "hub.yaml:7: ",
+		minimal + "signIn: {forge: {clientID: c}}\nroles:\n- {group: a, role: operator, workspaces: [w]}\n":                         "hub.yaml:6: an operator",
+		minimal + "signIn: {forge: {clientID: c}}\nroles:\n- {grop: a, role: viewer}\n":                                             `hub.yaml:6: unknown field "grop"`,
+		minimal + "signIn: {session: 1s, forge: {clientID: c}}\nroles: [{group: a, role: viewer}]\n":                                "hub.yaml:4: signIn.session",
+		minimal + "traces: {clusterSpans: some}\n":                                                                                  "hub.yaml:4: traces.clusterSpans",
+		"scheduler: {config: s}\nstore: {sqlite: a}\nobserve:\n- agents: {}\n- agents: {}\n":                                        "hub.yaml:5: agents",
 		"scheduler: {config: s}\nstore: {sqlite: a, postgresEnv: P}\nobserve:\n- {kubeconfig: k}\n- {kubeconfig: k, interval: 10s}": "hub.yaml:2: store",
 	} {
 		if _, err := ParseConfig("hub.yaml", []byte(text)); err == nil || !strings.Contains(err.Error(), want) {
@@ -57,6 +70,44 @@ func TestExposed(t *testing.T) {
 	}
 }
 
+// TestNobodyCanSignIn: a hub that others reach has a way to sign in, or a token.
+func TestNobodyCanSignIn(t *testing.T) {
+	s, err := store.Open(t.Context(), store.Options{SQLite: filepath.Join(t.TempDir(), "hub.db")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Close() })
+	const exposed = minimal + "listen: 0.0.0.0:8080\nbehindProxy: true\npublicURL: https://h\n"
+	parse := func(text string) Config {
+		t.Helper()
+		c, err := ParseConfig("hub.yaml", []byte(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return c
+	}
+	for _, token := range []store.Token{{Name: "ended", Role: "viewer", Expires: time.Now().Add(-time.Hour)}, {Name: "agent", Role: "agent", Cluster: "store-17"}} {
+		if _, err := s.CreateToken(t.Context(), token); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var mistake *usage.Error
+	if err := parse(exposed).reachable(t.Context(), s); !errors.As(err, &mistake) || !strings.Contains(err.Error(), "hub.yaml:4: ") || strings.Contains(err.Error(), "\n") {
+		t.Errorf("error %v", err)
+	}
+	for _, text := range []string{minimal, exposed + "signIn: {forge: {clientID: c}}\nroles: [{group: a, role: viewer}]\n", exposed + "signIn: {oidc: {issuer: 'https://i', clientID: c}}\nroles: [{group: a, role: viewer}]\n"} {
+		if err := parse(text).reachable(t.Context(), s); err != nil {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+	if _, err := s.CreateToken(t.Context(), store.Token{Name: "script", Role: "viewer"}); err != nil {
+		t.Fatal(err)
+	}
+	if err := parse(exposed).reachable(t.Context(), s); err != nil {
+		t.Errorf("with a token: %v", err)
+	}
+}
+
 func TestFilesAreRelativeToTheConfiguration(t *testing.T) {
 	dir := t.TempDir()
 	for file, text := range map[string]string{
@@ -82,7 +133,7 @@ func TestFilesAreRelativeToTheConfiguration(t *testing.T) {
 		t.Errorf("%+v", c)
 	}
 	names := map[string]bool{}
-	for _, f := range c.fleet() {
+	for _, f := range c.fleet(nil, nil) {
 		names[f.Name] = true
 	}
 	if !names["kubernetes"] || !names["endpoint"] {

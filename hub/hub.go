@@ -26,6 +26,7 @@ import (
 	"github.com/kalypso-dev/kalypso/hub/api"
 	"github.com/kalypso-dev/kalypso/hub/collect"
 	"github.com/kalypso-dev/kalypso/hub/store"
+	"github.com/kalypso-dev/kalypso/hub/telemetry"
 	"github.com/kalypso-dev/kalypso/hub/web"
 	"github.com/kalypso-dev/kalypso/internal/httpserver"
 	"github.com/kalypso-dev/kalypso/internal/redact"
@@ -49,6 +50,7 @@ type Options struct {
 	// Workshop is the scenarios of the sandbox; nil outside of one.
 	Workshop api.Workshop
 	Share    *Share            // nil for none
+	Version  string            // the program's, in traces
 	Links    map[string]string // pages of others, by name, besides that of the forge
 	Log      *slog.Logger
 }
@@ -75,10 +77,21 @@ func Run(ctx context.Context, o Options) (err error) {
 		return fmt.Errorf("hub: %w", err)
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
+	if err := o.Config.reachable(ctx, s); err != nil {
+		return err
+	}
+	signIn, err := o.Config.ways()
+	if err != nil {
+		return fmt.Errorf("hub: %w", err)
+	}
+	clusterTokens, reporting, err := o.Config.agents()
+	if err != nil {
+		return fmt.Errorf("hub: %w", err)
+	}
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(s, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	collector, err := collect.New(collect.Options{
-		Store: s, Scheduler: o.Config.scheduler, SchedulerURL: o.Config.Scheduler.URL, Fleet: o.Config.fleet(), Chain: o.Config.Chain, Mirrors: o.Config.Mirrors,
+		Store: s, Scheduler: o.Config.scheduler, SchedulerURL: o.Config.Scheduler.URL, Fleet: o.Config.fleet(s, clusterTokens), Chain: o.Config.Chain, Mirrors: o.Config.Mirrors,
 		Poll: o.Config.Poll, Retention: store.Retention{Events: time.Duration(o.Config.Retention.Events), Audit: time.Duration(o.Config.Retention.Audit)},
 		Log: log, Registry: registry,
 	})
@@ -91,10 +104,17 @@ func Run(ctx context.Context, o Options) (err error) {
 		links[name] = url
 	}
 	served := api.Options{
-		Store: s, Model: collector, Sandbox: o.Sandbox, Workshop: o.Workshop, Hosts: o.Config.hosts(), Secure: o.Config.TLS != nil || o.Config.BehindProxy,
-		Web: web.Handler(), Links: links, Log: log, Registry: registry,
+		Store: s, Model: collector, Sandbox: o.Sandbox, Workshop: o.Workshop, Hosts: o.Config.hosts(), Secure: o.Config.TLS != nil || o.Config.BehindProxy, BehindProxy: o.Config.BehindProxy,
+		SignIn: signIn, ClusterTokens: clusterTokens, Web: web.Handler(), Links: links, Log: log, Registry: registry,
+	}
+	if reporting {
+		served.Reported = func() { collector.Wake(agentsPart) }
 	}
 	handler, err := api.New(served)
+	if err != nil {
+		return fmt.Errorf("hub: %w", err)
+	}
+	traces, err := telemetry.New(telemetry.Options{Store: s, ClusterSpans: o.Config.Traces.ClusterSpans, Version: o.Version, Log: log, Registry: registry}, os.Getenv)
 	if err != nil {
 		return fmt.Errorf("hub: %w", err)
 	}
@@ -122,6 +142,9 @@ func Run(ctx context.Context, o Options) (err error) {
 		}
 	}
 	group.Go(func() error { return collector.Run(running) })
+	if traces != nil {
+		group.Go(func() error { return traces.Run(running) })
+	}
 	if err := group.Wait(); ctx.Err() == nil {
 		return err
 	}
@@ -137,6 +160,7 @@ func (s *Share) serve(ctx context.Context, group *errgroup.Group, o api.Options)
 	o.Share, o.Hosts, o.Secure = &api.Share{Token: s.Token}, []string{s.Address}, true
 	// the sandbox's own servers are out of reach there, and the metrics have what the hub's users do
 	o.Sandbox, o.Links, o.Registry = nil, nil, nil
+	o.SignIn, o.ClusterTokens, o.Reported, o.BehindProxy = nil, nil, nil, false
 	handler, err := api.New(o)
 	if err != nil {
 		return fmt.Errorf("hub: %w", err)

@@ -1,19 +1,28 @@
 package hub
 
 import (
+	"cmp"
+	"context"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 
+	"github.com/kalypso-dev/kalypso/hub/auth"
 	"github.com/kalypso-dev/kalypso/hub/collect"
+	"github.com/kalypso-dev/kalypso/hub/store"
 	"github.com/kalypso-dev/kalypso/scheduler/fleet"
 	"github.com/kalypso-dev/kalypso/scheduler/fleet/arc"
 	"github.com/kalypso-dev/kalypso/scheduler/fleet/endpoint"
 	"github.com/kalypso-dev/kalypso/scheduler/fleet/kubernetes"
 )
 
-// fleet are the parts that are observed, each with a name of its own.
-func (c Config) fleet() []collect.Fleet {
+// agentsPart is the part of the fleet whose clusters report.
+const agentsPart = "agents"
+
+// fleet are the parts that are observed, each with a name of its own. Reports are read from the
+// store.
+func (c Config) fleet(s *store.Store, tokens *auth.ClusterTokens) []collect.Fleet {
 	var all []collect.Fleet
 	times := map[string]int{}
 	for _, o := range c.Observe {
@@ -24,6 +33,16 @@ func (c Config) fleet() []collect.Fleet {
 			f.Open = func() (fleet.Reader, error) { return kubernetes.FromKubeconfig(o.Kubeconfig) }
 		case o.Arc != nil:
 			f.Name, f.Open = "arc", o.Arc.open
+		case o.Agents != nil:
+			f.Name, f.Interval = agentsPart, cmp.Or(o.Interval, collect.ReportsInterval)
+			f.Open = func() (fleet.Reader, error) {
+				return collect.Reported(s, func(ctx context.Context) ([]string, error) {
+					all, err := s.ReportingClusters(ctx)
+					all = append(all, tokens.Clusters()...)
+					slices.Sort(all)
+					return slices.Compact(all), err
+				}), nil
+			}
 		default:
 			f.Name, f.Open = "endpoint", o.Endpoint.open
 		}

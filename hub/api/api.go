@@ -21,6 +21,7 @@ import (
 	"github.com/klauspost/compress/gzhttp"
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/kalypso-dev/kalypso/hub/auth"
 	"github.com/kalypso-dev/kalypso/hub/history"
 	"github.com/kalypso-dev/kalypso/hub/store"
 	"github.com/kalypso-dev/kalypso/scheduler/explain"
@@ -69,6 +70,16 @@ type Options struct {
 	Hosts []string
 	// Secure says that users reach the hub by TLS, its own or a proxy's.
 	Secure bool
+	// BehindProxy says that a proxy which this machine's users cannot go around sends the requests:
+	// the last address of X-Forwarded-For is who has sent them.
+	BehindProxy bool
+	// SignIn is how people sign in besides tickets; nil for no way.
+	SignIn *auth.SignIn
+	// ClusterTokens are those of a file, besides those of the store; nil for none. Reported is
+	// called when an agent has reported something new; nil where no agents are observed, and there
+	// is no route then.
+	ClusterTokens *auth.ClusterTokens
+	Reported      func()
 	// Web serves the pages; nil for one that names the API.
 	Web http.Handler
 	// Redact are the keys of platform configuration whose values nobody is shown, as in
@@ -86,7 +97,7 @@ type api struct {
 	handler     http.Handler // the mux, with compression
 	crossOrigin *http.CrossOriginProtection
 	redaction   redaction
-	failures    *limiter
+	failures    *auth.Limiter
 	feed        *feed
 	metrics     *metrics
 	started     string // tells the entity tags of one run of the hub from those of another
@@ -112,7 +123,7 @@ func newAPI(o Options) (*api, error) {
 	}
 	a := &api{
 		Options: o, mux: http.NewServeMux(), crossOrigin: http.NewCrossOriginProtection(),
-		redaction: newRedaction(o.Redact), failures: newLimiter(), started: newID(),
+		redaction: newRedaction(o.Redact), failures: auth.NewLimiter(), started: newID(),
 	}
 	a.metrics = newMetrics(o.Registry)
 	a.feed = &feed{store: o.Store, log: o.Log, streams: map[*stream]bool{}, clients: a.metrics.clients}
@@ -135,6 +146,7 @@ func (a *api) routes() {
 	a.compareRoutes()
 	a.eventRoutes()
 	a.operatorRoutes()
+	a.reportRoutes()
 	if a.Sandbox != nil {
 		a.sandboxRoutes()
 	}

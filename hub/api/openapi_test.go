@@ -23,7 +23,7 @@ import (
 var update = flag.Bool("update", false, "write openapi.json anew")
 
 func TestOpenAPI(t *testing.T) {
-	h := newHub(t, func(o *api.Options) { o.Sandbox, o.Workshop = machine{}, lessons{} })
+	h := newHub(t, func(o *api.Options) { o.Sandbox, o.Workshop, o.Reported = machine{}, lessons{}, func() {} })
 	a := h.do(http.MethodGet, "/api/v1/openapi.json", "", nobody)
 	if a.StatusCode != http.StatusOK {
 		t.Fatalf("%s: %s", a.Status, a.body)

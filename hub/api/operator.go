@@ -45,7 +45,7 @@ type (
 	AuditEntry struct {
 		At        time.Time `json:"at"`
 		Actor     string    `json:"actor" doc:"The token or user, or an address where nobody was signed in."`
-		Via       string    `json:"via" doc:"token, session or ticket."`
+		Via       string    `json:"via" doc:"token, session, ticket, or the way that somebody has signed in by."`
 		Action    string    `json:"action" doc:"Method and route."`
 		Subject   string    `json:"subject" doc:"The path."`
 		Outcome   string    `json:"outcome" enum:"done,refused,failed"`

@@ -69,8 +69,10 @@ var problemKinds = []problemKind{
 	{"malformed-request", 400, "The request cannot be read", "The body is not the JSON that the operation takes, or has no end. The detail says where reading has ended."},
 	{"invalid-cursor", 400, "The cursor is not valid", "A cursor is the value of next of a list, unchanged, with the same filters and the same sort. Begin again without after."},
 	{"not-signed-in", 401, "Not signed in", "Send a token as Authorization: Bearer, or open the hub with kalypso open hub. Tokens and sessions end at their time, and tokens can be revoked."},
+	{"sign-in-failed", 401, "The sign-in has failed", "The provider has refused it, or it was begun in another browser or more than ten minutes ago. Begin again on the hub's first page. If the provider refuses again, who operates it knows why."},
 	{"spent-ticket", 401, "The link is spent", "A link of kalypso open hub is good for one sign-in within a minute. Run kalypso open hub again."},
 	{"forbidden", 403, "Not permitted", "The role or the scope of your sign-in does not permit it. The detail names what is needed; who operates the hub can give it."},
+	{"no-role", 403, "No role in this hub", "You have signed in, and none of your groups has a role here. Who operates the hub gives roles to groups in its configuration, and can see in the audit who has tried."},
 	{"cross-origin", 403, "From a page of another origin", "A browser sent the request for a page that is not the hub's. Scripts use a token, without a cookie."},
 	{"missing-csrf", 403, "X-CSRF is missing", "Writes that are signed in by the cookie carry the header X-CSRF with the value that /api/v1/me has."},
 	{"not-found", 404, "Not found", "Nothing has this name, or it is outside of what you may see. The hint has the nearest name."},
@@ -85,6 +87,7 @@ var problemKinds = []problemKind{
 	{"answer-too-large", 422, "The answer is too large", "An answer has at most 2 MiB. Ask for fewer rows with limit, and for the rest with after."},
 	{"too-many-sign-ins", 429, "Too many failed sign-ins", "From this address 20 sign-ins in a minute have failed. The header Retry-After has the seconds to wait."},
 	{"internal", 500, "The hub has failed", "It is not the request's fault. The hub's log has the reason beside the request's ID, which is instance."},
+	{"provider-unavailable", 502, "The sign-in provider does not answer", "The hub cannot reach who signs people in, or it does not answer as it should. Sessions that are open go on. Try again later; the hub's log has the reason."},
 	{"unavailable", 503, "The hub cannot answer now", "The store did not answer in time, or what is asked does not answer. Try again later; /readyz has more."},
 }
 
@@ -156,6 +159,27 @@ func (a *api) refuse(rw http.ResponseWriter, r *http.Request, p *Problem) {
 	rw.Header().Set("Content-Type", p.ContentType(""))
 	rw.WriteHeader(p.Status)
 	if err := json.NewEncoder(rw).Encode(p); err != nil {
+		q.log.Debug("an answer could not be sent", "error", err)
+	}
+}
+
+// showProblem is refuse for a browser that shows what it gets: a page instead of a document.
+func (a *api) showProblem(rw http.ResponseWriter, r *http.Request, p *Problem) {
+	if !strings.Contains(r.Header.Get("Accept"), "text/html") {
+		a.refuse(rw, r, p)
+		return
+	}
+	q := requestOf(r.Context())
+	p.Instance = q.id
+	q.detail = cmp.Or(q.detail, p.Detail)
+	secureHeaders(rw.Header())
+	for name, values := range p.header {
+		rw.Header()[name] = values
+	}
+	rw.Header().Set("Content-Type", "text/html; charset=utf-8")
+	rw.WriteHeader(p.Status)
+	k := problemKinds[slices.IndexFunc(problemKinds, func(k problemKind) bool { return "/problems/"+k.slug == p.Type })]
+	if err := problemTemplate.Execute(rw, shownProblem{k.title, k.page, text(p.Detail), p.Instance, k.status}); err != nil {
 		q.log.Debug("an answer could not be sent", "error", err)
 	}
 }
@@ -257,9 +281,15 @@ func suggestedValue(known huma.Registry, value any, s *huma.Schema) string {
 
 var problemTemplate = template.Must(template.New("problem").Parse(`<!doctype html>
 <html lang="en"><meta charset="utf-8"><title>{{.Title}}</title>
-<h1>{{.Title}}</h1><p>{{.Page}}</p><p>HTTP {{.Status}} &middot; <a href="/">hub</a></p>
+<h1>{{.Title}}</h1>{{with .Detail}}<p>{{.}}</p>{{end}}<p>{{.Page}}</p>{{with .Request}}<p>Request {{.}}</p>{{end}}<p>HTTP {{.Status}} &middot; <a href="/">hub</a></p>
 </html>
 `))
+
+// shownProblem is what its page has of a problem; Detail and Request are of one that has happened.
+type shownProblem struct {
+	Title, Page, Detail, Request string
+	Status                       int
+}
 
 // problemPage is what the type of a problem leads to.
 func problemPage(rw http.ResponseWriter, r *http.Request) {
@@ -272,11 +302,7 @@ func problemPage(rw http.ResponseWriter, r *http.Request) {
 	}
 	k := problemKinds[i]
 	rw.Header().Set("Content-Type", "text/html; charset=utf-8")
-	err := problemTemplate.Execute(rw, struct {
-		Title, Page string
-		Status      int
-	}{k.title, k.page, k.status})
-	if err != nil {
+	if err := problemTemplate.Execute(rw, shownProblem{Title: k.title, Page: k.page, Status: k.status}); err != nil {
 		requestOf(r.Context()).log.Debug("an answer could not be sent", "error", err)
 	}
 }

@@ -27,7 +27,7 @@ const auditTimeout = 5 * time.Second
 type request struct {
 	id       string
 	identity *store.Identity // nil before sign-in
-	via      string          // "token", "session" or "ticket"; "" before sign-in
+	via      string          // "token", "session", "ticket" or a way of auth.SignIn; "" before sign-in
 	session  string          // the cookie's value
 	log      *slog.Logger
 	schemas  huma.Registry // of the API that answers
@@ -36,6 +36,8 @@ type request struct {
 	// audited says that the request belongs into the audit, whatever becomes of it. Writes and
 	// refusals do in any case.
 	audited bool
+	// quiet says that the request does not, unless it is refused.
+	quiet bool
 	// hidden says that what is not found is there, and out of the user's scope.
 	hidden bool
 	// failedSignIn says that a token or ticket was given, and was not valid.
@@ -172,12 +174,12 @@ func (a *api) audit(r *http.Request, status int) {
 	q := requestOf(r.Context())
 	switch {
 	case q.identity != nil:
-		if !writes(r) && !q.audited && !q.hidden && status != http.StatusForbidden {
+		if !(writes(r) && !q.quiet) && !q.audited && !q.hidden && status != http.StatusForbidden {
 			return
 		}
 	case q.failedSignIn && status != http.StatusTooManyRequests:
 	case status == http.StatusForbidden, status == http.StatusMisdirectedRequest:
-		if !a.failures.allow(address(r)) {
+		if !a.failures.Allow(a.address(r)) {
 			return
 		}
 	default:
@@ -190,7 +192,7 @@ func (a *api) audit(r *http.Request, status int) {
 	case status >= http.StatusBadRequest:
 		entry.Outcome = "refused"
 	}
-	entry.Actor = address(r)
+	entry.Actor = a.address(r)
 	if q.identity != nil {
 		entry.Actor = q.identity.Subject
 	}
@@ -219,12 +221,19 @@ func pattern(r *http.Request) string {
 }
 
 // address is who sends a request; of IPv6 the network, which is one user's.
-func address(r *http.Request) string {
+func (a *api) address(r *http.Request) string {
 	from, err := netip.ParseAddrPort(r.RemoteAddr)
 	if err != nil {
 		return r.RemoteAddr
 	}
 	ip := from.Addr().Unmap().WithZone("")
+	if a.BehindProxy {
+		// what comes before the last was sent by the client, and can be anything
+		said := strings.Join(r.Header.Values("X-Forwarded-For"), ",")
+		if client, err := netip.ParseAddr(strings.TrimSpace(said[strings.LastIndex(said, ",")+1:])); err == nil {
+			ip = client.Unmap().WithZone("")
+		}
+	}
 	if ip.Is6() {
 		network, _ := ip.Prefix(64) // an error needs a length that the address does not have
 		return network.String()
@@ -238,6 +247,8 @@ type metrics struct {
 	requests       *prometheus.HistogramVec
 	clients        prometheus.Gauge
 	signInFailures *prometheus.CounterVec
+	reports        *prometheus.CounterVec
+	clampedTimes   prometheus.Counter
 }
 
 func newMetrics(registry *prometheus.Registry) *metrics {
@@ -250,9 +261,15 @@ func newMetrics(registry *prometheus.Registry) *metrics {
 		signInFailures: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "kalypso_hub_auth_failures_total", Help: "Requests that nobody was signed in for: with a token, session or ticket that is not valid, or missing.",
 		}, []string{"reason"}),
+		reports: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "kalypso_hub_reports_total", Help: "Reports of agents that were received, or refused because the token is of another cluster.",
+		}, []string{"result"}),
+		clampedTimes: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "kalypso_hub_report_times_clamped_total", Help: "Times in reports of agents that were more than five minutes ahead of the hub's clock.",
+		}),
 	}
 	if registry != nil {
-		registry.MustRegister(m.requests, m.clients, m.signInFailures)
+		registry.MustRegister(m.requests, m.clients, m.signInFailures, m.reports, m.clampedTimes)
 	}
 	return m
 }

@@ -2,6 +2,7 @@ package api
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"net/http"
@@ -18,6 +19,8 @@ import (
 const (
 	metaRole    = "role"    // the least Role; Viewer when absent
 	metaAudited = "audited" // true: it is in the audit though it only reads
+	metaOpen    = "open"    // true: nobody needs to be signed in
+	metaQuiet   = "quiet"   // true: it is in the audit only when it is refused, though it writes
 	metaTagged  = "tagged"  // true: its answer changes only with what the outbox has
 )
 
@@ -103,12 +106,14 @@ func allowMore(o *huma.OpenAPI) {
 type operation struct {
 	id, path, summary, method string // GET when empty
 	role                      Role   // Viewer when empty
-	audited, tagged           bool
-	status                    int // of success, where it is another than the usual
+	audited, tagged, open     bool
+	quiet                     bool  // it writes, and is in the audit only when it is refused
+	body                      int64 // how much it may be sent, in bytes; maxBody when zero
+	status                    int   // of success, where it is another than the usual
 }
 
 func (o operation) huma() huma.Operation {
-	metadata := map[string]any{metaAudited: o.audited, metaTagged: o.tagged}
+	metadata := map[string]any{metaAudited: o.audited, metaTagged: o.tagged, metaOpen: o.open, metaQuiet: o.quiet}
 	summary := o.summary
 	if o.role != "" {
 		metadata[metaRole] = o.role
@@ -118,7 +123,17 @@ func (o operation) huma() huma.Operation {
 	if method == "" {
 		method = http.MethodGet
 	}
-	return huma.Operation{OperationID: o.id, Method: method, Path: o.path, Summary: summary, Metadata: metadata, DefaultStatus: o.status, MaxBodyBytes: maxBody, BodyReadTimeout: bodyTimeout}
+	whole := huma.Operation{
+		OperationID: o.id, Method: method, Path: o.path, Summary: summary, Metadata: metadata, DefaultStatus: o.status,
+		MaxBodyBytes: cmp.Or(o.body, maxBody), BodyReadTimeout: bodyTimeout,
+	}
+	if o.open {
+		whole.Security = []map[string][]string{}
+	}
+	if o.body > maxBody {
+		whole.BodyReadTimeout = readTimeout
+	}
+	return whole
 }
 
 func roleOf(o *huma.Operation) Role {
@@ -184,7 +199,7 @@ func (ChangeState) Schema(r huma.Registry) *huma.Schema {
 
 // Schema implements huma.SchemaProvider.
 func (Role) Schema(r huma.Registry) *huma.Schema {
-	return enum(r, "Role", "What a user may do; each may do what those before it may.", roles())
+	return enum(r, "Role", "What a user may do; each may do what those before it may. An agent may report of its own cluster alone.", []Role{Viewer, Proposer, Operator, Owner, Agent})
 }
 
 // resolved is the schema that a reference stands for.

@@ -20,31 +20,25 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
-	lru "github.com/hashicorp/golang-lru/v2"
-	"golang.org/x/time/rate"
 
+	"github.com/kalypso-dev/kalypso/hub/auth"
 	"github.com/kalypso-dev/kalypso/hub/store"
 )
 
-// Role is what a user may do. Each may do what those before it may.
-type Role string
+// Role is what a user may do, see auth.Role.
+type Role auth.Role
 
-// The roles, the one that may least first.
+// The roles, the one that may least first. Agent is apart from them.
 const (
-	Viewer   Role = "viewer"   // reads what is in its scope
-	Proposer Role = "proposer" // opens pull requests there
-	Operator Role = "operator" // reads all; tokens and the audit
-	Owner    Role = "owner"    // of a sandbox: its components and clusters
+	Viewer   = Role(auth.Viewer)
+	Proposer = Role(auth.Proposer)
+	Operator = Role(auth.Operator)
+	Owner    = Role(auth.Owner)
+	Agent    = Role(auth.Agent)
 )
 
-func roles() []Role { return []Role{Viewer, Proposer, Operator, Owner} }
-
-// includes is whether a user of the role may do what another role may. A role that is not known
-// may do nothing.
-func (r Role) includes(other Role) bool {
-	have, need := slices.Index(roles(), r), slices.Index(roles(), other)
-	return have >= 0 && need >= 0 && have >= need
-}
+// includes is whether a user of the role may do what another role may.
+func (r Role) includes(other Role) bool { return auth.Role(r).Includes(auth.Role(other)) }
 
 // signIn finds out who sends a request. A problem is the answer to who cannot be let in.
 //
@@ -56,6 +50,10 @@ func (a *api) signIn(r *http.Request) *Problem {
 	}
 	q := requestOf(r.Context())
 	if secret, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer "); ok {
+		if cluster, ok := a.ClusterTokens.Cluster(secret); ok {
+			q.identity, q.via = &store.Identity{Subject: cluster, Role: string(auth.Agent), Cluster: cluster}, "token"
+			return nil
+		}
 		identity, err := a.Store.ByToken(r.Context(), secret)
 		if err != nil {
 			return a.signInFailed(r, "token", newProblem(http.StatusUnauthorized, "the token is not valid, revoked, or has ended"), err)
@@ -80,7 +78,36 @@ func (a *api) signIn(r *http.Request) *Problem {
 	if err != nil {
 		return asProblem(r.Context(), err)
 	}
-	q.identity, q.via, q.session = &identity, "session", cookie.Value
+	q.via, q.session = "session", cookie.Value
+	if identity.External != nil {
+		if p := a.external(r, &identity); p != nil {
+			return p
+		}
+	}
+	q.identity = &identity
+	return nil
+}
+
+// external gives who has signed in by a provider their role, and asks the provider again when that
+// is due.
+func (a *api) external(r *http.Request, who *store.Identity) *Problem {
+	q := requestOf(r.Context())
+	err := a.SignIn.Check(r.Context(), a.Store, q.session, who.External)
+	if errors.Is(err, auth.ErrRefused) {
+		a.metrics.signInFailures.WithLabelValues("session").Inc()
+		q.log.Info("a session has ended: its provider has refused it", "user", who.Subject, "reason", err)
+		if err := a.Store.EndSession(r.Context(), q.session); err != nil {
+			return asProblem(r.Context(), err)
+		}
+		return newProblem(http.StatusUnauthorized, "the session has ended: "+err.Error())
+	}
+	if err != nil {
+		return asProblem(r.Context(), err)
+	}
+	if !a.SignIn.Resolve(who) {
+		q.identity = who // for the audit
+		return newProblemOf("no-role", text(who.Subject)+" has no role in this hub")
+	}
 	return nil
 }
 
@@ -93,12 +120,16 @@ func (a *api) signInFailed(r *http.Request, reason string, p *Problem, err error
 	q := requestOf(r.Context())
 	q.failedSignIn, q.via = true, reason
 	a.metrics.signInFailures.WithLabelValues(reason).Inc()
-	if wait := a.failures.wait(address(r)); wait > 0 {
-		p = newProblemOf("too-many-sign-ins", fmt.Sprintf("%d sign-ins in a minute have failed from this address", failuresPerMinute))
-		p.header = http.Header{"Retry-After": {strconv.Itoa(int(math.Ceil(wait.Seconds())))}}
-		return p
+	if wait := a.failures.Wait(a.address(r)); wait > 0 {
+		return tooMany(wait)
 	}
 	p.header = http.Header{"Www-Authenticate": {"Bearer"}}
+	return p
+}
+
+func tooMany(wait time.Duration) *Problem {
+	p := newProblemOf("too-many-sign-ins", fmt.Sprintf("%d sign-ins in a minute have failed from this address", auth.FailuresPerMinute))
+	p.header = http.Header{"Retry-After": {strconv.Itoa(int(math.Ceil(wait.Seconds())))}}
 	return p
 }
 
@@ -111,14 +142,18 @@ func asProblem(ctx context.Context, err error) *Problem {
 // admit lets those pass who are signed in, may do the operation, and are not a page of elsewhere.
 func (a *api) admit(ctx huma.Context, next func(huma.Context)) {
 	r, rw := humago.Unwrap(ctx)
+	o := ctx.Operation()
+	if o.Metadata[metaOpen] == true {
+		next(ctx)
+		return
+	}
 	if p := a.signIn(r); p != nil {
 		a.refuse(rw, r, p)
 		return
 	}
 	q := requestOf(r.Context())
-	o := ctx.Operation()
 	role, audited := roleOf(o), o.Metadata[metaAudited] == true
-	q.audited = audited
+	q.audited, q.quiet = audited, o.Metadata[metaQuiet] == true
 	if !Role(q.identity.Role).includes(role) {
 		p := newProblem(http.StatusForbidden, fmt.Sprintf("%s needs the role %s, this sign-in has %s", o.OperationID, role, q.identity.Role))
 		a.refuse(rw, r, p)
@@ -147,7 +182,7 @@ func (a *api) admit(ctx huma.Context, next func(huma.Context)) {
 			return
 		}
 	}
-	next(ctx)
+	next(huma.WithContext(ctx, a.SignIn.As(ctx.Context(), q.session, q.identity.External)))
 }
 
 // repeated is about a parameter that is given several times and takes one value: the others
@@ -238,44 +273,18 @@ func (a *api) enter(rw http.ResponseWriter, r *http.Request) {
 	rw.WriteHeader(http.StatusNoContent)
 }
 
-// failuresPerMinute is how many sign-ins of one address may fail in a minute.
-const failuresPerMinute = 20
-
-// limiter counts failures by address. It forgets the addresses that have failed longest ago.
-type limiter struct {
-	byAddress *lru.Cache[string, *rate.Limiter]
-}
-
-func newLimiter() *limiter {
-	all, _ := lru.New[string, *rate.Limiter](4096) // fails for a size below 1
-	return &limiter{byAddress: all}
-}
-
-func (l *limiter) of(address string) *rate.Limiter {
-	fresh := rate.NewLimiter(rate.Every(time.Minute/failuresPerMinute), failuresPerMinute)
-	if known, ok, _ := l.byAddress.PeekOrAdd(address, fresh); ok {
-		l.byAddress.Get(address)
-		return known
-	}
-	return fresh
-}
-
-// allow counts a failure, and is whether it is within the limit.
-func (l *limiter) allow(address string) bool { return l.of(address).Allow() }
-
-// wait counts a failure, and is how long the address has to wait before the next; 0 within the
-// limit.
-func (l *limiter) wait(address string) time.Duration {
-	one := l.of(address)
-	if one.Allow() {
-		return 0
-	}
-	r := one.Reserve()
-	defer r.Cancel()
-	return r.Delay()
-}
-
 type (
+	// Ways are how people can sign in.
+	Ways struct {
+		Ways    []Way `json:"ways"`
+		Sandbox bool  `json:"sandbox" doc:"The hub is that of a sandbox: kalypso open hub signs in."`
+	}
+	// Way is one of them.
+	Way struct {
+		Name  string `json:"name"`
+		Title string `json:"title"`
+		Path  string `json:"path" doc:"Where a browser goes; with to, the path of the page that is shown then."`
+	}
 	// Me is who is signed in.
 	Me struct {
 		Subject string `json:"subject" doc:"The name of the token, or of the user."`
@@ -317,8 +326,94 @@ func digest(i *store.Identity) string {
 }
 
 func (a *api) identityRoutes() {
+	get(a, operation{id: "getSignIn", path: "/sign-in", summary: "The ways to sign in", open: true}, func(context.Context, *struct{}) (Ways, error) {
+		all := Ways{Ways: []Way{}, Sandbox: a.Sandbox != nil}
+		for _, w := range a.SignIn.Ways() {
+			all.Ways = append(all.Ways, Way{w.Name, w.Title, "/signin/" + w.Name})
+		}
+		return all, nil
+	})
+	a.mux.HandleFunc("GET /signin/{way}", a.begin)
+	a.mux.HandleFunc("GET /signin/{way}/callback", a.callback)
 	get(a, operation{id: "getMe", path: "/me", summary: "Who is signed in, and what this hub has"}, a.me)
 	huma.Register(a.huma, operation{id: "deleteSession", path: "/session", summary: "Sign out", method: http.MethodDelete, status: http.StatusNoContent}.huma(), a.signOut)
+}
+
+// flowCookie is what a browser keeps while its user is at a provider. That sends it back from
+// elsewhere, so it is not strict as the session's is.
+func (a *api) flowCookie(rw http.ResponseWriter, r *http.Request, value string) {
+	age := int(auth.FlowLimit.Seconds())
+	if value == "" {
+		age = -1
+	}
+	http.SetCookie(rw, &http.Cookie{Name: a.cookieName(r) + "_signin", Value: value, Path: "/", MaxAge: age, HttpOnly: true, Secure: a.Secure, SameSite: http.SameSiteLaxMode})
+}
+
+// begin sends a browser to a provider.
+func (a *api) begin(rw http.ResponseWriter, r *http.Request) {
+	address, kept, err := a.SignIn.Start(r.Context(), r.PathValue("way"), r.URL.Query().Get("to"))
+	if err != nil {
+		a.showProblem(rw, r, a.waysProblem(r, err))
+		return
+	}
+	secureHeaders(rw.Header())
+	a.flowCookie(rw, r, kept)
+	http.Redirect(rw, r, address, http.StatusSeeOther)
+}
+
+// callback is where a provider sends the browser back to.
+func (a *api) callback(rw http.ResponseWriter, r *http.Request) {
+	way := r.PathValue("way")
+	q := requestOf(r.Context())
+	q.audited, q.via = true, way
+	if wait := a.failures.Blocked(a.address(r)); wait > 0 {
+		a.showProblem(rw, r, tooMany(wait))
+		return
+	}
+	kept := ""
+	if c, err := r.Cookie(a.cookieName(r) + "_signin"); err == nil {
+		kept = c.Value
+		a.flowCookie(rw, r, "") // it is good for one sign-in
+	}
+	who, back, seals, err := a.SignIn.Finish(r.Context(), way, kept, r.URL.Query())
+	if err != nil {
+		a.showProblem(rw, r, a.waysProblem(r, err))
+		return
+	}
+	q.identity = &who
+	if !a.SignIn.Resolve(&who) {
+		a.showProblem(rw, r, newProblemOf("no-role", text(who.Subject)+" has no role in this hub"))
+		return
+	}
+	session, signedIn, err := a.Store.CreateSession(r.Context(), who, seals)
+	if err != nil {
+		a.showProblem(rw, r, asProblem(r.Context(), err))
+		return
+	}
+	secureHeaders(rw.Header())
+	a.setCookie(rw, r, session, signedIn.Expires)
+	http.Redirect(rw, r, back, http.StatusSeeOther)
+}
+
+// waysProblem is the answer to a sign-in by a provider that did not succeed.
+func (a *api) waysProblem(r *http.Request, err error) *Problem {
+	switch {
+	case errors.Is(err, auth.ErrUnknownWay):
+		return newProblem(http.StatusNotFound, err.Error())
+	case errors.Is(err, auth.ErrUnavailable):
+		requestOf(r.Context()).log.Warn("a provider of sign-ins fails", "reason", err)
+		a.metrics.signInFailures.WithLabelValues("provider").Inc()
+		return newProblemOf("provider-unavailable", err.Error())
+	case errors.Is(err, auth.ErrRefused):
+		q := requestOf(r.Context())
+		q.failedSignIn = true
+		a.metrics.signInFailures.WithLabelValues("refused").Inc()
+		if wait := a.failures.Wait(a.address(r)); wait > 0 {
+			return tooMany(wait)
+		}
+		return newProblemOf("sign-in-failed", err.Error())
+	}
+	return asProblem(r.Context(), err)
 }
 
 func (a *api) me(ctx context.Context, _ *struct{}) (Me, error) {

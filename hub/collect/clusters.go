@@ -63,6 +63,14 @@ func (f *fleetSource) look(ctx context.Context) error {
 	return err
 }
 
+// forget makes the part one that was not looked at yet: what it said when this hub has collected
+// before is older than what another has written since.
+func (f *fleetSource) forget() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.asked, f.answer, f.err = false, fleet.Snapshot{}, nil
+}
+
 func (f *fleetSource) ask(ctx context.Context) (fleet.Snapshot, error) {
 	var content []byte
 	if f.File != "" {

@@ -18,6 +18,7 @@ import (
 	"log/slog"
 	"net/http"
 	"runtime/debug"
+	"slices"
 	"sync"
 	"time"
 
@@ -153,8 +154,40 @@ func (c *Collector) add(name string, interval time.Duration, look func(context.C
 	c.sources = append(c.sources, s)
 }
 
-// Run looks and writes until ctx ends.
+// Run looks and writes until ctx ends. Of several hubs on one database one looks at the fleet and
+// writes; all look at the control planes, which they answer questions by.
 func (c *Collector) Run(ctx context.Context) error {
+	var running sync.WaitGroup
+	defer running.Wait()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	for _, p := range c.planes {
+		running.Go(func() { c.follow(ctx, p.source) })
+	}
+	for ctx.Err() == nil {
+		leading, release, err := c.options.Store.Lead(ctx)
+		if err != nil {
+			return err
+		}
+		c.log.Info("this hub collects")
+		err = c.collect(leading)
+		lost := context.Cause(leading)
+		release()
+		if ctx.Err() == nil && lost == nil {
+			return err
+		}
+		if ctx.Err() == nil {
+			c.log.Warn("this hub does not collect any more", "reason", lost)
+		}
+	}
+	return context.Cause(ctx)
+}
+
+// collect looks at all but the control planes, and writes, until ctx ends.
+func (c *Collector) collect(ctx context.Context) error {
+	for _, f := range c.fleet {
+		f.forget()
+	}
 	if err := c.memory.read(ctx, c.options.Store); err != nil {
 		return fmt.Errorf("what is known of the clusters: %w", err)
 	}
@@ -162,9 +195,13 @@ func (c *Collector) Run(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("what is known of the sources: %w", err)
 	}
+	c.mu.Lock()
 	for _, r := range last {
-		c.reports[r.Name] = r
+		if _, known := c.reports[r.Name]; !known {
+			c.reports[r.Name] = r
+		}
 	}
+	c.mu.Unlock()
 	var running sync.WaitGroup
 	defer running.Wait()
 	for _, f := range c.fleet {
@@ -182,11 +219,18 @@ func (c *Collector) Run(ctx context.Context) error {
 		}
 	}
 	for _, s := range c.sources {
-		running.Go(func() { c.follow(ctx, s) })
+		if !c.ofPlane(s) {
+			running.Go(func() { c.follow(ctx, s) })
+		}
 	}
 	running.Go(func() { c.prune(ctx) })
 	c.write(ctx)
 	return context.Cause(ctx)
+}
+
+// ofPlane is whether a source is a control plane.
+func (c *Collector) ofPlane(s *source) bool {
+	return slices.ContainsFunc(c.planes, func(p *plane) bool { return p.source == s })
 }
 
 // follow looks at a source until ctx ends.

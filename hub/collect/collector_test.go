@@ -138,6 +138,12 @@ func (p *platform) run(change func(*Options)) (c *Collector, s *store.Store, sto
 	if change != nil {
 		change(&o)
 	}
+	if o.Store != s { // of the other engine
+		if err := s.Close(); err != nil {
+			p.t.Fatal(err)
+		}
+		s = o.Store
+	}
 	if c, err = New(o); err != nil {
 		p.t.Fatal(err)
 	}

@@ -358,7 +358,7 @@ func (s *Store) pruneChanges(ctx context.Context, before int64) error {
 		err := s.write(ctx, func(t tx) error {
 			old, err := t.numbers(`SELECT id FROM change WHERE began_at < ? ORDER BY began_at LIMIT ?`, before, pruneEach/1000)
 			more = len(old) > 0
-			for _, table := range []string{"change_cluster WHERE change_id", "change_source WHERE change_id", "change WHERE id"} {
+			for _, table := range []string{"change_cluster WHERE change_id", "change_source WHERE change_id", "exported_change WHERE change_id", "change WHERE id"} {
 				if err == nil && more {
 					_, err = t.exec(`DELETE FROM ` + table + ` IN ` + ids(old))
 				}

@@ -57,6 +57,9 @@ var suite = map[string]func(*testing.T, store.Options){
 	"causes":          testCauses,
 	"outliers":        testOutliers,
 	"pull requests":   testPullRequestFields,
+	"agent reports":   testAgentReports,
+	"external":        testExternalSessions,
+	"exports":         testExports,
 }
 
 func TestSQLite(t *testing.T) {

@@ -19,12 +19,27 @@ type Identity struct {
 	Scope   Scope
 	CSRF    string    // of a session, for the header of its writes
 	Expires time.Time // zero for never
+	Cluster string    // whose agent it is, "" for others
+	// External is who a provider has said that it is, nil where the hub itself has let it in. Role
+	// and Scope are empty then: they follow from the groups.
+	External *External
 }
 
-// Token is for scripts.
+// External is who a provider, such as an OpenID server, has said that somebody is.
+type External struct {
+	Way    string // the provider's name in the hub
+	Login  string // the account's name there
+	Groups []string
+	Sealed string // the provider's tokens, encrypted with a key of the session's secret
+	// CheckAt is when the provider is asked again, zero for never.
+	CheckAt time.Time
+}
+
+// Token is for scripts, and for agents.
 type Token struct {
 	Name, Role        string
 	Scope             Scope
+	Cluster           string    // that its holder may report of, "" for scripts
 	Expires           time.Time // zero for never
 	Created, LastUsed time.Time // filled by reads; LastUsed is exact to a minute
 }
@@ -59,8 +74,8 @@ func csrfOf(session string) string { return secretDigest("csrf " + session) }
 func (s *Store) CreateToken(ctx context.Context, token Token) (secret string, err error) {
 	secret, digest := newSecret(tokenPrefix)
 	err = s.write(ctx, func(t tx) error {
-		done, err := t.exec(`INSERT INTO api_token (digest, name, role, scope, created_at, expires_at, used_at) VALUES (?, ?, ?, ?, ?, ?, 0) ON CONFLICT (name) DO NOTHING`,
-			digest, token.Name, token.Role, encode(token.Scope), millis(time.Now()), millis(token.Expires))
+		done, err := t.exec(`INSERT INTO api_token (digest, name, role, scope, cluster, created_at, expires_at, used_at) VALUES (?, ?, ?, ?, ?, ?, ?, 0) ON CONFLICT (name) DO NOTHING`,
+			digest, token.Name, token.Role, encode(token.Scope), token.Cluster, millis(time.Now()), millis(token.Expires))
 		if err != nil {
 			return err
 		}
@@ -88,12 +103,12 @@ func (s *Store) Tokens(ctx context.Context) ([]Token, error) {
 	return all, err
 }
 
-const tokenColumns = `name, role, scope, created_at, expires_at, used_at`
+const tokenColumns = `name, role, scope, cluster, created_at, expires_at, used_at`
 
 func scanToken(row interface{ Scan(...any) error }) (token Token, err error) {
 	var scope string
 	var created, expires, used int64
-	if err := row.Scan(&token.Name, &token.Role, &scope, &created, &expires, &used); err != nil {
+	if err := row.Scan(&token.Name, &token.Role, &scope, &token.Cluster, &created, &expires, &used); err != nil {
 		return token, err
 	}
 	token.Created, token.Expires, token.LastUsed = timeOf(created), timeOf(expires), timeOf(used)
@@ -135,7 +150,7 @@ func (s *Store) ByToken(ctx context.Context, secret string) (Identity, error) {
 			return err
 		})
 	}
-	return Identity{Subject: token.Name, Role: token.Role, Scope: token.Scope, Expires: token.Expires}, nil
+	return Identity{Subject: token.Name, Role: token.Role, Scope: token.Scope, Expires: token.Expires, Cluster: token.Cluster}, nil
 }
 
 func expired(at, now time.Time) bool { return !at.IsZero() && !now.Before(at) }
@@ -194,18 +209,70 @@ func (s *Store) SpendTicket(ctx context.Context, secret string) (session string,
 	return session, who, nil
 }
 
+// CreateSession makes a session of who has signed in by a provider, until the identity expires.
+// seal encrypts the provider's tokens with a key of the session's secret.
+func (s *Store) CreateSession(ctx context.Context, who Identity, seal func(session string) (string, error)) (session string, _ Identity, err error) {
+	session, digest := newSecret("")
+	sealed, err := seal(session)
+	if err != nil {
+		return "", Identity{}, err
+	}
+	e := *who.External
+	e.Sealed = sealed
+	who.External, who.CSRF = &e, csrfOf(session)
+	err = s.write(ctx, func(t tx) error {
+		_, err := t.exec(`INSERT INTO session (digest, subject, role, scope, expires_at, way, login, member_of, sealed, check_at) VALUES (?, ?, '', '{}', ?, ?, ?, ?, ?, ?)`,
+			digest, who.Subject, millis(who.Expires), e.Way, e.Login, encode(e.Groups), sealed, millis(e.CheckAt))
+		return err
+	})
+	if err != nil {
+		return "", Identity{}, err
+	}
+	return session, who, nil
+}
+
 // BySession is who has a session. The error wraps ErrNotFound for one that has ended.
 func (s *Store) BySession(ctx context.Context, session string) (who Identity, err error) {
-	var scope string
-	var expires int64
+	var scope, groups string
+	var expires, check int64
+	var e External
 	if err := s.read(ctx, func(t tx) error {
-		return t.row(`SELECT subject, role, scope, expires_at FROM session WHERE digest = ? AND expires_at > ?`, secretDigest(session), millis(time.Now())).
-			Scan(&who.Subject, &who.Role, &scope, &expires)
+		return t.row(`SELECT subject, role, scope, expires_at, way, login, member_of, sealed, check_at FROM session WHERE digest = ? AND expires_at > ?`, secretDigest(session), millis(time.Now())).
+			Scan(&who.Subject, &who.Role, &scope, &expires, &e.Way, &e.Login, &groups, &e.Sealed, &check)
 	}); err != nil {
 		return Identity{}, notFound(err, "session")
 	}
 	who.Expires, who.CSRF = timeOf(expires), csrfOf(session)
+	if e.Way != "" {
+		e.CheckAt = timeOf(check)
+		who.External = &e
+		return who, json.Unmarshal([]byte(groups), &e.Groups)
+	}
 	return who, json.Unmarshal([]byte(scope), &who.Scope)
+}
+
+// ClaimCheck is whether the caller is to ask the provider about a session, because that is due.
+// Nobody else is told so until again: a provider may take a refresh token once only.
+func (s *Store) ClaimCheck(ctx context.Context, session string, again time.Time) (claimed bool, err error) {
+	err = s.write(ctx, func(t tx) error {
+		done, err := t.exec(`UPDATE session SET check_at = ? WHERE digest = ? AND check_at > 0 AND check_at <= ?`, millis(again), secretDigest(session), millis(time.Now()))
+		if err != nil {
+			return err
+		}
+		n, err := done.RowsAffected()
+		claimed = n > 0
+		return err
+	})
+	return claimed, err
+}
+
+// UpdateSession keeps what a provider has said of a session's user now.
+func (s *Store) UpdateSession(ctx context.Context, session string, e External) error {
+	return s.write(ctx, func(t tx) error {
+		_, err := t.exec(`UPDATE session SET login = ?, member_of = ?, sealed = ?, check_at = ? WHERE digest = ?`,
+			e.Login, encode(e.Groups), e.Sealed, millis(e.CheckAt), secretDigest(session))
+		return err
+	})
 }
 
 // EndSession ends a session, if there is one.

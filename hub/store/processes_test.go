@@ -25,14 +25,17 @@ const writerVariable = "KALYPSO_TEST_STORE_WRITER"
 
 // TestMain lets the test binary be a hub that will be killed.
 func TestMain(m *testing.M) {
-	text := os.Getenv(writerVariable)
+	run, text := writeForever, os.Getenv(writerVariable)
+	if leader := os.Getenv(leaderVariable); leader != "" {
+		run, text = leadForever, leader
+	}
 	if text == "" {
 		os.Exit(m.Run())
 	}
 	var o store.Options
 	err := json.Unmarshal([]byte(text), &o)
 	if err == nil {
-		err = writeForever(o)
+		err = run(o)
 	}
 	fmt.Fprintln(os.Stderr, err)
 	os.Exit(1)

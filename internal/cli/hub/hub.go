@@ -28,7 +28,7 @@ func NewCommand(a *cmdutil.App) *cobra.Command {
 or why not. It only reads: git says what should run, and the clusters what does.
 
 A sandbox has one, which ` + "`kalypso open hub`" + ` shows.`,
-	}, newRun(a, run), newToken(a), newBackfill(a, backfill), newVerify(a, verify))
+	}, newRun(a, run), newToken(a), newAgent(a, runAgent), newBackfill(a, backfill), newVerify(a, verify))
 }
 
 func newRun(a *cmdutil.App, run func(context.Context, *Options) error) *cobra.Command {
@@ -56,7 +56,9 @@ It listens for
   GET  /readyz       what is observed can be stored
   GET  /metrics      Prometheus, at metricsListen
 
-An address that other machines reach needs tls, or behindProxy, and publicURL.`,
+An address that other machines reach needs publicURL, tls or behindProxy, and a
+way to sign in: signIn, or a token. Traces of changes go to the receiver that
+OTEL_EXPORTER_OTLP_ENDPOINT names, by OTLP over HTTP.`,
 		Example: `  kalypso hub run --config hub.yaml`,
 		Args:    cmdutil.ExactArgs(),
 		RunE:    func(c *cobra.Command, _ []string) error { return run(c.Context(), o) },
@@ -86,7 +88,17 @@ const configuration = `    scheduler:
     - endpoint:                    # a server that lists clusters
         url: https://fleet.example.com/inventory
         tokenFile: fleet-token     # or tokenEnv
+    - agents: {}                   # clusters that "kalypso hub agent" reports of
     chain: [dev, stage, prod]      # the order of promotion
+    signIn:                        # besides tokens
+      oidc:
+        issuer: https://login.example.com
+        clientID: hub              # its callback: PUBLICURL/signin/oidc/callback
+        secretEnv: HUB_OIDC        # or secretFile; none for a public client
+      # forge: {clientID: ID, secretEnv: HUB_FORGE}
+    roles:                         # the first that is for somebody counts
+    - {group: platform, role: operator}
+    - {group: kaizen-app, role: proposer, workspaces: [kaizen-app-team], environments: [dev]}
     poll: 30s                      # finds changes whose webhook was lost
     retention: {events: 400d, audit: 400d}
 `
@@ -96,7 +108,7 @@ func run(ctx context.Context, o *Options) error {
 	if err != nil {
 		return err
 	}
-	options := hub.Options{Config: config, Log: slog.New(slog.NewTextHandler(o.Err, nil))}
+	options := hub.Options{Config: config, Version: o.Version, Log: slog.New(slog.NewTextHandler(o.Err, nil))}
 	if o.Sandbox != "" {
 		home := sandbox.Home(o.Sandbox)
 		pages, err := sandbox.WebPages(ctx, home)

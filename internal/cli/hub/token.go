@@ -3,11 +3,13 @@ package hub
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
 
 	"github.com/kalypso-dev/kalypso/hub"
+	"github.com/kalypso-dev/kalypso/hub/auth"
 	"github.com/kalypso-dev/kalypso/hub/store"
 	"github.com/kalypso-dev/kalypso/internal/cli/cmdutil"
 	"github.com/kalypso-dev/kalypso/internal/usage"
@@ -59,19 +61,37 @@ func (o *tokenOptions) open(ctx context.Context) (*store.Store, error) {
 func newTokenCreate(a *cmdutil.App, run func(context.Context, *tokenOptions) error) *cobra.Command {
 	o := &tokenOptions{Options: Options{App: a}}
 	c := &cobra.Command{
-		Use:   "create NAME",
+		Use:   "create [NAME]",
 		Short: "Make a token, and print it once",
 		Long: `Make a token, and print it. It is not shown again: the database has its digest.
 
 The roles are
   viewer    sees what runs where, in the workspaces and environments that are named
-  operator  sees all, and manages tokens`,
+  proposer  proposes changes there, too
+  operator  sees all, and manages tokens
+
+With --cluster the token is for "kalypso hub agent" in that cluster: it may
+report of it, and nothing else. Its name is agent-CLUSTER if none is given.`,
 		Example: `  kalypso hub token create dashboard --role viewer --expires 30d
   kalypso hub token create team --workspace kaizen-app-team --environment dev --environment stage
-  kalypso hub token create ci --config hub.yaml`,
-		Args: cmdutil.ExactArgs("name"),
+  kalypso hub token create ci --config hub.yaml
+  kalypso hub token create --cluster store-17 --expires 365d --config hub.yaml`,
+		Args: func(c *cobra.Command, args []string) error {
+			if o.Token.Cluster != "" && len(args) == 0 {
+				return nil
+			}
+			return cmdutil.ExactArgs("name")(c, args)
+		},
 		RunE: func(c *cobra.Command, args []string) error {
-			o.Token.Name = args[0]
+			if o.Token.Name = "agent-" + o.Token.Cluster; len(args) > 0 {
+				o.Token.Name = args[0]
+			}
+			if o.Token.Cluster != "" {
+				if c.Flags().Changed("role") {
+					return usage.New("--cluster makes the token of an agent: leave --role out")
+				}
+				o.Token.Role = roleAgent
+			}
 			valid, err := hub.ParseAge(o.Valid)
 			if err != nil {
 				return usage.Errorf("--expires %v", err)
@@ -83,6 +103,7 @@ The roles are
 	c.Flags().StringVar(&o.Token.Role, "role", roleViewer, strings.Join(roles, " or "))
 	cmdutil.CompleteFlag(c, "role", cmdutil.Known(roles...))
 	c.Flags().StringVar(&o.Valid, "expires", "30d", "when it ends, such as 30d or 12h from now")
+	c.Flags().StringVar(&o.Token.Cluster, "cluster", "", "`NAME` of the cluster whose agent the token is for")
 	c.Flags().StringArrayVar(&o.Token.Scope.Workspaces, "workspace", nil, "see only this workspace; may be repeated")
 	c.Flags().StringArrayVar(&o.Token.Scope.Environments, "environment", nil, "see only this environment; may be repeated")
 	o.Output.AddTo(c, "text", "json")
@@ -91,16 +112,20 @@ The roles are
 
 // The roles that a token can have.
 const (
-	roleViewer   = "viewer"
-	roleOperator = "operator"
+	roleViewer   = string(auth.Viewer)
+	roleProposer = string(auth.Proposer)
+	roleOperator = string(auth.Operator)
+	roleAgent    = string(auth.Agent)
 )
 
-var roles = []string{roleViewer, roleOperator}
+var roles = []string{roleViewer, roleProposer, roleOperator}
 
 func createToken(ctx context.Context, o *tokenOptions) error {
 	scoped := len(o.Token.Scope.Workspaces)+len(o.Token.Scope.Environments) > 0
 	switch {
-	case o.Token.Role != roleViewer && o.Token.Role != roleOperator:
+	case o.Token.Cluster != "" && scoped:
+		return usage.New("--cluster is all that an agent reports of: leave --workspace and --environment out")
+	case o.Token.Cluster == "" && !slices.Contains(roles, o.Token.Role):
 		return usage.Errorf("--role %q: choose %s", o.Token.Role, strings.Join(roles, " or "))
 	case o.Token.Role == roleOperator && scoped:
 		return usage.New("--role operator sees all: leave --workspace and --environment out")
@@ -129,6 +154,7 @@ type (
 		Role         string    `json:"role"`
 		Workspaces   []string  `json:"workspaces,omitempty"`
 		Environments []string  `json:"environments,omitempty"`
+		Cluster      string    `json:"cluster,omitempty"` // of an agent
 		Expires      time.Time `json:"expires"`
 	}
 	createdToken struct {
@@ -138,7 +164,7 @@ type (
 )
 
 func tokenOf(t store.Token) tokenDocument {
-	return tokenDocument{t.Name, t.Role, t.Scope.Workspaces, t.Scope.Environments, t.Expires}
+	return tokenDocument{t.Name, t.Role, t.Scope.Workspaces, t.Scope.Environments, t.Cluster, t.Expires}
 }
 
 func newTokenList(a *cmdutil.App, run func(context.Context, *tokenOptions) error) *cobra.Command {

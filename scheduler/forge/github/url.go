@@ -26,6 +26,15 @@ func roots(web, api string) (*url.URL, *url.URL, error) {
 	return w, a, err
 }
 
+// APIRoot is where a GitHub has its REST API: api, or what follows from where its pages are.
+func APIRoot(web, api string) (string, error) {
+	_, found, err := roots(web, api)
+	if err != nil {
+		return "", err
+	}
+	return found.String(), nil
+}
+
 // apiRoot is where a GitHub has its API, by where its pages are
 // (docs.github.com/rest/using-the-rest-api/getting-started-with-the-rest-api).
 func apiRoot(web *url.URL) string {

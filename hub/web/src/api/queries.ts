@@ -45,6 +45,12 @@ export const me = queryOptions({
   staleTime: Number.POSITIVE_INFINITY,
 });
 
+export const signIn = queryOptions({
+  queryKey: ["sign-in"],
+  queryFn: () => read(client.GET("/sign-in")),
+  staleTime: Number.POSITIVE_INFINITY,
+});
+
 export const environments = queryOptions({
   queryKey: ["environments"],
   queryFn: () => read(client.GET("/environments")),
