@@ -62,11 +62,11 @@ type (
 	}
 	// CompareHalf is a deployment target in one environment.
 	CompareHalf struct {
-		Versions       []CompareVersion `json:"versions" doc:"That run, the most first."`
-		DesiredVersion string           `json:"desiredVersion" doc:"As git asks for; several are joined by commas."`
-		ClusterTypes   []string         `json:"clusterTypes"`
-		Policies       []string         `json:"policies" doc:"That assign it; empty at a moment before they were known."`
-		PolicyPlaces   []ComparePolicy  `json:"policyPlaces" doc:"Where these are."`
+		Versions        []CompareVersion `json:"versions" doc:"That run, the most first."`
+		DesiredVersion  string           `json:"desiredVersion" doc:"As git asks for; several are joined by commas."`
+		ClusterTypes    []string         `json:"clusterTypes"`
+		Policies        []string         `json:"policies" doc:"That assign it; empty at a moment before they were known."`
+		PolicyPositions []ComparePolicy  `json:"policyPositions" doc:"Where these are."`
 	}
 	// ComparePolicy is a policy and where it is.
 	ComparePolicy struct {
@@ -249,12 +249,12 @@ func (a *api) side(ctx context.Context, e store.Environment, at time.Time, rende
 		h := s.half(c)
 		h.Versions = append(h.Versions, CompareVersion{Version: text(c.Version), N: c.N})
 	}
-	places, err := a.Store.PolicyPlaces(ctx, e.Name, at)
+	positions, err := a.Store.PolicyPositions(ctx, e.Name, at)
 	if err != nil {
 		return nil, err
 	}
 	for target, h := range s.halves {
-		h.finish(versions[target], places)
+		h.finish(versions[target], positions)
 	}
 	commit := ""
 	if rendered {
@@ -289,7 +289,7 @@ func (a *api) side(ctx context.Context, e store.Environment, at time.Time, rende
 // half is that of a target, made where there is none.
 func (s *side) half(of store.TargetCount) *CompareHalf {
 	if s.halves[of.Target] == nil {
-		s.halves[of.Target] = &CompareHalf{Versions: []CompareVersion{}, ClusterTypes: []string{}, Policies: []string{}, PolicyPlaces: []ComparePolicy{}}
+		s.halves[of.Target] = &CompareHalf{Versions: []CompareVersion{}, ClusterTypes: []string{}, Policies: []string{}, PolicyPositions: []ComparePolicy{}}
 	}
 	if of.Workload != "" || s.targets[of.Target].Target == "" {
 		s.targets[of.Target] = of
@@ -298,12 +298,12 @@ func (s *side) half(of store.TargetCount) *CompareHalf {
 }
 
 // finish sorts what was collected, each once.
-func (h *CompareHalf) finish(desired []string, places store.PolicyPlaces) {
+func (h *CompareHalf) finish(desired []string, positions store.PolicyPositions) {
 	once := func(all []string) []string { return orEmpty(slices.Compact(slices.Sorted(slices.Values(all)))) }
 	h.DesiredVersion = strings.Join(once(desired), ", ")
 	h.ClusterTypes, h.Policies = once(h.ClusterTypes), once(h.Policies)
 	for _, name := range h.Policies {
-		h.PolicyPlaces = append(h.PolicyPlaces, ComparePolicy{name, places[name]})
+		h.PolicyPositions = append(h.PolicyPositions, ComparePolicy{name, positions[name]})
 	}
 	total := 0
 	for _, v := range h.Versions {

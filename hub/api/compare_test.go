@@ -57,7 +57,7 @@ func TestCompare(t *testing.T) {
 	}
 	half := func(version string) *api.CompareHalf {
 		return &api.CompareHalf{
-			Versions: []api.CompareVersion{{Version: "1.2.3", N: 3, Share: 1}}, DesiredVersion: version, ClusterTypes: []string{"cloud", "edge"}, Policies: []string{"everywhere"}, PolicyPlaces: []api.ComparePolicy{{Name: "everywhere", Place: "policies.yaml:3"}},
+			Versions: []api.CompareVersion{{Version: "1.2.3", N: 3, Share: 1}}, DesiredVersion: version, ClusterTypes: []string{"cloud", "edge"}, Policies: []string{"everywhere"}, PolicyPositions: []api.ComparePolicy{{Name: "everywhere", Place: "policies.yaml:3"}},
 		}
 	}
 	want := api.CompareRow{
@@ -133,7 +133,7 @@ func TestCompareWithThePast(t *testing.T) {
 	next := fleetOf(placement.OK, "")
 	next.At = observed.Add(time.Second)
 	for name, all := range next.Placements {
-		next.Policies[name] = store.PolicyPlaces{"everywhere": "policies.yaml:9", "nowhere": "other.yaml:1"}
+		next.Policies[name] = store.PolicyPositions{"everywhere": "policies.yaml:9", "nowhere": "other.yaml:1"}
 		for i := range all {
 			all[i].Policies = []string{"nowhere"}
 		}
@@ -141,8 +141,8 @@ func TestCompareWithThePast(t *testing.T) {
 	h.apply(next)
 	got = get[api.Compare](h, "/api/v1/compare?left=dev&right=dev&leftAt="+url.QueryEscape(observed.Format(time.RFC3339Nano)))
 	l, r := got.Items[0].Left, got.Items[0].Right
-	if got.Counts.Differs != 2 || len(l.PolicyPlaces) != 1 || l.PolicyPlaces[0] != (api.ComparePolicy{Name: "everywhere", Place: "policies.yaml:3"}) ||
-		len(r.PolicyPlaces) != 1 || r.PolicyPlaces[0] != (api.ComparePolicy{Name: "nowhere", Place: "other.yaml:1"}) {
+	if got.Counts.Differs != 2 || len(l.PolicyPositions) != 1 || l.PolicyPositions[0] != (api.ComparePolicy{Name: "everywhere", Place: "policies.yaml:3"}) ||
+		len(r.PolicyPositions) != 1 || r.PolicyPositions[0] != (api.ComparePolicy{Name: "nowhere", Place: "other.yaml:1"}) {
 		t.Errorf("%+v: %+v, %+v", got.Counts, l, r)
 	}
 	// the fake's values name the commit

@@ -176,7 +176,7 @@ const reason = "<script>alert(1)</script> \x1b[31mred\x1b[0m"
 // fleetOf is a round of the whole fleet; web-east is in a state on every cluster.
 func fleetOf(state placement.State, why string) store.Round {
 	now := time.Now()
-	r := store.Round{At: now, Placements: map[string][]store.Placement{}, Policies: map[string]store.PolicyPlaces{}, Problems: map[string][]store.Problem{}, PullRequests: map[string][]store.PullRequest{}}
+	r := store.Round{At: now, Placements: map[string][]store.Placement{}, Policies: map[string]store.PolicyPositions{}, Problems: map[string][]store.Problem{}, PullRequests: map[string][]store.PullRequest{}}
 	for i, name := range []string{"dev", "stage"} {
 		r.Environments = append(r.Environments, store.Environment{
 			Name: name, ControlPlane: "https://forge/platform", ControlPlaneBranch: name, Commit: "c0ffee", GitOpsRepo: "https://forge/gitops",
@@ -195,7 +195,7 @@ func fleetOf(state placement.State, why string) store.Round {
 				r.Placements[name] = append(r.Placements[name], p)
 			}
 		}
-		r.Policies[name] = store.PolicyPlaces{"everywhere": "policies.yaml:3"}
+		r.Policies[name] = store.PolicyPositions{"everywhere": "policies.yaml:3"}
 		r.Problems[name] = []store.Problem{{Environment: name, Severity: "warning", Position: "config.yaml:3", Message: "no schema", Hint: "add one"}}
 		r.PullRequests[name] = []store.PullRequest{{Environment: name, Repo: "https://forge/gitops", Number: i + 1, Kind: "platform", Title: "Update " + name, State: "open", Author: "bot", URL: "https://forge/pr", Opened: time.Unix(1700000000, 0)}}
 	}

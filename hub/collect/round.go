@@ -45,7 +45,7 @@ func (c *Collector) write(ctx context.Context) {
 func (c *Collector) writeRound(ctx context.Context) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, writeLimit, fmt.Errorf("not written within %s", writeLimit))
 	defer cancel()
-	r := store.Round{At: time.Now().UTC(), Placements: map[string][]store.Placement{}, Policies: map[string]store.PolicyPlaces{}, Problems: map[string][]store.Problem{"": {}}}
+	r := store.Round{At: time.Now().UTC(), Placements: map[string][]store.Placement{}, Policies: map[string]store.PolicyPositions{}, Problems: map[string][]store.Problem{"": {}}}
 	clusters, from, asked := c.memory.together(c.fleet)
 	if asked {
 		c.corrections.mark(clusters.Clusters, r.At)
@@ -222,12 +222,12 @@ const (
 )
 
 // policiesOf are where the policies of an environment are.
-func policiesOf(made *view.Plan) store.PolicyPlaces {
-	places := store.PolicyPlaces{}
+func policiesOf(made *view.Plan) store.PolicyPositions {
+	positions := store.PolicyPositions{}
 	for _, p := range made.Model.Policies {
-		places[p.Name] = p.Position.String()
+		positions[p.Name] = p.Position.String()
 	}
-	return places
+	return positions
 }
 
 // joined adds to placements what the plan says of their targets.

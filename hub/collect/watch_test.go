@@ -224,7 +224,7 @@ func fluxEvent(name, commit string, at time.Time, message string) string {
 	return string(body)
 }
 
-// TestEvents: an event has its cluster looked at once, whoever sends it has to know the cluster's
+// TestEvents: an event has its cluster looked at once, who sends it has to know the cluster's
 // secret, and what Flux has put back was edited.
 func TestEvents(t *testing.T) {
 	p := newPlatform(t)

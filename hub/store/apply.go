@@ -12,15 +12,15 @@ import (
 
 // Round is what collectors have read. What is nil was not read, and stays.
 type Round struct {
-	At           time.Time                // by the hub's clock
-	Environments []Environment            // all that there are
-	Clusters     []Cluster                // all that there are
-	Placements   map[string][]Placement   // by environment, each list whole
-	Policies     map[string]PolicyPlaces  // by environment, each whole
-	Problems     map[string][]Problem     // by environment, "" of the control plane; each whole
-	PullRequests map[string][]PullRequest // by environment, "" of the control plane; each whole
-	Changes      []Change                 // that may differ from the round before; others stay
-	Sources      []Source                 // all that there are
+	At           time.Time                  // by the hub's clock
+	Environments []Environment              // all that there are
+	Clusters     []Cluster                  // all that there are
+	Placements   map[string][]Placement     // by environment, each list whole
+	Policies     map[string]PolicyPositions // by environment, each whole
+	Problems     map[string][]Problem       // by environment, "" of the control plane; each whole
+	PullRequests map[string][]PullRequest   // by environment, "" of the control plane; each whole
+	Changes      []Change                   // that may differ from the round before; others stay
+	Sources      []Source                   // all that there are
 }
 
 // Apply writes what a round has changed, and returns how many transitions of placements that

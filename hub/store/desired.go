@@ -331,39 +331,39 @@ func (t tx) desired(scope Scope, environment string, at time.Time) (DesiredState
 	return state, err
 }
 
-// PolicyPlaces are where the policies of an environment are, by name: file and line.
-type PolicyPlaces map[string]string
+// PolicyPositions are where the policies of an environment are, by name: file and line.
+type PolicyPositions map[string]string
 
-// PolicyPlaces are those of an environment at a time, zero for now; of a moment before they were
+// PolicyPositions are those of an environment at a time, zero for now; of a moment before they were
 // known there are none.
-func (s *Store) PolicyPlaces(ctx context.Context, environment string, at time.Time) (places PolicyPlaces, err error) {
+func (s *Store) PolicyPositions(ctx context.Context, environment string, at time.Time) (positions PolicyPositions, err error) {
 	err = s.read(ctx, func(t tx) error {
 		var id int64
 		err := t.row(`SELECT id FROM environment WHERE name = ?`, clean(environment)).Scan(&id)
 		if err == nil {
-			places, err = t.policyPlaces(id, at)
+			positions, err = t.policyPositions(id, at)
 		}
 		if errors.Is(err, sql.ErrNoRows) {
 			return nil
 		}
 		return err
 	})
-	return places, err
+	return positions, err
 }
 
-func (t tx) policyPlaces(environment int64, at time.Time) (PolicyPlaces, error) {
-	places := PolicyPlaces{}
+func (t tx) policyPositions(environment int64, at time.Time) (PolicyPositions, error) {
+	positions := PolicyPositions{}
 	var where condition
 	where.add("environment_id = ?", environment)
 	if !at.IsZero() {
 		where.add("from_at <= ?", millis(at))
 	}
-	return places, t.each(func(rows *sql.Rows) error {
-		var name, place string
-		err := rows.Scan(&name, &place)
-		places[name] = place
+	return positions, t.each(func(rows *sql.Rows) error {
+		var name, position string
+		err := rows.Scan(&name, &position)
+		positions[name] = position
 		return err
-	}, `SELECT name, place FROM policy_place WHERE `+where.String()+` ORDER BY name, from_at`, where.args...)
+	}, `SELECT name, position FROM policy_position WHERE `+where.String()+` ORDER BY name, from_at`, where.args...)
 }
 
 // applyPolicies notes where policies are that were elsewhere, or not there.
@@ -373,17 +373,17 @@ func (w *round) applyPolicies(r Round) error {
 		if err != nil {
 			return err
 		}
-		was, err := w.policyPlaces(e.id, time.Time{})
+		was, err := w.policyPositions(e.id, time.Time{})
 		if err != nil {
 			return err
 		}
 		var rows [][]any
-		for policy, place := range now {
-			if was[clean(policy)] != clean(place) {
-				rows = append(rows, []any{e.id, clean(policy), w.at, clean(place)})
+		for policy, position := range now {
+			if was[clean(policy)] != clean(position) {
+				rows = append(rows, []any{e.id, clean(policy), w.at, clean(position)})
 			}
 		}
-		if err := w.insert("policy_place", "environment_id, name, from_at, place", `ON CONFLICT (environment_id, name, from_at) DO UPDATE SET place = excluded.place`, rows); err != nil {
+		if err := w.insert("policy_position", "environment_id, name, from_at, position", `ON CONFLICT (environment_id, name, from_at) DO UPDATE SET position = excluded.position`, rows); err != nil {
 			return err
 		}
 	}

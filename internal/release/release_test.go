@@ -304,6 +304,11 @@ func lookAtMaterials(t *testing.T, r *Release) {
 		listed[c.Name+" "+c.Version] = true
 		if c.Licenses != nil {
 			licensed++
+			for _, l := range *c.Licenses {
+				if slices.Contains(addedToSPDX, l.License.ID) {
+					t.Errorf("%s has the licence %s, which is no identifier of SPDX", c.Name, l.License.ID)
+				}
+			}
 		}
 	}
 	info, err := buildinfo.ReadFile(r.programs[target].path)

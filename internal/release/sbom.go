@@ -81,7 +81,11 @@ func libraries(of string, modules []module) (all []cyclonedx.Component, dependen
 		if ids := licensesOf(m); len(ids) > 0 {
 			var licenses cyclonedx.Licenses
 			for _, id := range ids {
-				licenses = append(licenses, cyclonedx.LicenseChoice{License: &cyclonedx.License{ID: id}})
+				one := &cyclonedx.License{ID: id}
+				if slices.Contains(addedToSPDX, id) {
+					one = &cyclonedx.License{Name: id}
+				}
+				licenses = append(licenses, cyclonedx.LicenseChoice{License: one})
 			}
 			c.Licenses = &licenses
 		}

@@ -18,10 +18,10 @@ CREATE TABLE assignment_policies (
 ) /* WITHOUT ROWID */;
 
 -- Where a policy of an environment is, from a time on: file and line.
-CREATE TABLE policy_place (
+CREATE TABLE policy_position (
   environment_id BIGINT NOT NULL REFERENCES environment (id),
   name TEXT NOT NULL,
   from_at BIGINT NOT NULL,
-  place TEXT NOT NULL,
+  position TEXT NOT NULL,
   PRIMARY KEY (environment_id, name, from_at)
 ) /* WITHOUT ROWID */;

@@ -3,7 +3,7 @@ import type { ComparisonRow } from "../api/types";
 import { oneSided, placeOf, sidesOf, versionsText, wanted } from "./rows";
 
 type Half = NonNullable<ComparisonRow["left"]>;
-const half = (change: Partial<Half>): Half => ({ versions: [], desiredVersion: "", clusterTypes: [], policies: [], policyPlaces: [], ...change });
+const half = (change: Partial<Half>): Half => ({ versions: [], desiredVersion: "", clusterTypes: [], policies: [], policyPositions: [], ...change });
 const version = (name: string, n: number, share: number) => ({ version: name, n, share });
 
 describe("the versions of a side", () => {

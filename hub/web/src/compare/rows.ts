@@ -46,7 +46,7 @@ export function oneSided({ left, right }: Pick<ComparisonRow, "left" | "right">)
   if (left.policies.length > 0 && right.policies.length > 0) {
     const placed = (half: Half, names: string[]) =>
       names.map((name) => {
-        const place = half.policyPlaces.find((one) => one.name === name)?.place;
+        const place = half.policyPositions.find((one) => one.name === name)?.place;
         return place ? `${name} (${place})` : name;
       });
     all.push(
