@@ -48,7 +48,7 @@ func lookAtHub(t *testing.T, m *machine, env ...string) {
 // command line plans of a clone with the same edit, and the forge has the pull request; the
 // branch stays as it is.
 func proposeInBrowser(t *testing.T, m *machine) {
-	const environment, clusterType, label, title = "dev", "drone", "edge", "Drones are not at the edge"
+	const environment, clusterType, label, title = "dev", "drone", "edge", "The edge without drones"
 	clone := filepath.Join(t.TempDir(), "clone")
 	m.git("", "clone", "--quiet", "--branch", environment, m.credentials().OrgURL+"/kalypso-control-plane", clone)
 	before, _ := m.planOf(clone, environment)

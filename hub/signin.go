@@ -89,7 +89,7 @@ func (s ClientSecret) read(of string) (string, error) {
 	return value, nil
 }
 
-// ways are how people sign in, nil for no way but tokens and tickets.
+// ways are how users sign in, nil for no way but tokens and tickets.
 func (c Config) ways() (*auth.SignIn, error) {
 	var ways []auth.Way
 	if o := c.SignIn.OIDC; o != nil {

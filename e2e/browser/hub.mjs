@@ -218,7 +218,6 @@ async function checkWhatIf(page) {
     if (found.join("\n") !== want.join("\n")) wrong.push(`what-if: the page shows of ${path}:\n${found.join("\n")}`);
   }
   await inBothSchemes(page, "what-if");
-  await picture(page, "what-if");
 
   // another tab with the same address sees the same
   const other = watched(await page.context().newPage());

@@ -2,7 +2,7 @@
 // same scenario in a terminal: the step BY_TERMINAL is gone on from there, all others here.
 // With SHARED it opens the link of a shared hub, on a phone, and looks only. What is wrong is
 // printed, one line each, and makes the exit code 1.
-import { mkdirSync, readFileSync, statSync } from "node:fs";
+import { mkdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { AxeBuilder } from "@axe-core/playwright";
 import { chromium } from "playwright-core";
@@ -16,7 +16,6 @@ const link = new URL(env("HUB_LINK"));
 const scenario = env("SCENARIO");
 const byTerminal = Number(process.env.BY_TERMINAL ?? 0);
 const shared = process.env.SHARED;
-const pictures = process.env.KALYPSO_PICTURES;
 const screenshots = env("SCREENSHOTS");
 mkdirSync(screenshots, { recursive: true });
 
@@ -106,7 +105,6 @@ async function walk(page) {
       await helped(page);
       await look(page, "step");
       await atSizes(page, "step");
-      await picture(page);
       // by the keyboard alone
       await solve.focus();
       await page.keyboard.press("Enter");
@@ -132,17 +130,6 @@ async function walk(page) {
   await fits(page, "large type");
   await look(page, "present");
   console.log(`${count} steps`);
-}
-
-async function picture(page) {
-  if (!pictures) return;
-  mkdirSync(pictures, { recursive: true });
-  const path = join(pictures, "hub-workshop.png");
-  await page.setViewportSize({ width: 1200, height: 760 });
-  await page.evaluate(() => window.scrollTo(0, 0));
-  await page.screenshot({ path });
-  await page.setViewportSize({ width: 1280, height: 900 });
-  if (statSync(path).size > 100_000) wrong.push(`${path} has ${statSync(path).size} bytes`);
 }
 
 // attend is what somebody does who has the link of a shared hub.

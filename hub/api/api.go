@@ -73,7 +73,7 @@ type Options struct {
 	// BehindProxy says that a proxy which this machine's users cannot go around sends the requests:
 	// the last address of X-Forwarded-For is who has sent them.
 	BehindProxy bool
-	// SignIn is how people sign in besides tickets; nil for no way.
+	// SignIn is how users sign in besides tickets; nil for no way.
 	SignIn *auth.SignIn
 	// ClusterTokens are those of a file, besides those of the store; nil for none. Reported is
 	// called when an agent has reported something new; nil where no agents are observed, and there

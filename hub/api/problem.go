@@ -87,7 +87,7 @@ var problemKinds = []problemKind{
 	{"answer-too-large", 422, "The answer is too large", "An answer has at most 2 MiB. Ask for fewer rows with limit, and for the rest with after."},
 	{"too-many-sign-ins", 429, "Too many failed sign-ins", "From this address 20 sign-ins in a minute have failed. The header Retry-After has the seconds to wait."},
 	{"internal", 500, "The hub has failed", "It is not the request's fault. The hub's log has the reason beside the request's ID, which is instance."},
-	{"provider-unavailable", 502, "The sign-in provider does not answer", "The hub cannot reach who signs people in, or it does not answer as it should. Sessions that are open go on. Try again later; the hub's log has the reason."},
+	{"provider-unavailable", 502, "The sign-in provider does not answer", "The hub cannot reach who signs users in, or it does not answer as it should. Sessions that are open go on. Try again later; the hub's log has the reason."},
 	{"unavailable", 503, "The hub cannot answer now", "The store did not answer in time, or what is asked does not answer. Try again later; /readyz has more."},
 }
 

@@ -274,7 +274,7 @@ func (a *api) enter(rw http.ResponseWriter, r *http.Request) {
 }
 
 type (
-	// Ways are how people can sign in.
+	// Ways are how users can sign in.
 	Ways struct {
 		Ways    []Way `json:"ways"`
 		Sandbox bool  `json:"sandbox" doc:"The hub is that of a sandbox: kalypso open hub signs in."`

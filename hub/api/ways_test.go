@@ -326,7 +326,7 @@ func TestProviderDown(t *testing.T) {
 	}
 }
 
-// forge is a Gitea that signs people in: the endpoints of its OAuth2 applications, and of its API
+// forgeFake is a Gitea that signs users in: the endpoints of its OAuth2 applications, and of its API
 // what says who that is.
 func forgeFake(t *testing.T) *httptest.Server {
 	challenges := map[string]string{} // by code
@@ -378,7 +378,7 @@ func forgeFake(t *testing.T) *httptest.Server {
 }
 
 // TestForgeSignIn signs in by the forge: teams are groups, and what is done there is done as that
-// person.
+// user.
 func TestForgeSignIn(t *testing.T) {
 	h := newHub(t)
 	forge := forgeFake(t)

@@ -132,7 +132,7 @@ func TestWorkshop(t *testing.T) {
 	}
 }
 
-// TestShare: the link lets in whoever has it, any number of times, to look; nothing else
+// TestShare: the link lets in everybody who has it, any number of times, to look; nothing else
 // lets in anybody.
 func TestShare(t *testing.T) {
 	var solved []string

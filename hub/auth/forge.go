@@ -13,7 +13,7 @@ import (
 	"golang.org/x/oauth2"
 )
 
-// Forge is the forge of the platform, where people sign in with the account that they have there.
+// Forge is the forge of the platform, where users sign in with the account that they have there.
 type Forge struct {
 	GitHub   bool   // else it is a Gitea
 	URL      string // of its pages, without a slash at the end
@@ -27,7 +27,7 @@ const (
 	githubWay = "github"
 )
 
-// Way is how people sign in with it.
+// Way is how users sign in with it.
 func (f *Forge) Way() Way {
 	if f.GitHub {
 		return Way{Name: githubWay, Title: "GitHub", Forge: true, provider: f}
@@ -58,7 +58,7 @@ const (
 	forgePages = 20
 )
 
-func (f *Forge) person(ctx context.Context, token *oauth2.Token, _ string) (Person, error) {
+func (f *Forge) user(ctx context.Context, token *oauth2.Token, _ string) (User, error) {
 	client, _ := ctx.Value(oauth2.HTTPClient).(*http.Client)
 	ask := f.ofGitea
 	if f.GitHub {
@@ -67,11 +67,11 @@ func (f *Forge) person(ctx context.Context, token *oauth2.Token, _ string) (Pers
 	p, status, err := ask(ctx, client, token.AccessToken)
 	switch {
 	case err != nil && (status == http.StatusUnauthorized || status == http.StatusForbidden):
-		return Person{}, fmt.Errorf("%w by %s: the token may not read who it is of, and the organisations and teams of that user", ErrRefused, f.URL)
+		return User{}, fmt.Errorf("%w by %s: the token may not read who it is of, and the organisations and teams of that user", ErrRefused, f.URL)
 	case err != nil:
-		return Person{}, fmt.Errorf("%s %w: %w", f.URL, ErrUnavailable, err)
+		return User{}, fmt.Errorf("%s %w: %w", f.URL, ErrUnavailable, err)
 	case p.Login == "":
-		return Person{}, fmt.Errorf("%w: %s has not said who it is", ErrRefused, f.URL)
+		return User{}, fmt.Errorf("%w: %s has not said who it is", ErrRefused, f.URL)
 	}
 	p.Name = p.Login
 	slices.Sort(p.Groups)
@@ -79,7 +79,7 @@ func (f *Forge) person(ctx context.Context, token *oauth2.Token, _ string) (Pers
 	return p, nil
 }
 
-func (f *Forge) ofGitea(ctx context.Context, client *http.Client, token string) (p Person, status int, err error) {
+func (f *Forge) ofGitea(ctx context.Context, client *http.Client, token string) (p User, status int, err error) {
 	c, err := gitea.NewClient(f.URL, gitea.SetContext(ctx), gitea.SetToken(token), gitea.SetHTTPClient(client), gitea.SetGiteaVersion(""))
 	if err != nil {
 		return p, 0, err
@@ -124,7 +124,7 @@ func (f *Forge) ofGitea(ctx context.Context, client *http.Client, token string) 
 	return p, http.StatusOK, nil
 }
 
-func (f *Forge) ofGitHub(ctx context.Context, client *http.Client, token string) (p Person, status int, err error) {
+func (f *Forge) ofGitHub(ctx context.Context, client *http.Client, token string) (p User, status int, err error) {
 	api := strings.TrimSuffix(f.API, "/") + "/"
 	c, err := github.NewClient(github.WithHTTPClient(client), github.WithAuthToken(token), github.WithURLs(&api, &api))
 	if err != nil {

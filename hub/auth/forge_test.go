@@ -42,15 +42,15 @@ func TestGitHub(t *testing.T) {
 	t.Cleanup(api.Close)
 	f := &Forge{GitHub: true, URL: "https://github.example.com", API: api.URL, ClientID: "Iv1.0"}
 	ctx := context.WithValue(t.Context(), oauth2.HTTPClient, api.Client())
-	p, err := f.person(ctx, &oauth2.Token{AccessToken: "ghu_ann"}, "")
-	if diff := cmp.Diff(Person{Name: "ann", Login: "ann", Groups: []string{"acme", "acme/platform", "other"}}, p); diff != "" || err != nil {
+	p, err := f.user(ctx, &oauth2.Token{AccessToken: "ghu_ann"}, "")
+	if diff := cmp.Diff(User{Name: "ann", Login: "ann", Groups: []string{"acme", "acme/platform", "other"}}, p); diff != "" || err != nil {
 		t.Errorf("%s %v", diff, err)
 	}
-	if _, err := f.person(ctx, &oauth2.Token{AccessToken: "ghu_revoked"}, ""); !errors.Is(err, ErrRefused) {
+	if _, err := f.user(ctx, &oauth2.Token{AccessToken: "ghu_revoked"}, ""); !errors.Is(err, ErrRefused) {
 		t.Errorf("error %v", err)
 	}
 	down = true
-	if _, err := f.person(ctx, &oauth2.Token{AccessToken: "ghu_ann"}, ""); !errors.Is(err, ErrUnavailable) {
+	if _, err := f.user(ctx, &oauth2.Token{AccessToken: "ghu_ann"}, ""); !errors.Is(err, ErrUnavailable) {
 		t.Errorf("error %v", err)
 	}
 }

@@ -11,7 +11,7 @@ type forgeUser struct {
 }
 
 // UserForge is the token and the account of who has signed in by the forge, for what is done there
-// as that person. ok is false for everybody else, and where the token cannot be had any more.
+// as that user. ok is false for everybody else, and where the token cannot be had any more.
 func UserForge(ctx context.Context) (token, login string, ok bool) {
 	who, ok := ctx.Value(forgeUserKey{}).(forgeUser)
 	if !ok {

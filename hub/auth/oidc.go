@@ -25,7 +25,7 @@ type OIDC struct {
 	discovered *oidc.Provider // nil before the provider has been reached
 }
 
-// Way is how people sign in with it.
+// Way is how users sign in with it.
 func (o *OIDC) Way() Way {
 	return Way{Name: "oidc", Title: cmp.Or(o.Title, "single sign-on"), provider: o}
 }
@@ -61,23 +61,23 @@ func (o *OIDC) client(ctx context.Context) (*oauth2.Config, error) {
 
 func (o *OIDC) lasts(token *oauth2.Token) bool { return token.RefreshToken != "" }
 
-func (o *OIDC) person(ctx context.Context, token *oauth2.Token, nonce string) (Person, error) {
+func (o *OIDC) user(ctx context.Context, token *oauth2.Token, nonce string) (User, error) {
 	p, err := o.provider(ctx)
 	if err != nil {
-		return Person{}, err
+		return User{}, err
 	}
 	claims := map[string]any{}
 	// an answer to a refresh token needs none
 	if signed, ok := token.Extra("id_token").(string); ok || nonce != "" {
 		id, err := p.VerifierContext(ctx, &oidc.Config{ClientID: o.ClientID}).Verify(ctx, signed)
 		if err != nil {
-			return Person{}, fmt.Errorf("%w: the ID token of %s is not valid: %w", ErrRefused, o.Issuer, err)
+			return User{}, fmt.Errorf("%w: the ID token of %s is not valid: %w", ErrRefused, o.Issuer, err)
 		}
 		if nonce != "" && id.Nonce != nonce {
-			return Person{}, fmt.Errorf("%w: the ID token of %s is of another sign-in", ErrRefused, o.Issuer)
+			return User{}, fmt.Errorf("%w: the ID token of %s is of another sign-in", ErrRefused, o.Issuer)
 		}
 		if err := id.Claims(&claims); err != nil {
-			return Person{}, fmt.Errorf("%w: the claims of %s cannot be read: %w", ErrRefused, o.Issuer, err)
+			return User{}, fmt.Errorf("%w: the claims of %s cannot be read: %w", ErrRefused, o.Issuer, err)
 		}
 	}
 	groups := cmp.Or(o.GroupsClaim, "groups")
@@ -85,18 +85,18 @@ func (o *OIDC) person(ctx context.Context, token *oauth2.Token, nonce string) (P
 	_, hasEmail := claims["email"]
 	if !(hasGroups && hasEmail) && p.UserInfoEndpoint() != "" {
 		if err := o.ask(ctx, p, token, claims); err != nil {
-			return Person{}, err
+			return User{}, err
 		}
 	}
 	subject := text(claims["sub"])
 	if subject == "" {
-		return Person{}, fmt.Errorf("%w: %s has not said who it is", ErrRefused, o.Issuer)
+		return User{}, fmt.Errorf("%w: %s has not said who it is", ErrRefused, o.Issuer)
 	}
 	email := ""
 	if verified := claims["email_verified"]; verified == true || verified == "true" {
 		email = text(claims["email"])
 	}
-	return Person{
+	return User{
 		Name: cmp.Or(email, text(claims["preferred_username"]), subject), Login: cmp.Or(email, subject), Groups: texts(claims[groups]),
 	}, nil
 }

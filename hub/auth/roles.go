@@ -2,7 +2,7 @@
 // the roles that groups are given, and the limit of sign-ins that fail.
 //
 // A [SignIn] has the ways there are. Each sends a browser to its provider and gets it back with a
-// code, by OAuth 2.0's code flow with PKCE; what the provider says of the person is a [Person].
+// code, by OAuth 2.0's code flow with PKCE; what the provider says of the user is a [User].
 // Groups become a role and a scope by [Rules], at each request, so that a change of the hub's
 // configuration holds for sessions that were there before.
 package auth
@@ -26,7 +26,7 @@ const (
 	Agent Role = "agent"
 )
 
-// Roles are all of people and scripts, the one that may least first.
+// Roles are all of users and scripts, the one that may least first.
 func Roles() []Role { return []Role{Viewer, Proposer, Operator, Owner} }
 
 // Includes is whether a user of the role may do what another role may. A role that is not known
@@ -54,8 +54,8 @@ type Rule struct {
 // Rules are in the order in which they count.
 type Rules []Rule
 
-// Grant is the role and the scope of a person, false where no rule is for them. The first rule that
-// is for a person counts. Later ones with the same role add to its scope if they differ from it in
+// Grant is the role and the scope of a user, false where no rule is for them. The first rule that
+// is for a user counts. Later ones with the same role add to its scope if they differ from it in
 // the workspaces alone, or in the environments alone: anything else would let somebody see what no
 // single rule does.
 func (all Rules) Grant(login string, groups []string) (Role, store.Scope, bool) {

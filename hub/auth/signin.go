@@ -45,19 +45,19 @@ var (
 	ErrUnknownWay = errors.New("there is no such way to sign in")
 )
 
-// Person is who a provider says that somebody is.
-type Person struct {
+// User is who a provider says that somebody is.
+type User struct {
 	Name   string // that is shown, and in the audit
-	Login  string // that a Rule's User names: it is the person's alone
+	Login  string // that a Rule's User names: it is the user's alone
 	Groups []string
 }
 
-// provider is where people sign in.
+// provider is where users sign in.
 type provider interface {
 	// client is the hub at the provider. It may ask the provider where its endpoints are.
 	client(ctx context.Context) (*oauth2.Config, error)
-	// person asks who a token is of. A nonce that is not "" has to be in what the provider has signed.
-	person(ctx context.Context, token *oauth2.Token, nonce string) (Person, error)
+	// user asks who a token is of. A nonce that is not "" has to be in what the provider has signed.
+	user(ctx context.Context, token *oauth2.Token, nonce string) (User, error)
 	// lasts is whether the provider can be asked again later by a token.
 	lasts(token *oauth2.Token) bool
 }
@@ -71,7 +71,7 @@ type Way struct {
 	provider provider
 }
 
-// SignIn is how people sign in to a hub.
+// SignIn is how users sign in to a hub.
 type SignIn struct {
 	ways    []Way
 	rules   Rules
@@ -178,7 +178,7 @@ func (s *SignIn) Finish(ctx context.Context, name, kept string, query url.Values
 	if err != nil {
 		return who, f.Back, nil, exchangeError(w.Title, err)
 	}
-	p, err := w.provider.person(ctx, token, f.Nonce)
+	p, err := w.provider.user(ctx, token, f.Nonce)
 	if err != nil {
 		return who, f.Back, nil, err
 	}
@@ -251,8 +251,8 @@ func (s *SignIn) Check(ctx context.Context, sessions *store.Store, session strin
 	}
 	now, err := oauth2.ReuseTokenSourceWithExpiry(token, refreshing(ctx, client, token), expiresSoon).Token()
 	if err == nil {
-		var p Person
-		if p, err = w.provider.person(ctx, now, ""); err == nil {
+		var p User
+		if p, err = w.provider.user(ctx, now, ""); err == nil {
 			e.Login, e.Groups, e.CheckAt = p.Login, p.Groups, time.Now().Add(checkEach)
 		}
 	} else {

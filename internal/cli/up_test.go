@@ -40,3 +40,17 @@ contexts: [{name: edge, context: {cluster: c}}, {name: big, context: {cluster: c
 		}
 	}
 }
+
+// What --share cannot mean is said before anything is brought up, and what it can is asked.
+func TestShareFlag(t *testing.T) {
+	t.Setenv("KALYPSO_HOME", t.TempDir())
+	for share, says := range map[string]string{
+		"--share=0.0.0.0":   "not one address",
+		"--share=elsewhere": "is no address",
+		"--share=127.0.0.1": "--yes",
+	} {
+		if code, _, talk := call(t, "up", share); code != cmdutil.ExitUsage || !strings.Contains(talk, says) {
+			t.Errorf("%s: exit code %d, says %q", share, code, talk)
+		}
+	}
+}

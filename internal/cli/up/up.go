@@ -43,9 +43,9 @@ With --cluster NAME=CONTEXT it uses a cluster that you have, in place of one
 that it would make. It looks at the cluster before it changes anything, notes
 what it puts there, and ` + "`kalypso down`" + ` takes just that off again.
 
-With --share others on your network see the hub's pages and the workshop, with
-whoever has the link that it prints. They can look, and change nothing. It asks
-first, and ends with --share=off, or with the sandbox.
+With --share others on your network who have the link that it prints see the
+hub's pages and the workshop. They can look, and change nothing. It asks first,
+and ends with --share=off, or with the sandbox.
 
 The sandbox lives in ~/.kalypso, or in the folder that KALYPSO_HOME names.`,
 		Args: cmdutil.ExactArgs(),

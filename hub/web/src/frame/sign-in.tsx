@@ -28,7 +28,7 @@ export function SignIn() {
         )}
         {asked.data && !asked.data.sandbox && ways.length === 0 && (
           <Text>
-            This hub has no way for people to sign in. Who operates it can add one to its configuration: <Code>signIn</Code>.
+            This hub has no way for users to sign in. Who operates it can add one to its configuration: <Code>signIn</Code>.
           </Text>
         )}
         {asked.error && <Text role="alert">The ways to sign in are not known: {asked.error.message}</Text>}
