@@ -51,6 +51,7 @@ func TestHelloWorld(t *testing.T) {
 			{"Placements", placements},
 			{"HubPages", browseHub},
 			{"Propose", proposeInBrowser},
+			{"Proposals", proposals},
 			{"Hub", hubOfHelloWorld},
 			{"Change", changeOfThePage},
 			{"Addons", addons},

@@ -385,3 +385,20 @@ func (c Config) OpenStore(ctx context.Context) (*store.Store, error) {
 	}
 	return store.Open(ctx, o)
 }
+
+// LoadScheduler is the scheduler's configuration that a file is, or that of the scheduler which a
+// hub's configuration names.
+func LoadScheduler(file string) (controller.Config, error) {
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return controller.Config{}, fmt.Errorf("configuration: %w", err)
+	}
+	var either struct {
+		Scheduler *yaml.Node `yaml:"scheduler"`
+	}
+	if yaml.Unmarshal(data, &either) == nil && either.Scheduler != nil {
+		c, err := LoadConfig(file)
+		return c.scheduler, err
+	}
+	return controller.LoadOnceConfig(file)
+}

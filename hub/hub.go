@@ -30,6 +30,7 @@ import (
 	"github.com/kalypso-dev/kalypso/hub/web"
 	"github.com/kalypso-dev/kalypso/internal/httpserver"
 	"github.com/kalypso-dev/kalypso/internal/redact"
+	"github.com/kalypso-dev/kalypso/scheduler/controller"
 )
 
 const (
@@ -106,6 +107,12 @@ func Run(ctx context.Context, o Options) (err error) {
 	served := api.Options{
 		Store: s, Model: collector, Sandbox: o.Sandbox, Workshop: o.Workshop, Hosts: o.Config.hosts(), Secure: o.Config.TLS != nil || o.Config.BehindProxy, BehindProxy: o.Config.BehindProxy,
 		SignIn: signIn, ClusterTokens: clusterTokens, Web: web.Handler(), Links: links, Log: log, Registry: registry,
+		Proposals: &api.Proposals{
+			Platform: collector, Forge: collector.Forge(), Repositories: collector.Repositories,
+			Connect: func(token, login string) (controller.Repositories, error) {
+				return o.Config.scheduler.ConnectAs(token, login, log)
+			},
+		},
 	}
 	if reporting {
 		served.Reported = func() { collector.Wake(agentsPart) }
@@ -160,7 +167,7 @@ func (s *Share) serve(ctx context.Context, group *errgroup.Group, o api.Options)
 	o.Share, o.Hosts, o.Secure = &api.Share{Token: s.Token}, []string{s.Address}, true
 	// the sandbox's own servers are out of reach there, and the metrics have what the hub's users do
 	o.Sandbox, o.Links, o.Registry = nil, nil, nil
-	o.SignIn, o.ClusterTokens, o.Reported, o.BehindProxy = nil, nil, nil, false
+	o.Proposals, o.SignIn, o.ClusterTokens, o.Reported, o.BehindProxy = nil, nil, nil, nil, false
 	handler, err := api.New(o)
 	if err != nil {
 		return fmt.Errorf("hub: %w", err)

@@ -48,6 +48,10 @@ func HubDatabase(h Home) string { return h.Path(state.Hub, state.HubDatabase) }
 // HubConfig is the configuration file of the hub of a sandbox.
 func HubConfig(h Home) string { return h.Path(state.Hub, state.HubConfig) }
 
+// HubScheduler is the configuration of the scheduler as the hub of a sandbox has it, with the
+// forge and the control plane.
+func HubScheduler(h Home) string { return h.Path(state.Hub, state.HubScheduler) }
+
 // Errors of a sandbox that does not exist, and of one that does not run.
 var (
 	ErrNoSandbox = state.ErrNoSandbox

@@ -23,6 +23,7 @@ import (
 
 	"github.com/kalypso-dev/kalypso/hub/auth"
 	"github.com/kalypso-dev/kalypso/hub/history"
+	"github.com/kalypso-dev/kalypso/hub/propose"
 	"github.com/kalypso-dev/kalypso/hub/store"
 	"github.com/kalypso-dev/kalypso/scheduler/explain"
 )
@@ -65,6 +66,8 @@ type Options struct {
 	// Share makes this the hub of those who have its link, and of nobody else; nil for all
 	// who have a ticket, a session or a token.
 	Share *Share
+	// Proposals is how pull requests are opened; nil where they are not: their routes are not there.
+	Proposals *Proposals
 	// Hosts are the Host headers that are answered, with a port or for every port. Others are
 	// refused: a page of elsewhere may have pointed its own name to this machine.
 	Hosts []string
@@ -101,6 +104,10 @@ type api struct {
 	feed        *feed
 	metrics     *metrics
 	started     string // tells the entity tags of one run of the hub from those of another
+
+	planner  *propose.Planner // nil without Proposals
+	proposer propose.Proposer
+	keys     propose.KeyLock // of requests that make something
 }
 
 // New returns the handler of everything that the hub serves to users. It needs no end: what
@@ -147,6 +154,9 @@ func (a *api) routes() {
 	a.eventRoutes()
 	a.operatorRoutes()
 	a.reportRoutes()
+	if a.Proposals != nil {
+		a.proposalRoutes()
+	}
 	if a.Sandbox != nil {
 		a.sandboxRoutes()
 	}

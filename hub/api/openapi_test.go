@@ -23,7 +23,9 @@ import (
 var update = flag.Bool("update", false, "write openapi.json anew")
 
 func TestOpenAPI(t *testing.T) {
-	h := newHub(t, func(o *api.Options) { o.Sandbox, o.Workshop, o.Reported = machine{}, lessons{}, func() {} })
+	h := newHub(t, func(o *api.Options) {
+		o.Sandbox, o.Workshop, o.Reported, o.Proposals = machine{}, lessons{}, func() {}, &api.Proposals{}
+	})
 	a := h.do(http.MethodGet, "/api/v1/openapi.json", "", nobody)
 	if a.StatusCode != http.StatusOK {
 		t.Fatalf("%s: %s", a.Status, a.body)

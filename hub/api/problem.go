@@ -13,6 +13,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/kalypso-dev/kalypso/hub/propose"
 	"github.com/kalypso-dev/kalypso/hub/store"
 	"github.com/kalypso-dev/kalypso/scheduler/explain"
 	"github.com/kalypso-dev/kalypso/scheduler/model"
@@ -27,6 +28,7 @@ type Problem struct {
 	Instance string         `json:"instance" doc:"The ID of the request, which the hub's log and audit have."`
 	Hint     string         `json:"hint,omitempty" doc:"What to do."`
 	Errors   []ProblemError `json:"errors,omitempty" doc:"Each thing that is wrong with the request."`
+	Plan     *propose.Plan  `json:"plan,omitempty" doc:"Of a proposal whose branch has moved: the plan as it is now."`
 
 	header http.Header
 }
@@ -80,11 +82,13 @@ var problemKinds = []problemKind{
 	{"timeout", 408, "The request took too long", "The body did not come in time. Send it again."},
 	{"conflict", 409, "It is there already", "Names are unique. Take another, or remove what has it."},
 	{"busy", 409, "Something is being done already", "Only one step of a workshop is done at a time. Wait until it has ended, and try again."},
+	{"moved", 412, "The branch has moved", "What the request was made for is not what there is any more. The answer has the plan as it is now: look at it, and send its head as If-Match. Nothing forces an older one."},
 	{"body-too-large", 413, "The body is too large", "A request sends at most 1 MiB."},
 	{"unsupported-content-type", 415, "Unsupported content type", "Bodies are application/json."},
 	{"unknown-host", 421, "Unknown host", "The hub answers for the names in its configuration only: a page of elsewhere may have pointed its own name to this machine. Use the address that kalypso open hub prints, or add the name to the hub's hosts."},
 	{"invalid-request", 422, "The request is not valid", "A parameter or field is unknown or has a value that it cannot have. errors names each of them."},
 	{"answer-too-large", 422, "The answer is too large", "An answer has at most 2 MiB. Ask for fewer rows with limit, and for the rest with after."},
+	{"key-missing", 428, "Idempotency-Key is missing", "A request that makes something carries a key of its own, so that it can be repeated when its answer is lost: the same key gets the same answer for a day."},
 	{"too-many-sign-ins", 429, "Too many failed sign-ins", "From this address 20 sign-ins in a minute have failed. The header Retry-After has the seconds to wait."},
 	{"internal", 500, "The hub has failed", "It is not the request's fault. The hub's log has the reason beside the request's ID, which is instance."},
 	{"provider-unavailable", 502, "The sign-in provider does not answer", "The hub cannot reach who signs users in, or it does not answer as it should. Sessions that are open go on. Try again later; the hub's log has the reason."},

@@ -2,6 +2,7 @@ package api
 
 import (
 	"cmp"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -10,6 +11,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/kalypso-dev/kalypso/hub/propose"
 	"github.com/kalypso-dev/kalypso/scheduler/explain"
 	"github.com/kalypso-dev/kalypso/scheduler/model"
 	"github.com/kalypso-dev/kalypso/scheduler/plan"
@@ -199,4 +201,126 @@ func textsOf(value any) any {
 		}
 	}
 	return value
+}
+
+// shortest is how long a hidden value is at least that is looked for in texts: 1 or true is
+// everywhere.
+const shortest = 4
+
+// hiding is what takes the hidden values of platform configurations out of texts: values that
+// stand behind their keys, and elsewhere those that are not too short to be told from others.
+func (r redaction) hiding(configs []model.PlatformConfig) func(string) string {
+	if r.keys == nil {
+		return func(s string) string { return s }
+	}
+	keys, values := map[string]bool{}, map[string]bool{}
+	for _, c := range configs {
+		for key, value := range c.Spec.Data {
+			if r.hides(key) {
+				keys[key], values[value] = true, true
+			} else if shown := r.value(key, value); shown != value {
+				r.hiddenIn(value, values)
+			}
+		}
+	}
+	var all []string
+	for value := range values {
+		for line := range strings.Lines(value) { // in a file each has its own indentation
+			if line = strings.TrimSpace(line); len(line) >= shortest {
+				all = append(all, line)
+			}
+		}
+	}
+	slices.SortFunc(all, func(a, b string) int { return cmp.Or(cmp.Compare(len(b), len(a)), cmp.Compare(a, b)) })
+	var replaced []string
+	for _, value := range all {
+		replaced = append(replaced, value, redacted)
+	}
+	cut := strings.NewReplacer(replaced...)
+	return func(s string) string { return cut.Replace(linesWithout(s, keys)) }
+}
+
+// hiddenIn adds the hidden values in a value that is YAML.
+func (r redaction) hiddenIn(text string, to map[string]bool) {
+	var document yaml.Node
+	if yaml.Unmarshal([]byte(text), &document) != nil {
+		return
+	}
+	var visit func(*yaml.Node)
+	visit = func(n *yaml.Node) {
+		if n.Kind == yaml.MappingNode {
+			named := false
+			for i := 0; i < len(n.Content); i += 2 {
+				named = named || n.Content[i].Value == "name" && r.hides(n.Content[i+1].Value)
+			}
+			for i := 0; i < len(n.Content); i += 2 {
+				if value := n.Content[i+1]; (r.hides(n.Content[i].Value) || named && n.Content[i].Value == "value") && value.Kind == yaml.ScalarNode {
+					to[value.Value] = true
+				}
+			}
+		}
+		for _, child := range n.Content {
+			visit(child)
+		}
+	}
+	visit(&document)
+}
+
+// keyLine is a line of YAML, or of a difference of two, that gives a key a value.
+var keyLine = regexp.MustCompile(`(?m)^([+\- ]?[ ]*(?:- )?["']?([\w.-]+)["']?[ ]*:[ ]+)([^\s|>&{\[#].*)$`)
+
+// linesWithout hides the values of a text's lines that stand behind some keys.
+func linesWithout(s string, keys map[string]bool) string {
+	return keyLine.ReplaceAllStringFunc(s, func(line string) string {
+		if m := keyLine.FindStringSubmatch(line); keys[m[2]] {
+			return m[1] + redacted
+		}
+		return line
+	})
+}
+
+// plan hides values in a plan.
+func (r redaction) plan(made *propose.Made) {
+	p := &made.Plan
+	hide := r.hiding(made.Configurations())
+	for _, files := range [][]propose.FileChange{p.Source.Files, p.Files} {
+		for i := range files {
+			files[i].Diff = hide(files[i].Diff)
+		}
+	}
+	p.Configuration = slices.Clone(p.Configuration)
+	for i, c := range p.Configuration {
+		for _, value := range []**string{&c.Before, &c.After} {
+			if *value != nil {
+				shown := r.value(c.Key, **value)
+				*value = &shown
+			}
+		}
+		p.Configuration[i] = c
+	}
+	for i := range p.Findings {
+		p.Findings[i].Message, p.Findings[i].Hint = hide(p.Findings[i].Message), hide(p.Findings[i].Hint)
+	}
+	for i := range p.PolicyTests.Failed {
+		p.PolicyTests.Failed[i].Message, p.PolicyTests.Failed[i].Hint = hide(p.PolicyTests.Failed[i].Message), hide(p.PolicyTests.Failed[i].Hint)
+	}
+}
+
+// entity hides values in a ConfigMap.
+func (r redaction) entity(e *propose.Entity) {
+	data, ok := e.Object["data"].(map[string]any)
+	if !ok {
+		return
+	}
+	texts := map[string]string{}
+	shown := map[string]any{}
+	for key, value := range data {
+		if s, ok := value.(string); ok {
+			texts[key], value = s, r.value(key, s)
+		}
+		shown[key] = value
+	}
+	e.Object = maps.Clone(e.Object)
+	e.Object["data"] = shown
+	e.YAML = r.hiding([]model.PlatformConfig{{Spec: model.ConfigMap{Data: texts}}})(e.YAML)
 }

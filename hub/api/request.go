@@ -249,6 +249,7 @@ type metrics struct {
 	signInFailures *prometheus.CounterVec
 	reports        *prometheus.CounterVec
 	clampedTimes   prometheus.Counter
+	proposals      *prometheus.CounterVec
 }
 
 func newMetrics(registry *prometheus.Registry) *metrics {
@@ -267,9 +268,12 @@ func newMetrics(registry *prometheus.Registry) *metrics {
 		clampedTimes: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "kalypso_hub_report_times_clamped_total", Help: "Times in reports of agents that were more than five minutes ahead of the hub's clock.",
 		}),
+		proposals: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "kalypso_hub_proposals_total", Help: "Requests for pull requests with edits: opened, repeated (it was there), closed, stale (the branch has moved), refused, failed.",
+		}, []string{"result"}),
 	}
 	if registry != nil {
-		registry.MustRegister(m.requests, m.clients, m.signInFailures, m.reports, m.clampedTimes)
+		registry.MustRegister(m.requests, m.clients, m.signInFailures, m.reports, m.clampedTimes, m.proposals)
 	}
 	return m
 }

@@ -303,8 +303,9 @@ type (
 	}
 	// Features are the parts that a hub may have.
 	Features struct {
-		Sandbox  bool `json:"sandbox"`
-		Workshop bool `json:"workshop"`
+		Sandbox   bool `json:"sandbox"`
+		Workshop  bool `json:"workshop"`
+		Proposals bool `json:"proposals"`
 	}
 )
 
@@ -424,7 +425,7 @@ func (a *api) me(ctx context.Context, _ *struct{}) (Me, error) {
 	}
 	return Me{
 		Subject: i.Subject, Role: Role(i.Role), Scope: scopeDocument(i.Scope), CSRF: i.CSRF, Expires: i.Expires,
-		Features: Features{Sandbox: a.Sandbox != nil, Workshop: a.Workshop != nil}, Links: links,
+		Features: Features{Sandbox: a.Sandbox != nil, Workshop: a.Workshop != nil, Proposals: a.Proposals != nil}, Links: links,
 	}, nil
 }
 

@@ -56,9 +56,10 @@ type environment struct {
 	planner plan.Planner
 	seen    map[model.Reference]string // what was read, with the commit; only touched by the plane's look
 
-	plan   *view.Plan // the last that could be made; nil before the first
-	commit string     // of its branch of the control plane
-	err    error      // of the last run
+	plan   *view.Plan                 // the last that could be made; nil before the first
+	pins   map[model.Reference]string // seen, as it was when plan was made
+	commit string                     // of its branch of the control plane
+	err    error                      // of the last run
 }
 
 func newPlane(c *Collector, at controller.ControlPlaneConfig) *plane {
@@ -258,7 +259,7 @@ func (p *plane) load(ctx context.Context, e *environment) error {
 	e.err = err
 	e.commit = cmp.Or(reader.seen[model.Reference{Repo: e.ref.Repo, Branch: e.ref.Branch}], e.commit)
 	if made != nil {
-		e.plan = made
+		e.plan, e.pins = made, reader.seen
 	}
 	p.mu.Unlock()
 	if err != nil {

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/kalypso-dev/kalypso/hub/propose"
 	"github.com/kalypso-dev/kalypso/hub/store"
 	"github.com/kalypso-dev/kalypso/internal/redact"
 	"github.com/kalypso-dev/kalypso/scheduler/forge"
@@ -173,16 +174,20 @@ func (p *pullSource) checksOf(ctx context.Context, repo string, list []forge.Pul
 		}
 		var now checks
 		if open {
+			if err := propose.Watch(ctx, p.collector.forge, repo, pr); err != nil {
+				return nil, err
+			}
 			all, err := p.collector.forge.Checks(ctx, repo, pr.HeadCommit)
 			if err != nil && !errors.Is(err, forge.ErrNotFound) {
 				return nil, err
 			}
 			now = together(all)
 		}
-		var err error
-		if now.approval, err = p.collector.forge.Approved(ctx, repo, pr.Number); err != nil && !errors.Is(err, forge.ErrNotFound) {
+		reviews, err := p.collector.forge.Reviews(ctx, repo, pr.Number)
+		if err != nil && !errors.Is(err, forge.ErrNotFound) {
 			return nil, err
 		}
+		now.approval = forge.ApprovalOf(reviews)
 		found[key] = now
 	}
 	return found, nil

@@ -58,7 +58,7 @@ func (r *Reader) Configuration(ctx context.Context, branch model.Reference, comm
 				return err
 			}
 			position := model.Position{Repo: branch.Repo, Branch: branch.Branch, File: name}
-			for _, one := range configIn(r.Addresses.Replace(content), position) {
+			for _, one := range ConfigIn(r.Addresses.Replace(content), position) {
 				one.ClusterType, one.Target = clusterType, target
 				all = append(all, one)
 			}
@@ -68,8 +68,8 @@ func (r *Reader) Configuration(ctx context.Context, branch model.Reference, comm
 	return all, err
 }
 
-// configIn are the keys of the ConfigMaps in a file. What cannot be read has none.
-func configIn(content []byte, at model.Position) []ConfigValue {
+// ConfigIn are the keys of the ConfigMaps in a file. What cannot be read has none.
+func ConfigIn(content []byte, at model.Position) []ConfigValue {
 	var all []ConfigValue
 	documents, _ := yamlpos.Documents(bytes.NewReader(content))
 	for _, document := range documents {

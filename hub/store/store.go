@@ -202,7 +202,7 @@ const (
 // pruneEach is how many rows are removed in one transaction, so that rounds are not held up.
 const pruneEach = 5000
 
-// Prune removes what is older than is kept, and sessions and tickets that have expired.
+// Prune removes what is older than is kept, and sessions, tickets and answers that have expired.
 func (s *Store) Prune(ctx context.Context, now time.Time, keep Retention) error {
 	old := func(limit time.Duration) int64 {
 		if limit == 0 {
@@ -226,7 +226,7 @@ func (s *Store) Prune(ctx context.Context, now time.Time, keep Retention) error 
 	for table, condition := range map[string]struct {
 		text   string
 		before int64
-	}{"problem": {"gone_at > 0 AND gone_at < ?", old(problemLimit)}, "session": {"expires_at < ?", millis(now)}, "ticket": {"expires_at < ?", millis(now)}} {
+	}{"problem": {"gone_at > 0 AND gone_at < ?", old(problemLimit)}, "session": {"expires_at < ?", millis(now)}, "ticket": {"expires_at < ?", millis(now)}, "idempotency": {"expires_at < ?", millis(now)}} {
 		if _, err := s.removeRows(ctx, `DELETE FROM `+table+` WHERE `+condition.text, condition.before); err != nil {
 			return fmt.Errorf("removing old rows of %s: %w", table, err)
 		}

@@ -63,7 +63,7 @@ var accessToken = regexp.MustCompile(`^[0-9a-f]{40}$`)
 // ensureToken calls create, for the account, and makes an access token of it,
 // which is kept in a file. A token that the forge still knows shows that both are
 // there: then nothing is made.
-func (g Server) ensureToken(ctx context.Context, create func() error, a Account, name string, scope gitea.AccessTokenScope) (made bool, err error) {
+func (g Server) ensureToken(ctx context.Context, create func() error, a Account, name string, scopes ...gitea.AccessTokenScope) (made bool, err error) {
 	kept, err := g.keptToken(name)
 	if kept != "" || err != nil {
 		return false, err
@@ -72,7 +72,7 @@ func (g Server) ensureToken(ctx context.Context, create func() error, a Account,
 		return false, fmt.Errorf("account %s: %w", a.User, err)
 	}
 	// the name is used once: a token of a run that was cut off may exist
-	token, err := g.newToken(ctx, a, fmt.Sprintf("%s-%d", name, time.Now().UnixNano()), scope)
+	token, err := g.newToken(ctx, a, fmt.Sprintf("%s-%d", name, time.Now().UnixNano()), scopes)
 	if err != nil {
 		return false, fmt.Errorf("token %s of %s: %w", name, a.User, err)
 	}
@@ -82,19 +82,23 @@ func (g Server) ensureToken(ctx context.Context, create func() error, a Account,
 // newToken makes a token of an account. The account's password may not be the one
 // any more that the sandbox gave it, since it belongs to the users: then Gitea's
 // command line makes the token, for which it takes none.
-func (g Server) newToken(ctx context.Context, a Account, name string, scope gitea.AccessTokenScope) (string, error) {
+func (g Server) newToken(ctx context.Context, a Account, name string, scopes []gitea.AccessTokenScope) (string, error) {
 	own, err := gitea.NewClient(g.URL, gitea.SetBasicAuth(a.User, a.Password), gitea.SetHTTPClient(client), gitea.SetGiteaVersion(""), gitea.SetContext(ctx))
 	if err != nil {
 		return "", err
 	}
-	made, response, err := own.CreateAccessToken(gitea.CreateAccessTokenOption{Name: name, Scopes: []gitea.AccessTokenScope{scope}})
+	made, response, err := own.CreateAccessToken(gitea.CreateAccessTokenOption{Name: name, Scopes: scopes})
 	if err == nil {
 		return made.Token, nil
 	}
 	if response == nil || response.StatusCode != http.StatusUnauthorized && response.StatusCode != http.StatusForbidden {
 		return "", err
 	}
-	out, err := g.admin(ctx, nil, "generate-access-token", "--username="+a.User, "--token-name="+name, "--scopes="+string(scope), "--raw")
+	var list []string
+	for _, s := range scopes {
+		list = append(list, string(s))
+	}
+	out, err := g.admin(ctx, nil, "generate-access-token", "--username="+a.User, "--token-name="+name, "--scopes="+strings.Join(list, ","), "--raw")
 	if err != nil {
 		return "", err
 	}

@@ -26,6 +26,7 @@ func credentials(t *testing.T) (*giteafake.Server, Server, Setup) {
 		Admin:     Account{User: "platform", Password: "first"},
 		Scheduler: Account{User: "kalypso-scheduler", Password: "s"},
 		Robot:     Account{User: "kalypso-workflows", Password: "r"},
+		Hub:       Account{User: "kalypso-hub", Password: "h"},
 	}
 	forge.AddAccount(s.Admin.User, s.Admin.Password)
 	commandLine(t, g, "echo 'user already exists'; exit 1")
@@ -76,14 +77,14 @@ func differ(before, after map[string]string) []string {
 func TestCredentialsThatAreKnownStay(t *testing.T) {
 	forge, g, s := credentials(t)
 	before := tokenFiles(t, g)
-	if diff := cmp.Diff([]string{"kalypso-scheduler", "kalypso-workflows"}, forge.Members()); diff != "" {
+	if diff := cmp.Diff([]string{"kalypso-hub", "kalypso-scheduler", "kalypso-workflows"}, forge.Members()); diff != "" {
 		t.Error(diff)
 	}
 	made, err := g.EnsureCredentials(t.Context(), s)
 	if err != nil || len(made) != 0 {
 		t.Errorf("%q, %v", made, err)
 	}
-	if got := differ(before, tokenFiles(t, g)); len(before) != 4 || len(got) != 0 {
+	if got := differ(before, tokenFiles(t, g)); len(before) != 5 || len(got) != 0 {
 		t.Errorf("%d tokens, new ones: %q", len(before), got)
 	}
 }
@@ -97,6 +98,7 @@ func TestCredentialsThatAreNotKnownAreRenewed(t *testing.T) {
 		"the scheduler's token":        {func(f *giteafake.Server, tokens map[string]string) { f.Revoke(tokens[SchedulerToken]) }, []string{SchedulerToken}},
 		"the scheduler's account":      {func(f *giteafake.Server, _ map[string]string) { f.RemoveAccount("kalypso-scheduler") }, []string{SchedulerToken}},
 		"the workflows' token":         {func(f *giteafake.Server, tokens map[string]string) { f.Revoke(tokens[RobotToken]) }, []string{RobotToken}},
+		"the hub's token":              {func(f *giteafake.Server, tokens map[string]string) { f.Revoke(tokens[HubToken]) }, []string{HubToken}},
 		"a secret of workflows":        {func(f *giteafake.Server, _ map[string]string) { delete(f.Secrets(), "PLATFORM_TOKEN") }, nil},
 		"the administrator's password": {func(f *giteafake.Server, _ map[string]string) { f.AddAccount("platform", "another") }, nil},
 		"password and tokens": {func(f *giteafake.Server, tokens map[string]string) {
@@ -126,7 +128,7 @@ esac`, g.Dir))
 			if diff := cmp.Diff(c.want, differ(before, after)); diff != "" {
 				t.Errorf("new tokens: %s", diff)
 			}
-			for name, user := range map[string]string{AdminToken: "platform", FluxToken: "platform", SchedulerToken: "kalypso-scheduler", RobotToken: "kalypso-workflows"} {
+			for name, user := range map[string]string{AdminToken: "platform", FluxToken: "platform", SchedulerToken: "kalypso-scheduler", RobotToken: "kalypso-workflows", HubToken: "kalypso-hub"} {
 				if got := forge.TokenOf(after[name]); got != user {
 					t.Errorf("the forge knows token %s as %q's", name, got)
 				}
@@ -134,7 +136,7 @@ esac`, g.Dir))
 			if got := forge.Secrets()["PLATFORM_TOKEN"]; got != after[RobotToken] {
 				t.Errorf("workflows have %s, not %s", got, after[RobotToken])
 			}
-			if diff := cmp.Diff([]string{"kalypso-scheduler", "kalypso-workflows"}, forge.Members()); diff != "" {
+			if diff := cmp.Diff([]string{"kalypso-hub", "kalypso-scheduler", "kalypso-workflows"}, forge.Members()); diff != "" {
 				t.Errorf("rights: %s", diff)
 			}
 		})

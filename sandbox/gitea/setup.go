@@ -23,7 +23,9 @@ type Setup struct {
 	Scheduler    Account
 	// Robot is the account that workflows write to other repositories with, and
 	// start workflows in them.
-	Robot    Account
+	Robot Account
+	// Hub is the account that the hub opens pull requests with, in the control plane alone.
+	Hub      Account
 	Workshop *workshop.Workshop // as it is loaded for the organisation
 	Hook     Hook
 	// Variables are those of all workflows of the organisation.
@@ -44,6 +46,7 @@ const (
 	SchedulerToken = "scheduler"
 	FluxToken      = "flux" // may read repositories, no more
 	RobotToken     = "workflows"
+	HubToken       = "hub" // may write to repositories and issues that its account may
 )
 
 // Ensure brings the forge to the setup. What is there stays as it is: once a
@@ -155,13 +158,14 @@ func (g Server) ensureTokens(ctx context.Context, admin *gitea.Client, s Setup) 
 	for _, t := range []struct {
 		name    string
 		account Account
-		scope   gitea.AccessTokenScope
+		scopes  []gitea.AccessTokenScope
 	}{
-		{SchedulerToken, s.Scheduler, gitea.AccessTokenScopeAll},
-		{RobotToken, s.Robot, gitea.AccessTokenScopeAll},
-		{FluxToken, s.Admin, "read:repository"},
+		{SchedulerToken, s.Scheduler, []gitea.AccessTokenScope{gitea.AccessTokenScopeAll}},
+		{RobotToken, s.Robot, []gitea.AccessTokenScope{gitea.AccessTokenScopeAll}},
+		{FluxToken, s.Admin, []gitea.AccessTokenScope{"read:repository"}},
+		{HubToken, s.Hub, []gitea.AccessTokenScope{"write:repository", "write:issue"}},
 	} {
-		isNew, err := g.ensureToken(ctx, func() error { return createAccount(admin, t.account) }, t.account, t.name, t.scope)
+		isNew, err := g.ensureToken(ctx, func() error { return createAccount(admin, t.account) }, t.account, t.name, t.scopes...)
 		if isNew {
 			made = append(made, t.name)
 		}
@@ -335,11 +339,12 @@ func ensureVariables(c *gitea.Client, s Setup) error {
 }
 
 // team gives one account what it needs in every repository of the
-// organisation, present and future.
+// organisation, present and future, or in one of them.
 type team struct {
 	name, description string
 	member            string
 	units             []gitea.RepoUnitType // that it may write to
+	repository        string               // "" for all
 }
 
 func (s Setup) teams() []team {
@@ -349,6 +354,9 @@ func (s Setup) teams() []team {
 	}, {
 		name: "workflows", description: "The account that workflows use in other repositories", member: s.Robot.User,
 		units: []gitea.RepoUnitType{gitea.RepoUnitCode, gitea.RepoUnitIssues, gitea.RepoUnitPulls, gitea.RepoUnitActions, gitea.RepoUnitPackages},
+	}, {
+		name: "hub", description: "The account that the hub opens pull requests with", member: s.Hub.User,
+		units: []gitea.RepoUnitType{gitea.RepoUnitCode, gitea.RepoUnitIssues, gitea.RepoUnitPulls}, repository: s.Workshop.ControlPlane.Repository,
 	}}
 }
 
@@ -375,9 +383,14 @@ func ensureTeam(c *gitea.Client, organisation string, wanted team) error {
 	if present == nil {
 		present, _, err = c.CreateTeam(organisation, gitea.CreateTeamOption{
 			Name: wanted.name, Description: wanted.description, Permission: gitea.AccessModeWrite,
-			IncludesAllRepositories: true, Units: wanted.units,
+			IncludesAllRepositories: wanted.repository == "", Units: wanted.units,
 		})
 		if err != nil {
+			return err
+		}
+	}
+	if wanted.repository != "" {
+		if _, err := c.AddTeamRepository(present.ID, organisation, wanted.repository); err != nil {
 			return err
 		}
 	}

@@ -52,12 +52,19 @@ func (st *Stack) RenewCredentials(ctx context.Context, ready func(string) bool) 
 			found.Renewed = append(found.Renewed, fmt.Sprintf("cluster %s did not have the token for the forge: it is in %s now", c.Name, strings.Join(written, ", ")))
 		}
 	}
-	token, err = os.ReadFile(st.gitea.TokenFile(gitea.SchedulerToken))
-	if used := st.schedulerToken.Load(); err == nil && ready("scheduler") && used != nil && *used != string(token) {
-		found.Renewed = append(found.Renewed, "the scheduler had an older token: it starts again with the present one")
-		found.Restart = append(found.Restart, "scheduler", state.Hub) // which has the same
+	for _, program := range []struct {
+		unit, token string
+		used        *string
+	}{{"scheduler", gitea.SchedulerToken, st.schedulerToken.Load()}, {state.Hub, gitea.HubToken, st.hubToken.Load()}} {
+		token, err := os.ReadFile(st.gitea.TokenFile(program.token))
+		if err != nil {
+			failed = append(failed, err)
+		} else if program.used != nil && *program.used != string(token) && ready(program.unit) {
+			found.Renewed = append(found.Renewed, "the "+program.unit+" had an older token: it starts again with the present one")
+			found.Restart = append(found.Restart, program.unit)
+		}
 	}
-	return found, errors.Join(append(failed, err)...)
+	return found, errors.Join(failed...)
 }
 
 func (st *Stack) renewOn(ctx context.Context, c workshop.Cluster, token string) ([]string, error) {

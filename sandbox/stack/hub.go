@@ -7,6 +7,7 @@ import (
 	"os"
 	"time"
 
+	"github.com/kalypso-dev/kalypso/sandbox/gitea"
 	"github.com/kalypso-dev/kalypso/sandbox/loopback"
 	"github.com/kalypso-dev/kalypso/sandbox/state"
 	"github.com/kalypso-dev/kalypso/sandbox/supervisor"
@@ -40,18 +41,21 @@ func (st *Stack) hubUnit(needs ...string) supervisor.Unit {
 
 // hubConfig writes the files that the hub's configuration names, and returns that.
 func (st *Stack) hubConfig() ([]byte, error) {
-	scheduler, err := st.schedulerConfig()
+	scheduler, err := st.schedulerConfig(st.state.HubUser.User, gitea.HubToken)
 	if err != nil {
 		return nil, err
 	}
-	files := map[string][]byte{"scheduler.yaml": scheduler, "fleet-token": []byte(st.state.ArmToken())}
+	if token, err := os.ReadFile(st.gitea.TokenFile(gitea.HubToken)); err == nil {
+		st.hubToken.Store(new(string(token)))
+	}
+	files := map[string][]byte{state.HubScheduler: scheduler, "fleet-token": []byte(st.state.ArmToken())}
 	for name, content := range files {
 		if err := state.WriteFile(st.home.Path(state.Hub, name), content); err != nil {
 			return nil, err
 		}
 	}
 	return yaml.Marshal(map[string]any{
-		"scheduler": map[string]any{"config": "scheduler.yaml", "url": "http://" + st.state.Address("scheduler")},
+		"scheduler": map[string]any{"config": state.HubScheduler, "url": "http://" + st.state.Address("scheduler")},
 		"listen":    st.state.Address(state.Hub),
 		"store":     map[string]any{"sqlite": state.HubDatabase},
 		"observe": []any{

@@ -24,7 +24,7 @@ const (
 func (st *Stack) schedulerUnit(needs ...string) supervisor.Unit {
 	p := st.configuredProcess("scheduler", "config.yaml", func(_ context.Context, config string) (path string, argv []string, content []byte, err error) {
 		if path, err = os.Executable(); err == nil {
-			content, err = st.schedulerConfig()
+			content, err = st.schedulerConfig(st.state.Scheduler.User, gitea.SchedulerToken)
 		}
 		if token, readErr := os.ReadFile(st.gitea.TokenFile(gitea.SchedulerToken)); readErr == nil {
 			st.schedulerToken.Store(new(string(token)))
@@ -58,13 +58,14 @@ func (st *Stack) configuredProcess(name, file string, command func(ctx context.C
 	return p
 }
 
-func (st *Stack) schedulerConfig() ([]byte, error) {
+// schedulerConfig is the configuration of a scheduler that uses the forge with an account.
+func (st *Stack) schedulerConfig(user, token string) ([]byte, error) {
 	return yaml.Marshal(map[string]any{
 		"forge": map[string]any{
 			"type":      "gitea",
 			"url":       st.state.ForgeURL(),
-			"user":      st.state.Scheduler.User,
-			"tokenFile": st.gitea.TokenFile(gitea.SchedulerToken),
+			"user":      user,
+			"tokenFile": st.gitea.TokenFile(token),
 		},
 		"controlPlane": map[string]any{
 			"repo":   st.state.OrgURL() + "/" + st.state.Spec().ControlPlane.Repository,

@@ -53,8 +53,8 @@ type Stack struct {
 	unsupported error
 	gitea       gitea.Server
 	virtual     *virtual.Fleet
-	// schedulerToken is the one that the scheduler was started with last.
-	schedulerToken atomic.Pointer[string]
+	// schedulerToken and hubToken are those that the two were started with last.
+	schedulerToken, hubToken atomic.Pointer[string]
 
 	contexts sync.Mutex // held while the kubeconfigs are written
 
@@ -225,6 +225,7 @@ func (st *Stack) forgeSetup() (gitea.Setup, error) {
 		Admin:        gitea.Account{User: s.Admin.User, Password: s.Admin.Password},
 		Scheduler:    gitea.Account{User: s.Scheduler.User, Password: s.Scheduler.Password},
 		Robot:        gitea.Account{User: s.Robot.User, Password: s.Robot.Password},
+		Hub:          gitea.Account{User: s.HubUser.User, Password: s.HubUser.Password},
 		Workshop:     content,
 		Variables:    variables,
 		Hook:         st.hook(),

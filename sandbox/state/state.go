@@ -52,6 +52,7 @@ type State struct {
 	Admin     Account `json:"admin"`     // the user's
 	Scheduler Account `json:"scheduler"` // the scheduler's own account on the forge
 	Robot     Account `json:"robot"`     // the account of workflows that go beyond their repository
+	HubUser   Account `json:"hub"`       // the account that the hub opens pull requests with
 
 	ArgoCDPassword string `json:"argoCDPassword"` // of Argo CD's first user
 
@@ -190,6 +191,8 @@ func (s *State) complete() (changed bool, err error) {
 		{&s.Scheduler.Password, randomText(24)},
 		{&s.Robot.User, "kalypso-workflows"},
 		{&s.Robot.Password, randomText(24)},
+		{&s.HubUser.User, "kalypso-hub"},
+		{&s.HubUser.Password, randomText(24)},
 		{&s.ArgoCDPassword, randomText(15)},
 		{&s.WebhookSecret, randomText(24)},
 		{&s.GiteaSecret, randomText(32)},

@@ -159,6 +159,8 @@ const (
 	Hub         = "hub"
 	HubDatabase = "hub.db"
 	HubConfig   = "hub.yaml"
+	// HubScheduler is the scheduler's configuration that HubConfig names.
+	HubScheduler = "scheduler.yaml"
 )
 
 // Listener names the port of a cluster's reconciler.

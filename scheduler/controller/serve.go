@@ -163,8 +163,8 @@ type Repositories interface {
 	LatestPullRequests(ctx context.Context, repo string) ([]forge.PullRequest, error)
 	// MergedBy returns the account that has merged a pull request, which lists leave out.
 	MergedBy(ctx context.Context, repo string, number int) (string, error)
-	// Approved returns who has approved a pull request, zero where it is not approved.
-	Approved(ctx context.Context, repo string, number int) (forge.Approval, error)
+	// Reviews returns the verdicts about a pull request.
+	Reviews(ctx context.Context, repo string, number int) ([]forge.Review, error)
 	// Checks returns what has checked a commit, by name: its statuses, and what else the forge
 	// has.
 	Checks(ctx context.Context, repo, commit string) ([]forge.Status, error)
@@ -176,14 +176,25 @@ type Repositories interface {
 // Connect makes the forge that a configuration describes. It makes no request; waiting
 // is told what GitHub has the scheduler wait for, and may be nil.
 func (c Config) Connect(log *slog.Logger, waiting func(github.Wait)) (Repositories, error) {
-	f := c.Forge
 	var token string
-	if f.App == nil {
+	if c.Forge.App == nil {
 		var err error
-		if token, err = secret("token of the forge", f.TokenFile, f.TokenEnv); err != nil {
+		if token, err = secret("token of the forge", c.Forge.TokenFile, c.Forge.TokenEnv); err != nil {
 			return nil, err
 		}
 	}
+	return c.connect(c.Forge, token, log, waiting)
+}
+
+// ConnectAs is [Config.Connect] with another account, which a token stands for. Its commits are
+// not signed: the key is the configured account's.
+func (c Config) ConnectAs(token, user string, log *slog.Logger) (Repositories, error) {
+	f := c.Forge
+	f.App, f.Signing, f.User = nil, nil, user
+	return c.connect(f, token, log, nil)
+}
+
+func (c Config) connect(f ForgeConfig, token string, log *slog.Logger, waiting func(github.Wait)) (Repositories, error) {
 	var key *signing.Key
 	if f.Signing != nil {
 		key = f.Signing.key

@@ -8,12 +8,17 @@ package edit
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"maps"
+	"path"
 	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation"
 
+	"github.com/kalypso-dev/kalypso/internal/redact"
+	"github.com/kalypso-dev/kalypso/internal/yamlpos"
 	"github.com/kalypso-dev/kalypso/scheduler/model"
 	"github.com/kalypso-dev/kalypso/scheduler/v1alpha1"
 )
@@ -30,6 +35,19 @@ const (
 	RemoveConfigKey Operation = "removeConfigKey" // the key Key of a platform configuration goes
 	PutObject       Operation = "putObject"       // the object is as in Content, changed or new
 	DeleteObject    Operation = "deleteObject"    // the object goes, and its file if it held nothing else
+	PutFile         Operation = "putFile"         // the file at Path has Content; without any it goes
+)
+
+// Operations are all of them.
+func Operations() []Operation {
+	return []Operation{SetLabel, RemoveLabel, SetSelector, SetConfigKey, RemoveConfigKey, PutObject, DeleteObject, PutFile}
+}
+
+const (
+	// maxFile is how large a file may become, in bytes.
+	maxFile = 1 << 20
+	// maxExpanded is how many values the aliases of a file may stand for together.
+	maxExpanded = 100_000
 )
 
 // Edit is one change of a platform model.
@@ -39,7 +57,18 @@ type Edit struct {
 	Name      string    `json:"name,omitempty"`
 	Key       string    `json:"key,omitempty"` // of a selector: deploymentTargetSelector or clusterTypeSelector
 	Value     string    `json:"value,omitempty"`
-	Content   string    `json:"content,omitempty"` // YAML of an object or of a selector
+	Content   string    `json:"content,omitempty"` // YAML of an object or of a selector, or what is in a file
+	Path      string    `json:"path,omitempty"`    // of a file, from the repository's root
+}
+
+// Object is the kind and name of the object that an edit is about, "" for a file.
+func (e Edit) Object() (kind, name string) {
+	if e.Operation == PutObject && (e.Kind == "" || e.Name == "") {
+		if fields, err := mapping(e.Content); err == nil {
+			return nameIn(fields)
+		}
+	}
+	return e.Kind, e.Name
 }
 
 // Error is about an edit that cannot be made.
@@ -47,7 +76,9 @@ type Error struct {
 	Position model.Position // zero where it is about no file
 	Message  string
 	Hint     string
+	Index    int  // which edit it is about, -1 for all of them together
 	Missing  bool // what is to be edited is not there
+	Denied   bool // the file is none that may be edited
 }
 
 func (e *Error) Error() string {
@@ -67,26 +98,50 @@ func (e *Error) Error() string {
 func Apply(tree *model.Tree, folder string, edits []Edit) (map[string][]byte, error) {
 	now := *tree
 	now.Files = maps.Clone(tree.Files)
-	for _, e := range edits {
+	for i, e := range edits {
 		if err := e.apply(&now, folder); err != nil {
+			if known, ok := errors.AsType[*Error](err); ok {
+				known.Index = i
+			}
 			return nil, err
 		}
 	}
-	if err := newMistake(tree, &now, folder); err != nil {
-		return nil, err
-	}
 	changed := map[string][]byte{}
 	for file, content := range now.Files {
-		if before, known := tree.Files[file]; !known || !bytes.Equal(before, content) {
-			changed[file] = content
+		before, known := tree.Files[file]
+		if known && bytes.Equal(before, content) {
+			continue
 		}
+		if err := withinLimits(content); err != nil {
+			at := model.Position{Repo: redact.URL(tree.Repo), Branch: tree.Branch, File: file}
+			return nil, &Error{Position: at, Message: err.Error(), Index: -1}
+		}
+		changed[file] = content
 	}
 	for file := range tree.Files {
 		if _, there := now.Files[file]; !there {
 			changed[file] = nil
 		}
 	}
-	return changed, nil
+	if len(changed) == 0 {
+		return changed, nil
+	}
+	return changed, newMistake(tree, &now, folder)
+}
+
+// withinLimits is an error about a file that is too large, or whose aliases stand for too much.
+func withinLimits(content []byte) error {
+	if len(content) > maxFile {
+		return fmt.Errorf("the file would have %d bytes, and may have %d", len(content), maxFile)
+	}
+	if !bytes.ContainsRune(content, '*') {
+		return nil
+	}
+	documents, err := yamlpos.Documents(bytes.NewReader(content))
+	if err != nil {
+		return nil // what is no YAML has no aliases
+	}
+	return aliasesWithinLimits(documents)
 }
 
 // newMistake is the first error in a model that an edit has made.
@@ -98,7 +153,7 @@ func newMistake(before, now *model.Tree, folder string) error {
 	}
 	for _, d := range model.Errors(model.LoadFiles(now, folder).Diagnostics) {
 		if !known[mistake{d.Code, d.Position.File, d.Message}] {
-			return &Error{Position: d.Position, Message: d.Message, Hint: d.Hint}
+			return &Error{Position: d.Position, Message: d.Message, Hint: d.Hint, Index: -1}
 		}
 	}
 	return nil
@@ -113,8 +168,8 @@ const (
 func (e Edit) apply(tree *model.Tree, folder string) error {
 	switch e.Operation {
 	case SetLabel:
-		if wrong := slices.Concat(validation.IsQualifiedName(e.Key), validation.IsValidLabelValue(e.Value)); len(wrong) > 0 {
-			return &Error{Message: fmt.Sprintf("%s=%s is no label", e.Key, e.Value), Hint: model.Requirement(wrong[0])}
+		if err := checkLabel(e.Key, e.Value); err != nil {
+			return err
 		}
 		return e.onObject(tree, folder, func(o *object) error { return o.set(e.Value, "metadata", "labels", e.Key) })
 	case RemoveLabel:
@@ -149,6 +204,8 @@ func (e Edit) apply(tree *model.Tree, folder string) error {
 			return err
 		}
 		return found.delete(tree)
+	case PutFile:
+		return e.putFile(tree, folder)
 	}
 	return &Error{Message: fmt.Sprintf("there is no operation %q", e.Operation)}
 }
@@ -176,6 +233,9 @@ func (e Edit) put(tree *model.Tree, folder string) error {
 	if kind == "" || name == "" || e.Kind != "" && e.Kind != kind || e.Name != "" && e.Name != name {
 		return &Error{Message: fmt.Sprintf("the object is %s %s, and is to be %s %s", orNone(kind), orNone(name), orNone(e.Kind), orNone(e.Name)), Hint: "it needs apiVersion, kind and metadata.name"}
 	}
+	if err := checkLabels(wanted); err != nil {
+		return err
+	}
 	switch found, err := find(tree, folder, kind, name); {
 	case err == nil:
 		err = found.put(wanted)
@@ -188,10 +248,71 @@ func (e Edit) put(tree *model.Tree, folder string) error {
 	if err != nil {
 		return err
 	}
-	content := []byte(e.Content)
-	if !bytes.HasSuffix(content, []byte("\n")) {
-		content = append(content, '\n')
-	}
-	tree.Files[file] = content
+	tree.Files[file] = withLineEnd(e.Content)
 	return nil
+}
+
+// checkLabels is an error about a label of an object that Kubernetes would refuse.
+func checkLabels(fields map[string]any) error {
+	metadata, _ := fields["metadata"].(map[string]any)
+	labels, _ := metadata["labels"].(map[string]any)
+	for _, key := range slices.Sorted(maps.Keys(labels)) {
+		value, isText := labels[key].(string)
+		if !isText {
+			return &Error{Message: fmt.Sprintf("label %s is %v, and not a text", key, labels[key]), Hint: "write it between quotes"}
+		}
+		if err := checkLabel(key, value); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func checkLabel(key, value string) error {
+	if wrong := slices.Concat(validation.IsQualifiedName(key), validation.IsValidLabelValue(value)); len(wrong) > 0 {
+		return &Error{Message: fmt.Sprintf("%s=%s is no label", key, value), Hint: model.Requirement(wrong[0])}
+	}
+	return nil
+}
+
+// withLineEnd is a text whose last line has its end.
+func withLineEnd(text string) []byte {
+	if !strings.HasSuffix(text, "\n") {
+		text += "\n"
+	}
+	return []byte(text)
+}
+
+// putFile writes or removes the edit's file. It has to be of the platform's model: what workflows
+// do, and who has to approve, is decided by others.
+func (e Edit) putFile(tree *model.Tree, folder string) error {
+	denied := ""
+	parts := strings.Split(e.Path, "/")
+	switch {
+	case e.Path == "" || e.Path == "." || path.Clean(e.Path) != e.Path || path.IsAbs(e.Path) || parts[0] == ".." || strings.ContainsAny(e.Path, "\\\x00"):
+		denied = fmt.Sprintf("%q is no path of a file, from the repository's root", e.Path)
+	case !model.Within(e.Path, folder):
+		denied = fmt.Sprintf("%s is outside of %s, the environment's folder", e.Path, model.CleanFolder(folder))
+	case slices.ContainsFunc(parts, ofForge):
+		denied = e.Path + " is the forge's, not the platform's model"
+	}
+	if denied != "" {
+		return &Error{Message: denied, Denied: true}
+	}
+	_, there := tree.Files[e.Path]
+	switch {
+	case e.Content != "":
+		tree.Files[e.Path] = withLineEnd(e.Content)
+	case !there:
+		names := slices.Sorted(maps.Keys(tree.Files))
+		return &Error{Message: "there is no file " + e.Path, Hint: model.Suggest(e.Path, names, ""), Missing: true}
+	default:
+		delete(tree.Files, e.Path)
+	}
+	return nil
+}
+
+// ofForge is whether a part of a path names what forges and git read for themselves.
+func ofForge(part string) bool {
+	return slices.ContainsFunc([]string{".git", ".github", ".gitea", ".forgejo", "CODEOWNERS"}, func(name string) bool { return strings.EqualFold(part, name) })
 }

@@ -19,6 +19,21 @@ import (
 	"github.com/kalypso-dev/kalypso/scheduler/v1alpha1"
 )
 
+// Kind is one of the kinds of objects that can be edited.
+type Kind struct {
+	Name   string // as objects have it
+	Plural string // as commands and the hub's API name it
+}
+
+// Kinds are the kinds that can be edited, by their plurals.
+func Kinds() []Kind {
+	return []Kind{
+		{v1alpha1.KindBaseRepo, "baserepos"}, {v1alpha1.KindClusterType, "clustertypes"}, {kindConfigMap, "configs"}, {v1alpha1.KindEnvironment, "environments"},
+		{v1alpha1.KindGitOpsRepo, "gitopsrepos"}, {v1alpha1.KindSchedulingPolicy, "policies"}, {v1alpha1.KindWorkloadRegistration, "registrations"},
+		{v1alpha1.KindConfigSchema, "schemas"}, {v1alpha1.KindTemplate, "templates"},
+	}
+}
+
 // kindConfigMap is the one kind of another group that the model has.
 const kindConfigMap = "ConfigMap"
 
@@ -30,6 +45,41 @@ type object struct {
 	kind, name string
 	index      int      // of the document in the file
 	within     []string // where the object is in the document: nowhere, or an item of a List
+}
+
+// Object is an object as its file has it.
+type Object struct {
+	Position model.Position
+	Text     string         // its document with all comments; of a List the object alone
+	Fields   map[string]any // as JSON has them
+}
+
+// Find finds the object of a kind and name at or below a folder. The error is an [*Error].
+func Find(tree *model.Tree, folder, kind, name string) (Object, error) {
+	o, err := find(tree, folder, kind, name)
+	if err != nil {
+		return Object{}, err
+	}
+	node, err := o.node()
+	if err != nil {
+		return Object{}, err
+	}
+	found := Object{Position: o.position}
+	if err := node.Decode(&found.Fields); err != nil {
+		return Object{}, &Error{Position: o.position, Message: err.Error()}
+	}
+	if o.within == nil {
+		begin, end := documentLines(o.content, o.position.Line)
+		lines := bytes.SplitAfter(o.content, []byte("\n"))[begin:end]
+		if isMarker(lines[0]) {
+			lines = lines[1:]
+		}
+		found.Text = string(bytes.Join(lines, nil))
+		return found, nil
+	}
+	text, err := encode(node)
+	found.Text = string(text)
+	return found, err
 }
 
 // find finds the object of a kind and name, in whichever file it is.
@@ -272,8 +322,20 @@ func (o *object) delete(tree *model.Tree) error {
 // withoutDocument is a YAML file without the document that a line is in.
 func withoutDocument(content []byte, line int) []byte {
 	lines := bytes.SplitAfter(content, []byte("\n"))
-	isMarker := func(l []byte) bool { return bytes.HasPrefix(l, []byte("---")) }
-	begin, end := 0, len(lines)
+	begin, end := documentLines(content, line)
+	if begin == 0 && !isMarker(lines[0]) && end < len(lines) {
+		end++ // the marker that ends the first document
+	}
+	return bytes.Join(slices.Delete(lines, begin, end), nil)
+}
+
+func isMarker(line []byte) bool { return bytes.HasPrefix(line, []byte("---")) }
+
+// documentLines are the lines of the document that a line is in, from 0, with the marker that it
+// begins with.
+func documentLines(content []byte, line int) (begin, end int) {
+	lines := bytes.SplitAfter(content, []byte("\n"))
+	end = len(lines)
 	for i, l := range lines {
 		switch {
 		case !isMarker(l):
@@ -283,10 +345,7 @@ func withoutDocument(content []byte, line int) []byte {
 			end = i
 		}
 	}
-	if begin == 0 && !isMarker(lines[0]) && end < len(lines) {
-		end++ // the marker that ends the first document
-	}
-	return bytes.Join(slices.Delete(lines, begin, end), nil)
+	return begin, end
 }
 
 // newFile is where a new object goes: beside most others of its kind.
@@ -324,6 +383,9 @@ func mapping(text string) (map[string]any, error) {
 	if err != nil {
 		line, message := yamlpos.ExplainError([]byte(text), err)
 		return nil, fmt.Errorf("line %d: %s", line, message)
+	}
+	if err := aliasesWithinLimits(documents); err != nil {
+		return nil, err
 	}
 	var fields map[string]any
 	if len(documents) != 1 {

@@ -18,6 +18,7 @@ const (
 type Review struct {
 	By      string
 	Verdict Verdict
+	Commit  string // that it is about
 	At      time.Time
 }
 
@@ -30,13 +31,8 @@ type Approval struct {
 // ApprovalOf is the newest of the approvals that stand: each user's last verdict counts, and none
 // requests changes. Which and how many a repository requires, only its merge shows.
 func ApprovalOf(reviews []Review) Approval {
-	sorted := slices.SortedStableFunc(slices.Values(reviews), func(a, b Review) int { return a.At.Compare(b.At) })
-	last := map[string]Review{}
-	for _, r := range sorted {
-		last[r.By] = r
-	}
 	var newest Approval
-	for _, r := range last {
+	for _, r := range LastOf(reviews) {
 		switch {
 		case r.Verdict == RequestsChanges:
 			return Approval{}
@@ -45,6 +41,16 @@ func ApprovalOf(reviews []Review) Approval {
 		}
 	}
 	return newest
+}
+
+// LastOf is each user's last verdict, the oldest first.
+func LastOf(reviews []Review) []Review {
+	sorted := slices.SortedStableFunc(slices.Values(reviews), func(a, b Review) int { return a.At.Compare(b.At) })
+	var last []Review
+	for _, r := range sorted {
+		last = append(slices.DeleteFunc(last, func(former Review) bool { return former.By == r.By }), r)
+	}
+	return last
 }
 
 // CommitHead is a commit of a pull request without its files.

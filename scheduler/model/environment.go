@@ -137,6 +137,18 @@ func LoadGitOps(tree *Tree, folder string) Reference {
 	return Reference{}
 }
 
+// LoadBases returns the base repositories that an environment names at or below a folder of a
+// tree, which is that of its branch.
+func LoadBases(tree *Tree, folder string) []BaseRepo {
+	var c collection
+	for _, doc := range newParseCache(nil).documents(tree, folder, &c.findings, nil) {
+		if doc.kind == v1alpha1.KindBaseRepo {
+			c.add(doc)
+		}
+	}
+	return sorted(unique(v1alpha1.KindBaseRepo, c.bases, &c.findings))
+}
+
 type loader struct {
 	reads      *reads
 	env        *Environment

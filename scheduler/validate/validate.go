@@ -43,6 +43,9 @@ type Subject struct {
 	Trees []Source
 	// NoGitOps says that the GitOps branch was looked for and is not there.
 	NoGitOps bool
+	// Planner plans the environment; nil for a new one. It plans nothing else: what is on
+	// the GitOps branch is no matter of validation.
+	Planner *plan.Planner
 }
 
 // Source is a repository that an environment was read from.
@@ -108,7 +111,11 @@ type examination struct {
 // examine applies the rules that look at one environment. A rule that is cut
 // short because ctx ends need not say so.
 func examine(ctx context.Context, s Subject, known []string) (*examination, error) {
-	p, err := plan.New(ctx, s.Model, nil)
+	planner := s.Planner
+	if planner == nil {
+		planner = new(plan.Planner)
+	}
+	p, err := planner.New(ctx, s.Model, nil)
 	if err != nil {
 		return nil, err
 	}

@@ -68,7 +68,7 @@ func (p Plan) Document() PlanDocument {
 	}
 	for _, c := range p.Changes {
 		change := ChangeDocument{Path: c.Path, Action: c.Action, Diff: Patch(c, p.Before[c.Path])}
-		change.ClusterType, change.Target = p.owner(c.Path)
+		change.ClusterType, change.Target = p.Owner(c.Path)
 		if c.Action != plan.Remove {
 			change.Content = new(string(c.Content))
 		}

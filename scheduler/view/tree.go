@@ -100,7 +100,7 @@ func (p Plan) kept(root *Node) []*Node {
 	var folders []*Node
 	for file := range p.Files() {
 		parts := p.parts(file)
-		if clusterType, _ := p.owner(file); clusterType == "" || root.has(parts...) {
+		if clusterType, _ := p.Owner(file); clusterType == "" || root.has(parts...) {
 			continue
 		}
 		root.at(parts...)

@@ -98,7 +98,7 @@ func (g Group) Name() string {
 func (p Plan) Groups() []Group {
 	var all []Group
 	for _, c := range p.Changes {
-		clusterType, target := p.owner(c.Path)
+		clusterType, target := p.Owner(c.Path)
 		last := len(all) - 1
 		if last >= 0 && clusterType != "" && all[last].ClusterType == clusterType && all[last].Target == target {
 			all[last].Changes = append(all[last].Changes, c)
@@ -109,8 +109,8 @@ func (p Plan) Groups() []Group {
 	return all
 }
 
-// owner says which cluster type's and deployment target's folder a path is in.
-func (p Plan) owner(file string) (clusterType, target string) {
+// Owner says which cluster type's and deployment target's folder a path is in.
+func (p Plan) Owner(file string) (clusterType, target string) {
 	parts := p.parts(file)
 	switch {
 	case strings.HasPrefix(parts[0], "."), len(parts) < 2:

@@ -23,7 +23,6 @@ import (
 	"github.com/kalypso-dev/kalypso/scheduler/model"
 	"github.com/kalypso-dev/kalypso/scheduler/plan"
 	"github.com/kalypso-dev/kalypso/scheduler/source"
-	"github.com/kalypso-dev/kalypso/scheduler/v1alpha1"
 	"github.com/kalypso-dev/kalypso/scheduler/view"
 )
 
@@ -34,6 +33,8 @@ type Options struct {
 	Edits []edit.Edit
 	File  string // with the YAML of an object or of a selector, - for standard input
 	Write bool
+
+	Propose proposeFlags
 }
 
 // NewCommand makes `kalypso edit`.
@@ -72,7 +73,11 @@ order and all else stay as they are. What cannot be changed in place so, as what
 a YAML anchor shares, is an error with its place.
 
 The outcome is a unified diff of the control plane's files, which ` + "`git apply`" + ` takes.
-With --write the files of the folder are changed. ` + "`kalypso plan`" + ` says what follows.`,
+With --write the files of the folder are changed. ` + "`kalypso plan`" + ` says what follows.
+
+With --propose a pull request is opened with the edit, on the branch of the
+environment, after what it would change was printed; with --dry-run only that is.
+The forge is the running sandbox's, or that of --config.`,
 	},
 		newCommand(a, "set-label KIND/NAME KEY=VALUE...", "Give an object labels", 2, true, each(edit.SetLabel, true)),
 		newCommand(a, "remove-label KIND/NAME KEY...", "Take labels off an object", 2, true, each(edit.RemoveLabel, false)),
@@ -127,16 +132,20 @@ Exits with
 			if err := edits(o, kind, name, args); err != nil {
 				return err
 			}
+			if err := o.Propose.check(c); err != nil {
+				return err
+			}
 			return Run(c.Context(), o)
 		},
 	}
 	o.Model.Register(a, c, "what is checked out")
 	c.Flags().BoolVar(&o.Write, "write", false, "change the files of the folder that --control-plane names")
+	o.Propose.register(c)
 	return c
 }
 
 var examples = map[string]string{
-	"set-label":     "kalypso edit set-label clustertype/drone edge=true --control-plane . --write",
+	"set-label":     "kalypso edit set-label clustertype/drone edge=true --control-plane . --write\n  kalypso edit set-label clustertype/drone edge=true -e dev --propose",
 	"remove-label":  "kalypso edit remove-label clustertype/drone edge -e dev",
 	"set-config":    "kalypso edit set-config config/web-config URL=http://127.0.0.1:8080 --control-plane .",
 	"remove-config": "kalypso edit remove-config config/web-config URL --control-plane .",
@@ -146,10 +155,15 @@ var examples = map[string]string{
 }
 
 // kinds are those that can be edited, by the names of package view.
-var kinds = map[string]string{
-	"clustertypes": v1alpha1.KindClusterType, "policies": v1alpha1.KindSchedulingPolicy, "configs": "ConfigMap", "schemas": v1alpha1.KindConfigSchema,
-	"templates": v1alpha1.KindTemplate, "registrations": v1alpha1.KindWorkloadRegistration, "environments": v1alpha1.KindEnvironment,
-}
+var kinds = func() map[string]string {
+	all := map[string]string{}
+	for _, k := range edit.Kinds() {
+		if _, err := view.FindKind(k.Plural); err == nil {
+			all[k.Plural] = k.Name
+		}
+	}
+	return all
+}()
 
 // object takes KIND/NAME apart.
 func object(text string) (kind, name string, err error) {
@@ -175,6 +189,9 @@ func Run(ctx context.Context, o *Options) error {
 			return err
 		}
 		o.Edits[0].Content = string(content)
+	}
+	if o.Propose.wanted() {
+		return o.propose(ctx)
 	}
 	w, err := o.Model.Open(ctx, o.App)
 	if err != nil {

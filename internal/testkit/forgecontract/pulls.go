@@ -141,7 +141,7 @@ func (s *suite) labels() {
 // user does.
 type (
 	reviewed interface {
-		Approved(ctx context.Context, repo string, number int) (forge.Approval, error)
+		Reviews(ctx context.Context, repo string, number int) ([]forge.Review, error)
 		PullRequestCommits(ctx context.Context, repo string, number int) ([]forge.CommitHead, error)
 		Checks(ctx context.Context, repo, commit string) ([]forge.Status, error)
 	}
@@ -173,7 +173,8 @@ func (s *suite) reviews() {
 		if step.verdict != "" {
 			user.Review(repo, pr.Number, step.verdict)
 		}
-		got, err := f.Approved(s.ctx, repo, pr.Number)
+		all, err := f.Reviews(s.ctx, repo, pr.Number)
+		got := forge.ApprovalOf(all)
 		if err != nil || got.At.IsZero() == step.approved || (got.By != "") != step.approved || step.approved && !recent(got.At) {
 			s.Errorf("after %q: %+v, %v", step.verdict, got, err)
 		}
@@ -188,7 +189,7 @@ func (s *suite) reviews() {
 	if got, err := f.Checks(s.ctx, repo, second); err != nil || len(got) != 1 || got[0].Context != "build" || got[0].State != forge.Failure {
 		s.Errorf("checks: %+v, %v", got, err)
 	}
-	if _, err := f.Approved(s.ctx, repo, pr.Number+1000); !errors.Is(err, forge.ErrNotFound) {
+	if _, err := f.Reviews(s.ctx, repo, pr.Number+1000); !errors.Is(err, forge.ErrNotFound) {
 		s.Errorf("reviews of a pull request that is not there: %v", err)
 	}
 }

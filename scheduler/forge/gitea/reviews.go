@@ -10,8 +10,8 @@ import (
 	"github.com/kalypso-dev/kalypso/scheduler/forge"
 )
 
-// Approved returns who has approved a pull request, zero where it is not approved.
-func (f *Forge) Approved(ctx context.Context, repo string, number int) (forge.Approval, error) {
+// Reviews returns the verdicts about a pull request.
+func (f *Forge) Reviews(ctx context.Context, repo string, number int) ([]forge.Review, error) {
 	var reviews []forge.Review
 	err := f.pages(ctx, repo, func(c *sdk.Client, owner, name string, page sdk.ListOptions) (*sdk.Response, bool, error) {
 		list, r, err := c.ListPullReviews(owner, name, int64(number), sdk.ListPullReviewsOptions{ListOptions: page})
@@ -19,7 +19,7 @@ func (f *Forge) Approved(ctx context.Context, repo string, number int) (forge.Ap
 			if one.Reviewer == nil {
 				continue // a team that is asked for one
 			}
-			review := forge.Review{By: one.Reviewer.UserName, At: one.Submitted}
+			review := forge.Review{By: one.Reviewer.UserName, Commit: one.CommitID, At: one.Submitted}
 			switch {
 			case one.Dismissed:
 				review.Verdict = forge.Dismissed
@@ -35,9 +35,9 @@ func (f *Forge) Approved(ctx context.Context, repo string, number int) (forge.Ap
 		return r, false, err
 	})
 	if err != nil {
-		return forge.Approval{}, fmt.Errorf("reviews of pull request %s#%d: %w", repo, number, err)
+		return nil, fmt.Errorf("reviews of pull request %s#%d: %w", repo, number, err)
 	}
-	return forge.ApprovalOf(reviews), nil
+	return reviews, nil
 }
 
 // Checks returns what has checked a commit, by name. Gitea has commit statuses alone.

@@ -13,17 +13,17 @@ import (
 	"github.com/kalypso-dev/kalypso/scheduler/forge"
 )
 
-// Approved returns who has approved a pull request, zero where it is not approved.
-func (f *Forge) Approved(ctx context.Context, repo string, number int) (forge.Approval, error) {
+// Reviews returns the verdicts about a pull request.
+func (f *Forge) Reviews(ctx context.Context, repo string, number int) ([]forge.Review, error) {
 	owner, name, err := forge.SplitRepo(repo)
 	if err != nil {
-		return forge.Approval{}, err
+		return nil, err
 	}
 	var reviews []forge.Review
 	err = f.pages(ctx, func(page sdk.ListOptions) (*sdk.Response, bool, error) {
 		list, r, err := f.client.PullRequests.ListReviews(ctx, owner, name, number, &page)
 		for _, one := range list {
-			review := forge.Review{By: one.GetUser().GetLogin(), At: one.GetSubmittedAt().Time}
+			review := forge.Review{By: one.GetUser().GetLogin(), Commit: one.GetCommitID(), At: one.GetSubmittedAt().Time}
 			switch one.GetState() {
 			case "APPROVED":
 				review.Verdict = forge.Approves
@@ -39,9 +39,9 @@ func (f *Forge) Approved(ctx context.Context, repo string, number int) (forge.Ap
 		return r, false, err
 	})
 	if err != nil {
-		return forge.Approval{}, fmt.Errorf("reviews of pull request %s#%d: %w", repo, number, err)
+		return nil, fmt.Errorf("reviews of pull request %s#%d: %w", repo, number, err)
 	}
-	return forge.ApprovalOf(reviews), nil
+	return reviews, nil
 }
 
 // Checks returns what has checked a commit, by name: commit statuses, and the newest check run
