@@ -24,6 +24,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/kalypso-dev/kalypso/hub/api"
+	"github.com/kalypso-dev/kalypso/hub/auth"
 	"github.com/kalypso-dev/kalypso/hub/collect"
 	"github.com/kalypso-dev/kalypso/hub/store"
 	"github.com/kalypso-dev/kalypso/hub/telemetry"
@@ -108,7 +109,7 @@ func Run(ctx context.Context, o Options) (err error) {
 		Store: s, Model: collector, Sandbox: o.Sandbox, Workshop: o.Workshop, Hosts: o.Config.hosts(), Secure: o.Config.TLS != nil || o.Config.BehindProxy, BehindProxy: o.Config.BehindProxy,
 		SignIn: signIn, ClusterTokens: clusterTokens, Web: web.Handler(), Links: links, Log: log, Registry: registry,
 		Proposals: &api.Proposals{
-			Platform: collector, Forge: collector.Forge(), Repositories: collector.Repositories,
+			Platform: collector, Forge: collector.Forge(), Repositories: collector.Repositories, UserForge: auth.UserForge,
 			Connect: func(token, login string) (controller.Repositories, error) {
 				return o.Config.scheduler.ConnectAs(token, login, log)
 			},

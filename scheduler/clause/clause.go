@@ -13,6 +13,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/kalypso-dev/kalypso/scheduler/expression"
 	"github.com/kalypso-dev/kalypso/scheduler/model"
 	"github.com/kalypso-dev/kalypso/scheduler/plan"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -20,52 +21,87 @@ import (
 
 // Clause is one condition of a label selector.
 type Clause struct {
-	Key      string
+	Key      string // of an expression that compares one label, or ""
 	Operator metav1.LabelSelectorOperator
 	Values   []string // none for Exists and DoesNotExist
-	Path     []string // of its field below the selector
+	Path     []string // of its field in the policy
+	// Expression is that of a clause whose operator is CEL, and Index the byte of the
+	// field's text with which it begins.
+	Expression *expression.Expression
+	Index      int
 }
 
-// Equals is the operator of matchLabels, which has no name in expressions.
-const Equals metav1.LabelSelectorOperator = "="
+// Operators that have no name in matchExpressions.
+const (
+	Equals metav1.LabelSelectorOperator = "=" // that of matchLabels
+	CEL    metav1.LabelSelectorOperator = "cel"
+)
 
 // Of returns a selector's clauses: those of matchLabels in order of their
-// keys, then the expressions as they stand. An empty selector has none.
-func Of(s metav1.LabelSelector) []Clause {
+// keys, then matchExpressions as they stand, then what the expression in CEL joins
+// by &&. An empty selector has none.
+func Of(s plan.Selector) []Clause {
 	var clauses []Clause
-	for _, key := range slices.Sorted(maps.Keys(s.MatchLabels)) {
+	path := []string{"spec", string(s.Of)}
+	for _, key := range slices.Sorted(maps.Keys(s.Labels.MatchLabels)) {
 		clauses = append(clauses, Clause{
 			Key:      key,
 			Operator: Equals,
-			Values:   []string{s.MatchLabels[key]},
-			Path:     []string{"matchLabels", key},
+			Values:   []string{s.Labels.MatchLabels[key]},
+			Path:     append(slices.Clone(path), "labelSelector", "matchLabels", key),
 		})
 	}
-	for i, e := range s.MatchExpressions {
+	for i, e := range s.Labels.MatchExpressions {
 		clauses = append(clauses, Clause{
 			Key:      e.Key,
 			Operator: e.Operator,
 			Values:   e.Values,
-			Path:     []string{"matchExpressions", strconv.Itoa(i)},
+			Path:     append(slices.Clone(path), "labelSelector", "matchExpressions", strconv.Itoa(i)),
 		})
+	}
+	if whole, err := expression.Compile(s.Of, s.CEL); s.CEL != "" && err == nil {
+		for _, o := range whole.Operands() {
+			operand, err := expression.Compile(s.Of, o.Text)
+			if err != nil {
+				operand = whole // it fits where its operands do
+			}
+			wanted := operand.Wanted()
+			clauses = append(clauses, Clause{
+				Key: wanted.Key, Operator: CEL, Values: wanted.Values,
+				Path: append(slices.Clone(path), "cel"), Expression: operand, Index: o.Index,
+			})
+		}
 	}
 	return clauses
 }
 
-// Fits reports whether the clause alone selects an object with these labels.
-func (c Clause) Fits(labels map[string]string) bool {
+// At returns where the clause stands in its policy.
+func (c Clause) At(p model.SchedulingPolicy) model.Position {
+	if c.Operator == CEL {
+		return p.InText(c.Index, c.Path...)
+	}
+	return p.At(c.Path...)
+}
+
+// Fits reports whether the clause alone selects an object.
+func (c Clause) Fits(o *expression.Object) bool {
 	operator := c.Operator
-	if operator == Equals {
+	switch operator {
+	case CEL:
+		return c.Expression.Holds(o)
+	case Equals:
 		operator = metav1.LabelSelectorOpIn
 	}
-	return plan.Selects(metav1.LabelSelector{
+	return plan.Selector{Labels: metav1.LabelSelector{
 		MatchExpressions: []metav1.LabelSelectorRequirement{{Key: c.Key, Operator: operator, Values: c.Values}},
-	}, labels)
+	}}.Selects(o)
 }
 
 // String is the clause as users write it.
 func (c Clause) String() string {
 	switch c.Operator {
+	case CEL:
+		return strings.Join(strings.Fields(c.Expression.Text()), " ") // it may have several lines
 	case metav1.LabelSelectorOpExists:
 		return "any " + c.Key
 	case metav1.LabelSelectorOpDoesNotExist:
@@ -79,10 +115,38 @@ func (c Clause) String() string {
 	return fmt.Sprintf("%s in (%s)", c.Key, strings.Join(c.Values, ", "))
 }
 
-// Unmet returns those clauses of a selector that do not select an object with
-// these labels.
-func Unmet(s metav1.LabelSelector, labels map[string]string) []Clause {
-	return slices.DeleteFunc(Of(s), func(c Clause) bool { return c.Fits(labels) })
+// Unmet returns those clauses of a selector that do not select an object.
+func Unmet(s plan.Selector, o *expression.Object) []Clause {
+	return slices.DeleteFunc(Of(s), func(c Clause) bool { return c.Fits(o) })
+}
+
+// Has says what an object has of what the clause looks at: a label, or several of
+// them and names.
+func (c Clause) Has(o *expression.Object) string {
+	var all []string
+	for _, r := range c.References() {
+		value, there := r.Value(o)
+		switch {
+		case !there:
+			all = append(all, "no "+r.Key)
+		case r.Key == "":
+			all = append(all, r.Variable+": "+value)
+		default:
+			all = append(all, r.Key+": "+value)
+		}
+	}
+	if len(all) == 0 {
+		return "no label that fits"
+	}
+	return List(all)
+}
+
+// References are the labels and names that the clause looks at.
+func (c Clause) References() []expression.Reference {
+	if c.Operator == CEL {
+		return c.Expression.References()
+	}
+	return []expression.Reference{{Variable: "labels", Key: c.Key}}
 }
 
 // maxListed bounds how many values a hint lists.

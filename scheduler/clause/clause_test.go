@@ -5,38 +5,46 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/kalypso-dev/kalypso/scheduler/expression"
+	"github.com/kalypso-dev/kalypso/scheduler/plan"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-func selector() metav1.LabelSelector {
-	return metav1.LabelSelector{
-		MatchLabels: map[string]string{"size": "large", "edge": "true"},
-		MatchExpressions: []metav1.LabelSelectorRequirement{
-			{Key: "region", Operator: metav1.LabelSelectorOpIn, Values: []string{"east", "west"}},
-			{Key: "owner", Operator: metav1.LabelSelectorOpExists},
-			{Key: "old", Operator: metav1.LabelSelectorOpDoesNotExist},
-			{Key: "zone", Operator: metav1.LabelSelectorOpNotIn, Values: []string{"a"}},
+func selector() plan.Selector {
+	return plan.Selector{
+		Of: expression.OfClusterTypes,
+		Labels: metav1.LabelSelector{
+			MatchLabels: map[string]string{"size": "large", "edge": "true"},
+			MatchExpressions: []metav1.LabelSelectorRequirement{
+				{Key: "region", Operator: metav1.LabelSelectorOpIn, Values: []string{"east", "west"}},
+				{Key: "owner", Operator: metav1.LabelSelectorOpExists},
+				{Key: "old", Operator: metav1.LabelSelectorOpDoesNotExist},
+				{Key: "zone", Operator: metav1.LabelSelectorOpNotIn, Values: []string{"a"}},
+			},
 		},
+		CEL: `labels["edge"] == "true" && (size(labels) < 9 || clusterType.name == "x")`,
 	}
 }
 
 func TestClausesAsUsersWriteThem(t *testing.T) {
 	var got []string
 	for _, c := range Of(selector()) {
-		got = append(got, strings.Join(c.Path, "/")+" "+c.String())
+		got = append(got, strings.TrimPrefix(strings.Join(c.Path, "/"), "spec/clusterTypeSelector/")+" "+c.String())
 	}
 	want := []string{
-		"matchLabels/edge edge: true",
-		"matchLabels/size size: large",
-		"matchExpressions/0 region in (east, west)",
-		"matchExpressions/1 any owner",
-		"matchExpressions/2 no old",
-		"matchExpressions/3 zone not in (a)",
+		"labelSelector/matchLabels/edge edge: true",
+		"labelSelector/matchLabels/size size: large",
+		"labelSelector/matchExpressions/0 region in (east, west)",
+		"labelSelector/matchExpressions/1 any owner",
+		"labelSelector/matchExpressions/2 no old",
+		"labelSelector/matchExpressions/3 zone not in (a)",
+		"cel labels[\"edge\"] == \"true\"",
+		"cel size(labels) < 9 || clusterType.name == \"x\"",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("clauses (-want +got):\n%s", diff)
 	}
-	if empty := Of(metav1.LabelSelector{}); len(empty) > 0 {
+	if empty := Of(plan.Selector{Of: expression.OfTargets}); len(empty) > 0 {
 		t.Errorf("an empty selector has clauses: %v", empty)
 	}
 }
@@ -49,10 +57,10 @@ func TestUnmet(t *testing.T) {
 		{map[string]string{"size": "large", "edge": "true", "region": "west", "owner": ""}, nil},
 		{map[string]string{"size": "small", "edge": "true", "region": "north", "owner": "x", "old": "y", "zone": "a"},
 			[]string{"size: large", "region in (east, west)", "no old", "zone not in (a)"}},
-		{nil, []string{"edge: true", "size: large", "region in (east, west)", "any owner"}},
+		{nil, []string{"edge: true", "size: large", "region in (east, west)", "any owner", `labels["edge"] == "true"`}},
 	} {
 		var got []string
-		for _, clause := range Unmet(selector(), c.labels) {
+		for _, clause := range Unmet(selector(), &expression.Object{Labels: c.labels}) {
 			got = append(got, clause.String())
 		}
 		if diff := cmp.Diff(c.want, got); diff != "" {

@@ -137,6 +137,10 @@ labelSelector: {matchExpressions: [{key: region, operator: In, values: [west]}],
 `}},
 			replaced("policies/all.yaml", policies, "values: [west, east]", "values: [west]", "      - key: tier\n        operator: Exists\n", ""),
 		},
+		"an expression, where the selector has none": {
+			[]Edit{{Operation: SetSelector, Kind: v1alpha1.KindSchedulingPolicy, Name: "second", Key: clusterTypeSelector, Content: `cel: labels["region"].startsWith("west")`}},
+			replaced("policies/all.yaml", policies, "spec: {}\n", "spec: {clusterTypeSelector: {cel: 'labels[\"region\"].startsWith(\"west\")'}}\n"),
+		},
 		"a selector where none is": {
 			[]Edit{{Operation: SetSelector, Kind: v1alpha1.KindSchedulingPolicy, Name: "second", Key: clusterTypeSelector, Content: `{labelSelector: {matchLabels: {edge: "true"}}}`}},
 			replaced("policies/all.yaml", policies, "spec: {}\n", "spec: {clusterTypeSelector: {labelSelector: {matchLabels: {edge: \"true\"}}}}\n"),
@@ -222,8 +226,11 @@ func TestApplyRefuses(t *testing.T) {
 		"no configuration":        {edit: Edit{Operation: SetConfigKey, Kind: ct, Name: "drone", Key: "a", Value: "b"}},
 		"no such selector":        {edit: Edit{Operation: SetSelector, Kind: v1alpha1.KindSchedulingPolicy, Name: "first", Key: "selector", Content: "{}"}},
 		"a selector that is none": {edit: Edit{Operation: SetSelector, Kind: v1alpha1.KindSchedulingPolicy, Name: "second", Key: clusterTypeSelector, Content: "{labels: {}}"}, at: "policies/all.yaml:22"},
-		"no YAML":                 {edit: Edit{Operation: PutObject, Content: "a: b: c"}},
-		"another object":          {edit: Edit{Operation: PutObject, Kind: ct, Name: "other", Content: drone}},
+		"an expression with a mistake": {
+			edit: Edit{Operation: SetSelector, Kind: v1alpha1.KindSchedulingPolicy, Name: "second", Key: clusterTypeSelector, Content: `cel: regoin == "west"`}, at: "policies/all.yaml:22",
+		},
+		"no YAML":        {edit: Edit{Operation: PutObject, Content: "a: b: c"}},
+		"another object": {edit: Edit{Operation: PutObject, Kind: ct, Name: "other", Content: drone}},
 		"an object with a mistake": {
 			edit: Edit{Operation: PutObject, Content: "apiVersion: scheduler.kalypso.io/v1alpha1\nkind: ClusterType\nmetadata: {name: Large}\nspec: {reconciler: flux, namespaceService: x}\n"}, at: "types/Large.yaml:3",
 		},

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/kalypso-dev/kalypso/scheduler/clause"
+	"github.com/kalypso-dev/kalypso/scheduler/expression"
 	"github.com/kalypso-dev/kalypso/scheduler/model"
 	"github.com/kalypso-dev/kalypso/scheduler/plan"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -38,6 +39,8 @@ func (r requirement) String() string {
 	switch r.Operator {
 	case workspace:
 		return "workspace " + list
+	case clause.CEL:
+		return r.Clause.String()
 	case metav1.LabelSelectorOpIn:
 		return r.Key + " in (" + list + ")"
 	case metav1.LabelSelectorOpNotIn:
@@ -58,19 +61,17 @@ func shown(value string) string {
 	return value
 }
 
-func (r requirement) holds(labels map[string]string) bool {
+func (r requirement) holds(o *expression.Object) bool {
 	if r.Operator == workspace {
-		return labels[r.Key] == r.Values[0]
+		return o.Labels[r.Key] == r.Values[0]
 	}
-	return r.Fits(labels)
+	return r.Fits(o)
 }
 
 func targetRequirements(policy model.SchedulingPolicy) []requirement {
-	const field = "deploymentTargetSelector"
-	spec := policy.Spec.DeploymentTargetSelector
-	all := selectorRequirements(policy, field, spec.LabelSelector)
-	if spec.Workspace != "" {
-		r := equals(plan.WorkspaceLabel, spec.Workspace, policy.At("spec", field, "workspace"))
+	all := selectorRequirements(policy, plan.TargetSelector(policy))
+	if name := policy.Spec.DeploymentTargetSelector.Workspace; name != "" {
+		r := equals(plan.WorkspaceLabel, name, policy.At("spec", "deploymentTargetSelector", "workspace"))
 		r.Operator = workspace
 		all = slices.Insert(all, 0, r)
 	}
@@ -78,13 +79,13 @@ func targetRequirements(policy model.SchedulingPolicy) []requirement {
 }
 
 func clusterTypeRequirements(policy model.SchedulingPolicy) []requirement {
-	return asWritten(selectorRequirements(policy, "clusterTypeSelector", policy.Spec.ClusterTypeSelector.LabelSelector))
+	return asWritten(selectorRequirements(policy, plan.ClusterTypeSelector(policy)))
 }
 
-func selectorRequirements(policy model.SchedulingPolicy, field string, s metav1.LabelSelector) []requirement {
+func selectorRequirements(policy model.SchedulingPolicy, s plan.Selector) []requirement {
 	var all []requirement
 	for _, c := range clause.Of(s) {
-		all = append(all, requirement{c, policy.At(append([]string{"spec", field, "labelSelector"}, c.Path...)...)})
+		all = append(all, requirement{c, c.At(policy)})
 	}
 	return all
 }
@@ -114,6 +115,9 @@ func asWritten(all []requirement) []requirement {
 // miss words why a requirement does not hold for the subjects. The values are
 // those of all objects of their kind.
 func (r requirement) miss(subjects []subject, v *labelValues) *Miss {
+	if r.Operator == clause.CEL && r.Key == "" {
+		return r.missOfExpression(subjects[0], v)
+	}
 	owners := having(subjects, r.Key)
 	if len(owners) == 0 {
 		return r.missing(subjects, v)
@@ -163,7 +167,7 @@ func (r requirement) missing(subjects []subject, v *labelValues) *Miss {
 // suggestValue looks for a value that was meant, among the owners' first, when
 // a requirement asks for a value that nobody has.
 func (r requirement) suggestValue(m *Miss, subjects, owners []subject, v *labelValues) {
-	if r.Operator != clause.Equals && r.Operator != metav1.LabelSelectorOpIn && r.Operator != workspace {
+	if r.Operator != clause.Equals && r.Operator != metav1.LabelSelectorOpIn && r.Operator != workspace && r.Operator != clause.CEL {
 		return
 	}
 	var own []string
@@ -247,25 +251,55 @@ type subject struct {
 	at func(key string) model.Position
 	// names are the keys that stand for what the object is rather than has.
 	names map[string]bool
+	// object is what the clauses of policies are held against, and referred where it
+	// has, or would have, what their expressions look at.
+	object   *expression.Object
+	referred func(expression.Reference) model.Position
 }
 
-func clusterTypeSubject(c model.ClusterType) subject {
+func clusterTypeSubject(environment string, c model.ClusterType) subject {
+	at := func(key string) model.Position { return c.At("metadata", "labels", key) }
 	return subject{
 		word:   "cluster type",
 		labels: c.Labels,
-		at:     func(key string) model.Position { return c.At("metadata", "labels", key) },
+		at:     at,
+		object: plan.ClusterTypeObject(environment, &c),
+		referred: func(r expression.Reference) model.Position {
+			if r.Key == "" {
+				return c.At("metadata", "name")
+			}
+			return at(r.Key)
+		},
 	}
 }
 
-func targetSubject(t *target) subject {
-	return subject{word: "target", labels: t.Labels, at: t.labelAt}
+func targetSubject(environment string, t *target) subject {
+	return subject{
+		word:   "target",
+		labels: t.Labels,
+		at:     t.labelAt,
+		object: plan.TargetObject(environment, &t.Target),
+		referred: func(r expression.Reference) model.Position {
+			switch {
+			case r.Variable == "workload.labels":
+				return t.workload.At("metadata", "labels", r.Key)
+			case r.Variable == "workload.name":
+				return t.labelAt(plan.WorkloadLabel)
+			case r.Variable == "workspace.name":
+				return t.labelAt(plan.WorkspaceLabel)
+			case r.Key == "":
+				return t.Position
+			}
+			return t.labelAt(r.Key)
+		},
+	}
 }
 
 // configSubjects are what the labels of ConfigMaps and ConfigSchemas are held
 // against. There, some keys mean names, whatever labels of these keys the
 // objects have.
 func configSubjects(c model.ClusterType, t *target) []subject {
-	first, second := clusterTypeSubject(c), targetSubject(t)
+	first, second := clusterTypeSubject("", c), targetSubject("", t)
 	first.labels, second.labels = described(c.Labels), described(t.Labels)
 	first.labels[plan.ClusterTypeLabel] = c.Name
 	second.labels[plan.DeploymentTargetLabel] = t.Name

@@ -195,10 +195,10 @@ func newExplainer(env *model.Environment, p *plan.Plan) *explainer {
 				t.twins = append(t.twins, other)
 			}
 		}
-		targetSubjects = append(targetSubjects, targetSubject(t))
+		targetSubjects = append(targetSubjects, targetSubject(env.Name, t))
 	}
 	for _, c := range env.ClusterTypes {
-		clusterTypeSubjects = append(clusterTypeSubjects, clusterTypeSubject(c))
+		clusterTypeSubjects = append(clusterTypeSubjects, clusterTypeSubject(env.Name, c))
 	}
 	x.ofTargets, x.ofClusterTypes = labelValuesOf(targetSubjects), labelValuesOf(clusterTypeSubjects)
 	return x

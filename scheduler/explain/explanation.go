@@ -112,6 +112,15 @@ type Clause struct {
 	Place Position `json:"place"`
 	Holds bool     `json:"holds"`
 	Miss  *Miss    `json:"miss,omitempty"` // why it does not hold
+	// Values are those of the labels and names that an expression in CEL looks at.
+	Values []LookedAt `json:"values,omitempty"`
+}
+
+// LookedAt is a part of an expression with the object's value.
+type LookedAt struct {
+	Expression string `json:"expression"` // labels["region"]
+	Value      string `json:"value"`
+	Missing    bool   `json:"missing,omitempty"` // the object has no such label
 }
 
 // Miss is why a clause does not hold.

@@ -5,7 +5,9 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/kalypso-dev/kalypso/scheduler/expression"
 	"github.com/kalypso-dev/kalypso/scheduler/model"
+	"github.com/kalypso-dev/kalypso/scheduler/plan"
 )
 
 // check makes a clause of each requirement, with the reason why it does not
@@ -13,7 +15,7 @@ import (
 func check(requirements []requirement, holds func(requirement) bool, v *labelValues, subjects ...subject) []Clause {
 	clauses := make([]Clause, 0, len(requirements))
 	for _, r := range requirements {
-		clause := Clause{Text: r.String(), Place: r.position, Holds: holds(r)}
+		clause := Clause{Text: r.String(), Place: r.position, Holds: holds(r), Values: r.valuesOf(subjects[0].object)}
 		if !clause.Holds {
 			clause.Miss = r.miss(subjects, v)
 		}
@@ -23,11 +25,13 @@ func check(requirements []requirement, holds func(requirement) bool, v *labelVal
 }
 
 func (x *explainer) targetClauses(policy model.SchedulingPolicy, t *target) []Clause {
-	return check(targetRequirements(policy), func(r requirement) bool { return r.holds(t.Labels) }, x.ofTargets, targetSubject(t))
+	s := targetSubject(x.env.Name, t)
+	return check(targetRequirements(policy), func(r requirement) bool { return r.holds(s.object) }, x.ofTargets, s)
 }
 
 func (x *explainer) clusterTypeClauses(requirements []requirement, c model.ClusterType) []Clause {
-	return check(requirements, func(r requirement) bool { return r.holds(c.Labels) }, x.ofClusterTypes, clusterTypeSubject(c))
+	s := clusterTypeSubject(x.env.Name, c)
+	return check(requirements, func(r requirement) bool { return r.holds(s.object) }, x.ofClusterTypes, s)
 }
 
 func failing(clauses []Clause) []Clause {
@@ -139,10 +143,10 @@ func (x *explainer) nearest(t *target, clusterTypes []model.ClusterType) *Neares
 	var best []pair
 	fewest := 0
 	for _, policy := range x.env.Policies {
-		ofTarget := countFailing(targetRequirements(policy), t.Labels)
+		ofTarget := countFailing(targetRequirements(policy), plan.TargetObject(x.env.Name, &t.Target))
 		requirements := clusterTypeRequirements(policy)
 		for _, c := range clusterTypes {
-			n := ofTarget + countFailing(requirements, c.Labels)
+			n := ofTarget + countFailing(requirements, plan.ClusterTypeObject(x.env.Name, &c))
 			if len(best) == 0 || n < fewest {
 				best, fewest = nil, n
 			}
@@ -168,10 +172,10 @@ func (x *explainer) nearest(t *target, clusterTypes []model.ClusterType) *Neares
 	return found
 }
 
-func countFailing(requirements []requirement, labels map[string]string) int {
+func countFailing(requirements []requirement, o *expression.Object) int {
 	n := 0
 	for _, r := range requirements {
-		if !r.holds(labels) {
+		if !r.holds(o) {
 			n++
 		}
 	}

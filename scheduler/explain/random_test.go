@@ -60,7 +60,7 @@ spec: {type: reconciler, manifests: ["kind: Kustomization"]}
 		if g.r.IntN(3) == 0 {
 			spec += "    workspace: " + g.one([]string{"team-a", "team-b", "team"}) + "\n"
 		}
-		spec += g.selector() + "  clusterTypeSelector:\n" + g.selector()
+		spec += g.selector() + g.expression() + "  clusterTypeSelector:\n" + g.selector() + g.expression()
 		g.object("control@dev", "SchedulingPolicy", fmt.Sprintf("policy-%d", i), nil, spec)
 	}
 	for i := range 6 {
@@ -116,6 +116,21 @@ func (g *generator) labels(indent string, most int) string {
 		text += fmt.Sprintf("%s  %s: %s\n", indent, someKeys[i], g.one(someValues))
 	}
 	return text
+}
+
+// expression writes an expression that may follow a label selector.
+func (g *generator) expression() string {
+	var operands []string
+	for range g.r.IntN(3) {
+		key, value := g.one(someKeys), g.one(someValues)
+		operands = append(operands, fmt.Sprintf(g.one([]string{
+			`labels["%s"] == "%s"`, `labels["%s"] != "%s"`, `(labels["%s"] == "%s" || environment.name == "qa")`, `(!("%s" in labels) || size(labels) > size("%s"))`,
+		}), key, value))
+	}
+	if len(operands) == 0 {
+		return ""
+	}
+	return "    cel: '" + strings.Join(operands, " && ") + "'\n"
 }
 
 // selector writes a label selector in either order of its parts.

@@ -263,7 +263,11 @@ func (t *text) clauses(object string, clauses []Clause) {
 	}
 	for _, clause := range clauses {
 		if clause.Holds {
-			t.line(2, detail, "holds  "+of+clause.Text)
+			holds := "holds  " + of + clause.Text
+			if has := hasOf(subject{word: object}, clause.Values); has != "" {
+				holds += ", " + has
+			}
+			t.line(2, detail, holds)
 			continue
 		}
 		t.miss("  fails  ", clause.Place, clause.Miss)

@@ -1,12 +1,15 @@
 package model
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/kalypso-dev/kalypso/internal/yamlpos"
+	"github.com/kalypso-dev/kalypso/scheduler/expression"
 	"github.com/kalypso-dev/kalypso/scheduler/v1alpha1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -25,7 +28,31 @@ func checkSelectors(policy SchedulingPolicy) []Diagnostic {
 	}
 	check("deploymentTargetSelector", policy.Spec.DeploymentTargetSelector.LabelSelector)
 	check("clusterTypeSelector", policy.Spec.ClusterTypeSelector.LabelSelector)
-	return found
+	found = append(found, checkExpression(policy, expression.OfTargets, policy.Spec.DeploymentTargetSelector.CEL)...)
+	return append(found, checkExpression(policy, expression.OfClusterTypes, policy.Spec.ClusterTypeSelector.CEL)...)
+}
+
+// checkExpression compiles a selector's expression. An empty one is a mistake: without
+// its condition the selector would select more.
+func checkExpression(policy SchedulingPolicy, selector expression.Selector, text string) []Diagnostic {
+	path := []string{"spec", string(selector), "cel"}
+	if text == "" && yamlpos.Value(policy.node, path...) == nil {
+		return nil
+	}
+	_, err := expression.Compile(selector, text)
+	wrong, ok := errors.AsType[*expression.Error](err)
+	if !ok {
+		return nil
+	}
+	code := InvalidExpression
+	if wrong.Costly {
+		code = CostlyExpression
+	}
+	hint := wrong.Hint
+	if wrong.Unknown != "" {
+		hint = Suggest(wrong.Unknown, wrong.Variables, "known are "+strings.Join(wrong.Variables, ", "))
+	}
+	return []Diagnostic{errorAt(code, policy.InText(wrong.Index, path...), hint, "SchedulingPolicy %s: the expression of its %s: %s", policy.Name, selector, wrong.Message)}
 }
 
 func checkTemplate(template Template) []Diagnostic {

@@ -25,6 +25,9 @@ type frame struct {
 func read[Spec any](doc document, findings *findings) (Object[Spec], bool) {
 	d := &Decoder{position: doc.position, kind: doc.kind, findings: findings}
 	object := Object[Spec]{Position: doc.position, node: doc.node}
+	if doc.kind == v1alpha1.KindSchedulingPolicy {
+		object.content = doc.content
+	}
 	rest := d.frame(doc.node, &object.Metadata)
 	d.value(rest, reflect.ValueOf(&object.Spec).Elem(), restPath(doc.kind))
 	d.name(doc.node, object.Name)

@@ -25,7 +25,8 @@ type document struct {
 	kind     string
 	node     *yaml.Node // a mapping
 	position Position
-	decoded  *any // a *decoded[Spec] once it has been decoded
+	content  []byte // of the file
+	decoded  *any   // a *decoded[Spec] once it has been decoded
 }
 
 // documentsOf returns the documents of a file. What is wrong goes to findings, and
@@ -53,6 +54,9 @@ func documentsOf(position Position, content []byte, chart bool, findings, config
 	r := &recognition{chart: chart, findings: findings, configs: configs}
 	for _, node := range nodes {
 		r.add(node, position)
+	}
+	for i := range r.documents {
+		r.documents[i].content = content
 	}
 	return r.documents
 }

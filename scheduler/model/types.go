@@ -123,6 +123,8 @@ type Diagnostic struct {
 const (
 	AppConfigKey      = "app-config-key"
 	DuplicateObject   = "duplicate-object"
+	CostlyExpression  = "costly-expression"
+	InvalidExpression = "invalid-expression"
 	InvalidField      = "invalid-field"
 	InvalidName       = "invalid-name"
 	InvalidSelector   = "invalid-selector"
@@ -152,7 +154,8 @@ type Object[Spec any] struct {
 	// known, and Spec is empty.
 	Unreadable []Diagnostic
 
-	node *yaml.Node
+	node    *yaml.Node
+	content []byte // of the file of a SchedulingPolicy, whose expressions have positions of their own
 }
 
 // ConfigMap is the part of a Kubernetes ConfigMap that the platform model
@@ -185,6 +188,15 @@ type Workload struct {
 // nowhere it is the position of the last field on the way that exists.
 func (o Object[Spec]) At(path ...string) Position {
 	return positionAt(o.node, o.Position, path)
+}
+
+// InText returns where a byte of the text stands that the field at a path holds.
+func (o Object[Spec]) InText(index int, path ...string) Position {
+	at := o.At(path...)
+	if value := yamlpos.Value(o.node, path...); value != nil && len(o.content) > 0 {
+		at.Line, at.Column = yamlpos.InText(o.content, value, index)
+	}
+	return at
 }
 
 // Same says whether two objects are the same reading of a document, so that

@@ -225,7 +225,7 @@ func compareObjects[Spec any](c *changes, before, now []model.Object[Spec]) {
 }
 
 // on returns a function that says whether the assignment of a target on a cluster
-// type is affected.
+// type is affected, nil where none is.
 func (c *changes) on(clusterType *model.ClusterType) func(*target) bool {
 	if c.all {
 		return func(*target) bool { return true }
@@ -243,6 +243,9 @@ func (c *changes) on(clusterType *model.ClusterType) func(*target) bool {
 		if !slices.ContainsFunc(unmatched, func(l label) bool { return l.key == ClusterTypeLabel }) {
 			left = append(left, unmatched)
 		}
+	}
+	if len(left) == 0 {
+		return nil
 	}
 	return func(t *target) bool {
 		for _, unmatched := range left {

@@ -7,14 +7,16 @@ import (
 	"strings"
 
 	"github.com/kalypso-dev/kalypso/scheduler/configvalue"
+	"github.com/kalypso-dev/kalypso/scheduler/expression"
 	"github.com/kalypso-dev/kalypso/scheduler/model"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 )
 
 type policies struct {
-	objects []model.SchedulingPolicy
-	rules   []rule
+	environment string
+	objects     []model.SchedulingPolicy
+	rules       []rule
 }
 
 // rule is a policy's selectors. One that cannot be read, which the model reports,
@@ -22,19 +24,24 @@ type policies struct {
 type rule struct {
 	names               []string // the policy's name alone, for most assignments have one policy
 	workspace           string   // "" for any
-	target, clusterType labels.Selector
+	target, clusterType condition
 }
 
-func readPolicies(objects []model.SchedulingPolicy) *policies {
-	p := &policies{objects: objects, rules: make([]rule, len(objects))}
+// condition is what a selector asks of labels, and then by its expression.
+type condition struct {
+	labels     labels.Selector
+	expression *expression.Expression // nil for none
+}
+
+func readPolicies(environment string, objects []model.SchedulingPolicy) *policies {
+	p := &policies{environment: environment, objects: objects, rules: make([]rule, len(objects))}
 	for i, object := range objects {
-		targets, clusterTypes := object.Spec.DeploymentTargetSelector, object.Spec.ClusterTypeSelector
-		target, err1 := metav1.LabelSelectorAsSelector(&targets.LabelSelector)
-		clusterType, err2 := metav1.LabelSelectorAsSelector(&clusterTypes.LabelSelector)
+		target, err1 := TargetSelector(object).condition()
+		clusterType, err2 := ClusterTypeSelector(object).condition()
 		if err1 != nil || err2 != nil {
-			target, clusterType = labels.Nothing(), labels.Nothing()
+			target, clusterType = condition{labels: labels.Nothing()}, condition{labels: labels.Nothing()}
 		}
-		p.rules[i] = rule{names: []string{object.Name}, workspace: targets.Workspace, target: target, clusterType: clusterType}
+		p.rules[i] = rule{names: []string{object.Name}, workspace: object.Spec.DeploymentTargetSelector.Workspace, target: target, clusterType: clusterType}
 	}
 	return p
 }
@@ -49,7 +56,8 @@ func (p *policies) selecting(t *target) []int32 {
 	var selecting []int32
 	for i := range p.rules {
 		r := &p.rules[i]
-		if (r.workspace == "" || r.workspace == t.Workspace) && r.target.Matches(labels.Set(t.Labels)) {
+		if (r.workspace == "" || r.workspace == t.Workspace) && r.target.labels.Matches(labels.Set(t.Labels)) &&
+			(r.target.expression == nil || r.target.expression.Holds(TargetObject(p.environment, &t.Target))) {
 			selecting = append(selecting, int32(i))
 		}
 	}
@@ -60,7 +68,8 @@ func (p *policies) selecting(t *target) []int32 {
 func (p *policies) admitting(clusterType *model.ClusterType) []int32 {
 	var admitting []int32
 	for i := range p.rules {
-		if p.rules[i].clusterType.Matches(labels.Set(clusterType.Labels)) {
+		r := &p.rules[i].clusterType
+		if r.labels.Matches(labels.Set(clusterType.Labels)) && (r.expression == nil || r.expression.Holds(ClusterTypeObject(p.environment, clusterType))) {
 			admitting = append(admitting, int32(i))
 		}
 	}
@@ -198,11 +207,57 @@ func IgnoredLabel(key string) bool {
 // What follows is for packages that explain a plan: the single decisions that New
 // makes of many, so that an explanation cannot differ from the plan.
 
-// Selects says whether a policy's label selector selects an object with these
-// labels. One that cannot be read selects nothing.
-func Selects(s metav1.LabelSelector, object map[string]string) bool {
-	parsed, err := metav1.LabelSelectorAsSelector(&s)
-	return err == nil && parsed.Matches(labels.Set(object))
+// Selector is a policy's selector of deployment targets or of cluster types, but for
+// the workspace. All that it has must hold.
+type Selector struct {
+	Of     expression.Selector
+	Labels metav1.LabelSelector
+	CEL    string // "" for none
+}
+
+// TargetSelector is a policy's selector of deployment targets.
+func TargetSelector(p model.SchedulingPolicy) Selector {
+	s := p.Spec.DeploymentTargetSelector
+	return Selector{Of: expression.OfTargets, Labels: s.LabelSelector, CEL: s.CEL}
+}
+
+// ClusterTypeSelector is a policy's selector of cluster types.
+func ClusterTypeSelector(p model.SchedulingPolicy) Selector {
+	s := p.Spec.ClusterTypeSelector
+	return Selector{Of: expression.OfClusterTypes, Labels: s.LabelSelector, CEL: s.CEL}
+}
+
+// IsEmpty says whether the selector selects every object.
+func (s Selector) IsEmpty() bool {
+	return len(s.Labels.MatchLabels) == 0 && len(s.Labels.MatchExpressions) == 0 && s.CEL == ""
+}
+
+// Selects says whether a selector selects an object. One that cannot be read selects
+// nothing.
+func (s Selector) Selects(o *expression.Object) bool {
+	c, err := s.condition()
+	return err == nil && c.labels.Matches(labels.Set(o.Labels)) && (c.expression == nil || c.expression.Holds(o))
+}
+
+func (s Selector) condition() (c condition, err error) {
+	if c.labels, err = metav1.LabelSelectorAsSelector(&s.Labels); err != nil || s.CEL == "" {
+		return c, err
+	}
+	c.expression, err = expression.Compile(s.Of, s.CEL)
+	return c, err
+}
+
+// TargetObject is what selectors see of a deployment target.
+func TargetObject(environment string, t *Target) *expression.Object {
+	return &expression.Object{
+		Name: t.Name, Labels: t.Labels, Workload: t.Workload, WorkloadLabels: t.WorkloadLabels, Workspace: t.Workspace,
+		Environment: environment,
+	}
+}
+
+// ClusterTypeObject is what selectors see of a cluster type.
+func ClusterTypeObject(environment string, c *model.ClusterType) *expression.Object {
+	return &expression.Object{Name: c.Name, Labels: c.Labels, Environment: environment}
 }
 
 // Fits says whether one label of a ConfigMap or ConfigSchema fits a pair. The

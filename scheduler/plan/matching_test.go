@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/kalypso-dev/kalypso/scheduler/expression"
 	"github.com/kalypso-dev/kalypso/scheduler/model"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
@@ -68,7 +69,7 @@ func describe(pairs []pair) []string {
 // assign returns all pairs that the policies select.
 func assign(objects []model.SchedulingPolicy, clusterTypes []model.ClusterType, targets []*target) []pair {
 	byName := func(a, b *target) int { return strings.Compare(a.Name, b.Name) }
-	chosen := selectTargets(context.Background(), readPolicies(objects), slices.SortedFunc(slices.Values(targets), byName), nil)
+	chosen := selectTargets(context.Background(), readPolicies("dev", objects), slices.SortedFunc(slices.Values(targets), byName), nil)
 	var all []pair
 	for _, c := range slices.SortedFunc(slices.Values(clusterTypes), func(a, b model.ClusterType) int { return strings.Compare(a.Name, b.Name) }) {
 		all = append(all, chosen.pairs(&c, chosen.policies.admitting(&c))...)
@@ -279,7 +280,7 @@ func FuzzSelector(f *testing.F) {
 		if _, err := metav1.LabelSelectorAsSelector(&s); err != nil {
 			return
 		}
-		matched := Selects(s, map[string]string{label: labelValue})
+		matched := Selector{Labels: s}.Selects(&expression.Object{Labels: map[string]string{label: labelValue}})
 		if operator == "In" && matched != (key == label && value == labelValue) {
 			t.Errorf("%q In %q matched %v on %q=%q", key, value, matched, label, labelValue)
 		}
@@ -307,7 +308,7 @@ func FuzzSelectorMeaning(f *testing.F) {
 	f.Add("", "size", "NotIn", "small", "size", "Exists", "", "size=")
 	f.Add("a/b=c", "a/b", "In", "c", "x", "NotIn", "y,z", "a/b=c")
 	f.Fuzz(func(t *testing.T, matchLabels, key1, op1, values1, key2, op2, values2, labels string) {
-		expression := func(key, op, values string) metav1.LabelSelectorRequirement {
+		requirement := func(key, op, values string) metav1.LabelSelectorRequirement {
 			r := metav1.LabelSelectorRequirement{Key: key, Operator: metav1.LabelSelectorOperator(op)}
 			if values != "" {
 				r.Values = strings.Split(values, ",")
@@ -316,7 +317,7 @@ func FuzzSelectorMeaning(f *testing.F) {
 		}
 		s := metav1.LabelSelector{
 			MatchLabels:      labelsOf(matchLabels),
-			MatchExpressions: []metav1.LabelSelectorRequirement{expression(key1, op1, values1), expression(key2, op2, values2)},
+			MatchExpressions: []metav1.LabelSelectorRequirement{requirement(key1, op1, values1), requirement(key2, op2, values2)},
 		}
 		if _, err := metav1.LabelSelectorAsSelector(&s); err != nil {
 			return
@@ -342,7 +343,7 @@ func FuzzSelectorMeaning(f *testing.F) {
 				t.Fatalf("operator %q can be used", e.Operator)
 			}
 		}
-		if got := Selects(s, object); got != want {
+		if got := (Selector{Labels: s}).Selects(&expression.Object{Labels: object}); got != want {
 			t.Errorf("%+v selects %v: %v, want %v", s, object, got, want)
 		}
 	})

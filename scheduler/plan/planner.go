@@ -51,7 +51,7 @@ func (p *Planner) New(ctx context.Context, env *model.Environment, gitops *model
 	old := &p.last
 	now := &state{env: env, policies: old.policies, configurations: old.configurations}
 	if !now.policies.same(env.Policies) {
-		now.policies = readPolicies(env.Policies)
+		now.policies = readPolicies(env.Name, env.Policies)
 	}
 	if !now.configurations.same(env) {
 		now.configurations = newConfigurations(env, p.id)
@@ -158,7 +158,8 @@ func (s *state) row(clusterType *model.ClusterType, before *row, old *state, cha
 	choose := !kept || s.policies != old.policies ||
 		slices.ContainsFunc(r.admitting, func(n int32) bool { return s.selection.changed[n] })
 	affected := changes.on(clusterType)
-	if valid && !choose && s.branch == old.branch && slices.Equal(r.mistyped, before.mistyped) && !slices.ContainsFunc(before.cells, func(c cell) bool { return affected(c.target) }) {
+	if valid && !choose && s.branch == old.branch && slices.Equal(r.mistyped, before.mistyped) &&
+		(affected == nil || !slices.ContainsFunc(before.cells, func(c cell) bool { return affected(c.target) })) {
 		return before, nil
 	}
 	r.folder = s.branch.folders[clusterType.Name]
@@ -177,7 +178,7 @@ func (s *state) row(clusterType *model.ClusterType, before *row, old *state, cha
 		c := &r.cells[i]
 		c.clusterType = &r.clusterType
 		switch {
-		case !valid || affected(c.target):
+		case !valid || affected != nil && affected(c.target):
 			c.result = nil
 		case choose:
 			c.result = before.resultOf(c.target)

@@ -54,6 +54,11 @@ func (w *randomModel) selector() string {
 	return text + "}"
 }
 
+// expression is nothing, one of a few, or the given one.
+func (w *randomModel) expression(own string) string {
+	return w.one("", "", `, cel: "labels.size == 'a'"`, `, cel: "labels.size != 'a' && 'region' in labels"`, `, cel: "labels[broken"`, `, cel: "`+own+`"`)
+}
+
 // change changes one thing and says which.
 func (w *randomModel) change() string {
 	const head = "apiVersion: scheduler.kalypso.io/v1alpha1\n"
@@ -75,8 +80,8 @@ func (w *randomModel) change() string {
 			name, w.one("a", "b"), w.one("a", "b"), w.one("flux", "flux", "argo", "gone")))
 	case 3:
 		name := w.one("p1", "p2", "p3")
-		return control(name+".yaml", head+fmt.Sprintf("kind: SchedulingPolicy\nmetadata: {name: %s}\nspec: {deploymentTargetSelector: {labelSelector: %s}, clusterTypeSelector: {labelSelector: %s}}\n",
-			name, w.selector(), w.selector()))
+		return control(name+".yaml", head+fmt.Sprintf("kind: SchedulingPolicy\nmetadata: {name: %s}\nspec: {deploymentTargetSelector: {labelSelector: %s%s}, clusterTypeSelector: {labelSelector: %s%s}}\n",
+			name, w.selector(), w.expression("workload.labels.size == 'a' || target.name == 'shop-test'"), w.selector(), w.expression("clusterType.name != 'west'")))
 	case 4:
 		name := w.one("shop", "stock", "bank")
 		text := head + fmt.Sprintf("kind: Workload\nmetadata: {name: %s, labels: {size: %s}}\nspec:\n  deploymentTargets:\n    - {name: test, environment: dev, labels: {region: %s}, manifests: {repo: r, path: ./%s}}\n",

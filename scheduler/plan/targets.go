@@ -162,6 +162,8 @@ func targetsFrom(workload *model.Workload, environment string) []*target {
 				Workspace: workload.Registration.Spec.Workspace,
 				Labels:    labels,
 				Position:  workload.At(append(path, "name")...),
+
+				WorkloadLabels: workload.Labels,
 			},
 			manifests: spec.Manifests,
 			object:    workload.Object,

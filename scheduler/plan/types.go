@@ -55,6 +55,8 @@ type Target struct {
 	Workspace string            `json:"workspace"`
 	Labels    map[string]string `json:"labels"`
 	Position  model.Position    `json:"position"`
+	// WorkloadLabels are those of the workload alone, which are among Labels, too.
+	WorkloadLabels map[string]string `json:"-"`
 }
 
 // Assignment is one deployment target on one cluster type.

@@ -2,8 +2,8 @@
 // and an application team write into their repositories, and nothing that is
 // computed from it.
 //
-// The kinds are those of Kalypso Scheduler's API group, field for field, so
-// that repositories written for it work unchanged. The types carry json tags
+// The kinds are those of Kalypso Scheduler's API group, field for field but for the
+// field cel of selectors, so that repositories written for it work unchanged. The types carry json tags
 // for the names; package model reads them from YAML and knows their positions.
 package v1alpha1
 
@@ -94,15 +94,20 @@ type SchedulingPolicySpec struct {
 }
 
 // DeploymentTargetSelector selects deployment targets by their labels and,
-// when Workspace is set, by their workspace too.
+// when Workspace is set, by their workspace too. With CEL they must fulfil that
+// expression as well, see package expression. Kalypso Scheduler's own API has no
+// such field.
 type DeploymentTargetSelector struct {
 	Workspace     string               `json:"workspace,omitempty"`
 	LabelSelector metav1.LabelSelector `json:"labelSelector,omitempty"`
+	CEL           string               `json:"cel,omitempty"`
 }
 
-// ClusterTypeSelector selects cluster types by their labels.
+// ClusterTypeSelector selects cluster types by their labels and, as a
+// DeploymentTargetSelector does, by an expression.
 type ClusterTypeSelector struct {
 	LabelSelector metav1.LabelSelector `json:"labelSelector,omitempty"`
+	CEL           string               `json:"cel,omitempty"`
 }
 
 // ConfigSchemaSpec holds a JSON schema that the platform configuration of

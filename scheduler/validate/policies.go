@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/kalypso-dev/kalypso/scheduler/clause"
+	"github.com/kalypso-dev/kalypso/scheduler/expression"
 	"github.com/kalypso-dev/kalypso/scheduler/model"
 	"github.com/kalypso-dev/kalypso/scheduler/plan"
 	"github.com/kalypso-dev/kalypso/scheduler/v1alpha1"
@@ -46,29 +47,29 @@ func (e *examination) emptySelectors(p model.SchedulingPolicy) {
 			Hint:    "add labels, or say that it is meant by a comment in this line: # " + ignoreMark + " " + EmptySelector,
 		})
 	}
-	target := p.Spec.DeploymentTargetSelector
-	if target.Workspace == "" && len(clause.Of(target.LabelSelector)) == 0 {
+	if p.Spec.DeploymentTargetSelector.Workspace == "" && plan.TargetSelector(p).IsEmpty() {
 		report("deploymentTargetSelector", "deployment target")
 	}
-	if len(clause.Of(p.Spec.ClusterTypeSelector.LabelSelector)) == 0 {
+	if plan.ClusterTypeSelector(p).IsEmpty() {
 		report("clusterTypeSelector", "cluster type")
 	}
 }
 
 func (e *examination) targetSelector(p model.SchedulingPolicy) {
 	selector := p.Spec.DeploymentTargetSelector
-	var sets []map[string]string
+	var objects []*expression.Object
 	var workspaces []string
-	for _, t := range e.plan.Targets {
+	for i := range e.plan.Targets {
+		t := &e.plan.Targets[i]
 		workspaces = append(workspaces, t.Workspace)
 		if selector.Workspace == "" || selector.Workspace == t.Workspace {
-			sets = append(sets, t.Labels)
+			objects = append(objects, plan.TargetObject(e.Model.Name, t))
 		}
 	}
-	report := func(why misfit, field string) {
+	report := func(why misfit) {
 		e.report(Finding{
 			Rule: PolicyNoTarget, Severity: Warning, object: objectOf(v1alpha1.KindSchedulingPolicy, p), unused: true,
-			Position: p.At(append([]string{"spec", "deploymentTargetSelector", field}, why.path...)...),
+			Position: why.at,
 			Message:  fmt.Sprintf("policy %s matches no deployment target: %s", p.Name, why.message),
 			Hint:     why.hint,
 		})
@@ -76,28 +77,25 @@ func (e *examination) targetSelector(p model.SchedulingPolicy) {
 	who := "none"
 	if selector.Workspace != "" {
 		who = "none of workspace " + selector.Workspace
-		if len(sets) == 0 {
+		if len(objects) == 0 {
 			report(misfit{
+				at:      p.At("spec", "deploymentTargetSelector", "workspace"),
 				message: "none is of workspace " + selector.Workspace,
 				hint:    clause.Suggest([]string{selector.Workspace}, "workspaces are", unique(workspaces)),
-			}, "workspace")
+			})
 			return
 		}
 	}
-	if why, bad := selectsNone(selector.LabelSelector, sets, who); bad {
-		report(why, "labelSelector")
+	if why, bad := selectsNone(p, plan.TargetSelector(p), objects, who); bad {
+		report(why)
 	}
 }
 
 func (e *examination) clusterTypeSelector(p model.SchedulingPolicy) {
-	var sets []map[string]string
-	for _, c := range e.Model.ClusterTypes {
-		sets = append(sets, c.Labels)
-	}
-	if why, bad := selectsNone(p.Spec.ClusterTypeSelector.LabelSelector, sets, "none"); bad {
+	if why, bad := selectsNone(p, plan.ClusterTypeSelector(p), e.clusterTypeObjects(), "none"); bad {
 		e.report(Finding{
 			Rule: PolicyNoClusterType, Severity: Warning, object: objectOf(v1alpha1.KindSchedulingPolicy, p), unused: true,
-			Position: p.At(append([]string{"spec", "clusterTypeSelector", "labelSelector"}, why.path...)...),
+			Position: why.at,
 			Message:  fmt.Sprintf("policy %s matches no cluster type: %s", p.Name, why.message),
 			Hint:     why.hint,
 		})
@@ -106,38 +104,80 @@ func (e *examination) clusterTypeSelector(p model.SchedulingPolicy) {
 
 // misfit is why a selector selects none of the objects that exist.
 type misfit struct {
-	path          []string // of the field to blame, below the selector
+	at            model.Position // of the clause of a policy to blame
+	path          []string       // of the label of another object to blame, below its labels
 	message, hint string
 }
 
-// selectsNone reports whether a selector selects none of the objects with these
-// labels, and the first of its clauses that none of them fits. The word for
-// them begins the message.
-func selectsNone(s metav1.LabelSelector, sets []map[string]string, who string) (misfit, bool) {
-	if slices.ContainsFunc(sets, func(labels map[string]string) bool { return plan.Selects(s, labels) }) {
+func (e *examination) clusterTypeObjects() []*expression.Object {
+	var objects []*expression.Object
+	for i := range e.Model.ClusterTypes {
+		objects = append(objects, plan.ClusterTypeObject(e.Model.Name, &e.Model.ClusterTypes[i]))
+	}
+	return objects
+}
+
+// selectsNone reports whether a policy's selector selects none of the objects, and the
+// first of its clauses that none of them fits. The word for them begins the message.
+func selectsNone(p model.SchedulingPolicy, s plan.Selector, objects []*expression.Object, who string) (misfit, bool) {
+	if slices.ContainsFunc(objects, s.Selects) {
 		return misfit{}, false
 	}
+	var sets []map[string]string
+	for _, o := range objects {
+		sets = append(sets, o.Labels)
+	}
 	for _, c := range clause.Of(s) {
-		if slices.ContainsFunc(sets, c.Fits) {
+		if slices.ContainsFunc(objects, c.Fits) {
 			continue
 		}
-		hint := clause.Near(c.Key, c.Values, sets)
-		if c.Operator == metav1.LabelSelectorOpNotIn || c.Operator == metav1.LabelSelectorOpDoesNotExist {
+		message, hint := fmt.Sprintf("%s has %s", who, c), ""
+		switch c.Operator {
+		case metav1.LabelSelectorOpNotIn, metav1.LabelSelectorOpDoesNotExist:
 			hint = "all of them are excluded"
+		case clause.CEL:
+			message = fmt.Sprintf("%s fulfils %s", who, c)
+			hint = nearReference(c, sets)
+		default:
+			hint = clause.Near(c.Key, c.Values, sets)
 		}
-		return misfit{path: c.Path, message: fmt.Sprintf("%s has %s", who, c), hint: hint}, true
+		return misfit{at: c.At(p), message: message, hint: hint}, true
 	}
 	return misfit{
+		at:      p.At("spec", string(s.Of), "labelSelector"),
 		message: who + " has all of its labels, though each of them is somewhere",
 		hint:    "split the policy, or take a label out",
 	}, true
+}
+
+// nearReference says what the writer of an expression may have meant by a label that no
+// object has, or what values there are of the first label it looks at.
+func nearReference(c clause.Clause, sets []map[string]string) string {
+	if c.Key != "" {
+		return clause.Near(c.Key, c.Values, sets)
+	}
+	var own []string
+	for _, r := range c.References() {
+		if r.Own() {
+			own = append(own, r.Key)
+		}
+	}
+	for _, key := range own {
+		if !slices.ContainsFunc(sets, func(labels map[string]string) bool { _, there := labels[key]; return there }) {
+			return clause.Near(key, nil, sets)
+		}
+	}
+	if len(own) > 0 {
+		return clause.Near(own[0], nil, sets)
+	}
+	return ""
 }
 
 // clusterTypes reports cluster types that no policy selects.
 func (e *examination) clusterTypes() {
 	for _, c := range e.Model.ClusterTypes {
 		selected := slices.ContainsFunc(e.Model.Policies, func(p model.SchedulingPolicy) bool {
-			return plan.Selects(p.Spec.ClusterTypeSelector.LabelSelector, c.Labels)
+			return plan.ClusterTypeSelector(p).Selects(plan.ClusterTypeObject(e.Model.Name, &c))
 		})
 		if !selected {
 			e.report(Finding{

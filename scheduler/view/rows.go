@@ -93,9 +93,8 @@ func policyRows(p Plan) []Row {
 	}
 	var rows []Row
 	for _, o := range p.Model.Policies {
-		targets, clusterTypes := o.Spec.DeploymentTargetSelector, o.Spec.ClusterTypeSelector
-		rows = append(rows, objectRow(p.Model.Name, o, orAll(targets.Workspace), selectorText(targets.LabelSelector),
-			selectorText(clusterTypes.LabelSelector), fmt.Sprint(assignments[o.Name])))
+		rows = append(rows, objectRow(p.Model.Name, o, orAll(o.Spec.DeploymentTargetSelector.Workspace), selectorText(plan.TargetSelector(o)),
+			selectorText(plan.ClusterTypeSelector(o)), fmt.Sprint(assignments[o.Name])))
 	}
 	return rows
 }
@@ -157,11 +156,17 @@ func appliesTo(labels map[string]string) string {
 	return labelText(labels)
 }
 
-func selectorText(s metav1.LabelSelector) string {
-	if len(s.MatchLabels)+len(s.MatchExpressions) == 0 {
-		return orAll("")
+// selectorText is a selector in one line: labels as kubectl writes them, then the
+// expression.
+func selectorText(s plan.Selector) string {
+	var all []string
+	if len(s.Labels.MatchLabels)+len(s.Labels.MatchExpressions) > 0 {
+		all = append(all, metav1.FormatLabelSelector(&s.Labels))
 	}
-	return metav1.FormatLabelSelector(&s)
+	if s.CEL != "" {
+		all = append(all, "cel: "+strings.Join(strings.Fields(s.CEL), " "))
+	}
+	return orAll(strings.Join(all, "; "))
 }
 
 func orAll(s string) string {

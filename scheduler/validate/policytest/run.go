@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/kalypso-dev/kalypso/scheduler/clause"
+	"github.com/kalypso-dev/kalypso/scheduler/expression"
 	"github.com/kalypso-dev/kalypso/scheduler/model"
 	"github.com/kalypso-dev/kalypso/scheduler/plan"
 	"github.com/kalypso-dev/kalypso/scheduler/v1alpha1"
@@ -220,7 +221,7 @@ func nearestPolicy(env *model.Environment, target plan.Target, clusterType model
 	best, nearest := []string(nil), (*model.SchedulingPolicy)(nil)
 	for i := range env.Policies {
 		p := &env.Policies[i]
-		unmet := unmetClauses(*p, target, clusterType)
+		unmet := unmetClauses(*p, plan.TargetObject(env.Name, &target), plan.ClusterTypeObject(env.Name, &clusterType))
 		if len(unmet) > 0 && (nearest == nil || len(unmet) < len(best)) {
 			best, nearest = unmet, p
 		}
@@ -232,7 +233,7 @@ func nearestPolicy(env *model.Environment, target plan.Target, clusterType model
 }
 
 // unmetClauses says what keeps a policy from selecting a pair.
-func unmetClauses(p model.SchedulingPolicy, target plan.Target, clusterType model.ClusterType) []string {
+func unmetClauses(p model.SchedulingPolicy, target, clusterType *expression.Object) []string {
 	var unmet []string
 	selector := p.Spec.DeploymentTargetSelector
 	if selector.Workspace != "" && selector.Workspace != target.Workspace {
@@ -242,20 +243,13 @@ func unmetClauses(p model.SchedulingPolicy, target plan.Target, clusterType mode
 		}
 		unmet = append(unmet, fmt.Sprintf("it wants workspace %s, and the target's is %s", selector.Workspace, has))
 	}
-	for _, c := range clause.Unmet(selector.LabelSelector, target.Labels) {
-		unmet = append(unmet, fmt.Sprintf("it wants %s, and the target has %s", c, has(target.Labels, c.Key)))
+	for _, c := range clause.Unmet(plan.TargetSelector(p), target) {
+		unmet = append(unmet, fmt.Sprintf("it wants %s, and the target has %s", c, c.Has(target)))
 	}
-	for _, c := range clause.Unmet(p.Spec.ClusterTypeSelector.LabelSelector, clusterType.Labels) {
-		unmet = append(unmet, fmt.Sprintf("it wants %s, and cluster type %s has %s", c, clusterType.Name, has(clusterType.Labels, c.Key)))
+	for _, c := range clause.Unmet(plan.ClusterTypeSelector(p), clusterType) {
+		unmet = append(unmet, fmt.Sprintf("it wants %s, and cluster type %s has %s", c, clusterType.Name, c.Has(clusterType)))
 	}
 	return unmet
-}
-
-func has(labels map[string]string, key string) string {
-	if value, ok := labels[key]; ok {
-		return key + ": " + value
-	}
-	return "no " + key
 }
 
 // dryRun plans a deployment target as if it were the only one of an
