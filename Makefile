@@ -8,23 +8,32 @@ DEADCODE_VERSION      = v0.51.0
 DEADCODE              = $(CACHE)/tools/deadcode-$(DEADCODE_VERSION)
 
 # with the flags of the components, so that what it shares with them is compiled once
-BUILDER = CGO_ENABLED=0 $(GO) run -trimpath -gcflags=all=-dwarf=false ./sandbox/components/build
+SHARED  = CGO_ENABLED=0 GOFLAGS='-trimpath -gcflags=all=-dwarf=false' $(GO)
+BUILDER = $(SHARED) run ./sandbox/components/build
 
 .PHONY: up
 up: build ## build everything and bring the sandbox up
 	bin/kalypso up
 
 .PHONY: build
-build: ## install what a build needs, build the components that changed, pack them, link bin/kalypso
+build: build-$(or $(COMPONENTS),all) ## install what a build needs, build the components that changed, pack them, link bin/kalypso; with COMPONENTS=cli link bin/kalypso-cli, which has no sandbox
+
+.PHONY: build-all
+build-all:
 	@GO='$(GO)' .ci/prerequisites build
 	$(BUILDER) -kalypso bin/kalypso -version '$(VERSION)'
 
+.PHONY: build-cli
+build-cli:
+	@GO='$(GO)' .ci/prerequisites cli
+	$(BUILDER) -cli -kalypso bin/kalypso-cli -version '$(VERSION)'
+
 .PHONY: test
 test: tested ## what every change runs: unit tests, and both workshops' first chapter on the built binary
-	$(GO) vet ./...
-	$(GO) vet -tags e2e ./e2e/...
-	$(GO) test ./...
-	$(GO) test -C internal/release ./...
+	$(SHARED) vet ./...
+	$(SHARED) vet -tags e2e ./e2e/...
+	$(SHARED) test ./...
+	$(SHARED) test -C internal/release ./...
 	$(BUILDER) -test
 	$(E2E) -timeout 10m -run '^TestSmoke$$' ./e2e
 
@@ -32,7 +41,7 @@ test: tested ## what every change runs: unit tests, and both workshops' first ch
 test-all: tested ## all else on the built binary: both tutorials, kind, attached clusters, crashes, security, the browser
 	$(E2E) -timeout 40m -skip '^TestSmoke$$' ./e2e
 
-E2E = KALYPSO_BIN=$(CURDIR)/bin/kalypso $(GO) test -tags e2e -count=1
+E2E = KALYPSO_BIN=$(CURDIR)/bin/kalypso $(SHARED) test -tags e2e -count=1
 
 .PHONY: tested
 tested: # what both kinds of tests need

@@ -11,6 +11,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/kalypso-dev/kalypso/internal/posix"
 	"github.com/kalypso-dev/kalypso/internal/retry"
 	"github.com/kalypso-dev/kalypso/sandbox/cluster"
 	"github.com/kalypso-dev/kalypso/sandbox/cluster/attached"
@@ -159,7 +160,7 @@ func (o DownOptions) killDaemon(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+	if err := posix.Kill(pid, syscall.SIGKILL); err != nil {
 		return err
 	}
 	return o.awaitUnlocked(ctx, "the killed daemon's end", killDeadline)

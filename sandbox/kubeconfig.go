@@ -13,10 +13,9 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"syscall"
 	"time"
 
-	"github.com/google/renameio/v2"
+	"github.com/kalypso-dev/kalypso/internal/atomicfile"
 	"github.com/kalypso-dev/kalypso/internal/usage"
 	"github.com/kalypso-dev/kalypso/sandbox/daemon"
 	"github.com/kalypso-dev/kalypso/sandbox/doctor"
@@ -293,32 +292,5 @@ func editKubeconfig(file string, change func(c *clientcmdapi.Config, missing boo
 	if missing {
 		return state.WriteFile(file, b)
 	}
-	return replaceContent(file, b)
-}
-
-// replaceContent writes a file anew in one step and keeps its mode and its owner.
-func replaceContent(file string, content []byte) error {
-	info, err := os.Stat(file)
-	if err != nil {
-		return err
-	}
-	f, err := renameio.NewPendingFile(file, renameio.WithTempDir(filepath.Dir(file)), renameio.WithStaticPermissions(info.Mode().Perm()))
-	if err != nil {
-		return err
-	}
-	defer func() { _ = f.Cleanup() }() // of what was not put in its place
-	fresh, err := f.Stat()
-	if err != nil {
-		return err
-	}
-	was, is := info.Sys().(*syscall.Stat_t), fresh.Sys().(*syscall.Stat_t)
-	if was.Uid != is.Uid || was.Gid != is.Gid {
-		if err := f.Chown(int(was.Uid), int(was.Gid)); err != nil {
-			return fmt.Errorf("%s belongs to user %d and group %d, and could not go on doing so: change it as that user: %w", file, was.Uid, was.Gid, err)
-		}
-	}
-	if _, err := f.Write(content); err != nil {
-		return err
-	}
-	return f.CloseAtomicallyReplace()
+	return atomicfile.Rewrite(file, b)
 }

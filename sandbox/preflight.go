@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -20,6 +21,7 @@ import (
 	"github.com/kalypso-dev/kalypso/sandbox/stack"
 	"github.com/kalypso-dev/kalypso/sandbox/state"
 	"github.com/kalypso-dev/kalypso/sandbox/supervisor"
+	"k8s.io/client-go/util/cert"
 )
 
 // identifyDeadline is how long a daemon may take to say what it is.
@@ -80,12 +82,27 @@ func refusal(r *doctor.Report) error {
 	return nil
 }
 
-// Diagnose makes all checks of this machine. A home that cannot be found out is
-// a finding, too. With a fatal finding the error is a *PreflightError, beside the
-// report.
-func Diagnose(ctx context.Context, version string) (*doctor.Report, error) {
+// Diagnose makes all checks of this machine, for the sandbox that there is or that
+// Up would make by the choice. A home that cannot be found out is a finding, too.
+// With a fatal finding the error is a *PreflightError, beside the report. A choice
+// that Up would not take is an error without a report.
+func Diagnose(ctx context.Context, version string, c Choice) (*doctor.Report, error) {
+	scratch, err := makeScratch()
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(scratch)
+	if err := c.Open(ctx, scratch); err != nil {
+		return nil, err
+	}
 	h, err := state.FindHome()
-	draft, draftErr := Choice{}.Draft()
+	if err == nil {
+		var broken *state.BrokenError
+		if mistake := c.Check(h); mistake != nil && !errors.As(mistake, &broken) {
+			return nil, mistake
+		}
+	}
+	draft, draftErr := c.Draft()
 	if draftErr != nil {
 		return nil, draftErr
 	}
@@ -95,7 +112,10 @@ func Diagnose(ctx context.Context, version string) (*doctor.Report, error) {
 		if s, err = h.Load(); err == nil {
 			subject = subjectOf(h, s)
 		} else { // of other errors the check of the home finds the cause
-			subject = subjectOf(h, draft)
+			subject, s = subjectOf(h, draft), draft
+			if c.Image != "" {
+				subject.NodeImage = c.Image
+			}
 		}
 		subject.Daemon = identifyDaemon(ctx, h)
 		var others *usage.Error
@@ -120,6 +140,7 @@ func subjectOf(h Home, s *state.State) *doctor.Subject {
 		Payload: packed(h.Components()), Clusters: len(s.Made()), LongestCluster: longest(s.Made()),
 		Ports: maps.Clone(s.Ports), Provider: s.Provider,
 	}
+	subject.ValidFrom, subject.ValidUntil = validity(h)
 	_ = s.UseEngine() // the checks ask the one that has the clusters
 	subject.Children, _ = supervisor.Living(h.Children())
 	if subject.Clusters == 0 {
@@ -136,6 +157,27 @@ func subjectOf(h Home, s *state.State) *doctor.Subject {
 		}
 	}
 	return subject
+}
+
+// validity is when all certificates of the embedded clusters are valid; zero times
+// where there are none yet.
+func validity(h Home) (from, until time.Time) {
+	files, _ := filepath.Glob(h.Path("clusters", "*", "pki", "*.crt")) // the pattern is right
+	for _, file := range files {
+		certificates, err := cert.CertsFromFile(file)
+		if err != nil {
+			continue // what is there and broken, its cluster says
+		}
+		for _, c := range certificates {
+			if c.NotBefore.After(from) {
+				from = c.NotBefore
+			}
+			if until.IsZero() || c.NotAfter.Before(until) {
+				until = c.NotAfter
+			}
+		}
+	}
+	return from, until
 }
 
 func longest(names []string) string {

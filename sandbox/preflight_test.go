@@ -79,7 +79,7 @@ func TestDiagnose(t *testing.T) {
 	}
 
 	t.Setenv("KALYPSO_HOME", "/"+strings.Repeat("x", state.MaxSocketPath))
-	r, err := Diagnose(t.Context(), "v1")
+	r, err := Diagnose(t.Context(), "v1", Choice{})
 	if f := finding(r, "home"); f.Severity != doctor.Fatal || !strings.Contains(f.Found, "too long") || err == nil {
 		t.Errorf("a home that is too long: %+v, %v", f, err)
 	}
@@ -88,7 +88,7 @@ func TestDiagnose(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "thesis.txt"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	r, err = Diagnose(t.Context(), "v1")
+	r, err = Diagnose(t.Context(), "v1", Choice{})
 	if f := finding(r, "home"); f.Severity != doctor.Fatal || !strings.Contains(f.Found, "thesis.txt") || err == nil {
 		t.Errorf("a home with other things: %+v, %v", f, err)
 	}
@@ -98,7 +98,7 @@ func TestDiagnose(t *testing.T) {
 	if _, err := home.Ensure(t.Context(), Choice{Workshop: "basic-inference"}); err != nil {
 		t.Fatal(err)
 	}
-	r, _ = Diagnose(t.Context(), "v1")
+	r, _ = Diagnose(t.Context(), "v1", Choice{})
 	if f := finding(r, "ports"); f.Severity != doctor.OK || f.Found != "all 8 are free" {
 		t.Errorf("%+v", f)
 	}
@@ -107,7 +107,7 @@ func TestDiagnose(t *testing.T) {
 	}
 
 	s := daemontest.Serve(t, home, daemontest.Steady("gitea"))
-	r, _ = Diagnose(t.Context(), "v2")
+	r, _ = Diagnose(t.Context(), "v2", Choice{})
 	if f := finding(r, "daemon"); !r.Running || f.Severity != doctor.Note || !strings.Contains(f.Found, "kalypso v1, this is v2") {
 		t.Errorf("beside a daemon: running %v, %+v", r.Running, f)
 	}
@@ -118,7 +118,7 @@ func TestDiagnose(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer held.Close()
-	r, _ = Diagnose(t.Context(), "v2")
+	r, _ = Diagnose(t.Context(), "v2", Choice{})
 	if f := finding(r, "daemon"); f.Severity != doctor.Warning || !strings.Contains(f.Found, "does not answer") {
 		t.Errorf("beside a deaf daemon: %+v", f)
 	}

@@ -7,11 +7,12 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"syscall"
 	"time"
 
+	"github.com/kalypso-dev/kalypso/internal/posix"
 	"github.com/kalypso-dev/kalypso/internal/retry"
 	"github.com/kalypso-dev/kalypso/sandbox/daemon"
+	"github.com/kalypso-dev/kalypso/sandbox/doctor"
 	"github.com/kalypso-dev/kalypso/sandbox/state"
 	"github.com/kalypso-dev/kalypso/sandbox/supervisor"
 	"github.com/kalypso-dev/kalypso/workshop"
@@ -37,7 +38,7 @@ type Options struct {
 // When components fail for good, the error is a *FailedError and the rest
 // keeps running. When ctx ends first, the sandbox goes on starting.
 func Up(ctx context.Context, o Options) (*Status, error) {
-	scratch, err := os.MkdirTemp("", "kalypso-workshop-")
+	scratch, err := makeScratch()
 	if err != nil {
 		return nil, err
 	}
@@ -70,6 +71,18 @@ func Up(ctx context.Context, o Options) (*Status, error) {
 		return nil, err
 	}
 	return client.Status(ctx)
+}
+
+// makeScratch makes a folder for what a command needs only itself.
+func makeScratch() (string, error) {
+	dir, err := os.MkdirTemp("", "kalypso-workshop-")
+	if err != nil {
+		return "", &PreflightError{[]doctor.Finding{{
+			Check: "temporary files", Severity: doctor.Fatal, Found: err.Error(),
+			Lost: "there is no place for temporary files", Fix: "make room there, or set TMPDIR to a folder that can be written",
+		}}}
+	}
+	return dir, nil
 }
 
 // launch writes the state, of the choice if there is none yet, and starts a daemon
@@ -129,7 +142,7 @@ func startDaemon(h Home) (ended <-chan struct{}, err error) {
 	cmd.Env = append(os.Environ(), "KALYPSO_HOME="+string(h))
 	cmd.Dir = string(h)
 	cmd.Stdout, cmd.Stderr = log, log
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	cmd.SysProcAttr = posix.NewSession()
 	if err := cmd.Start(); err != nil {
 		return nil, fmt.Errorf("start the daemon: %w", err)
 	}

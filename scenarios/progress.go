@@ -12,7 +12,8 @@ import (
 	"time"
 
 	"github.com/gofrs/flock"
-	"github.com/google/renameio/v2"
+
+	"github.com/kalypso-dev/kalypso/internal/atomicfile"
 )
 
 const (
@@ -113,7 +114,7 @@ func (p *Progress) change(edit func()) error {
 	edit()
 	b, err := json.MarshalIndent(p, "", "  ")
 	if err == nil {
-		err = renameio.WriteFile(p.file, append(b, '\n'), 0o600)
+		err = atomicfile.Write(p.file, append(b, '\n'), 0o600)
 	}
 	if err != nil {
 		return fmt.Errorf("progress of learning: %w", err)

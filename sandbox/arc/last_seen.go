@@ -9,8 +9,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/google/renameio/v2"
 	"github.com/kalypso-dev/kalypso/internal/armapi"
+	"github.com/kalypso-dev/kalypso/internal/atomicfile"
 )
 
 // lastSeen is what each cluster looked like when it was asked last, so that one
@@ -47,7 +47,7 @@ func (m *lastSeen) keep(cluster string, seen time.Time, all []armapi.Configurati
 	if err := os.MkdirAll(m.dir, 0o700); err != nil {
 		return err
 	}
-	return renameio.WriteFile(m.file(cluster), b, 0o600, renameio.WithTempDir(m.dir))
+	return atomicfile.Write(m.file(cluster), b, 0o600)
 }
 
 // recall returns what is known; false when the cluster was never seen.

@@ -11,6 +11,7 @@ import (
 	"os/signal"
 	"syscall"
 
+	"github.com/kalypso-dev/kalypso/internal/posix"
 	"github.com/kalypso-dev/kalypso/sandbox/components"
 	"github.com/kalypso-dev/kalypso/sandbox/stack"
 	"github.com/kalypso-dev/kalypso/sandbox/state"
@@ -21,7 +22,7 @@ import (
 func Run(h state.Home, version string) error {
 	// the shell's would be that of all children, and what pods of other users than
 	// root read would be closed to them; secrets have a mode of their own
-	syscall.Umask(0o022)
+	posix.Umask(0o022)
 	log := slog.New(slog.NewTextHandler(os.Stderr, nil))
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()

@@ -9,9 +9,9 @@ import (
 	"net"
 	"net/http"
 	"os"
-	"syscall"
 	"time"
 
+	"github.com/kalypso-dev/kalypso/internal/posix"
 	"github.com/kalypso-dev/kalypso/internal/usage"
 	"github.com/kalypso-dev/kalypso/sandbox/snapshot"
 	"github.com/kalypso-dev/kalypso/sandbox/stack"
@@ -134,8 +134,8 @@ func (s *Server) supervise() (*supervised, error) {
 
 // listenPrivately makes the socket with mode 0600 from its first moment.
 func listenPrivately(path string) (net.Listener, error) {
-	before := syscall.Umask(0o177)
-	defer syscall.Umask(before)
+	before := posix.Umask(0o177)
+	defer posix.Umask(before)
 	return net.Listen("unix", path)
 }
 

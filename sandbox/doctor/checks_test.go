@@ -238,7 +238,22 @@ func TestInotify(t *testing.T) {
 		}, OK, []string{"2 of 128 instances"}},
 		{"just enough", func(sys *System, _ *Subject) { sys.with(limits("19", "1133")) }, OK, nil},
 		{"too few instances", func(sys *System, _ *Subject) { sys.with(limits("18", "1133")) }, Warning, []string{"0 of 18", "nodes do not start", "`sysctl fs.inotify.max_user_instances=512`"}},
+		{"not even for the node", func(sys *System, _ *Subject) { sys.with(limits("10", "1133")) }, Fatal, []string{"0 of 10", "nodes do not start", "`sysctl fs.inotify.max_user_instances=512`"}},
+		{"used by others of this user", func(sys *System, _ *Subject) {
+			sys.with(limits("12", "1133"))
+			sys.with(map[string]string{"proc/7/fd/3": "-> anon_inode:inotify", "proc/9/fd/1": "-> anon_inode:inotify"})
+		}, Fatal, []string{"2 of 12"}},
+		{"not even the watches", func(sys *System, _ *Subject) { sys.with(limits("128", "108")) }, Fatal, []string{"108 watches"}},
+		{"of a user namespace", func(sys *System, _ *Subject) {
+			sys.with(map[string]string{"proc/sys/user/max_inotify_instances": "5\n"})
+		}, Fatal, []string{"0 of 5"}},
+		{"no node to fail", func(sys *System, _ *Subject) { sys.RealNode = cannot; sys.with(limits("2", "2")) }, Warning, nil},
+		{"not for a single node of kind", func(sys *System, s *Subject) {
+			sys.with(limits("31", "1824"))
+			s.Provider = kind
+		}, Fatal, []string{"too many open files"}},
 		{"for two clusters", func(sys *System, s *Subject) { sys.with(limits("29", "2000")); s.Clusters = 2 }, Warning, nil},
+		{"for one of two clusters", func(sys *System, s *Subject) { sys.with(limits("21", "2000")); s.Clusters = 2 }, Fatal, nil},
 		{"just enough for kind", func(sys *System, s *Subject) {
 			sys.with(limits("72", "1824"))
 			s.Provider, s.Clusters = kind, 2
@@ -350,6 +365,9 @@ func TestCgroup(t *testing.T) {
 	readOnly := func(sys *System) { sys.Writable = func(p string) error { return errors.New("read-only: " + p) } }
 	examineEach(t, "cgroup", []situation{
 		{"v2", nil, OK, []string{"v2; /sys/fs/cgroup can be written"}},
+		{"v2 without some", func(sys *System, _ *Subject) {
+			sys.with(map[string]string{"sys/fs/cgroup/cgroup.controllers": "cpuset cpu io\n"})
+		}, Note, []string{"v2 without memory, pids", "limits of pods"}},
 		{"v2 of a user", func(sys *System, _ *Subject) { sys.UID = 7; readOnly(sys) }, OK, []string{"v2; only root"}},
 		{"v2 of a container", func(sys *System, _ *Subject) { readOnly(sys) }, Note, []string{"v2; /sys/fs/cgroup cannot be written (read-only: /sys/fs/cgroup)", "simulated nodes"}},
 		{"v1", func(sys *System, _ *Subject) {

@@ -64,9 +64,10 @@ func All() []Check {
 		{"open files", true, usualLimit, checkOpenFiles},
 		{"loopback", true, usualLimit, checkLoopback},
 		{"ports", true, usualLimit, checkPorts},
+		{"clock", true, usualLimit, checkClock},
+		{"inotify", true, usualLimit, checkInotify},
 		{"git identity", false, usualLimit, checkGitIdentity},
 		{"daemon", false, usualLimit, ofHome(checkDaemon)},
-		{"inotify", false, usualLimit, checkInotify},
 		{"proxy", false, usualLimit, checkProxy},
 		{"node", false, usualLimit, ofHome(checkNode)},
 		{"features", false, usualLimit, checkFeatures},
@@ -74,6 +75,8 @@ func All() []Check {
 		{"user", false, usualLimit, checkUser},
 		{"cgroup", false, usualLimit, checkCgroup},
 		{"kernel", false, usualLimit, checkKernel},
+		{"rootless", false, usualLimit, checkRootless},
+		{"browser", false, usualLimit, checkBrowser},
 		{engineCheck, true, engineLimit + time.Second, checkEngine},
 		{"engine size", true, engineLimit + time.Second, ofKind("any", checkEngineSize)},
 		{"engine disk", true, engineLimit + time.Second, ofKind("any", checkEngineDisk)},
@@ -185,6 +188,9 @@ type Subject struct {
 
 	// Ports are those that an existing sandbox keeps, by listener.
 	Ports map[string]int
+	// ValidFrom and ValidUntil are when all certificates of the sandbox are valid;
+	// zero where it has none yet.
+	ValidFrom, ValidUntil time.Time
 	// Children are the IDs of the processes that a daemon has registered and
 	// that run.
 	Children map[string]int

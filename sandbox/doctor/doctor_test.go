@@ -93,6 +93,7 @@ func TestGateHasWhatCanBeFatalAndNothingElse(t *testing.T) {
 			"proc/sys/fs/inotify/max_user_instances": "1\n",
 		})
 		s := subjectOf()
+		sys.Now = func() time.Time { return time.Time{} }
 		s.Payload.Err = errors.New("broken")
 		s.Ports = map[string]int{"gitea": 20000}
 		s.Children = map[string]int{"etcd": 3}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 	"testing/fstest"
+	"time"
 )
 
 // box is a good Linux machine that a test makes worse.
@@ -24,13 +25,15 @@ func box() *System {
 			"proc/filesystems":                       "nodev\tproc\nnodev\toverlay\n",
 			"proc/sys/kernel/osrelease":              "6.1.0-18-amd64\n",
 			"etc/os-release":                         "ID=debian\nPRETTY_NAME=\"Debian GNU/Linux 12 (bookworm)\"\n",
-			"sys/fs/cgroup/cgroup.controllers":       "cpu memory\n",
+			"sys/fs/cgroup/cgroup.controllers":       "cpuset cpu io memory pids\n",
 			"proc/sys/fs/inotify/max_user_instances": "128\n",
 			"proc/sys/fs/inotify/max_user_watches":   "192536\n",
 		}),
+		Now:       func() time.Time { return time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC) },
 		LookPath:  has("git", "apt-get", "iptables"),
 		Run:       prints("git version 2.39.5", nil),
 		Writable:  func(string) error { return nil },
+		Usable:    func(string) error { return nil },
 		Space:     func(string) (Space, error) { return Space{Free: 50 * gibi, FreeFiles: 1 << 20, CountsFiles: true}, nil },
 		OpenFiles: func() (uint64, error) { return 20000, nil },
 		Locked:    func(string) bool { return false },
@@ -39,6 +42,8 @@ func box() *System {
 		Dial:      func(context.Context, string) error { return errors.New("connection refused") },
 		RealNode:  func(string) error { return nil },
 		NodeLeft:  func(string) ([]string, error) { return nil, nil },
+
+		UserNamespace: func(context.Context) error { return nil },
 	}
 }
 

@@ -4,9 +4,12 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"io/fs"
 	"path"
 	"strconv"
 	"strings"
+
+	"github.com/kalypso-dev/kalypso/internal/posix"
 )
 
 // What a sandbox has resident, measured and rounded up: forge, etcd and daemon;
@@ -221,8 +224,8 @@ func checkInotify(_ context.Context, sys *System, s *Subject) Finding {
 	if sys.OS != "linux" {
 		return ok("not limited on %s", sys.OS)
 	}
-	instances, err := sys.limit("max_user_instances")
-	watches, err2 := sys.limit("max_user_watches")
+	instances, err := sys.limit("instances")
+	watches, err2 := sys.limit("watches")
 	if err != nil || err2 != nil {
 		return note("the limits are not known: /proc/sys/fs/inotify cannot be read", "nothing is known to be", "")
 	}
@@ -230,41 +233,65 @@ func checkInotify(_ context.Context, sys *System, s *Subject) Finding {
 	found := fmt.Sprintf("%d of %d instances in use, %d watches", used, instances, watches)
 	ofOne, watchesOfOne := instancesOfPlane, watchesOfPlane
 	lost := "API servers notice new certificates and settings late"
+	nodes := false // that need them to start
 	switch {
 	case s.Provider == kind:
-		ofOne, watchesOfOne = instancesOfKind, watchesOfKind
+		ofOne, watchesOfOne, nodes = instancesOfKind, watchesOfKind, true
 		lost = "parts of the clusters end with \"too many open files\", and nodes do not start"
 	case !s.embedded():
 		return ok("%s; the clusters are not of this machine", found)
 	case s.Home != "" && sys.RealNode(s.aNode()) == nil:
-		ofOne, watchesOfOne = ofOne+instancesOfNode, watchesOfOne+watchesOfNode
+		ofOne, watchesOfOne, nodes = ofOne+instancesOfNode, watchesOfOne+watchesOfNode, true
 		lost += ", and nodes do not start"
 	}
 	needed := ofOne * s.Clusters
 	if s.Daemon != nil {
 		needed = 0 // counted among those in use
 	}
+	taken := used
+	if s.Provider == kind {
+		taken = 0 // its nodes are the engine's user's
+	}
+	says := warning
+	if nodes && s.Daemon == nil && (taken+needed > instances || watchesOfOne*s.Clusters > watches) {
+		says = fatal
+	}
 	switch {
 	case used+needed+spareInstances > instances:
-		return warning(found, lost, sys.asRoot("sysctl fs.inotify.max_user_instances=512", true)+"; in /etc/sysctl.d for good")
+		return says(found, lost, sys.asRoot("sysctl fs.inotify.max_user_instances=512", true)+"; in /etc/sysctl.d for good")
 	case watches < watchesOfOne*s.Clusters+spareWatches:
-		return warning(found, lost, sys.asRoot("sysctl fs.inotify.max_user_watches=524288", true)+"; in /etc/sysctl.d for good")
+		return says(found, lost, sys.asRoot("sysctl fs.inotify.max_user_watches=524288", true)+"; in /etc/sysctl.d for good")
 	}
 	return ok("%s; a cluster with its node needs %d and %d", found, ofOne, watchesOfOne)
 }
 
-func (s *System) limit(name string) (int, error) {
-	return strconv.Atoi(strings.TrimSpace(s.read("/proc/sys/fs/inotify/" + name)))
+// limit is how many inotify instances or watches this user may have. A user
+// namespace has a limit of its own beside the machine's.
+func (s *System) limit(of string) (int, error) {
+	limit, err := strconv.Atoi(strings.TrimSpace(s.read("/proc/sys/fs/inotify/max_user_" + of)))
+	if own, err := strconv.Atoi(strings.TrimSpace(s.read("/proc/sys/user/max_inotify_" + of))); err == nil {
+		limit = min(limit, own)
+	}
+	return limit, err
 }
 
-// inotifyInstances counts those of the processes that this user may look into:
-// his own, and for root all, of which then some may be others'.
+// inotifyInstances counts those of this user's processes: each user has a limit.
 func (s *System) inotifyInstances() int {
 	n := 0
-	for _, to := range s.descriptors() {
-		if strings.HasSuffix(to, "inotify") {
+	for pid, to := range s.descriptors() {
+		if strings.HasSuffix(to, "inotify") && s.isOwn(pid) {
 			n++
 		}
 	}
 	return n
+}
+
+// isOwn reports whether a process is this user's, as far as that is known.
+func (s *System) isOwn(pid int) bool {
+	info, err := fs.Stat(s.Files, relative(procPath(pid, "")))
+	if err != nil {
+		return false
+	}
+	uid, _, known := posix.Owner(info)
+	return !known || uid == s.UID
 }

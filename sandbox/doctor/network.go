@@ -21,13 +21,20 @@ func checkPorts(ctx context.Context, sys *System, s *Subject) Finding {
 		return ok("none kept yet: the first `kalypso up` chooses free ones")
 	}
 	const fix = "stop what uses it, or make a new sandbox with `kalypso down --delete` and `kalypso up`"
-	busy := sys.busy(ctx, slices.Sorted(maps.Values(s.Ports)))
+	ports := slices.Sorted(maps.Values(s.Ports))
+	busy := sys.busy(ctx, ports)
+	if slices.Contains(slices.Collect(maps.Values(busy)), 0) {
+		busy = sys.busy(ctx, ports) // one that has just ended has no owner any more
+	}
 	ours := 0
 	for _, name := range slices.Sorted(maps.Keys(s.Ports)) {
 		owner, taken := busy[s.Ports[name]]
 		switch {
 		case !taken:
 			continue
+		case owner == 0 && s.Daemon == nil && sys.OS == "linux":
+			// those of an earlier run are this user's, and would be seen
+			return fatal(fmt.Sprintf("port %d, kept for %s, is used by a process of another user", s.Ports[name], name), name+" cannot start", fix)
 		case owner == 0 && s.Daemon == nil:
 			return warning(fmt.Sprintf("port %d, kept for %s, is in use, by whom cannot be seen", s.Ports[name], name), name+" may not be able to start", fix)
 		case owner != 0 && !sys.isOurs(owner, s):

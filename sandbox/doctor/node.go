@@ -154,6 +154,11 @@ func checkCgroup(_ context.Context, sys *System, _ *Subject) Finding {
 	if sys.UID != 0 {
 		return ok("%s; only root can write them", kind)
 	}
+	if controllers := sys.read(root + "/cgroup.controllers"); kind == "v2" {
+		if lacks := without(controllers, "cpu", "memory", "pids"); len(lacks) > 0 {
+			return note("v2 without "+strings.Join(lacks, ", "), "limits of pods on these are not kept", "let the container or the machine that this is in pass these controllers on")
+		}
+	}
 	if err := sys.Writable(tree); err != nil {
 		return note(fmt.Sprintf("%s; %s cannot be written (%v)", kind, tree, err), realPods, "mount "+root+" so that it can be written")
 	}

@@ -76,7 +76,7 @@ func TestPorts(t *testing.T) {
 		{"who knows", func(sys *System, s *Subject) {
 			taken(sys, s)
 			sys.with(map[string]string{"proc/44/fd/9": ""})
-		}, Warning, []string{"by whom cannot be seen", "gitea may not"}},
+		}, Fatal, []string{"another user", "gitea cannot start"}},
 		{"who knows, beside a sandbox", func(sys *System, s *Subject) {
 			taken(sys, s)
 			sys.with(map[string]string{"proc/44/fd/9": ""})

@@ -17,7 +17,6 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"syscall"
 	"time"
 
 	"github.com/gofrs/flock"
@@ -33,13 +32,15 @@ type System struct {
 	UID      int
 	User     string
 	Env      func(name string) string
+	Now      func() time.Time
 	// Files is the root folder. It has to read links (fs.ReadLinkFS).
 	Files    fs.FS
 	LookPath func(name string) (string, error)
 	// Run returns what a program prints. The error of one that fails is the
 	// first line of its complaint, if it has any.
 	Run       func(ctx context.Context, program string, args ...string) (string, error)
-	Writable  func(path string) error // by this user, asked without writing
+	Writable  func(path string) error // a folder, by this user, asked without writing
+	Usable    func(path string) error // a file or device, read and written by this user
 	Space     func(path string) (Space, error)
 	OpenFiles func() (uint64, error) // how many a process may have at most
 	Locked    func(path string) bool // by another process
@@ -49,6 +50,9 @@ type System struct {
 	// RealNode returns nil when the node with its folder at dir can be real,
 	// and an *node.UnsupportedError where not.
 	RealNode func(dir string) error
+	// UserNamespace returns nil when this user may have a user namespace, with a
+	// network and mounts of its own.
+	UserNamespace func(ctx context.Context) error
 	// NodeLeft lists what is there of the node in dir outside of its folder.
 	NodeLeft func(dir string) ([]string, error)
 
@@ -75,10 +79,12 @@ func Machine() *System {
 		OS: runtime.GOOS, Arch: runtime.GOARCH, CPUs: runtime.NumCPU(),
 		UID: os.Geteuid(), User: name,
 		Env:       os.Getenv,
+		Now:       time.Now,
 		Files:     os.DirFS("/"),
 		LookPath:  exec.LookPath,
 		Run:       runProgram,
 		Writable:  writable,
+		Usable:    usable,
 		Space:     space,
 		OpenFiles: openFiles,
 		Locked:    locked,
@@ -87,6 +93,8 @@ func Machine() *System {
 		Dial:      dial,
 		RealNode:  node.Supported,
 		NodeLeft:  node.Leftovers,
+
+		UserNamespace: userNamespace,
 	}
 }
 
@@ -117,13 +125,6 @@ func locked(path string) bool {
 	defer l.Close()
 	got, err := l.TryRLock()
 	return !got && err == nil
-}
-
-func openFiles() (uint64, error) {
-	var limit syscall.Rlimit
-	err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit)
-	// the programs are Go's, which raise the soft limit to the hard one
-	return uint64(limit.Max), err
 }
 
 func listen(address string) error {

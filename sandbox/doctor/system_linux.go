@@ -1,9 +1,31 @@
 package doctor
 
-import "golang.org/x/sys/unix"
+import (
+	"context"
+	"os"
+	"os/exec"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
 
 func writable(path string) error {
 	return unix.Faccessat(unix.AT_FDCWD, path, unix.W_OK|unix.X_OK, unix.AT_EACCESS)
+}
+
+func usable(path string) error {
+	return unix.Faccessat(unix.AT_FDCWD, path, unix.R_OK|unix.W_OK, unix.AT_EACCESS)
+}
+
+// userNamespace runs a program of the base system in one, with this user as its root.
+func userNamespace(ctx context.Context) error {
+	cmd := exec.CommandContext(ctx, "/bin/true")
+	cmd.SysProcAttr = &syscall.SysProcAttr{
+		Cloneflags:  syscall.CLONE_NEWUSER | syscall.CLONE_NEWNS | syscall.CLONE_NEWNET,
+		UidMappings: []syscall.SysProcIDMap{{HostID: os.Getuid(), Size: 1}},
+		GidMappings: []syscall.SysProcIDMap{{HostID: os.Getgid(), Size: 1}},
+	}
+	return cmd.Run()
 }
 
 // remote are the kinds of file systems on which locks, sockets or a database's

@@ -16,6 +16,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/kalypso-dev/kalypso/internal/posix"
 	"github.com/kalypso-dev/kalypso/internal/retry"
 )
 
@@ -73,7 +74,7 @@ func Clean(ctx context.Context, dir string) error {
 		for _, pid := range pids {
 			// its group is read again just before: a process ID may have passed on
 			if belongs(pid, group) {
-				_ = syscall.Kill(pid, syscall.SIGKILL)
+				_ = posix.Kill(pid, syscall.SIGKILL)
 			}
 		}
 		mounts, err := readMounts()

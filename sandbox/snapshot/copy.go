@@ -9,8 +9,9 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"time"
+
+	"github.com/kalypso-dev/kalypso/internal/posix"
 )
 
 // clockGrain is more than what the clock that stamps files may lag behind: a
@@ -170,9 +171,7 @@ func diskUsage(dir string) (int64, error) {
 		if err != nil {
 			return err
 		}
-		if s, ok := info.Sys().(*syscall.Stat_t); ok {
-			sum += s.Blocks * 512
-		}
+		sum += posix.Allocated(info)
 		return nil
 	})
 	return sum, err

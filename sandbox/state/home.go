@@ -17,7 +17,8 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/google/renameio/v2"
+	"github.com/kalypso-dev/kalypso/internal/atomicfile"
+	"github.com/kalypso-dev/kalypso/internal/posix"
 	"github.com/kalypso-dev/kalypso/internal/usage"
 )
 
@@ -80,12 +81,12 @@ func (h Home) checkOpen() error {
 	if err != nil {
 		return usage.Errorf("%s cannot be entered: set KALYPSO_HOME to a folder of your own", h)
 	}
-	owner, ok := info.Sys().(*syscall.Stat_t)
-	if !ok || int(owner.Uid) == os.Geteuid() {
+	uid, _, ok := posix.Owner(info)
+	if !ok || uid == os.Geteuid() {
 		return usage.Errorf("%s cannot be entered, although it is yours: `chmod u+rwx %s`, or set KALYPSO_HOME to another folder", closed, closed)
 	}
-	name := fmt.Sprintf("user %d", owner.Uid)
-	if u, err := user.LookupId(fmt.Sprint(owner.Uid)); err == nil {
+	name := fmt.Sprintf("user %d", uid)
+	if u, err := user.LookupId(fmt.Sprint(uid)); err == nil {
 		name = u.Username
 	}
 	return usage.Errorf("%s belongs to %s and is closed to you: set KALYPSO_HOME to a folder of your own, or run kalypso as %s", closed, name, name)
@@ -200,8 +201,8 @@ func (h Home) KeepPrivate() error {
 	if err != nil {
 		return err
 	}
-	if owner, ok := info.Sys().(*syscall.Stat_t); ok && int(owner.Uid) != os.Geteuid() {
-		return usage.Errorf("%s belongs to another user (ID %d), who could change what the sandbox runs: set KALYPSO_HOME to a folder of your own", h, owner.Uid)
+	if uid, _, ok := posix.Owner(info); ok && uid != os.Geteuid() {
+		return usage.Errorf("%s belongs to another user (ID %d), who could change what the sandbox runs: set KALYPSO_HOME to a folder of your own", h, uid)
 	}
 	if info.Mode().Perm()&0o077 == 0 {
 		return nil
@@ -277,11 +278,10 @@ func RemoveAll(path string) error {
 // WriteFile replaces a file in one step, readable by its owner only: a reader,
 // or a start after a power cut, sees the old content or the new one.
 func WriteFile(path string, content []byte) error {
-	dir := filepath.Dir(path)
-	if err := os.MkdirAll(dir, 0o700); err != nil {
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return err
 	}
-	if err := renameio.WriteFile(path, content, 0o600, renameio.WithStaticPermissions(0o600), renameio.WithTempDir(dir)); err != nil {
+	if err := atomicfile.Write(path, content, 0o600); err != nil {
 		return fmt.Errorf("write %s: %w", path, err)
 	}
 	return nil

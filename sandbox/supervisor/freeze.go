@@ -8,6 +8,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/kalypso-dev/kalypso/internal/posix"
 	"github.com/kalypso-dev/kalypso/internal/retry"
 )
 
@@ -29,13 +30,13 @@ func Freeze(ctx context.Context, pids []int) (thaw func(), err error) {
 	thaw = func() {
 		// children first, so that no parent gets a SIGCHLD for a stopped child
 		for _, pid := range slices.Backward(frozen) {
-			_ = syscall.Kill(pid, syscall.SIGCONT)
+			_ = posix.Kill(pid, posix.SIGCONT)
 		}
 	}
 	next := slices.Clone(pids)
 	for len(next) > 0 {
 		for _, pid := range next {
-			err := syscall.Kill(pid, syscall.SIGSTOP)
+			err := posix.Kill(pid, posix.SIGSTOP)
 			if errors.Is(err, syscall.ESRCH) {
 				continue
 			}

@@ -15,6 +15,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/kalypso-dev/kalypso/internal/posix"
 	"github.com/kalypso-dev/kalypso/internal/retry"
 )
 
@@ -155,7 +156,7 @@ func (p *Process) Stop(ctx context.Context) error {
 	grace := time.NewTimer(stopGrace)
 	defer grace.Stop()
 	if !p.Kill {
-		_ = syscall.Kill(cmd.Process.Pid, syscall.SIGTERM)
+		_ = posix.Kill(cmd.Process.Pid, syscall.SIGTERM)
 		select {
 		case <-exited:
 		case <-grace.C:
@@ -163,7 +164,7 @@ func (p *Process) Stop(ctx context.Context) error {
 		}
 	}
 	// also after a good end: what it has left behind must not outlive it
-	_ = syscall.Kill(group, syscall.SIGKILL)
+	_ = posix.Kill(group, syscall.SIGKILL)
 	select {
 	case <-exited:
 		p.mu.Lock()
@@ -296,8 +297,8 @@ func EndOrphan(dir, name string) error {
 		if !id.running() {
 			return nil
 		}
-		_ = syscall.Kill(-id.PID, syscall.SIGKILL)
-		_ = syscall.Kill(id.PID, syscall.SIGKILL)
+		_ = posix.Kill(-id.PID, syscall.SIGKILL)
+		_ = posix.Kill(id.PID, syscall.SIGKILL)
 		return errors.New("it has been killed and still runs: end it by hand")
 	})
 	if err != nil {

@@ -16,6 +16,7 @@ import (
 // Options are those of `kalypso doctor`.
 type Options struct {
 	*cmdutil.App
+	sandbox.Choice
 	Output cmdutil.Output
 }
 
@@ -32,12 +33,17 @@ is not good, what is lost and how to mend it:
   ok       as it should be
   note     worth knowing; little or nothing is lost
   warning  something does not work, or soon will not
-  fatal    ` + "`kalypso up`" + ` cannot succeed; the exit code is 5`,
+  fatal    ` + "`kalypso up`" + ` cannot succeed; the exit code is 5
+
+With flags of ` + "`kalypso up`" + ` it looks at what a new sandbox needs that is made with
+them.`,
 		Example: `  kalypso doctor
+  kalypso doctor --provider kind
   kalypso doctor -o json`,
 		Args: cmdutil.ExactArgs(),
 		RunE: func(c *cobra.Command, _ []string) error { return run(c.Context(), o) },
 	}
+	cmdutil.AddChoice(c, &o.Choice)
 	o.Output.AddTo(c, "text", "json")
 	return c
 }
@@ -45,8 +51,13 @@ is not good, what is lost and how to mend it:
 // Run makes all checks and prints what they have found. A fatal finding is an
 // error.
 func Run(ctx context.Context, o *Options) error {
-	report, refusal := sandbox.Diagnose(ctx, o.Version)
-	err := o.Output.Print(o.App, report, func() error { return printReport(o.Out, cmdutil.NewStyle(o.Out), report) })
+	report, refusal := sandbox.Diagnose(ctx, o.Version, o.Choice)
+	if report == nil {
+		return refusal
+	}
+	err := o.Output.Print(o.App, report, func() error {
+		return printReport(o.Out, cmdutil.NewStyle(o.Out), report, cmdutil.ChoiceFlags(o.Choice))
+	})
 	if err == nil && refusal != nil {
 		return cmdutil.Silent(refusal) // the report has it
 	}
@@ -55,7 +66,7 @@ func Run(ctx context.Context, o *Options) error {
 
 // printReport prints a line for each check, so that one sees what was checked,
 // and more only where something is to be said.
-func printReport(w io.Writer, st cmdutil.Style, r *doctor.Report) error {
+func printReport(w io.Writer, st cmdutil.Style, r *doctor.Report, flags string) error {
 	paint := map[doctor.Severity]func(string) string{doctor.OK: st.Good, doctor.Note: st.Bold, doctor.Warning: st.Warn, doctor.Fatal: st.Bad}
 	width := 0
 	for _, f := range r.Findings {
@@ -73,7 +84,7 @@ func printReport(w io.Writer, st cmdutil.Style, r *doctor.Report) error {
 			fmt.Fprintf(w, "%sfix:  %s\n", indent, f.Fix)
 		}
 	}
-	_, err := fmt.Fprintf(w, "\n%s\nNext  %s\n", summary(r), next(r))
+	_, err := fmt.Fprintf(w, "\n%s\nNext  %s\n", summary(r), next(r, flags))
 	return err
 }
 
@@ -91,13 +102,13 @@ func summary(r *doctor.Report) string {
 	return fmt.Sprintf("%s in %.2f s: %s.", cmdutil.Count(len(r.Findings), "check"), r.Took.Seconds(), strings.Join(parts, ", "))
 }
 
-// next is the command to go on with.
-func next(r *doctor.Report) string {
+// next is the command to go on with, with the flags of the sandbox that is meant.
+func next(r *doctor.Report, flags string) string {
 	switch {
 	case r.Severity == doctor.Fatal:
-		return "mend what is fatal, then: kalypso doctor"
+		return "mend what is fatal, then: kalypso doctor" + flags
 	case r.Running:
 		return "kalypso status"
 	}
-	return "kalypso up"
+	return "kalypso up" + flags
 }

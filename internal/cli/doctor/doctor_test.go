@@ -46,7 +46,7 @@ Next  mend what is fatal, then: kalypso doctor
 `},
 	} {
 		var b bytes.Buffer
-		if err := printReport(&b, cmdutil.Style{}, &c.r); err != nil {
+		if err := printReport(&b, cmdutil.Style{}, &c.r, ""); err != nil {
 			t.Fatal(err)
 		}
 		if got := "\n" + b.String(); got != c.want {

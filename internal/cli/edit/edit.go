@@ -14,9 +14,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/google/renameio/v2"
 	"github.com/spf13/cobra"
 
+	"github.com/kalypso-dev/kalypso/internal/atomicfile"
 	"github.com/kalypso-dev/kalypso/internal/cli/cmdutil"
 	"github.com/kalypso-dev/kalypso/internal/usage"
 	"github.com/kalypso-dev/kalypso/scheduler/edit"
@@ -279,7 +279,7 @@ func (o *Options) write(tree *model.Tree, changed map[string][]byte) error {
 		if changed[file] == nil {
 			err = os.Remove(path)
 		} else if err = os.MkdirAll(filepath.Dir(path), 0o755); err == nil {
-			err = renameio.WriteFile(path, changed[file], 0o644, renameio.WithExistingPermissions())
+			err = atomicfile.Write(path, changed[file], 0o644)
 		}
 		if err != nil {
 			return err

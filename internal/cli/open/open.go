@@ -8,11 +8,11 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
-	"syscall"
 	"text/tabwriter"
 
 	"github.com/kalypso-dev/kalypso/internal/cli/cmdutil"
 	"github.com/kalypso-dev/kalypso/internal/cli/hub"
+	"github.com/kalypso-dev/kalypso/internal/posix"
 	"github.com/kalypso-dev/kalypso/sandbox"
 	"github.com/spf13/cobra"
 )
@@ -126,7 +126,7 @@ func (o *Options) open(p *sandbox.WebPage) error {
 	}
 	// a browser must outlive this terminal, and not write to it
 	cmd := exec.Command(program, p.URL)
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	cmd.SysProcAttr = posix.NewSession()
 	if err := cmd.Start(); err != nil {
 		return fmt.Errorf("show %s in a browser: %w", p.URL, err)
 	}

@@ -51,36 +51,10 @@ The sandbox lives in ~/.kalypso, or in the folder that KALYPSO_HOME names.`,
 		Args: cmdutil.ExactArgs(),
 		RunE: func(c *cobra.Command, _ []string) error { return run(c.Context(), o) },
 	}
-	c.Flags().StringVar(&o.Workshop, "workshop", "", "the workshop that is wanted: "+cmdutil.WorkshopHelp()+" (default "+sandbox.DefaultWorkshop+")")
-	c.Flags().StringVar(&o.Provider, "provider", "", "how the clusters are made: "+strings.Join(state.Providers(), " or ")+", which needs Docker or podman (default "+sandbox.ProviderEmbedded+")")
-	c.Flags().StringVar(&o.Image, "image", "", "the image of kind's nodes (default: what make kind-node-image has built, or kind's own)")
-	c.Flags().Var(contexts{&o.Contexts}, "cluster", "use a cluster that you have, by its context in your kubeconfig; may be repeated")
 	addShare(c, &o.Share)
+	cmdutil.AddChoice(c, &o.Choice)
 	cmdutil.AddYes(c, &o.Yes)
-	cmdutil.CompleteFlag(c, "workshop", cmdutil.Known(workshop.Builtin()...))
-	cmdutil.CompleteFlag(c, "provider", cmdutil.Known(state.Providers()...))
 	return c
-}
-
-// contexts is the flag --cluster, which may be repeated.
-type contexts struct{ of *map[string]string }
-
-func (c contexts) String() string { return "" }
-func (c contexts) Type() string   { return "NAME=CONTEXT" }
-
-func (c contexts) Set(text string) error {
-	name, context, ok := strings.Cut(text, "=")
-	if !ok || name == "" || context == "" {
-		return errors.New("write NAME=CONTEXT, such as store=my-cluster: the workshop's name of the cluster, and the context in your kubeconfig that leads to yours")
-	}
-	if has, twice := (*c.of)[name]; twice && has != context {
-		return fmt.Errorf("%s is given twice, as %s and as %s", name, has, context)
-	}
-	if *c.of == nil {
-		*c.of = map[string]string{}
-	}
-	(*c.of)[name] = context
-	return nil
 }
 
 // Run brings the sandbox up and waits until it is ready.

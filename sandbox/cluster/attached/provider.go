@@ -19,8 +19,7 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/google/renameio/v2"
-
+	"github.com/kalypso-dev/kalypso/internal/atomicfile"
 	"github.com/kalypso-dev/kalypso/sandbox/cluster"
 	"github.com/kalypso-dev/kalypso/sandbox/supervisor"
 )
@@ -128,9 +127,8 @@ func (p *Provider) Logs(context.Context, string, string) error { return nil }
 // replaceFile writes a file atomically: after a power cut it has the old content
 // or the new one.
 func replaceFile(file string, content []byte) error {
-	dir := filepath.Dir(file)
-	if err := os.MkdirAll(dir, 0o700); err != nil {
+	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
 		return err
 	}
-	return renameio.WriteFile(file, content, 0o600, renameio.WithStaticPermissions(0o600), renameio.WithTempDir(dir))
+	return atomicfile.Write(file, content, 0o600)
 }

@@ -15,11 +15,11 @@ import (
 	"strings"
 	"time"
 
-	"github.com/google/renameio/v2"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	kindcluster "sigs.k8s.io/kind/pkg/cluster"
 
+	"github.com/kalypso-dev/kalypso/internal/atomicfile"
 	"github.com/kalypso-dev/kalypso/internal/retry"
 	"github.com/kalypso-dev/kalypso/sandbox/cluster"
 	"github.com/kalypso-dev/kalypso/sandbox/relay"
@@ -287,7 +287,7 @@ func (n *node) writeNote(made note) error {
 	if err != nil {
 		return err
 	}
-	return renameio.WriteFile(n.noteFile(), b, 0o600, renameio.WithTempDir(filepath.Dir(n.noteFile())))
+	return atomicfile.Write(n.noteFile(), b, 0o600)
 }
 
 const (

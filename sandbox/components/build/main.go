@@ -1,7 +1,7 @@
 // Command build makes the payload of kalypso: it builds what has changed of the
 // components, and lays their archives into sandbox/components/payload, from
 // where a build with the tag payload takes them. With -kalypso it then builds
-// kalypso itself into that file. With -test it runs the tests of the components
+// kalypso itself into that file, with -cli without the components. With -test it runs the tests of the components
 // instead, with -vulnerabilities it reports what is known against what is
 // packed, with -update it moves one component to the newest patches. With
 // -platform it builds for another system than this one, for which it has to be
@@ -26,8 +26,8 @@ func main() {
 	program := flag.String("kalypso", "", "build kalypso into this `file`, too")
 	vulnerabilities := flag.Bool("vulnerabilities", false, "report known vulnerabilities and newer patches, build nothing")
 	update := flag.String("update", "", "move this `component` to its newest patches, build nothing")
-	version := flag.String("version", "unknown", "the version that kalypso reports")
 	cli := flag.Bool("cli", false, "build kalypso without the components, for its commands that need no sandbox")
+	version := flag.String("version", "unknown", "the version that kalypso reports")
 	platform := flag.String("platform", "", "build for this `GOOS/GOARCH` (default this machine's)")
 	inventory := flag.String("inventory", "", "write what is in kalypso, with versions and licences, into this `file` as JSON")
 	flag.Parse()

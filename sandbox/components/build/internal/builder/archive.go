@@ -25,8 +25,9 @@ var epoch = time.Unix(315532800, 0).UTC()
 // Zstandard, and returns them in the order of the archive: the file named first
 // (which must exist), then all others by path. The same files make the same
 // bytes: modes become 0644 or 0755, and owners and times are dropped. A link or
-// device below dir is an error.
-func writeArchive(w io.Writer, dir, first string) ([]components.File, error) {
+// device below dir is an error. It calls packed with the length of each file that is
+// packed, and of all.
+func writeArchive(w io.Writer, dir, first string, packed func(done, all int64)) ([]components.File, error) {
 	files, err := listFiles(dir, first)
 	if err != nil {
 		return nil, err
@@ -36,10 +37,15 @@ func writeArchive(w io.Writer, dir, first string) ([]components.File, error) {
 		return nil, err
 	}
 	tw := tar.NewWriter(zw)
+	var all int64
+	for _, f := range files {
+		all += f.Size
+	}
 	for i := range files {
 		if err := packFile(tw, dir, &files[i]); err != nil {
 			return nil, fmt.Errorf("pack %s: %w", files[i].Path, err)
 		}
+		packed(files[i].Size, all)
 	}
 	if err := tw.Close(); err != nil {
 		return nil, err

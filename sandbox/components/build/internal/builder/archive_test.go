@@ -44,7 +44,7 @@ func tree(t *testing.T, age time.Duration) string {
 func TestWriteArchiveIsReproducible(t *testing.T) {
 	var archives [2]bytes.Buffer
 	for i := range archives {
-		if _, err := writeArchive(&archives[i], tree(t, time.Duration(i)*time.Hour), "z/first"); err != nil {
+		if _, err := writeArchive(&archives[i], tree(t, time.Duration(i)*time.Hour), "z/first", func(int64, int64) {}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -57,7 +57,7 @@ func TestWriteArchiveIsReproducible(t *testing.T) {
 func TestArchiveIsStaged(t *testing.T) {
 	dir := tree(t, 0)
 	var archive bytes.Buffer
-	files, err := writeArchive(&archive, dir, "z/first")
+	files, err := writeArchive(&archive, dir, "z/first", func(int64, int64) {})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -95,13 +95,13 @@ func TestArchiveIsStaged(t *testing.T) {
 
 func TestWriteArchiveRefuses(t *testing.T) {
 	dir := tree(t, 0)
-	if _, err := writeArchive(io.Discard, dir, "not-there"); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := writeArchive(io.Discard, dir, "not-there", func(int64, int64) {}); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("without its first file: error %v", err)
 	}
 	if err := os.Symlink("a", filepath.Join(dir, "link")); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := writeArchive(io.Discard, dir, "a"); err == nil {
+	if _, err := writeArchive(io.Discard, dir, "a", func(int64, int64) {}); err == nil {
 		t.Error("a link was packed")
 	}
 }

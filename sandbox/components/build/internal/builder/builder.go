@@ -27,6 +27,7 @@ import (
 
 	"github.com/kalypso-dev/kalypso/sandbox/components"
 	"github.com/kalypso-dev/kalypso/sandbox/components/build/internal/command"
+	"github.com/kalypso-dev/kalypso/sandbox/components/build/internal/progress"
 	"github.com/kalypso-dev/kalypso/sandbox/components/build/internal/recipe"
 )
 
@@ -40,6 +41,8 @@ type Builder struct {
 	Recipes []recipe.Recipe
 	// Progress gets one line for each step.
 	Progress *log.Logger
+
+	track *progress.Tracker // of the build that runs
 }
 
 // Main runs work on a Builder of the repository in the current folder, with the
@@ -106,6 +109,7 @@ func (b Builder) Run(ctx context.Context) error {
 	if err := b.locate(); err != nil {
 		return err
 	}
+	defer b.follow(ctx)()
 	entries := make([]entry, len(b.Recipes))
 	all, building := errgroup.WithContext(ctx)
 	for i, r := range b.Recipes {
@@ -150,6 +154,7 @@ func (b Builder) Run(ctx context.Context) error {
 // Program makes the payload and links it into kalypso, at out. What is in it is
 // written to the file inventory, where that is not "".
 func (b Builder) Program(ctx context.Context, out, version, inventory string) error {
+	defer b.follow(ctx)()
 	if err := b.Run(ctx); err != nil {
 		return err
 	}
@@ -167,6 +172,7 @@ func (b Builder) CommandLine(ctx context.Context, out, version, inventory string
 	if err := b.locate(); err != nil {
 		return err
 	}
+	defer b.follow(ctx)()
 	pages, hasPages, err := b.pages(ctx)
 	if err != nil {
 		return fmt.Errorf("build the hub's pages: %w", err)
@@ -206,12 +212,13 @@ func (b Builder) link(ctx context.Context, out, version string, flags ...string)
 		return err
 	}
 	err = recipe.Compilation{
-		Dir:     b.Root,
-		Env:     recipe.GoEnv(),
-		Flags:   slices.Concat(recipe.CompilerFlags, flags, []string{"-ldflags", "-s -w -X main.version=" + version}),
-		Package: program,
-		Out:     out,
-		Log:     func(format string, args ...any) { b.log(components.Self, format, args...) },
+		Dir:       b.Root,
+		Env:       recipe.GoEnv(),
+		Flags:     slices.Concat(recipe.CompilerFlags, flags, []string{"-ldflags", "-s -w -X main.version=" + version}),
+		Package:   program,
+		Out:       out,
+		Component: components.Self,
+		Track:     b.track,
 	}.Run(ctx)
 	if err != nil {
 		return fmt.Errorf("build %s: %w", components.Self, err)
@@ -256,6 +263,16 @@ func (b Builder) components() string { return filepath.Join(b.Root, "sandbox", "
 
 func (b Builder) payload() string { return filepath.Join(b.components(), "payload") }
 
+// follow begins to tell how far the build is, until the returned function is called. A
+// build within another is followed with that.
+func (b *Builder) follow(ctx context.Context) (stop func()) {
+	if b.track != nil {
+		return func() {}
+	}
+	b.track = progress.New()
+	return b.track.Follow(ctx, func(line string) { b.Progress.Print(line) })
+}
+
 func (b Builder) log(name, format string, args ...any) {
 	b.Progress.Printf("%-7s "+format, append([]any{name}, args...)...)
 }
@@ -277,6 +294,8 @@ func (b Builder) component(ctx context.Context, r recipe.Recipe) (entry, error) 
 		return e, nil
 	}
 	b.log(r.Name, "not in cache (%s), building", key[:keyLen])
+	b.track.Usual(r.Name)
+	defer b.track.Doing(r.Name, "")
 	started := time.Now()
 	e, err := b.build(ctx, r, c, key, platform)
 	if err != nil {
@@ -298,10 +317,11 @@ func (b Builder) build(ctx context.Context, r recipe.Recipe, c cache, key, platf
 	}
 	defer os.RemoveAll(tmp)
 	bench := recipe.Bench{
-		Source: filepath.Join(b.components(), r.Name),
-		Out:    filepath.Join(tmp, "out"),
-		Work:   filepath.Join(tmp, "work"),
-		Log:    func(format string, args ...any) { b.log(r.Name, format, args...) },
+		Source:    filepath.Join(b.components(), r.Name),
+		Out:       filepath.Join(tmp, "out"),
+		Work:      filepath.Join(tmp, "work"),
+		Component: r.Name,
+		Track:     b.track,
 	}
 	for _, dir := range []string{bench.Out, bench.Work} {
 		if err := os.Mkdir(dir, 0o755); err != nil {
@@ -319,8 +339,17 @@ func (b Builder) build(ctx context.Context, r recipe.Recipe, c cache, key, platf
 	if err := b.writeLicenses(ctx, r, bench, added); err != nil {
 		return entry{}, err
 	}
-	b.log(r.Name, "pack")
-	return c.add(bench.Out, key, platform, components.Component{Name: r.Name, Versions: versions})
+	bench.Doing("pack")
+	return c.add(bench.Out, key, platform, components.Component{Name: r.Name, Versions: versions}, b.packing(r.Name))
+}
+
+// packing returns what is told how many bytes of how many are packed of a component.
+func (b Builder) packing(name string) func(done, all int64) {
+	return func(done, all int64) {
+		part := progress.Packing(name)
+		b.track.Plan(part, progress.Pack*float64(all))
+		b.track.Add(part, progress.Pack*float64(done))
+	}
 }
 
 // versionsOf reads the versions of modules out of the program that was linked

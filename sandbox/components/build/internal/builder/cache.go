@@ -88,8 +88,9 @@ func (c cache) find(key string) (entry, bool) {
 	return e, true
 }
 
-// add packs the tree in dir into a new entry.
-func (c cache) add(dir, key, platform string, comp components.Component) (entry, error) {
+// add packs the tree in dir into a new entry. It calls packed with the length of each file
+// that is packed, and of all.
+func (c cache) add(dir, key, platform string, comp components.Component, packed func(done, all int64)) (entry, error) {
 	e := entry{Key: key, Platform: platform, path: c.archive(key)}
 	tmp, err := os.CreateTemp(c.dir, c.name+"-*.tmp")
 	if err != nil {
@@ -97,7 +98,7 @@ func (c cache) add(dir, key, platform string, comp components.Component) (entry,
 	}
 	defer os.Remove(tmp.Name())
 	digest := sha256.New()
-	comp.Files, err = writeArchive(io.MultiWriter(tmp, digest), dir, components.LicensesFile)
+	comp.Files, err = writeArchive(io.MultiWriter(tmp, digest), dir, components.LicensesFile, packed)
 	info, statErr := tmp.Stat()
 	if err := errors.Join(err, statErr, tmp.Chmod(0o644), tmp.Close()); err != nil {
 		return entry{}, err

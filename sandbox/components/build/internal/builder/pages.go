@@ -39,6 +39,8 @@ func (b Builder) pages(ctx context.Context) (entry, bool, error) {
 		return e, true, nil
 	}
 	b.log(recipe.HubWeb, "not in cache (%s), building", key[:keyLen])
+	b.track.Usual(recipe.HubWeb)
+	defer b.track.Doing(recipe.HubWeb, "")
 	started := time.Now()
 	var e entry
 	err = b.pagesBench(func(bench recipe.Bench) error {
@@ -53,7 +55,7 @@ func (b Builder) pages(ctx context.Context) (entry, bool, error) {
 		if err := os.WriteFile(filepath.Join(bench.Out, components.LicensesFile), data, 0o644); err != nil {
 			return err
 		}
-		e, err = c.add(bench.Out, key, "", components.Component{Name: recipe.HubWeb})
+		e, err = c.add(bench.Out, key, "", components.Component{Name: recipe.HubWeb}, b.packing(recipe.HubWeb))
 		return err
 	})
 	if err != nil {
@@ -104,10 +106,11 @@ func (b Builder) pagesBench(do func(recipe.Bench) error) error {
 	}
 	defer os.RemoveAll(tmp)
 	bench := recipe.Bench{
-		Source: b.Root,
-		Out:    filepath.Join(tmp, "out"),
-		Work:   filepath.Join(tmp, "work"),
-		Log:    func(format string, args ...any) { b.log(recipe.HubWeb, format, args...) },
+		Source:    b.Root,
+		Out:       filepath.Join(tmp, "out"),
+		Work:      filepath.Join(tmp, "work"),
+		Component: recipe.HubWeb,
+		Track:     b.track,
 	}
 	for _, dir := range []string{bench.Out, bench.Work} {
 		if err := os.Mkdir(dir, 0o755); err != nil {

@@ -26,7 +26,7 @@ func TestLayPages(t *testing.T) {
 	if err := os.MkdirAll(b.Cache, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	e, err := cache{dir: b.Cache, name: recipe.HubWeb}.add(made, "0123456789abcdef", "", components.Component{Name: recipe.HubWeb})
+	e, err := cache{dir: b.Cache, name: recipe.HubWeb}.add(made, "0123456789abcdef", "", components.Component{Name: recipe.HubWeb}, func(int64, int64) {})
 	if err != nil {
 		t.Fatal(err)
 	}

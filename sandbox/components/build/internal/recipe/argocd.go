@@ -13,6 +13,7 @@ import (
 
 	"github.com/kalypso-dev/kalypso/sandbox/components"
 	"github.com/kalypso-dev/kalypso/sandbox/components/build/internal/license"
+	"github.com/kalypso-dev/kalypso/sandbox/components/build/internal/progress"
 )
 
 const argoCDModule = "github.com/argoproj/argo-cd/v3"
@@ -150,7 +151,7 @@ var argoCDPages = []string{"src", "babel.config.js"}
 // buildPages builds Argo CD's web pages in site, which has the component's
 // folder ui and the module's sources.
 func buildPages(ctx context.Context, b Bench, site, version string) error {
-	b.Log("fetch Node and the front end's packages")
+	b.Doing("fetch Node and the front end's packages")
 	node, env, err := fetchNode(ctx, site)
 	if err != nil {
 		return err
@@ -159,8 +160,9 @@ func buildPages(ctx context.Context, b Bench, site, version string) error {
 	if err := copyTree(filepath.Join(site, "argo-ui"), filepath.Join(site, "node_modules", "argo-ui")); err != nil {
 		return err
 	}
-	b.Log("bundle the front end")
+	b.Doing("bundle the front end")
 	webpack := filepath.Join(site, "node_modules", "webpack", "bin", "webpack.js")
+	defer b.Track.Finish(progress.Pages(b.Component))
 	return run(ctx, site, append(env, "ARGO_VERSION="+version), node, webpack, "--config", "webpack.config.js", "--mode", "production")
 }
 

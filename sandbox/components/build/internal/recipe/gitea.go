@@ -14,6 +14,7 @@ import (
 	"github.com/kalypso-dev/kalypso/sandbox/components"
 	"github.com/kalypso-dev/kalypso/sandbox/components/build/internal/command"
 	"github.com/kalypso-dev/kalypso/sandbox/components/build/internal/license"
+	"github.com/kalypso-dev/kalypso/sandbox/components/build/internal/progress"
 )
 
 const giteaModule = "code.gitea.io/gitea"
@@ -34,7 +35,7 @@ func Gitea() Recipe {
 
 func finishGitea(ctx context.Context, b Bench) ([]components.License, error) {
 	// it is linked from the standard library alone, so it adds no licence
-	if err := (Compilation{Dir: b.Source, Env: goEnv, Flags: programFlags, Package: "./hook", Out: filepath.Join(b.Out, "hook"), Log: b.Log}).Run(ctx); err != nil {
+	if err := (Compilation{Dir: b.Source, Env: goEnv, Flags: programFlags, Package: "./hook", Out: filepath.Join(b.Out, "hook"), Component: b.Component, Track: b.Track}).Run(ctx); err != nil {
 		return nil, err
 	}
 	for _, name := range staticFolders {
@@ -153,19 +154,20 @@ func buildFrontend(ctx context.Context, b Bench, site string) error {
 	if err := copyTree(filepath.Join(b.Source, "frontend"), tools); err != nil {
 		return err
 	}
-	b.Log("fetch Node and pnpm")
+	b.Doing("fetch Node and pnpm")
 	node, env, err := fetchNode(ctx, tools)
 	if err != nil {
 		return err
 	}
-	b.Log("fetch the front end's packages")
+	b.Doing("fetch the front end's packages")
 	pnpm := filepath.Join(tools, "node_modules", "pnpm", "bin", "pnpm.cjs")
 	store := filepath.Join(b.Work, "store")
 	if err := run(ctx, site, env, node, pnpm, "install", "--frozen-lockfile", "--prod", "--ignore-scripts", "--reporter=append-only", "--store-dir", store); err != nil {
 		return err
 	}
-	b.Log("bundle the front end")
+	b.Doing("bundle the front end")
 	vite := filepath.Join(site, "node_modules", "vite", "bin", "vite.js")
+	defer b.Track.Finish(progress.Pages(b.Component))
 	return run(ctx, site, append(env, "ENABLE_SOURCEMAP=false"), node, vite, "build", "--logLevel", "warn")
 }
 

@@ -1,17 +1,17 @@
 package recipe
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
+	"os"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
-	"time"
 
 	"github.com/kalypso-dev/kalypso/sandbox/components/build/internal/command"
+	"github.com/kalypso-dev/kalypso/sandbox/components/build/internal/progress"
 )
 
 // CompilerFlags decide what is compiled. What is compiled with the same ones, and from the
@@ -99,9 +99,6 @@ func stamp(settings []string, version string) (string, error) {
 	return b.String(), nil
 }
 
-// progressInterval is how often a compilation reports how far it is.
-const progressInterval = 5 * time.Second
-
 // A Compilation is one program that the go command compiles and links. A large
 // one takes minutes, so it reports its progress: how many packages are compiled
 // of all that the build cache lacks.
@@ -114,8 +111,9 @@ type Compilation struct {
 	Flags []string
 	// Package is the program's package, Out the file it is written to.
 	Package, Out string
-	// Log gets the progress.
-	Log func(format string, args ...any)
+	// Component is what the program belongs to, and Track gets its progress.
+	Component string
+	Track     *progress.Tracker
 }
 
 // compiling is held by the program whose packages are compiled. One alone uses all of the
@@ -125,115 +123,106 @@ var compiling sync.Mutex
 // Run compiles and links the program. As long as one program is compiled, others have only
 // their modules fetched, or are linked.
 func (c Compilation) Run(ctx context.Context) error {
-	program, err := c.fetch(ctx)
+	defer c.Track.Doing(c.Component, "")
+	all, stale, err := c.list(ctx)
 	if err != nil {
 		return err
 	}
+	c.Track.Compile(stale)
+	linking := c.Component + " link " + c.Package
+	c.Track.Plan(linking, progress.Link*size(all))
+	c.Track.Plan(c.Component, 0) // what it is made of is known now
+	c.Track.Doing(c.Component, "waits for the compiler")
 	compiling.Lock()
-	compiled := sync.OnceFunc(compiling.Unlock)
-	defer compiled()
-	total, err := c.stale(ctx)
-	if err != nil {
-		return err
-	}
-	_, err = c.build(ctx, int64(total), func(path string) {
-		// it imports all others, so it is the last
-		if path == program {
-			compiled()
-		}
+	compiled := sync.OnceFunc(func() {
+		c.Track.Compiled(all...)
+		compiling.Unlock()
 	})
+	defer compiled()
+	_, err = c.build(ctx, all, c.Track.Waiting(stale), compiled)
+	c.Track.Finish(linking)
 	return err
 }
 
-// build returns how many packages the go command has begun to compile, and calls begins
-// with the path of each: with -v it names them. All its other lines are errors or warnings.
-func (c Compilation) build(ctx context.Context, total int64, begins func(path string)) (int64, error) {
-	var begun atomic.Int64
-	defer every(progressInterval, func() {
-		switch n := begun.Load(); {
-		case total == 0:
-			c.Log("link")
-		case n < total:
-			c.Log("compile: %d of %d packages", n, total)
-		default:
-			c.Log("compile: the last of %d packages, then link", total)
-		}
-	})()
+// size is the length of all files of packages.
+func size(packages []progress.Source) float64 {
+	var n int64
+	for _, s := range packages {
+		n += s.Size
+	}
+	return float64(n)
+}
+
+// build returns how many packages the go command has begun to compile, and calls compiled
+// when it has come to the program's own, which imports all others. With -v it names each.
+// All its other lines are errors or warnings.
+func (c Compilation) build(ctx context.Context, all []progress.Source, total int, compiled func()) (int, error) {
+	byPath := map[string]progress.Source{}
+	for _, s := range all {
+		byPath[s.Path] = s
+	}
+	program := all[len(all)-1].Path
+	begun := 0
+	c.Track.Doing(c.Component, "link")
 	args := slices.Concat([]string{"go", "build", "-v"}, c.Flags, []string{"-o", c.Out, c.Package})
 	env := append(slices.Clone(c.Env), collector)
+	var last []progress.Source // those that are still being compiled
 	err := command.Command{Dir: c.Dir, Env: env, Args: args, Progress: func(line string) bool {
 		if line == "" || strings.HasPrefix(line, "#") || strings.ContainsAny(line, " \t:") {
 			return false
 		}
-		begun.Add(1)
-		begins(line)
+		begun++
+		if last = append(last, byPath[line]); len(last) > runtime.NumCPU() {
+			c.Track.Compiled(last[0])
+			last = last[1:]
+		}
+		if line == program {
+			compiled()
+			c.Track.Doing(c.Component, "link")
+		} else {
+			c.Track.Doing(c.Component, fmt.Sprintf("compile %d of %d packages", begun, max(begun, total)))
+		}
 		return true
 	}}.Run(ctx)
-	return begun.Load(), err
+	return begun, err
 }
 
-// fetch fetches the modules that the program is made of, and returns the path of its package.
-func (c Compilation) fetch(ctx context.Context) (string, error) {
-	out, err := c.list(ctx, "{{.ImportPath}}")
-	if err != nil {
-		return "", err
-	}
-	out = bytes.TrimSpace(out) // what a package imports comes before it
-	return string(out[bytes.LastIndexByte(out, '\n')+1:]), nil
-}
-
-// stale counts the packages that are to be compiled.
-func (c Compilation) stale(ctx context.Context) (int, error) {
-	out, err := c.list(ctx, "{{if .Stale}}{{.StaleReason}}{{end}}")
-	if err != nil {
-		return 0, err
-	}
-	n := 0
-	for reason := range bytes.Lines(out) {
-		// what is compiled and only not linked counts as stale, too
-		if reason = bytes.TrimSpace(reason); len(reason) > 0 && !bytes.HasPrefix(reason, []byte("not installed")) {
-			n++
+// target are those settings of the environment for which the same files are compiled
+// differently.
+func (c Compilation) target() string {
+	var all []string
+	for _, name := range []string{"GOOS", "GOARCH", "CGO_ENABLED"} {
+		value := os.Getenv(name)
+		for _, setting := range c.Env {
+			if set, ok := strings.CutPrefix(setting, name+"="); ok {
+				value = set
+			}
 		}
+		all = append(all, name+"="+value)
 	}
-	return n, nil
+	return strings.Join(all, " ")
 }
 
-// list prints the packages of the program, after it has fetched the modules that they are in.
-func (c Compilation) list(ctx context.Context, format string) ([]byte, error) {
-	var fetched atomic.Int64
-	defer every(progressInterval, func() {
-		if n := fetched.Load(); n == 0 {
-			c.Log("read packages")
-		} else {
-			c.Log("fetch modules: %d so far", n)
-		}
-	})()
-	args := slices.Concat([]string{"go", "list", "-deps", "-f", format}, c.Flags, []string{c.Package})
-	return command.Command{Dir: c.Dir, Env: c.Env, Args: args, Progress: func(line string) bool {
+// list reads the packages that the program is made of, after it has fetched the modules
+// that they are in, and returns those of them that are to be compiled, too.
+func (c Compilation) list(ctx context.Context) (all, stale []progress.Source, err error) {
+	c.Track.Doing(c.Component, "read packages")
+	fetched := 0
+	args := slices.Concat([]string{"go", "list", "-deps", "-json=" + progress.Fields}, c.Flags, []string{c.Package})
+	out, err := command.Command{Dir: c.Dir, Env: c.Env, Args: args, Progress: func(line string) bool {
 		isModule := strings.HasPrefix(line, "go: downloading ")
 		if isModule {
-			fetched.Add(1)
+			fetched++
+			c.Track.Doing(c.Component, fmt.Sprintf("fetch modules, %d so far", fetched))
 		}
 		return isModule
 	}}.Output(ctx)
-}
-
-// every calls f in intervals until it is stopped.
-func every(interval time.Duration, f func()) (stop func()) {
-	done := make(chan struct{})
-	var running sync.WaitGroup
-	running.Go(func() {
-		for ticks := time.Tick(interval); ; {
-			select {
-			case <-ticks:
-				f()
-			case <-done:
-				return
-			}
-		}
-	})
-	return func() {
-		close(done)
-		running.Wait()
+	if err != nil {
+		return nil, nil, err
 	}
+	all, stale, err = progress.Read(out, c.target())
+	if err == nil && len(all) == 0 {
+		err = fmt.Errorf("go list: %s has no packages", c.Package)
+	}
+	return all, stale, err
 }

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 
 	"github.com/kalypso-dev/kalypso/sandbox/components"
+	"github.com/kalypso-dev/kalypso/sandbox/components/build/internal/progress"
 )
 
 // HubWeb is what the cache calls the hub's pages. They are no component: they are linked
@@ -47,14 +48,15 @@ func MakeHubWeb(ctx context.Context, b Bench) ([]components.License, error) {
 	if err != nil {
 		return nil, err
 	}
-	b.Log("check the types")
+	b.Doing("check the types")
 	if err := site.run(ctx, "typescript/bin/tsc", "--noEmit"); err != nil {
 		return nil, err
 	}
-	b.Log("bundle the pages")
+	b.Doing("bundle the pages")
 	if err := site.run(ctx, "vite/bin/vite.js", "build", "--logLevel", "warn"); err != nil {
 		return nil, err
 	}
+	b.Track.Finish(progress.Pages(b.Component))
 	made := filepath.Join(site.dir, "dist")
 	if err := checkPages(made); err != nil {
 		return nil, err
@@ -94,7 +96,7 @@ func prepareHubWeb(ctx context.Context, b Bench) (webSite, error) {
 		}
 	}
 	site := webSite{dir: filepath.Join(b.Work, filepath.FromSlash(hubWeb))}
-	b.Log("fetch Node and the packages")
+	b.Doing("fetch Node and the packages")
 	var err error
 	if site.node, site.env, err = fetchNode(ctx, site.dir); err != nil {
 		return webSite{}, err

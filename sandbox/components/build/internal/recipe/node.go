@@ -88,9 +88,8 @@ func finishNode(ctx context.Context, b Bench) ([]components.License, error) {
 			env, link = append(GoEnv(), "CGO_ENABLED=1", "GOFLAGS=-tags="+p.tags), linkFlags+" -extldflags -static"
 			env = append(env, crossCompiler(os.Getenv("GOARCH"))...)
 		}
-		log := func(format string, args ...any) { b.Log(p.name+": "+format, args...) }
 		flags := append(slices.Clone(buildFlags), "-ldflags", link)
-		if err := (Compilation{Dir: b.Source, Env: env, Flags: flags, Package: p.pkg, Out: filepath.Join(b.Out, p.name), Log: log}).Run(ctx); err != nil {
+		if err := (Compilation{Dir: b.Source, Env: env, Flags: flags, Package: p.pkg, Out: filepath.Join(b.Out, p.name), Component: b.Component, Track: b.Track}).Run(ctx); err != nil {
 			return nil, err
 		}
 		modules, err := license.Modules(ctx, b.Source, env, p.pkg)

@@ -16,6 +16,7 @@ import (
 	"slices"
 
 	"github.com/kalypso-dev/kalypso/sandbox/components"
+	"github.com/kalypso-dev/kalypso/sandbox/components/build/internal/progress"
 )
 
 // A Recipe makes one component.
@@ -55,9 +56,13 @@ type Bench struct {
 	Out string
 	// Work is for what is not.
 	Work string
-	// Log reports to the user what takes time now.
-	Log func(format string, args ...any)
+	// Component is whose bench it is, and Track gets what is being done to it.
+	Component string
+	Track     *progress.Tracker
 }
+
+// Doing tells the user what takes time now.
+func (b Bench) Doing(what string) { b.Track.Doing(b.Component, what) }
 
 // All are the components of a kalypso for the system goos. A node is made of
 // what only Linux has.
@@ -136,7 +141,7 @@ func (r Recipe) Make(ctx context.Context, b Bench) ([]components.License, error)
 		}
 	}
 	flags = append(flags, "-ldflags", link)
-	if err := (Compilation{Dir: b.Source, Env: r.Env(), Flags: flags, Package: ".", Out: filepath.Join(b.Out, r.Name), Log: b.Log}).Run(ctx); err != nil {
+	if err := (Compilation{Dir: b.Source, Env: r.Env(), Flags: flags, Package: ".", Out: filepath.Join(b.Out, r.Name), Component: b.Component, Track: b.Track}).Run(ctx); err != nil {
 		return nil, err
 	}
 	if r.Finish == nil {

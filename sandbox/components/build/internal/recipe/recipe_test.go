@@ -30,7 +30,7 @@ func TestRelay(t *testing.T) {
 	if testing.Short() {
 		t.Skip("compiles a program")
 	}
-	b := Bench{Source: filepath.Join("..", "..", "..", "relay"), Out: t.TempDir(), Work: t.TempDir(), Log: t.Logf}
+	b := Bench{Source: filepath.Join("..", "..", "..", "relay"), Out: t.TempDir(), Work: t.TempDir()}
 	if _, err := Relay().Make(t.Context(), b); err != nil {
 		t.Fatal(err)
 	}

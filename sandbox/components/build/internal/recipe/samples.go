@@ -70,7 +70,6 @@ func loaded(name string) (*workshop.Workshop, error) {
 
 func finishSamples(ctx context.Context, b Bench) ([]components.License, error) {
 	for _, s := range samples {
-		b.Log("compile and link %s", s.name)
 		sources, err := sampleSources(s.workshop, s.repository)
 		if err != nil {
 			return nil, err
@@ -86,7 +85,7 @@ func finishSamples(ctx context.Context, b Bench) ([]components.License, error) {
 			}
 		}
 		program := filepath.Join(b.Out, s.name)
-		if err := (Compilation{Dir: dir, Env: append(GoEnv(), "GOOS=linux"), Flags: programFlags, Package: ".", Out: program, Log: b.Log}).Run(ctx); err != nil {
+		if err := (Compilation{Dir: dir, Env: append(GoEnv(), "GOOS=linux"), Flags: programFlags, Package: ".", Out: program, Component: b.Component, Track: b.Track}).Run(ctx); err != nil {
 			return nil, err
 		}
 		fingerprint := gosources.Fingerprint(sources) + "\n"

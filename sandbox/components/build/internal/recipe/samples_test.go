@@ -19,7 +19,6 @@ func TestSamples(t *testing.T) {
 	dir := t.TempDir()
 	b := Bench{
 		Source: filepath.Join("..", "..", "..", "samples"), Out: filepath.Join(dir, "out"), Work: filepath.Join(dir, "work"),
-		Log: t.Logf,
 	}
 	for _, d := range []string{b.Out, b.Work} {
 		if err := os.Mkdir(d, 0o755); err != nil {
