@@ -196,15 +196,15 @@ func ofEdit(err error, location string) error {
 	detail.Hint = ""
 	p := newProblem(status, redact.Text(detail.Error()))
 	p.Hint = redact.Text(known.Hint)
-	var place any
+	var position any
 	if known.Position.File != "" {
-		place = map[string]any{"file": known.Position.File, "line": known.Position.Line}
+		position = map[string]any{"file": known.Position.File, "line": known.Position.Line}
 	}
 	where := at(location, known.Index)
 	if known.Index < 0 {
 		where, _, _ = strings.Cut(location, "[")
 	}
-	return p.at(where, place)
+	return p.at(where, position)
 }
 
 // clustersInScope is the propose.Fleet of a request.

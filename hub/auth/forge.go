@@ -101,7 +101,7 @@ func (f *Forge) ofGitea(ctx context.Context, client *http.Client, token string) 
 			return p, of(r), err
 		}
 		for _, o := range all {
-			p.Groups = append(p.Groups, o.UserName)
+			p.Groups = append(p.Groups, o.Name)
 		}
 		if len(all) < forgePage {
 			break
@@ -114,7 +114,7 @@ func (f *Forge) ofGitea(ctx context.Context, client *http.Client, token string) 
 		}
 		for _, t := range all {
 			if t.Organization != nil {
-				p.Groups = append(p.Groups, t.Organization.UserName+"/"+t.Name)
+				p.Groups = append(p.Groups, t.Organization.Name+"/"+t.Name)
 			}
 		}
 		if len(all) < forgePage {

@@ -42,6 +42,7 @@ type changeSource struct {
 	direct  map[pullBranch][]store.Commit // that no pull request has brought
 	commits map[string]store.SourceCommit // that were asked for, by their IDs
 	pulled  map[changeKey][]forge.CommitHead
+	failed  map[pullBranch]bool // whose last look has failed
 
 	progress changeProgress // only touched by the writer
 }
@@ -71,7 +72,7 @@ type changeFacts struct {
 
 func newChangeSource(c *Collector) *changeSource {
 	return &changeSource{
-		collector: c, facts: map[changeKey]*changeFacts{}, direct: map[pullBranch][]store.Commit{}, commits: map[string]store.SourceCommit{}, pulled: map[changeKey][]forge.CommitHead{},
+		collector: c, facts: map[changeKey]*changeFacts{}, direct: map[pullBranch][]store.Commit{}, commits: map[string]store.SourceCommit{}, pulled: map[changeKey][]forge.CommitHead{}, failed: map[pullBranch]bool{},
 		progress: changeProgress{sent: map[changeKey]string{}, settled: map[changeKey]bool{}, sized: map[changeKey]bool{}, orders: map[branchKey]*order{}},
 	}
 }
@@ -93,6 +94,9 @@ func (s *changeSource) look(ctx context.Context) error {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
+		s.mu.Lock()
+		s.failed[b] = err != nil
+		s.mu.Unlock()
 		if err != nil {
 			failed = append(failed, fmt.Errorf("changes of branch %s of %s: %w", b.branch, redact.URL(b.repo), err))
 		}
@@ -429,12 +433,13 @@ func sameCommit(a forge.CommitHead, b store.Commit) bool {
 	return a.ID == b.SHA || a.Subject != "" && a.Subject == b.Subject && a.Author == b.Author
 }
 
-// reachOf is how much a pull request changes, on how many clusters.
-func (s *changeSource) reachOf(b pullBranch, number int) (*store.Size, int) {
+// reachOf is how much a pull request changes, on how many clusters; not known for one that was
+// not looked at yet.
+func (s *changeSource) reachOf(b pullBranch, number int) (size *store.Size, clusters int, known bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if f := s.facts[b.key(number)]; f != nil {
-		return f.size, f.clusters
+		return f.size, f.clusters, true
 	}
-	return nil, 0
+	return nil, 0, s.failed[b]
 }

@@ -285,7 +285,7 @@ func (p *pullSource) pullRequests() map[string][]store.PullRequest {
 	if p.lists == nil {
 		return nil
 	}
-	all, untried := map[string][]store.PullRequest{}, map[string]bool{}
+	all, untried, unknown := map[string][]store.PullRequest{}, map[string]bool{}, map[string]bool{}
 	for _, b := range branches {
 		if all[b.environment] == nil {
 			all[b.environment] = []store.PullRequest{}
@@ -307,9 +307,20 @@ func (p *pullSource) pullRequests() map[string][]store.PullRequest {
 				one.Checks, one.Reason = string(of.state), waitsFor(pr, of)
 			}
 			if !b.control {
-				one.Size, one.Clusters = p.collector.changes.reachOf(b, pr.Number)
+				var known bool
+				one.Size, one.Clusters, known = p.collector.changes.reachOf(b, pr.Number)
+				unknown[b.environment] = unknown[b.environment] || !known
 			}
 			all[b.environment] = append(all[b.environment], one)
+		}
+	}
+	for _, plane := range p.collector.planes {
+		states, _ := plane.states()
+		for _, e := range states {
+			// to which branch they go is not known, or what they change
+			if e.plan == nil || unknown[e.name] {
+				delete(all, e.name)
+			}
 		}
 	}
 	for environment := range untried { // what was known of it stays until then

@@ -60,9 +60,9 @@ func TestReported(t *testing.T) {
 func TestAgents(t *testing.T) {
 	p := newPlatform(t)
 	p.setFleet(p.cluster("small", "edge-1"))
-	report := func(s *store.Store, interval time.Duration) {
+	report := func(s *store.Store, received time.Time) {
 		t.Helper()
-		if _, err := s.SaveReport(t.Context(), store.Report{Cluster: p.cluster("large", "edge-2"), Received: time.Now(), Interval: interval}); err != nil {
+		if _, err := s.SaveReport(t.Context(), store.Report{Cluster: p.cluster("large", "edge-2"), Received: received, Interval: time.Minute}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -73,10 +73,10 @@ func TestAgents(t *testing.T) {
 		}})
 	})
 	awaitPlacements(t, s, map[string]string{"edge-1": "ok 1.0", "edge-2": "unknown "})
-	report(s, time.Minute)
+	report(s, time.Now())
 	c.Wake("agents")
 	awaitPlacements(t, s, map[string]string{"edge-1": "ok 1.0", "edge-2": "ok 1.0"})
-	report(s, time.Millisecond) // the next is late at once
+	report(s, time.Now().Add(-time.Hour)) // the next is late
 	c.Wake("agents")
 	all := awaitPlacements(t, s, map[string]string{"edge-1": "ok 1.0", "edge-2": "unknown 1.0"})
 	if one := all["edge-2"]; !strings.Contains(one.Reason, "agent") || one.AsOf.IsZero() {

@@ -68,6 +68,7 @@ func (c *Collector) writeRound(ctx context.Context) error {
 				continue
 			}
 			owner[e.name] = p
+			whole = whole && (e.plan != nil || e.err != nil) // what was known of it stays until it is planned
 			r.Environments = append(r.Environments, c.environmentOf(p, e))
 			r.Problems[e.name] = problemsOf(e)
 			if e.plan == nil || !asked {
@@ -93,7 +94,9 @@ func (c *Collector) writeRound(ctx context.Context) error {
 	slices.SortStableFunc(r.Environments, func(a, b store.Environment) int { return cmp.Compare(a.Name, b.Name) })
 	changes, noted, more := c.changes.changes(clusters, asked, r.At)
 	r.Changes = changes
-	r.PullRequests = c.pulls.pullRequests()
+	if asked || len(c.fleet) == 0 { // they say on how many clusters they change something
+		r.PullRequests = c.pulls.pullRequests()
+	}
 	r.Sources = c.sourceReports()
 	_, err := c.options.Store.Apply(ctx, r)
 	if err == nil {

@@ -21,9 +21,6 @@ const (
 	Running = "running" // what runs on the clusters; of files and values what is merged
 )
 
-// Againsts are all that a plan can be compared with.
-func Againsts() []string { return []string{Planned, Merged, Running} }
-
 // change is a file of the GitOps branch, before and after.
 type change struct {
 	plan.Change
@@ -184,7 +181,7 @@ func fromAssignments(before, after map[Pair]plan.Assignment) []ConfigChange {
 }
 
 // value is one of the platform's configuration, and where it is given.
-type value struct{ text, place string }
+type value struct{ text, position string }
 
 func valuesOf(config []plan.ConfigValue) map[string]value {
 	all := make(map[string]value, len(config))
@@ -204,7 +201,7 @@ func differing(pair Pair, was, is map[string]value) []ConfigChange {
 		if had && has && from.text == to.text {
 			continue
 		}
-		c := ConfigChange{ClusterType: pair.ClusterType, Target: pair.Target, Key: key, Place: cmp.Or(to.place, from.place)}
+		c := ConfigChange{ClusterType: pair.ClusterType, Target: pair.Target, Key: key, Place: cmp.Or(to.position, from.position)}
 		if had {
 			c.Before = &from.text
 		}
@@ -232,7 +229,7 @@ func fromFiles(after outcome, files []change) []ConfigChange {
 		read := func(content []byte) map[string]value {
 			values := map[string]value{}
 			for _, v := range history.ConfigIn(content, at) {
-				values[v.Key] = value{v.Value, cmp.Or(planned[v.Key].place, v.Position.String())}
+				values[v.Key] = value{v.Value, cmp.Or(planned[v.Key].position, v.Position.String())}
 			}
 			return values
 		}

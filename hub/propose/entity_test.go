@@ -123,7 +123,7 @@ func TestSchemas(t *testing.T) {
 			}
 		}
 	}
-	if a := h.do(http.MethodGet, "/schemas/clustertyp", nil); a.StatusCode != http.StatusNotFound || !strings.Contains(a.problem().Hint, "clustertype") {
+	if a := h.do(http.MethodGet, "/schemas/clustertyp", nil); a.StatusCode != http.StatusNotFound || !strings.Contains(a.problem().Hint, "ClusterType") {
 		t.Errorf("%s: %s", a.Status, a.body)
 	}
 }

@@ -65,9 +65,9 @@ func folderless(ref model.Reference) model.Reference {
 	return ref
 }
 
-// place makes edits on the branch that has what they edit: a base repository's where the
+// locate makes edits on the branch that has what they edit: a base repository's where the
 // environment's own has not, and a new object goes to the environment's own.
-func (e Environment) place(ctx context.Context, edits []edit.Edit) (*site, error) {
+func (e Environment) locate(ctx context.Context, edits []edit.Edit) (*site, error) {
 	own, err := e.tree(ctx, e.ControlPlane, "")
 	if err != nil {
 		return nil, fmt.Errorf("reading branch %s of %s: %w", e.ControlPlane.Branch, redact.URL(e.ControlPlane.Repo), err)

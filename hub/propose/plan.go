@@ -158,7 +158,7 @@ func (p *Planner) Plan(ctx context.Context, r Request) (*Made, error) {
 	if err != nil {
 		return nil, err
 	}
-	s, err := e.place(ctx, r.Edits)
+	s, err := e.locate(ctx, r.Edits)
 	if err != nil {
 		return nil, err
 	}

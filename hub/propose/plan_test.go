@@ -223,7 +223,7 @@ func TestBadEdits(t *testing.T) {
 	}
 	// the place of what cannot be edited is that in the file
 	a := h.do(http.MethodPost, "/plans", object{"environment": "dev", "edits": label("one", "size", "huge")})
-	if place, _ := a.problem().Errors[0].Value.(map[string]any); place["file"] != "shared.yaml" || place["line"] != float64(5) {
+	if position, _ := a.problem().Errors[0].Value.(map[string]any); position["file"] != "shared.yaml" || position["line"] != float64(5) {
 		t.Errorf("%s", a.body)
 	}
 }

@@ -4,10 +4,12 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/kalypso-dev/kalypso/scheduler/clause"
 	"github.com/kalypso-dev/kalypso/scheduler/edit"
 	"github.com/kalypso-dev/kalypso/scheduler/explain"
+	"github.com/kalypso-dev/kalypso/scheduler/plan"
 	"github.com/kalypso-dev/kalypso/scheduler/v1alpha1"
 )
 
@@ -42,7 +44,8 @@ func unchanged(ctx context.Context, made *Made, after outcome) (string, error) {
 func ofLabel(ctx context.Context, e edit.Edit, after outcome) (string, error) {
 	var asking []string
 	for _, p := range after.model.Policies {
-		if slices.ContainsFunc(clause.Of(p.Spec.ClusterTypeSelector.LabelSelector), func(c clause.Clause) bool { return c.Key == e.Key }) {
+		s := plan.ClusterTypeSelector(p)
+		if strings.Contains(s.CEL, e.Key) || slices.ContainsFunc(clause.Of(s), func(c clause.Clause) bool { return c.Key == e.Key }) {
 			asking = append(asking, p.Name)
 		}
 	}

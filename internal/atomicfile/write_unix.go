@@ -1,7 +1,7 @@
 //go:build !windows
 
-// Package atomicfile writes files that are whole at every moment: a reader, and whoever
-// comes after a crash, finds the old content or the new one.
+// Package atomicfile writes files that are whole at every moment: a reader, also one
+// after a crash, finds the old content or the new one.
 package atomicfile
 
 import (

@@ -60,7 +60,7 @@ func TestMistakesAreSaidOnceWithTheirExitCode(t *testing.T) {
 		{[]string{"hub", "run", "--config", "/none"}, cmdutil.ExitFailure, "/none"},
 		{[]string{"hub", "token", "list"}, cmdutil.ExitFailure, "run `kalypso up`"},
 		{[]string{"hub", "token", "create", "x", "--expires", "never"}, cmdutil.ExitUsage, "--expires \"never\""},
-		{[]string{"hub", "token", "create", "x", "--role", "king"}, cmdutil.ExitUsage, "--role \"king\": choose viewer or operator"},
+		{[]string{"hub", "token", "create", "x", "--role", "king"}, cmdutil.ExitUsage, "--role \"king\": choose viewer or proposer or operator"},
 	} {
 		code, out, talk := call(t, c.args...)
 		if code != c.code {

@@ -15,6 +15,7 @@ import (
 	"github.com/kalypso-dev/kalypso/hub"
 	"github.com/kalypso-dev/kalypso/internal/testkit/workshoptest"
 	"github.com/kalypso-dev/kalypso/sandbox/cluster"
+	"github.com/kalypso-dev/kalypso/sandbox/gitea"
 	"github.com/kalypso-dev/kalypso/sandbox/state"
 	"github.com/kalypso-dev/kalypso/sandbox/supervisor"
 	"github.com/kalypso-dev/kalypso/scheduler/controller"
@@ -68,7 +69,7 @@ func TestComponentsFitTogether(t *testing.T) {
 func TestSchedulerConfigIsTaken(t *testing.T) {
 	h := state.Home(t.TempDir())
 	s := ensured(t, h, state.Choice{Workshop: "basic-inference"})
-	b, err := New(h, s, slog.Default()).schedulerConfig()
+	b, err := New(h, s, slog.Default()).schedulerConfig(s.Scheduler.User, gitea.SchedulerToken)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -160,13 +160,13 @@ func (t *lesson) untilDone(ctx context.Context, i int, unchecked bool) error {
 	step := t.attempt.Info.Steps[i]
 	ticker := time.NewTicker(lessonPoll)
 	defer ticker.Stop()
-	seen, had := unchecked, t.attempt.has(i)
+	seen := unchecked
 	for {
 		what, err := t.look(ctx, i, seen)
 		if err != nil {
 			return err
 		}
-		if t.attempt.has(i) && !had {
+		if t.attempt.has(i) {
 			return t.passed(i)
 		}
 		if what != "" && !step.Reading {

@@ -38,11 +38,6 @@ const (
 	PutFile         Operation = "putFile"         // the file at Path has Content; without any it goes
 )
 
-// Operations are all of them.
-func Operations() []Operation {
-	return []Operation{SetLabel, RemoveLabel, SetSelector, SetConfigKey, RemoveConfigKey, PutObject, DeleteObject, PutFile}
-}
-
 const (
 	// maxFile is how large a file may become, in bytes.
 	maxFile = 1 << 20

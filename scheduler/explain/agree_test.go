@@ -240,6 +240,9 @@ func checkMisses(t *testing.T, w *modeltest.Repositories, e *explain.Explanation
 			t.Errorf("%s: found at %v, to be added at %v", c.Text, c.Miss.Found, c.Miss.Add)
 		}
 		named := key == plan.ClusterTypeLabel || key == plan.DeploymentTargetLabel || key == plan.WorkloadLabel
+		if label, ok := strings.CutPrefix(key, `labels["`); ok { // in an expression
+			key = strings.TrimSuffix(label, `"]`)
+		}
 		if at := c.Miss.Found; at != nil && !named && !strings.Contains(line(*at), key) && !strings.Contains(line(*at), c.Miss.Nearest+":") {
 			t.Errorf("%s is said to be found at %v, where there is %q", c.Text, *at, line(*at))
 		}

@@ -133,13 +133,13 @@ type EnvironmentSpec struct {
 // templates and workload registrations. Commit pins the repository to what has
 // been promoted to this environment; without it the branch's head counts.
 type BaseRepoSpec struct {
-	RepositoryFolder `json:",inline"`
-	Commit           string `json:"commit,omitempty"`
+	RepositoryFolder
+	Commit string `json:"commit,omitempty"`
 }
 
 // GitOpsRepoSpec says where the environment's generated manifests go.
 type GitOpsRepoSpec struct {
-	RepositoryFolder `json:",inline"`
+	RepositoryFolder
 }
 
 // WorkloadRegistrationSpec admits a workload to the platform. It points to the

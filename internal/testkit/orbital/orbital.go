@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -25,10 +24,18 @@ var Environments = []string{"lab", "rehearsal", "flight"}
 // all is the branch that stands for that of each environment.
 const all = "all"
 
+// maxDepth is the length of a path of as many parent folders as no package is below the root.
+const maxDepth = 60
+
 // Folder is where the platform's files are.
 func Folder() string {
-	_, self, _, _ := runtime.Caller(0)
-	return filepath.Join(filepath.Dir(self), "..", "..", "..", "e2e", "testdata", "platform")
+	// a test runs in the folder of its package
+	for dir := "."; ; dir = filepath.Join(dir, "..") {
+		folder := filepath.Join(dir, "e2e", "testdata", "platform")
+		if _, err := os.Stat(folder); err == nil || len(dir) > maxDepth {
+			return folder
+		}
+	}
 }
 
 // branches are the files of a repository, by branch and path.

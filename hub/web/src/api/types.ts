@@ -50,3 +50,16 @@ export type Position = Explanation["controlPlane"];
 
 /** Any object of an environment: what its kind does not have is absent. */
 export type ObjectDocument = Partial<components["schemas"]["ObjectDocument"] & components["schemas"]["TargetDocument"] & components["schemas"]["AssignmentDocument"]>;
+
+/** One change of an object of the platform model; the pages change no file as such. */
+export type Edit = Omit<components["schemas"]["Edit"], "operation" | "path"> & { operation: Operation };
+export type Operation = Exclude<components["schemas"]["Edit"]["operation"], "putFile">;
+export type Plan = components["schemas"]["Plan"];
+export type PlanAssignment = Plan["assignments"]["gained"][number];
+export type PlanFile = Plan["files"][number];
+export type PlanFinding = Plan["findings"][number];
+/** What the API calls the kinds of objects that can be changed. */
+export type EntityKind = paths["/environments/{env}/{kind}/{name}"]["get"]["parameters"]["path"]["kind"];
+export type Against = Plan["against"];
+export type Proposal = components["schemas"]["Proposal"];
+export type ProposalInput = components["schemas"]["ProposalRequest"];

@@ -1,6 +1,6 @@
 import { parse, parseDocument, stringify } from "yaml";
 import { isRecord, withAt } from "./fields";
-import type { Edit } from "../whatif/contract";
+import type { Edit } from "../api/types";
 
 /** A document of the platform model, as YAML has it. */
 export interface ModelDocument {

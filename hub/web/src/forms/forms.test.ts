@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { Edit } from "../whatif/contract";
+import type { Edit } from "../api/types";
 import { clausesOf, selectorOf } from "./clauses";
 import { documentOf, edited, editsOf, type ModelDocument, same, withChanges, yamlOf } from "./document";
 import { at, fieldsOf, type Schema, withAt } from "./fields";

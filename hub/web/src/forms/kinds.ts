@@ -1,11 +1,12 @@
 import { type ObjectKind, objectKinds } from "../api/queries";
+import type { EntityKind } from "../api/types";
 import type { ModelDocument } from "./document";
 
 /** A kind of objects that can be changed. */
 export interface Kind {
   kind: string;
   /** What the API calls them. */
-  plural: string;
+  plural: EntityKind;
   /** The list of them; undefined where the API has none, since an environment has one. */
   list?: ObjectKind;
   /** What a page calls one, and many. */
@@ -13,7 +14,7 @@ export interface Kind {
   many: string;
 }
 
-const listed = (kind: string, list: ObjectKind, one: string): Kind => ({ kind, plural: list, list, one, many: objectKinds[list] });
+const listed = (kind: string, list: ObjectKind & EntityKind, one: string): Kind => ({ kind, plural: list, list, one, many: objectKinds[list] });
 
 export const kinds: Kind[] = [
   listed("ClusterType", "clustertypes", "cluster type"),

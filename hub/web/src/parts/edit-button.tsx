@@ -2,7 +2,7 @@ import { Button } from "@mantine/core";
 import type { ReactNode } from "react";
 import { Link } from "wouter";
 import { whatIfPath } from "../whatif/address";
-import type { Edit } from "../whatif/contract";
+import type { Edit } from "../api/types";
 import { useMayPropose } from "../whatif/permission";
 
 interface EditButtonProps {

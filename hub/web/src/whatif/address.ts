@@ -1,4 +1,4 @@
-import type { Edit, Operation } from "./contract";
+import type { Edit, Operation } from "../api/types";
 import { href } from "../filters/filters";
 
 /** The longest address, in characters, that servers and mail programs let through. */

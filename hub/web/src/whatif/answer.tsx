@@ -5,7 +5,7 @@ import { Problem } from "../api/client";
 import { CommitLink } from "../parts/links";
 import { Empty, Failed, Loading } from "../parts/notices";
 import { count, plain } from "../words/text";
-import type { Against, Edit, Proposal } from "./contract";
+import type { Against, Edit, Proposal } from "../api/types";
 import { useMayPropose } from "./permission";
 import { ProposeDialog, Proposed } from "./propose-dialog";
 import { againsts, Result, summaryOf } from "./result";

@@ -5,7 +5,7 @@ import { Loading } from "../parts/notices";
 import { Failed } from "../parts/notices";
 import { count, plain } from "../words/text";
 import { ChangeSign } from "./change-sign";
-import type { PlanFile } from "./contract";
+import type { PlanFile } from "../api/types";
 import { diffLines } from "./diff";
 import { type Asking, planFile } from "./queries";
 

@@ -1,5 +1,5 @@
 import type { Explanation } from "../api/types";
-import type { Edit } from "./contract";
+import type { Edit } from "../api/types";
 
 /**
  * The labels of a cluster type that would make the nearest miss a hit. A target's labels are in the

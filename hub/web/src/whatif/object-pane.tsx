@@ -13,7 +13,7 @@ import { problemsOf } from "../forms/yaml-problems";
 import { BranchLink, PositionLink, useForge } from "../parts/links";
 import { Answered, Loading } from "../parts/notices";
 import { plain } from "../words/text";
-import type { Edit } from "./contract";
+import type { Edit } from "../api/types";
 import { entity, schema } from "./queries";
 import { isOf, type TrayAction } from "./tray";
 

@@ -9,7 +9,7 @@ import { Heading } from "../parts/heading";
 import { Answered, Empty } from "../parts/notices";
 import { count, plain } from "../words/text";
 import { Answer } from "./answer";
-import type { Edit } from "./contract";
+import type { Edit } from "../api/types";
 import { ObjectPane } from "./object-pane";
 import { useAnswer } from "./use-answer";
 import { editText } from "./tray";

@@ -4,7 +4,7 @@ import type { Me } from "../api/types";
 
 /** Whether a user may propose changes of an environment; "" for any. */
 export function mayPropose(user: Me | undefined, env: string): boolean {
-  if (!(user?.features as { proposals?: boolean } | undefined)?.proposals || user?.role === undefined || user.role === "viewer") return false;
+  if (!user?.features.proposals || user.role === "viewer") return false;
   const { environments } = user.scope;
   return !environments?.length || env === "" || environments.includes(env);
 }

@@ -8,7 +8,7 @@ import { Empty } from "../parts/notices";
 import { Since } from "../parts/when";
 import { plain } from "../words/text";
 import { whatIfPath } from "./address";
-import type { Proposal } from "./contract";
+import type { Proposal } from "../api/types";
 import { useMayPropose } from "./permission";
 import { closeProposal, proposals } from "./queries";
 

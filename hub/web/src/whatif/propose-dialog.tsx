@@ -5,7 +5,7 @@ import { href } from "../filters/filters";
 import { kindOf } from "../forms/kinds";
 import { Outside, To } from "../parts/links";
 import { plain } from "../words/text";
-import type { Edit, Plan, Proposal } from "./contract";
+import type { Edit, Plan, Proposal } from "../api/types";
 import { propose } from "./queries";
 import { summaryOf } from "./result";
 import { editText } from "./tray";

@@ -1,11 +1,8 @@
 import { infiniteQueryOptions, keepPreviousData, queryOptions } from "@tanstack/react-query";
-import type { Client } from "openapi-fetch";
-import { client as known, Problem, problemOf, read } from "../api/client";
+import { client, Problem, problemOf, read } from "../api/client";
 import { type LiveMeta, pageSize } from "../api/queries";
 import type { Query } from "../filters/filters";
-import type { ContractPaths, Edit, List, Against, Plan, Proposal, ProposalInput } from "./contract";
-
-const client = known as unknown as Client<ContractPaths, "application/json">;
+import type { Edit, EntityKind, List, Against, Plan, Proposal, ProposalInput } from "../api/types";
 
 /** What edits are planned on, and what the plan is compared with. */
 export interface Asking {
@@ -41,7 +38,7 @@ export const planFile = (asking: Asking, head: string, path: string) =>
   });
 
 /** An object as it stands in its file. */
-export const entity = (env: string, kind: string, name: string) =>
+export const entity = (env: string, kind: EntityKind, name: string) =>
   queryOptions({
     queryKey: ["entity", env, kind, name],
     queryFn: () => read(client.GET("/environments/{env}/{kind}/{name}", { params: { path: { env, kind, name } } })),

@@ -5,7 +5,7 @@ import { assignmentPath, ClusterLink, PositionLink, To, WorkloadLink } from "../
 import { type Column, Rows } from "../parts/list-table";
 import { count, plain } from "../words/text";
 import { ChangeSign } from "./change-sign";
-import type { Plan, PlanAssignment, PlanFinding } from "./contract";
+import type { Plan, PlanAssignment, PlanFinding } from "../api/types";
 import { Files } from "./files";
 import type { Asking } from "./queries";
 

@@ -1,4 +1,4 @@
-import type { Edit } from "./contract";
+import type { Edit } from "../api/types";
 
 /** The edits that are collected, and what they were before. */
 export interface Tray {

@@ -2,7 +2,7 @@ import { useDebouncedValue } from "@mantine/hooks";
 import { useQuery } from "@tanstack/react-query";
 import { useEffect, useState } from "react";
 import { useParameter } from "../filters/use-filters";
-import type { Against, Edit } from "./contract";
+import type { Against, Edit } from "../api/types";
 import { type Asking, plan, refusedEdits } from "./queries";
 import { againsts } from "./result";
 

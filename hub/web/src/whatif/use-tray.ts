@@ -1,7 +1,7 @@
 import { type Dispatch, useEffect, useReducer, useState } from "react";
 import { useSearchParams } from "wouter";
 import { editsIn, withEdits } from "./address";
-import type { Edit } from "./contract";
+import type { Edit } from "../api/types";
 import { type Tray, tray, type TrayAction } from "./tray";
 
 const keyOf = (env: string) => `kalypso-what-if:${env}`;

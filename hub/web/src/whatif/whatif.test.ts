@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { Problem } from "../api/client";
 import { editsIn, whatIfPath, withEdits } from "./address";
-import type { Edit } from "./contract";
+import type { Edit } from "../api/types";
 import { diffLines } from "./diff";
 import { nearestEdits } from "./nearest";
 import { titleOf } from "./propose-dialog";
