@@ -47,7 +47,7 @@ func (e *afterError) Unwrap() []error { return []error{e.error, e.after} }
 type TimeoutError struct {
 	What   string
 	After  time.Duration
-	Reason error // of the last try that ended in time
+	Reason error // of the last try that ended in time, without the mark of [Permanent]
 }
 
 func (e *TimeoutError) Error() string {
@@ -86,7 +86,20 @@ func Until(ctx context.Context, what string, limit time.Duration, check func(con
 	case errors.Is(ctx.Err(), context.Canceled):
 		return fmt.Errorf("%s: %w: %w", what, context.Cause(ctx), last)
 	}
-	return &TimeoutError{what, time.Since(began), last}
+	return &TimeoutError{what, time.Since(began), unmarked(last)}
+}
+
+// unmarked returns err without the mark of [Permanent] and [After]: where one
+// wait is part of another's try, the mark would end the outer one, too.
+func unmarked(err error) error {
+	var after *afterError
+	switch marked, permanent := err.(*backoff.PermanentError); {
+	case permanent:
+		return marked.Err
+	case errors.As(err, &after):
+		return after.error
+	}
+	return err
 }
 
 var errExpired = backoff.Permanent(errors.New("expired"))

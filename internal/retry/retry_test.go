@@ -116,6 +116,30 @@ func TestUntilReturnsAPermanentErrorAtOnce(t *testing.T) {
 	}
 }
 
+// TestUntilWithinUntil: what an inner wait calls permanent, and has run out of
+// time for, is one failed try of the outer one.
+func TestUntilWithinUntil(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tries := 0
+		err := Until(t.Context(), "outer", time.Hour, func(ctx context.Context) error {
+			if tries++; tries == 3 {
+				return nil
+			}
+			mark := Permanent
+			if tries == 2 {
+				mark = func(err error) error { return After(err, 3*time.Hour) }
+			}
+			return Until(ctx, "inner", time.Second, func(ctx context.Context) error {
+				<-ctx.Done()
+				return mark(ctx.Err())
+			})
+		})
+		if err != nil || tries != 3 {
+			t.Errorf("%d tries: %v", tries, err)
+		}
+	})
+}
+
 func TestUntilEndsWithTheContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancelCause(t.Context())

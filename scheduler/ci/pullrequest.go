@@ -291,7 +291,7 @@ func (p PullRequest) body(changes string) string {
 // merge merges the pull request and removes its branch.
 func (p PullRequest) merge(ctx context.Context, f Forge, number int, head string) (string, error) {
 	var commit string
-	err := retry.Until(ctx, fmt.Sprintf("merging pull request %d", number), mergeTimeout, func(ctx context.Context) (err error) {
+	err := retry.Until(ctx, fmt.Sprintf("merging pull request %d", number), mergeTimeout, func(context.Context) (err error) { // a merge that is under way is not cut off
 		commit, err = f.Merge(ctx, p.Repo, number, head)
 		if errors.Is(err, forge.ErrNotYet) && !p.isOvertaken(ctx, f, number, head) {
 			return err

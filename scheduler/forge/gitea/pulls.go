@@ -206,7 +206,8 @@ func drafted(saved, want forge.PullRequest) (forge.PullRequest, error) {
 // every branch.
 func (f *Forge) createPullRequest(ctx context.Context, repo string, option sdk.CreatePullRequestOption) (saved *sdk.PullRequest, err error) {
 	what := fmt.Sprintf("waiting for Gitea to see branches %s and %s of %s", option.Head, option.Base, repo)
-	err = retry.Until(ctx, what, settleTime, func(ctx context.Context) error {
+	// settleTime bounds the answers of 404 alone: a request that it cut off may have opened the pull request
+	err = retry.Until(ctx, what, settleTime, func(context.Context) error {
 		err := f.callRepo(ctx, repo, func(c *sdk.Client, owner, name string) (r *sdk.Response, err error) {
 			saved, r, err = c.CreatePullRequest(owner, name, option)
 			return r, err
