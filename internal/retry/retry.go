@@ -92,12 +92,11 @@ func Until(ctx context.Context, what string, limit time.Duration, check func(con
 // unmarked returns err without the mark of [Permanent] and [After]: where one
 // wait is part of another's try, the mark would end the outer one, too.
 func unmarked(err error) error {
-	var after *afterError
-	switch marked, permanent := err.(*backoff.PermanentError); {
-	case permanent:
+	switch marked := err.(type) {
+	case *backoff.PermanentError:
 		return marked.Err
-	case errors.As(err, &after):
-		return after.error
+	case *afterError:
+		return marked.error
 	}
 	return err
 }

@@ -9,6 +9,7 @@ import (
 
 	"code.gitea.io/sdk/gitea"
 	"github.com/kalypso-dev/kalypso/internal/retry"
+	giteaforge "github.com/kalypso-dev/kalypso/scheduler/forge/gitea"
 )
 
 const callLimit = 15 * time.Second
@@ -16,6 +17,7 @@ const callLimit = 15 * time.Second
 // forge is the forge's API as the user calls it.
 type forge struct {
 	client *gitea.Client
+	to     func(base string) (*gitea.Client, error) // one whose lists of pull requests are of those to a branch
 	owner  string
 }
 
@@ -28,12 +30,20 @@ type pull struct {
 
 func newForge(ctx context.Context, w Access) (*forge, error) {
 	// the version is not asked for: that would be a request of its own
-	c, err := gitea.NewClient(w.ForgeURL, gitea.SetContext(ctx), gitea.SetToken(w.Token),
-		gitea.SetHTTPClient(&http.Client{Timeout: callLimit}), gitea.SetGiteaVersion(""))
-	if err != nil {
-		return nil, fmt.Errorf("forge %s: %w", w.ForgeURL, err)
+	calls := &http.Client{Timeout: callLimit}
+	client := func(calls *http.Client) (*gitea.Client, error) {
+		c, err := gitea.NewClient(w.ForgeURL, gitea.SetContext(ctx), gitea.SetToken(w.Token), gitea.SetHTTPClient(calls), gitea.SetGiteaVersion(""))
+		if err != nil {
+			return nil, fmt.Errorf("forge %s: %w", w.ForgeURL, err)
+		}
+		return c, nil
 	}
-	return &forge{client: c, owner: w.Organisation}, nil
+	c, err := client(calls)
+	if err != nil {
+		return nil, err
+	}
+	to := func(base string) (*gitea.Client, error) { return client(giteaforge.ToBase(calls, base)) }
+	return &forge{client: c, to: to, owner: w.Organisation}, nil
 }
 
 // kalypsoBranches begins the names of the branches that the scheduler and the
@@ -43,7 +53,11 @@ const kalypsoBranches = "kalypso/"
 // pulls lists pull requests to a branch, the latest first, without their files:
 // those of the scheduler and the workflows, or anybody's.
 func (f *forge) pulls(repo, base string, anybody bool) ([]*pull, error) {
-	list, _, err := f.client.ListRepoPullRequests(f.owner, repo, gitea.ListPullRequestsOptions{
+	client, err := f.to(base)
+	if err != nil {
+		return nil, err
+	}
+	list, _, err := client.ListRepoPullRequests(f.owner, repo, gitea.ListPullRequestsOptions{
 		State: gitea.StateAll, Sort: "recentupdate", ListOptions: gitea.ListOptions{PageSize: 50},
 	})
 	if err != nil {

@@ -32,7 +32,8 @@ func (s *Server) routes() {
 	})
 	s.handle("GET /issues", (*Repository).listIssues)
 	s.handle("GET /pulls", func(r *Repository, w http.ResponseWriter, q *http.Request) {
-		latest := slices.Clone(r.Pulls)
+		base := q.URL.Query().Get("base_branch")
+		latest := slices.DeleteFunc(slices.Clone(r.Pulls), func(p *gitea.PullRequest) bool { return base != "" && p.Base.Ref != base })
 		slices.Reverse(latest)
 		Page(w, q, latest)
 	})

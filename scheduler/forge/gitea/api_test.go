@@ -128,8 +128,8 @@ func TestPullRequestsEndAtTheNewest(t *testing.T) {
 	if newest < 0 || list[newest].Number != 770 {
 		t.Errorf("the newest of the account's is at %d", newest)
 	}
-	if n := len(a.made()); n != 4+1 {
-		t.Errorf("%d requests, want all pages of the open ones and the first of the closed", n)
+	if n := len(a.made()); n != 4+4 {
+		t.Errorf("%d requests, want all pages of the open ones, and of the closed those to the newest of the account's", n)
 	}
 }
 

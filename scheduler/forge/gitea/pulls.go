@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net/http"
 	"slices"
 	"strings"
 	"time"
@@ -23,7 +24,37 @@ const draftPrefix = "WIP: "
 const (
 	settleTime  = 5 * time.Second // Gitea's queues need 0.1 s; a busy machine more
 	settlePause = 50 * time.Millisecond
+
+	// closedPage is small: Gitea starts a git process or two for each pull request that it
+	// lists, and of the closed ones the newest is mostly enough.
+	closedPage = 10
 )
+
+// ToBase returns an HTTP client whose lists of pull requests are of those to one
+// branch, a filter of Gitea's API that its SDK does not have.
+func ToBase(client *http.Client, base string) *http.Client {
+	filtered := *client
+	filtered.Transport = pullsTo{base, client.Transport}
+	return &filtered
+}
+
+type pullsTo struct {
+	base string
+	next http.RoundTripper // http.DefaultTransport when nil
+}
+
+func (t pullsTo) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.Method == http.MethodGet && strings.HasSuffix(r.URL.Path, "/pulls") {
+		r = r.Clone(r.Context())
+		query := r.URL.Query()
+		query.Set("base_branch", t.base)
+		r.URL.RawQuery = query.Encode()
+	}
+	if t.next == nil {
+		return http.DefaultTransport.RoundTrip(r)
+	}
+	return t.next.RoundTrip(r)
+}
 
 // PullRequests implements forge.Forge. Gitea lists the newest first.
 func (f *Forge) PullRequests(ctx context.Context, repo, head, base string) ([]forge.PullRequest, error) {
@@ -34,6 +65,12 @@ func (f *Forge) PullRequests(ctx context.Context, repo, head, base string) ([]fo
 	found := map[int]forge.PullRequest{}
 	for _, state := range []sdk.StateType{sdk.StateOpen, sdk.StateClosed} {
 		err := f.pages(ctx, repo, func(c *sdk.Client, owner, name string, page sdk.ListOptions) (*sdk.Response, bool, error) {
+			if err := sdk.SetHTTPClient(ToBase(f.http, base))(c); err != nil {
+				return nil, false, err
+			}
+			if state == sdk.StateClosed {
+				page.PageSize = closedPage
+			}
 			list, r, err := c.ListRepoPullRequests(owner, name, sdk.ListPullRequestsOptions{ListOptions: page, State: state})
 			newest := false
 			for _, p := range list {
