@@ -39,7 +39,7 @@ test: tested ## what every change runs: unit tests, and both workshops' first ch
 
 .PHONY: test-all
 test-all: tested ## all else on the built binary: both tutorials, kind, attached clusters, crashes, security, the browser
-	$(E2E) -timeout 40m -skip '^TestSmoke$$' ./e2e
+	$(E2E) -timeout 80m -skip '^TestSmoke$$' ./e2e
 
 E2E = KALYPSO_BIN=$(CURDIR)/bin/kalypso $(SHARED) test -tags e2e -count=1
 

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-const browserLimit = 3 * time.Minute
+const browserLimit = 8 * time.Minute
 
 // browser is what it takes to look at pages as a user does.
 type browser struct {
