@@ -243,7 +243,14 @@ func TestApplyRefuses(t *testing.T) {
 			edit: Edit{Operation: PutObject, Content: "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c, labels: {platform-config: \"true\"}}\n"},
 			file: "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c, labels: {platform-config: \"true\"}}\ndata:\n  # why\n  a: b\n", at: "x.yaml:4",
 		},
-		"no operation": {edit: Edit{Operation: "moveObject", Kind: ct, Name: "drone"}},
+		"no operation":                       {edit: Edit{Operation: "moveObject", Kind: ct, Name: "drone"}},
+		"an object with an alias of itself":  {edit: Edit{Operation: PutObject, Content: "a: &a [*a]"}},
+		"a selector with an alias of itself": {edit: Edit{Operation: SetSelector, Kind: v1alpha1.KindSchedulingPolicy, Name: "second", Key: clusterTypeSelector, Content: "a: &a {b: *a}"}},
+		"a file with an alias of itself":     {edit: Edit{Operation: PutFile, Path: "a.yaml", Content: "a: &a {<<: *a}"}, at: "a.yaml"},
+		"lines that end otherwise": {
+			edit: Edit{Operation: SetConfigKey, Kind: "ConfigMap", Name: "mac", Key: "a", Value: "one\ntwo"},
+			file: strings.ReplaceAll("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: mac, labels: {platform-config: \"true\"}}\ndata:\n  a: b\n", "\n", "\r"), at: "x.yaml:5",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			tree := files()
@@ -270,7 +277,7 @@ func TestApplyRefuses(t *testing.T) {
 // FuzzSetField sets a field of whatever is YAML, and expects an error or a file in which
 // nothing but the field differs.
 func FuzzSetField(f *testing.F) {
-	for _, content := range []string{drone, policies, configs, "a: 1\n", "{a: {b: [c]}}", "a: &x 1\nb: *x\n", "- a\n- b: c\n", "a: >\n  b\n\nc: \"d\\\n  e\"\n", "a:\r\n  b: c\r\n"} {
+	for _, content := range []string{drone, policies, configs, "a: 1\n", "{a: {b: [c]}}", "a: &x 1\nb: *x\n", "- a\n- b: c\n", "a: >\n  b\n\nc: \"d\\\n  e\"\n", "a:\r\n  b: c\r\n", "a:\r  b: c\r"} {
 		f.Add([]byte(content), "metadata.labels.a", "b")
 		f.Add([]byte(content), "a.b", "x\ny\n")
 		f.Add([]byte(content), "0", "'")

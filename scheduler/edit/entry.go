@@ -41,10 +41,10 @@ func (d *document) replaceScalar(old *yaml.Node, value any) ([]byte, bool) {
 // replaceEntry writes a field of a block mapping anew.
 func (d *document) replaceEntry(key, old *yaml.Node, value any) ([]byte, error) {
 	begin := d.offset(key.Line, key.Column)
-	end := d.end(key.Line, key.Column, old.Kind == yaml.SequenceNode)
 	if begin < 0 {
 		return nil, errPosition
 	}
+	end := d.end(key.Line, key.Column, old.Kind == yaml.SequenceNode)
 	text, err := d.entryText(key.Line, key.Column, map[string]any{key.Value: value})
 	if err != nil {
 		return nil, err

@@ -108,7 +108,7 @@ func quoteNumbers(node *yaml.Node) {
 }
 
 // aliasesWithinLimits is an error about documents whose aliases, each written out, are more than
-// anybody would write.
+// anybody would write. An alias within what it stands for would have no end.
 func aliasesWithinLimits(documents []*yaml.Node) error {
 	known := map[*yaml.Node]int{}
 	var expanded func(*yaml.Node) int
@@ -116,6 +116,7 @@ func aliasesWithinLimits(documents []*yaml.Node) error {
 		if size, ok := known[n]; ok {
 			return size
 		}
+		known[n] = 2 * maxExpanded // for aliases of it within it
 		size := 1
 		if n.Kind == yaml.AliasNode {
 			size = expanded(n.Alias)
