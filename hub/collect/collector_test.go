@@ -247,7 +247,7 @@ func TestCollector(t *testing.T) {
 	awaitPlacements(t, s, map[string]string{"edge-1": "rolling 1.0", "edge-2": "rolling 1.0"})
 	p.setFleet(p.cluster("small", "edge-1"), p.cluster("large", "edge-2"))
 	awaitPlacements(t, s, map[string]string{"edge-1": "ok 2.0", "edge-2": "ok 2.0"})
-	if code := p.webhook(c, "push", "acme/shop-gitops", "guess"); code != http.StatusUnauthorized {
+	if code := p.webhook(c, "push", "acme/shop-gitops", "guess"); code != http.StatusForbidden {
 		t.Errorf("an unsigned webhook is answered with %d", code)
 	}
 

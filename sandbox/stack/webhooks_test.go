@@ -52,7 +52,7 @@ func TestWebhooksAreHandedOn(t *testing.T) {
 	}{
 		{"push", "push", "s", false, http.StatusOK, []string{"reconcilers", runner, hub, scheduler}},
 		{"other event", "issues", "s", false, http.StatusOK, []string{runner, hub, scheduler}},
-		{"other secret", "push", "x", false, http.StatusUnauthorized, nil},
+		{"other secret", "push", "x", false, http.StatusForbidden, nil},
 		{"no scheduler", "push", "s", true, http.StatusBadGateway, []string{"reconcilers", runner, hub}},
 	} {
 		if c.down {

@@ -135,7 +135,7 @@ func TestMetricsAreTurnedOff(t *testing.T) {
 			t.Errorf("%q: %d %s", config, got, body)
 		}
 		// they are counted all the same
-		if got := post(d.Webhook(), "push", []byte("{}"), ""); got != http.StatusUnauthorized {
+		if got := post(d.Webhook(), "push", []byte("{}"), ""); got != http.StatusForbidden {
 			t.Errorf("%q: a webhook without a signature: %d", config, got)
 		}
 	}

@@ -33,12 +33,12 @@ func TestWebhookSignature(t *testing.T) {
 		want              int
 	}{
 		"right":            {secretly, sign(secretly, body), body, http.StatusAccepted},
-		"missing":          {secretly, "", body, http.StatusUnauthorized},
-		"of other secret":  {secretly, sign("guess", body), body, http.StatusUnauthorized},
-		"of other body":    {secretly, sign(secretly, []byte("{}")), body, http.StatusUnauthorized},
-		"cut":              {secretly, sign(secretly, body)[:62], body, http.StatusUnauthorized},
-		"no hex":           {secretly, strings.Repeat("z", 64), body, http.StatusUnauthorized},
-		"no secret at all": {"", sign("", body), body, http.StatusUnauthorized},
+		"missing":          {secretly, "", body, http.StatusForbidden},
+		"of other secret":  {secretly, sign("guess", body), body, http.StatusForbidden},
+		"of other body":    {secretly, sign(secretly, []byte("{}")), body, http.StatusForbidden},
+		"cut":              {secretly, sign(secretly, body)[:62], body, http.StatusForbidden},
+		"no hex":           {secretly, strings.Repeat("z", 64), body, http.StatusForbidden},
+		"no secret at all": {"", sign("", body), body, http.StatusForbidden},
 		"no JSON":          {secretly, sign(secretly, []byte("x")), []byte("x"), http.StatusBadRequest},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -37,7 +37,8 @@ type Webhook func(w http.ResponseWriter, r *http.Request, body []byte)
 //
 // Anybody may send anything here, so that what it takes is bounded: nothing is
 // read of a body without a signature, and only a few bodies are in memory at a
-// time. refused is called for what is not passed on, and may be nil.
+// time. What has no signature, or a wrong one, is 403: there is no header by which to sign in.
+// refused is called for what is not passed on, and may be nil.
 func Webhooks(secret string, refused func(r *http.Request, status int, reason string), take Webhook) http.Handler {
 	return &webhooks{secret: []byte(secret), slots: make(chan struct{}, webhooksAtOnce), refused: refused, take: take}
 }
@@ -54,7 +55,7 @@ func (h *webhooks) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	signature, ok := signature(r.Header)
 	switch {
 	case !ok || len(h.secret) == 0:
-		h.refuse(w, r, http.StatusUnauthorized, "the signature is missing or malformed")
+		h.refuse(w, r, http.StatusForbidden, "the signature is missing or malformed")
 		return
 	case r.ContentLength > MaxWebhook:
 		h.refuse(w, r, http.StatusRequestEntityTooLarge, "the body is larger than "+strconv.Itoa(MaxWebhook)+" bytes")
@@ -80,7 +81,7 @@ func (h *webhooks) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case err != nil:
 		h.refuse(w, r, http.StatusBadRequest, "the body cannot be read: "+err.Error())
 	case !hmac.Equal(signature, mac.Sum(nil)):
-		h.refuse(w, r, http.StatusUnauthorized, "the signature is wrong")
+		h.refuse(w, r, http.StatusForbidden, "the signature is wrong")
 	default:
 		h.take(w, r, body)
 	}
