@@ -64,11 +64,14 @@ func (f *fleetSource) look(ctx context.Context) error {
 }
 
 // forget makes the part one that was not looked at yet: what it said when this hub has collected
-// before is older than what another has written since.
+// before is older than what another has written since. What watched its clusters has ended with
+// that. Nothing looks at the part meanwhile.
 func (f *fleetSource) forget() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	f.reader, f.opened, f.stop = nil, nil, nil
 	f.asked, f.answer, f.err = false, fleet.Snapshot{}, nil
+	f.members, f.complete = nil, false
 }
 
 func (f *fleetSource) ask(ctx context.Context) (fleet.Snapshot, error) {

@@ -2,6 +2,7 @@ package collect
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"log/slog"
 	"path/filepath"
@@ -128,6 +129,35 @@ func TestTwoHubs(t *testing.T) {
 	} else {
 		t.Logf("the other has collected after %s", took.Round(time.Millisecond))
 	}
+}
+
+// TestCollectsAgain: a hub that has lost its connection to the database collects again as soon as it
+// has another, and watches the clusters as before.
+func TestCollectsAgain(t *testing.T) {
+	p := newPlatform(t)
+	database := postgrestest.Start(t).Database(t)
+	w := newWatchedFleet(p.cluster("small", "edge-1"), p.cluster("large", "edge-2"))
+	_, s, _ := p.run(func(o *Options) {
+		s, err := store.Open(t.Context(), store.Options{Postgres: database})
+		if err != nil {
+			t.Fatal(err)
+		}
+		o.Store = s
+		o.Fleet = []Fleet{{Name: "kubernetes", Open: func() (fleet.Reader, error) { return w, nil }, Interval: time.Hour}}
+	})
+	awaitPlacements(t, s, map[string]string{"edge-1": "ok 1.0", "edge-2": "ok 1.0"})
+	db, err := sql.Open("pgx", database)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	if _, err := db.ExecContext(t.Context(), `SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory'`); err != nil {
+		t.Fatal(err)
+	}
+	w.mu.Lock()
+	w.clusters["edge-1"].err = errors.New("connection refused")
+	w.mu.Unlock()
+	awaitPlacements(t, s, map[string]string{"edge-1": "unknown 1.0", "edge-2": "ok 1.0"})
 }
 
 // counted counts how often a fleet is asked.
