@@ -6,10 +6,11 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
-	"sync"
+	"sync/atomic"
 
 	"github.com/coreos/go-oidc/v3/oidc"
 	"golang.org/x/oauth2"
+	"golang.org/x/sync/singleflight"
 )
 
 // OIDC is a provider of OpenID Connect.
@@ -21,8 +22,8 @@ type OIDC struct {
 	Scopes      []string // besides openid; profile and email when empty
 	Title       string   // of its button
 
-	discovery  sync.Mutex
-	discovered *oidc.Provider // nil before the provider has been reached
+	discovery  singleflight.Group
+	discovered atomic.Pointer[oidc.Provider] // nil before the provider has been reached
 }
 
 // Way is how users sign in with it.
@@ -30,21 +31,30 @@ func (o *OIDC) Way() Way {
 	return Way{Name: "oidc", Title: cmp.Or(o.Title, "single sign-on"), provider: o}
 }
 
-// provider asks the provider for its endpoints, once.
+// provider asks the provider for its endpoints, until it has answered. All who wait for that wait for
+// one answer: one after the other they would wait for long.
 func (o *OIDC) provider(ctx context.Context) (*oidc.Provider, error) {
-	o.discovery.Lock()
-	defer o.discovery.Unlock()
-	if o.discovered != nil {
-		return o.discovered, nil
+	if found := o.discovered.Load(); found != nil {
+		return found, nil
 	}
-	// its keys are fetched later, with this context: a request's would have ended
-	client, _ := ctx.Value(oauth2.HTTPClient).(*http.Client)
-	found, err := oidc.NewProvider(oidc.ClientContext(context.WithoutCancel(ctx), client), o.Issuer)
-	if err != nil {
-		return nil, fmt.Errorf("the OpenID provider %s %w: %w", o.Issuer, ErrUnavailable, err)
+	asked := o.discovery.DoChan("", func() (any, error) {
+		// its keys are fetched later, with this context: a request's would have ended
+		client, _ := ctx.Value(oauth2.HTTPClient).(*http.Client)
+		found, err := oidc.NewProvider(oidc.ClientContext(context.WithoutCancel(ctx), client), o.Issuer)
+		if err == nil {
+			o.discovered.Store(found)
+		}
+		return found, err
+	})
+	select {
+	case answer := <-asked:
+		if answer.Err != nil {
+			return nil, fmt.Errorf("the OpenID provider %s %w: %w", o.Issuer, ErrUnavailable, answer.Err)
+		}
+		return answer.Val.(*oidc.Provider), nil
+	case <-ctx.Done():
+		return nil, fmt.Errorf("the OpenID provider %s %w: %w", o.Issuer, ErrUnavailable, context.Cause(ctx))
 	}
-	o.discovered = found
-	return found, nil
 }
 
 func (o *OIDC) client(ctx context.Context) (*oauth2.Config, error) {

@@ -1,6 +1,8 @@
 package auth
 
 import (
+	"encoding/base64"
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"strings"
@@ -101,6 +103,17 @@ func TestClusterTokens(t *testing.T) {
 	}
 	if _, ok := (*ClusterTokens)(nil).Cluster(one); ok {
 		t.Error("a token of no file")
+	}
+}
+
+// TestReadFlow: a cookie that somebody else has written leads to no other site.
+func TestReadFlow(t *testing.T) {
+	text, err := json.Marshal(flow{Way: "oidc", State: "s", Back: "https://evil.test/", Expires: time.Now().Add(time.Minute)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if f, err := readFlow(base64.RawURLEncoding.EncodeToString(text)); err != nil || f.Back != "/" {
+		t.Errorf("%+v, %v", f, err)
 	}
 }
 

@@ -26,6 +26,8 @@ const (
 	FlowLimit = 10 * time.Minute
 	// callLimit is for one request to a provider.
 	callLimit = 10 * time.Second
+	// checkLimit is for all that a provider is asked when it is asked again.
+	checkLimit = 20 * time.Second
 	// checkEach is how often a provider is asked again who somebody is.
 	checkEach = 15 * time.Minute
 	// retryEach is when that is done again which the provider had no answer to.
@@ -199,13 +201,17 @@ func readFlow(kept string) (f flow, err error) {
 	if err == nil && (f.State == "" || time.Now().After(f.Expires)) {
 		err = ErrRefused
 	}
+	f.Back = localPath(f.Back) // another server on the machine may have written the cookie
 	return f, err
 }
 
 // exchangeError says whether a provider has refused a code or a refresh token, or has failed.
 func exchangeError(title string, err error) error {
 	var answer *oauth2.RetrieveError
-	if errors.As(err, &answer) && (answer.Response == nil || answer.Response.StatusCode < http.StatusInternalServerError) {
+	busy := func(r *http.Response) bool {
+		return r != nil && (r.StatusCode >= http.StatusInternalServerError || r.StatusCode == http.StatusTooManyRequests || r.StatusCode == http.StatusRequestTimeout)
+	}
+	if errors.As(err, &answer) && !busy(answer.Response) {
 		return fmt.Errorf("%w by %s: %s", ErrRefused, title, cmp.Or(answer.ErrorDescription, answer.ErrorCode, "the code is not valid"))
 	}
 	return fmt.Errorf("%s %w: %w", title, ErrUnavailable, err)
@@ -244,7 +250,10 @@ func (s *SignIn) Check(ctx context.Context, sessions *store.Store, session strin
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrRefused, err)
 	}
-	ctx = s.with(ctx)
+	// whose request it is may go on to another page meanwhile: what the provider has answered is kept,
+	// since it may take a refresh token once only
+	ctx, cancel := context.WithTimeout(s.with(context.WithoutCancel(ctx)), checkLimit)
+	defer cancel()
 	client, err := w.provider.client(ctx)
 	if err != nil {
 		return nil
