@@ -22,7 +22,6 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
-	"strings"
 	"sync"
 	"time"
 
@@ -435,8 +434,7 @@ func (w *walk) write(ctx context.Context, commits []store.Commit) error {
 var merged = regexp.MustCompile(`^Merge pull request (?:#(\d+) |'.*' \(#(\d+)\) )|\(#(\d+)\)$`)
 
 func commitOf(c *object.Commit) store.Commit {
-	subject, _, _ := strings.Cut(strings.TrimSpace(c.Message), "\n")
-	one := store.Commit{SHA: c.Hash.String(), Author: c.Author.Name, Subject: strings.TrimSpace(subject), Committed: c.Committer.When.UTC()}
+	one := store.Commit{SHA: c.Hash.String(), Author: c.Author.Name, Subject: forge.Subject(c.Message), Committed: c.Committer.When.UTC()}
 	if year := one.Committed.Year(); year < 1 || year > 9999 { // which JSON has no form for
 		one.Committed = time.Time{}
 	}

@@ -41,3 +41,13 @@ func TestValidate(t *testing.T) {
 		}
 	}
 }
+
+// TestSubject: a pull request's commits and a branch's are the same by what forges and git make of the
+// first line.
+func TestSubject(t *testing.T) {
+	for message, want := range map[string]string{"One\n\nTwo\n": "One", "\n One \r\n\r\nTwo": "One", "One": "One", "": ""} {
+		if got := forge.Subject(message); got != want {
+			t.Errorf("%q: %q", message, got)
+		}
+	}
+}

@@ -2,6 +2,7 @@ package forge
 
 import (
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -56,4 +57,10 @@ func LastOf(reviews []Review) []Review {
 // CommitHead is a commit of a pull request without its files.
 type CommitHead struct {
 	ID, Author, Subject string
+}
+
+// Subject is the first line of a commit's message.
+func Subject(message string) string {
+	subject, _, _ := strings.Cut(strings.TrimSpace(message), "\n")
+	return strings.TrimSpace(subject)
 }

@@ -3,7 +3,6 @@ package gitclient
 import (
 	"context"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/go-git/go-git/v5/plumbing"
@@ -22,8 +21,7 @@ type CommitInfo struct {
 
 // Subject is the first line of the message.
 func (c CommitInfo) Subject() string {
-	subject, _, _ := strings.Cut(strings.TrimSpace(c.Message), "\n")
-	return strings.TrimSpace(subject)
+	return forge.Subject(c.Message)
 }
 
 // CommitInfo reads a commit without its files, where the server can leave them out. The

@@ -3,7 +3,6 @@ package gitea
 import (
 	"context"
 	"fmt"
-	"strings"
 
 	sdk "code.gitea.io/sdk/gitea"
 
@@ -57,7 +56,7 @@ func (f *Forge) PullRequestCommits(ctx context.Context, repo string, number int)
 				head.ID = one.SHA
 			}
 			if g := one.RepoCommit; g != nil {
-				head.Subject, _, _ = strings.Cut(strings.TrimSpace(g.Message), "\n")
+				head.Subject = forge.Subject(g.Message)
 				if g.Author != nil {
 					head.Author = g.Author.Name
 				}

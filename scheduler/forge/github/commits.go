@@ -23,16 +23,10 @@ import (
 // Read implements model.Reader.
 func (f *Forge) Read(ctx context.Context, ref model.Reference) (*model.Tree, error) {
 	var tree *model.Tree
-	read := func(remote gitclient.Remote) (err error) {
+	err := f.from(ctx, ref.Repo, func(remote gitclient.Remote) (err error) {
 		tree, err = f.git.Tree(ctx, remote, ref.Branch, ref.Commit)
 		return err
-	}
-	var err error
-	if repo, ok := f.Repo(ref.Repo); ok {
-		err = f.byGit(ctx, repo, read)
-	} else { // the token goes to this GitHub only
-		err = f.advised(read(gitclient.Remote{URL: ref.Repo}))
-	}
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -41,47 +35,38 @@ func (f *Forge) Read(ctx context.Context, ref model.Reference) (*model.Tree, err
 }
 
 // History reads the newest commits of a branch, see [gitclient.Client.History].
-func (f *Forge) History(ctx context.Context, cloneURL, branch string, folders []string) (*gitclient.History, error) {
-	var h *gitclient.History
-	read := func(remote gitclient.Remote) (err error) {
+func (f *Forge) History(ctx context.Context, cloneURL, branch string, folders []string) (h *gitclient.History, err error) {
+	err = f.from(ctx, cloneURL, func(remote gitclient.Remote) error {
 		h, err = f.git.History(ctx, remote, branch, folders)
 		return err
-	}
-	var err error
-	if repo, ok := f.Repo(cloneURL); ok {
-		err = f.byGit(ctx, repo, read)
-	} else { // the token goes to this GitHub only
-		err = f.advised(read(gitclient.Remote{URL: cloneURL}))
-	}
+	})
 	return h, err
 }
 
 // CommitInfo reads a commit without its files, see [gitclient.Client.CommitInfo].
 func (f *Forge) CommitInfo(ctx context.Context, cloneURL, commit string) (info gitclient.CommitInfo, err error) {
-	read := func(remote gitclient.Remote) (err error) {
+	err = f.from(ctx, cloneURL, func(remote gitclient.Remote) error {
 		info, err = f.git.CommitInfo(ctx, remote, commit)
 		return err
-	}
-	if repo, ok := f.Repo(cloneURL); ok {
-		err = f.byGit(ctx, repo, read)
-	} else { // the token goes to this GitHub only
-		err = f.advised(read(gitclient.Remote{URL: cloneURL}))
-	}
+	})
 	return info, err
 }
 
 // Fetch brings the commits of a branch into a storage, see [gitclient.Client.Fetch].
 func (f *Forge) Fetch(ctx context.Context, cloneURL, branch string, have []string, into gitclient.Storage) (head string, err error) {
-	read := func(remote gitclient.Remote) (err error) {
+	err = f.from(ctx, cloneURL, func(remote gitclient.Remote) error {
 		head, err = f.git.Fetch(ctx, remote, branch, have, into)
 		return err
-	}
-	if repo, ok := f.Repo(cloneURL); ok {
-		err = f.byGit(ctx, repo, read)
-	} else { // the token goes to this GitHub only
-		err = f.advised(read(gitclient.Remote{URL: cloneURL}))
-	}
+	})
 	return head, err
+}
+
+// from reads a repository by its clone URL. The token goes to those of this GitHub alone.
+func (f *Forge) from(ctx context.Context, cloneURL string, read func(gitclient.Remote) error) error {
+	if repo, ok := f.Repo(cloneURL); ok {
+		return f.byGit(ctx, repo, read)
+	}
+	return f.advised(read(gitclient.Remote{URL: cloneURL}))
 }
 
 // Head implements forge.Forge. It asks the API, which answers 304 while a

@@ -100,8 +100,7 @@ func (f *Forge) PullRequestCommits(ctx context.Context, repo string, number int)
 	err = f.pages(ctx, func(page sdk.ListOptions) (*sdk.Response, bool, error) {
 		list, r, err := f.client.PullRequests.ListCommits(ctx, owner, name, number, &page)
 		for _, one := range list {
-			subject, _, _ := strings.Cut(strings.TrimSpace(one.GetCommit().GetMessage()), "\n")
-			all = append(all, forge.CommitHead{ID: one.GetSHA(), Author: one.GetCommit().GetAuthor().GetName(), Subject: subject})
+			all = append(all, forge.CommitHead{ID: one.GetSHA(), Author: one.GetCommit().GetAuthor().GetName(), Subject: forge.Subject(one.GetCommit().GetMessage())})
 		}
 		return r, false, err
 	})
