@@ -3,13 +3,16 @@ package history
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"path"
 	"strings"
 
 	"github.com/go-git/go-git/v5/plumbing"
 	"go.yaml.in/yaml/v3"
 
+	"github.com/kalypso-dev/kalypso/internal/redact"
 	"github.com/kalypso-dev/kalypso/internal/yamlpos"
+	"github.com/kalypso-dev/kalypso/scheduler/forge"
 	"github.com/kalypso-dev/kalypso/scheduler/model"
 	"github.com/kalypso-dev/kalypso/scheduler/publish"
 )
@@ -33,7 +36,8 @@ type ConfigValue struct {
 }
 
 // Configuration is the platform configuration of all assignments below the folder of a GitOps
-// branch, as a commit has it.
+// branch, as a commit has it. The error wraps forge.ErrNotFound for a commit that the forge does
+// not give, as one from before a push with force.
 func (r *Reader) Configuration(ctx context.Context, branch model.Reference, commit string) (all []ConfigValue, err error) {
 	root := model.CleanFolder(branch.Path)
 	err = r.withMirror(ctx, branch.Repo, func(m *mirror) error {
@@ -42,6 +46,9 @@ func (r *Reader) Configuration(ctx context.Context, branch model.Reference, comm
 		if m.storage.HasEncodedObject(at) != nil {
 			if _, err := m.fetch(ctx, r.Forge, branch.Branch); err != nil {
 				return err
+			}
+			if m.storage.HasEncodedObject(at) != nil { // which is no damage of the mirror
+				return fmt.Errorf("commit %.10s of branch %s of %s: %w", commit, branch.Branch, redact.URL(branch.Repo), forge.ErrNotFound)
 			}
 		}
 		folder, err := m.folderAt(at, root)

@@ -2,6 +2,7 @@ package history_test
 
 import (
 	"database/sql"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -17,6 +18,7 @@ import (
 
 	"github.com/kalypso-dev/kalypso/hub/history"
 	"github.com/kalypso-dev/kalypso/hub/store"
+	"github.com/kalypso-dev/kalypso/scheduler/forge"
 	"github.com/kalypso-dev/kalypso/scheduler/model"
 )
 
@@ -502,7 +504,19 @@ func TestConfiguration(t *testing.T) {
 	if v.ClusterType != "small" || v.Target != "shop-test" || v.Key != "REGION" || v.Value != "west" || v.ConfigMap != "platform-config" || v.Position.File != "dev/small/shop-test/platform-config.yaml" || v.Position.Line != 5 {
 		t.Errorf("%+v", v)
 	}
-	if all, err := r.Configuration(t.Context(), platform.environment("dev"), strings.Repeat("1", 40)); err == nil {
-		t.Errorf("a commit that there is not: %+v", all)
+	// a commit that there is not leaves the mirror as it is
+	mirrors, err := filepath.Glob(filepath.Join(r.Folder, "*.git"))
+	if err != nil || len(mirrors) != 1 {
+		t.Fatal(mirrors, err)
+	}
+	kept := filepath.Join(mirrors[0], "kept")
+	if err := os.WriteFile(kept, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if all, err := r.Configuration(t.Context(), platform.environment("dev"), strings.Repeat("1", 40)); !errors.Is(err, forge.ErrNotFound) {
+		t.Errorf("a commit that there is not: %+v, %v", all, err)
+	}
+	if _, err := os.Stat(kept); err != nil {
+		t.Errorf("the mirror was made anew: %v", err)
 	}
 }
