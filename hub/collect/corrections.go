@@ -1,6 +1,7 @@
 package collect
 
 import (
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -34,10 +35,33 @@ type correction struct {
 
 func newCorrections() *corrections { return &corrections{all: map[correctionKey]*correction{}} }
 
+// correctionsEach is of how many Kustomizations of a cluster corrections are kept: a cluster names in
+// its events what it likes.
+const correctionsEach = 1000
+
 func (c *corrections) add(cluster string, made flux.Correction, now time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.all[correctionKey{cluster, made.Kustomization}] = &correction{Correction: made, received: now}
+	key := correctionKey{cluster, made.Kustomization}
+	if _, known := c.all[key]; !known {
+		n := 0
+		for other := range c.all {
+			if other.cluster == cluster {
+				n++
+			}
+		}
+		if n >= correctionsEach {
+			return
+		}
+	}
+	c.all[key] = &correction{Correction: made, received: now}
+}
+
+// forget forgets the corrections of a cluster that nobody knows.
+func (c *corrections) forget(cluster string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	maps.DeleteFunc(c.all, func(key correctionKey, _ *correction) bool { return key.cluster == cluster })
 }
 
 // looked notes that a look at a cluster has ended, and is whether that decides about a correction.

@@ -6,8 +6,10 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
+	"strconv"
 	"strings"
 	"time"
 
@@ -23,9 +25,11 @@ const HooksPath = "/hooks/"
 const (
 	// maxEvent bounds the body of an event, in bytes: Flux's messages have 39,000 characters.
 	maxEvent = 1 << 20
-	// eventTime bounds how long a body may take, and eventsAtOnce how many are in memory.
-	eventTime    = 10 * time.Second
-	eventsAtOnce = 16
+	// eventTime bounds how long a body may take, eventsAtOnce how many are in memory, and
+	// eventTurnTime how long another one waits for its turn.
+	eventTime     = 10 * time.Second
+	eventsAtOnce  = 16
+	eventTurnTime = 5 * time.Second
 	// rememberedEvents is how many are known again when they are delivered once more.
 	rememberedEvents = 4096
 )
@@ -45,8 +49,8 @@ type hooks struct {
 //	/hooks/argocd/CLUSTER/SECRET  Argo CD's notifications; or without the secret, and with it as
 //	                              bearer token
 //
-// The secret is fleet.EventSecret. One that is wrong is 403, a cluster that is not known 404, and
-// what has been delivered before is accepted and does nothing.
+// The secret is fleet.EventSecret. One that is wrong is 403, a cluster that is not known 404, more
+// events at once than are read 503, and what has been delivered before is accepted and does nothing.
 func (c *Collector) Events() http.Handler { return c.events }
 
 func newHooks(c *Collector) http.Handler {
@@ -61,11 +65,11 @@ func newHooks(c *Collector) http.Handler {
 }
 
 func (h *hooks) flux(w http.ResponseWriter, r *http.Request) {
-	body, ok := h.accept(w, r, func(secret string, body []byte) bool {
-		signature, err := hex.DecodeString(strings.TrimPrefix(r.Header.Get("X-Signature"), "sha256="))
+	signature, err := hex.DecodeString(strings.TrimPrefix(r.Header.Get("X-Signature"), "sha256="))
+	body, ok := h.accept(w, r, func(string) bool { return err == nil && len(signature) == sha256.Size }, func(secret string, body []byte) bool {
 		mac := hmac.New(sha256.New, []byte(secret))
 		mac.Write(body)
-		return err == nil && hmac.Equal(signature, mac.Sum(nil))
+		return hmac.Equal(signature, mac.Sum(nil))
 	})
 	if !ok {
 		return
@@ -83,29 +87,36 @@ func (h *hooks) flux(w http.ResponseWriter, r *http.Request) {
 }
 
 func (h *hooks) argoCD(w http.ResponseWriter, r *http.Request) {
-	body, ok := h.accept(w, r, func(secret string, _ []byte) bool {
+	body, ok := h.accept(w, r, func(secret string) bool {
 		token, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
 		return ok && hmac.Equal([]byte(token), []byte(secret))
-	})
+	}, func(string, []byte) bool { return true })
 	if ok {
 		// what it says is up to the template of who has set it up
 		h.take(w, r, body, func(string) {})
 	}
 }
 
-// accept reads a body that comes with the cluster's secret, in the address or else as signed
-// finds it, and answers any other.
-func (h *hooks) accept(w http.ResponseWriter, r *http.Request, signed func(secret string, body []byte) bool) ([]byte, bool) {
+// accept reads a body that comes with the cluster's secret, in the address or else as the headers
+// and then signed find it, and answers any other. Anybody may send anything here: nothing is read of
+// what cannot be accepted.
+func (h *hooks) accept(w http.ResponseWriter, r *http.Request, headers func(secret string) bool, signed func(secret string, body []byte) bool) ([]byte, bool) {
 	const wrong = "the secret or the signature is missing or wrong"
 	secret := fleet.EventSecret(h.collector.secret, r.PathValue("cluster"))
 	given := r.PathValue("secret")
-	if h.collector.secret == "" || given != "" && !hmac.Equal([]byte(given), []byte(secret)) {
+	if h.collector.secret == "" || given != "" && !hmac.Equal([]byte(given), []byte(secret)) || given == "" && !headers(secret) {
 		h.refuse(w, r, http.StatusForbidden, wrong)
 		return nil, false
 	}
+	turn := time.NewTimer(eventTurnTime)
+	defer turn.Stop()
 	select {
 	case h.turns <- struct{}{}:
 		defer func() { <-h.turns }()
+	case <-turn.C:
+		w.Header().Set("Retry-After", strconv.Itoa(int(eventTime/time.Second)))
+		h.refuse(w, r, http.StatusServiceUnavailable, "too many events at once")
+		return nil, false
 	case <-r.Context().Done():
 		return nil, false
 	}
@@ -131,8 +142,9 @@ func (h *hooks) take(w http.ResponseWriter, r *http.Request, body []byte, note f
 	cluster := r.PathValue("cluster")
 	key := sha256.Sum256(append([]byte(r.URL.Path+"\n"), body...))
 	if !h.seen.Contains(key) {
-		note(cluster)
+		note(cluster) // before the look, which decides about it
 		if !h.collector.wake(cluster) {
+			h.collector.corrections.forget(cluster)
 			h.refuse(w, r, http.StatusNotFound, "no cluster has the name "+cluster)
 			return
 		}
@@ -142,6 +154,6 @@ func (h *hooks) take(w http.ResponseWriter, r *http.Request, body []byte, note f
 }
 
 func (h *hooks) refuse(w http.ResponseWriter, r *http.Request, status int, reason string) {
-	h.collector.log.Warn("refused an event", "from", r.RemoteAddr, "cluster", r.PathValue("cluster"), "status", status, "reason", reason)
+	h.collector.log.Warn("refused an event", "from", r.RemoteAddr, "cluster", fmt.Sprintf("%.253s", r.PathValue("cluster")), "status", status, "reason", reason)
 	http.Error(w, reason, status)
 }

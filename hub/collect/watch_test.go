@@ -258,6 +258,12 @@ func TestEvents(t *testing.T) {
 			t.Errorf("%s: %d, want %d", refused.path, got, refused.status)
 		}
 	}
+	c.corrections.mu.Lock()
+	n := len(c.corrections.all)
+	c.corrections.mu.Unlock()
+	if n != 0 {
+		t.Errorf("%d corrections are kept of a cluster that is not known", n)
+	}
 	awaitPlacements(t, s, map[string]string{"edge-1": "ok 1.0", "edge-2": "ok 1.0"})
 
 	if got := event(c, "/hooks/flux/edge-1", body, signed); got != http.StatusAccepted {
@@ -289,6 +295,19 @@ func TestEvents(t *testing.T) {
 	}
 	if n := w.looks("edge-1"); n != looks {
 		t.Errorf("an event that was delivered before has the cluster looked at %d times more", n-looks)
+	}
+}
+
+// TestCorrectionsAreBounded: what one cluster names leaves room for others.
+func TestCorrectionsAreBounded(t *testing.T) {
+	c := newCorrections()
+	now := time.Now()
+	for i := range 2 * correctionsEach {
+		c.add("edge", flux.Correction{Kustomization: fleet.Ref{Name: fmt.Sprint(i)}}, now)
+	}
+	c.add("other", flux.Correction{Kustomization: fleet.Ref{Name: "app"}}, now)
+	if n := len(c.all); n != correctionsEach+1 || c.all[correctionKey{"other", fleet.Ref{Name: "app"}}] == nil {
+		t.Errorf("%d are kept", n)
 	}
 }
 
