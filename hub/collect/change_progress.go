@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -53,6 +54,7 @@ func (s *changeSource) changes(clusters fleet.Snapshot, asked bool, now time.Tim
 	defer s.mu.Unlock()
 	p := &s.progress
 	noted, arrived := map[changeKey]string{}, map[changeKey]bool{}
+	listed := map[changeKey]bool{}
 	rows := 0
 	branches := s.collector.pullBranches()
 	// most rounds have nothing to compare
@@ -99,6 +101,7 @@ func (s *changeSource) changes(clusters fleet.Snapshot, asked bool, now time.Tim
 		name, _ := s.collector.forge.Repo(b.repo)
 		for _, pr := range list {
 			key := b.key(pr.Number)
+			listed[key] = true
 			facts := s.facts[key]
 			if facts == nil {
 				continue // it has not been looked at
@@ -115,6 +118,7 @@ func (s *changeSource) changes(clusters fleet.Snapshot, asked bool, now time.Tim
 		for _, commit := range s.direct[b] {
 			key := b.key(0)
 			key.sha = commit.SHA
+			listed[key] = true
 			url, _ := s.collector.forge.CommitURL(b.repo, commit.SHA)
 			add(key, store.Change{
 				Environment: b.environment, Repo: redact.URL(b.repo), Branch: b.branch, Kind: b.kindOf(forge.PullRequest{}), SHA: commit.SHA, Head: commit.SHA,
@@ -122,6 +126,7 @@ func (s *changeSource) changes(clusters fleet.Snapshot, asked bool, now time.Tim
 			}, nil)
 		}
 	}
+	s.forget(branches, listed)
 	return all, func() {
 		for key, digest := range noted {
 			p.sent[key] = digest
@@ -130,6 +135,25 @@ func (s *changeSource) changes(clusters fleet.Snapshot, asked bool, now time.Tim
 			p.settled[key] = true
 		}
 	}, more
+}
+
+// forget leaves what is known of the branches that are followed and of the changes that are listed:
+// of others nothing is said any more, and there are ever more of them.
+func (s *changeSource) forget(branches []pullBranch, listed map[changeKey]bool) {
+	followed := map[branchKey]bool{}
+	for _, b := range branches {
+		followed[b.branchKey] = true
+	}
+	maps.DeleteFunc(s.direct, func(b pullBranch, _ []store.Commit) bool { return !followed[b.branchKey] })
+	maps.DeleteFunc(s.failed, func(b pullBranch, _ bool) bool { return !followed[b.branchKey] })
+	maps.DeleteFunc(s.progress.orders, func(b branchKey, _ *order) bool { return !followed[b] })
+	gone := func(key changeKey) bool { return !listed[key] }
+	maps.DeleteFunc(s.facts, func(key changeKey, _ *changeFacts) bool { return gone(key) })
+	maps.DeleteFunc(s.pulled, func(key changeKey, _ []forge.CommitHead) bool { return gone(key) })
+	maps.DeleteFunc(s.progress.sent, func(key changeKey, _ string) bool { return gone(key) })
+	for _, known := range []map[changeKey]bool{s.progress.settled, s.progress.sized} {
+		maps.DeleteFunc(known, func(key changeKey, _ bool) bool { return gone(key) })
+	}
 }
 
 // digestOf is of all that a round says of a change.

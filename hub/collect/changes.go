@@ -13,6 +13,8 @@ import (
 	"sync"
 	"time"
 
+	lru "github.com/hashicorp/golang-lru/v2"
+
 	"github.com/kalypso-dev/kalypso/hub/store"
 	"github.com/kalypso-dev/kalypso/internal/redact"
 	"github.com/kalypso-dev/kalypso/scheduler/ci"
@@ -39,8 +41,8 @@ type changeSource struct {
 
 	mu      sync.Mutex // for what follows
 	facts   map[changeKey]*changeFacts
-	direct  map[pullBranch][]store.Commit // that no pull request has brought
-	commits map[string]store.SourceCommit // that were asked for, by their IDs
+	direct  map[pullBranch][]store.Commit          // that no pull request has brought
+	commits *lru.Cache[string, store.SourceCommit] // that were asked for, by their IDs
 	pulled  map[changeKey][]forge.CommitHead
 	failed  map[pullBranch]bool // whose last look has failed
 
@@ -70,9 +72,13 @@ type changeFacts struct {
 	clusters     int // that it changes something on; of the writer's last round
 }
 
+// rememberedCommits bounds how many commits' authors are kept.
+const rememberedCommits = 4096
+
 func newChangeSource(c *Collector) *changeSource {
+	commits, _ := lru.New[string, store.SourceCommit](rememberedCommits) // fails for a size below 1
 	return &changeSource{
-		collector: c, facts: map[changeKey]*changeFacts{}, direct: map[pullBranch][]store.Commit{}, commits: map[string]store.SourceCommit{}, pulled: map[changeKey][]forge.CommitHead{}, failed: map[pullBranch]bool{},
+		collector: c, facts: map[changeKey]*changeFacts{}, direct: map[pullBranch][]store.Commit{}, commits: commits, pulled: map[changeKey][]forge.CommitHead{}, failed: map[pullBranch]bool{},
 		progress: changeProgress{sent: map[changeKey]string{}, settled: map[changeKey]bool{}, sized: map[changeKey]bool{}, orders: map[branchKey]*order{}},
 	}
 }
@@ -335,10 +341,7 @@ func (s *changeSource) applicationSources(ctx context.Context, b pullBranch, pr 
 // commit asks who has made a commit, once. Of one that the repository does not give any more
 // no more is known than its ID.
 func (s *changeSource) commit(ctx context.Context, repo, sha string) (store.SourceCommit, error) {
-	s.mu.Lock()
-	known, ok := s.commits[sha]
-	s.mu.Unlock()
-	if ok {
+	if known, ok := s.commits.Get(sha); ok {
 		return known, nil
 	}
 	one := store.SourceCommit{Repo: strings.TrimSuffix(redact.URL(repo), ".git"), SHA: sha}
@@ -348,9 +351,7 @@ func (s *changeSource) commit(ctx context.Context, repo, sha string) (store.Sour
 		return one, err
 	}
 	one.Author, one.Subject, one.At = info.Author, redact.Text(info.Subject()), credibleTime(info.When, time.Now().UTC())
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.commits[sha] = one
+	s.commits.Add(sha, one)
 	return one, nil
 }
 
