@@ -125,9 +125,10 @@ func testExports(t *testing.T, o store.Options) {
 	withFleet(t, s, "a")
 	arrived, waiting, none := merged(1, on("a", store.ClusterApplied, 10)), merged(2, on("a", store.ClusterWaiting, 10)), merged(3)
 	apply(t, s, store.Round{At: after(20), Changes: []store.Change{arrived, waiting, none}})
+	now := after(30)
 	ask := func(settled, late time.Time) (found []int) {
 		t.Helper()
-		all, err := s.UnexportedChanges(t.Context(), store.UnexportedQuery{Since: noon, Settled: settled, Late: late, Most: 10})
+		all, err := s.UnexportedChanges(t.Context(), store.UnexportedQuery{Since: noon, Settled: settled, Late: late, Now: now, Most: 10})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -153,7 +154,7 @@ func testExports(t *testing.T, o store.Options) {
 		t.Fatal(first, err)
 	}
 	for _, want := range []bool{true, false} {
-		if ok, err := s.ClaimExport(t.Context(), first[0], noon); ok != want || err != nil {
+		if ok, err := s.ClaimExport(t.Context(), first[0], now); ok != want || err != nil {
 			t.Errorf("claimed %v, %v", ok, err)
 		}
 	}
@@ -166,6 +167,28 @@ func testExports(t *testing.T, o store.Options) {
 	if found := ask(noon, noon); len(found) != 1 {
 		t.Errorf("not tried again: %v", found)
 	}
+	// a hub that has ended in the middle leaves it to another
+	claim := func(want bool) {
+		t.Helper()
+		if ok, err := s.ClaimExport(t.Context(), first[0], now); ok != want || err != nil {
+			t.Errorf("claimed %v, %v", ok, err)
+		}
+	}
+	claim(true)
+	now = now.Add(time.Hour)
+	if found := ask(noon, noon); len(found) != 1 {
+		t.Errorf("what was claimed long ago is not tried again: %v", found)
+	}
+	claim(true)
+	claim(false)
+	if err := s.Exported(t.Context(), first[0]); err != nil {
+		t.Fatal(err)
+	}
+	now = now.Add(time.Hour)
+	if found := ask(noon, noon); len(found) != 0 {
+		t.Errorf("exported again: %v", found)
+	}
+	claim(false)
 }
 
 // leaderVariable has the store.Options of a test binary that is to lead until it is killed.

@@ -97,7 +97,7 @@ func (e *Exporter) Run(ctx context.Context) error {
 
 // Export exports the changes that have arrived and were not exported yet.
 func (e *Exporter) Export(ctx context.Context, now time.Time) error {
-	found, err := e.Store.UnexportedChanges(ctx, store.UnexportedQuery{Since: now.Add(-oldest), Settled: now.Add(-settle), Late: now.Add(-late), Most: exportMost})
+	found, err := e.Store.UnexportedChanges(ctx, store.UnexportedQuery{Since: now.Add(-oldest), Settled: now.Add(-settle), Late: now.Add(-late), Now: now, Most: exportMost})
 	if err != nil {
 		return err
 	}
@@ -111,17 +111,22 @@ func (e *Exporter) Export(ctx context.Context, now time.Time) error {
 			continue
 		}
 		err = e.export(ctx, id)
+		after, cancel := context.WithTimeout(context.WithoutCancel(ctx), receiverLimit)
 		switch {
 		case err == nil:
 			e.exports.WithLabelValues("exported").Inc()
+			err = e.Store.Exported(after, id)
 		case errors.Is(err, errRejected):
 			e.exports.WithLabelValues("rejected").Inc()
 			e.Log.Warn("the trace of a change was rejected", "change", id, "reason", err)
+			err = e.Store.Exported(after, id)
 		default:
 			e.exports.WithLabelValues("failed").Inc()
-			undo, cancel := context.WithTimeout(context.WithoutCancel(ctx), receiverLimit)
-			defer cancel()
-			return errors.Join(err, e.Store.UndoExport(undo, id))
+			err = errors.Join(err, e.Store.UndoExport(after, id))
+		}
+		cancel()
+		if err != nil {
+			return err
 		}
 	}
 	return nil
