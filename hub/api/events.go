@@ -148,14 +148,17 @@ func (a *api) follow(r *http.Request, rw http.ResponseWriter, s *stream, positio
 // for the same.
 func (a *api) stillSignedIn(r *http.Request) bool {
 	q := requestOf(r.Context())
+	if a.Share != nil {
+		return a.Share.knows(q.session)
+	}
 	ctx, cancel := context.WithTimeout(r.Context(), readTimeout)
 	defer cancel()
 	var now store.Identity
 	var err error
 	if secret, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer "); ok {
 		now, err = a.Store.ByToken(ctx, secret)
-	} else {
-		now, err = a.Store.BySession(ctx, q.session)
+	} else if now, err = a.Store.BySession(ctx, q.session); err == nil && now.External != nil && !a.SignIn.Resolve(&now) {
+		return false
 	}
 	if err != nil {
 		q.log.Debug("a stream of events ends with its sign-in", "error", err)

@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/kalypso-dev/kalypso/hub/api"
+	"github.com/kalypso-dev/kalypso/hub/auth"
 	"github.com/kalypso-dev/kalypso/hub/store"
 )
 
@@ -220,38 +221,75 @@ func (p *page) read() string {
 	return p.text.String()
 }
 
-// TestHeartbeat is about streams on which nothing happens: they live, and they end with the
-// token that they began with.
+// TestHeartbeat is about streams on which nothing happens: they live, and they end with what they
+// began with: a token, the role of who has signed in by a provider, the share.
 func TestHeartbeat(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		h := &hub{T: t, database: filepath.Join(t.TempDir(), "hub.db")}
-		h.open()
-		h.apply(fleetOf("ok", ""))
-		handler := h.handler(func(o *api.Options) { o.Registry = nil })
-		r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "http://127.0.0.1/api/v1/events", nil)
-		as(h.token("reader", api.Viewer, store.Scope{}))(r)
-		p, ended := &page{header: http.Header{}}, make(chan struct{})
-		go func() {
-			defer close(ended)
-			handler.ServeHTTP(p, r)
-		}()
-		time.Sleep(31 * time.Second)
-		if n := strings.Count(p.read(), "event: heartbeat\n"); n != 2 || !strings.Contains(p.read(), "id: "+strconv.FormatInt(h.last(), 10)+"\n") {
-			t.Errorf("%d heartbeats: %s", n, p.read())
-		}
-		if err := h.store.RevokeToken(t.Context(), "reader"); err != nil {
-			t.Fatal(err)
-		}
-		time.Sleep(15 * time.Second)
-		select {
-		case <-ended:
-		default:
-			t.Error("the stream goes on without its token")
-		}
-		if err := h.store.Close(); err != nil {
-			t.Fatal(err)
-		}
-	})
+	for name, c := range map[string]struct {
+		options func(*api.Options)
+		signIn  func(*hub, *http.Request) (end func() error)
+	}{
+		"a token": {func(*api.Options) {}, func(h *hub, r *http.Request) func() error {
+			as(h.token("reader", api.Viewer, store.Scope{}))(r)
+			return func() error { return h.store.RevokeToken(h.Context(), "reader") }
+		}},
+		"a session of a provider": {func(o *api.Options) {
+			o.SignIn = auth.New("http://127.0.0.1", auth.Rules{{Group: "readers", Role: auth.Viewer, Environments: []string{"dev"}}}, 0, (&auth.OIDC{Issuer: "http://127.0.0.1:1"}).Way())
+		}, func(h *hub, r *http.Request) func() error {
+			e := store.External{Way: "oidc", Login: "ann", Groups: []string{"readers"}}
+			session, _, err := h.store.CreateSession(h.Context(), store.Identity{Subject: "ann", Expires: time.Now().Add(time.Hour), External: &e}, func(string) (string, error) { return "", nil })
+			if err != nil {
+				h.Fatal(err)
+			}
+			r.AddCookie(&http.Cookie{Name: "kalypso_hub", Value: session})
+			return func() error {
+				e.Groups = nil
+				return h.store.UpdateSession(h.Context(), session, e)
+			}
+		}},
+		"the link of a share": {func(o *api.Options) { o.Share = &api.Share{Token: "secret"} }, func(_ *hub, r *http.Request) func() error {
+			r.AddCookie(&http.Cookie{Name: "kalypso_hub", Value: "secret"})
+			return nil // it ends with its server
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				h := &hub{T: t, database: filepath.Join(t.TempDir(), "hub.db")}
+				h.open()
+				h.apply(fleetOf("ok", ""))
+				handler := h.handler(func(o *api.Options) {
+					o.Registry = nil
+					c.options(o)
+				})
+				ctx, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				r := httptest.NewRequestWithContext(ctx, http.MethodGet, "http://127.0.0.1/api/v1/events", nil)
+				end := c.signIn(h, r)
+				p, ended := &page{header: http.Header{}}, make(chan struct{})
+				go func() {
+					defer close(ended)
+					handler.ServeHTTP(p, r)
+				}()
+				time.Sleep(31 * time.Second)
+				if n := strings.Count(p.read(), "event: heartbeat\n"); n != 2 || !strings.Contains(p.read(), "id: "+strconv.FormatInt(h.last(), 10)+"\n") {
+					t.Errorf("%d heartbeats: %s", n, p.read())
+				}
+				if end == nil {
+					cancel()
+				} else if err := end(); err != nil {
+					t.Fatal(err)
+				}
+				time.Sleep(15 * time.Second)
+				select {
+				case <-ended:
+				default:
+					t.Error("the stream goes on without it")
+				}
+				if err := h.store.Close(); err != nil {
+					t.Fatal(err)
+				}
+			})
+		})
+	}
 }
 
 // smallBuffers makes connections that hold little of what their reader does not take.
