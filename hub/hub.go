@@ -109,7 +109,7 @@ func Run(ctx context.Context, o Options) (err error) {
 		Store: s, Model: collector, Sandbox: o.Sandbox, Workshop: o.Workshop, Hosts: o.Config.hosts(), Secure: o.Config.TLS != nil || o.Config.BehindProxy, BehindProxy: o.Config.BehindProxy,
 		SignIn: signIn, ClusterTokens: clusterTokens, Web: web.Handler(), Links: links, Log: log, Registry: registry,
 		Proposals: &api.Proposals{
-			Platform: collector, Forge: collector.Forge(), Repositories: collector.Repositories, UserForge: auth.UserForge,
+			Platform: collector, Forge: collector.Forge(), Repositories: collector.Repositories, Key: collector.Key(), UserForge: auth.UserForge,
 			Connect: func(token, login string) (controller.Repositories, error) {
 				return o.Config.scheduler.ConnectAs(token, login, log)
 			},
@@ -128,7 +128,7 @@ func Run(ctx context.Context, o Options) (err error) {
 	}
 	mux := http.NewServeMux()
 	mux.Handle("POST "+webhookPath, collector.Webhook())
-	mux.Handle("POST "+collect.HooksPath, collector.Events())
+	mux.Handle(collect.HooksPath, collector.Events()) // with all methods: its paths have secrets, which the API would audit
 	mux.Handle("/", handler)
 	group, running := errgroup.WithContext(ctx)
 	if err := serve(running, group, o.Config.Listen, mux, (*httpserver.Certificate)(o.Config.TLS), log.With("serves", "pages and API")); err != nil {

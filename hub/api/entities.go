@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -99,38 +100,38 @@ func (a *api) entityRoutes() {
 		}
 	}
 	withBody(written("putEntity", http.MethodPut, "Propose an object as a document says"), func(ctx context.Context, input *EntityDocument) (*EntityAnswer, error) {
-		return a.changeEntity(ctx, &input.EntityChange, func(kind edit.Kind) (edit.Edit, error) {
+		return a.changeEntity(ctx, &input.EntityChange, func(kind edit.Kind) (e edit.Edit, head string, err error) {
 			if err := ofType(input.ContentType, typeJSON, typeYAML); err != nil {
-				return edit.Edit{}, err
+				return e, "", err
 			}
 			if isJSON(input.ContentType) && !json.Valid(input.RawBody) {
-				return edit.Edit{}, newProblem(http.StatusBadRequest, "the body is no JSON").at("body", nil)
+				return e, "", newProblem(http.StatusBadRequest, "the body is no JSON").at("body", nil)
 			}
-			return propose.Put(kind, input.Name, input.RawBody)
+			e, err = propose.Put(kind, input.Name, input.RawBody)
+			return e, "", err
 		})
 	}, typeJSON, typeYAML)
 	withBody(written("patchEntity", http.MethodPatch, "Propose an object with a JSON merge patch"), func(ctx context.Context, input *EntityDocument) (*EntityAnswer, error) {
-		return a.changeEntity(ctx, &input.EntityChange, func(kind edit.Kind) (edit.Edit, error) {
+		return a.changeEntity(ctx, &input.EntityChange, func(kind edit.Kind) (e edit.Edit, head string, err error) {
 			if err := ofType(input.ContentType, typeMergePatch, typeJSON); err != nil {
-				return edit.Edit{}, err
+				return e, "", err
 			}
 			if !json.Valid(input.RawBody) {
-				return edit.Edit{}, newProblem(http.StatusBadRequest, "the body is no JSON").at("body", nil)
+				return e, "", newProblem(http.StatusBadRequest, "the body is no JSON").at("body", nil)
 			}
-			now, err := a.planner.Entity(ctx, input.Environment, kind, input.Name)
+			now, err := a.entityInScope(ctx, &input.EntityName, !input.DryRun)
 			if err != nil {
-				return edit.Edit{}, ofEdit(err, "path.name")
+				return e, "", err
 			}
-			e, err := propose.Patch(kind, now, input.RawBody)
-			if err != nil {
-				return edit.Edit{}, newProblem(http.StatusUnprocessableEntity, err.Error()).at("body", nil)
+			if e, err = propose.Patch(kind, now, input.RawBody); err != nil {
+				return e, "", newProblem(http.StatusUnprocessableEntity, err.Error()).at("body", nil)
 			}
-			return e, nil
+			return e, now.Head, nil
 		})
 	}, typeMergePatch, typeJSON)
 	huma.Register(a.huma, written("deleteEntity", http.MethodDelete, "Propose that an object goes"), func(ctx context.Context, input *EntityChange) (*EntityAnswer, error) {
-		return a.changeEntity(ctx, input, func(kind edit.Kind) (edit.Edit, error) {
-			return edit.Edit{Operation: edit.DeleteObject, Kind: kind.Name, Name: input.Name}, nil
+		return a.changeEntity(ctx, input, func(kind edit.Kind) (edit.Edit, string, error) {
+			return edit.Edit{Operation: edit.DeleteObject, Kind: kind.Name, Name: input.Name}, "", nil
 		})
 	})
 }
@@ -154,30 +155,40 @@ func (a *api) entity(ctx context.Context, input *EntityName) (*EntityOutput, err
 	if err := a.environmentInScope(ctx, "path.env", input.Environment); err != nil {
 		return nil, failed(ctx, err)
 	}
-	kind, _ := propose.FindKind(input.Kind) // the path has no others
-	found, err := a.planner.Entity(ctx, input.Environment, kind, input.Name)
+	found, err := a.entityInScope(ctx, input, false)
 	if err != nil {
-		return nil, failed(ctx, ofEdit(err, "path.name"))
-	}
-	if workspaces := scopeOf(ctx).Workspaces; len(workspaces) > 0 && !found.In(workspaces) {
-		requestOf(ctx).hidden = true
-		return nil, failed(ctx, newProblem(http.StatusNotFound, "there is no "+kind.Name+" "+input.Name+" in your scope").at("path.name", input.Name))
+		return nil, failed(ctx, err)
 	}
 	a.redaction.entity(&found)
 	return &EntityOutput{ETag: `"` + found.Head + `"`, Body: found}, nil
 }
 
-// changeEntity proposes one edit of an object, or says what it would do.
-func (a *api) changeEntity(ctx context.Context, input *EntityChange, made func(edit.Kind) (edit.Edit, error)) (*EntityAnswer, error) {
+// entityInScope is an object that who asks may see; with current as the forge has it now.
+func (a *api) entityInScope(ctx context.Context, input *EntityName, current bool) (propose.Entity, error) {
+	kind, _ := propose.FindKind(input.Kind) // the path has no others
+	found, err := a.planner.Entity(ctx, input.Environment, kind, input.Name, current)
+	if err != nil {
+		return found, ofEdit(ctx, err, "path.name")
+	}
+	if workspaces := scopeOf(ctx).Workspaces; len(workspaces) > 0 && !found.In(workspaces) {
+		requestOf(ctx).hidden = true
+		return found, newProblem(http.StatusNotFound, "there is no "+kind.Name+" "+input.Name+" in your scope").at("path.name", input.Name)
+	}
+	return found, nil
+}
+
+// changeEntity proposes one edit of an object, or says what it would do. made makes the edit, of what
+// it has read at a head of the branch, "" for nothing.
+func (a *api) changeEntity(ctx context.Context, input *EntityChange, made func(edit.Kind) (e edit.Edit, head string, err error)) (*EntityAnswer, error) {
 	if err := a.environmentInScope(ctx, "path.env", input.Environment); err != nil {
 		return nil, failed(ctx, err)
 	}
 	kind, _ := propose.FindKind(input.Kind)
-	e, err := made(kind)
+	e, head, err := made(kind)
 	if err != nil {
 		return nil, failed(ctx, a.counted(err))
 	}
-	request := propose.Request{Environment: input.Environment, Base: seen(input.IfMatch), Edits: []edit.Edit{e}, Against: propose.Planned, Current: !input.DryRun}
+	request := propose.Request{Environment: input.Environment, Base: cmp.Or(seen(input.IfMatch), head), Edits: []edit.Edit{e}, Against: propose.Planned, Current: !input.DryRun}
 	if input.DryRun {
 		planned, err := a.plan(ctx, request, "path.env", "body")
 		if err == nil {

@@ -33,6 +33,8 @@ type Proposals struct {
 	Forge controller.Repositories
 	// Repositories are the clone URLs of all repositories that a proposal may go to.
 	Repositories func() []string
+	// Key is that of the hub's proposals.
+	Key propose.Key
 	// UserForge is the token of who is signed in by the forge, and their name there; false for
 	// who is not. Nil: nobody is.
 	UserForge func(ctx context.Context) (token, login string, ok bool)
@@ -49,7 +51,8 @@ func (p *Proposals) author(ctx context.Context) (propose.Author, error) {
 			return propose.Author{Name: login, Forge: f, Own: true}, err
 		}
 	}
-	return propose.Author{Name: requestOf(ctx).identity.Subject, Forge: p.Forge}, nil
+	q := requestOf(ctx)
+	return propose.Author{Name: q.identity.Subject, ID: q.actor(), Forge: p.Forge}, nil
 }
 
 type (
@@ -108,7 +111,7 @@ type (
 )
 
 func (a *api) proposalRoutes() {
-	a.planner = propose.NewPlanner(a.Proposals.Platform)
+	a.planner, a.proposer.Key = propose.NewPlanner(a.Proposals.Platform), a.Proposals.Key
 	plan := operation{id: "makePlan", path: "/plans", summary: "What edits of the platform model would do; nothing is changed", method: http.MethodPost, status: http.StatusOK, quiet: true}
 	huma.Register(a.huma, plan.huma(), func(ctx context.Context, input *PlanInput) (*answer[propose.Plan], error) {
 		made, err := a.plan(ctx, propose.Request{
@@ -150,10 +153,10 @@ func (a *api) plan(ctx context.Context, r propose.Request, environment, edited s
 			return nil, newProblem(http.StatusUnprocessableEntity, redacted+" stands for a value that is hidden here: it cannot be written back").at(at(edited, i), nil)
 		}
 	}
-	r.User, r.Fleet = requestOf(ctx).identity.Subject, clustersInScope{a.Store, scopeOf(ctx)}
+	r.User, r.Fleet, r.Workspaces = requestOf(ctx).actor(), clustersInScope{a.Store, scopeOf(ctx)}, scopeOf(ctx).Workspaces
 	made, err := a.planner.Plan(ctx, r)
 	if err != nil {
-		return nil, ofEdit(err, edited)
+		return nil, ofEdit(ctx, err, edited)
 	}
 	if workspaces := scopeOf(ctx).Workspaces; len(workspaces) > 0 {
 		made.Restrict(workspaces)
@@ -179,8 +182,9 @@ func (a *api) environmentInScope(ctx context.Context, location, name string) err
 	return a.noEnvironment(ctx, location, name, names)
 }
 
-// ofEdit is the problem of an edit that cannot be made.
-func ofEdit(err error, location string) error {
+// ofEdit is the problem of an edit that cannot be made. Who sees some workspaces only is not told what
+// else there is.
+func ofEdit(ctx context.Context, err error, location string) error {
 	known, ok := errors.AsType[*edit.Error](err)
 	if !ok {
 		return ofModel(err)
@@ -195,7 +199,9 @@ func ofEdit(err error, location string) error {
 	detail := *known
 	detail.Hint = ""
 	p := newProblem(status, redact.Text(detail.Error()))
-	p.Hint = redact.Text(known.Hint)
+	if !known.Missing || len(scopeOf(ctx).Workspaces) == 0 {
+		p.Hint = redact.Text(known.Hint)
+	}
 	var position any
 	if known.Position.File != "" {
 		position = map[string]any{"file": known.Position.File, "line": known.Position.Line}
@@ -359,10 +365,13 @@ func (a *api) counted(err error) error {
 	return err
 }
 
+// keepTimeout is for the answer to a request with a key to be kept, though who has sent it may be gone.
+const keepTimeout = 5 * time.Second
+
 // once answers a request with a key: with the answer that it has got, or that of do, which is kept.
 func (a *api) once(ctx context.Context, key string, body any, do func() (*ProposalOutput, error)) (*ProposalOutput, error) {
 	q := requestOf(ctx)
-	release, err := a.keys.Acquire(ctx, q.identity.Subject+"\x00"+key)
+	release, err := a.keys.Acquire(ctx, q.actor()+"\x00"+key)
 	if err != nil {
 		return nil, err
 	}
@@ -373,7 +382,7 @@ func (a *api) once(ctx context.Context, key string, body any, do func() (*Propos
 	}
 	sum := sha256.Sum256(sent)
 	digest := hex.EncodeToString(sum[:])
-	was, err := a.Store.Answer(ctx, q.identity.Subject, key)
+	was, err := a.Store.Answer(ctx, q.actor(), key)
 	switch {
 	case errors.Is(err, store.ErrNotFound):
 	case err != nil:
@@ -398,7 +407,9 @@ func (a *api) once(ctx context.Context, key string, body any, do func() (*Propos
 		return nil, err
 	}
 	// without it a request that is repeated still finds the same pull request, see propose
-	if err := a.Store.KeepAnswer(context.WithoutCancel(ctx), q.identity.Subject, key, store.Answer{Digest: digest, Status: out.Status, Body: string(text)}); err != nil {
+	kept, cancel := context.WithTimeout(context.WithoutCancel(ctx), keepTimeout)
+	defer cancel()
+	if err := a.Store.KeepAnswer(kept, q.actor(), key, store.Answer{Digest: digest, Status: out.Status, Body: string(text)}); err != nil {
 		q.log.Warn("the answer to a request with a key cannot be kept", "error", err)
 	}
 	return out, nil
@@ -406,7 +417,7 @@ func (a *api) once(ctx context.Context, key string, body any, do func() (*Propos
 
 // proposalsInScope are those that a user may see.
 func (a *api) proposalsInScope(ctx context.Context) ([]propose.Proposal, error) {
-	all, err := propose.List(ctx, a.Proposals.Forge, a.Proposals.Repositories())
+	all, err := propose.List(ctx, a.Proposals.Forge, a.Proposals.Key, a.Proposals.Repositories())
 	if err != nil {
 		return nil, ofForge(err)
 	}
@@ -455,8 +466,8 @@ func (a *api) closeProposal(ctx context.Context, input *ProposalName) error {
 	if err != nil {
 		return err
 	}
-	if found.Author != author.Name && !Role(requestOf(ctx).identity.Role).includes(Operator) {
-		return newProblem(http.StatusForbidden, "the proposal is "+found.Author+"'s: only they and operators close it")
+	if !found.By(author) && !Role(requestOf(ctx).identity.Role).includes(Operator) {
+		return newProblem(http.StatusForbidden, "the proposal is "+cmp.Or(text(found.Author), "somebody else")+"'s: only they and operators close it")
 	}
 	requestOf(ctx).detail = "closed " + found.URL
 	if err := propose.Close(ctx, a.Proposals.Forge, found); err != nil {

@@ -12,6 +12,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/kalypso-dev/kalypso/hub/propose"
+	"github.com/kalypso-dev/kalypso/internal/yamlpos"
 	"github.com/kalypso-dev/kalypso/scheduler/explain"
 	"github.com/kalypso-dev/kalypso/scheduler/model"
 	"github.com/kalypso-dev/kalypso/scheduler/plan"
@@ -51,15 +52,26 @@ func (r redaction) value(key, value string) string {
 	if r.keys == nil || !strings.Contains(value, ":") {
 		return value
 	}
-	var document yaml.Node
-	if yaml.Unmarshal([]byte(value), &document) != nil || !r.inside(&document) {
+	// a value that is broken further down is hidden as far as it can be read
+	documents, _ := yamlpos.Documents(strings.NewReader(value))
+	found := false
+	for _, d := range documents {
+		found = r.inside(d) || found
+	}
+	if !found {
 		return value
 	}
-	hidden, err := yaml.Marshal(&document)
-	if err != nil {
-		return redacted // it has something to hide, and cannot be written without it
+	var hidden strings.Builder
+	out := yaml.NewEncoder(&hidden)
+	for _, d := range documents {
+		if out.Encode(d) != nil {
+			return redacted // it has something to hide, and cannot be written without it
+		}
 	}
-	return string(hidden)
+	if out.Close() != nil {
+		return redacted
+	}
+	return hidden.String()
 }
 
 // inside hides values in a YAML node, and is whether there were any. Lists of variables have
@@ -242,10 +254,7 @@ func (r redaction) hiding(configs []model.PlatformConfig) func(string) string {
 
 // hiddenIn adds the hidden values in a value that is YAML.
 func (r redaction) hiddenIn(text string, to map[string]bool) {
-	var document yaml.Node
-	if yaml.Unmarshal([]byte(text), &document) != nil {
-		return
-	}
+	documents, _ := yamlpos.Documents(strings.NewReader(text))
 	var visit func(*yaml.Node)
 	visit = func(n *yaml.Node) {
 		if n.Kind == yaml.MappingNode {
@@ -263,7 +272,9 @@ func (r redaction) hiddenIn(text string, to map[string]bool) {
 			visit(child)
 		}
 	}
-	visit(&document)
+	for _, d := range documents {
+		visit(d)
+	}
 }
 
 // keyLine is a line of YAML, or of a difference of two, that gives a key a value.

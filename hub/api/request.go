@@ -56,6 +56,15 @@ func requestOf(ctx context.Context) *request {
 	return q
 }
 
+// actor tells a user from all others. Names that are shown do not: an OpenID provider may give two
+// users the same.
+func (q *request) actor() string {
+	if e := q.identity.External; e != nil {
+		return e.Way + ":" + e.Login
+	}
+	return q.identity.Subject
+}
+
 // scopeOf is what the user of a request may see.
 func scopeOf(ctx context.Context) store.Scope {
 	return requestOf(ctx).identity.Scope

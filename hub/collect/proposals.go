@@ -96,6 +96,9 @@ func (c *Collector) Ahead(ctx context.Context, branch model.Reference, head, com
 	return propose.Ahead(ctx, c.forge, branch, head, commit)
 }
 
+// Key is that of the hub's proposals.
+func (c *Collector) Key() propose.Key { return propose.NewKey(c.secret) }
+
 // Forge is the hub's account on the forge.
 func (c *Collector) Forge() controller.Repositories { return c.forge }
 

@@ -174,7 +174,7 @@ func (p *pullSource) checksOf(ctx context.Context, repo string, list []forge.Pul
 		}
 		var now checks
 		if open {
-			if err := propose.Watch(ctx, p.collector.forge, repo, pr); err != nil {
+			if err := propose.Watch(ctx, p.collector.forge, p.collector.Key(), repo, pr); err != nil {
 				return nil, err
 			}
 			all, err := p.collector.forge.Checks(ctx, repo, pr.HeadCommit)

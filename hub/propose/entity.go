@@ -36,9 +36,10 @@ func Kinds() []edit.Kind {
 }
 
 // Entity is an object of a kind and name, on the environment's branch or else in a base
-// repository. The error is an [*edit.Error] where there is none.
-func (p *Planner) Entity(ctx context.Context, environment string, kind edit.Kind, name string) (Entity, error) {
-	e, err := p.platform.Environment(ctx, environment, false)
+// repository; with current the forge is asked for the head of the environment's. The error is an
+// [*edit.Error] where there is none.
+func (p *Planner) Entity(ctx context.Context, environment string, kind edit.Kind, name string, current bool) (Entity, error) {
+	e, err := p.platform.Environment(ctx, environment, current)
 	if err != nil {
 		return Entity{}, err
 	}

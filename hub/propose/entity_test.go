@@ -29,6 +29,13 @@ func TestEntities(t *testing.T) {
 		t.Errorf("%s", config.YAML)
 	}
 
+	h.forge.Push(control, "dev", map[string]string{"more.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: more, labels: {platform-config: \"true\"}}\ndata:\n  FILES: |\n    a: 1\n    ---\n    db: {password: hunter2-hunter2}\n"})
+	h.seen()
+	if more := h.do(http.MethodGet, "/environments/dev/configs/more", nil); more.StatusCode != http.StatusOK || bytes.Contains(more.body, []byte("hunter2")) || !bytes.Contains(more.body, []byte("a: 1")) {
+		t.Errorf("the second document of a value: %s: %s", more.Status, more.body)
+	}
+	a = h.do(http.MethodGet, small, nil)
+
 	e.Object["metadata"].(object)["labels"].(object)["gpu"] = "true"
 	dry := read[propose.Plan](h, http.StatusOK, h.do(http.MethodPut, small+"?dryRun=true", e.Object))
 	if len(dry.Source.Files) != 1 || !strings.Contains(dry.Source.Files[0].Diff, "+    gpu: \"true\"\n") || strings.Contains(dry.Source.Files[0].Diff, "-  ") || len(h.pulls()) != 0 {
@@ -45,6 +52,13 @@ func TestEntities(t *testing.T) {
 	patch := read[propose.Plan](h, http.StatusOK, h.do(http.MethodPatch, small+"?dryRun=true", `{"metadata":{"labels":{"edge":null}}}`, "Content-Type", "application/merge-patch+json"))
 	if names(patch.Assignments.Lost) != "small/shop-near" || !strings.Contains(patch.Source.Files[0].Diff, "-    edge: \"true\" # for now\n") {
 		t.Errorf("%+v", patch)
+	}
+	// a patch is made of the object as it is, though the hub has not looked since
+	types := h.forge.Files(control, "dev")["cluster-types.yaml"]
+	h.forge.Push(control, "dev", map[string]string{"cluster-types.yaml": strings.Replace(types, "    size: small\n", "    size: tiny\n", 1)})
+	fresh := read[propose.Proposal](h, http.StatusAccepted, h.do(http.MethodPatch, small, `{"metadata":{"labels":{"fast":"true"}}}`, "Content-Type", "application/merge-patch+json"))
+	if got := h.forge.Files(control, fresh.Branch)["cluster-types.yaml"]; !strings.Contains(got, "size: tiny") || !strings.Contains(got, "fast: ") {
+		t.Errorf("%s", got)
 	}
 	if gone := read[propose.Plan](h, http.StatusOK, h.do(http.MethodDelete, "/environments/dev/policies/edge?dryRun=true", nil)); names(gone.Assignments.Lost) != "small/shop-near" || gone.Source.Files[0].Change != "removed" {
 		t.Errorf("%+v", gone)

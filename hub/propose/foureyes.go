@@ -17,26 +17,31 @@ import (
 const FourEyes = "kalypso/four-eyes"
 
 // Watch brings the status of a pull request to who has approved it. It does nothing about those
-// that are no proposals, or their author's own.
-func Watch(ctx context.Context, f controller.Repositories, repo string, pr forge.PullRequest) error {
+// that are no proposals, or their author's own. The account is the hub's, and the key that of its
+// proposals.
+func Watch(ctx context.Context, f controller.Repositories, key Key, repo string, pr forge.PullRequest) error {
 	if pr.State != forge.Open || !strings.HasPrefix(pr.Head, branchPrefix) {
 		return nil
 	}
-	if m := findMarker(pr.Body); m.environment == "" || m.own {
+	m := key.marker(repo, pr)
+	if m.environment == "" || m.own {
 		return nil
 	}
-	_, err := fourEyes(ctx, f, repo, pr, pr.HeadCommit)
+	_, err := fourEyes(ctx, f, repo, pr, m, pr.HeadCommit)
 	return err
 }
 
-// fourEyes sets the status of the commit of a proposal, unless it is so, and is whether it waits.
-func fourEyes(ctx context.Context, f controller.Repositories, repo string, pr forge.PullRequest, commit string) (waits bool, err error) {
-	m := findMarker(pr.Body)
-	want := forge.Status{Context: FourEyes, State: forge.Pending, URL: pr.URL, Description: fitted(fmt.Sprintf("waits for the approval of somebody else than %s", markdown.Line(m.author)))}
-	if approver, err := approvedBy(ctx, f, repo, pr, commit, m.author); err != nil {
-		return true, err
-	} else if approver != "" {
-		want.State, want.Description = forge.Success, fitted("approved by "+approver)
+// fourEyes sets the status of the commit of a proposal, unless it is so, and is whether it waits. One
+// whose author is not known waits whoever has approved it: it may be that author.
+func fourEyes(ctx context.Context, f controller.Repositories, repo string, pr forge.PullRequest, m marker, commit string) (waits bool, err error) {
+	want := forge.Status{Context: FourEyes, State: forge.Pending, URL: pr.URL, Description: "its text was edited, and who has proposed it is not known any more: propose it again"}
+	if m.author != "" {
+		want.Description = fitted(fmt.Sprintf("waits for the approval of somebody else than %s", markdown.Line(m.author)))
+		if approver, err := approvedBy(ctx, f, repo, pr, commit, m.author); err != nil {
+			return true, err
+		} else if approver != "" {
+			want.State, want.Description = forge.Success, fitted("approved by "+approver)
+		}
 	}
 	all, err := f.Statuses(ctx, repo, commit)
 	if err != nil {
@@ -64,8 +69,8 @@ func approvedBy(ctx context.Context, f controller.Repositories, repo string, pr 
 }
 
 // waits is whether a proposal still waits for somebody else.
-func waits(ctx context.Context, f controller.Repositories, repo string, pr forge.PullRequest) (bool, error) {
-	if pr.State != forge.Open || findMarker(pr.Body).own {
+func waits(ctx context.Context, f controller.Repositories, repo string, pr forge.PullRequest, m marker) (bool, error) {
+	if pr.State != forge.Open || m.own {
 		return false, nil
 	}
 	all, err := f.Statuses(ctx, repo, pr.HeadCommit)

@@ -82,7 +82,7 @@ func newHub(t *testing.T, changes ...func(*api.Options)) *hub {
 	})
 	o := api.Options{
 		Store: h.store, Model: h.collector, Hosts: []string{"127.0.0.1"}, Registry: h.registry, Log: log,
-		Proposals: &api.Proposals{Platform: h.collector, Forge: h.collector.Forge(), Repositories: h.collector.Repositories},
+		Proposals: &api.Proposals{Platform: h.collector, Forge: h.collector.Forge(), Repositories: h.collector.Repositories, Key: h.collector.Key()},
 	}
 	for _, change := range changes {
 		change(&o)

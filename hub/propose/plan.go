@@ -133,6 +133,8 @@ type Request struct {
 	Files       []string // of which the plan has the differences; none for all, to a limit
 	Current     bool     // ask the forge for the branch, and not what is known of it
 	Fleet       Fleet    // nil where no clusters are known
+	// Workspaces are those whose registrations alone the user may see; none for all.
+	Workspaces []string
 }
 
 // Made is a plan with what it was made of.
@@ -156,6 +158,9 @@ func (p *Planner) Plan(ctx context.Context, r Request) (*Made, error) {
 	defer release()
 	e, err := p.platform.Environment(ctx, r.Environment, r.Current)
 	if err != nil {
+		return nil, err
+	}
+	if err := e.inScope(ctx, r.Edits, r.Workspaces); err != nil {
 		return nil, err
 	}
 	s, err := e.locate(ctx, r.Edits)
@@ -237,7 +242,7 @@ func (d *Plan) fill(ctx context.Context, r Request, made *Made, before, after ou
 		}
 	}
 	if !d.Changed || len(found.files)+len(found.gained)+len(found.lost)+len(found.stays) == 0 {
-		d.UnchangedBecause, err = unchanged(ctx, made, after)
+		d.UnchangedBecause, err = unchanged(ctx, made, after, r.Workspaces)
 	}
 	return err
 }

@@ -239,6 +239,37 @@ func TestPlansOfWorkspaces(t *testing.T) {
 	if a := h.do(http.MethodPost, "/plans", object{"environment": "dev", "edits": removeLabel}, "Authorization", "Bearer "+stage); a.StatusCode != http.StatusNotFound {
 		t.Errorf("of another environment: %s: %s", a.Status, a.body)
 	}
+	// what belongs to others is not there, whatever is to be done to it
+	shop := object{"kind": "WorkloadRegistration", "name": "shop"}
+	registration := "apiVersion: scheduler.kalypso.io/v1alpha1\nkind: WorkloadRegistration\nmetadata: {name: shop}\nspec: {workload: {repo: " + h.forge.URL + "/acme/shop, branch: main, path: a}, workspace: others}\n"
+	for name, c := range map[string]struct {
+		edit   object
+		status int
+	}{
+		"a label":     {object{"operation": "setLabel", "kind": shop["kind"], "name": shop["name"], "key": "a", "value": "b"}, http.StatusNotFound},
+		"no label":    {object{"operation": "setLabel", "kind": shop["kind"], "name": shop["name"], "key": "a b", "value": "b"}, http.StatusNotFound},
+		"it goes":     {object{"operation": "deleteObject", "kind": shop["kind"], "name": shop["name"]}, http.StatusNotFound},
+		"it is taken": {object{"operation": "putObject", "content": registration}, http.StatusNotFound},
+		"another":     {object{"operation": "deleteObject", "kind": shop["kind"], "name": "shopp"}, http.StatusNotFound},
+		"a file":      {object{"operation": "putFile", "path": "theirs.yaml", "content": "a: b"}, http.StatusForbidden},
+	} {
+		h.forge.Push(control, "dev", map[string]string{"theirs.yaml": strings.NewReplacer("name: shop", "name: other", "others", "team").Replace(registration)})
+		h.seen()
+		a := h.do(http.MethodPost, "/plans", object{"environment": "dev", "edits": []object{c.edit}}, "Authorization", "Bearer "+other)
+		if a.StatusCode != c.status || strings.Contains(a.problem().Hint, "shop") {
+			t.Errorf("%s: %s: %s", name, a.Status, a.body)
+		}
+	}
+	if a := h.do(http.MethodPatch, "/environments/dev/registrations/shop?dryRun=true", "{}", "Authorization", "Bearer "+h.token("changes", api.Proposer, store.Scope{Workspaces: []string{"others"}}), "Content-Type", "application/merge-patch+json"); a.StatusCode != http.StatusNotFound {
+		t.Errorf("a patch of others' registration: %s: %s", a.Status, a.body)
+	}
+	// nor is what stands beside what is theirs
+	h.forge.Push(control, "dev", map[string]string{"both.yaml": strings.ReplaceAll(registration, "name: shop", "name: mine") + "---\n" + strings.NewReplacer("name: shop", "name: beside", "others", "team").Replace(registration)})
+	h.seen()
+	beside := read[propose.Plan](h, http.StatusOK, h.do(http.MethodPost, "/plans", object{"environment": "dev", "edits": []object{{"operation": "setLabel", "kind": shop["kind"], "name": "mine", "key": "a", "value": "b"}}}, "Authorization", "Bearer "+other))
+	if len(beside.Source.Files) != 1 || beside.Source.Files[0].Diff != "" {
+		t.Errorf("%+v", beside.Source)
+	}
 	proposer := h.token("proposer", api.Proposer, store.Scope{Workspaces: []string{"team"}})
 	for _, c := range []struct {
 		edits  []object

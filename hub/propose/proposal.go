@@ -1,14 +1,13 @@
 package propose
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net/url"
-	"regexp"
 	"strings"
 	"time"
 
@@ -32,7 +31,7 @@ type Proposal struct {
 	URL         string    `json:"url" doc:"Of the pull request, for a browser."`
 	Title       string    `json:"title"`
 	Text        string    `json:"text" doc:"What its author has written about it."`
-	Author      string    `json:"author" doc:"Who has proposed it; the pull request may be the hub's."`
+	Author      string    `json:"author" doc:"Who has proposed it; the pull request may be the hub's. Empty where its text was edited so that this is not known any more."`
 	CreatedAt   time.Time `json:"createdAt,omitzero"`
 	MergedAt    time.Time `json:"mergedAt,omitzero"`
 	Repository  string    `json:"repository" doc:"URL of the repository that it edits."`
@@ -41,19 +40,30 @@ type Proposal struct {
 	FourEyes    bool      `json:"fourEyes" doc:"The hub has opened it for its author: it waits until somebody else has approved."`
 
 	commit string // of its branch
+	id     string // of its author
 }
+
+// By is whether somebody is the author of a proposal.
+func (p Proposal) By(a Author) bool { return p.id != "" && p.id == a.id() }
 
 // Author is who proposes.
 type Author struct {
-	Name string // as the hub knows them
+	Name string // as the hub knows them, and as others are shown
+	// ID tells them from others of the same name; Name does where it is empty.
+	ID string
 	// Forge is where the pull request is opened. Own says that it is opened as the author, whom the
 	// forge knows, and else that it is the hub's.
 	Forge controller.Repositories
 	Own   bool
 }
 
+func (a Author) id() string { return cmp.Or(a.ID, a.Name) }
+
 // Proposer opens pull requests. The zero Proposer is ready, and several goroutines may use it.
-type Proposer struct{ busy KeyLock }
+type Proposer struct {
+	Key  Key // signs whose they are
+	busy KeyLock
+}
 
 // ErrElsewhere is wrapped by errors about a repository that is not on the forge.
 var ErrElsewhere = errors.New("the repository is not on the hub's forge")
@@ -91,15 +101,12 @@ func (p *Proposer) Propose(ctx context.Context, author Author, m *Made, title, t
 		return Proposal{}, false, err
 	}
 	created = true
-	mark := marker{environment: m.Environment.Name, author: author.Name, text: text, own: author.Own}
+	fresh := marker{environment: m.Environment.Name, author: author.Name, id: author.id(), text: text, own: author.Own}
+	mark := p.Key.sign(fresh, repo, forge.PullRequest{Head: head, Base: base})
 	title = markdown.Title(title)
 	for _, pr := range list {
 		if pr.State == forge.Open { // it stays with the words of who was first
-			created = false
-			title = pr.Title
-			if was := findMarker(pr.Body); was.environment != "" {
-				mark = was
-			}
+			created, title, mark = false, pr.Title, p.Key.again(repo, pr, author, fresh)
 		}
 	}
 	result, commit, err := publish.ApplyFiles(ctx, f, repo, publish.Files{
@@ -109,20 +116,20 @@ func (p *Proposer) Propose(ctx context.Context, author Author, m *Made, title, t
 	if err != nil {
 		return Proposal{}, false, err
 	}
-	proposal = document(m.site.ref.Repo, *result.PullRequest)
+	proposal = document(m.site.ref.Repo, *result.PullRequest, mark)
 	if proposal.CreatedAt.IsZero() {
 		proposal.CreatedAt = time.Now().UTC().Truncate(time.Second)
 	}
 	if !mark.own {
 		proposal.commit = commit
-		proposal.FourEyes, err = fourEyes(ctx, f, repo, *result.PullRequest, commit)
+		proposal.FourEyes, err = fourEyes(ctx, f, repo, *result.PullRequest, mark, commit)
 	}
 	return proposal, created, err
 }
 
 // List are the proposals among the newest pull requests of repositories, given by their clone
-// URLs, the newest first.
-func List(ctx context.Context, f controller.Repositories, repositories []string) ([]Proposal, error) {
+// URLs, the newest first. The account is the hub's, and the key that of its proposals.
+func List(ctx context.Context, f controller.Repositories, key Key, repositories []string) ([]Proposal, error) {
 	all := []Proposal{}
 	for _, cloneURL := range repositories {
 		repo, ok := f.Repo(cloneURL)
@@ -134,11 +141,12 @@ func List(ctx context.Context, f controller.Repositories, repositories []string)
 			return nil, err
 		}
 		for _, pr := range list {
-			if !strings.HasPrefix(pr.Head, branchPrefix) || findMarker(pr.Body).environment == "" {
+			m := key.marker(repo, pr)
+			if !strings.HasPrefix(pr.Head, branchPrefix) || m.environment == "" {
 				continue
 			}
-			one := document(cloneURL, pr)
-			if one.FourEyes, err = waits(ctx, f, repo, pr); err != nil {
+			one := document(cloneURL, pr, m)
+			if one.FourEyes, err = waits(ctx, f, repo, pr, m); err != nil {
 				return nil, err
 			}
 			all = append(all, one)
@@ -170,39 +178,11 @@ func Close(ctx context.Context, f controller.Repositories, p Proposal) error {
 }
 
 // document is a pull request as a proposal.
-func document(cloneURL string, pr forge.PullRequest) Proposal {
-	m := findMarker(pr.Body)
-	state := pr.State
+func document(cloneURL string, pr forge.PullRequest, m marker) Proposal {
 	return Proposal{
-		ID: strings.TrimPrefix(pr.Head, branchPrefix), Environment: m.environment, State: string(state), Number: pr.Number, URL: pr.URL, Title: pr.Title, Text: m.text,
-		Author: m.author, CreatedAt: pr.Created, MergedAt: pr.Merged, Repository: redact.URL(cloneURL), Branch: pr.Head, Base: pr.Base, commit: pr.HeadCommit,
+		ID: strings.TrimPrefix(pr.Head, branchPrefix), Environment: m.environment, State: string(pr.State), Number: pr.Number, URL: pr.URL, Title: pr.Title, Text: m.text,
+		Author: m.author, CreatedAt: pr.Created, MergedAt: pr.Merged, Repository: redact.URL(cloneURL), Branch: pr.Head, Base: pr.Base, commit: pr.HeadCommit, id: m.id,
 	}
-}
-
-// marker is the comment at the end of a proposal's text by which it is known again.
-type marker struct {
-	environment, author, text string
-	own                       bool // the pull request is its author's
-}
-
-var markers = regexp.MustCompile(`(?m)^<!-- kalypso:proposal ([^ \r\n]*) -->\r?$`)
-
-func (m marker) String() string {
-	values := url.Values{"environment": {m.environment}, "author": {m.author}, "text": {m.text}}
-	if m.own {
-		values.Set("own", "true")
-	}
-	return fmt.Sprintf("<!-- kalypso:proposal %s -->\n", strings.ReplaceAll(values.Encode(), "--", "-%2D"))
-}
-
-// findMarker is the last marker of a text, zero where there is none.
-func findMarker(text string) (m marker) {
-	for _, match := range markers.FindAllStringSubmatch(text, -1) {
-		if values, err := url.ParseQuery(match[1]); err == nil {
-			m = marker{values.Get("environment"), values.Get("author"), values.Get("text"), values.Get("own") == "true"}
-		}
-	}
-	return m
 }
 
 // maxRows is how many assignments the text of a pull request lists.

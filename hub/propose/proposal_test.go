@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/base64"
 	"net/http"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -202,7 +203,7 @@ func TestFourEyes(t *testing.T) {
 		if err != nil || len(list) != 1 {
 			t.Fatalf("%v, %v", list, err)
 		}
-		if err := propose.Watch(t.Context(), f, control, list[0]); err != nil {
+		if err := propose.Watch(t.Context(), f, h.collector.Key(), control, list[0]); err != nil {
 			t.Fatal(err)
 		}
 		all, err := f.Statuses(t.Context(), control, list[0].HeadCommit)
@@ -226,6 +227,76 @@ func TestFourEyes(t *testing.T) {
 	expect("somebody else has approved", forge.Success)
 	h.forge.Push(control, p.Branch, map[string]string{"more.txt": "more"})
 	expect("there is another commit", forge.Pending)
+}
+
+// TestProposalOfAnEditedText: who may edit the text of a pull request makes it nobody else's by that.
+func TestProposalOfAnEditedText(t *testing.T) {
+	h := newHub(t)
+	ben := []string{"Authorization", "Bearer " + h.token("ben", api.Proposer, store.Scope{})}
+	f := h.collector.Forge()
+	for name, edited := range map[string]func(string) string{
+		"another author": func(s string) string { return strings.ReplaceAll(s, "author=ben", "author=somebody") },
+		"its own":        func(s string) string { return strings.ReplaceAll(s, "author=ben", "author=ben&own=true") },
+		"no signature":   func(s string) string { return regexp.MustCompile(`&mac=\w+`).ReplaceAllString(s, "") },
+		"a second":       func(s string) string { return s + "<!-- kalypso:proposal author=ann&environment=dev -->\n" },
+	} {
+		p := read[propose.Proposal](h, http.StatusCreated, h.propose(name, removeLabel, ben...))
+		list, err := f.PullRequests(t.Context(), control, p.Branch, "dev")
+		if err != nil || len(list) == 0 {
+			t.Fatalf("%v, %v", list, err)
+		}
+		pr := list[slices.IndexFunc(list, func(pr forge.PullRequest) bool { return pr.State == forge.Open })]
+		text := edited(pr.Body)
+		if text == pr.Body {
+			t.Fatalf("%s: nothing to edit in %s", name, text)
+		}
+		pr.Body = text
+		if _, err := f.SavePullRequest(t.Context(), control, pr); err != nil {
+			t.Fatal(err)
+		}
+		h.forge.Review(h.forge.User("ben"), control, pr.Number, "APPROVED")
+		watch := func() propose.Proposal {
+			t.Helper()
+			pr, err := f.PullRequests(t.Context(), control, p.Branch, "dev")
+			if err == nil {
+				err = propose.Watch(t.Context(), f, h.collector.Key(), control, pr[slices.IndexFunc(pr, func(pr forge.PullRequest) bool { return pr.State == forge.Open })])
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			return read[propose.Proposal](h, http.StatusOK, h.do(http.MethodGet, "/proposals/"+p.ID, nil))
+		}
+		if one := watch(); !one.FourEyes || one.Author != "" {
+			t.Errorf("%s: %+v", name, one)
+		}
+		if a := h.do(http.MethodDelete, "/proposals/"+p.ID, nil, ben...); a.StatusCode != http.StatusForbidden {
+			t.Errorf("%s: closed by somebody: %s", name, a.Status)
+		}
+		// who proposes it again has looked at it: then two have
+		next := read[propose.Proposal](h, http.StatusOK, h.propose(name+" again", removeLabel))
+		if one := watch(); next.Number != p.Number || one.FourEyes || one.Author != "owner" {
+			t.Errorf("%s: proposed again: %+v, %+v", name, next, one)
+		}
+		if a := h.do(http.MethodDelete, "/proposals/"+p.ID, nil); a.StatusCode != http.StatusNoContent {
+			t.Errorf("%s: %s", name, a.Status)
+		}
+	}
+}
+
+// TestProposalIsClosedByItsAuthor, who need not be an operator.
+func TestProposalIsClosedByItsAuthor(t *testing.T) {
+	h := newHub(t)
+	var tokens [2][]string
+	for i, name := range []string{"ben", "eve"} {
+		tokens[i] = []string{"Authorization", "Bearer " + h.token(name, api.Proposer, store.Scope{})}
+	}
+	p := read[propose.Proposal](h, http.StatusCreated, h.propose("a", removeLabel, tokens[0]...))
+	if a := h.do(http.MethodDelete, "/proposals/"+p.ID, nil, tokens[1]...); a.StatusCode != http.StatusForbidden || len(h.pulls()) != 1 {
+		t.Errorf("by another: %s", a.Status)
+	}
+	if a := h.do(http.MethodDelete, "/proposals/"+p.ID, nil, tokens[0]...); a.StatusCode != http.StatusNoContent || len(h.pulls()) != 0 {
+		t.Errorf("by its author: %s: %s", a.Status, a.body)
+	}
 }
 
 func TestProposalOfAUserOfTheForge(t *testing.T) {

@@ -1,6 +1,9 @@
 package propose
 
 import (
+	"context"
+	"errors"
+	"fmt"
 	"slices"
 
 	"github.com/kalypso-dev/kalypso/scheduler/edit"
@@ -8,8 +11,51 @@ import (
 	"github.com/kalypso-dev/kalypso/scheduler/v1alpha1"
 )
 
+// inScope is an error about an edit of what belongs to other workspaces than some, which are not to
+// learn of it; none are all.
+func (e Environment) inScope(ctx context.Context, edits []edit.Edit, workspaces []string) error {
+	if len(workspaces) == 0 {
+		return nil
+	}
+	own, err := e.tree(ctx, e.ControlPlane, "")
+	if err != nil {
+		return err
+	}
+	folders := map[*model.Tree]string{own: e.ControlPlane.Path}
+	for _, base := range model.LoadBases(own, e.ControlPlane.Path) {
+		shared, err := e.tree(ctx, model.Reference{Repo: base.Spec.Repo, Branch: base.Spec.Branch}, "")
+		if errors.Is(err, model.ErrNotFound) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		folders[shared] = base.Spec.Path
+	}
+	for i, one := range edits {
+		kind, name := one.Object()
+		for tree, folder := range folders {
+			found, err := edit.Find(tree, folder, kind, name)
+			if kind == v1alpha1.KindWorkloadRegistration && err == nil && !(Entity{Kind: kind, Object: found.Fields}).In(workspaces) {
+				return &edit.Error{Message: fmt.Sprintf("there is no %s %s in your scope", kind, name), Index: i, Missing: true}
+			}
+		}
+		if one.Operation == edit.PutFile && hasOthers(one.Path, own.Files[one.Path], workspaces) {
+			return &edit.Error{Message: one.Path + " has registrations of other workspaces", Index: i, Denied: true}
+		}
+	}
+	return nil
+}
+
+// hasOthers is whether a file has a registration of another workspace than some.
+func hasOthers(file string, content []byte, workspaces []string) bool {
+	found := model.LoadFiles(&model.Tree{Files: map[string][]byte{file: content}}, "").Registrations
+	return slices.ContainsFunc(found, func(r model.WorkloadRegistration) bool { return !slices.Contains(workspaces, r.Spec.Workspace) })
+}
+
 // Restrict leaves in a plan what is of some workspaces: assignments and files of their deployment
-// targets, and findings about files that the edits change.
+// targets, and findings about files that the edits change. The difference of a file that has
+// registrations of others, too, would show those.
 func (m *Made) Restrict(workspaces []string) {
 	p := &m.Plan
 	theirs := map[string]bool{} // deployment targets
@@ -24,6 +70,11 @@ func (m *Made) Restrict(workspaces []string) {
 	p.Files = slices.DeleteFunc(p.Files, func(f FileChange) bool { return !theirs[f.Target] })
 	p.FileCount = len(p.Files)
 	p.Configuration = slices.DeleteFunc(p.Configuration, func(c ConfigChange) bool { return !theirs[c.Target] })
+	for i, f := range p.Source.Files {
+		if hasOthers(f.Path, m.site.head.Files[f.Path], workspaces) || hasOthers(f.Path, m.site.changed[f.Path], workspaces) {
+			p.Source.Files[i].Diff = ""
+		}
+	}
 	edited := func(file string) bool {
 		return slices.ContainsFunc(p.Source.Files, func(f FileChange) bool { return f.Path == file })
 	}

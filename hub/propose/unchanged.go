@@ -13,8 +13,9 @@ import (
 	"github.com/kalypso-dev/kalypso/scheduler/v1alpha1"
 )
 
-// unchanged is why edits change nothing of an environment, in a sentence.
-func unchanged(ctx context.Context, made *Made, after outcome) (string, error) {
+// unchanged is why edits change nothing of an environment, in a sentence. It names no deployment
+// target but those of some workspaces; none are all.
+func unchanged(ctx context.Context, made *Made, after outcome, workspaces []string) (string, error) {
 	if !made.Plan.Changed {
 		return "The control plane says so already.", nil
 	}
@@ -30,7 +31,7 @@ func unchanged(ctx context.Context, made *Made, after outcome) (string, error) {
 		switch {
 		case e.Operation != edit.SetLabel && e.Operation != edit.RemoveLabel:
 		case e.Kind == v1alpha1.KindClusterType:
-			reason, err = ofLabel(ctx, e, after)
+			reason, err = ofLabel(ctx, e, after, workspaces)
 		}
 		if err != nil || reason != "" {
 			return reason, err
@@ -41,7 +42,7 @@ func unchanged(ctx context.Context, made *Made, after outcome) (string, error) {
 
 // ofLabel is why the label of a cluster type decides nothing: no policy asks for it, or none of
 // those that do selects the type for another reason, which explain knows.
-func ofLabel(ctx context.Context, e edit.Edit, after outcome) (string, error) {
+func ofLabel(ctx context.Context, e edit.Edit, after outcome, workspaces []string) (string, error) {
 	var asking []string
 	for _, p := range after.model.Policies {
 		s := plan.ClusterTypeSelector(p)
@@ -53,6 +54,9 @@ func ofLabel(ctx context.Context, e edit.Edit, after outcome) (string, error) {
 		return fmt.Sprintf("No scheduling policy selects cluster types by the label %s.", e.Key), nil
 	}
 	for _, t := range after.plan.Targets {
+		if len(workspaces) > 0 && !slices.Contains(workspaces, t.Workspace) {
+			continue
+		}
 		found, err := explain.Explain(ctx, after.model, after.plan, explain.Query{Target: t.Name, ClusterType: e.Name})
 		if err != nil {
 			return "", err

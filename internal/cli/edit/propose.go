@@ -88,7 +88,9 @@ func (o *Options) propose(ctx context.Context) error {
 	if title == "" {
 		title = defaultTitle(o.Edits)
 	}
-	proposal, created, err := new(propose.Proposer).Propose(ctx, author, made, title, o.Propose.text)
+	secret, _ := config.Secret() // without it the hub, if there is one, does not know whose a proposal is that is not the author's own
+	proposer := propose.Proposer{Key: propose.NewKey(secret)}
+	proposal, created, err := proposer.Propose(ctx, author, made, title, o.Propose.text)
 	if err != nil {
 		return ofForge(err)
 	}
