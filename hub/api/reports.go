@@ -76,9 +76,11 @@ func (a *api) report(ctx context.Context, r Report) (ReportAnswer, error) {
 	for i := range one.Subscriptions {
 		s := &one.Subscriptions[i]
 		s.Reason = text(s.Reason)
-		if s.At.After(now.Add(clockSkew)) {
-			s.At = now
-			clamped++
+		for _, at := range []*time.Time{&s.At, &s.EditedAt} {
+			if at.After(now.Add(clockSkew)) {
+				*at = now
+				clamped++
+			}
 		}
 	}
 	if r.Unknown != "" {

@@ -48,7 +48,7 @@ func TestReports(t *testing.T) {
 	body := func(cluster, at, reason string) string {
 		text, err := json.Marshal(map[string]any{
 			"cluster": cluster, "at": time.Now(), "intervalSeconds": 60, "later": "field",
-			"subscriptions": []map[string]any{{"kind": "Kustomization", "name": "dev", "repo": "https://forge/gitops", "branch": "dev", "state": "Compliant", "reason": reason, "at": at, "later": 1}},
+			"subscriptions": []map[string]any{{"kind": "Kustomization", "name": "dev", "repo": "https://forge/gitops", "branch": "dev", "state": "Compliant", "reason": reason, "at": at, "editedAt": at, "later": 1}},
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -77,12 +77,14 @@ func TestReports(t *testing.T) {
 
 	// a clock that is ahead
 	future := time.Now().Add(time.Hour).UTC().Format(time.RFC3339)
-	if a, d := post(body("store-17", future, ""), agent); a.StatusCode != http.StatusOK || d.Clamped != 1 {
+	if a, d := post(body("store-17", future, ""), agent); a.StatusCode != http.StatusOK || d.Clamped != 2 {
 		t.Errorf("%s %+v: %s", a.Status, d, a.body)
 	}
 	all, err = h.store.Reports().Read(t.Context())
-	if at := all["store-17"].Subscriptions[0].At; err != nil || at.After(time.Now()) || time.Since(at) > deadline {
-		t.Errorf("%s, %v", at, err)
+	for _, at := range []time.Time{all["store-17"].Subscriptions[0].At, all["store-17"].Subscriptions[0].EditedAt} {
+		if err != nil || at.After(time.Now()) || time.Since(at) > deadline {
+			t.Errorf("%s, %v", at, err)
+		}
 	}
 	if n, err := testutil.GatherAndCount(h.registry, "kalypso_hub_report_times_clamped_total"); n != 1 || err != nil {
 		t.Errorf("%d metrics, %v", n, err)

@@ -124,8 +124,8 @@ func credible(s fleet.Snapshot, now time.Time) fleet.Snapshot {
 		c.LastSeen = credibleTime(c.LastSeen, now)
 		c.Subscriptions = slices.Clone(c.Subscriptions)
 		for j := range c.Subscriptions {
-			at := &c.Subscriptions[j].At
-			*at = credibleTime(*at, now)
+			s := &c.Subscriptions[j]
+			s.At, s.EditedAt = credibleTime(s.At, now), credibleTime(s.EditedAt, now)
 		}
 	}
 	return s
