@@ -1,6 +1,7 @@
 package collect
 
 import (
+	"cmp"
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/hex"
@@ -17,6 +18,7 @@ import (
 
 	"github.com/kalypso-dev/kalypso/scheduler/fleet"
 	"github.com/kalypso-dev/kalypso/scheduler/fleet/flux"
+	"github.com/kalypso-dev/kalypso/scheduler/forge"
 )
 
 // HooksPath is below what reconcilers post their events to.
@@ -156,4 +158,38 @@ func (h *hooks) take(w http.ResponseWriter, r *http.Request, body []byte, note f
 func (h *hooks) refuse(w http.ResponseWriter, r *http.Request, status int, reason string) {
 	h.collector.log.Warn("refused an event", "from", r.RemoteAddr, "cluster", fmt.Sprintf("%.253s", r.PathValue("cluster")), "status", status, "reason", reason)
 	http.Error(w, reason, status)
+}
+
+// Webhook takes the forge's webhooks, which are signed with the scheduler's secret. It
+// wakes the sources that read the repository, and answers.
+func (c *Collector) Webhook() http.Handler {
+	refused := func(r *http.Request, status int, reason string) {
+		c.log.Warn("refused a webhook", "from", r.RemoteAddr, "status", status, "reason", reason)
+	}
+	return forge.Webhooks(c.secret, refused, func(w http.ResponseWriter, r *http.Request, body []byte) {
+		var event struct {
+			Repository struct {
+				CloneURL string `json:"clone_url"`
+			} `json:"repository"`
+		}
+		if err := json.Unmarshal(body, &event); err != nil || event.Repository.CloneURL == "" {
+			http.Error(w, "a webhook is JSON and has repository.clone_url", http.StatusBadRequest)
+			return
+		}
+		kind := cmp.Or(r.Header.Get("X-Gitea-Event"), r.Header.Get("X-GitHub-Event"))
+		switch {
+		case kind == "push", kind == "create", kind == "delete":
+			for _, p := range c.planes {
+				p.hint(event.Repository.CloneURL)
+				notify(p.source.wake)
+			}
+		case strings.HasPrefix(kind, "pull_request"), kind == "status":
+			c.pulls.hint(event.Repository.CloneURL)
+			notify(c.pulls.source.wake)
+			if c.scheduler != nil {
+				notify(c.scheduler.source.wake)
+			}
+		}
+		w.WriteHeader(http.StatusAccepted)
+	})
 }
