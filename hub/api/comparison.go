@@ -89,8 +89,12 @@ func (a *api) side(ctx context.Context, e store.Environment, at time.Time, rende
 		if n < 0 {
 			n = len(all)
 		}
-		if s.halves[at.target] != nil { // else it is of no concern, or out of scope
-			s.values[at] = slices.Concat(s.values[at], all[:n:n])
+		switch known := s.values[at]; {
+		case s.halves[at.target] == nil: // of no concern, or out of scope
+		case known == nil: // as nearly always, and not copied: there may be very many
+			s.values[at] = all[:n:n]
+		default:
+			s.values[at] = slices.Concat(known, all[:n:n])
 		}
 		all = all[n:]
 	}
