@@ -32,7 +32,7 @@ func Watch(ctx context.Context, f controller.Repositories, key Key, repo string,
 }
 
 // fourEyes sets the status of the commit of a proposal, unless it is so, and is whether it waits. One
-// whose author is not known waits whoever has approved it: it may be that author.
+// whose author is not known waits though somebody has approved it: that may be the author.
 func fourEyes(ctx context.Context, f controller.Repositories, repo string, pr forge.PullRequest, m marker, commit string) (waits bool, err error) {
 	want := forge.Status{Context: FourEyes, State: forge.Pending, URL: pr.URL, Description: "its text was edited, and who has proposed it is not known any more: propose it again"}
 	if m.author != "" {

@@ -116,7 +116,8 @@ func (k Key) again(repo string, pr forge.PullRequest, author Author, fresh marke
 		return was
 	case !author.Own && !pr.Own: // neither the hub's nor of who proposes
 		was.author, was.id, was.own = pr.Author, pr.Author, true
-	case author.Own && !pr.Own: // it may be the hub's, for somebody whom this account cannot tell
+	case author.Own && !pr.Own: // it may be the hub's, which judges it: nothing is said of it here
+		was.author, was.id, was.own, was.mac = "", "", true, ""
 		return was
 	default:
 		fresh.text = was.text

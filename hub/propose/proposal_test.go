@@ -299,17 +299,53 @@ func TestProposalIsClosedByItsAuthor(t *testing.T) {
 	}
 }
 
-func TestProposalOfAUserOfTheForge(t *testing.T) {
-	var token string
-	h := newHub(t, func(o *api.Options) {
-		o.Proposals.UserForge = func(context.Context) (string, string, bool) { return token, "ann", true }
+// TestProposalOfAnEditedTextAgain: nor by proposing the same as a user of the forge, who would set the
+// status with an account of their own.
+func TestProposalOfAnEditedTextAgain(t *testing.T) {
+	h, token := newHubOfTheForge(t, "ben")
+	p := read[propose.Proposal](h, http.StatusCreated, h.propose("a", removeLabel, "Authorization", "Bearer "+h.token("ben", api.Proposer, store.Scope{})))
+	f := h.collector.Forge()
+	list, err := f.PullRequests(t.Context(), control, p.Branch, "dev")
+	if err != nil || len(list) != 1 || p.Author != "ben" {
+		t.Fatalf("%+v, %v, %v", p, list, err)
+	}
+	list[0].Body = strings.ReplaceAll(list[0].Body, "author=ben", "author=ann")
+	if _, err := f.SavePullRequest(t.Context(), control, list[0]); err != nil {
+		t.Fatal(err)
+	}
+	ben := h.forge.User("ben")
+	h.forge.Review(ben, control, p.Number, "APPROVED")
+	*token = ben.Token
+	again := read[propose.Proposal](h, http.StatusOK, h.propose("b", removeLabel))
+	*token = ""
+	if list, err = f.PullRequests(t.Context(), control, p.Branch, "dev"); err == nil {
+		err = propose.Watch(t.Context(), f, h.collector.Key(), control, list[0])
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if one := read[propose.Proposal](h, http.StatusOK, h.do(http.MethodGet, "/proposals/"+p.ID, nil)); again.Number != p.Number || !one.FourEyes || one.Author != "" {
+		t.Errorf("%+v, %+v", again, one)
+	}
+}
+
+// newHubOfTheForge is a hub to which a user of the forge has signed in as soon as there is a token.
+func newHubOfTheForge(t *testing.T, login string) (*hub, *string) {
+	t.Helper()
+	token := new(string)
+	return newHub(t, func(o *api.Options) {
+		o.Proposals.UserForge = func(context.Context) (string, string, bool) { return *token, login, *token != "" }
 		config := controller.Config{Forge: controller.ForgeConfig{Type: controller.GitHub}}
 		o.Proposals.Connect = func(token, login string) (controller.Repositories, error) {
 			config.Forge.URL, _, _ = strings.Cut(o.Proposals.Repositories()[0], "/"+control)
 			return config.ConnectAs(token, login, nil)
 		}
-	})
-	token = h.forge.User("ann").Token
+	}), token
+}
+
+func TestProposalOfAUserOfTheForge(t *testing.T) {
+	h, token := newHubOfTheForge(t, "ann")
+	*token = h.forge.User("ann").Token
 	p := read[propose.Proposal](h, http.StatusCreated, h.propose("a", removeLabel))
 	if got := h.pulls(); len(got) != 1 || got[0].Author != "ann" || strings.Contains(got[0].Body, "Proposed-by") || p.FourEyes || p.Author != "ann" {
 		t.Errorf("%+v, %+v", got, p)
