@@ -73,7 +73,7 @@ func (n Node) write() error {
 	if err := n.writeIdentities(); err != nil {
 		return err
 	}
-	files, err := settings{Node: n, Cgroup: cgroupOf(n.Dir), ProxyMode: proxyMode(), Snapshotter: snapshotter(n.Dir)}.configs()
+	files, err := settings{Node: n, Cgroup: Cgroup(n.Dir), ProxyMode: proxyMode(), Snapshotter: snapshotter(n.Dir)}.configs()
 	if err != nil {
 		return err
 	}
@@ -196,7 +196,7 @@ func (n Node) spec() spec.Spec {
 		Hostname: n.Cluster,
 		Dir:      n.Dir,
 		Seen:     slices.Compact(slices.Sorted(slices.Values([]string{filepath.Dir(kube), programs}))),
-		Cgroup:   cgroupOf(n.Dir),
+		Cgroup:   Cgroup(n.Dir),
 		Address:  Address + "/24",
 		Services: ServiceNetwork,
 		Links:    map[string]string{"kubectl": kube},

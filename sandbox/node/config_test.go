@@ -36,7 +36,7 @@ func testNode() Node {
 
 func TestConfigs(t *testing.T) {
 	n := testNode()
-	files, err := settings{Node: n, Cgroup: cgroupOf(n.Dir), ProxyMode: "nftables", Snapshotter: "overlayfs"}.configs()
+	files, err := settings{Node: n, Cgroup: Cgroup(n.Dir), ProxyMode: "nftables", Snapshotter: "overlayfs"}.configs()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -22,10 +22,10 @@ import (
 
 const cleanLimit = 10 * time.Second
 
-// cgroupOf is the name of a node's control groups. It follows from the folder
+// Cgroup is the name of a node's control groups. It follows from the folder
 // alone, so that they are found when nothing else is known any more. All nodes
 // of a machine have distinct folders.
-func cgroupOf(dir string) string {
+func Cgroup(dir string) string {
 	s := sha256.Sum256([]byte(dir))
 	return "kalypso-node/" + hex.EncodeToString(s[:6])
 }
@@ -37,7 +37,7 @@ func cgroupOf(dir string) string {
 // Interfaces, firewall rules and the mounts of pods are not listed since they
 // cannot be left: the kernel ends them with the last of the processes.
 func Leftovers(dir string) ([]string, error) {
-	group := cgroupOf(dir)
+	group := Cgroup(dir)
 	var all []string
 	pids, err := processes(group)
 	if err != nil {
@@ -65,7 +65,7 @@ func Leftovers(dir string) ([]string, error) {
 // Clean ends and removes what [Leftovers] lists, and nothing else. It is for a
 // node whose supervisor did not live to stop it; one that runs it kills.
 func Clean(ctx context.Context, dir string) error {
-	group := cgroupOf(dir)
+	group := Cgroup(dir)
 	return retry.Until(ctx, "removal of what is left of the node in "+dir, cleanLimit, func(context.Context) error {
 		pids, err := processes(group)
 		if err != nil {

@@ -61,11 +61,11 @@ short
 }
 
 func TestCgroupNames(t *testing.T) {
-	a, b := cgroupOf("/srv/a/.kalypso/clusters/drone/node"), cgroupOf("/srv/a/.kalypso/clusters/large/node")
+	a, b := Cgroup("/srv/a/.kalypso/clusters/drone/node"), Cgroup("/srv/a/.kalypso/clusters/large/node")
 	if a == b {
 		t.Errorf("two nodes share the group %s", a)
 	}
-	if again := cgroupOf("/srv/a/.kalypso/clusters/drone/node"); again != a {
+	if again := Cgroup("/srv/a/.kalypso/clusters/drone/node"); again != a {
 		t.Errorf("the group of one folder is %s, then %s", a, again)
 	}
 }

@@ -340,7 +340,7 @@ func (w *realNode) portForward(t *testing.T) string {
 
 func (w *realNode) memory() string {
 	var b strings.Builder
-	pids, _ := processes(cgroupOf(w.node.Dir))
+	pids, _ := processes(Cgroup(w.node.Dir))
 	for _, pid := range pids {
 		status, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 		line, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))

@@ -31,6 +31,12 @@ func Supported(dir string) error {
 	if len(cgroupRoots(mounts)) == 0 {
 		return &UnsupportedError{"no control groups are mounted below /sys/fs/cgroup", "mount them there"}
 	}
+	return Namespaces()
+}
+
+// Namespaces returns nil when this machine gives a process namespaces of its own, and an
+// *UnsupportedError otherwise.
+func Namespaces() error {
 	// asking for the namespaces shows what the rights of root do not: whether a
 	// container that we may be in allows them
 	cmd := exec.Command("/proc/self/exe")

@@ -1,0 +1,50 @@
+package host
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"github.com/kalypso-dev/kalypso/sandbox/node"
+	"golang.org/x/sys/unix"
+)
+
+// Supported returns nil when a host with its folder at dir can run on this machine, and
+// a *node.UnsupportedError with the first reason otherwise.
+func Supported(dir string) error {
+	if os.Geteuid() != 0 {
+		return &node.UnsupportedError{Problem: "a host needs root", Remedy: "run kalypso as root"}
+	}
+	for _, program := range []string{"ansible-pull", "git", "dpkg"} {
+		if _, err := exec.LookPath(program); err != nil {
+			return &node.UnsupportedError{
+				Problem: program + " is not installed, and hosts have this machine's programs",
+				Remedy:  "on Debian and its kin `apt-get install --no-install-recommends ansible-core git`",
+			}
+		}
+	}
+	if strings.ContainsAny(dir, ":,\\") {
+		return &node.UnsupportedError{Problem: fmt.Sprintf("the path %s has a character that overlays do not take", dir), Remedy: "set KALYPSO_HOME to a path without : , and \\"}
+	}
+	// the closest folder that is there
+	on := dir
+	var s unix.Statfs_t
+	for {
+		err := unix.Statfs(on, &s)
+		if err == nil {
+			break
+		}
+		if !errors.Is(err, unix.ENOENT) || on == filepath.Dir(on) {
+			return fmt.Errorf("%s: %w", on, err)
+		}
+		on = filepath.Dir(on)
+	}
+	switch s.Type {
+	case unix.OVERLAYFS_SUPER_MAGIC, unix.NFS_SUPER_MAGIC:
+		return &node.UnsupportedError{Problem: fmt.Sprintf("the file system of %s cannot be the upper layer of an overlay", on), Remedy: "set KALYPSO_HOME to a folder on a disk of this machine"}
+	}
+	return node.Namespaces()
+}
