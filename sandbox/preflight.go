@@ -146,6 +146,9 @@ func subjectOf(h Home, s *state.State) *doctor.Subject {
 	if subject.Clusters == 0 {
 		subject.Provider = "existing"
 	}
+	for _, c := range s.Hosts() {
+		subject.Host = c.Name
+	}
 	for _, c := range s.Clusters() {
 		switch _, attached := s.Existing[c.Name]; {
 		case attached:

@@ -100,8 +100,12 @@ func (p *parser) checkBranches(at []string, r Repository) {
 
 func (p *parser) checkCluster(at []string, c Cluster, known func(name string, at ...string) (Repository, bool)) {
 	switch virtual := c.Kind == VirtualCluster; {
+	case (c.Kind == Host) != (c.Reconciler == Ansible):
+		p.at(append(slices.Clone(at), "reconciler"), "%s: hosts have the reconciler %s, and clusters have another one", c.Name, Ansible)
 	case virtual && c.Node != "":
 		p.at(append(at, "node"), "%s is virtual, and has no node", c.Name)
+	case c.Kind == Host && c.Node != "":
+		p.at(append(at, "node"), "%s is a host, and has no node", c.Name)
 	case !virtual && len(c.Name) > MaxClusterName:
 		p.at(append(at, "name"), "%s is too long: %d characters are the most", c.Name, MaxClusterName)
 	}

@@ -82,7 +82,7 @@ func (c Cluster) Expand() ([]Cluster, error) {
 		case len(names) > 1 || names[0] != c.Name:
 			return nil, fieldErrorf("name", "%q has a range, which only virtual clusters may have: add kind: %s, or write an entry for each cluster", c.Name, VirtualCluster)
 		case c.Virtual != nil:
-			return nil, fieldErrorf("virtual", "the cluster %s is a real one: add kind: %s, or remove this", c.Name, VirtualCluster)
+			return nil, fieldErrorf("virtual", "%s is no virtual cluster: add kind: %s, or remove this", c.Name, VirtualCluster)
 		}
 	} else if err := c.Virtual.check(); err != nil {
 		return nil, err

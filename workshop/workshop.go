@@ -163,6 +163,8 @@ type Reconciler string
 const (
 	Flux   Reconciler = "flux"
 	ArgoCD Reconciler = "argocd"
+	// Ansible makes hosts follow git, and no clusters.
+	Ansible Reconciler = "ansible"
 )
 
 // Node is what runs the pods of a cluster.
@@ -182,6 +184,8 @@ type ClusterKind string
 const (
 	RealCluster    ClusterKind = "real"    // a Kubernetes control plane
 	VirtualCluster ClusterKind = "virtual" // follows its folders and reports, and runs nothing
+	// Host is a machine that is no cluster, where the machine can have one.
+	Host ClusterKind = "host"
 )
 
 // Cluster is a cluster with what it follows. The name of virtual ones may have a
@@ -193,7 +197,7 @@ type Cluster struct {
 	Reconciler Reconciler  `yaml:"reconciler"`
 	Node       Node        `yaml:"node,omitempty"` // RealNode when empty
 	// Follows are the folders of GitOps repositories: a Flux configuration each,
-	// or an Application of Argo CD.
+	// an Application of Argo CD, or what Ansible runs the playbooks of.
 	Follows []Subscription `yaml:"follows"`
 	// Credentials is the name of the Secret with the forge's credentials for what
 	// the assigned reconcilers fetch, "" for none.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/kalypso-dev/kalypso/hub/store"
@@ -204,24 +205,32 @@ func clusterOf(c fleet.Cluster, from string) store.Cluster {
 	one := store.Cluster{
 		Name: c.Name, Labels: c.Labels, Source: from, LastSeen: c.LastSeen, Unknown: c.Unknown, Approximate: c.Approximate, Subscriptions: c.Subscriptions,
 	}
+	var all []string
 	for _, s := range c.Subscriptions {
-		switch {
-		case s.Kind == fleet.Application && one.Reconciler == "":
-			one.Reconciler = reconcilerArgoCD
-		case s.Kind == fleet.Application && one.Reconciler == reconcilerFlux:
-			one.Reconciler = reconcilerFlux + ", " + reconcilerArgoCD
-		case s.Kind != fleet.Application && one.Reconciler == "":
-			one.Reconciler = reconcilerFlux
-		case s.Kind != fleet.Application && one.Reconciler == reconcilerArgoCD:
-			one.Reconciler = reconcilerFlux + ", " + reconcilerArgoCD
+		if r := reconcilerOf(s.Kind); !slices.Contains(all, r) {
+			all = append(all, r)
 		}
 	}
+	// Flux before Argo CD, whichever its subscriptions begin with
+	slices.SortFunc(all, func(a, b string) int { return cmp.Compare(b, a) })
+	one.Reconciler = strings.Join(all, ", ")
 	return one
 }
 
+func reconcilerOf(kind string) string {
+	switch kind {
+	case fleet.Application:
+		return reconcilerArgoCD
+	case fleet.Playbook:
+		return reconcilerAnsible
+	}
+	return reconcilerFlux
+}
+
 const (
-	reconcilerFlux   = "flux"
-	reconcilerArgoCD = "argocd"
+	reconcilerFlux    = "flux"
+	reconcilerArgoCD  = "argocd"
+	reconcilerAnsible = "ansible"
 )
 
 // policiesOf are where the policies of an environment are.

@@ -319,6 +319,25 @@ func cannot(string) error {
 	return &node.UnsupportedError{Problem: "a real node needs root", Remedy: "run kalypso as root"}
 }
 
+func TestHosts(t *testing.T) {
+	has := func(err error) func(*System, *Subject) {
+		return func(sys *System, s *Subject) {
+			s.Host = "edge-1"
+			sys.Host = func(dir string) error {
+				if dir != s.Home+"/clusters/edge-1/node" {
+					return fmt.Errorf("the folder %s", dir)
+				}
+				return err
+			}
+		}
+	}
+	examineEach(t, "hosts", []situation{
+		{"none", func(sys *System, _ *Subject) { sys.Host = cannot }, OK, []string{"none"}},
+		{"they run", has(nil), OK, nil},
+		{"they cannot", has(&node.UnsupportedError{Problem: "no Ansible", Remedy: "install it"}), Warning, []string{"no Ansible", "simulated", "install it"}},
+	})
+}
+
 func TestNode(t *testing.T) {
 	fails := func(err error) func(string) error { return func(string) error { return err } }
 	examineEach(t, "node", []situation{

@@ -71,6 +71,7 @@ func All() []Check {
 		{"proxy", false, usualLimit, checkProxy},
 		{"node", false, usualLimit, ofHome(checkNode)},
 		{"features", false, usualLimit, checkFeatures},
+		{"hosts", false, usualLimit, ofHome(checkHosts)},
 		{"system", false, usualLimit, checkPlatform},
 		{"user", false, usualLimit, checkUser},
 		{"cgroup", false, usualLimit, checkCgroup},
@@ -201,6 +202,8 @@ type Subject struct {
 	NodeImage string // of kind's nodes that are still to be made; "" for none
 
 	Clusters int // that the sandbox has or will have
+	// Host is the name of one of the workshop's hosts, "" where it has none.
+	Host string
 	// LongestCluster is the longest of their names: the path of a node's socket is
 	// limited.
 	LongestCluster string

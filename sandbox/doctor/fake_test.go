@@ -41,6 +41,7 @@ func box() *System {
 		Listen:    func(string) error { return nil },
 		Dial:      func(context.Context, string) error { return errors.New("connection refused") },
 		RealNode:  func(string) error { return nil },
+		Host:      func(string) error { return nil },
 		NodeLeft:  func(string) ([]string, error) { return nil, nil },
 
 		UserNamespace: func(context.Context) error { return nil },

@@ -67,6 +67,23 @@ func checkFeatures(_ context.Context, _ *System, s *Subject) Finding {
 	return ok("an embedded cluster has one node, volumes, NodePorts and load balancers at localhost, and no metrics (`kubectl top`), no enforcement of NetworkPolicies, and of Flux " + gitops.FluxKinds + " only; docs/clusters.md has the list")
 }
 
+// checkHosts asks whether the workshop's hosts run, the question that `kalypso up` asks.
+func checkHosts(sys *System, s *Subject) Finding {
+	if s.Host == "" {
+		return ok("the workshop has none")
+	}
+	const lost = "the workshop's hosts: nothing runs on them, and the steps of scenarios that look at them count as simulated"
+	var cannot *node.UnsupportedError
+	switch err := sys.Host(path.Join(s.Home, "clusters", s.Host, "node")); {
+	case err == nil:
+		return ok("the workshop's hosts run, of this machine's own files, and Ansible on them")
+	case errors.As(err, &cannot):
+		return warning(cannot.Problem, lost, cannot.Remedy)
+	default:
+		return warning(err.Error(), lost, "mend that, then `kalypso doctor` again")
+	}
+}
+
 // aNode is a folder that a node may have.
 func (s *Subject) aNode() string {
 	return path.Join(s.Home, "clusters", cmp.Or(s.LongestCluster, "none"), "node")

@@ -21,6 +21,7 @@ import (
 
 	"github.com/gofrs/flock"
 
+	"github.com/kalypso-dev/kalypso/sandbox/host"
 	"github.com/kalypso-dev/kalypso/sandbox/node"
 )
 
@@ -50,6 +51,8 @@ type System struct {
 	// RealNode returns nil when the node with its folder at dir can be real,
 	// and an *node.UnsupportedError where not.
 	RealNode func(dir string) error
+	// Host is the same for a host.
+	Host func(dir string) error
 	// UserNamespace returns nil when this user may have a user namespace, with a
 	// network and mounts of its own.
 	UserNamespace func(ctx context.Context) error
@@ -92,6 +95,7 @@ func Machine() *System {
 		Listen:    listen,
 		Dial:      dial,
 		RealNode:  node.Supported,
+		Host:      host.Supported,
 		NodeLeft:  node.Leftovers,
 
 		UserNamespace: userNamespace,

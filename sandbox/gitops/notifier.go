@@ -31,9 +31,10 @@ type Notifier struct {
 	// Followers returns those that may follow the branch that was pushed to; called
 	// for each event.
 	Followers func() []Follower
-	// Virtual is called first, for clusters that have no API; may be nil.
-	Virtual func(repository, branch string)
-	Log     *slog.Logger
+	// Others is called first, for virtual clusters and hosts, which have no API; may be
+	// nil.
+	Others func(repository, branch string)
+	Log    *slog.Logger
 }
 
 // Follower is a cluster with what makes its reconciler fetch a branch of a
@@ -64,8 +65,8 @@ func (n *Notifier) Notify(body []byte) {
 	ctx, cancel := context.WithTimeout(context.Background(), pokeLimit)
 	defer cancel()
 	branch := strings.TrimPrefix(p.Ref, "refs/heads/")
-	if n.Virtual != nil {
-		n.Virtual(p.Repository.FullName, branch)
+	if n.Others != nil {
+		n.Others(p.Repository.FullName, branch)
 	}
 	var all sync.WaitGroup
 	for _, f := range n.Followers() {

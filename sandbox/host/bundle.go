@@ -21,7 +21,7 @@ var merged = []string{"bin", "sbin", "lib", "lib32", "lib64", "libx32"}
 
 const (
 	relayProgram = "/run/kalypso/relay"
-	searchPath   = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+	searchPath   = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 	ociVersion   = "1.0.2"
 )
 
@@ -33,15 +33,21 @@ var capabilities = []string{
 
 // write makes the host's folder, and keeps what the host has written before.
 func (h Host) write() error {
-	for _, dir := range []string{"bundle", "runc", "root/root", "root/srv", "root/opt", "var/lib", "var/log", "var/cache", "var/tmp", "layers"} {
-		if err := os.MkdirAll(h.file(dir), 0o755); err != nil {
+	if err := os.MkdirAll(h.Dir, 0o700); err != nil {
+		return err
+	}
+	// the host may have put links into its folders, which must not lead out of them
+	own, err := os.OpenRoot(h.Dir)
+	if err != nil {
+		return err
+	}
+	defer own.Close()
+	for _, dir := range []string{"bundle", "runc", "root/root", "root/srv", "root/opt", "var/lib/kalypso", "var/log", "var/cache", "var/tmp", "layers"} {
+		if err := own.MkdirAll(dir, 0o755); err != nil {
 			return err
 		}
 	}
-	if err := os.Chmod(h.Dir, 0o700); err != nil {
-		return err
-	}
-	if err := os.Chmod(h.file("var", "tmp"), 0o1777|fs.ModeSticky); err != nil {
+	if err := own.Chmod("var/tmp", 0o777|fs.ModeSticky); err != nil {
 		return err
 	}
 	if err := link("/run", h.file("var", "run")); err != nil {
@@ -123,7 +129,7 @@ func (h Host) spec(folders []string) *specs.Spec {
 			// a shell takes the ends of processes that have lost their parent, which is
 			// the first process's work. What follows keeps it from becoming the relay
 			Args: []string{"/bin/sh", "-c", relayProgram + ` serve "$@"; exit $?`, "sh", "--listen=" + loopbackAt(h.Port("gitea"))},
-			Env:  []string{searchPath, "HOME=/root", "LANG=C.UTF-8"}, Cwd: "/", Capabilities: all,
+			Env:  []string{"PATH=" + searchPath, "HOME=/root", "LANG=C.UTF-8"}, Cwd: "/", Capabilities: all,
 		},
 		Linux: &specs.Linux{
 			Namespaces: []specs.LinuxNamespace{

@@ -192,6 +192,11 @@ func (h Host) Command(ctx context.Context, env []string, argv ...string) *exec.C
 	return cmd
 }
 
+// Terminal is a command in the host that has a terminal.
+func (h Host) Terminal(ctx context.Context, argv ...string) *exec.Cmd {
+	return h.runc(ctx, append([]string{"exec", "--tty", "--cwd", "/root", "--env", "TERM=" + os.Getenv("TERM"), container}, argv...)...)
+}
+
 // Output runs a command in the host, and returns what it wrote to its standard output.
 // The error has what it wrote to standard error.
 func (h Host) Output(ctx context.Context, env []string, argv ...string) ([]byte, error) {

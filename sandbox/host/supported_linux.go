@@ -4,8 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/kalypso-dev/kalypso/sandbox/node"
@@ -19,9 +19,9 @@ func Supported(dir string) error {
 		return &node.UnsupportedError{Problem: "a host needs root", Remedy: "run kalypso as root"}
 	}
 	for _, program := range []string{"ansible-pull", "git", "dpkg"} {
-		if _, err := exec.LookPath(program); err != nil {
+		if !installed(program) {
 			return &node.UnsupportedError{
-				Problem: program + " is not installed, and hosts have this machine's programs",
+				Problem: program + " is not installed, and hosts have the programs of this machine's /usr",
 				Remedy:  "on Debian and its kin `apt-get install --no-install-recommends ansible-core git`",
 			}
 		}
@@ -47,4 +47,13 @@ func Supported(dir string) error {
 		return &node.UnsupportedError{Problem: fmt.Sprintf("the file system of %s cannot be the upper layer of an overlay", on), Remedy: "set KALYPSO_HOME to a folder on a disk of this machine"}
 	}
 	return node.Namespaces()
+}
+
+// installed is whether hosts have a program: not by this process's own path, which may lead
+// to folders that no host sees.
+func installed(program string) bool {
+	return slices.ContainsFunc(filepath.SplitList(searchPath), func(dir string) bool {
+		info, err := os.Stat(filepath.Join(dir, program))
+		return err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0
+	})
 }

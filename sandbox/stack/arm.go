@@ -13,6 +13,7 @@ import (
 	"github.com/kalypso-dev/kalypso/sandbox/cluster"
 	"github.com/kalypso-dev/kalypso/sandbox/state"
 	"github.com/kalypso-dev/kalypso/sandbox/supervisor"
+	"github.com/kalypso-dev/kalypso/scheduler/fleet"
 	"github.com/kalypso-dev/kalypso/scheduler/fleet/endpoint"
 	"github.com/kalypso-dev/kalypso/workshop"
 )
@@ -36,9 +37,9 @@ func (st *Stack) armUnit(needs ...string) supervisor.Unit {
 		Dir:           st.home.Path("arc"),
 		Log:           st.log,
 	})
-	// what Azure does not have of the virtual clusters, for `kalypso ci`
+	// what Azure does not have of the virtual clusters and the hosts, for `kalypso ci`
 	mux := http.NewServeMux()
-	mux.Handle(state.FleetPath, endpoint.Handler(st.virtual, st.state.ArmToken()))
+	mux.Handle(state.FleetPath, endpoint.Handler(fleet.Observers{st.virtual, st.hosts}, st.state.ArmToken()))
 	mux.Handle("/", handler)
 	return supervisor.Unit{
 		Name: "arm", Title: "emulated Azure Resource Manager", Needs: needs, Deadline: armDeadline,

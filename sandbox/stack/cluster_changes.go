@@ -32,7 +32,7 @@ func (st *Stack) ChangeClusters(ctx context.Context, units *supervisor.Superviso
 	if err != nil {
 		return answer, err
 	}
-	has := append(st.state.Clusters(), virtual...)
+	has := append(append(st.state.Clusters(), virtual...), st.state.Hosts()...)
 	if err := changes.Remove(request.Remove, has); err != nil {
 		return answer, err
 	}
@@ -47,7 +47,7 @@ func (st *Stack) ChangeClusters(ctx context.Context, units *supervisor.Superviso
 		}
 	}
 	for _, name := range request.Remove {
-		if slices.Contains(st.state.ClusterNames(), name) {
+		if slices.Contains(st.state.Names(), name) {
 			removed = append(removed, name)
 		}
 	}
@@ -82,6 +82,9 @@ func (st *Stack) ChangeClusters(ctx context.Context, units *supervisor.Superviso
 // removed while the sandbox runs.
 func (st *Stack) checkChange(units *supervisor.Supervisor, added []workshop.Cluster, removed []string) error {
 	for _, name := range removed {
+		if slices.ContainsFunc(st.state.Hosts(), func(c workshop.Cluster) bool { return c.Name == name }) {
+			return usage.Errorf("%s is a host, which comes and goes with the sandbox only: `kalypso stop %[1]s` ends it", name)
+		}
 		if st.attached.Has(name) {
 			return usage.Errorf("cluster %s is one of yours, which was attached: `kalypso stop %[1]s` ends its reconciler, and `kalypso down` takes off what was put there", name)
 		}

@@ -22,7 +22,7 @@ type ClusterAnswer struct {
 	Components []string `json:"components,omitempty"`
 }
 
-// Cluster is a cluster of a sandbox, real or virtual.
+// Cluster is a cluster of a sandbox, real or virtual, or a host.
 type Cluster struct {
 	Name       string               `json:"name"`
 	Type       string               `json:"type"`
@@ -39,11 +39,11 @@ type ClusterFollows struct {
 	Repository string `json:"repository"`
 	Branch     string `json:"branch"`
 	Path       string `json:"path,omitempty"`
-	Applied    string `json:"applied,omitempty"` // the commit; of virtual clusters only
+	Applied    string `json:"applied,omitempty"` // the commit; of virtual clusters and hosts only
 }
 
-// ListClusters are the real ones, in the workshop's order, and then the virtual ones,
-// by name.
+// ListClusters are the real ones, in the workshop's order, then the hosts, and then the
+// virtual ones, by name.
 func (st *Stack) ListClusters(components []supervisor.Status) []Cluster {
 	var all []Cluster
 	for _, c := range st.state.Clusters() {
@@ -56,6 +56,7 @@ func (st *Stack) ListClusters(components []supervisor.Status) []Cluster {
 		}
 		all = append(all, one)
 	}
+	all = append(all, st.listHosts(components)...)
 	for _, r := range st.virtual.Reports() {
 		one := Cluster{Name: r.Name, Type: cmp.Or(r.Type, r.Name), Kind: workshop.VirtualCluster, Reconciler: r.Reconciler, State: string(r.State), Reason: r.Reason}
 		for _, f := range r.Follows {

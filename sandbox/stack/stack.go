@@ -19,6 +19,7 @@ import (
 	"github.com/kalypso-dev/kalypso/sandbox/cluster/attached"
 	"github.com/kalypso-dev/kalypso/sandbox/components"
 	"github.com/kalypso-dev/kalypso/sandbox/gitea"
+	"github.com/kalypso-dev/kalypso/sandbox/host"
 	"github.com/kalypso-dev/kalypso/sandbox/node"
 	"github.com/kalypso-dev/kalypso/sandbox/node/addons"
 	"github.com/kalypso-dev/kalypso/sandbox/state"
@@ -53,6 +54,9 @@ type Stack struct {
 	unsupported error
 	gitea       gitea.Server
 	virtual     *virtual.Fleet
+	// hosts are those of the workshop; noHosts is why this machine cannot have them.
+	hosts   host.Fleet
+	noHosts error
 	// schedulerToken and hubToken are those that the two were started with last.
 	schedulerToken, hubToken atomic.Pointer[string]
 
@@ -95,6 +99,7 @@ func New(h state.Home, s *state.State, log *slog.Logger) *Stack {
 	st.attached.Renewed = st.forgetClient
 	st.made = st.newProvider()
 	st.virtual = st.newVirtual()
+	st.hosts, st.noHosts = st.newHosts()
 	return st
 }
 
@@ -135,6 +140,7 @@ func (st *Stack) Units() []supervisor.Unit {
 	for _, c := range added {
 		units = append(units, st.addedUnits(c)...)
 	}
+	units = append(units, st.hostUnits(units)...)
 	return append(units, st.removedUnits()...)
 }
 

@@ -217,6 +217,7 @@ func (st *Stack) fillOverview(ctx context.Context, status *Status) {
 		}
 	}
 	st.fillVirtual(status, scheduler.Environments, applied)
+	st.fillHosts(ctx, status, scheduler.Environments, applied)
 	for _, e := range scheduler.Environments {
 		has, followed := applied[e.Name]
 		status.Environments = append(status.Environments, environmentOf(e, has || !followed))

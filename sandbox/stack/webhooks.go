@@ -45,7 +45,7 @@ const recoveryPause = 3 * time.Second
 
 // notifierUnit receives the forge's webhooks.
 func (st *Stack) notifierUnit() supervisor.Unit {
-	component := serve(st.state.Address("notifier"), st.webhooks(&gitops.Notifier{Followers: st.followers, Virtual: st.virtual.Notify, Log: st.log}))
+	component := serve(st.state.Address("notifier"), st.webhooks(&gitops.Notifier{Followers: st.followers, Others: st.notifyOthers, Log: st.log}))
 	listen := component.Run
 	component.Run = func(ctx context.Context, say func(string), ready func()) error {
 		ctx, cancel := context.WithCancel(ctx)
@@ -56,6 +56,12 @@ func (st *Stack) notifierUnit() supervisor.Unit {
 		return listen(ctx, say, ready)
 	}
 	return supervisor.Unit{Name: "notifier", Title: "hands the forge's webhooks on", Deadline: subscribeDeadline, Component: component}
+}
+
+// notifyOthers hands a push to what follows and has no API.
+func (st *Stack) notifyOthers(repository, branch string) {
+	st.virtual.Notify(repository, branch)
+	st.hosts.Notify(repository, branch)
 }
 
 // recoverApplications looks at the clusters with Argo CD until ctx ends. One that

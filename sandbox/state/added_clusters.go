@@ -1,6 +1,7 @@
 package state
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -99,7 +100,7 @@ func (h Home) RemovedClusters(s *State) ([]string, error) {
 	}
 	var names []string
 	for _, e := range entries {
-		if e.IsDir() && e.Name() != "etcd" && !slices.Contains(s.ClusterNames(), e.Name()) {
+		if e.IsDir() && e.Name() != "etcd" && !slices.Contains(s.Names(), e.Name()) {
 			names = append(names, e.Name())
 		}
 	}
@@ -110,14 +111,19 @@ func (h Home) RemovedClusters(s *State) ([]string, error) {
 // that are left of them, then the added ones.
 func (c ClusterChanges) Real(entries []workshop.Cluster) []workshop.Cluster {
 	left := slices.DeleteFunc(slices.Clone(entries), func(e workshop.Cluster) bool { return slices.Contains(c.Removed, e.Name) })
-	return slices.DeleteFunc(append(left, c.Added...), func(e workshop.Cluster) bool { return e.Kind == workshop.VirtualCluster })
+	return slices.DeleteFunc(append(left, c.Added...), func(e workshop.Cluster) bool { return !isReal(e) })
+}
+
+// isReal is whether an entry is a cluster with a Kubernetes control plane.
+func isReal(e workshop.Cluster) bool {
+	return cmp.Or(e.Kind, workshop.RealCluster) == workshop.RealCluster
 }
 
 // Virtual are the virtual clusters of a sandbox whose workshop has these entries,
 // each of one name.
 func (c ClusterChanges) Virtual(entries []workshop.Cluster) ([]workshop.Cluster, error) {
-	isReal := func(e workshop.Cluster) bool { return e.Kind != workshop.VirtualCluster }
-	all, err := workshop.Expand(slices.DeleteFunc(slices.Clone(entries), isReal))
+	isNot := func(e workshop.Cluster) bool { return e.Kind != workshop.VirtualCluster }
+	all, err := workshop.Expand(slices.DeleteFunc(slices.Clone(entries), isNot))
 	if err != nil {
 		return nil, err
 	}
@@ -126,7 +132,7 @@ func (c ClusterChanges) Virtual(entries []workshop.Cluster) ([]workshop.Cluster,
 		removed[name] = true
 	}
 	all = slices.DeleteFunc(all, func(one workshop.Cluster) bool { return removed[one.Name] })
-	return append(all, slices.DeleteFunc(slices.Clone(c.Added), isReal)...), nil
+	return append(all, slices.DeleteFunc(slices.Clone(c.Added), isNot)...), nil
 }
 
 // Add adds clusters to those of a sandbox, which has the others. The error is a

@@ -233,11 +233,30 @@ func (s *State) VirtualClusters() ([]workshop.Cluster, error) {
 	return s.changes.Virtual(s.workshop.Clusters)
 }
 
+// Hosts are the workshop's machines that are no clusters.
+func (s *State) Hosts() []workshop.Cluster {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if s.workshop == nil {
+		return nil
+	}
+	return slices.DeleteFunc(slices.Clone(s.workshop.Clusters), func(c workshop.Cluster) bool { return c.Kind != workshop.Host })
+}
+
+// Names are the names of all that can be stopped and started: real clusters, then hosts.
+func (s *State) Names() []string {
+	names := s.ClusterNames()
+	for _, h := range s.Hosts() {
+		names = append(names, h.Name)
+	}
+	return names
+}
+
 // IsAdded reports whether a real cluster was added to those of the workshop.
 func (s *State) IsAdded(name string) bool {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	return slices.ContainsFunc(s.changes.Added, func(c workshop.Cluster) bool { return c.Name == name && c.Kind != workshop.VirtualCluster })
+	return slices.ContainsFunc(s.changes.Added, func(c workshop.Cluster) bool { return c.Name == name && isReal(c) })
 }
 
 // WorkshopName is the name of the workshop, of a state that has not been read, too.
@@ -272,12 +291,12 @@ func (s *State) Made() []string {
 	})
 }
 
-// CheckCluster returns a *usage.Error for a real cluster that there is not.
+// CheckCluster returns a *usage.Error for a real cluster, or a host, that there is not.
 func (s *State) CheckCluster(name string) error {
 	if name == "" {
-		return usage.Errorf("which cluster? Choose one of %s", joined(s.ClusterNames()))
+		return usage.Errorf("which cluster? Choose one of %s", joined(s.Names()))
 	}
-	return CheckName("cluster", name, s.ClusterNames())
+	return CheckName("cluster", name, s.Names())
 }
 
 // ForgeURL is Gitea's address for users and for every URL in a repository.
@@ -309,10 +328,10 @@ const ArmResourceGroup = "kalypso-rg"
 // ArmToken is the bearer token of the emulated Azure.
 func (s *State) ArmToken() string { return s.Derived("arm-token") }
 
-// FleetPath is where the server of the emulated Azure has the virtual clusters.
+// FleetPath is where the server of the emulated Azure has the virtual clusters and the hosts.
 const FleetPath = "/fleet"
 
-// FleetURL serves the virtual clusters to those who have ArmToken, see package endpoint.
+// FleetURL serves the virtual clusters and the hosts to those who have ArmToken, see package endpoint.
 func (s *State) FleetURL() string { return "http://" + s.Address("arm") + FleetPath }
 
 // GUID is an ID as Azure's are, the same for as long as the sandbox is.

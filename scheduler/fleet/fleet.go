@@ -22,7 +22,8 @@
 //
 // Observers are [github.com/kalypso-dev/kalypso/scheduler/fleet/arc] for fleets
 // that Azure manages, fleet/kubernetes for clusters whose API can be reached, with
-// fleet/flux and fleet/argocd for what they run, and fleet/endpoint for others.
+// fleet/flux and fleet/argocd for what they run, fleet/ansible for hosts, and
+// fleet/endpoint for others.
 package fleet
 
 import (

@@ -71,14 +71,15 @@ const (
 	Kustomization = "Kustomization" // of Flux
 	GitRepository = "GitRepository" // of Flux, one that no Kustomization beside it applies
 	Application   = "Application"   // of Argo CD
+	Playbook      = "Playbook"      // of Ansible, on a host
 )
 
 // Subscription is one folder of a branch that a reconciler follows: a Kustomization with
-// its GitRepository, or one source of an Application.
+// its GitRepository, one source of an Application, or playbooks.
 type Subscription struct {
 	Kind string `json:"kind"` // one of those above
 	Ref
-	// Source is the GitRepository, nil for other sources.
+	// Source is the GitRepository, or what a host follows, nil for other sources.
 	Source *Ref `json:"source,omitempty"`
 	// Repo, Branch and Path are what is followed; "" where it is not known, as of a
 	// source of another kind than git.

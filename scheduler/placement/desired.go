@@ -9,6 +9,7 @@ import (
 
 	"github.com/kalypso-dev/kalypso/internal/yamlpos"
 	"github.com/kalypso-dev/kalypso/scheduler/fleet"
+	"github.com/kalypso-dev/kalypso/scheduler/fleet/ansible"
 	"github.com/kalypso-dev/kalypso/scheduler/model"
 	"github.com/kalypso-dev/kalypso/scheduler/publish"
 	"go.yaml.in/yaml/v3"
@@ -68,15 +69,21 @@ func desiredOf(root string, files map[string][]byte) (*desired, error) {
 		if len(all) > 0 {
 			d.carriers[p] = &all[0]
 			d.others[p.clusterType] = append(d.others[p.clusterType], all[1:]...)
+		} else if slices.ContainsFunc(documents, ansible.IsPlaybook) {
+			// a host runs all playbooks of the folder, and calls them by its name
+			d.carriers[p] = &carrier{kind: fleet.Playbook, Ref: fleet.Ref{Name: p.target}, path: d.folder(p.clusterType, p.target)}
 		}
 	}
 	return d, nil
 }
 
+// carrying are words of which every file with a carrier has one.
+var carrying = []string{fleet.Kustomization, fleet.Application, fleet.GitRepository, "hosts:"}
+
 // documentsIn are those of a file that may have carriers.
 func documentsIn(file string, content []byte) ([]*yaml.Node, error) {
 	if !strings.HasSuffix(file, ".yaml") && !strings.HasSuffix(file, ".yml") ||
-		!bytes.Contains(content, []byte(fleet.Kustomization)) && !bytes.Contains(content, []byte(fleet.Application)) && !bytes.Contains(content, []byte(fleet.GitRepository)) {
+		!slices.ContainsFunc(carrying, func(word string) bool { return bytes.Contains(content, []byte(word)) }) {
 		return nil, nil
 	}
 	documents, err := yamlpos.Documents(bytes.NewReader(content))

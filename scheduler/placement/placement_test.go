@@ -80,6 +80,7 @@ kind: Application
 metadata: {name: web-dev, namespace: argocd}
 spec: {source: {repoURL: ` + app + `, targetRevision: dev, path: ./web}}
 `),
+	"env/edge/web-dev/reconciler.yaml":        []byte("- name: web\n  hosts: all\n  roles: [service]\n"),
 	"env/small/conf-dev/platform-config.yaml": []byte("kind: ConfigMap\n"),
 	"env/drone/extras/more.yaml": []byte(`
 apiVersion: kustomize.toolkit.fluxcd.io/v1
@@ -112,6 +113,18 @@ func TestStates(t *testing.T) {
 		change(&s)
 		return s
 	}
+	host := func() fleet.Subscription {
+		s := platform("edge", 5, fleet.Compliant, "")
+		s.Kind = fleet.Playbook
+		return s
+	}()
+	playbook := func(name string, applied int, state fleet.State, reason string) fleet.Subscription {
+		s := web(applied, state, reason)
+		s.Kind, s.Ref, s.Source, s.Repo, s.Path = fleet.Playbook, fleet.Ref{Namespace: "platform", Name: name}, nil, gitOps, "env/edge/"+name
+		return s
+	}
+	byHand := playbook("web-dev", 4, fleet.Compliant, "")
+	byHand.Edited, byHand.EditedAt = "main.yml:3", now.Add(-time.Minute)
 	other := web(5, fleet.Compliant, "")
 	other.Ref = *ref("old-dev")
 	users := web(5, fleet.Compliant, "")
@@ -160,6 +173,11 @@ func TestStates(t *testing.T) {
 			s.State, s.Applied, s.Objects = fleet.Pending, commit(3), []fleet.Object{{Kind: "Deployment", OutOfSync: true}}
 		})}, want: []State{Rolling}, actual: 3, since: 2 * time.Minute},
 		"Azure does not know Applications":         {all: []fleet.Subscription{platform("large", 5, fleet.Compliant, "")}, change: func(c *fleet.Cluster) { c.Approximate = true }, want: []State{Unknown}, reason: "argocd/web-dev", since: 5 * time.Hour},
+		"a host has it":                            {all: []fleet.Subscription{host, playbook("web-dev", 4, fleet.Compliant, "")}, want: []State{OK}, actual: 4, since: time.Hour},
+		"a host has an earlier commit":             {all: []fleet.Subscription{host, playbook("web-dev", 2, fleet.Pending, "it runs")}, want: []State{Rolling}, reason: "it runs", actual: 2, since: 3 * time.Minute},
+		"a task has failed on a host":              {all: []fleet.Subscription{host, playbook("web-dev", 2, fleet.NonCompliant, "a.yml:3")}, want: []State{Failing}, reason: "a.yml:3", actual: 2, since: time.Hour},
+		"a host was changed by hand":               {all: []fleet.Subscription{host, byHand}, want: []State{Edited}, reason: "main.yml:3", actual: 4, since: time.Minute},
+		"a host has what nobody asks for":          {all: []fleet.Subscription{host, playbook("web-dev", 4, fleet.Compliant, ""), playbook("old-dev", 5, fleet.Compliant, "")}, want: []State{Extra, OK}, reason: "Playbook platform/old-dev", actual: 5, since: time.Hour},
 		"configuration alone":                      {all: []fleet.Subscription{platform("small", 5, fleet.Compliant, "")}, want: []State{OK}, actual: 5, since: time.Hour},
 		"configuration alone, and it is not there": {all: []fleet.Subscription{platform("small", 1, fleet.Compliant, "")}, want: []State{Rolling}, reason: "33333333", actual: 1, since: 3 * time.Minute},
 	} {
@@ -169,7 +187,7 @@ func TestStates(t *testing.T) {
 				c.change(&cluster)
 			}
 			git := branches{failed: c.failed, changed: map[string]int{
-				gitOps + "/env/drone/web-dev": 3, gitOps + "/env/large/web-dev": 3, gitOps + "/env/small/conf-dev": 3, gitOps + "/env/drone": 5, gitOps + "/env/large": 5, app + "/web": 4,
+				gitOps + "/env/drone/web-dev": 3, gitOps + "/env/large/web-dev": 3, gitOps + "/env/small/conf-dev": 3, gitOps + "/env/edge/web-dev": 3, gitOps + "/env/edge": 5, gitOps + "/env/drone": 5, gitOps + "/env/large": 5, app + "/web": 4,
 			}}
 			if c.now != "" {
 				git.changed[gitOps+"/"+c.now] = 5
@@ -200,7 +218,7 @@ func TestStates(t *testing.T) {
 			if !strings.Contains(p.Reason, c.reason) || p.Actual.Commit != actual || now.Sub(p.Since) != c.since {
 				t.Errorf("%+v, want reason %q, actual %.8s, since %s", p, c.reason, actual, c.since)
 			}
-			if p.Target == "web-dev" && c.failed == nil && (p.Desired.Commit != commit(4) || p.Desired.Version != "0.0.4" || p.Actual.Commit != "" && p.Actual.Version != "0.0."+p.Actual.Commit[:1]) {
+			if p.Target == "web-dev" && p.Desired.Repo == app && c.failed == nil && (p.Desired.Commit != commit(4) || p.Desired.Version != "0.0.4" || p.Actual.Commit != "" && p.Actual.Version != "0.0."+p.Actual.Commit[:1]) {
 				t.Errorf("versions: %+v", p)
 			}
 		})

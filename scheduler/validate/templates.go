@@ -11,6 +11,7 @@ import (
 
 	"github.com/kalypso-dev/kalypso/internal/yamlpos"
 	"github.com/kalypso-dev/kalypso/scheduler/clause"
+	"github.com/kalypso-dev/kalypso/scheduler/fleet/ansible"
 	"github.com/kalypso-dev/kalypso/scheduler/model"
 	"github.com/kalypso-dev/kalypso/scheduler/plan"
 	"github.com/kalypso-dev/kalypso/scheduler/v1alpha1"
@@ -116,6 +117,9 @@ func (e *examination) manifests(m maker, content []byte) []manifest {
 	documents, _ := yamlpos.Documents(bytes.NewReader(content)) // the plan has made sure that it is YAML
 	for _, document := range documents {
 		if yamlpos.IsNull(document.Content[0]) {
+			continue
+		}
+		if ansible.IsPlaybook(document) { // which is for hosts, and not for Kubernetes
 			continue
 		}
 		// What is no text where one must be counts as missing.

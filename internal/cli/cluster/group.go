@@ -35,7 +35,7 @@ type FleetOptions struct {
 func NewCommand(a *cmdutil.App) *cobra.Command {
 	return cmdutil.Group(&cobra.Command{
 		Use:   "cluster",
-		Short: "Add clusters to the running sandbox, remove and list them",
+		Short: "Add clusters to the running sandbox, remove and list them, and run commands on hosts",
 		Long: `Add clusters to the running sandbox, remove and list them.
 
 A cluster that is added is as those of the workshop: an API server, a node, and the
@@ -47,7 +47,7 @@ A virtual cluster follows branches and folders as a reconciler does, holds the
 commit and the list of objects that a real one would have applied, and reports: to
 the emulated Azure, to the gate of promotion, and to "kalypso status". It runs
 nothing. A thousand of them show on a laptop how a rollout goes in a large fleet.`,
-	}, newAdd(a, add), newRemove(a, remove), newList(a, list))
+	}, newAdd(a, add), newRemove(a, remove), newList(a, list), newExec(a, execute))
 }
 
 // addTimeout is above the deadlines of a cluster's components together.

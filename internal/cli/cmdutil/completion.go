@@ -65,7 +65,7 @@ func (a *App) ClusterNames(context.Context) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	return s.ClusterNames(), nil
+	return s.Names(), nil
 }
 
 // ComponentNames are the components of the running sandbox.

@@ -98,7 +98,7 @@ func (s ofSandbox) Status(ctx context.Context) (api.SandboxStatus, error) {
 	}
 	for _, c := range clusters {
 		node := cmp.Or(nodes[c.Name], "real")
-		if c.Kind == workshop.VirtualCluster {
+		if c.Kind != workshop.RealCluster {
 			node = string(c.Kind)
 		}
 		all.Clusters = append(all.Clusters, api.SandboxCluster{Name: c.Name, State: c.State, Type: c.Type, Node: node})

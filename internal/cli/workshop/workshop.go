@@ -189,8 +189,8 @@ func show(ctx context.Context, o *Options) error {
 		}
 		for _, c := range w.Clusters {
 			detail := string(c.Reconciler)
-			if c.Kind == workshop.VirtualCluster {
-				detail = "virtual, " + detail
+			if c.Kind == workshop.VirtualCluster || c.Kind == workshop.Host {
+				detail = string(c.Kind) + ", " + detail
 			}
 			for _, f := range c.Follows {
 				detail += fmt.Sprintf(", %s of %s@%s", strings.TrimPrefix("/"+f.Path, "//"), f.Repository, f.Branch)
