@@ -11,6 +11,9 @@ export interface Budget {
   lazy: number;
 }
 
+/** What the app shows at /. */
+const firstPage = "/src/fleet/page.tsx";
+
 /** Makes a build fail that sends more than the budget allows. */
 export function budget(limits: Budget): Plugin {
   return {
@@ -27,7 +30,9 @@ export function budget(limits: Budget): Plugin {
       };
       for (const chunk of chunks) if (chunk.isEntry) need(chunk.fileName);
       // the fleet is the first page, and a chunk of its own
-      for (const chunk of chunks) if (chunk.isDynamicEntry && chunk.facadeModuleId?.endsWith("/src/fleet/page.tsx")) need(chunk.fileName);
+      const fleet = chunks.find((chunk) => chunk.isDynamicEntry && chunk.facadeModuleId?.endsWith(firstPage));
+      if (!fleet) return this.error(`budget: no chunk is of ${firstPage}: which is the first page?`);
+      need(fleet.fileName);
 
       const size = (name: string) => {
         const file = bundle[name];

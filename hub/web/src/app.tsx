@@ -1,6 +1,8 @@
 import { Stack, Text, Title } from "@mantine/core";
 import { lazy, Suspense } from "react";
-import { Route, Switch } from "wouter";
+import { Route, Switch, useLocation } from "wouter";
+import { nameIn } from "./filters/filters";
+import { Failure } from "./frame/failure";
 import { Frame } from "./frame/frame";
 import { Enter } from "./pages/enter";
 import { Loading } from "./parts/notices";
@@ -24,10 +26,9 @@ const Workshop = lazy(() => import("./workshop/page"));
 const Sandbox = lazy(() => import("./pages/sandbox"));
 const Operator = lazy(() => import("./pages/operator"));
 
-/** A part of the path that is a name. */
-const name = (params: { name?: string }) => decodeURIComponent(params.name ?? "");
-
 export function App() {
+  const [location] = useLocation();
+  const name = nameIn(window.location.pathname);
   return (
     <Switch>
       <Route path="/enter">
@@ -35,39 +36,49 @@ export function App() {
       </Route>
       <Route>
         <Frame>
-          <Suspense fallback={<Loading />}>
-            <Switch>
-              <Route path="/" component={Fleet} />
-              <Route path="/changes" component={Changes} />
-              <Route path="/changes/:id">{(params) => <Change key={params.id} id={Number(params.id)} />}</Route>
-              <Route path="/compare" component={Compare} />
-              <Route path="/drift" component={Drift} />
-              <Route path="/placements" component={Placements} />
-              <Route path="/clusters" component={Clusters} />
-              <Route path="/clusters/:name">{(params) => <Cluster key={params.name} name={name(params)} />}</Route>
-              <Route path="/assignments" component={Assignments} />
-              <Route path="/workloads" component={Workloads} />
-              <Route path="/workloads/:name">{(params) => <Workload key={params.name} name={name(params)} />}</Route>
-              <Route path="/pull-requests" component={PullRequests} />
-              <Route path="/what-if" component={WhatIf} />
-              <Route path="/environments" component={Environments} />
-              <Route path="/environments/:name">{(params) => <Environment key={params.name} name={name(params)} />}</Route>
-              <Route path="/workshop">
-                <Workshop />
-              </Route>
-              <Route path="/workshop/:name">{(params) => <Workshop name={name(params)} />}</Route>
-              <Route path="/sandbox" component={Sandbox} />
-              <Route path="/operator" component={Operator} />
-              <Route>
-                <Stack gap="xs">
-                  <Title order={1} size="h2">
-                    There is no such page
-                  </Title>
-                  <Text>The navigation has all that there are.</Text>
-                </Stack>
-              </Route>
-            </Switch>
-          </Suspense>
+          <Failure page={location}>
+            <Suspense fallback={<Loading />}>
+              <Switch>
+                <Route path="/" component={Fleet} />
+                <Route path="/changes" component={Changes} />
+                <Route path="/changes/:id">{(params) => <Change key={params.id} id={Number(params.id)} />}</Route>
+                <Route path="/compare" component={Compare} />
+                <Route path="/drift" component={Drift} />
+                <Route path="/placements" component={Placements} />
+                <Route path="/clusters" component={Clusters} />
+                <Route path="/clusters/:name">
+                  <Cluster key={name} name={name} />
+                </Route>
+                <Route path="/assignments" component={Assignments} />
+                <Route path="/workloads" component={Workloads} />
+                <Route path="/workloads/:name">
+                  <Workload key={name} name={name} />
+                </Route>
+                <Route path="/pull-requests" component={PullRequests} />
+                <Route path="/what-if" component={WhatIf} />
+                <Route path="/environments" component={Environments} />
+                <Route path="/environments/:name">
+                  <Environment key={name} name={name} />
+                </Route>
+                <Route path="/workshop">
+                  <Workshop />
+                </Route>
+                <Route path="/workshop/:name">
+                  <Workshop name={name} />
+                </Route>
+                <Route path="/sandbox" component={Sandbox} />
+                <Route path="/operator" component={Operator} />
+                <Route>
+                  <Stack gap="xs">
+                    <Title order={1} size="h2">
+                      There is no such page
+                    </Title>
+                    <Text>The navigation has all that there are.</Text>
+                  </Stack>
+                </Route>
+              </Switch>
+            </Suspense>
+          </Failure>
         </Frame>
       </Route>
     </Switch>

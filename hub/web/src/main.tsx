@@ -6,6 +6,7 @@ import { createRoot } from "react-dom/client";
 import { Problem } from "./api/client";
 import { me } from "./api/queries";
 import { App } from "./app";
+import { isPaused } from "./live/live";
 import "./styles";
 import { cssVariables, theme } from "./theme";
 
@@ -26,6 +27,7 @@ const queries = new QueryClient({
       // a refusal stays one; the hub may be starting
       retry: (failed, error) => failed < 2 && !(error instanceof Problem && error.status >= 400 && error.status < 500),
       networkMode: "always",
+      refetchOnWindowFocus: () => !isPaused(),
     },
     mutations: { networkMode: "always" },
   },

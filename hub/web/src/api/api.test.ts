@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { concerns } from "../live/live";
 import { changedOf } from "../live/stream";
+import { aheadOf } from "./clock";
 import { problemOf } from "./client";
 import { branchURL, commitURL, fileURL, repoURL, webURL } from "./forge";
 
@@ -44,6 +45,20 @@ describe("refusals", () => {
   test("anything else", () => {
     expect(problemOf(502, "Bad Gateway", "<html>")).toMatchObject({ status: 502, title: "Bad Gateway", detail: "" });
     expect(problemOf(500, "", null)).toMatchObject({ title: "status 500" });
+  });
+});
+
+describe("the hub's clock", () => {
+  const sent = Date.parse("2026-03-04T12:00:00Z");
+  test("a browser's that is wrong", () => {
+    expect(aheadOf("Wed, 04 Mar 2026 13:00:00 GMT", sent, sent + 100)).toBe(3_600_450);
+    expect(aheadOf("Wed, 04 Mar 2026 11:00:00 GMT", sent, sent + 100)).toBe(-3_599_550);
+  });
+  test("what may be the way of the answer is no difference", () => {
+    expect(aheadOf("Wed, 04 Mar 2026 12:00:01 GMT", sent, sent + 100)).toBe(0);
+    expect(aheadOf("Wed, 04 Mar 2026 12:00:00 GMT", sent, sent + 10_000)).toBe(0);
+    expect(aheadOf(null, sent, sent)).toBe(0);
+    expect(aheadOf("soon", sent, sent)).toBe(0);
   });
 });
 

@@ -1,5 +1,6 @@
 import createClient from "openapi-fetch";
 import { plain } from "../words/text";
+import { setHubTime } from "./clock";
 import type { paths } from "./schema";
 
 /** The API's answer when it refuses, or the reason that there is none. */
@@ -29,10 +30,18 @@ export function setCSRF(token: string): void {
 
 export const client = createClient<paths, "application/json">({ baseUrl: "/api/v1", credentials: "same-origin" });
 
+/** When the requests were sent that have no answer yet. */
+const sent = new WeakMap<Request, number>();
+
 client.use({
   onRequest({ request }) {
+    sent.set(request, Date.now());
     if (request.method !== "GET" && csrf) request.headers.set("X-CSRF", csrf);
     return request;
+  },
+  onResponse({ request, response }) {
+    const at = sent.get(request);
+    if (at !== undefined) setHubTime(response.headers.get("Date"), at, Date.now());
   },
   onError() {
     return new Problem(0, "the hub does not answer", "", "look at `kalypso status`, or at the hub's log");

@@ -1,5 +1,6 @@
 import { Alert, Group, Stack, Text, Title } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
+import { hubNow } from "../api/clock";
 import { change } from "../api/queries";
 import type { Change as ChangeData, ChangeDetail } from "../api/types";
 import { Facts } from "../parts/facts";
@@ -12,7 +13,8 @@ import { Time } from "../parts/when";
 import { changeStateOf } from "../words/change";
 import { count, plain, repoName } from "../words/text";
 import { durationText } from "../words/time";
-import { ChangeMark } from "./change-mark";
+import { ChangeMark } from "../parts/state-mark";
+import { Section } from "../parts/section";
 import { Lanes } from "./lanes-view";
 import { Stages } from "./stage-bar";
 import { shortStages, stagesOf, tookInAll } from "./stages";
@@ -33,7 +35,7 @@ export default function Change({ id }: { id: number }) {
 
 function Inside({ found }: { found: ChangeDetail }) {
   const state = changeStateOf(found.state);
-  const took = tookInAll(stagesOf(found, shortStages, new Date()));
+  const took = tookInAll(stagesOf(found, shortStages, hubNow()));
   return (
     <>
       <Group gap="xs">
@@ -65,23 +67,17 @@ function Inside({ found }: { found: ChangeDetail }) {
           ...(found.size ? [["Assignments", <SizeText key="size" size={found.size} />] as [string, React.ReactNode]] : []),
         ]}
       />
-      <section aria-label="Clusters">
-        <Title order={2} size="h4">
-          Clusters
-        </Title>
+      <Section title="Clusters">
         <Lanes change={found} />
-      </section>
+      </Section>
       {found.next && <Next next={found.next} />}
-      <section aria-label="Sources">
-        <Title order={2} size="h4">
-          Sources
-        </Title>
+      <Section title="Sources">
         {found.sources.length > 0 ? (
           <Rows label="sources" columns={sourceColumns} items={found.sources} rowKey={(one) => `${one.repo} ${one.sha}`} />
         ) : (
           <Empty reason="Which commits it comes from is not known.">A pull request of the scheduler names the commit that it was planned from. One that a user has opened does not.</Empty>
         )}
-      </section>
+      </Section>
     </>
   );
 }

@@ -1,9 +1,10 @@
-import { Button, UnstyledButton, VisuallyHidden } from "@mantine/core";
+import { Box, UnstyledButton, VisuallyHidden } from "@mantine/core";
 import { useInfiniteQuery } from "@tanstack/react-query";
 import { useId, useState } from "react";
 import { changeClusters } from "../api/queries";
 import type { ChangeCluster, ChangeDetail, ChangeLane } from "../api/types";
 import { ClusterLink } from "../parts/links";
+import { More } from "../parts/list-buttons";
 import { Answered, Empty } from "../parts/notices";
 import { useNow } from "../parts/when";
 import { plain } from "../words/text";
@@ -70,11 +71,9 @@ function Clusters({ id, clusterType, span }: { id: number; clusterType: string; 
           <ClusterLane key={`${one.cluster} ${one.subscription}`} one={one} span={span} />
         ))}
       </ul>
-      {asked.hasNextPage && (
-        <Button size="compact-xs" variant="default" ml={24} my={4} loading={asked.isFetchingNextPage} onClick={() => void asked.fetchNextPage()}>
-          More
-        </Button>
-      )}
+      <Box ml={24}>
+        <More query={asked} size="compact-xs" />
+      </Box>
     </Answered>
   );
 }

@@ -12,7 +12,7 @@ import { Empty } from "../parts/notices";
 import { Since } from "../parts/when";
 import { changeKinds, type ChangeState, changeStateOf, changeStates, changeWord, noChange } from "../words/change";
 import { plain } from "../words/text";
-import { ChangeMark } from "./change-mark";
+import { ChangeMark } from "../parts/state-mark";
 import { StageBar, StageHead } from "./stage-bar";
 import "./page.css";
 

@@ -2,7 +2,7 @@ import { VisuallyHidden } from "@mantine/core";
 import type { Change } from "../api/types";
 import { useNow } from "../parts/when";
 import { changeStateOf } from "../words/change";
-import { clockText, durationText, fullText } from "../words/time";
+import { clockText, durationText, fullText, zonedText } from "../words/time";
 import { shortStages, type Stage, type StageName, stagesOf, stageTitles } from "./stages";
 import "./stage-bar.css";
 
@@ -57,7 +57,7 @@ export function Stages({ change }: { change: Change }) {
           <span className="stage-title">{stageTitles[stage.name]}</span>
           <span className="stage-at">
             {stage.at ? (
-              <time dateTime={stage.at.toISOString()} title={fullText(stage.at)}>
+              <time dateTime={stage.at.toISOString()} title={zonedText(stage.at)}>
                 {clockText(stage.at, now)}
               </time>
             ) : (

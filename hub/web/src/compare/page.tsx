@@ -1,14 +1,16 @@
-import { Alert, Button, Group, Select, Stack, Text, Title } from "@mantine/core";
-import { useInfiniteQuery, useQuery } from "@tanstack/react-query";
+import { Alert, Group, Select, Stack, Text, Title } from "@mantine/core";
+import { useInfiniteQuery } from "@tanstack/react-query";
 import { useState } from "react";
-import { comparison, environments } from "../api/queries";
+import { comparison } from "../api/queries";
 import type { Comparison, Environment } from "../api/types";
+import { useEnvironments } from "../api/use-environments";
 import { FilterText } from "../filters/filter-text";
 import { href, pathOf, type Query } from "../filters/filters";
 import { TimeField } from "../filters/time-field";
 import { useFilters, useParameter } from "../filters/use-filters";
 import { Heading } from "../parts/heading";
 import { CommitLink, To } from "../parts/links";
+import { CSV, More } from "../parts/list-buttons";
 import { Answered, Empty } from "../parts/notices";
 import { count, plain } from "../words/text";
 import { clockText, fullText, parseTime } from "../words/time";
@@ -17,13 +19,12 @@ import { ComparisonTable, type Sides } from "./table";
 
 /** How one environment differs from another, or from itself at another time. */
 export default function Compare() {
-  const known = useQuery(environments);
+  const { asked: known, all } = useEnvironments();
   const [filters, change] = useFilters();
   const [left, setLeft] = useParameter("left");
   const [right, setRight] = useParameter("right");
   const [leftAt, setLeftAt] = useParameter("leftAt");
   const [rightAt, setRightAt] = useParameter("rightAt");
-  const all = [...(known.data?.items ?? [])].sort((a, b) => a.position - b.position);
   const names = all.map((one) => one.name);
   const [one, other] = sidesOf(left || (right ? "" : filters.env), right, names);
   const query: Query = Object.fromEntries(Object.entries({ leftAt, rightAt, q: filters.q }).filter(([, value]) => value));
@@ -74,31 +75,32 @@ function Compared({ all, ...asking }: Asked & { all: Environment[] }) {
   const ofSide = (side: Comparison["left"]) => ({ name: titleOf(side), environment: side.at ? undefined : environmentOf(side) });
   const sides: Sides = { left: ofSide(first.left), right: ofSide(first.right) };
   const asOf = parseTime(first.asOf);
-  const group = (name: GroupName) => <InGroup key={name} name={name} asking={asking} sides={sides} n={counts[name]} />;
+  // what is of other sides is not shown below these, not even for a moment
+  const group = (name: GroupName) => <InGroup key={JSON.stringify([name, asking])} name={name} asking={asking} sides={sides} n={counts[name]} />;
   return (
     <Answered what="the comparison" asked={asked}>
-      <Side side={first.left} environment={environmentOf(first.left)} />
-      <Side side={first.right} environment={environmentOf(first.right)} />
-      <Group justify="space-between">
-        <Text size="sm" fw={600} role="status">
-          {counts.differs + counts.promotion === 0
-            ? `The same${asOf ? `, as of ${clockText(asOf, new Date())}` : ""}: ${count(counts.same, "target")}`
-            : `${count(counts.differs + counts.promotion + counts.same, "target")}: ${counts.differs.toLocaleString("en")} differing, ${counts.promotion.toLocaleString("en")} waiting for promotion, ${counts.same.toLocaleString("en")} the same`}
-        </Text>
-        <Button component="a" href={href("/api/v1/compare", { left, right, ...query, format: "csv" })} download size="xs" variant="default">
-          CSV
-        </Button>
-      </Group>
-      {counts.differs > 0 && group("differs")}
-      {counts.promotion > 0 && group("promotion")}
-      {counts.same > 0 && (
-        <details onToggle={(event) => setOpen(event.currentTarget.open)}>
-          <summary>
-            {groups.same.title}: {counts.same.toLocaleString("en")}
-          </summary>
-          {open && group("same")}
-        </details>
-      )}
+      <div className={asked.isPlaceholderData ? "old-answer" : undefined} aria-busy={asked.isPlaceholderData}>
+        <Side side={first.left} environment={environmentOf(first.left)} />
+        <Side side={first.right} environment={environmentOf(first.right)} />
+        <Group justify="space-between">
+          <Text size="sm" fw={600} role="status">
+            {counts.differs + counts.promotion === 0
+              ? `The same${asOf ? `, as of ${clockText(asOf, new Date())}` : ""}: ${count(counts.same, "target")}`
+              : `${count(counts.differs + counts.promotion + counts.same, "target")}: ${counts.differs.toLocaleString("en")} differing, ${counts.promotion.toLocaleString("en")} waiting for promotion, ${counts.same.toLocaleString("en")} the same`}
+          </Text>
+          <CSV path={href("/api/v1/compare", { left, right, ...query, format: "csv" })} />
+        </Group>
+        {counts.differs > 0 && group("differs")}
+        {counts.promotion > 0 && group("promotion")}
+        {counts.same > 0 && (
+          <details onToggle={(event) => setOpen(event.currentTarget.open)}>
+            <summary>
+              {groups.same.title}: {counts.same.toLocaleString("en")}
+            </summary>
+            {open && group("same")}
+          </details>
+        )}
+      </div>
     </Answered>
   );
 }
@@ -142,9 +144,7 @@ function InGroup({ name, asking: { left, right, query }, sides, n }: { name: Gro
             <Text size="sm">
               {items.length} of {n.toLocaleString("en")}
             </Text>
-            <Button size="xs" variant="default" loading={asked.isFetchingNextPage} onClick={() => void asked.fetchNextPage()}>
-              More
-            </Button>
+            <More query={asked} />
           </Group>
         )}
       </Answered>

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { ComparisonRow } from "../api/types";
-import { oneSided, placeOf, sidesOf, versionsText, wanted } from "./rows";
+import { oneSided, sidesOf, versionsText, wanted } from "./rows";
 
 type Half = NonNullable<ComparisonRow["left"]>;
 const half = (change: Partial<Half>): Half => ({ versions: [], desiredVersion: "", clusterTypes: [], policies: [], policyPositions: [], ...change });
@@ -42,12 +42,6 @@ describe("what is on one side only", () => {
   test("a target that is on one side only says so by itself", () => {
     expect(oneSided({ left: half({ clusterTypes: ["large"] }) })).toEqual([]);
   });
-});
-
-test("a place", () => {
-  expect(placeOf("configs/dev.yaml:12")).toEqual({ file: "configs/dev.yaml", line: 12 });
-  expect(placeOf("c:d.yaml:3")).toEqual({ file: "c:d.yaml", line: 3 });
-  expect(placeOf("dev.yaml")).toEqual({ file: "dev.yaml" });
 });
 
 test("an environment is compared with the one that follows it", () => {

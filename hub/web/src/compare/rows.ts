@@ -57,12 +57,6 @@ export function oneSided({ left, right }: Pick<ComparisonRow, "left" | "right">)
   return all.filter(({ names }) => names.length > 0);
 }
 
-/** A place as the API writes it, `file:line`. */
-export function placeOf(place: string): { file: string; line?: number } {
-  const [, file, line] = /^(.+):(\d+)$/.exec(place) ?? [];
-  return file ? { file, line: Number(line) } : { file: place };
-}
-
 /** The two that are compared when nobody has chosen: an environment, and the one that follows it. */
 export function sidesOf(left: string, right: string, chain: string[]): [string, string] {
   const one = left || chain.find((name) => name !== right) || "";

@@ -3,7 +3,8 @@ import { Fragment } from "react";
 import type { ComparisonRow, Environment } from "../api/types";
 import { Outside, PositionLink, WorkloadLink } from "../parts/links";
 import { plain } from "../words/text";
-import { oneSided, placeOf, versionsText, wanted } from "./rows";
+import { positionOf } from "../words/position";
+import { oneSided, versionsText, wanted } from "./rows";
 import "../parts/list-table.css";
 import "./table.css";
 
@@ -93,7 +94,7 @@ function Versions({ half }: { half: ComparisonRow["left"] }) {
 /** The value of a key, and the file that gives it. */
 function Value({ value, environment }: { value: ComparisonRow["config"][number]["left"]; environment: Environment | undefined }) {
   if (!value) return <Table.Td>not set</Table.Td>;
-  const { file, line } = placeOf(value.place);
+  const { file, line } = positionOf(value.place);
   return (
     <Table.Td>
       <span className="reason">{plain(value.value)}</span>

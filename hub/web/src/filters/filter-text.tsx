@@ -12,7 +12,8 @@ interface FilterTextProps {
 /** A field whose text goes to the URL when no key has been pressed for a moment. */
 export function FilterText({ label, placeholder, value, change }: FilterTextProps) {
   const [text, setText] = useState(value);
-  useEffect(() => setText(value), [value]);
+  // a space at the end of what is being written is no part of the filter yet
+  useEffect(() => setText((now) => (now.trim() === value ? now : value)), [value]);
   const later = useDebouncedCallback(change, 300);
   return (
     <TextInput

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { filtersOf, href, pathOf, queryOf, toggled, withFilters } from "./filters";
+import { filtersOf, href, nameIn, pathOf, queryOf, toggled, withFilters } from "./filters";
 
 const search = (text: string) => new URLSearchParams(text);
 
@@ -25,6 +25,12 @@ describe("filters in the URL", () => {
 test("the query of the API has only what is set", () => {
   expect(queryOf({ env: "dev", q: "", states: [] })).toEqual({ env: "dev" });
   expect(queryOf({ states: ["failing"], sort: "-since" })).toEqual({ state: ["failing"], sort: "-since" });
+});
+
+test("a name is the one that its path was made of", () => {
+  for (const name of ["drone", "a/b", "100%", "50%25", "a%2Fb", "ü?#&=", "a b"]) expect(nameIn(`/clusters${pathOf(name)}`)).toBe(name);
+  expect(nameIn("/clusters/%E0%A4%A")).toBe("%E0%A4%A");
+  expect(nameIn("/clusters")).toBe("");
 });
 
 test("names may have any characters", () => {

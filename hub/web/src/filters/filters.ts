@@ -71,6 +71,16 @@ export function pathOf(...names: string[]): string {
   return names.map((name) => `/${encodeURIComponent(name)}`).join("");
 }
 
+/** The name that a path of two parts has, as in /clusters/NAME. The router's own is decoded in part, so that a name with a % is not told from another. */
+export function nameIn(pathname: string): string {
+  const name = pathname.split("/")[2] ?? "";
+  try {
+    return decodeURIComponent(name);
+  } catch {
+    return name;
+  }
+}
+
 /** Adds a state to a set of states, or takes it out. */
 export function toggled(all: State[], one: State): State[] {
   return all.includes(one) ? all.filter((state) => state !== one) : [...all, one];

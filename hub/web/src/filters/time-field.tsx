@@ -1,6 +1,7 @@
 import { Text, TextInput } from "@mantine/core";
 import { useDebouncedCallback } from "@mantine/hooks";
 import { useEffect, useState } from "react";
+import { hubNow } from "../api/clock";
 import { fieldOfTime, parseTime, timeOfField } from "../words/time";
 
 interface TimeFieldProps {
@@ -22,7 +23,7 @@ export function TimeField({ label, value, change }: TimeFieldProps) {
       size="xs"
       w={200}
       aria-label={label}
-      max={fieldOfTime(new Date())}
+      max={fieldOfTime(hubNow())}
       value={text}
       onChange={(event) => {
         setText(event.currentTarget.value);

@@ -1,8 +1,9 @@
 import { Alert, Button, Checkbox, Group, SegmentedControl, Select, Stack, Text } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
-import { environments, workloads } from "../api/queries";
+import { workloads } from "../api/queries";
 import type { Environment } from "../api/types";
+import { useEnvironments } from "../api/use-environments";
 import { type Filters, queryOf, toggled } from "../filters/filters";
 import { useFilters, useParameter } from "../filters/use-filters";
 import { FilterText } from "../filters/filter-text";
@@ -18,13 +19,12 @@ import { useMatrix } from "./use-matrix";
 
 /** What version runs where: cluster types by deployment targets of one environment. */
 export default function Fleet() {
-  const asked = useQuery(environments);
+  const { asked, all } = useEnvironments();
   const [filters] = useFilters();
-  const all = [...(asked.data?.items ?? [])].sort((a, b) => a.position - b.position);
   const environment = filters.env ? all.find((one) => one.name === filters.env) : all[0];
   return (
     <Stack gap="sm">
-      <Heading>{`Fleet${environment ? `: ${environment.name}` : ""}`}</Heading>
+      <Heading>{`Fleet${environment ? `: ${plain(environment.name)}` : ""}`}</Heading>
       <Answered what="the environments" asked={asked}>
         {environment ? (
           <MatrixOf environment={environment} />

@@ -24,15 +24,20 @@ export function clausesOf(selector: unknown): Clause[] | undefined {
   if (!isRecord(matchLabels) || !Array.isArray(matchExpressions)) return undefined;
   const clauses = Object.entries(matchLabels).map(([key, value]): Clause => ({ key, operator: "=", values: [String(value)] }));
   for (const one of matchExpressions as unknown[]) {
-    if (!isRecord(one) || typeof one.key !== "string" || typeof one.operator !== "string" || !(one.operator in operators)) return undefined;
+    if (!isRecord(one) || typeof one.key !== "string" || typeof one.operator !== "string" || !Object.hasOwn(operators, one.operator)) return undefined;
     clauses.push({ key: one.key, operator: one.operator as Operator, values: Array.isArray(one.values) ? one.values.map(String) : [] });
   }
   return clauses;
 }
 
-/** The label selector of clauses. One without a key, or without the values that it needs, is not written yet. */
+/** Whether a clause has a key, and the values that it needs. */
+export function isWhole({ key, operator, values }: Clause): boolean {
+  return key !== "" && (!hasValues(operator) || values.length > 0);
+}
+
+/** The label selector of clauses. One that is not whole is not written yet. */
 export function selectorOf(clauses: Clause[]): Record<string, unknown> {
-  const whole = clauses.filter((one) => one.key !== "" && (!hasValues(one.operator) || one.values.length > 0));
+  const whole = clauses.filter(isWhole);
   // matchLabels has a key once; what asks for another value of it as well is an expression
   const isLabel = (one: Clause, index: number) => one.operator === "=" && whole.findIndex((other) => other.operator === "=" && other.key === one.key) === index;
   const labels = whole.filter(isLabel).map((one) => [one.key, one.values[0]] as const);

@@ -50,8 +50,8 @@ export function editsOf(before: ModelDocument | undefined, after: ModelDocument 
 
   const edits: Edit[] = [];
   const pairs = (was: Record<string, unknown>, now: Record<string, unknown>, set: Edit["operation"], remove: Edit["operation"]) => {
-    for (const [key, value] of Object.entries(now)) if (was[key] !== value) edits.push({ operation: set, kind, name, key, value: String(value) });
-    for (const key of Object.keys(was)) if (!(key in now)) edits.push({ operation: remove, kind, name, key });
+    for (const [key, value] of Object.entries(now)) if (!Object.hasOwn(was, key) || String(was[key]) !== String(value)) edits.push({ operation: set, kind, name, key, value: String(value) });
+    for (const key of Object.keys(was)) if (!Object.hasOwn(now, key)) edits.push({ operation: remove, kind, name, key });
   };
   pairs(before.metadata.labels ?? {}, after.metadata.labels ?? {}, "setLabel", "removeLabel");
   if (kind === configMap) pairs(before.data ?? {}, after.data ?? {}, "setConfigKey", "removeConfigKey");
@@ -85,11 +85,20 @@ export function edited(before: ModelDocument | undefined, edits: Edit[]): ModelD
         now.data = without(now.data, key);
         break;
       case "setSelector":
-        now.spec = { ...now.spec, [key]: parse(edit.content ?? "") as unknown };
+        now.spec = { ...now.spec, [key]: valueOf(edit.content ?? "", now.spec?.[key]) };
         break;
     }
   }
   return now;
+}
+
+/** What a text of YAML says, or what was there before where it is none: edits come from addresses, too. */
+function valueOf(text: string, before: unknown): unknown {
+  try {
+    return parse(text) as unknown;
+  } catch {
+    return before;
+  }
 }
 
 /** A text with what differs between two documents changed in it. Comments and order stay. */

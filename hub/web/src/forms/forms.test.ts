@@ -3,7 +3,7 @@ import type { Edit } from "../api/types";
 import { clausesOf, selectorOf } from "./clauses";
 import { documentOf, edited, editsOf, type ModelDocument, same, withChanges, yamlOf } from "./document";
 import { at, fieldsOf, type Schema, withAt } from "./fields";
-import { configKeyProblem, labelProblem, labelsInUse, nameProblem } from "./labels";
+import { configKeyProblem, labelProblem, labelsInUse, nameProblem, valuesOf } from "./labels";
 import { problemsOf } from "./yaml-problems";
 
 const drone = `# at the edge
@@ -86,6 +86,21 @@ describe("forms and edits", () => {
     expect(text).toBe(drone.replace("east-us #", "west-us #").replace('    edge: "true"\n', '    edge: "true"\n    size: small\n'));
     expect(withChanges(drone, before, before)).toBe(drone);
   });
+  test("a label that YAML has as a number is not changed by a form that shows it", () => {
+    const before = read(drone.replace("east-us #", "7 #"));
+    expect(editsOf(before, withAt(before, ["metadata", "labels"], { region: "7", edge: "true" }))).toEqual([]);
+  });
+  test("names that every object has are names as others", () => {
+    const before = read(drone);
+    const after = withAt(before, ["metadata", "labels"], { ...before.metadata.labels, constructor: "x" });
+    expect(roundTrip(before, after)).toEqual([{ operation: "setLabel", kind: "ClusterType", name: "drone", key: "constructor", value: "x" }]);
+    expect(valuesOf({}, "constructor")).toEqual([]);
+  });
+  test("an edit of an address that cannot be read changes nothing", () => {
+    const before = read(policy);
+    expect(edited(before, [{ operation: "setSelector", kind: "SchedulingPolicy", name: "batch", key: "clusterTypeSelector", content: "[" }])).toEqual(before);
+    expect(edited(before, [{ operation: "putObject", kind: "SchedulingPolicy", name: "batch", content: "{" }])).toEqual(before);
+  });
   test("what is no object is none", () => {
     for (const text of ["", "a: [", "- a", "kind: X", "kind: X\nmetadata: {}"]) expect(documentOf(text)).toBeUndefined();
   });
@@ -111,7 +126,7 @@ describe("clauses", () => {
     expect(twice).toEqual({ matchLabels: { a: "1" }, matchExpressions: [{ key: "a", operator: "In", values: ["2"] }] });
   });
   test("what a form cannot show is not shown", () => {
-    for (const selector of ["x", { cel: "true" }, { matchExpressions: [{ key: "a", operator: "Gt", values: ["1"] }] }, { matchLabels: [] }]) expect(clausesOf(selector)).toBeUndefined();
+    for (const selector of ["x", { cel: "true" }, { matchExpressions: [{ key: "a", operator: "Gt", values: ["1"] }] }, { matchLabels: [] }, { matchExpressions: [{ key: "a", operator: "toString" }] }]) expect(clausesOf(selector)).toBeUndefined();
   });
 });
 

@@ -22,6 +22,12 @@ export function configKeyProblem(key: string): string {
 /** Labels in use: each key with its values, sorted. */
 export type LabelsInUse = Record<string, string[]>;
 
+/** The values in use of a label. */
+export function valuesOf(known: LabelsInUse, key: string): string[] {
+  // a key may be a name that every object has
+  return Object.hasOwn(known, key) ? (known[key] ?? []) : [];
+}
+
 export function labelsInUse(all: (Record<string, string> | undefined)[]): LabelsInUse {
   const values = new Map<string, Set<string>>();
   for (const labels of all) {

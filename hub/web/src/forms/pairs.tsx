@@ -1,7 +1,7 @@
 import { ActionIcon, Autocomplete, Button, Group, Stack, Text, Textarea } from "@mantine/core";
 import { useId, useRef, useState } from "react";
 import { same } from "./document";
-import type { LabelsInUse } from "./labels";
+import { type LabelsInUse, valuesOf } from "./labels";
 import "./forms.css";
 
 type Row = [key: string, value: string];
@@ -26,8 +26,12 @@ export function Pairs({ label, one, value, change, known = {}, problem, long = f
   const [rows, setRows] = useState<Row[]>(() => Object.entries(value));
   const id = useId();
   const list = useRef<HTMLFieldSetElement>(null);
-  // what somebody else has changed, such as undo
-  if (!same(record(rows), value)) setRows(Object.entries(value));
+  const [shown, setShown] = useState(value);
+  // what something else has changed, such as undo
+  if (!same(shown, value)) {
+    setShown(value);
+    if (!same(record(rows), value)) setRows(Object.entries(value));
+  }
   const update = (next: Row[]) => {
     setRows(next);
     change(record(next));
@@ -66,7 +70,7 @@ export function Pairs({ label, one, value, change, known = {}, problem, long = f
                     onChange={(event) => set(index, [key, event.currentTarget.value])}
                   />
                 ) : (
-                  <Autocomplete size="xs" aria-label={`Value of ${key || `${one} ${index + 1}`}`} placeholder="value" value={now} data={known[key] ?? []} onChange={(next) => set(index, [key, next])} />
+                  <Autocomplete size="xs" aria-label={`Value of ${key || `${one} ${index + 1}`}`} placeholder="value" value={now} data={valuesOf(known, key)} onChange={(next) => set(index, [key, next])} />
                 )}
                 <RemoveButton what={`${one} ${key || index + 1}`} remove={() => remove(index)} />
               </div>
@@ -98,6 +102,6 @@ export function RemoveButton({ what, remove }: { what: string; remove(): void })
 
 function record(rows: Row[]): Record<string, string> {
   const found: Record<string, string> = {};
-  for (const [key, value] of rows) if (key !== "" && !(key in found)) found[key] = value;
+  for (const [key, value] of rows) if (key !== "" && !Object.hasOwn(found, key)) found[key] = value;
   return found;
 }

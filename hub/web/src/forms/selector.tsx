@@ -1,8 +1,8 @@
 import { Autocomplete, Button, Group, NativeSelect, Stack, Text, TextInput } from "@mantine/core";
 import { useRef, useState } from "react";
-import { type Clause, clausesOf, hasValues, type Operator, operators, selectorOf } from "./clauses";
+import { type Clause, clausesOf, hasValues, isWhole, type Operator, operators, selectorOf } from "./clauses";
 import { same } from "./document";
-import type { LabelsInUse } from "./labels";
+import { type LabelsInUse, valuesOf } from "./labels";
 import { RemoveButton } from "./pairs";
 import "./forms.css";
 
@@ -58,11 +58,16 @@ export function Selector({ label, value, change, known }: SelectorProps) {
                 aria-label={`Value of clause ${index + 1}`}
                 placeholder="value"
                 value={one.values[0] ?? ""}
-                data={known[one.key] ?? []}
+                data={valuesOf(known, one.key)}
                 onChange={(value) => set(index, { values: value ? [value] : [] })}
               />
             ) : (
               <Values label={`Values of clause ${index + 1}`} values={one.values} change={(values) => set(index, { values })} />
+            )}
+            {!isWhole(one) && (
+              <Text size="xs" className="form-note" role="status">
+                This clause is not whole yet, so it is left out.
+              </Text>
             )}
             <RemoveButton
               what={`clause ${one.key || index + 1}`}

@@ -10,6 +10,7 @@ import { useFilters } from "../filters/use-filters";
 import { useAsOf } from "../live/as-of";
 import { LiveProvider, useLive } from "../live/live";
 import { Failed, Loading } from "../parts/notices";
+import { count } from "../words/text";
 import { clockText } from "../words/time";
 import { Search, SearchButton } from "./search";
 import { SignIn } from "./sign-in";
@@ -137,7 +138,7 @@ function LiveState() {
       <Text size="sm" className="figures">
         {asOf > 0 && `as of ${clockText(new Date(asOf), new Date())} · `}
         {state}
-        {waiting > 0 && ` · ${waiting} changes`}
+        {waiting > 0 && ` · ${count(waiting, "event")}`}
       </Text>
       {/* times change all the while; only the state is read out */}
       <VisuallyHidden role="status">{state}</VisuallyHidden>

@@ -1,5 +1,6 @@
 import { Button, Kbd } from "@mantine/core";
 import { Spotlight, type SpotlightActionGroupData, spotlight } from "@mantine/spotlight";
+import { useDebouncedValue } from "@mantine/hooks";
 import { keepPreviousData, useInfiniteQuery, useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { useLocation } from "wouter";
@@ -24,10 +25,12 @@ const most = 8;
 export function Search() {
   const [opened, setOpened] = useState(false);
   const [text, setText] = useState("");
+  // a key that is followed by another asks for nothing
+  const [wanted] = useDebouncedValue(text, 150, { leading: true });
   const [, navigate] = useLocation();
   const known = useQuery({ ...workloads, enabled: opened }).data?.items ?? [];
-  const found = useInfiniteQuery({ ...clusters({ q: text }), enabled: opened && text !== "", placeholderData: keepPreviousData });
-  const byCommit = useInfiniteQuery({ ...changes({ q: text }), enabled: opened && isCommit(text), placeholderData: keepPreviousData });
+  const found = useInfiniteQuery({ ...clusters({ q: wanted }), enabled: opened && wanted !== "", placeholderData: keepPreviousData });
+  const byCommit = useInfiniteQuery({ ...changes({ q: wanted }), enabled: opened && isCommit(wanted), placeholderData: keepPreviousData });
   const go = (label: string, path: string) => ({ id: path, label: plain(label), onClick: () => navigate(path) });
   const matches = (name: string) => name.toLowerCase().includes(text.toLowerCase());
 
@@ -51,7 +54,7 @@ export function Search() {
       onQueryChange={setText}
       onSpotlightOpen={() => setOpened(true)}
       onSpotlightClose={() => setOpened(false)}
-      nothingFound={found.isFetching || byCommit.isFetching ? "Looking" : "No workload, deployment target or cluster has that in its name, and no change has it as a commit"}
+      nothingFound={wanted !== text || found.isFetching || byCommit.isFetching ? "Looking" : "No workload, deployment target or cluster has that in its name, and no change has it as a commit"}
       searchProps={{ placeholder: "Workload, deployment target, cluster or commit", "aria-label": "Search" }}
       attributes={{ content: { "aria-label": "Search" } }}
       overlayProps={{ blur: 0 }}

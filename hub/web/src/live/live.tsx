@@ -20,6 +20,10 @@ export const useLive = () => useContext(LiveContext);
 const throttle = 1_000;
 const slowest = 30_000;
 
+/** Whether pages are paused: a window that is looked at again is no reason to read anew then. */
+let halted = false;
+export const isPaused = () => halted;
+
 /** Whether a change makes an answer old. */
 export function concerns(meta: Partial<LiveMeta> | undefined, message: LiveMessage): boolean {
   if (message.kind === "resync") return meta?.topics !== undefined;
@@ -36,6 +40,7 @@ export function LiveProvider({ children }: { children: ReactNode }) {
   const received = useRef<LiveMessage[]>([]);
   const pausedNow = useRef(paused);
   pausedNow.current = paused;
+  halted = paused;
 
   useEffect(() => {
     let due: ReturnType<typeof setTimeout> | undefined;

@@ -1,16 +1,17 @@
-import { Alert, Button, Group, Select, Stack, Table, Text, Title } from "@mantine/core";
+import { Alert, Button, Group, Select, Stack, Text } from "@mantine/core";
 import { useInfiniteQuery, useQuery } from "@tanstack/react-query";
 import { Link } from "wouter";
-import type { Explanation, Finding, Pair } from "../api/types";
-import { environments, explanation, objects, placements } from "../api/queries";
-import type { Placement } from "../api/types";
+import type { Explanation, Finding, Pair, Placement } from "../api/types";
+import { explanation, objects, placements } from "../api/queries";
+import { useEnvironments } from "../api/use-environments";
 import { href } from "../filters/filters";
 import { useFilters } from "../filters/use-filters";
 import { Heading } from "../parts/heading";
 import { BranchLink, PositionLink, To } from "../parts/links";
-import { ListTable } from "../parts/list-table";
+import { type Column, ListTable, Rows } from "../parts/list-table";
 import { Answered, Empty } from "../parts/notices";
 import { placementColumns, placementKey } from "../parts/placement-columns";
+import { Section } from "../parts/section";
 import { whatIfPath } from "../whatif/address";
 import { nearestEdits } from "../whatif/nearest";
 import { plain } from "../words/text";
@@ -20,8 +21,8 @@ import { Clauses, Policies } from "./policies";
 /** Why a deployment target is on a cluster type, or is not. */
 export default function Assignments() {
   const [{ env, target, clusterType }, change] = useFilters();
-  const known = useQuery(environments);
-  const names = [...(known.data?.items ?? [])].sort((a, b) => a.position - b.position).map((one) => one.name);
+  const { asked: known, all } = useEnvironments();
+  const names = all.map((one) => one.name);
   const environment = env || names[0] || "";
   const targets = useQuery({ ...objects(environment, "targets"), enabled: environment !== "" });
   const types = useQuery({ ...objects(environment, "clustertypes"), enabled: environment !== "" });
@@ -52,6 +53,7 @@ export default function Assignments() {
             data={options(types, clusterType)}
             value={clusterType || null}
             onChange={(value) => change({ clusterType: value ?? "" })}
+            error={types.isError && "the environment's cluster types cannot be read"}
           />
         </Group>
         {environment && target ? (
@@ -95,10 +97,7 @@ function Nearest({ env, found }: { env: string; found: Explanation }) {
   if (!found.nearest) return null;
   const edits = nearestEdits(found);
   return (
-    <section aria-label="Nearest miss">
-      <Title order={2} size="h4">
-        Nearest miss
-      </Title>
+    <Section title="Nearest miss">
       <Text size="sm">
         Policy {plain(found.nearest.policy)} on cluster type {plain(found.nearest.clusterType)} misses by:
       </Text>
@@ -108,17 +107,14 @@ function Nearest({ env, found }: { env: string; found: Explanation }) {
           What if {plain(found.nearest.clusterType)} had {edits.map((one) => `${one.operation === "removeLabel" ? "no " : ""}${plain(one.key)}${one.value ? `=${plain(one.value)}` : ""}`).join(", ")}
         </Button>
       )}
-    </section>
+    </Section>
   );
 }
 
 function Assigned({ found, env }: { found: Explanation; env: string }) {
   if (found.assigned.length === 0) return null;
   return (
-    <section aria-label="Assigned">
-      <Title order={2} size="h4">
-        Assigned to
-      </Title>
+    <Section title="Assigned to">
       <ul>
         {found.assigned.map((one) => (
           <li key={one.clusterType}>
@@ -126,7 +122,7 @@ function Assigned({ found, env }: { found: Explanation; env: string }) {
           </li>
         ))}
       </ul>
-    </section>
+    </Section>
   );
 }
 
@@ -149,39 +145,11 @@ export function Findings({ title, all }: { title: string; all: Finding[] }) {
 /** What the target gets on the cluster type: configuration with its sources, schemas, templates, files. */
 function Gets({ pair }: { pair: Pair }) {
   return (
-    <section aria-label="What it gets">
-      <Title order={2} size="h4">
-        {pair.assigned ? "What it gets" : "What it would get"}
-      </Title>
+    <Section title={pair.assigned ? "What it gets" : "What it would get"}>
       {pair.config.length === 0 ? (
         <Text size="sm">No configuration applies to it.</Text>
       ) : (
-        <div className="list-table" tabIndex={0} role="region" aria-label="Configuration">
-          <Table fz="sm">
-            <Table.Thead>
-              <Table.Tr>
-                <Table.Th scope="col">Key</Table.Th>
-                <Table.Th scope="col">Value</Table.Th>
-                <Table.Th scope="col">Sources, the last decides</Table.Th>
-              </Table.Tr>
-            </Table.Thead>
-            <Table.Tbody>
-              {pair.config.map((one) => (
-                <Table.Tr key={one.key}>
-                  <Table.Td>{plain(one.key)}</Table.Td>
-                  <Table.Td className="reason">{plain(one.value)}</Table.Td>
-                  <Table.Td>
-                    {one.sources.map((source, index) => (
-                      <div key={index}>
-                        {plain(source.configMap)} <PositionLink at={source.place} /> {plain(source.role)}
-                      </div>
-                    ))}
-                  </Table.Td>
-                </Table.Tr>
-              ))}
-            </Table.Tbody>
-          </Table>
-        </div>
+        <Rows label="configuration" columns={configColumns} items={pair.config} rowKey={(one) => one.key} />
       )}
       {pair.schemas.map((schema) => (
         <Text size="sm" key={schema.of}>
@@ -202,18 +170,29 @@ function Gets({ pair }: { pair: Pair }) {
         ))}
       </ul>
       {pair.problems.length > 0 && <Findings title="What would be wrong" all={pair.problems} />}
-    </section>
+    </Section>
   );
 }
+
+const configColumns: Column<Pair["config"][number]>[] = [
+  { title: "Key", cell: (one) => plain(one.key) },
+  { title: "Value", cell: (one) => <span className="reason">{plain(one.value)}</span> },
+  {
+    title: "Sources, the last decides",
+    cell: (one) =>
+      one.sources.map((source, index) => (
+        <div key={index}>
+          {plain(source.configMap)} <PositionLink at={source.place} /> {plain(source.role)}
+        </div>
+      )),
+  },
+];
 
 function OnClusters({ env, target, clusterType }: { env: string; target: string; clusterType: string }) {
   const query = { env, target, clusterType };
   const asked = useInfiniteQuery(placements(query));
   return (
-    <section aria-label="On clusters">
-      <Title order={2} size="h4">
-        On clusters of the type
-      </Title>
+    <Section title="On clusters of the type">
       <ListTable<Placement>
         of={["placement", "placements"]}
         query={asked}
@@ -222,6 +201,6 @@ function OnClusters({ env, target, clusterType }: { env: string; target: string;
         csv={href("/api/v1/placements", { ...query, format: "csv" })}
         empty={<Empty reason="It runs on no cluster of this type.">Either it is not assigned, or no cluster follows the type&apos;s folder.</Empty>}
       />
-    </section>
+    </Section>
   );
 }

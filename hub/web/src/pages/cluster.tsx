@@ -6,7 +6,7 @@ import { href, queryOf } from "../filters/filters";
 import { useFilters, useParameter } from "../filters/use-filters";
 import { Copy } from "../parts/copy";
 import { Counts } from "../parts/counts";
-import { EditButton } from "../parts/edit-button";
+import { EditButton } from "../whatif/edit-button";
 import { Facts } from "../parts/facts";
 import { Heading } from "../parts/heading";
 import { Histories } from "../parts/history";

@@ -1,4 +1,4 @@
-import { Alert, Button, Group, Stack, Text, Title } from "@mantine/core";
+import { Alert, Group, Stack, Text } from "@mantine/core";
 import { useInfiniteQuery, useQuery } from "@tanstack/react-query";
 import { clusters, drift, outliers, problems, sources } from "../api/queries";
 import type { DriftGroup, ModelProblem, Outlier, Source } from "../api/types";
@@ -7,10 +7,12 @@ import { href, queryOf } from "../filters/filters";
 import { useFilters } from "../filters/use-filters";
 import { Heading } from "../parts/heading";
 import { assignmentPath, ClusterLink, PullRequestLink, To } from "../parts/links";
+import { CSV, More } from "../parts/list-buttons";
 import { type Column, ListTable, Rows } from "../parts/list-table";
 import { Answered, Failed } from "../parts/notices";
 import { StateMark } from "../parts/state-mark";
 import { Since, Time } from "../parts/when";
+import { Section } from "../parts/section";
 import { headline, inSection, sections } from "../words/drift";
 import { stateOf } from "../words/states";
 import { percent, plain } from "../words/text";
@@ -35,32 +37,26 @@ export default function Drift() {
         <FilterText label="Text" placeholder="Cluster, target, version, reason" value={filters.q} change={(q) => change({ q })} />
         <FilterText label="Label selector" placeholder="region=west-us" value={filters.label} change={(label) => change({ label })} />
         {groups.length > 0 && (
-          <Button component="a" href={href("/api/v1/drift", { ...query, format: "csv" })} download size="xs" variant="default">
-            CSV
-          </Button>
+          <CSV path={href("/api/v1/drift", { ...query, format: "csv" })} />
         )}
       </Group>
-      <Collectors />
+      {/* without these counts nothing is said, and nothing looks as if all were well */}
+      {all.isError && <Failed what="the clusters" asked={all} />}
+      {silent.isError && <Failed what="the clusters that have not answered" asked={silent} />}
+      <Sources />
       {sections.map(({ title, states }) => {
         const found = inSection(groups, states);
         return (
           found.length > 0 && (
-            <section key={title} aria-label={title}>
-              <Title order={2} size="h4">
-                {title}
-              </Title>
+            <Section key={title} title={title}>
               <Rows label={`what is ${title.toLowerCase()}`} columns={groupColumns} items={found} rowKey={(one) => `${one.environment}\n${one.state}\n${one.reason}`} />
-            </section>
+            </Section>
           )
         );
       })}
-      {asked.hasNextPage && (
-        <div>
-          <Button size="xs" variant="default" loading={asked.isFetchingNextPage} onClick={() => void asked.fetchNextPage()}>
-            More
-          </Button>
-        </div>
-      )}
+      <div>
+        <More query={asked} />
+      </div>
       <Outliers env={filters.env} />
       <Model env={filters.env} />
     </Stack>
@@ -118,7 +114,7 @@ function Some({ names, of, show }: { names: string[]; of: number; show(name: str
 }
 
 /** The sources that do not answer, before all else: what they would know is old. */
-function Collectors() {
+function Sources() {
   const asked = useQuery(sources);
   const failing = (asked.data?.items ?? []).filter((one: Source) => one.state !== "ok");
   return (
@@ -142,12 +138,9 @@ function Outliers({ env }: { env: string }) {
   const found = asked.data?.pages.flatMap((page) => page.items) ?? [];
   if (!asked.isError && found.length === 0) return null;
   return (
-    <section aria-label="Outliers">
-      <Title order={2} size="h4">
-        Outliers
-      </Title>
+    <Section title="Outliers">
       <ListTable<Outlier> of={["outlier", "outliers"]} query={asked} columns={outlierColumns} rowKey={(one) => `${one.environment}\n${one.cluster}\n${one.target}`} csv={href("/api/v1/outliers", { ...(env ? { env } : {}), format: "csv" })} empty={null} />
-    </section>
+    </Section>
   );
 }
 
@@ -169,12 +162,9 @@ function Model({ env }: { env: string }) {
     <>
       {asked.isError && <Failed what="the problems of the model" asked={asked} />}
       {found.length > 0 && (
-        <section aria-label="Model">
-          <Title order={2} size="h4">
-            Model
-          </Title>
+        <Section title="Model">
           <Rows label="problems of the model" columns={problemColumns} items={found} rowKey={(one) => `${one.environment}\n${one.place}\n${one.message}`} />
-        </section>
+        </Section>
       )}
     </>
   );

@@ -1,4 +1,4 @@
-import { Alert, Code, Group, Stack, Tabs, Title } from "@mantine/core";
+import { Alert, Code, Group, Stack, Tabs } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { environments, type ObjectKind, objectKinds, objects, problems } from "../api/queries";
 import type { ObjectDocument } from "../api/types";
@@ -6,13 +6,14 @@ import { href } from "../filters/filters";
 import { useParameter } from "../filters/use-filters";
 import { kindOfList } from "../forms/kinds";
 import { Counts } from "../parts/counts";
-import { EditButton } from "../parts/edit-button";
+import { EditButton } from "../whatif/edit-button";
 import { Facts } from "../parts/facts";
 import { Heading } from "../parts/heading";
 import { BranchLink, CommitLink, PositionLink, To } from "../parts/links";
 import { type Column, Rows } from "../parts/list-table";
-import { Answered, Empty } from "../parts/notices";
+import { Answered, Empty, Failed } from "../parts/notices";
 import { Time } from "../parts/when";
+import { Section } from "../parts/section";
 import { useMayPropose } from "../whatif/permission";
 import { plain } from "../words/text";
 import { labelsText } from "./clusters";
@@ -23,7 +24,8 @@ import { plans } from "./environments";
 export default function Environment({ name }: { name: string }) {
   const asked = useQuery(environments);
   const found = asked.data?.items.find((one) => one.name === name);
-  const wrong = (useQuery(problems).data?.items ?? []).filter((one) => one.environment === name);
+  const known = useQuery(problems);
+  const wrong = (known.data?.items ?? []).filter((one) => one.environment === name);
   const [tab, setTab] = useParameter("tab");
   return (
     <Stack gap="sm">
@@ -59,13 +61,11 @@ export default function Environment({ name }: { name: string }) {
                 ["As of", <Time key="asof" time={found.asOf} />],
               ]}
             />
+            {known.isError && <Failed what="the problems of the model" asked={known} />}
             {wrong.length > 0 && (
-              <section aria-label="Problems">
-                <Title order={2} size="h4">
-                  Problems
-                </Title>
+              <Section title="Problems">
                 <Rows label="problems" columns={problemColumns} items={wrong} rowKey={(one) => `${one.place}\n${one.message}`} />
-              </section>
+              </Section>
             )}
             <Tabs value={tab || "clustertypes"} onChange={(value) => setTab(value ?? "")} keepMounted={false}>
               <Tabs.List>

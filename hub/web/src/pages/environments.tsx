@@ -1,7 +1,6 @@
 import { Stack } from "@mantine/core";
-import { useQuery } from "@tanstack/react-query";
-import { environments } from "../api/queries";
 import type { Environment } from "../api/types";
+import { useEnvironments } from "../api/use-environments";
 import { href, pathOf } from "../filters/filters";
 import { Counts } from "../parts/counts";
 import { Heading } from "../parts/heading";
@@ -42,8 +41,7 @@ const columns: Column<Environment>[] = [
 
 /** The environments in the order in which changes go through them. */
 export default function Environments() {
-  const asked = useQuery(environments);
-  const items = [...(asked.data?.items ?? [])].sort((a, b) => a.position - b.position);
+  const { asked, all: items } = useEnvironments();
   return (
     <Stack gap="sm">
       <Heading>Environments</Heading>

@@ -2,9 +2,11 @@ import { Button, Group, Select, Stack, Tabs, Text, TextInput } from "@mantine/co
 import { useInfiniteQuery, useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 import { client, read } from "../api/client";
+import { hubNow } from "../api/clock";
 import { audit, sources, tokens } from "../api/queries";
 import type { AuditEntry, Source, Token } from "../api/types";
 import { useParameter } from "../filters/use-filters";
+import { ConfirmButton } from "../parts/confirm-button";
 import { Copy } from "../parts/copy";
 import { Heading } from "../parts/heading";
 import { type Column, ListTable, Rows } from "../parts/list-table";
@@ -22,7 +24,7 @@ export default function Operator() {
         <Tabs.List>
           <Tabs.Tab value="tokens">Tokens</Tabs.Tab>
           <Tabs.Tab value="audit">Audit</Tabs.Tab>
-          <Tabs.Tab value="sources">Collectors</Tabs.Tab>
+          <Tabs.Tab value="sources">Sources</Tabs.Tab>
         </Tabs.List>
         <Tabs.Panel value="tokens" pt="sm">
           <Tokens />
@@ -71,9 +73,16 @@ function Revoke({ name }: { name: string }) {
   });
   return (
     <>
-      <Button size="compact-xs" variant="default" loading={revoke.isPending} aria-label={`Revoke ${name}`} onClick={() => revoke.mutate()}>
+      <ConfirmButton
+        label={`Revoke ${name}`}
+        busy={revoke.isPending}
+        question="Requests with this token are refused from now on. It cannot be brought back."
+        yes="Revoke it"
+        yesLabel={`Revoke ${name} for good`}
+        run={() => revoke.mutate()}
+      >
         Revoke
-      </Button>
+      </ConfirmButton>
       {revoke.error && (
         <Text size="sm" role="alert">
           {revoke.error.message}
@@ -92,7 +101,7 @@ function NewToken() {
   const [role, setRole] = useState<"viewer" | "proposer" | "operator">("viewer");
   const [valid, setValid] = useState("30");
   const make = useMutation({
-    mutationFn: () => read(client.POST("/tokens", { body: { name: name.trim(), role, workspaces: [], environments: [], expires: new Date(Date.now() + Number(valid) * 86_400_000).toISOString() } })),
+    mutationFn: () => read(client.POST("/tokens", { body: { name: name.trim(), role, workspaces: [], environments: [], expires: new Date(hubNow().getTime() + Number(valid) * 86_400_000).toISOString() } })),
     onSuccess: () => setName(""),
     onSettled: () => queries.invalidateQueries({ queryKey: tokens.queryKey }),
   });
@@ -163,11 +172,11 @@ const sourceColumns: Column<Source>[] = [
 function Sources() {
   const asked = useQuery(sources);
   return (
-    <Answered what="the collectors" asked={asked}>
+    <Answered what="the sources" asked={asked}>
       {(asked.data?.items ?? []).length > 0 ? (
-        <Rows label="collectors" columns={sourceColumns} items={asked.data?.items ?? []} rowKey={(one) => one.name} />
+        <Rows label="sources" columns={sourceColumns} items={asked.data?.items ?? []} rowKey={(one) => one.name} />
       ) : (
-        <Empty reason="No collector has looked yet.">hub.yaml says what is observed.</Empty>
+        <Empty reason="No source has been looked at yet.">hub.yaml says what is observed.</Empty>
       )}
     </Answered>
   );

@@ -1,7 +1,8 @@
-import { Code, Text, Title } from "@mantine/core";
+import { Code, Text } from "@mantine/core";
 import type { Clause, Explanation } from "../api/types";
-import { EditButton } from "../parts/edit-button";
+import { EditButton } from "../whatif/edit-button";
 import { PositionLink } from "../parts/links";
+import { Section } from "../parts/section";
 import { plain } from "../words/text";
 
 /** Clauses, each with whether it holds, and of one that does not, why and what to do. */
@@ -30,10 +31,7 @@ const most = 20;
 /** What each policy makes of the target and of the cluster types. */
 export function Policies({ env, all }: { env: string; all: Explanation["policies"] }) {
   return (
-    <section aria-label="Policies">
-      <Title order={2} size="h4">
-        Scheduling policies
-      </Title>
+    <Section title="Scheduling policies">
       {all.length === 0 && <Text size="sm">The environment has no SchedulingPolicy, so nothing is assigned.</Text>}
       {all.map((policy) => (
         <details key={policy.name} open={all.length === 1 || policy.selectsTarget}>
@@ -57,6 +55,6 @@ export function Policies({ env, all }: { env: string; all: Explanation["policies
           {policy.clusterTypes.length > most && <Text size="sm">and {policy.clusterTypes.length - most} more. Choose one above to see it.</Text>}
         </details>
       ))}
-    </section>
+    </Section>
   );
 }

@@ -9,7 +9,7 @@ import { Outside } from "../parts/links";
 import { type Column, ListTable } from "../parts/list-table";
 import { Empty } from "../parts/notices";
 import { SizeText } from "../parts/size";
-import { StateShape } from "../parts/state-mark";
+import { Mark } from "../parts/state-mark";
 import { Since, Time } from "../parts/when";
 import type { State } from "../words/states";
 import { Proposals } from "../whatif/proposals";
@@ -113,9 +113,5 @@ const checks: Record<string, [State, string]> = { success: ["ok", "passed"], fai
 function Checks({ state }: { state: string }) {
   const [shape, word] = checks[state] ?? [];
   if (!shape) return <>none</>;
-  return (
-    <span className="state">
-      <StateShape state={shape} /> {word}
-    </span>
-  );
+  return <Mark state={shape} word={word ?? ""} />;
 }

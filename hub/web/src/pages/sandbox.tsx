@@ -1,4 +1,4 @@
-import { Alert, Button, Checkbox, Code, Group, Select, Stack, Text, Title } from "@mantine/core";
+import { Alert, Button, Checkbox, Code, Group, Select, Stack, Text } from "@mantine/core";
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useEffect, useRef, useState } from "react";
 import { client, problemOf, read } from "../api/client";
@@ -12,6 +12,7 @@ import { Outside } from "../parts/links";
 import { type Column, Rows } from "../parts/list-table";
 import { Answered, Empty } from "../parts/notices";
 import { Since, Time } from "../parts/when";
+import { Section } from "../parts/section";
 import { bytes, plain } from "../words/text";
 
 type Component = SandboxData["components"][number];
@@ -28,10 +29,7 @@ export default function Sandbox() {
     <Stack gap="md">
       <Heading>Sandbox</Heading>
       <Answered what="the sandbox" asked={asked}>
-        <section aria-label="Components">
-          <Title order={2} size="h4">
-            Components
-          </Title>
+        <Section title="Components">
           {components.length > 0 ? (
             <Rows label="components" columns={owner ? [...componentColumns, restartColumn] : componentColumns} items={components} rowKey={(one) => one.name} />
           ) : (
@@ -39,23 +37,14 @@ export default function Sandbox() {
               <Code>kalypso up</Code> starts the sandbox.
             </Empty>
           )}
-        </section>
-        <section aria-label="Clusters">
-          <Title order={2} size="h4">
-            Clusters
-          </Title>
+        </Section>
+        <Section title="Clusters">
           {clusters.length > 0 ? <Rows label="clusters" columns={owner ? [...clusterColumns, switchColumn] : clusterColumns} items={clusters} rowKey={(one) => one.name} /> : <Empty reason="The sandbox has no cluster." />}
-        </section>
-        <section aria-label="Servers">
-          <Title order={2} size="h4">
-            Servers
-          </Title>
+        </Section>
+        <Section title="Servers">
           <Rows label="servers" columns={owner ? [...serverColumns, credentialsColumn] : serverColumns} items={places} rowKey={(one) => one.name} />
-        </section>
-        <section aria-label="Snapshots">
-          <Title order={2} size="h4">
-            Snapshots
-          </Title>
+        </Section>
+        <Section title="Snapshots">
           {snapshots.length > 0 ? (
             <Rows label="snapshots" columns={snapshotColumns} items={snapshots} rowKey={(one) => one.name} />
           ) : (
@@ -63,7 +52,7 @@ export default function Sandbox() {
               <Copy text="kalypso snapshot save NAME" />
             </Empty>
           )}
-        </section>
+        </Section>
         {owner && components.length > 0 && <Log names={components.map((one) => one.name)} />}
       </Answered>
     </Stack>
@@ -156,10 +145,7 @@ function Log({ names }: { names: string[] }) {
   }, [text]);
 
   return (
-    <section aria-label="Log">
-      <Title order={2} size="h4">
-        Log
-      </Title>
+    <Section title="Log">
       <Group gap="sm" my="xs">
         <Select size="xs" aria-label="Component whose log is shown" placeholder="Choose a component" data={names} value={name} onChange={setName} searchable />
         <Checkbox size="xs" label="Follow" checked={follow} onChange={(event) => setFollow(event.currentTarget.checked)} />
@@ -174,7 +160,7 @@ function Log({ names }: { names: string[] }) {
           {plainLog(text) || "The log is empty so far."}
         </Code>
       )}
-    </section>
+    </Section>
   );
 }
 

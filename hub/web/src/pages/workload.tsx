@@ -1,15 +1,17 @@
-import { Group, Stack, Table, Text, Title } from "@mantine/core";
+import { Group, Stack, Table, Text } from "@mantine/core";
 import { useQueries, useQuery } from "@tanstack/react-query";
-import { environments, objects, workload } from "../api/queries";
+import { objects, workload } from "../api/queries";
 import type { Workload as WorkloadData } from "../api/types";
+import { useEnvironments } from "../api/use-environments";
 import { href } from "../filters/filters";
 import { Counts } from "../parts/counts";
-import { EditButton } from "../parts/edit-button";
+import { EditButton } from "../whatif/edit-button";
 import { Heading } from "../parts/heading";
 import { Histories } from "../parts/history";
 import { PositionLink, To } from "../parts/links";
 import { type Column, Rows } from "../parts/list-table";
 import { Answered, Empty } from "../parts/notices";
+import { Section } from "../parts/section";
 import { ladderOf } from "../words/ladder";
 import { plain } from "../words/text";
 import { labelsText } from "./clusters";
@@ -27,12 +29,9 @@ export default function Workload({ name }: { name: string }) {
             <Registrations found={asked.data} />
             <Versions found={asked.data} />
             <Targets found={asked.data} />
-            <section aria-label="History">
-              <Title order={2} size="h4">
-                History
-              </Title>
+            <Section title="History">
               <Histories query={{ workload: name }} title={(one) => `${plain(one.target)} on ${plain(one.cluster)} in ${plain(one.environment)}`} empty={<Empty reason="It runs nowhere, so there is no history." />} />
-            </section>
+            </Section>
           </>
         )}
       </Answered>
@@ -57,7 +56,7 @@ function Registrations({ found }: { found: WorkloadData }) {
 }
 
 function Versions({ found }: { found: WorkloadData }) {
-  const chain = [...(useQuery(environments).data?.items ?? [])].sort((a, b) => a.position - b.position).map((one) => one.name);
+  const chain = useEnvironments().all.map((one) => one.name);
   const ladder = ladderOf(found.environments, chain);
   if (ladder.versions.length === 0) {
     return <Empty reason="It runs nowhere.">It is registered. Below is what it is assigned to; choose a target to see which clause keeps it from a cluster type.</Empty>;
@@ -136,13 +135,10 @@ function Targets({ found }: { found: WorkloadData }) {
   const failed = [...targets, ...assignments].find((one) => one.isError);
   const pending = targets.some((one) => one.isPending);
   return (
-    <section aria-label="Deployment targets">
-      <Title order={2} size="h4">
-        Deployment targets
-      </Title>
+    <Section title="Deployment targets">
       {failed && <Answered what="the model" asked={failed} children={undefined} />}
       {!pending && lines.length === 0 && !failed && <Empty reason="The workload has no deployment target." />}
       {lines.length > 0 && <Rows label="deployment targets" columns={columns} items={lines} rowKey={(one) => `${one.env}\n${one.name}`} />}
-    </section>
+    </Section>
   );
 }

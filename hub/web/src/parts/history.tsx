@@ -1,4 +1,3 @@
-import { Button } from "@mantine/core";
 import { useInfiniteQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { events, placements } from "../api/queries";
@@ -7,6 +6,7 @@ import type { Query } from "../filters/filters";
 import { stateOf } from "../words/states";
 import { plain, shortCommit } from "../words/text";
 import { ChangesLink } from "./links";
+import { More } from "./list-buttons";
 import { ListTable } from "./list-table";
 import { Answered, Empty } from "./notices";
 import { placementKey } from "./placement-columns";
@@ -64,11 +64,7 @@ export function Histories({ query, title, empty }: HistoriesProps) {
       {items.map((one) => (
         <HistoryOfOne key={placementKey(one)} one={one} title={title(one)} />
       ))}
-      {asked.hasNextPage && (
-        <Button size="xs" variant="default" onClick={() => void asked.fetchNextPage()}>
-          More
-        </Button>
-      )}
+      <More query={asked} />
     </Answered>
   );
 }

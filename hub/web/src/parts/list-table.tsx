@@ -1,10 +1,11 @@
-import { Button, Group, Table, Text, UnstyledButton } from "@mantine/core";
+import { Group, Table, Text, UnstyledButton } from "@mantine/core";
 import type { InfiniteData, UseInfiniteQueryResult } from "@tanstack/react-query";
 import type { ReactNode } from "react";
 import type { List } from "../api/types";
 import { useFilters } from "../filters/use-filters";
 import { count } from "../words/text";
 import { clockText, parseTime } from "../words/time";
+import { CSV, More } from "./list-buttons";
 import { Failed, Loading } from "./notices";
 import "./list-table.css";
 
@@ -40,7 +41,8 @@ export function Listed<T>({ of, query, csv, empty, children }: ListedProps<T>) {
       {query.isPending && <Loading />}
       {query.data && items.length === 0 && empty}
       {items.length > 0 && (
-        <>
+        // the filters are others already, and these are of those before
+        <div className={query.isPlaceholderData ? "old-answer" : undefined} aria-busy={query.isPlaceholderData}>
           {children(items)}
           <Group justify="space-between" mt="xs">
             <Text size="sm" role="status">
@@ -48,19 +50,11 @@ export function Listed<T>({ of, query, csv, empty, children }: ListedProps<T>) {
               {asOf && `, as of ${clockText(asOf, new Date())}`}
             </Text>
             <Group gap="xs">
-              {csv && (
-                <Button component="a" href={csv} download size="xs" variant="default">
-                  CSV
-                </Button>
-              )}
-              {query.hasNextPage && (
-                <Button size="xs" variant="default" loading={query.isFetchingNextPage} onClick={() => void query.fetchNextPage()}>
-                  More
-                </Button>
-              )}
+              {csv && <CSV path={csv} />}
+              <More query={query} />
             </Group>
           </Group>
-        </>
+        </div>
       )}
     </>
   );

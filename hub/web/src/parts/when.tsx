@@ -1,5 +1,6 @@
 import { useEffect, useState } from "react";
-import { ageText, fullText, parseTime } from "../words/time";
+import { hubNow } from "../api/clock";
+import { ageText, fullText, parseTime, zonedText } from "../words/time";
 
 /** How long ago, with the time itself as its title; "not known" for a time that nobody says. */
 export function Since({ time }: { time: string | undefined | null }) {
@@ -7,7 +8,7 @@ export function Since({ time }: { time: string | undefined | null }) {
   const at = parseTime(time);
   if (!at) return <>not known</>;
   return (
-    <time dateTime={at.toISOString()} title={fullText(at)}>
+    <time dateTime={at.toISOString()} title={zonedText(at)}>
       {ageText(at, now)}
     </time>
   );
@@ -17,14 +18,18 @@ export function Since({ time }: { time: string | undefined | null }) {
 export function Time({ time }: { time: string | undefined | null }) {
   const at = parseTime(time);
   if (!at) return <>not known</>;
-  return <time dateTime={at.toISOString()}>{fullText(at)}</time>;
+  return (
+    <time dateTime={at.toISOString()} title={zonedText(at)}>
+      {fullText(at)}
+    </time>
+  );
 }
 
-/** The time, anew every 10 s. */
+/** The hub's time, anew every 10 s. */
 export function useNow(): Date {
-  const [now, setNow] = useState(() => new Date());
+  const [now, setNow] = useState(hubNow);
   useEffect(() => {
-    const tick = setInterval(() => setNow(new Date()), 10_000);
+    const tick = setInterval(() => setNow(hubNow()), 10_000);
     return () => clearInterval(tick);
   }, []);
   return now;

@@ -1,27 +1,26 @@
-import { Button, CopyButton, Group, Stack, Text, Title } from "@mantine/core";
-import { useQuery } from "@tanstack/react-query";
+import { Button, Group, Stack, Text, Title } from "@mantine/core";
 import { useRef } from "react";
-import { environments } from "../api/queries";
+import { useEnvironments } from "../api/use-environments";
 import { useFilters } from "../filters/use-filters";
 import { kindOf } from "../forms/kinds";
 import { RemoveButton } from "../forms/pairs";
+import { CopyButton } from "../parts/copy";
 import { Heading } from "../parts/heading";
 import { Answered, Empty } from "../parts/notices";
 import { count, plain } from "../words/text";
-import { Answer } from "./answer";
+import { Answer } from "./plan/answer";
 import type { Edit } from "../api/types";
 import { ObjectPane } from "./object-pane";
-import { useAnswer } from "./use-answer";
-import { editText } from "./tray";
-import { useTray } from "./use-tray";
+import { useAnswer } from "./plan/use-answer";
+import { editText } from "./edit-list";
+import { useEdits } from "./use-edits";
 import "./page.css";
 
 /** What would happen if the platform model were another. */
 export default function WhatIf() {
   const [{ env }] = useFilters();
-  const known = useQuery(environments);
-  const names = [...(known.data?.items ?? [])].sort((a, b) => a.position - b.position).map((one) => one.name);
-  const environment = env || names[0] || "";
+  const { asked: known, all } = useEnvironments();
+  const environment = env || all[0]?.name || "";
   return (
     <Stack gap="sm">
       <Heading>{environment ? `What if ${plain(environment)} were changed` : "What if"}</Heading>
@@ -39,26 +38,26 @@ function Environment({ env }: { env: string }) {
 }
 
 function Editing({ env, fromAddress }: { env: string; fromAddress: boolean }) {
-  const { edits, past, dispatch, unknown, linked } = useTray(env, fromAddress);
+  const { edits, past, dispatch, unknown, linked } = useEdits(env, fromAddress);
   const answer = useAnswer(env, edits);
   return (
     <div className="what-if">
       <Stack gap="md">
-        <section aria-labelledby="tray">
-          <Title order={2} size="h4" id="tray">
-            {edits.length === 0 ? "Changes" : count(edits.length, "change")}
+        <section aria-labelledby="edits">
+          <Title order={2} size="h4" id="edits">
+            {edits.length === 0 ? "Edits" : count(edits.length, "edit")}
           </Title>
           {unknown > 0 && (
             <Text size="sm" role="alert">
-              The address has {count(unknown, "change")} that this page does not know. {unknown === 1 ? "It is" : "They are"} left out.
+              The address has {count(unknown, "edit")} that this page does not know. {unknown === 1 ? "It is" : "They are"} left out.
             </Text>
           )}
           {edits.length === 0 ? (
             <Text size="sm">None yet. Choose an object and change it; nothing is written before you propose.</Text>
           ) : (
-            <ul className="tray">
+            <ul className="edits">
               {edits.map((edit, index) => (
-                <TrayItem key={index} edit={edit} refused={answer.refused.get(index)} remove={() => dispatch({ type: "remove", index })} />
+                <EditItem key={index} edit={edit} refused={answer.refused.get(index)} remove={() => dispatch({ type: "remove", index })} />
               ))}
             </ul>
           )}
@@ -70,13 +69,7 @@ function Editing({ env, fromAddress }: { env: string; fromAddress: boolean }) {
               Remove all
             </Button>
             {edits.length > 0 && linked && (
-              <CopyButton value={window.location.href}>
-                {({ copied, copy }) => (
-                  <Button size="compact-xs" variant="default" onClick={copy} aria-live="polite">
-                    {copied ? "Copied" : "Copy link"}
-                  </Button>
-                )}
-              </CopyButton>
+              <CopyButton text={window.location.href}>Copy link</CopyButton>
             )}
           </Group>
           {!linked && (
@@ -92,11 +85,11 @@ function Editing({ env, fromAddress }: { env: string; fromAddress: boolean }) {
   );
 }
 
-function TrayItem({ edit, refused, remove }: { edit: Edit; refused: string | undefined; remove(): void }) {
+function EditItem({ edit, refused, remove }: { edit: Edit; refused: string | undefined; remove(): void }) {
   const name = `${kindOf(edit.kind ?? "")?.one ?? edit.kind} ${edit.name}`;
   return (
     <li data-refused={refused ? true : undefined}>
-      <span className="tray-edit">
+      <span className="edit-text">
         <Text span size="sm">
           {plain(editText(edit))}
         </Text>
@@ -109,7 +102,7 @@ function TrayItem({ edit, refused, remove }: { edit: Edit; refused: string | und
           </Text>
         )}
       </span>
-      <RemoveButton what={`the change that ${plain(editText(edit))}`} remove={remove} />
+      <RemoveButton what={`the edit: ${plain(editText(edit))}`} remove={remove} />
     </li>
   );
 }

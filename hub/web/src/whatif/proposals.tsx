@@ -1,7 +1,7 @@
-import { Button, Group, Text } from "@mantine/core";
+import { Text } from "@mantine/core";
 import { useInfiniteQuery, useMutation, useQueryClient } from "@tanstack/react-query";
-import { useState } from "react";
 import type { Query } from "../filters/filters";
+import { ConfirmButton } from "../parts/confirm-button";
 import { Outside, To } from "../parts/links";
 import { type Column, ListTable } from "../parts/list-table";
 import { Empty } from "../parts/notices";
@@ -63,11 +63,10 @@ const columns: Column<Proposal>[] = [
   { title: "Close", cell: (one) => <Close one={one} /> },
 ];
 
-/** Closes an open proposal, once it is pressed again. */
+/** Closes an open proposal. */
 function Close({ one }: { one: Proposal }) {
   const may = useMayPropose(one.environment);
   const queries = useQueryClient();
-  const [sure, setSure] = useState(false);
   const close = useMutation({
     mutationFn: () => closeProposal(one.id),
     onSettled: () => queries.invalidateQueries({ queryKey: ["proposals"] }),
@@ -75,20 +74,16 @@ function Close({ one }: { one: Proposal }) {
   if (one.state !== "open" || !may) return null;
   return (
     <>
-      {sure ? (
-        <Group gap={4} wrap="nowrap">
-          <Button size="compact-xs" color="red" loading={close.isPending} aria-label={`Close #${one.number} for good`} onClick={() => close.mutate()}>
-            Close it
-          </Button>
-          <Button size="compact-xs" variant="default" onClick={() => setSure(false)}>
-            Keep
-          </Button>
-        </Group>
-      ) : (
-        <Button size="compact-xs" variant="default" aria-label={`Close #${one.number}`} onClick={() => setSure(true)}>
-          Close
-        </Button>
-      )}
+      <ConfirmButton
+        label={`Close #${one.number}`}
+        busy={close.isPending}
+        question="The pull request is closed without being merged, and its branch is removed."
+        yes="Close it"
+        yesLabel={`Close #${one.number} for good`}
+        run={() => close.mutate()}
+      >
+        Close
+      </ConfirmButton>
       {close.error && (
         <Text size="sm" role="alert">
           {close.error.message}

@@ -7,8 +7,8 @@ import { Outside, To } from "../parts/links";
 import { plain } from "../words/text";
 import type { Edit, Plan, Proposal } from "../api/types";
 import { propose } from "./queries";
-import { summaryOf } from "./result";
-import { editText } from "./tray";
+import { summaryOf } from "./plan/result";
+import { editText } from "./edit-list";
 
 interface ProposeDialogProps {
   opened: boolean;
@@ -42,8 +42,14 @@ export function ProposeDialog({ opened, close, done, moved, edits, plan }: Propo
       void queries.invalidateQueries({ queryKey: ["proposals"] });
     },
   });
+  const cancel = () => {
+    // what is typed to confirm is of what was shown
+    setConfirm("");
+    send.reset();
+    close();
+  };
   return (
-    <Modal opened={opened} onClose={close} title={`Propose for ${plain(plan.environment)}`} size="lg" closeButtonProps={{ "aria-label": "Close" }}>
+    <Modal opened={opened} onClose={cancel} title={`Propose for ${plain(plan.environment)}`} size="lg" closeButtonProps={{ "aria-label": "Close" }}>
       <form
         onSubmit={(event) => {
           event.preventDefault();
@@ -73,7 +79,7 @@ export function ProposeDialog({ opened, close, done, moved, edits, plan }: Propo
             </Alert>
           )}
           <Group justify="end" gap="xs">
-            <Button size="xs" variant="default" onClick={close}>
+            <Button size="xs" variant="default" onClick={cancel}>
               Cancel
             </Button>
             <Button size="xs" type="submit" loading={send.isPending} disabled={Boolean(plan.massRemoval) && confirm.trim() !== plan.environment}>

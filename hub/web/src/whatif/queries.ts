@@ -22,7 +22,7 @@ export const plan = (asking: Asking) =>
     queryFn: async ({ signal }) => {
       const began = performance.now();
       const found = await read(client.POST("/plans", { body: bodyOf(asking), signal }));
-      return { plan: found, took: performance.now() - began };
+      return { plan: found, took: performance.now() - began, asking };
     },
     placeholderData: keepPreviousData,
     retry: false,

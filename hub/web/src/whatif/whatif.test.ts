@@ -2,44 +2,44 @@ import { describe, expect, test } from "vitest";
 import { Problem } from "../api/client";
 import { editsIn, whatIfPath, withEdits } from "./address";
 import type { Edit } from "../api/types";
-import { diffLines } from "./diff";
+import { diffLines } from "./plan/diff";
 import { nearestEdits } from "./nearest";
 import { titleOf } from "./propose-dialog";
 import { refusedEdits } from "./queries";
-import { type Tray, tray } from "./tray";
+import { type EditList, editList } from "./edit-list";
 
 const label = (value: string, name = "drone", key = "edge"): Edit => ({ operation: "setLabel", kind: "ClusterType", name, key, value });
 const gone: Edit = { operation: "removeLabel", kind: "ClusterType", name: "drone", key: "edge" };
-const empty: Tray = { edits: [], past: [] };
+const empty: EditList = { edits: [], past: [] };
 const object = (edits: Edit[], name = "drone") => ({ type: "object", kind: "ClusterType", name, edits }) as const;
 
-describe("the tray", () => {
+describe("the list of edits", () => {
   test("an object's edits are in the position of those before", () => {
-    let now = tray(empty, object([label("a"), label("b", "drone", "size")]));
-    now = tray(now, object([label("c", "large")], "large"));
-    now = tray(now, object([gone]));
+    let now = editList(empty, object([label("a"), label("b", "drone", "size")]));
+    now = editList(now, object([label("c", "large")], "large"));
+    now = editList(now, object([gone]));
     expect(now.edits).toEqual([gone, label("c", "large")]);
   });
   test("undo brings back what was there before each", () => {
-    let now = tray(empty, object([label("a")]));
-    now = tray(now, { type: "remove", index: 0 });
+    let now = editList(empty, object([label("a")]));
+    now = editList(now, { type: "remove", index: 0 });
     expect(now.edits).toEqual([]);
-    now = tray(now, { type: "undo" });
+    now = editList(now, { type: "undo" });
     expect(now.edits).toEqual([label("a")]);
-    now = tray(now, { type: "undo" });
+    now = editList(now, { type: "undo" });
     expect(now).toEqual(empty);
-    expect(tray(now, { type: "undo" })).toEqual(empty);
+    expect(editList(now, { type: "undo" })).toEqual(empty);
   });
   test("the keys of one value are one step", () => {
     let now = empty;
-    for (const value of ["w", "we", "wes", "west"]) now = tray(now, object([label(value)]));
+    for (const value of ["w", "we", "wes", "west"]) now = editList(now, object([label(value)]));
     expect(now.edits).toEqual([label("west")]);
-    now = tray(now, { type: "undo" });
+    now = editList(now, { type: "undo" });
     expect(now.edits).toEqual([]);
   });
   test("what changes nothing is no step", () => {
-    const now = tray(empty, object([label("a")]));
-    expect(tray(now, object([label("a")]))).toBe(now);
+    const now = editList(empty, object([label("a")]));
+    expect(editList(now, object([label("a")]))).toBe(now);
   });
 });
 

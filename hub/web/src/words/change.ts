@@ -14,7 +14,7 @@ export type ChangeState = keyof typeof changeStates;
 
 /** A change's state by its name. One that this page does not know is no good news. */
 export function changeStateOf(name: string): ChangeState {
-  return name in changeStates ? (name as ChangeState) : "none";
+  return Object.hasOwn(changeStates, name) ? (name as ChangeState) : "none";
 }
 
 /** The word for a state. */

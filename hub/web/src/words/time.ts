@@ -18,6 +18,13 @@ export function fullText(time: Date): string {
   return full.format(time).replace(",", "");
 }
 
+const zoned = new Intl.DateTimeFormat("en-CA", { year: "numeric", month: "2-digit", day: "2-digit", hour: "2-digit", minute: "2-digit", second: "2-digit", hourCycle: "h23", timeZoneName: "short" });
+
+/** A time in full with the browser's zone, which another reader may not have. */
+export function zonedText(time: Date): string {
+  return zoned.format(time).replace(",", "");
+}
+
 /** How long ago something was, as kubectl writes it: 45s, 12m, 3h20m, 5d. */
 export function ageText(since: Date, now: Date): string {
   const seconds = Math.max(0, Math.floor((now.getTime() - since.getTime()) / 1000));

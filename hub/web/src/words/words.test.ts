@@ -3,9 +3,11 @@ import type { Explanation } from "../api/types";
 import type { DriftGroup, Subscription } from "../api/types";
 import { headline, inSection, sections } from "./drift";
 import { ladderOf } from "./ladder";
+import { positionOf } from "./position";
 import { counted, stateOf, states } from "./states";
+import { changeStateOf } from "./change";
 import { bytes, percent, plain } from "./text";
-import { ageText, clockText, durationText, fieldOfTime, parseTime, timeOfField } from "./time";
+import { ageText, clockText, durationText, fieldOfTime, parseTime, timeOfField, zonedText } from "./time";
 import { treeOf } from "./tree";
 import { verdict } from "./verdict";
 
@@ -107,4 +109,21 @@ describe("the verdict", () => {
     expect(verdict(found({ clusterType: large, policies: [policy(true)] }))).toMatch(/^hello-test is not on large: no policy that selects the target/);
     expect(verdict(found({}))).toBe("hello-test is assigned to none of 3 cluster types: the environment has no scheduling policy.");
   });
+});
+
+test("a change's state that this page does not know is no good news", () => {
+  expect(changeStateOf("applied")).toBe("applied");
+  for (const name of ["", "perfect", "constructor"]) expect(changeStateOf(name)).toBe("none");
+});
+
+test("a time with its zone", () => {
+  const at = new Date("2026-03-04T12:00:07Z");
+  // the same clock elsewhere is another time
+  expect(zonedText(at)).toMatch(/^2026-03-0[345] \d\d:\d\d:07 \S+$/);
+});
+
+test("a position", () => {
+  expect(positionOf("configs/dev.yaml:12")).toEqual({ file: "configs/dev.yaml", line: 12 });
+  expect(positionOf("c:d.yaml:3")).toEqual({ file: "c:d.yaml", line: 3 });
+  expect(positionOf("dev.yaml")).toEqual({ file: "dev.yaml" });
 });

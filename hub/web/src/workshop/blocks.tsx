@@ -1,7 +1,8 @@
-import { Anchor, Button, Code, CopyButton, List, Text, Title } from "@mantine/core";
+import { Anchor, Code, List, Text, Title } from "@mantine/core";
 import type { ReactNode } from "react";
 import type { ScenarioBlock, StepCheck } from "../api/types";
 import { pathOf } from "../filters/filters";
+import { CopyButton } from "../parts/copy";
 import { Outside } from "../parts/links";
 import { plain } from "../words/text";
 import { isMet, reachable } from "./progress";
@@ -115,13 +116,9 @@ function Snippet({ code, label }: { code: string; label: string }) {
       <Code block tabIndex={0} role="group" aria-label={label}>
         {code}
       </Code>
-      <CopyButton value={code}>
-        {({ copied, copy }) => (
-          <Button size="compact-xs" variant="default" className="snippet-copy" onClick={copy} aria-live="polite" aria-label={copied ? undefined : `Copy: ${label.toLowerCase()}`}>
-            {copied ? "Copied" : "Copy"}
-          </Button>
-        )}
-      </CopyButton>
+      <div className="snippet-copy">
+        <CopyButton text={code} what={label.toLowerCase()} />
+      </div>
     </div>
   );
 }

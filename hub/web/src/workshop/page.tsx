@@ -1,4 +1,5 @@
-import { Box, Button, Code, Group, NavLink, Select, Stack, Text, Title, UnstyledButton, useMantineColorScheme, VisuallyHidden } from "@mantine/core";
+import { Box, Button, Code, Group, NavLink, Select, Stack, Text, Title, UnstyledButton, useComputedColorScheme, VisuallyHidden } from "@mantine/core";
+import { useSessionStorage } from "@mantine/hooks";
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { useCallback, useEffect, useRef, useState } from "react";
 import { Link, useLocation } from "wouter";
@@ -42,26 +43,26 @@ export default function Workshop({ name }: { name?: string }) {
   );
 }
 
-/** Larger type on white, for a projector. */
+/** What Mantine goes by. */
+const schemeAttribute = "data-mantine-color-scheme";
+
+/** Larger type on white, for a projector; a page that is loaded again has it still. */
 function Present() {
-  const [on, setOn] = useState(false);
-  const { colorScheme, setColorScheme } = useMantineColorScheme();
-  const before = useRef(colorScheme);
+  const [on, setOn] = useSessionStorage({ key: "kalypso-large-type", defaultValue: false, getInitialValueInEffect: false });
+  const scheme = useComputedColorScheme();
   useEffect(() => {
-    document.documentElement.classList.toggle("present", on);
-    return () => document.documentElement.classList.remove("present");
-  }, [on]);
+    if (!on) return;
+    const root = document.documentElement;
+    root.classList.add("present");
+    // beside the colour scheme that the user has chosen, which other pages keep
+    root.setAttribute(schemeAttribute, "light");
+    return () => {
+      root.classList.remove("present");
+      root.setAttribute(schemeAttribute, scheme);
+    };
+  }, [on, scheme]);
   return (
-    <Button
-      size="compact-sm"
-      variant="default"
-      aria-pressed={on}
-      onClick={() => {
-        if (!on) before.current = colorScheme;
-        setColorScheme(on ? before.current : "light");
-        setOn(!on);
-      }}
-    >
+    <Button size="compact-sm" variant="default" aria-pressed={on} onClick={() => setOn(!on)}>
       {on ? "Usual type" : "Large type"}
     </Button>
   );
@@ -169,7 +170,7 @@ function Steps({ detail }: { detail: ScenarioDetail }) {
       </VisuallyHidden>
       <ol className="steps">
         {detail.steps.map((step, index) => (
-          <li key={step.title} ref={index === open ? opened : undefined} data-done={done[index]}>
+          <li key={index} ref={index === open ? opened : undefined} data-done={done[index]}>
             <UnstyledButton className="step-head" aria-expanded={index === open} onClick={() => setOpen(index === open ? -1 : index)}>
               <span className="step-mark" aria-hidden="true">
                 {done[index] ? "✓" : index + 1}

@@ -1,10 +1,11 @@
-import { Alert, Button, Code, Group, Popover, Stack, Text } from "@mantine/core";
+import { Alert, Button, Code, Group, Stack, Text } from "@mantine/core";
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useEffect, useRef, useState } from "react";
 import { client, Problem, read } from "../api/client";
 import { me, stepCheck } from "../api/queries";
 import type { ScenarioBlock, ScenarioStep, StepCheck } from "../api/types";
 import { pathOf } from "../filters/filters";
+import { ConfirmButton } from "../parts/confirm-button";
 import { To } from "../parts/links";
 import { plain } from "../words/text";
 import { clockText } from "../words/time";
@@ -21,7 +22,8 @@ interface Position {
 export function Step({ step, ticked, ...at }: { step: ScenarioStep; ticked(done: boolean[]): void } & Position) {
   const asked = useQuery(stepCheck(at.scenario, at.number));
   const owner = useQuery(me).data?.role === "owner";
-  const check = asked.data;
+  // what was so when there was an answer last says nothing of now
+  const check = asked.error ? undefined : asked.data;
   const down = asked.error instanceof Problem && asked.error.status === 0;
   useEffect(() => {
     if (check) ticked(check.done);
@@ -122,7 +124,11 @@ function Help({ step, owner, check, ...at }: { step: ScenarioStep; owner: boolea
             Show what to do
           </Button>
         )}
-        {step.solvable && owner && !done && <Solve busy={solve.isPending || Boolean(running)} run={() => solve.mutate()} />}
+        {step.solvable && owner && !done && (
+          <ConfirmButton size="sm" busy={solve.isPending || Boolean(running)} question="Kalypso does the step in the sandbox, as you would: it clones, pushes and merges." yes="Yes, do it" run={() => solve.mutate()}>
+            Do it for me
+          </ConfirmButton>
+        )}
       </Group>
       {failed && (
         <Alert color="red" variant="outline" role="alert">
@@ -131,39 +137,6 @@ function Help({ step, owner, check, ...at }: { step: ScenarioStep; owner: boolea
       )}
       <Output check={check} {...at} />
     </>
-  );
-}
-
-/** Asks once more: what it does is pushed to the forge. */
-function Solve({ busy, run }: { busy: boolean; run(): void }) {
-  const [opened, setOpened] = useState(false);
-  return (
-    <Popover opened={opened} onChange={setOpened} position="bottom-start" withArrow trapFocus returnFocus>
-      <Popover.Target>
-        <Button size="sm" variant="default" loading={busy} onClick={() => setOpened(!opened)}>
-          Do it for me
-        </Button>
-      </Popover.Target>
-      <Popover.Dropdown aria-label="Do it for me">
-        <Stack gap="xs" maw={260}>
-          <Text size="sm">Kalypso does the step in the sandbox, as you would: it clones, pushes and merges.</Text>
-          <Group gap="xs">
-            <Button
-              size="xs"
-              onClick={() => {
-                setOpened(false);
-                run();
-              }}
-            >
-              Yes, do it
-            </Button>
-            <Button size="xs" variant="default" onClick={() => setOpened(false)}>
-              No
-            </Button>
-          </Group>
-        </Stack>
-      </Popover.Dropdown>
-    </Popover>
   );
 }
 

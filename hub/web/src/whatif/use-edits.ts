@@ -2,7 +2,7 @@ import { type Dispatch, useEffect, useReducer, useState } from "react";
 import { useSearchParams } from "wouter";
 import { editsIn, withEdits } from "./address";
 import type { Edit } from "../api/types";
-import { type Tray, tray, type TrayAction } from "./tray";
+import { type EditList, editList, type EditAction } from "./edit-list";
 
 const keyOf = (env: string) => `kalypso-what-if:${env}`;
 
@@ -18,8 +18,8 @@ function stored(env: string): Edit[] {
   }
 }
 
-interface TrayInUse extends Tray {
-  dispatch: Dispatch<TrayAction>;
+interface EditsInUse extends EditList {
+  dispatch: Dispatch<EditAction>;
   /** How many edits of the address this page does not know. */
   unknown: number;
   /** Whether the address has all edits. */
@@ -32,13 +32,13 @@ interface TrayInUse extends Tray {
  *
  * @param fromAddress whether the address's edits are of this environment
  */
-export function useTray(env: string, fromAddress: boolean): TrayInUse {
+export function useEdits(env: string, fromAddress: boolean): EditsInUse {
   const [search, setSearch] = useSearchParams();
   const [start] = useState(() => (fromAddress ? editsIn(search) : { edits: [], unknown: 0 }));
-  const [now, dispatch] = useReducer(tray, undefined, (): Tray => {
+  const [now, dispatch] = useReducer(editList, undefined, (): EditList => {
     const kept = stored(env);
     if (start.edits.length === 0) return { edits: kept, past: [] };
-    return tray({ edits: kept, past: [] }, { type: "replace", edits: start.edits });
+    return editList({ edits: kept, past: [] }, { type: "replace", edits: start.edits });
   });
   const { search: wanted, whole } = withEdits(search, now.edits);
   const address = wanted.toString();

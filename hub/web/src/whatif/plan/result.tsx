@@ -1,13 +1,15 @@
-import { Alert, Code, Stack, Text, Title } from "@mantine/core";
-import { href } from "../filters/filters";
-import { placeOf } from "../compare/rows";
-import { assignmentPath, ClusterLink, PositionLink, To, WorkloadLink } from "../parts/links";
-import { type Column, Rows } from "../parts/list-table";
-import { count, plain } from "../words/text";
+import { Alert, Code, Stack, Text } from "@mantine/core";
+import { memo } from "react";
+import { href } from "../../filters/filters";
+import { assignmentPath, ClusterLink, PositionLink, To, WorkloadLink } from "../../parts/links";
+import { type Column, Rows } from "../../parts/list-table";
+import { Section } from "../../parts/section";
+import { positionOf } from "../../words/position";
+import { count, plain } from "../../words/text";
 import { ChangeSign } from "./change-sign";
-import type { Plan, PlanAssignment, PlanFinding } from "../api/types";
+import type { Plan, PlanAssignment, PlanFinding } from "../../api/types";
 import { Files } from "./files";
-import type { Asking } from "./queries";
+import type { Asking } from "../queries";
 
 /** What a plan is compared with. */
 export const againsts = { planned: "Planned", merged: "Merged", running: "Running" } as const;
@@ -24,41 +26,35 @@ export function summaryOf({ assignments: { gainedCount, lostCount, changedCount 
   ].join(", ");
 }
 
-/** All that a plan says. */
-export function Result({ plan, asking }: { plan: Plan; asking: Asking }) {
+/** All that a plan says. While the next answer is awaited nothing of it changes, so nothing is drawn again at each key. */
+export const Result = memo(function Result({ plan, asking }: { plan: Plan; asking: Asking }) {
   const { gained, lost, changed, gainedCount, lostCount, changedCount, same } = plan.assignments;
   const all = gainedCount + lostCount + changedCount;
   const lines = [...lost.map(line("removed", "lost")), ...gained.map(line("added", "gained")), ...changed.map(line("changed", "changed"))];
   return (
     <Stack gap="sm">
       {lines.length > 0 && (
-        <section aria-label="Assignments">
-          <Title order={2} size="h4">
-            Assignments
-          </Title>
+        <Section title="Assignments">
           <Rows label="assignments" columns={assignmentColumns(plan.environment)} items={lines} rowKey={({ one, change }) => `${change} ${one.clusterType} ${one.target}`} />
           <Text size="sm" mt={4}>
             {lines.length < all && `These are ${lines.length.toLocaleString("en")} of ${all.toLocaleString("en")}. `}
             {count(same, "assignment")} {same === 1 ? "stays as it is" : "stay as they are"}.
           </Text>
-        </section>
+        </Section>
       )}
       {plan.unchangedBecause && <Unchanged plan={plan} asking={asking} />}
       <Findings plan={plan} />
       <PolicyTests plan={plan} />
       {plan.configuration.length > 0 && (
-        <section aria-label="Configuration">
-          <Title order={2} size="h4">
-            Configuration
-          </Title>
+        <Section title="Configuration">
           <Rows label="configuration" columns={configurationColumns(plan)} items={plan.configuration} rowKey={(one) => `${one.clusterType} ${one.target} ${one.key}`} />
-        </section>
+        </Section>
       )}
       <Files title={`Files of ${plain(plan.environment)}`} files={plan.files} n={plan.fileCount} asking={asking} head={plan.head} />
       <Files title="Files of the control plane" files={plan.source.files} n={plan.source.files.length} asking={asking} head={plan.head} />
     </Stack>
   );
-}
+});
 
 interface Line {
   one: PlanAssignment;
@@ -149,7 +145,7 @@ function Value({ value }: { value: string | undefined }) {
 function Place({ plan, place }: { plan: Plan; place: string }) {
   const [, branch, rest] = /^[^:]*@([^:]+):(.+)$/.exec(place) ?? [];
   if (branch && branch !== plan.branch) return <Code>{plain(place)}</Code>;
-  const { file, line } = placeOf((rest ?? place).replace(/^(.+:\d+):\d+$/, "$1"));
+  const { file, line } = positionOf((rest ?? place).replace(/^(.+:\d+):\d+$/, "$1"));
   return <PositionLink at={{ repo: plan.controlPlane, branch: plan.branch, file, line }} />;
 }
 
@@ -174,10 +170,7 @@ function Findings({ plan }: { plan: Plan }) {
   if (plan.findings.length === 0) return null;
   const list = (all: PlanFinding[]) => <Rows label="findings" columns={findingColumns(plan)} items={all} rowKey={(one) => `${one.rule} ${one.place} ${one.message}`} />;
   return (
-    <section aria-label="Findings">
-      <Title order={2} size="h4">
-        Findings
-      </Title>
+    <Section title="Findings">
       {fresh.length > 0 && list(fresh)}
       {known.length > 0 && (
         <details>
@@ -185,7 +178,7 @@ function Findings({ plan }: { plan: Plan }) {
           {list(known)}
         </details>
       )}
-    </section>
+    </Section>
   );
 }
 
@@ -211,10 +204,7 @@ function PolicyTests({ plan }: { plan: Plan }) {
   const { passed, notRun, failed } = plan.policyTests;
   if (passed + notRun + failed.length === 0) return null;
   return (
-    <section aria-label="Policy tests">
-      <Title order={2} size="h4">
-        Policy tests
-      </Title>
+    <Section title="Policy tests">
       <Text size="sm">
         {passed.toLocaleString("en")} passed, {failed.length.toLocaleString("en")} failed{notRun > 0 && `, ${notRun.toLocaleString("en")} not run`}.
       </Text>
@@ -226,6 +216,6 @@ function PolicyTests({ plan }: { plan: Plan }) {
           {one.hint && <Text size="sm">{plain(one.hint)}</Text>}
         </Alert>
       ))}
-    </section>
+    </Section>
   );
 }

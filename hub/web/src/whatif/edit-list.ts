@@ -1,13 +1,13 @@
 import type { Edit } from "../api/types";
 
 /** The edits that are collected, and what they were before. */
-export interface Tray {
+export interface EditList {
   edits: Edit[];
   /** Earlier edits, the last is what undo brings back. */
   past: Edit[][];
 }
 
-export type TrayAction =
+export type EditAction =
   /** The edits of one object, in the position of those that it had. */
   | { type: "object"; kind: string; name: string; edits: Edit[] }
   | { type: "remove"; index: number }
@@ -17,7 +17,7 @@ export type TrayAction =
 /** How many steps undo goes back. */
 const most = 100;
 
-export function tray(now: Tray, action: TrayAction): Tray {
+export function editList(now: EditList, action: EditAction): EditList {
   if (action.type === "undo") {
     const before = now.past.at(-1);
     return before ? { edits: before, past: now.past.slice(0, -1) } : now;
@@ -29,7 +29,7 @@ export function tray(now: Tray, action: TrayAction): Tray {
   return { edits, past: [...now.past, now.edits].slice(-most) };
 }
 
-function next(edits: Edit[], action: Exclude<TrayAction, { type: "undo" }>): Edit[] {
+function next(edits: Edit[], action: Exclude<EditAction, { type: "undo" }>): Edit[] {
   switch (action.type) {
     case "replace":
       return action.edits;

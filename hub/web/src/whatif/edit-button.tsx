@@ -1,9 +1,9 @@
 import { Button } from "@mantine/core";
 import type { ReactNode } from "react";
 import { Link } from "wouter";
-import { whatIfPath } from "../whatif/address";
+import { whatIfPath } from "./address";
 import type { Edit } from "../api/types";
-import { useMayPropose } from "../whatif/permission";
+import { useMayPropose } from "./permission";
 
 interface EditButtonProps {
   env: string;

@@ -1,13 +1,13 @@
-import { Button, Group, Text, Title } from "@mantine/core";
+import { Button, Group, Text } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
-import { Loading } from "../parts/notices";
-import { Failed } from "../parts/notices";
-import { count, plain } from "../words/text";
+import { Failed, Loading } from "../../parts/notices";
+import { Section } from "../../parts/section";
+import { count, plain } from "../../words/text";
 import { ChangeSign } from "./change-sign";
-import type { PlanFile } from "../api/types";
+import type { PlanFile } from "../../api/types";
 import { diffLines } from "./diff";
-import { type Asking, planFile } from "./queries";
+import { type Asking, planFile } from "../queries";
 
 /** How many files are listed at a time, and up to how many are open from the beginning. */
 const shownAtOnce = 200;
@@ -28,10 +28,7 @@ export function Files({ title, files, n, asking, head }: FilesProps) {
   const [shown, setShown] = useState(shownAtOnce);
   if (files.length === 0) return null;
   return (
-    <section aria-label={title}>
-      <Title order={2} size="h4">
-        {title}
-      </Title>
+    <Section title={title}>
       {files.slice(0, shown).map((file) => (
         <File key={file.path} file={file} opened={files.length <= openAtOnce} asking={asking} head={head} />
       ))}
@@ -47,7 +44,7 @@ export function Files({ title, files, n, asking, head }: FilesProps) {
           )}
         </Group>
       )}
-    </section>
+    </Section>
   );
 }
 
