@@ -88,7 +88,7 @@ func browse(t *testing.T, m *machine) {
 		t.Fatal("there is no pull request to look at")
 	}
 	c := m.credentials()
-	b.check(t, filepath.Join(b.dir, "check.mjs"),
+	b.check(t, filepath.Join(b.dir, "forge.mjs"),
 		"FORGE_URL="+c.URL, "FORGE_USER="+c.User, "FORGE_PASSWORD="+c.Password,
 		"PULL_URL="+pulls[0].URL, "PULL_TITLE="+pulls[0].Title)
 }

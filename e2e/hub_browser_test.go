@@ -4,7 +4,9 @@ package e2e
 
 import (
 	"encoding/json"
+	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -13,9 +15,24 @@ import (
 // browseHub opens the hub's pages, which say what the command line does.
 func browseHub(t *testing.T, m *machine) { lookAtHub(t, m) }
 
-// lookAtHub runs the script that looks at the hub's pages, with further variables.
+// routes matches the paths of the pages in the app's source.
+var routes = regexp.MustCompile(`<Route path="([^"]+)"`)
+
+// lookAtHub runs the script that looks at all of the hub's pages, with further variables.
 func lookAtHub(t *testing.T, m *machine, env ...string) {
 	t.Helper()
+	app, err := os.ReadFile(filepath.Join("..", "hub", "web", "src", "app.tsx"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var paths []string
+	for _, match := range routes.FindAllSubmatch(app, -1) {
+		paths = append(paths, string(match[1]))
+	}
+	known, err := json.Marshal(paths)
+	if err != nil {
+		t.Fatal(err)
+	}
 	type shown struct {
 		Environment string `json:"environment"`
 		Cluster     string `json:"cluster"`
@@ -39,9 +56,15 @@ func lookAtHub(t *testing.T, m *machine, env ...string) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	openHub(t, m, "hub.mjs", append(env, "PLACEMENTS="+string(data), "ROUTES="+string(known))...)
+}
+
+// openHub runs a script with a link that lets it into the sandbox's hub.
+func openHub(t *testing.T, m *machine, script string, env ...string) {
+	t.Helper()
 	b := newBrowser(t, m)
 	link := strings.TrimSpace(m.run("open", "hub", "--print").stdout)
-	b.check(t, filepath.Join(b.dir, "hub.mjs"), append(env, "HUB_LINK="+link, "PLACEMENTS="+string(data))...)
+	b.check(t, filepath.Join(b.dir, script), append(env, "HUB_LINK="+link)...)
 }
 
 // proposeInBrowser removes a label in a form of the hub, and proposes that. The page has what the
@@ -68,7 +91,7 @@ func proposeInBrowser(t *testing.T, m *machine) {
 		t.Fatalf("the edit changes nothing: %s", plan)
 	}
 	head := m.heads()
-	lookAtHub(t, m, "PLAN="+string(plan))
+	openHub(t, m, "what-if.mjs", "PLAN="+string(plan))
 	n := 0
 	for _, p := range m.pulls("kalypso-control-plane") {
 		if p.Title != title {

@@ -1,71 +1,14 @@
 // Goes through a scenario on the hub's workshop page, as a user does who has it beside the
 // same scenario in a terminal: the step BY_TERMINAL is gone on from there, all others here.
-// With SHARED it opens the link of a shared hub, on a phone, and looks only. What is wrong is
-// printed, one line each, and makes the exit code 1.
-import { mkdirSync, readFileSync } from "node:fs";
-import { join } from "node:path";
-import { AxeBuilder } from "@axe-core/playwright";
-import { chromium } from "playwright-core";
+// With SHARED it opens the link of a shared hub, on a phone, and looks only.
+import { readFileSync } from "node:fs";
+import { env, fits, inBothSchemes, inBrowser, phone, usual, watched, wrong, zoomed } from "./browser.mjs";
 
-const env = (name) => {
-  const value = process.env[name];
-  if (!value) throw new Error(`${name} is not set`);
-  return value;
-};
 const link = new URL(env("HUB_LINK"));
 const scenario = env("SCENARIO");
 const byTerminal = Number(process.env.BY_TERMINAL ?? 0);
 const shared = process.env.SHARED;
-const screenshots = env("SCREENSHOTS");
-mkdirSync(screenshots, { recursive: true });
-
-const wrong = [];
-const browser = await chromium.launch({
-  executablePath: env("CHROMIUM"),
-  args: [
-    "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
-    "--disable-background-networking", "--disable-component-update", "--disable-sync",
-  ],
-});
-
-function watched(page) {
-  page.setDefaultTimeout(20000);
-  page.on("console", (m) => m.type() === "error" && wrong.push(`console: ${m.text()}`));
-  page.on("pageerror", (e) => wrong.push(`script: ${e.message}`));
-  page.on("response", (r) => r.status() >= 400 && wrong.push(`${r.status()}: ${r.url()}`));
-  page.on("request", (r) => {
-    const url = new URL(r.url());
-    if (url.protocol.startsWith("http") && url.host !== link.host) wrong.push(`leaves the hub: ${r.url()}`);
-  });
-  return page;
-}
-
-async function look(page, name) {
-  for (const colorScheme of ["light", "dark"]) {
-    await page.emulateMedia({ colorScheme });
-    const { violations } = await new AxeBuilder({ page }).analyze();
-    for (const v of violations) {
-      if (v.impact === "serious" || v.impact === "critical") wrong.push(`${name}, ${colorScheme}: ${v.impact}: ${v.id}: ${v.nodes.map((n) => n.html).join(" ")}`);
-    }
-    await page.screenshot({ path: join(screenshots, `workshop-${name}-${colorScheme}.png`) });
-  }
-  await page.emulateMedia({ colorScheme: "light" });
-}
-
-// fits is wrong where a reader would have to scroll sideways.
-async function fits(page, name) {
-  const [has, width] = await page.evaluate(() => [document.documentElement.scrollWidth, window.innerWidth]);
-  if (has > width) wrong.push(`${name}: the page is ${has} px wide, and the window ${width}`);
-}
-
-async function atSizes(page, name) {
-  for (const [width, height] of [[360, 740], [1920, 1080], [1280, 900]]) {
-    await page.setViewportSize({ width, height });
-    await page.evaluate(() => document.querySelector('[aria-expanded="true"].step-head')?.scrollIntoView());
-    await fits(page, `${name} at ${width}`);
-    await page.screenshot({ path: join(screenshots, `workshop-${name}-${width}.png`) });
-  }
-}
+const large = { width: 1920, height: 1080 };
 
 const steps = (page) => page.locator(".steps > li");
 const isDone = (page, step) => page.locator(`.steps > li:nth-child(${step})[data-done="true"]`);
@@ -103,14 +46,14 @@ async function walk(page) {
     await page.locator('.step-state:not([data-state="looking"])').waitFor();
     if (await solve.count()) {
       await helped(page);
-      await look(page, "step");
-      await atSizes(page, "step");
+      await inBothSchemes(page, "workshop-step");
+      await fits(page, "workshop-step", phone, zoomed, large);
       // by the keyboard alone
       await solve.focus();
       await page.keyboard.press("Enter");
       const yes = page.getByRole("button", { name: "Yes, do it" });
       await yes.waitFor();
-      await look(page, "confirm");
+      await inBothSchemes(page, "workshop-confirm");
       await yes.focus();
       await page.keyboard.press("Enter");
       const output = page.getByRole("group", { name: "Output" });
@@ -118,7 +61,7 @@ async function walk(page) {
     } else {
       const goOn = page.getByRole("button", { name: "Go on" });
       await goOn.waitFor({ timeout: 60000 });
-      if (step === 1) await look(page, "reading");
+      if (step === 1) await inBothSchemes(page, "workshop-reading");
       await goOn.focus();
       await page.keyboard.press("Enter");
     }
@@ -126,9 +69,13 @@ async function walk(page) {
   }
   await page.getByText("All steps are done.").waitFor();
   await page.getByRole("button", { name: "Large type" }).click();
-  await page.setViewportSize({ width: 1920, height: 1080 });
-  await fits(page, "large type");
-  await look(page, "present");
+  // it stays so, and other pages stay as they were
+  await page.reload({ waitUntil: "load" });
+  await page.getByRole("button", { name: "Usual type" }).waitFor();
+  await fits(page, "workshop-large", large);
+  await inBothSchemes(page, "workshop-large");
+  await page.getByRole("button", { name: "Usual type" }).click();
+  await page.locator("html:not(.present)").waitFor();
   console.log(`${count} steps`);
 }
 
@@ -145,16 +92,15 @@ async function attend(page) {
   await page.getByRole("button", { name: "Navigation" }).click();
   if (await page.getByRole("link", { name: "Sandbox" }).count()) wrong.push("a guest is led to the sandbox");
   await page.getByRole("button", { name: "Navigation" }).click();
-  await fits(page, "shared");
-  await page.screenshot({ path: join(screenshots, "workshop-shared.png") });
+  await fits(page, "workshop-shared", phone);
 }
 
-try {
+await inBrowser(async (browser) => {
   const context = await browser.newContext({
-    viewport: shared ? { width: 360, height: 740 } : { width: 1280, height: 900 }, colorScheme: "light", reducedMotion: "reduce",
+    viewport: shared ? phone : usual, colorScheme: "light", reducedMotion: "reduce",
     ignoreHTTPSErrors: Boolean(shared), permissions: shared ? [] : ["clipboard-read", "clipboard-write"],
   });
-  const page = watched(await context.newPage());
+  const page = watched(await context.newPage(), [link.host]);
   await page.goto(link.href, { waitUntil: "load" });
   if (shared) {
     await attend(page);
@@ -162,11 +108,4 @@ try {
     await page.waitForURL((url) => url.pathname !== "/enter");
     await walk(page);
   }
-} catch (e) {
-  wrong.push(e.message);
-  for (const page of browser.contexts().flatMap((context) => context.pages())) await page.screenshot({ path: join(screenshots, "workshop-failed.png") });
-} finally {
-  await browser.close();
-}
-for (const line of wrong) console.log(`wrong: ${line}`);
-process.exit(wrong.length ? 1 : 0);
+});

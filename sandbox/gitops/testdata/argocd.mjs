@@ -1,49 +1,16 @@
-// Opens Argo CD as a person does: logs in, looks at the list of applications
-// and at the tree of one, filters, follows the menu, and checks that the pages
-// look as they should. What is wrong is printed, one line each, and makes the
-// exit code 1.
-import { createRequire } from "node:module";
-import { mkdirSync } from "node:fs";
-import { join } from "node:path";
+// Opens Argo CD as a user does: logs in, looks at the list of applications and at the tree of
+// one, filters, follows the menu, and checks that the pages look as they should.
+import { env, inBrowser, screenshot, usual, watched, wrong } from "../../../e2e/browser/browser.mjs";
 
-const env = (name) => {
-  const value = process.env[name];
-  if (!value) throw new Error(`${name} is not set`);
-  return value;
-};
-// playwright-core lies in the folder that the test names, not beside this file
-const { chromium } = createRequire(join(env("MODULES"), "x.js"))("playwright-core");
 const argocd = new URL(env("ARGOCD_URL"));
 const applications = env("ARGOCD_APPLICATIONS").split(",");
-const screenshots = env("SCREENSHOTS");
-mkdirSync(screenshots, { recursive: true });
+let page;
 
-const wrong = [];
-const browser = await chromium.launch({
-  executablePath: env("CHROMIUM"),
-  args: [
-    "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
-    "--disable-background-networking", "--disable-component-update", "--disable-sync",
-  ],
-});
-const page = await browser.newPage({ viewport: { width: 1280, height: 900 } });
-try {
-  page.setDefaultTimeout(30000);
-  page.on("pageerror", (e) => wrong.push(`script: ${e.message}`));
-  page.on("requestfailed", (r) => {
-    // a page that is left takes its requests along
-    if (r.failure()?.errorText !== "net::ERR_ABORTED") wrong.push(`no answer: ${r.url()} (${r.failure()?.errorText})`);
-  });
-  // before the log in, the pages ask who is there
-  page.on("response", async (r) => {
-    if (r.status() < 400 || r.status() === 401) return;
-    const at = wrong.push(`${r.status()}: ${r.url()}`) - 1;
-    // the answer says why, if the page waits for it
-    wrong[at] += await r.text().then((text) => ` ${text.slice(0, 300)}`, () => "");
-  });
-  page.on("request", (r) => {
-    const url = new URL(r.url());
-    if (url.protocol.startsWith("http") && url.host !== argocd.host) wrong.push(`leaves this machine: ${r.url()}`);
+await inBrowser(async (browser) => {
+  page = watched(await browser.newPage({ viewport: usual }), [argocd.host], {
+    timeout: 30000,
+    // before the log in, the pages ask who is there; what they log of answers is said by these
+    expected: (line) => line.startsWith("401: ") || line.startsWith("console: "),
   });
 
   await open("/login", ".login__box form button");
@@ -86,14 +53,7 @@ try {
     await page.waitForLoadState("networkidle");
     await shoot(path.slice(1).replaceAll("/", "-"));
   }
-} catch (e) {
-  wrong.push(e.message);
-  await shoot("wrong");
-} finally {
-  await browser.close();
-}
-for (const line of wrong) console.log(`wrong: ${line}`);
-process.exit(wrong.length ? 1 : 0);
+});
 
 async function open(path, sign) {
   await page.goto(new URL(path, argocd).href, { waitUntil: "load" });
@@ -101,7 +61,7 @@ async function open(path, sign) {
 }
 
 async function shoot(name) {
-  await page.screenshot({ path: join(screenshots, `argocd-${name}.png`) });
+  await screenshot(page, `argocd-${name}`);
 }
 
 async function expectCount(what, want, when) {

@@ -4,7 +4,7 @@ import { useId, useState } from "react";
 import { changeClusters } from "../api/queries";
 import type { ChangeCluster, ChangeDetail, ChangeLane } from "../api/types";
 import { ClusterLink } from "../parts/links";
-import { More } from "../parts/list-buttons";
+import { More } from "../parts/table/list-buttons";
 import { Answered, Empty } from "../parts/notices";
 import { useNow } from "../parts/when";
 import { plain } from "../words/text";

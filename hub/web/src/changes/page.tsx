@@ -7,12 +7,12 @@ import { href, type Query } from "../filters/filters";
 import { useFilters, useParameter } from "../filters/use-filters";
 import { Heading } from "../parts/heading";
 import { To } from "../parts/links";
-import { Listed } from "../parts/list-table";
+import { Listed } from "../parts/table/list-table";
 import { Empty } from "../parts/notices";
 import { Since } from "../parts/when";
 import { changeKinds, type ChangeState, changeStateOf, changeStates, changeWord, noChange } from "../words/change";
 import { plain } from "../words/text";
-import { ChangeMark } from "../parts/state-mark";
+import { ChangeMark } from "../parts/state/state-mark";
 import { StageBar, StageHead } from "./stage-bar";
 import "./page.css";
 

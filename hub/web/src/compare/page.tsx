@@ -10,7 +10,7 @@ import { TimeField } from "../filters/time-field";
 import { useFilters, useParameter } from "../filters/use-filters";
 import { Heading } from "../parts/heading";
 import { CommitLink, To } from "../parts/links";
-import { CSV, More } from "../parts/list-buttons";
+import { CSV, More } from "../parts/table/list-buttons";
 import { Answered, Empty } from "../parts/notices";
 import { count, plain } from "../words/text";
 import { clockText, fullText, parseTime } from "../words/time";

@@ -5,7 +5,7 @@ import { Outside, PositionLink, WorkloadLink } from "../parts/links";
 import { plain } from "../words/text";
 import { positionOf } from "../words/position";
 import { oneSided, versionsText, wanted } from "./rows";
-import "../parts/list-table.css";
+import "../parts/table/list-table.css";
 import "./table.css";
 
 /** The two sides: what they are called, and where the files of each are as they are now. */

@@ -1,6 +1,6 @@
 import { useVirtualizer, type VirtualItem } from "@tanstack/react-virtual";
 import { type KeyboardEvent, memo, type MouseEvent, useId, useRef, useState } from "react";
-import { StateShape } from "../parts/state-mark";
+import { StateShape } from "../parts/state/state-mark";
 import type { Part } from "../words/cell";
 import { plain } from "../words/text";
 import { type Col, type GridPosition, type Line, moved, shortName, textOf } from "./matrix";

@@ -7,7 +7,7 @@ import { useEnvironments } from "../api/use-environments";
 import { type Filters, queryOf, toggled } from "../filters/filters";
 import { useFilters, useParameter } from "../filters/use-filters";
 import { FilterText } from "../filters/filter-text";
-import { Legend } from "../parts/counts";
+import { Legend } from "../parts/state/counts";
 import { Heading } from "../parts/heading";
 import { BranchLink } from "../parts/links";
 import { Answered, Empty } from "../parts/notices";

@@ -3,11 +3,11 @@ import { useInfiniteQuery } from "@tanstack/react-query";
 import { changes, placements } from "../api/queries";
 import type { Placement } from "../api/types";
 import { href } from "../filters/filters";
-import { History } from "../parts/history";
+import { History } from "../parts/table/history";
 import { assignmentPath, ClusterLink, To, WorkloadLink } from "../parts/links";
-import { ListTable } from "../parts/list-table";
+import { ListTable } from "../parts/table/list-table";
 import { Empty } from "../parts/notices";
-import { placementColumns, placementKey } from "../parts/placement-columns";
+import { placementColumns, placementKey } from "../parts/table/placement-columns";
 import { plain } from "../words/text";
 import type { Col } from "./matrix";
 
@@ -45,7 +45,7 @@ function Inside({ env, clusterType, cluster, col, by }: Chosen) {
     <Stack gap="sm">
       <Text size="sm">
         Workload <WorkloadLink name={col.workload} />
-        {col.workspace && ` of workspace ${plain(col.workspace)}`}, environment {env}, cluster type {plain(clusterType)}
+        {col.workspace && ` of workspace ${plain(col.workspace)}`}, environment {plain(env)}, cluster type {plain(clusterType)}
         {cluster && (
           <>
             , cluster <ClusterLink name={cluster} />

@@ -184,6 +184,11 @@ describe("what is wrong with a text", () => {
   test("a field that there is not", () => expect(wrong(drone.replace("namespaceService", "namespaceServices"))).toEqual([[11, "there is no field namespaceServices here"]]));
   test("a value of another type", () => expect(wrong(drone.replace("arc-flux", "7"))[0]?.[0]).toBe(10));
   test("a field that is missing, at what should have it", () => expect(wrong(drone.replace("  reconciler: arc-flux\n", ""))[0]?.[0]).toBe(9));
+  test("aliases that make much of little", () => {
+    const lines = ["a0: &a0 [x, x]", ...Array.from({ length: 12 }, (_, n) => `a${n + 1}: &a${n + 1} [${Array(10).fill(`*a${n}`).join(", ")}]`)];
+    expect(wrong(lines.join("\n"))).toHaveLength(1);
+    expect(documentOf(lines.join("\n"))).toBeUndefined();
+  });
   test("another object", () => expect(wrong(drone.replace("name: drone", "name: large"))).toEqual([[5, "this object is name drone: to have another, make a new object"]]));
 });
 

@@ -16,7 +16,6 @@ export interface YAMLEditorProps {
   change(text: string): void;
   /** What is wrong with a text. */
   problems(text: string): TextProblem[];
-  readOnly?: boolean;
 }
 
 /** How long after the last key the text is looked through, in ms. */
@@ -30,14 +29,13 @@ export default function YAMLEditor(props: YAMLEditorProps) {
   now.current = props;
 
   useEffect(() => {
-    const { label, text, readOnly = false } = now.current;
+    const { label, text } = now.current;
     const view = new EditorView({
       parent: parent.current ?? undefined,
       doc: text,
       extensions: [
         ...fixed,
-        EditorState.readOnly.of(readOnly),
-        EditorView.contentAttributes.of({ "aria-label": label, "aria-readonly": String(readOnly) }),
+        EditorView.contentAttributes.of({ "aria-label": label }),
         EditorView.cspNonce.of(getNonce() ?? ""),
         EditorView.updateListener.of((update) => {
           const written = update.state.doc.toString();

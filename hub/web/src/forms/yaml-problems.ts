@@ -20,7 +20,12 @@ export function problemsOf(text: string, schema: Schema | undefined, identity: I
   const counter = new LineCounter();
   const document = parseDocument(text, { lineCounter: counter, prettyErrors: false });
   if (document.errors.length > 0) return document.errors.map(({ pos: [from, to], message }) => ({ from, to: Math.max(to, from), message }));
-  const value: unknown = document.toJS({ maxAliasCount: 100 });
+  let value: unknown;
+  try {
+    value = document.toJS({ maxAliasCount: 100 });
+  } catch (error) {
+    return [{ from: 0, to: Math.min(text.length, 1), message: (error as Error).message }];
+  }
   const problems: TextProblem[] = [];
   const at = (path: string[], message: string) => problems.push({ ...rangeOf(document, path, text.length), message });
 

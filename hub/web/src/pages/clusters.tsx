@@ -5,12 +5,12 @@ import type { Cluster } from "../api/types";
 import { FilterText } from "../filters/filter-text";
 import { href, queryOf, toggled } from "../filters/filters";
 import { useFilters, useParameter } from "../filters/use-filters";
-import { Counts, Legend } from "../parts/counts";
+import { Counts, Legend } from "../parts/state/counts";
 import { Heading } from "../parts/heading";
 import { ClusterLink } from "../parts/links";
-import { type Column, ListTable } from "../parts/list-table";
+import { type Column, ListTable } from "../parts/table/list-table";
 import { Empty } from "../parts/notices";
-import { StateMark } from "../parts/state-mark";
+import { StateMark } from "../parts/state/state-mark";
 import { Since } from "../parts/when";
 import { plain } from "../words/text";
 

@@ -9,7 +9,7 @@ import { useParameter } from "../filters/use-filters";
 import { ConfirmButton } from "../parts/confirm-button";
 import { Copy } from "../parts/copy";
 import { Heading } from "../parts/heading";
-import { type Column, ListTable, Rows } from "../parts/list-table";
+import { type Column, ListTable, Rows } from "../parts/table/list-table";
 import { Answered, Empty } from "../parts/notices";
 import { Since, Time } from "../parts/when";
 import { plain } from "../words/text";

@@ -6,11 +6,11 @@ import { FilterText } from "../filters/filter-text";
 import { href, queryOf, toggled } from "../filters/filters";
 import { TimeField } from "../filters/time-field";
 import { useFilters, useParameter } from "../filters/use-filters";
-import { Legend } from "../parts/counts";
+import { Legend } from "../parts/state/counts";
 import { Heading } from "../parts/heading";
-import { ListTable } from "../parts/list-table";
+import { ListTable } from "../parts/table/list-table";
 import { Empty } from "../parts/notices";
-import { isObserved, placementColumns, placementKey } from "../parts/placement-columns";
+import { isObserved, placementColumns, placementKey } from "../parts/table/placement-columns";
 import { Time } from "../parts/when";
 
 /** Every assignment on every cluster, as it should be and as it is. */

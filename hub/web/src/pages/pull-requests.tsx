@@ -6,10 +6,10 @@ import { href, type Query } from "../filters/filters";
 import { useFilters, useParameter } from "../filters/use-filters";
 import { Heading } from "../parts/heading";
 import { Outside } from "../parts/links";
-import { type Column, ListTable } from "../parts/list-table";
+import { type Column, ListTable } from "../parts/table/list-table";
 import { Empty } from "../parts/notices";
-import { SizeText } from "../parts/size";
-import { Mark } from "../parts/state-mark";
+import { SizeText } from "../parts/state/size";
+import { Mark } from "../parts/state/state-mark";
 import { Since, Time } from "../parts/when";
 import type { State } from "../words/states";
 import { Proposals } from "../whatif/proposals";
@@ -112,6 +112,6 @@ const checks: Record<string, [State, string]> = { success: ["ok", "passed"], fai
 
 function Checks({ state }: { state: string }) {
   const [shape, word] = checks[state] ?? [];
-  if (!shape) return <>none</>;
+  if (!shape) return state ? <Mark state="unknown" word={plain(state)} /> : <>none</>;
   return <Mark state={shape} word={word ?? ""} />;
 }

@@ -5,11 +5,12 @@ import { client, problemOf, read } from "../api/client";
 import { me, sandbox } from "../api/queries";
 import type { Sandbox as SandboxData } from "../api/types";
 import { pathOf } from "../filters/filters";
+import { useParameter } from "../filters/use-filters";
 import { Copy } from "../parts/copy";
 import { Credentials } from "../parts/credentials";
 import { Heading } from "../parts/heading";
 import { Outside } from "../parts/links";
-import { type Column, Rows } from "../parts/list-table";
+import { type Column, Rows } from "../parts/table/list-table";
 import { Answered, Empty } from "../parts/notices";
 import { Since, Time } from "../parts/when";
 import { Section } from "../parts/section";
@@ -124,7 +125,7 @@ const credentialsColumn: Column<Server> = { title: "Password", cell: (one) => (o
 const longest = 200_000;
 
 function Log({ names }: { names: string[] }) {
-  const [name, setName] = useState<string | null>(null);
+  const [name, setName] = useParameter("log");
   const [follow, setFollow] = useState(true);
   const [text, setText] = useState("");
   const [failed, setFailed] = useState("");
@@ -147,7 +148,7 @@ function Log({ names }: { names: string[] }) {
   return (
     <Section title="Log">
       <Group gap="sm" my="xs">
-        <Select size="xs" aria-label="Component whose log is shown" placeholder="Choose a component" data={names} value={name} onChange={setName} searchable />
+        <Select size="xs" aria-label="Component whose log is shown" placeholder="Choose a component" data={names} value={name || null} onChange={(value) => setName(value ?? "")} searchable />
         <Checkbox size="xs" label="Follow" checked={follow} onChange={(event) => setFollow(event.currentTarget.checked)} />
       </Group>
       {failed && (

@@ -4,10 +4,10 @@ import { workloads } from "../api/queries";
 import type { Workload } from "../api/types";
 import { FilterText } from "../filters/filter-text";
 import { useFilters } from "../filters/use-filters";
-import { Counts } from "../parts/counts";
+import { Counts } from "../parts/state/counts";
 import { Heading } from "../parts/heading";
 import { WorkloadLink } from "../parts/links";
-import { type Column, Rows } from "../parts/list-table";
+import { type Column, Rows } from "../parts/table/list-table";
 import { Answered, Empty } from "../parts/notices";
 import { plain } from "../words/text";
 

@@ -3,7 +3,7 @@ import { useInfiniteQuery, useMutation, useQueryClient } from "@tanstack/react-q
 import type { Query } from "../filters/filters";
 import { ConfirmButton } from "../parts/confirm-button";
 import { Outside, To } from "../parts/links";
-import { type Column, ListTable } from "../parts/list-table";
+import { type Column, ListTable } from "../parts/table/list-table";
 import { Empty } from "../parts/notices";
 import { Since } from "../parts/when";
 import { plain } from "../words/text";

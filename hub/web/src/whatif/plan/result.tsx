@@ -2,7 +2,7 @@ import { Alert, Code, Stack, Text } from "@mantine/core";
 import { memo } from "react";
 import { href } from "../../filters/filters";
 import { assignmentPath, ClusterLink, PositionLink, To, WorkloadLink } from "../../parts/links";
-import { type Column, Rows } from "../../parts/list-table";
+import { type Column, Rows } from "../../parts/table/list-table";
 import { Section } from "../../parts/section";
 import { positionOf } from "../../words/position";
 import { count, plain } from "../../words/text";

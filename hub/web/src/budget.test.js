@@ -1,27 +1,27 @@
+// Its types are those of Node, which the pages have not, so this is no TypeScript.
 import { randomBytes } from "node:crypto";
-import type { Rollup } from "vite";
 import { expect, test } from "vitest";
-import { budget } from "./budget";
+import { budget } from "../budget.ts";
 
 const fleet = "/hub/web/src/fleet/page.tsx";
 /** A script of as many thousand bytes as cannot be compressed. */
-const script = (fileName: string, kilobytes: number, more: Partial<Rollup.OutputChunk> = {}) =>
-  ({ type: "chunk", fileName, code: randomBytes(kilobytes * 1000).toString("latin1"), imports: [], isEntry: false, isDynamicEntry: false, facadeModuleId: null, ...more }) as unknown as Rollup.OutputChunk;
+const script = (fileName, kilobytes, more = {}) =>
+  ({ type: "chunk", fileName, code: randomBytes(kilobytes * 1000).toString("latin1"), imports: [], isEntry: false, isDynamicEntry: false, facadeModuleId: null, ...more });
 
 /** What a build of some scripts says, and the error that it fails with. */
-function built(chunks: Rollup.OutputChunk[]): { said: string[]; error: string } {
-  const said: string[] = [];
+function built(chunks) {
+  const said = [];
   const context = {
-    info: (line: string) => said.push(line),
-    error(line: string): never {
+    info: (line) => said.push(line),
+    error(line) {
       throw new Error(line);
     },
   };
   const { generateBundle } = budget({ first: 250, styles: 40, lazy: 150 });
   try {
-    (generateBundle as unknown as (this: typeof context, options: unknown, bundle: unknown) => void).call(context, {}, Object.fromEntries(chunks.map((chunk) => [chunk.fileName, chunk])));
+    generateBundle.call(context, {}, Object.fromEntries(chunks.map((chunk) => [chunk.fileName, chunk])));
   } catch (error) {
-    return { said, error: (error as Error).message };
+    return { said, error: error.message };
   }
   return { said, error: "" };
 }
@@ -43,7 +43,7 @@ test("the first page is the entry, the fleet, and what both import", () => {
 });
 
 test("a build that sends too much fails, and one that has no first page", () => {
-  const first = (kilobytes: number) => [script("main.js", 10, { isEntry: true }), script("fleet.js", kilobytes, { isDynamicEntry: true, facadeModuleId: fleet })];
+  const first = (kilobytes) => [script("main.js", 10, { isEntry: true }), script("fleet.js", kilobytes, { isDynamicEntry: true, facadeModuleId: fleet })];
   expect(built(first(10)).error).toBe("");
   expect(built(first(300)).error).toContain("the first page's scripts");
   expect(built([...first(10), script("editor.js", 200)]).error).toContain("editor.js");

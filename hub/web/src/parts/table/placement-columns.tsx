@@ -1,11 +1,11 @@
 import { Text } from "@mantine/core";
-import type { Placement } from "../api/types";
-import { stateOf } from "../words/states";
-import { plain } from "../words/text";
-import { assignmentPath, ClusterLink, RevisionText, To, WorkloadLink } from "./links";
+import type { Placement } from "../../api/types";
+import { stateOf } from "../../words/states";
+import { plain } from "../../words/text";
+import { assignmentPath, ClusterLink, RevisionText, To, WorkloadLink } from "../links";
 import type { Column } from "./list-table";
-import { StateMark } from "./state-mark";
-import { Since, Time } from "./when";
+import { StateMark } from "../state/state-mark";
+import { Since, Time } from "../when";
 import "./placement-columns.css";
 
 /** Whether the hub has ever seen what a cluster has. */

@@ -1,12 +1,12 @@
 import { Group, Table, Text, UnstyledButton } from "@mantine/core";
 import type { InfiniteData, UseInfiniteQueryResult } from "@tanstack/react-query";
 import type { ReactNode } from "react";
-import type { List } from "../api/types";
-import { useFilters } from "../filters/use-filters";
-import { count } from "../words/text";
-import { clockText, parseTime } from "../words/time";
+import type { List } from "../../api/types";
+import { useFilters } from "../../filters/use-filters";
+import { count } from "../../words/text";
+import { clockText, parseTime } from "../../words/time";
 import { CSV, More } from "./list-buttons";
-import { Failed, Loading } from "./notices";
+import { Failed, Loading } from "../notices";
 import "./list-table.css";
 
 /** A column of a table. */

@@ -1,6 +1,6 @@
 import type { ReactNode } from "react";
-import { type ChangeState, changeStates, changeWord } from "../words/change";
-import { meanings, type State } from "../words/states";
+import { type ChangeState, changeStates, changeWord } from "../../words/change";
+import { meanings, type State } from "../../words/states";
 import "./state-mark.css";
 
 // one shape for each state, so that colour alone says nothing; in a box of 16

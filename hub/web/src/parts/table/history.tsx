@@ -1,17 +1,17 @@
 import { useInfiniteQuery } from "@tanstack/react-query";
 import { useState } from "react";
-import { events, placements } from "../api/queries";
-import type { Placement, PlacementEvent } from "../api/types";
-import type { Query } from "../filters/filters";
-import { stateOf } from "../words/states";
-import { plain, shortCommit } from "../words/text";
-import { ChangesLink } from "./links";
+import { events, placements } from "../../api/queries";
+import type { Placement, PlacementEvent } from "../../api/types";
+import type { Query } from "../../filters/filters";
+import { stateOf } from "../../words/states";
+import { plain, shortCommit } from "../../words/text";
+import { ChangesLink } from "../links";
 import { More } from "./list-buttons";
 import { ListTable } from "./list-table";
-import { Answered, Empty } from "./notices";
+import { Answered, Empty } from "../notices";
 import { placementKey } from "./placement-columns";
-import { StateMark } from "./state-mark";
-import { Time } from "./when";
+import { StateMark } from "../state/state-mark";
+import { Time } from "../when";
 
 const was = (version: string | undefined, commit: string | undefined) => plain(version) || shortCommit(plain(commit)) || "nothing";
 

@@ -1,5 +1,5 @@
 import { UnstyledButton } from "@mantine/core";
-import { counted, meanings, type State, states } from "../words/states";
+import { counted, meanings, type State, states } from "../../words/states";
 import { StateMark } from "./state-mark";
 import "./counts.css";
 
