@@ -33,12 +33,12 @@ export default function Compare() {
       <Heading>Compare</Heading>
       <Answered what="the environments" asked={known}>
         <Group gap="sm" role="search" aria-label="What is compared">
-          <Group gap={4} wrap="nowrap">
+          <Group gap={4}>
             <Select size="xs" w={150} aria-label="Left environment" data={names} value={one || null} allowDeselect={false} onChange={(value) => setLeft(value ?? "")} />
             <TimeField label="Left time; empty for now" value={leftAt} change={setLeftAt} />
           </Group>
           <Text size="sm">with</Text>
-          <Group gap={4} wrap="nowrap">
+          <Group gap={4}>
             <Select size="xs" w={150} aria-label="Right environment" data={names} value={other || null} allowDeselect={false} onChange={(value) => setRight(value ?? "")} />
             <TimeField label="Right time; empty for now" value={rightAt} change={setRightAt} />
           </Group>

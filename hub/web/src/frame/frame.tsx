@@ -35,7 +35,7 @@ function Shell({ children }: { children: ReactNode }) {
   // what is read out and where Tab goes on belong to the page that was opened
   useDidUpdate(() => document.getElementById("main")?.focus(), [location]);
   return (
-    <AppShell header={{ height: { base: 96, md: 56 } }} navbar={{ width: 200, breakpoint: "sm", collapsed: { mobile: !opened } }} padding="md">
+    <AppShell header={{ height: { base: 128, sm: 96, md: 56 } }} navbar={{ width: 200, breakpoint: "sm", collapsed: { mobile: !opened } }} padding="md">
       <a className="skip" href="#main">
         To the content
       </a>

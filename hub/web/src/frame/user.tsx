@@ -30,7 +30,7 @@ export function UserMenu() {
           {plain(user.subject)}
         </Button>
       </Popover.Target>
-      <Popover.Dropdown>
+      <Popover.Dropdown aria-label="Who is signed in">
         <Stack gap="xs">
           <Text size="sm">
             Signed in as {plain(user.subject)} with the role {user.role}.
