@@ -73,6 +73,7 @@ func TestSignIn(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	config := filepath.Join(dir, "hub.yaml")
 	m.env = append(m.env, "FORGE="+giteafake.Token, "FLEET=fleet", "OIDC="+secret)
+	token := strings.TrimSpace(m.run("hub", "token", "create", "test", "--role", "viewer", "--config", config).stdout)
 	hub := m.command(ctx, "hub", "run", "--config", config)
 	said := &taught{}
 	hub.Stdout, hub.Stderr = said, said
@@ -86,7 +87,6 @@ func TestSignIn(t *testing.T) {
 			t.Logf("the hub says:\n%s", said)
 		}
 	})
-	token := strings.TrimSpace(m.run("hub", "token", "create", "test", "--role", "viewer", "--config", config).stdout)
 	waitFor(t, "the hub knows a placement of each environment", time.Minute, func() error {
 		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+address+"/api/v1/placements", nil)
 		if err != nil {
@@ -102,7 +102,9 @@ func TestSignIn(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		var list struct{ Items []struct{ Environment string } }
+		var list struct {
+			Items []struct{ Environment string }
+		}
 		if err := json.Unmarshal(body, &list); err != nil || len(list.Items) != len(environments) {
 			return fmt.Errorf("%s: %s", response.Status, body)
 		}
