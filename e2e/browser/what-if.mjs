@@ -101,7 +101,7 @@ async function onPhone(page) {
   await page.getByLabel(/^Key of label \d+$/).last().fill("phone");
   await page.getByLabel("Value of phone", { exact: true }).fill("small");
   await page.getByText("label phone is small").first().waitFor();
-  await page.locator('[aria-busy="true"]').waitFor({ state: "detached" });
+  await page.locator('[aria-busy="true"]').first().waitFor({ state: "detached" });
   await fits(page, "what-if-phone", phone);
   await page.setViewportSize(phone);
   await inBothSchemes(page, "what-if-phone");
