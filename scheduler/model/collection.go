@@ -22,6 +22,7 @@ type collection struct {
 	configSchemas []ConfigSchema
 	templates     []Template
 	registrations []WorkloadRegistration
+	rollouts      []Rollout
 }
 
 // add decodes a document and keeps it, if at least its name and labels can be
@@ -47,6 +48,8 @@ func (c *collection) add(doc document) {
 		keep(doc, f, &c.templates, checkTemplate)
 	case v1alpha1.KindWorkloadRegistration:
 		keep(doc, f, &c.registrations)
+	case v1alpha1.KindRollout:
+		keep(doc, f, &c.rollouts, checkRollout)
 	case v1alpha1.KindWorkload:
 		if _, ok := read[v1alpha1.WorkloadSpec](doc, &findings{}); !ok || !yamlpos.IsNull(yamlpos.Value(doc.node, "spec", "workload")) {
 			f.add(v1alpha1.KindWorkloadRegistration, errorAt(UnknownKind, positionAt(doc.node, doc.position, []string{"kind"}), "did you mean WorkloadRegistration?",

@@ -155,13 +155,16 @@ func (d *Decoder) tooMany(node *yaml.Node) bool {
 }
 
 // strictTypes are the types in which an unknown field is an error: a selector
-// whose only field is misspelled would match everything.
+// whose only field is misspelled would match everything, and so would a wave.
 var strictTypes = []reflect.Type{
 	reflect.TypeFor[v1alpha1.SchedulingPolicySpec](),
 	reflect.TypeFor[v1alpha1.DeploymentTargetSelector](),
 	reflect.TypeFor[v1alpha1.ClusterTypeSelector](),
 	reflect.TypeFor[metav1.LabelSelector](),
 	reflect.TypeFor[metav1.LabelSelectorRequirement](),
+	reflect.TypeFor[v1alpha1.RolloutSpec](),
+	reflect.TypeFor[v1alpha1.RolloutWave](),
+	reflect.TypeFor[v1alpha1.RolloutWindow](),
 }
 
 // NewDecoder makes a decoder for a file of another kind than the model's.

@@ -33,6 +33,7 @@ type Environment struct {
 	Templates     []Template
 	Registrations []WorkloadRegistration
 	Workloads     []Workload
+	Rollouts      []Rollout // one for a cluster type at most
 
 	// Diagnostics are sorted by position. Each error stands for something that
 	// was left out.
@@ -285,6 +286,7 @@ func (l *loader) keepObjects() {
 	e.ConfigSchemas = sorted(unique(v1alpha1.KindConfigSchema, c.configSchemas, f))
 	e.Templates = sorted(unique(v1alpha1.KindTemplate, c.templates, f))
 	e.Registrations = sorted(unique(v1alpha1.KindWorkloadRegistration, c.registrations, f))
+	e.Rollouts = oneOfEach(sorted(unique(v1alpha1.KindRollout, c.rollouts, f)), f)
 }
 
 // read reads a reference and remembers it as a source. It returns nil without

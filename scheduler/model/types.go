@@ -127,6 +127,7 @@ const (
 	InvalidExpression = "invalid-expression"
 	InvalidField      = "invalid-field"
 	InvalidName       = "invalid-name"
+	InvalidRollout    = "invalid-rollout"
 	InvalidSelector   = "invalid-selector"
 	InvalidValue      = "invalid-value"
 	InvalidYAML       = "invalid-yaml"
@@ -175,6 +176,7 @@ type (
 	Template             = Object[v1alpha1.TemplateSpec]
 	WorkloadRegistration = Object[v1alpha1.WorkloadRegistrationSpec]
 	PlatformConfig       = Object[ConfigMap]
+	Rollout              = Object[v1alpha1.RolloutSpec]
 )
 
 // Workload is a workload with the registration that admits it.

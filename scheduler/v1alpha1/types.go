@@ -3,7 +3,8 @@
 // computed from it.
 //
 // The kinds are those of Kalypso Scheduler's API group, field for field but for the
-// field cel of selectors, so that repositories written for it work unchanged. The types carry json tags
+// field cel of selectors and the kind Rollout, so that repositories written for it work
+// unchanged. The types carry json tags
 // for the names; package model reads them from YAML and knows their positions.
 package v1alpha1
 
@@ -23,6 +24,7 @@ const (
 	KindEnvironment          = "Environment"
 	KindBaseRepo             = "BaseRepo"
 	KindGitOpsRepo           = "GitOpsRepo"
+	KindRollout              = "Rollout"
 	KindClusterType          = "ClusterType"
 	KindSchedulingPolicy     = "SchedulingPolicy"
 	KindConfigSchema         = "ConfigSchema"
@@ -39,6 +41,7 @@ func Kinds() []string {
 		KindConfigSchema,
 		KindEnvironment,
 		KindGitOpsRepo,
+		KindRollout,
 		KindSchedulingPolicy,
 		KindTemplate,
 		KindWorkload,

@@ -21,6 +21,7 @@ func TestFieldNames(t *testing.T) {
 		Metadata{}, EnvironmentSpec{}, BaseRepoSpec{}, GitOpsRepoSpec{}, ClusterTypeSpec{}, SchedulingPolicySpec{},
 		DeploymentTargetSelector{}, ClusterTypeSelector{}, ConfigSchemaSpec{}, TemplateSpec{}, Manifest{},
 		WorkloadRegistrationSpec{}, WorkloadSpec{}, DeploymentTarget{}, RepositoryFolder{},
+		RolloutSpec{}, RolloutWave{}, RolloutWindow{},
 	} {
 		for field := range reflect.TypeOf(spec).Fields() {
 			name, _, _ := strings.Cut(field.Tag.Get("json"), ",")

@@ -51,6 +51,7 @@ func objectsOf(env *model.Environment) []object {
 	all = appendObjects(all, v1alpha1.KindConfigSchema, env.ConfigSchemas)
 	all = appendObjects(all, v1alpha1.KindTemplate, env.Templates)
 	all = appendObjects(all, v1alpha1.KindWorkloadRegistration, env.Registrations)
+	all = appendObjects(all, v1alpha1.KindRollout, env.Rollouts)
 	for _, w := range env.Workloads {
 		all = append(all, objectOf(v1alpha1.KindWorkload, w.Object))
 	}

@@ -189,3 +189,21 @@ func (e *examination) clusterTypes() {
 		}
 	}
 }
+
+// rollouts reports those for cluster types that are not there. One that all environments
+// share may be for a type of another.
+func (e *examination) rollouts() {
+	var types []string
+	for _, c := range e.Model.ClusterTypes {
+		types = append(types, c.Name)
+	}
+	for _, r := range e.Model.Rollouts {
+		if !slices.Contains(types, r.Spec.ClusterType) {
+			e.report(Finding{
+				Rule: model.InvalidRollout, Severity: Error, Position: r.At("spec", "clusterType"), object: objectOf(v1alpha1.KindRollout, r), unused: true,
+				Message: fmt.Sprintf("Rollout %s is for cluster type %s, which is not there", r.Name, r.Spec.ClusterType),
+				Hint:    clause.Suggest([]string{r.Spec.ClusterType}, "cluster types are", unique(types)),
+			})
+		}
+	}
+}

@@ -84,6 +84,8 @@ var rules = []Rule{
 	{InvalidModel, Error, "The platform model has another mistake.", "See the message."},
 	{model.InvalidName, Error, "A name is none that Kubernetes takes.", "Names consist of lower-case letters, digits, dashes and dots, and begin and end with a letter or digit."},
 	{InvalidTest, Error, "A policy test is not as it must be.", "No test of the file counts. A misspelled expectation would be one that always holds, so unknown fields are errors."},
+	{model.InvalidRollout, Error, "A Rollout cannot be carried out as it is.",
+		"The waves of its cluster type stay as they are, and nothing else is affected. Each wave holds a number or a share of the clusters, or those that a selector matches; a wave that others leave no cluster is a mistake, as are shares of more than all. The last wave holds the rest. A cluster type has one Rollout."},
 	{InvalidSchema, Error, "A configuration schema is no JSON schema.", "Assignments that it applies to keep their present manifests. References to other documents are not followed."},
 	{model.InvalidSelector, Error, "A policy's selector cannot be used.", "The policy selects nothing. Operators are In, NotIn, Exists and DoesNotExist; only the first two take values."},
 	{InvalidText, Error, "What a workload says is more than a text.",

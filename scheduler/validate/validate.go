@@ -125,6 +125,7 @@ func examine(ctx context.Context, s Subject, known []string) (*examination, erro
 		e.problems,
 		e.policies,
 		e.clusterTypes,
+		e.rollouts,
 		func() { e.templateTexts(ctx) },
 		e.templates,
 		e.configKeys,
