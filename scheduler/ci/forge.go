@@ -29,6 +29,9 @@ type Forge interface {
 	// StartWorkflow starts a workflow by the name of its file, as it is on
 	// branch ref.
 	StartWorkflow(ctx context.Context, repo, file, ref string, inputs map[string]string) error
+	// BranchesBelow returns where the branches of a repository are whose names begin with a
+	// prefix.
+	BranchesBelow(ctx context.Context, cloneURL, prefix string) (map[string]string, error)
 }
 
 // OpenForge returns the forge that an environment is about. It makes no request.

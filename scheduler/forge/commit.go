@@ -28,10 +28,11 @@ type Change struct {
 // Without FastForward, the branch is one of the scheduler's own and is made to
 // point to the new commit whatever it held. With FastForward, the branch may
 // be anyone's; nothing of it is lost, because the commit is made on top of it:
-// Expect must be Parent.
+// Expect must be Parent. So may a branch be that is made, which expects NoBranch.
 type CommitRequest struct {
 	Branch      string
 	Parent      string // full commit ID; the new commit holds its files with the changes
+	Tree        string // full ID of the commit whose files it holds with the changes instead; "" for Parent
 	Expect      string // the branch's present commit; "" when any will do. A branch elsewhere is ErrMoved
 	FastForward bool
 	Message     string
@@ -39,6 +40,9 @@ type CommitRequest struct {
 	Changes     []Change
 	AllowEmpty  bool // the commit may hold just what its parent holds
 }
+
+// NoBranch is what a request expects of a branch that is not there.
+const NoBranch = "0000000000000000000000000000000000000000"
 
 // Validate returns an error when the request must not be carried out whatever
 // the repository holds. Every Forge calls it first.
@@ -52,7 +56,7 @@ func (r CommitRequest) Validate() error {
 		return errors.New("commit has no changes")
 	case r.FastForward && r.Expect != r.Parent:
 		return fmt.Errorf("a fast-forward of branch %s must expect its parent %q, not %q", r.Branch, r.Parent, r.Expect)
-	case !r.FastForward && !OwnBranch(r.Branch):
+	case !r.FastForward && !OwnBranch(r.Branch) && r.Expect != NoBranch:
 		return fmt.Errorf("branch %s is not below %s: the scheduler overwrites only its own branches", r.Branch, BranchPrefix)
 	}
 	seen := make(map[string]bool, len(r.Changes))

@@ -127,6 +127,7 @@ func (s *suite) commit() {
 	if _, err := s.f.Commit(s.ctx, repo, forward); !errors.Is(err, forge.ErrMoved) {
 		s.Errorf("fast-forward of a branch that moved: %v", err)
 	}
+	s.commitFilesOfAnother(repo, base)
 	for range 2 {
 		if err := s.f.DeleteBranch(s.ctx, repo, "kalypso/dev"); err != nil {
 			s.Error(err)
@@ -137,5 +138,37 @@ func (s *suite) commit() {
 	}
 	if err := s.f.DeleteBranch(s.ctx, repo, "dev"); err == nil {
 		s.Error("a user's branch was deleted")
+	}
+}
+
+// commitFilesOfAnother makes a branch, and on top of it a commit with the files of another
+// commit.
+func (s *suite) commitFilesOfAnother(repo, base string) {
+	const branch = "kalypso-rollout/dev/large/canary"
+	made := forge.CommitRequest{
+		Branch: branch, Parent: base, Expect: forge.NoBranch, Message: "Begin\n", Changes: []forge.Change{{Path: "mark", Content: []byte("1")}},
+	}
+	first, err := s.f.Commit(s.ctx, repo, made)
+	if err != nil {
+		s.Fatal(err)
+	}
+	made.Message = "Begin again\n"
+	if _, err := s.f.Commit(s.ctx, repo, made); !errors.Is(err, forge.ErrMoved) {
+		s.Errorf("a branch that is there is made: %v", err)
+	}
+	other := s.Push(repo, "dev", map[string]string{"drone.txt": "4", "more/file": "5"})
+	next := forge.CommitRequest{
+		Branch: branch, Parent: first, Expect: first, FastForward: true, Tree: other, Message: "Go on\n", Changes: []forge.Change{{Path: "mark", Content: []byte("2")}},
+	}
+	if _, err := s.f.Commit(s.ctx, repo, next); err != nil {
+		s.Fatal(err)
+	}
+	want := s.files(repo, "dev")
+	want["mark"] = "2"
+	if diff := cmp.Diff(want, s.files(repo, branch)); diff != "" {
+		s.Errorf("files of another commit (-want +got):\n%s", diff)
+	}
+	if _, err := s.f.Commit(s.ctx, repo, next); !errors.Is(err, forge.ErrMoved) {
+		s.Errorf("a branch that has moved: %v", err)
 	}
 }

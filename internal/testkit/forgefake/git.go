@@ -2,12 +2,14 @@ package forgefake
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha1"
 	"encoding/hex"
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/kalypso-dev/kalypso/scheduler/forge"
@@ -66,6 +68,20 @@ func (f *Forge) Head(ctx context.Context, ref model.Reference) (head string, err
 	return head, err
 }
 
+// BranchesBelow returns where the branches are whose names begin with a prefix.
+func (f *Forge) BranchesBelow(ctx context.Context, cloneURL, prefix string) (all map[string]string, err error) {
+	name, _ := f.Repo(cloneURL)
+	err = f.call(ctx, Call{Method: "BranchesBelow", Repo: name, Detail: prefix}, func() error {
+		r, err := f.repo(name)
+		if err == nil {
+			all = maps.Clone(r.branches)
+			maps.DeleteFunc(all, func(branch, _ string) bool { return !strings.HasPrefix(branch, prefix) })
+		}
+		return err
+	})
+	return all, err
+}
+
 // Commit implements forge.Forge.
 func (f *Forge) Commit(ctx context.Context, repo string, request forge.CommitRequest) (id string, err error) {
 	err = f.call(ctx, Call{"Commit", repo, request.Branch, true}, func() error {
@@ -80,10 +96,16 @@ func (f *Forge) Commit(ctx context.Context, repo string, request forge.CommitReq
 		if !ok {
 			return fmt.Errorf("commit %s of %s: %w", request.Parent, repo, forge.ErrNotFound)
 		}
-		if request.Expect != "" && r.branches[request.Branch] != request.Expect {
+		if at := cmp.Or(r.branches[request.Branch], forge.NoBranch); request.Expect != "" && at != request.Expect {
 			return fmt.Errorf("branch %s of %s: %w", request.Branch, repo, forge.ErrMoved)
 		}
-		files := maps.Clone(parent.files)
+		from := parent
+		if request.Tree != "" {
+			if from, ok = r.commits[request.Tree]; !ok {
+				return fmt.Errorf("commit %s of %s: %w", request.Tree, repo, forge.ErrNotFound)
+			}
+		}
+		files := maps.Clone(from.files)
 		for _, c := range request.Changes {
 			if c.Content == nil {
 				delete(files, c.Path)

@@ -26,15 +26,16 @@ type construction struct {
 	snapshot *snapshot
 }
 
-// build makes the objects of a commit, which is signed where there is a key. Without
-// one it is a pure function: the same request on the same parent is the same commit.
-func build(parent *snapshot, request forge.CommitRequest, key *signing.Key) (*construction, error) {
+// build makes the objects of a commit with the files of from, which is signed where there
+// is a key. Without one it is a pure function: the same request on the same commits is the
+// same commit.
+func build(parent, from *snapshot, request forge.CommitRequest, key *signing.Key) (*construction, error) {
 	c := &construction{store: memory.NewStorage()}
-	after, err := c.apply(parent, request.Changes)
+	after, err := c.apply(from, request.Changes)
 	if err != nil {
 		return nil, err
 	}
-	root, err := c.trees(parent, after)
+	root, err := c.trees(from, after)
 	if err != nil {
 		return nil, err
 	}

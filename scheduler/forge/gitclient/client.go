@@ -88,6 +88,21 @@ func (c *Client) Head(ctx context.Context, remote Remote, branch string) (string
 	return head.String(), nil
 }
 
+// BranchesBelow returns where the branches are whose names begin with a prefix.
+func (c *Client) BranchesBelow(ctx context.Context, remote Remote, prefix string) (map[string]string, error) {
+	conv, err := c.openBounded(ctx, remote)
+	if err != nil {
+		return nil, err
+	}
+	all := map[string]string{}
+	for name, at := range conv.refs.References {
+		if short, ok := strings.CutPrefix(name, "refs/heads/"); ok && strings.HasPrefix(short, prefix) {
+			all[short] = at.String()
+		}
+	}
+	return all, nil
+}
+
 // conversation is one for reading, with what the server has.
 type conversation struct {
 	session transport.UploadPackSession

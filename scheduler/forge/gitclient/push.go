@@ -31,7 +31,13 @@ func (c *Client) Commit(ctx context.Context, remote Remote, request forge.Commit
 	if err != nil {
 		return "", err
 	}
-	built, err := build(parent, request, c.Signing)
+	from := parent
+	if request.Tree != "" && request.Tree != request.Parent {
+		if from, _, err = c.snapshot(ctx, remote, "", request.Tree); err != nil {
+			return "", err
+		}
+	}
+	built, err := build(parent, from, request, c.Signing)
 	if err != nil {
 		return "", fmt.Errorf("commit for branch %s: %w", request.Branch, err)
 	}

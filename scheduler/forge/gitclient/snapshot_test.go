@@ -22,7 +22,8 @@ import (
 // stored makes a commit of three files in three folders.
 func stored(t *testing.T) (store *memory.Storage, commit plumbing.Hash) {
 	t.Helper()
-	built, err := build(newSnapshot(plumbing.ZeroHash), forge.CommitRequest{
+	empty := newSnapshot(plumbing.ZeroHash)
+	built, err := build(empty, empty, forge.CommitRequest{
 		Parent: strings.Repeat("1", 40), Changes: []forge.Change{{Path: "a", Content: []byte("a")}, {Path: "dir/b", Content: []byte("b")}, {Path: "dir/z/c", Content: []byte("c")}},
 	}, nil)
 	if err != nil {

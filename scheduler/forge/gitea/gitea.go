@@ -239,6 +239,13 @@ func (f *Forge) History(ctx context.Context, cloneURL, branch string, folders []
 	return h, f.advised(remote, err)
 }
 
+// BranchesBelow returns where the branches are whose names begin with a prefix.
+func (f *Forge) BranchesBelow(ctx context.Context, cloneURL, prefix string) (map[string]string, error) {
+	remote := f.remote(cloneURL)
+	all, err := f.git.BranchesBelow(ctx, remote, prefix)
+	return all, f.advised(remote, err)
+}
+
 // CommitInfo reads a commit without its files, see [gitclient.Client.CommitInfo].
 func (f *Forge) CommitInfo(ctx context.Context, cloneURL, commit string) (gitclient.CommitInfo, error) {
 	remote := f.remote(cloneURL)

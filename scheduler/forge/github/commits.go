@@ -43,6 +43,20 @@ func (f *Forge) History(ctx context.Context, cloneURL, branch string, folders []
 	return h, err
 }
 
+// BranchesBelow returns where the branches are whose names begin with a prefix.
+func (f *Forge) BranchesBelow(ctx context.Context, cloneURL, prefix string) (all map[string]string, err error) {
+	read := func(remote gitclient.Remote) (err error) {
+		all, err = f.git.BranchesBelow(ctx, remote, prefix)
+		return err
+	}
+	if repo, ok := f.Repo(cloneURL); ok {
+		err = f.byGit(ctx, repo, read)
+	} else { // the token goes to this GitHub only
+		err = f.advised(read(gitclient.Remote{URL: cloneURL}))
+	}
+	return all, err
+}
+
 // CommitInfo reads a commit without its files, see [gitclient.Client.CommitInfo].
 func (f *Forge) CommitInfo(ctx context.Context, cloneURL, commit string) (info gitclient.CommitInfo, err error) {
 	err = f.from(ctx, cloneURL, func(remote gitclient.Remote) error {
