@@ -138,20 +138,11 @@ type ObserveConfig struct {
 	Interval time.Duration `yaml:"interval"`
 }
 
-// ArcConfig are the subscriptions of Azure whose clusters are observed. The login is that
-// of the environment, as for `kalypso ci`.
-type ArcConfig struct {
-	Subscriptions []string `yaml:"subscriptions"`
-	Tenant        string   `yaml:"tenant"`
-	Cloud         string   `yaml:"cloud"` // the public one when empty
-}
-
-// EndpointConfig is a server that lists clusters, see scheduler/fleet/endpoint.
-type EndpointConfig struct {
-	URL       string `yaml:"url"`
-	TokenFile string `yaml:"tokenFile"`
-	TokenEnv  string `yaml:"tokenEnv"`
-}
+// ArcConfig and EndpointConfig are as the scheduler's configuration has them.
+type (
+	ArcConfig      = controller.ArcConfig
+	EndpointConfig = controller.EndpointConfig
+)
 
 // AgentsConfig are clusters that report of themselves, by `kalypso hub agent`.
 type AgentsConfig struct {

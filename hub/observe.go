@@ -4,16 +4,12 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"os"
 	"slices"
-	"strings"
 
 	"github.com/kalypso-dev/kalypso/hub/auth"
 	"github.com/kalypso-dev/kalypso/hub/collect"
 	"github.com/kalypso-dev/kalypso/hub/store"
 	"github.com/kalypso-dev/kalypso/scheduler/fleet"
-	"github.com/kalypso-dev/kalypso/scheduler/fleet/arc"
-	"github.com/kalypso-dev/kalypso/scheduler/fleet/endpoint"
 	"github.com/kalypso-dev/kalypso/scheduler/fleet/kubernetes"
 )
 
@@ -32,7 +28,7 @@ func (c Config) fleet(s *store.Store, tokens *auth.ClusterTokens) []collect.Flee
 			f.Name, f.File = "kubernetes", o.Kubeconfig
 			f.Open = func() (fleet.Reader, error) { return kubernetes.FromKubeconfig(o.Kubeconfig) }
 		case o.Arc != nil:
-			f.Name, f.Open = "arc", o.Arc.open
+			f.Name, f.Open = "arc", o.Arc.Open
 		case o.Agents != nil:
 			f.Name, f.Interval = agentsPart, cmp.Or(o.Interval, collect.ReportsInterval)
 			f.Open = func() (fleet.Reader, error) {
@@ -44,7 +40,7 @@ func (c Config) fleet(s *store.Store, tokens *auth.ClusterTokens) []collect.Flee
 				}), nil
 			}
 		default:
-			f.Name, f.Open = "endpoint", o.Endpoint.open
+			f.Name, f.Open = "endpoint", o.Endpoint.Open
 		}
 		if times[f.Name]++; times[f.Name] > 1 {
 			f.Name = fmt.Sprintf("%s %d", f.Name, times[f.Name])
@@ -52,31 +48,4 @@ func (c Config) fleet(s *store.Store, tokens *auth.ClusterTokens) []collect.Flee
 		all = append(all, f)
 	}
 	return all
-}
-
-func (a *ArcConfig) open() (fleet.Reader, error) {
-	s := arc.ReadSettings(os.Getenv)
-	s.Subscription = strings.Join(a.Subscriptions, ",")
-	if a.Tenant != "" {
-		s.Tenant = a.Tenant
-	}
-	if a.Cloud != "" {
-		s.Cloud = a.Cloud
-	}
-	return s.Connect()
-}
-
-func (e *EndpointConfig) open() (fleet.Reader, error) {
-	token, from := os.Getenv(e.TokenEnv), "environment variable "+e.TokenEnv
-	if e.TokenFile != "" {
-		data, err := os.ReadFile(e.TokenFile)
-		if err != nil {
-			return nil, fmt.Errorf("token of the endpoint: %w", err)
-		}
-		token, from = string(data), e.TokenFile
-	}
-	if token = strings.TrimSpace(token); token == "" {
-		return nil, fmt.Errorf("token of the endpoint: %s is empty", from)
-	}
-	return endpoint.Client{URL: e.URL, Token: token}, nil
 }

@@ -15,7 +15,9 @@ import (
 
 const (
 	schedulerDeadline = 30 * time.Second
-	statusLimit       = 2 * time.Second
+	// rolloutInterval is how often the clusters are asked while a rollout waits for them.
+	rolloutInterval = "3s"
+	statusLimit     = 2 * time.Second
 )
 
 // schedulerUnit is the scheduler, run as anyone would run it: this program,
@@ -60,6 +62,10 @@ func (st *Stack) configuredProcess(name, file string, command func(ctx context.C
 
 // schedulerConfig is the configuration of a scheduler that uses the forge with an account.
 func (st *Stack) schedulerConfig(user, token string) ([]byte, error) {
+	fleetToken := st.home.Path("scheduler", "fleet-token")
+	if err := state.WriteFile(fleetToken, []byte(st.state.ArmToken())); err != nil {
+		return nil, err
+	}
 	return yaml.Marshal(map[string]any{
 		"forge": map[string]any{
 			"type":      "gitea",
@@ -73,8 +79,13 @@ func (st *Stack) schedulerConfig(user, token string) ([]byte, error) {
 		},
 		"addresses": st.state.Addresses(),
 		// applications may be there; what is on this machine is on the forge
-		"allowedHosts":  []string{"github.com"},
-		"listen":        st.state.Address("scheduler"),
+		"allowedHosts": []string{"github.com"},
+		"listen":       st.state.Address("scheduler"),
+		// what rollouts wait for
+		"observe": []any{
+			map[string]any{"kubeconfig": st.home.Kubeconfig(), "interval": rolloutInterval},
+			map[string]any{"endpoint": map[string]any{"url": st.state.FleetURL(), "tokenFile": fleetToken}},
+		},
 		"webhookSecret": st.state.WebhookSecret,
 		// nothing here reads them, and anybody on the machine could
 		"metrics": false,

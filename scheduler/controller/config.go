@@ -47,6 +47,9 @@ type Config struct {
 	// Metrics is whether /metrics is served, to everybody who reaches it; it is
 	// when nothing is said.
 	Metrics *bool `yaml:"metrics"`
+	// Observe are the parts of the fleet, which rollouts wait for. Clusters that several
+	// know are put together.
+	Observe []ObserveConfig `yaml:"observe"`
 	// LeaderElection is for several replicas in Kubernetes, of which one works and
 	// the others stand by.
 	LeaderElection *LeaderElectionConfig `yaml:"leaderElection"`
@@ -152,6 +155,12 @@ func load(file string, parse func(string, []byte) (Config, error)) (Config, erro
 	}
 	if c.Forge.Signing != nil {
 		names = append(names, &c.Forge.Signing.KeyFile)
+	}
+	for i := range c.Observe {
+		names = append(names, &c.Observe[i].Kubeconfig)
+		if e := c.Observe[i].Endpoint; e != nil {
+			names = append(names, &e.TokenFile)
+		}
 	}
 	for _, name := range names {
 		if *name != "" && !filepath.IsAbs(*name) {

@@ -36,6 +36,9 @@ func (c Config) validate(file string, document *yaml.Node, served bool) error {
 			check.Add("allowedHosts: "+err.Error(), "allowedHosts", strconv.Itoa(i))
 		}
 	}
+	for i, o := range c.Observe {
+		o.validate(check, i)
+	}
 	if len(c.Addresses) > 0 && c.Forge.Type == GitHub {
 		check.Add("addresses is for a Gitea that has copies of repositories: leave it out", "addresses")
 	}

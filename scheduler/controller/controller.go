@@ -9,7 +9,8 @@
 // and happens when a webhook reports a push to something that the last run has
 // read, when a slow poll finds a head that the last run has not seen, after an
 // error, and once in a while. The reasons meet in a work queue: events that come
-// during a run make one more run, not one each.
+// during a run make one more run, not one each. The rollouts of an environment are looked
+// at apart from its runs, since they wait for clusters.
 //
 // A Controller has one control plane. A Server answers HTTP for one or several
 // Controllers on one forge: it takes webhooks, and reports status and metrics.
@@ -32,8 +33,10 @@ import (
 	"k8s.io/client-go/util/workqueue"
 
 	"github.com/kalypso-dev/kalypso/internal/redact"
+	"github.com/kalypso-dev/kalypso/scheduler/fleet"
 	"github.com/kalypso-dev/kalypso/scheduler/forge"
 	"github.com/kalypso-dev/kalypso/scheduler/model"
+	"github.com/kalypso-dev/kalypso/scheduler/rollout/driver"
 )
 
 const (
@@ -63,6 +66,10 @@ type Options struct {
 	Pool *model.Pool
 	// Election is what the Controller reports of a leader election; nil without one.
 	Election *Election
+	// Fleet is what rollouts wait for, nil where nobody can be asked, and Interval how often it
+	// is asked meanwhile; DefaultInterval when zero.
+	Fleet    fleet.Reader
+	Interval time.Duration
 }
 
 // Controller reconciles the environments of one control plane.
@@ -70,6 +77,7 @@ type Controller struct {
 	options Options
 	name    string // for metrics and probes
 	log     *slog.Logger
+	driver  *driver.Driver // of rollouts
 
 	queue atomic.Pointer[taskQueue] // nil when it does not run
 
@@ -104,6 +112,7 @@ func New(options Options) (*Controller, error) {
 	}
 	options.ControlPlane.Branch = cmp.Or(options.ControlPlane.Branch, "main")
 	options.Poll = cmp.Or(options.Poll, DefaultPoll)
+	options.Interval = cmp.Or(options.Interval, DefaultInterval)
 	options.Log = redact.Logger(cmp.Or(options.Log, slog.Default()))
 	options.Pool = cmp.Or(options.Pool, new(model.Pool))
 	if options.Metrics == nil {
@@ -113,6 +122,7 @@ func New(options Options) (*Controller, error) {
 		options:      options,
 		name:         nameOf(options.Forge, options.ControlPlane),
 		log:          options.Log,
+		driver:       driver.New(driver.Options{Forge: options.Forge, Fleet: options.Fleet, Grace: driver.DefaultGrace}),
 		environments: map[string]*environment{},
 		control: ControlPlaneStatus{
 			Repo: redact.URL(options.ControlPlane.Repo), Branch: options.ControlPlane.Branch, Path: options.ControlPlane.Path,
@@ -193,7 +203,9 @@ func (c *Controller) process(ctx context.Context, queue taskQueue, t task) {
 	case discovery:
 		err = c.discover(ctx)
 	default:
-		if e := c.followed(string(t)); e != nil {
+		if name, ok := t.rolloutOf(); ok {
+			again, err = c.rollOut(ctx, name)
+		} else if e := c.followed(string(t)); e != nil {
 			err, again = c.run(ctx, e), resyncPolls*c.options.Poll
 		}
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/kalypso-dev/kalypso/scheduler/plan"
 	"github.com/kalypso-dev/kalypso/scheduler/promote"
 	"github.com/kalypso-dev/kalypso/scheduler/publish"
+	"github.com/kalypso-dev/kalypso/scheduler/rollout/driver"
 )
 
 // environment is one environment that is reconciled. The Controller's lock is
@@ -23,17 +24,19 @@ type environment struct {
 	loader  model.Loader
 	planner plan.Planner // plans only what has changed since the last run
 
-	removed bool               // from the control plane
-	ref     model.Reference    // its branch and folder in the control plane
-	gitOps  model.Reference    // where it is published to, zero before that is known
-	seen    readSet            // what the last runs have read
-	reader  *recordingReader   // of the run that goes on, nil between runs
-	cancel  context.CancelFunc // of the last run
-	status  EnvironmentStatus
-	known   problems
+	removed  bool               // from the control plane
+	ref      model.Reference    // its branch and folder in the control plane
+	rollouts driver.Environment // as the last run has read them
+	gitOps   model.Reference    // where it is published to, zero before that is known
+	seen     readSet            // what the last runs have read
+	reader   *recordingReader   // of the run that goes on, nil between runs
+	cancel   context.CancelFunc // of the last run
+	status   EnvironmentStatus
+	known    problems
 
-	severities severities // of the problems
-	last       outcome    // of the last run, without its plan
+	severities    severities // of the problems
+	rolloutWrites int        // of the last look at rollouts
+	last          outcome    // of the last run, without its plan
 }
 
 func newEnvironment(name string, ref model.Reference) *environment {
@@ -132,6 +135,7 @@ func (c *Controller) steps(ctx context.Context, e *environment, ref model.Refere
 	}
 	c.mu.Unlock()
 	c.publishTo(e, env.GitOps)
+	c.setRollouts(e, driver.Of(env))
 	var gitOps *model.Tree
 	if env.GitOps.Repo != "" {
 		gitOps, err = reader.Read(ctx, env.GitOps)

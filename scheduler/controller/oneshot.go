@@ -14,6 +14,7 @@ import (
 
 	"github.com/kalypso-dev/kalypso/scheduler/model"
 	"github.com/kalypso-dev/kalypso/scheduler/publish"
+	"github.com/kalypso-dev/kalypso/scheduler/rollout/driver"
 )
 
 // parallelRuns bounds how many environments RunOnce runs at a time.
@@ -95,6 +96,8 @@ func RunOnce(ctx context.Context, config Config, only string, log *slog.Logger) 
 // RunOnce runs a Controller that is not running, see the function RunOnce.
 func (c *Controller) RunOnce(ctx context.Context, only string) (RunReport, error) {
 	c.start()
+	// a process that ends cannot see for how long clusters fail
+	c.driver = driver.New(driver.Options{Forge: c.options.Forge, Fleet: c.options.Fleet})
 	refs, _, err := c.listed(ctx)
 	if err != nil {
 		return c.report(nil), err
@@ -113,6 +116,8 @@ func (c *Controller) RunOnce(ctx context.Context, only string) (RunReport, error
 	for i, e := range chosen {
 		group.Go(func() error {
 			failures[i] = c.run(ctx, e)
+			_, err := c.rollOut(ctx, e.name)
+			failures[i] = errors.Join(failures[i], err)
 			return nil
 		})
 	}
@@ -134,7 +139,7 @@ func (c *Controller) report(environments []*environment) RunReport {
 	for _, e := range environments {
 		o := e.last
 		r.Environments = append(r.Environments, RunResult{
-			EnvironmentStatus: e.status, Action: o.published.Action, Promotes: o.promoted.Promoted, Writes: o.published.Writes, Errors: e.severities[model.Error],
+			EnvironmentStatus: e.status, Action: o.published.Action, Promotes: o.promoted.Promoted, Writes: o.published.Writes + e.rolloutWrites, Errors: e.severities[model.Error],
 		})
 	}
 	return r

@@ -231,6 +231,8 @@ func (c Config) controllers(metrics *Metrics, election *Election, log, forgeLog 
 			Metrics:      metrics,
 			Pool:         pool,
 			Election:     election,
+			Fleet:        c.Fleet(),
+			Interval:     c.interval(),
 		})
 		if err != nil {
 			return nil, err

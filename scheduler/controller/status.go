@@ -15,6 +15,7 @@ import (
 	"github.com/kalypso-dev/kalypso/scheduler/model"
 	"github.com/kalypso-dev/kalypso/scheduler/plan"
 	"github.com/kalypso-dev/kalypso/scheduler/publish"
+	"github.com/kalypso-dev/kalypso/scheduler/rollout"
 )
 
 // Status is a snapshot of what a Controller knows.
@@ -60,9 +61,12 @@ type EnvironmentStatus struct {
 	PullRequest *PullRequestStatus `json:"pullRequest,omitempty"` // the open one, or the one a user has closed
 	Issues      []string           `json:"issues,omitempty"`      // URLs of the open ones
 	Problems    []string           `json:"problems"`              // each with file and line
-	Runs        int                `json:"runs"`
-	LastRun     *time.Time         `json:"lastRun,omitempty"` // its end
-	Durations   Durations          `json:"durations"`         // of the last run
+	// Rollouts are without their clusters; RolloutError is why they were not looked at.
+	Rollouts     []rollout.Status `json:"rollouts,omitempty"`
+	RolloutError string           `json:"rolloutError,omitempty"`
+	Runs         int              `json:"runs"`
+	LastRun      *time.Time       `json:"lastRun,omitempty"` // its end
+	Durations    Durations        `json:"durations"`         // of the last run
 }
 
 // PullRequestStatus is about an environment's pull request.

@@ -178,7 +178,11 @@ func (c *Controller) deliver(ev event) int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for e := range c.all() {
-		if e.concerns(ev, c.sameRepo) {
+		switch {
+		case e.rollsOut(ev, c.sameRepo):
+			c.wake(rolloutTask(e.name))
+			n++
+		case e.concerns(ev, c.sameRepo):
 			c.wake(task(e.name))
 			n++
 		}
