@@ -28,6 +28,7 @@ import (
 	"github.com/kalypso-dev/kalypso/internal/cli/open"
 	"github.com/kalypso-dev/kalypso/internal/cli/plan"
 	"github.com/kalypso-dev/kalypso/internal/cli/reset"
+	"github.com/kalypso-dev/kalypso/internal/cli/rollout"
 	"github.com/kalypso-dev/kalypso/internal/cli/scenario"
 	"github.com/kalypso-dev/kalypso/internal/cli/scheduler"
 	"github.com/kalypso-dev/kalypso/internal/cli/snapshot"
@@ -121,7 +122,7 @@ Platform repositories of your own need no sandbox. In a clone of a control plane
 	add("sandbox", up.NewCommand(a, up.Run), status.NewCommand(a, status.Run), down.NewCommand(a, down.Run), credentials.NewCommand(a, credentials.Run), kubectl.NewCommand(a, kubectl.Run), kubectl.NewKubeconfigCommand(a, kubectl.Kubeconfig), logs.NewCommand(a, logs.Run))
 	add("sandbox", doctor.NewCommand(a, doctor.Run), open.NewCommand(a, open.Run), cluster.NewRestartCommand(a, cluster.Restart), cluster.NewStopCommand(a, cluster.Stop), cluster.NewStartCommand(a, cluster.Start), cluster.NewCommand(a), reset.NewCommand(a, reset.Run), snapshot.NewCommand(a), az.NewCommand(a))
 	add("learn", scenario.NewCommand(a), workshop.NewCommand(a))
-	add("scheduler", validate.NewCommand(a, validate.Run), plan.NewCommand(a, plan.Run), explain.NewCommand(a, explain.Run), get.NewCommand(a, get.Run), history.NewCommand(a, history.Run), edit.NewCommand(a), scheduler.NewCommand(a), hub.NewCommand(a), ci.NewCommand(a), initialize.NewCommand(a, initialize.Run))
+	add("scheduler", validate.NewCommand(a, validate.Run), plan.NewCommand(a, plan.Run), explain.NewCommand(a, explain.Run), get.NewCommand(a, get.Run), history.NewCommand(a, history.Run), edit.NewCommand(a), rollout.NewCommand(a), scheduler.NewCommand(a), hub.NewCommand(a), ci.NewCommand(a), initialize.NewCommand(a, initialize.Run))
 	root.AddCommand(version.NewCommand(a, version.Run), version.NewLicensesCommand(a, version.Licenses), up.NewDaemonCommand(a, up.RunDaemon), newManCommand(a), exitCodesTopic(), scenarioCommandsTopic())
 	strictHelp(root)
 	return root

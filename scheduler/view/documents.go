@@ -3,12 +3,16 @@ package view
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/kalypso-dev/kalypso/scheduler/model"
 	"github.com/kalypso-dev/kalypso/scheduler/plan"
+	"github.com/kalypso-dev/kalypso/scheduler/rollout"
+	"github.com/kalypso-dev/kalypso/scheduler/v1alpha1"
 	"github.com/rogpeppe/go-internal/diff"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // The structures of `kalypso plan -o json`, which scripts rely on: fields are
@@ -29,6 +33,18 @@ type (
 		Changes     []ChangeDocument     `json:"changes"`
 		Problems    []plan.Problem       `json:"problems"`
 		Summary     Summary              `json:"summary"`
+		Rollouts    []RolloutDocument    `json:"rollouts,omitempty"`
+	}
+	// RolloutDocument is in which waves the clusters of a type get the changes.
+	RolloutDocument struct {
+		Name        string         `json:"name"`
+		ClusterType string         `json:"clusterType"`
+		Position    model.Position `json:"position"`
+		Waves       []WaveDocument `json:"waves"`
+	}
+	WaveDocument struct {
+		v1alpha1.RolloutWave
+		Branch string `json:"branch"` // that the wave's clusters follow
 	}
 	GitOpsDocument struct {
 		model.Reference
@@ -65,6 +81,7 @@ func (p Plan) Document() PlanDocument {
 		Changes:     []ChangeDocument{},
 		Problems:    append([]plan.Problem{}, p.Problems...),
 		Summary:     p.Summary(),
+		Rollouts:    p.Rollouts(),
 	}
 	for _, c := range p.Changes {
 		change := ChangeDocument{Path: c.Path, Action: c.Action, Diff: Patch(c, p.Before[c.Path])}
@@ -75,6 +92,46 @@ func (p Plan) Document() PlanDocument {
 		d.Changes = append(d.Changes, change)
 	}
 	return d
+}
+
+// Rollouts are those of the environment, by name; of cluster types that it does not have
+// none.
+func (p Plan) Rollouts() []RolloutDocument {
+	var all []RolloutDocument
+	for _, r := range p.Model.Rollouts {
+		if !slices.ContainsFunc(p.Model.ClusterTypes, func(c model.ClusterType) bool { return c.Name == r.Spec.ClusterType }) {
+			continue
+		}
+		d := RolloutDocument{Name: r.Name, ClusterType: r.Spec.ClusterType, Position: r.Position, Waves: []WaveDocument{}}
+		for _, w := range r.Spec.Waves {
+			d.Waves = append(d.Waves, WaveDocument{w, rollout.Branch(p.Environment, r.Spec.ClusterType, w.Name)})
+		}
+		all = append(all, d)
+	}
+	return all
+}
+
+// String is a rollout in one line.
+func (d RolloutDocument) String() string {
+	var waves []string
+	for _, w := range d.Waves {
+		text := w.Name
+		switch {
+		case w.Selects():
+			text += " (clusters with " + metav1.FormatLabelSelector(&w.Selector)
+		case w.Rest():
+			text += " (all others"
+		case w.Clusters.Percent || w.Clusters.Number != 1:
+			text += " (" + w.Clusters.String() + " clusters"
+		default:
+			text += " (1 cluster"
+		}
+		if w.Soak > 0 {
+			text += ", " + w.Soak.String()
+		}
+		waves = append(waves, text+")")
+	}
+	return fmt.Sprintf("Clusters of type %s get it in waves: %s. See `kalypso rollout status`.", d.ClusterType, strings.Join(waves, ", then "))
 }
 
 // The structures that get and plan print as JSON, which scripts rely on: fields

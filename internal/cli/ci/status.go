@@ -12,6 +12,7 @@ import (
 	"github.com/kalypso-dev/kalypso/internal/usage"
 	"github.com/kalypso-dev/kalypso/scheduler/ci"
 	"github.com/kalypso-dev/kalypso/scheduler/fleet/arc"
+	"github.com/kalypso-dev/kalypso/scheduler/rollout/driver"
 	"github.com/kalypso-dev/kalypso/scheduler/source"
 	"github.com/spf13/cobra"
 )
@@ -142,7 +143,7 @@ func runWaitForDeployment(ctx context.Context, o *waitOptions) error {
 	if err != nil {
 		return o.sandboxMeant(o.Arc, err)
 	}
-	clusters, err := ci.WaitForDeployment(ctx, forge, observer, o.deployment)
+	clusters, err := ci.WaitForDeployment(ctx, forge, driver.NewObserver(forge, observer), o.deployment)
 	if err != nil {
 		return err
 	}

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/kalypso-dev/kalypso/internal/cli/cmdutil"
+	"github.com/kalypso-dev/kalypso/internal/cli/rollout"
 	"github.com/kalypso-dev/kalypso/internal/usage"
 	"github.com/kalypso-dev/kalypso/scheduler/explain"
 	"github.com/kalypso-dev/kalypso/scheduler/source"
@@ -22,6 +23,8 @@ type Options struct {
 	Model  cmdutil.ModelFlags
 	Query  explain.Query
 	Output cmdutil.Output
+	// Cluster is one whose waves are explained instead, and Config names whose clusters.
+	Cluster, Config string
 }
 
 // NewCommand makes `kalypso explain`.
@@ -43,6 +46,9 @@ DEPLOYMENT_TARGET is <workload>-<target>, <workload>/<target>, or <target> alone
 where only one workload has it. Without -e it is looked for in all environments;
 -e is needed where several have it.
 
+With --cluster it is about a cluster instead: in which wave of the rollouts it is,
+which commit it has, and what it waits for.
+
 Exits with
   0  assigned or not
   1  when what was asked for may be in a file that cannot be read
@@ -50,9 +56,19 @@ Exits with
 ` + cmdutil.ModelHelp,
 		Example: `  kalypso explain functional-test -e dev
   kalypso explain functional-test edge -e dev --control-plane .
-  kalypso explain functional-test edge -e dev --control-plane . -o json`,
-		Args: cmdutil.RangeArgs(1, 2),
+  kalypso explain functional-test edge -e dev --control-plane . -o json
+  kalypso explain --cluster store-0042 -e dev`,
+		Args: cmdutil.RangeArgs(0, 2),
 		RunE: func(c *cobra.Command, args []string) error {
+			if o.Cluster != "" {
+				if len(args) > 0 {
+					return usage.Errorf("--cluster is about a cluster: leave %s out", strings.Join(args, " "))
+				}
+				return rollout.ExplainCluster(c.Context(), &rollout.Options{App: a, Environment: o.Model.Environment, Config: o.Config, Output: o.Output}, o.Cluster)
+			}
+			if len(args) == 0 {
+				return usage.Errorf("usage: %s\nSee `%s --help`.", c.UseLine(), c.CommandPath())
+			}
 			o.Query.Target = args[0]
 			if len(args) > 1 {
 				o.Query.ClusterType = args[1]
@@ -62,6 +78,8 @@ Exits with
 	}
 	o.Output.AddTo(c, "text", "json")
 	o.Model.Register(a, c, "the one that has the deployment target")
+	c.Flags().StringVar(&o.Cluster, "cluster", "", "say in which waves of rollouts `CLUSTER` is, and what it waits for")
+	c.Flags().StringVar(&o.Config, "config", "", "with --cluster: scheduler's or hub's configuration `FILE` (default the running sandbox's)")
 	c.ValidArgsFunction = cmdutil.Complete(false, o.Model.TargetNames(a), o.Model.ClusterTypeNames(a))
 	return c
 }

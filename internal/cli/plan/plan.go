@@ -36,7 +36,7 @@ Outputs:
         ! left as it is because of a problem
   json  {"problems": [...], "environments": [{"environment", "gitOps", "promoted",
         "incomplete", "sources", "targets", "assignments", "changes", "problems",
-        "summary"}]}; a change has "path", "action" (add, modify or remove),
+        "summary", "rollouts"}]}; a change has "path", "action" (add, modify or remove),
         "clusterType" and "target" where it belongs to an assignment, "content"
         unless it is removed, and "diff"
 

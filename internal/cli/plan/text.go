@@ -48,6 +48,9 @@ func print(w io.Writer, p *view.Plans, changes func(io.Writer, cmdutil.Style, vi
 		}
 		summary := one.Summary()
 		fmt.Fprintf(&out, "%s\n", sentence(summary.String()))
+		for _, r := range one.Rollouts() {
+			fmt.Fprintf(&out, "%s\n", r)
+		}
 		if summary.Held {
 			removed, of, _ := publish.Removals(one.Plan, one.Before)
 			fmt.Fprintf(&out, "%s\n", s.Warn(fmt.Sprintf("This removes %d of %d assignments: the pull request will be a draft until a user takes the label %s off.", removed, of, forge.LabelMassDelete)))
