@@ -11,8 +11,8 @@ import (
 	"github.com/kalypso-dev/kalypso/scheduler/rollout"
 )
 
-// world is a fleet with what it is told, in simulated time.
-type world struct {
+// simulation is a fleet with what it is told, in simulated time.
+type simulation struct {
 	*testing.T
 	random   *rand.Rand
 	rollout  model.Rollout
@@ -33,8 +33,8 @@ type simulated struct {
 	fails      map[string]bool
 }
 
-func newWorld(t *testing.T, seed uint64) *world {
-	w := &world{
+func newSimulation(t *testing.T, seed uint64) *simulation {
+	w := &simulation{
 		T: t, random: rand.New(rand.NewPCG(seed, 1)), head: "c0", broken: map[string]float64{}, now: noon,
 		seen: map[string]int{}, well: map[string]time.Time{},
 	}
@@ -50,7 +50,7 @@ func newWorld(t *testing.T, seed uint64) *world {
 }
 
 // push makes a new commit, which fails on a share of the clusters.
-func (w *world) push(n int) {
+func (w *simulation) push(n int) {
 	w.head = fmt.Sprint("c", n)
 	if w.random.IntN(2) == 0 {
 		w.broken[w.head] = 0.2
@@ -61,7 +61,7 @@ func (w *world) push(n int) {
 }
 
 // follow lets time pass: clusters get what their waves' branches hold.
-func (w *world) follow(by time.Duration) {
+func (w *simulation) follow(by time.Duration) {
 	w.now = w.now.Add(by)
 	for _, c := range w.clusters {
 		if commit := w.state.Waves[c.wave]; commit != c.wants {
@@ -83,7 +83,7 @@ func (w *world) follow(by time.Duration) {
 	}
 }
 
-func (w *world) on(commit string) (waves int) {
+func (w *simulation) on(commit string) (waves int) {
 	for _, wave := range w.rollout.Spec.Waves {
 		if w.state.Waves[wave.Name] == commit {
 			waves++
@@ -94,7 +94,7 @@ func (w *world) on(commit string) (waves int) {
 
 // next asks one of two machines, whose clocks differ by minutes. It keeps nothing but the
 // state and, if it has not been killed, since when clusters fail.
-func (w *world) next(machine int, failing time.Time) rollout.Result {
+func (w *simulation) next(machine int, failing time.Time) rollout.Result {
 	in := rollout.Input{
 		Environment: "dev", Rollout: w.rollout, State: w.state, Head: w.head, Same: func(a, b string) bool { return a == b },
 		Now: w.now.Add(time.Duration(machine) * 4 * time.Minute), Clock: fmt.Sprint("machine ", machine), Failing: failing, Grace: time.Minute,
@@ -113,7 +113,7 @@ func (w *world) next(machine int, failing time.Time) rollout.Result {
 // that are killed, and clocks that differ.
 func TestAlways(t *testing.T) {
 	for seed := range uint64(50) {
-		w := newWorld(t, seed)
+		w := newSimulation(t, seed)
 		w.state = first(t, w.rollout, w.head)
 		commits, idle := 0, 0
 		var failing time.Time
@@ -166,7 +166,7 @@ func TestAlways(t *testing.T) {
 }
 
 // checkSoak is that no wave begins before the one before it has been well for its soak.
-func (w *world) checkSoak(seed uint64, before *rollout.State) {
+func (w *simulation) checkSoak(seed uint64, before *rollout.State) {
 	for i, wave := range w.rollout.Spec.Waves[1:] {
 		if before.Target != w.state.Target || before.Waves[wave.Name] == w.state.Waves[wave.Name] {
 			continue

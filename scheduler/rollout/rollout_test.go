@@ -221,7 +221,7 @@ func TestStops(t *testing.T) {
 func TestSomeMayFail(t *testing.T) {
 	for name, test := range map[string]struct {
 		max            string
-		failed, away   int // of ten
+		failed, silent int // of ten
 		decides, waits bool
 	}{
 		"none may":           {"", 1, 0, false, true},
@@ -238,7 +238,7 @@ func TestSomeMayFail(t *testing.T) {
 				state := fleet.Compliant
 				if i < test.failed {
 					state = fleet.NonCompliant
-				} else if i < test.failed+test.away {
+				} else if i < test.failed+test.silent {
 					state = fleet.Unknown
 				}
 				in.Clusters = append(in.Clusters, cluster(fmt.Sprint("c", i), "canary", "B", state))

@@ -113,8 +113,8 @@ func newOrder(a *cmdutil.App, command rollout.Command, short, long string, run f
 	return c
 }
 
-// place is where rollouts are: environments of control planes on one forge.
-type place struct {
+// platform is where rollouts are: environments of control planes on one forge.
+type platform struct {
 	config       controller.Config
 	forge        controller.Repositories
 	user         string
@@ -122,7 +122,7 @@ type place struct {
 }
 
 // find reads the environments, and what they say of the rollouts that are asked for.
-func (o *Options) find(ctx context.Context) (*place, error) {
+func (o *Options) find(ctx context.Context) (*platform, error) {
 	p, err := o.connect()
 	if err != nil {
 		return nil, err
@@ -168,7 +168,7 @@ func (o *Options) find(ctx context.Context) (*place, error) {
 }
 
 // one is the one rollout that is asked for.
-func (p *place) one(name string) (driver.Environment, model.Rollout, error) {
+func (p *platform) one(name string) (driver.Environment, model.Rollout, error) {
 	var in []string
 	for _, e := range p.environments {
 		in = append(in, e.Name)
@@ -184,9 +184,9 @@ func (p *place) one(name string) (driver.Environment, model.Rollout, error) {
 
 // connect opens the forge: in the sandbox as its user, elsewhere as the configuration's
 // account.
-func (o *Options) connect() (*place, error) {
+func (o *Options) connect() (*platform, error) {
 	log := slog.New(slog.NewTextHandler(o.Err, &slog.HandlerOptions{Level: slog.LevelWarn}))
-	p := &place{user: "somebody"}
+	p := &platform{user: "somebody"}
 	var err error
 	if o.Config != "" {
 		if p.config, err = hub.LoadScheduler(o.Config); err != nil {
@@ -219,7 +219,7 @@ func (o *Options) connect() (*place, error) {
 }
 
 // driver is one that looks, and makes no commits of its own.
-func (p *place) driver() *driver.Driver {
+func (p *platform) driver() *driver.Driver {
 	return driver.New(driver.Options{Forge: p.forge, Fleet: p.config.Fleet(), ReadOnly: true})
 }
 
