@@ -64,10 +64,9 @@ func printExplanations(w io.Writer, all []explanation) error {
 	var out strings.Builder
 	for _, e := range all {
 		fmt.Fprintf(&out, "Cluster %s is in wave %s of rollout %s of environment %s: it follows branch %s.\n", e.Cluster.Name, e.Wave, e.Rollout, e.Environment, e.Branch)
-		switch {
-		case e.Cluster.State == "arrived":
+		if e.Cluster.State == "arrived" {
 			fmt.Fprintf(&out, "It is well with commit %.8s, which its wave has.\n", e.Commit)
-		default:
+		} else {
 			fmt.Fprintf(&out, "Its wave has commit %.8s: %s.\n", e.Commit, e.Cluster.Reason)
 		}
 		if e.Phase != rollout.Complete {
