@@ -92,7 +92,7 @@ func Until(ctx context.Context, what string, limit time.Duration, check func(con
 // unmarked returns err without the mark of [Permanent] and [After]: where one
 // wait is part of another's try, the mark would end the outer one, too.
 func unmarked(err error) error {
-	switch marked := err.(type) {
+	switch marked := err.(type) { //nolint:errorlint // only the mark that this wait has put around it
 	case *backoff.PermanentError:
 		return marked.Err
 	case *afterError:
