@@ -285,11 +285,13 @@ func (m *machine) decode(text string, into any) {
 	}
 }
 
-// waitFor looks until it returns nil.
+// waitFor looks until it returns nil, and leaves more than half of the machine to what it
+// waits for.
 func waitFor(t *testing.T, what string, limit time.Duration, look func() error) {
 	t.Helper()
 	deadline := time.Now().Add(limit)
 	for {
+		began := time.Now()
 		err := look()
 		if err == nil {
 			return
@@ -297,6 +299,6 @@ func waitFor(t *testing.T, what string, limit time.Duration, look func() error) 
 		if time.Now().After(deadline) {
 			t.Fatalf("%s: not within %s: %v", what, limit, err)
 		}
-		time.Sleep(poll)
+		time.Sleep(max(poll, min(2*time.Since(began), time.Second)))
 	}
 }

@@ -11,20 +11,41 @@ import (
 	"github.com/cenkalti/backoff/v5"
 )
 
-// Option changes how [Until] tries. Without one it pauses for 25 ms.
-type Option = backoff.RetryOption
+// longestRest is up to which a pause is as long as the try before it. A call that waits for an
+// answer until it gives up takes longer, but costs nothing.
+const longestRest = time.Second
+
+// Option changes how [Until] tries. Without one it pauses for 25 ms, or for as long as the
+// try took, up to a second: on a slow machine the tries leave half of the time to what they
+// wait for.
+type Option func(*schedule)
+
+type schedule struct {
+	backoff.BackOff
+	notify backoff.Notify
+	took   time.Duration // of the last try
+}
+
+// NextBackOff implements backoff.BackOff.
+func (s *schedule) NextBackOff() time.Duration {
+	return max(s.BackOff.NextBackOff(), min(s.took, longestRest))
+}
 
 // Every pauses for the same time after each try.
-func Every(pause time.Duration) Option { return backoff.WithBackOff(backoff.NewConstantBackOff(pause)) }
+func Every(pause time.Duration) Option {
+	return func(s *schedule) { s.BackOff = backoff.NewConstantBackOff(pause) }
+}
 
 // Backoff pauses for a longer time after each try, from first to at most longest.
 func Backoff(first, longest time.Duration) Option {
-	return backoff.WithBackOff(&backoff.ExponentialBackOff{InitialInterval: first, MaxInterval: longest, Multiplier: backoff.DefaultMultiplier})
+	return func(s *schedule) {
+		s.BackOff = &backoff.ExponentialBackOff{InitialInterval: first, MaxInterval: longest, Multiplier: backoff.DefaultMultiplier}
+	}
 }
 
 // Notify calls report with the reason ahead of every pause.
 func Notify(report func(reason error)) Option {
-	return backoff.WithNotify(func(reason error, _ time.Duration) { report(reason) })
+	return func(s *schedule) { s.notify = func(reason error, _ time.Duration) { report(reason) } }
 }
 
 // Permanent marks an error that another try cannot mend: [Until] returns it at
@@ -65,8 +86,14 @@ func Until(ctx context.Context, what string, limit time.Duration, check func(con
 	defer cancel()
 	var last error
 	var final *backoff.PermanentError
+	s := &schedule{BackOff: backoff.NewConstantBackOff(25 * time.Millisecond)}
+	for _, option := range options {
+		option(s)
+	}
 	try := func() (struct{}, error) {
+		started := time.Now()
 		err := check(bounded)
+		s.took = time.Since(started)
 		if err == nil || !Expired(bounded) {
 			last = err
 			errors.As(err, &final)
@@ -78,8 +105,7 @@ func Until(ctx context.Context, what string, limit time.Duration, check func(con
 		}
 		return struct{}{}, errExpired
 	}
-	options = append([]Option{Every(25 * time.Millisecond), backoff.WithMaxElapsedTime(0)}, options...)
-	_, err := backoff.Retry(bounded, try, options...)
+	_, err := backoff.Retry(bounded, try, backoff.WithBackOff(s), backoff.WithNotify(s.notify), backoff.WithMaxElapsedTime(0))
 	switch {
 	case err == nil || final != nil:
 		return err

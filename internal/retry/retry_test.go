@@ -107,6 +107,30 @@ func TestPauses(t *testing.T) {
 	})
 }
 
+// TestUntilRests: what a try costs is not asked of the machine all the time, and a try that
+// waits for an answer in vain is not waited for twice.
+func TestUntilRests(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for took, want := range map[time.Duration]time.Duration{
+			10 * time.Millisecond:  100 * time.Millisecond,
+			400 * time.Millisecond: 400 * time.Millisecond,
+			30 * time.Second:       time.Second,
+		} {
+			began, tries := time.Now(), 0
+			err := Until(t.Context(), "x", time.Hour, func(context.Context) error {
+				time.Sleep(took)
+				if tries++; tries == 2 {
+					return nil
+				}
+				return errors.New("not yet")
+			}, Every(100*time.Millisecond))
+			if rest := time.Since(began) - 2*took; err != nil || rest != want {
+				t.Errorf("after a try of %s it rests for %s, want %s: %v", took, rest, want, err)
+			}
+		}
+	})
+}
+
 func TestUntilReturnsAPermanentErrorAtOnce(t *testing.T) {
 	denied := errors.New("denied")
 	err := Until(t.Context(), "x", time.Hour, func(context.Context) error { return Permanent(denied) })

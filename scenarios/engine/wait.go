@@ -13,9 +13,8 @@ import (
 	"github.com/kalypso-dev/kalypso/scenarios"
 )
 
-// poll is the pause between two tries, or as long as the last try took: on a slow
-// machine the tries leave the other half of the time to what they wait for. A
-// measured time is longer than the true one by up to this.
+// poll is the pause between two tries. A measured time is longer than the true
+// one by up to this, on a slow machine by up to what a try takes.
 const poll = 100 * time.Millisecond
 
 // retry calls check until it returns nil, or an error that another try cannot
@@ -29,15 +28,7 @@ func (s *script) retry(limit time.Duration, check func() error) error {
 	report := retry.Notify(func(reason error) {
 		s.report(scenarios.Event{Kind: scenarios.StepWaits, Elapsed: time.Since(began), Reason: reason.Error()})
 	})
-	try := func(context.Context) error {
-		started := time.Now()
-		err := check()
-		if took := time.Since(started); err != nil && took > poll {
-			return retry.After(err, took)
-		}
-		return err
-	}
-	err := retry.Until(s.ctx, "the step", limit, try, retry.Every(poll), report)
+	err := retry.Until(s.ctx, "the step", limit, func(context.Context) error { return check() }, retry.Every(poll), report)
 	var timeout *retry.TimeoutError
 	switch {
 	case s.ctx.Err() != nil:
