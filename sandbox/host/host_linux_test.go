@@ -47,7 +47,7 @@ func TestHostLeavesTheMachineAlone(t *testing.T) {
 
 	t.Run("what it may not", func(t *testing.T) {
 		for name, script := range map[string]string{
-			"make a device":             "mknod /root/disk b 254 0",
+			"make a device":             "mknod /var/disk b 254 0",
 			"mount":                     "mount -t tmpfs tmpfs /srv",
 			"make the layers writable":  "mount -o remount,rw /usr",
 			"see the machine's files":   "test -e /home -o -e " + filepath.Dir(h.Dir),
