@@ -66,7 +66,7 @@ const (
 func TestPrerequisites(t *testing.T) {
 	all := map[string]string{
 		"uname": "echo Linux", "id": uid0, "go": goOf126, "git": succeeds, "npm": succeeds, "gcc": succeeds,
-		"pkg-config": succeeds, "iptables": succeeds, "chromium": succeeds, "gpg": succeeds, "ssh-keygen": succeeds, "promtool": succeeds, "debootstrap": succeeds, "dockerd": succeeds, "ip": succeeds,
+		"pkg-config": succeeds, "iptables": succeeds, "chromium": succeeds, "gpg": succeeds, "ssh-keygen": succeeds, "promtool": succeeds, "debootstrap": succeeds, "dockerd": succeeds, "ip": succeeds, "ansible-pull": succeeds,
 	}
 	fresh := map[string]string{"uname": "echo Linux", "id": uid0, "go": goOf126, "git": succeeds, "npm": succeeds, "apt-get": aptGet}
 	const toBuild, toTest = "gcc libc6-dev libseccomp-dev pkg-config", " chromium gnupg openssh-client prometheus debootstrap docker.io"
@@ -81,7 +81,7 @@ func TestPrerequisites(t *testing.T) {
 	}{
 		{name: "all there", purpose: "test", machine: all},
 		{name: "fresh, to build", purpose: "build", machine: fresh, installs: toBuild + " iptables"},
-		{name: "fresh, to test", purpose: "test", machine: fresh, installs: toBuild + " iptables" + toTest + " iproute2"},
+		{name: "fresh, to test", purpose: "test", machine: fresh, installs: toBuild + " iptables" + toTest + " iproute2 ansible-core"},
 		{name: "no header", purpose: "build", machine: all, change: map[string]string{"gcc": fails, "apt-get": aptGet}, installs: "gcc libc6-dev libseccomp-dev"},
 		{name: "no npm", purpose: "build", machine: all, change: map[string]string{"npm": "", "apt-get": aptGet}, installs: "nodejs npm"},
 		{name: "nft will do", purpose: "build", machine: all, change: map[string]string{"iptables": "", "nft": succeeds}},
