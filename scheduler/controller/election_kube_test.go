@@ -1,8 +1,10 @@
 package controller
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"os"
@@ -13,6 +15,7 @@ import (
 
 	core "k8s.io/api/core/v1"
 	rbac "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	meta "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	coordinationv1 "k8s.io/client-go/kubernetes/typed/coordination/v1"
@@ -20,6 +23,8 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/yaml"
+
+	"github.com/kalypso-dev/kalypso/internal/retry"
 )
 
 // manifest reads an object of deploy/kubernetes.
@@ -59,8 +64,18 @@ func TestElectionOnKubernetes(t *testing.T) {
 		t.Fatal(err)
 	}
 	name := space.Name
-	defer func() { // ctx may be over
-		if err := admin.CoreV1().Namespaces().Delete(context.Background(), name, meta.DeleteOptions{}); err != nil {
+	defer func() { // ctx may be over; who looks at the cluster next is to find nothing of this
+		namespaces := admin.CoreV1().Namespaces()
+		if err := namespaces.Delete(context.Background(), name, meta.DeleteOptions{}); err != nil {
+			t.Error(err)
+		}
+		if err := retry.Until(context.Background(), "the end of namespace "+name, time.Minute, func(ctx context.Context) error {
+			_, err := namespaces.Get(ctx, name, meta.GetOptions{})
+			if apierrors.IsNotFound(err) {
+				return nil
+			}
+			return fmt.Errorf("it is still there (%w)", cmp.Or(err, errors.New("being deleted")))
+		}); err != nil {
 			t.Error(err)
 		}
 	}()
