@@ -117,6 +117,23 @@ func hubOfHelloWorld(t *testing.T, m *machine) {
 	}
 
 	h.followsAPush()
+	waitFor(t, "answers of all that the hub reads", 30*time.Second, func() error {
+		var sources struct {
+			Items []struct{ Name, State, Reason string }
+		}
+		if err := h.get("/api/v1/sources", &sources); err != nil {
+			return err
+		}
+		for _, s := range sources.Items {
+			if s.State != "ok" {
+				return fmt.Errorf("%s is %s: %s", s.Name, s.State, s.Reason)
+			}
+		}
+		if len(sources.Items) == 0 {
+			return errors.New("it reads nothing")
+		}
+		return nil
+	})
 	known := m.placements("dev")
 	if len(known) < 2 {
 		t.Fatalf("placements: %+v", known)

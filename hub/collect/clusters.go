@@ -33,8 +33,9 @@ type fleetSource struct {
 	// start runs something until the collector ends, or stop is called.
 	start func(run func(context.Context)) (stop func())
 
-	reader fleet.Reader // only touched by look, as are the next two
+	reader fleet.Reader // only touched by look, as are the next three
 	opened []byte
+	opens  int    // how often the reader was made
 	stop   func() // of what watches; nil where nothing does
 
 	mu     sync.Mutex // for what follows
@@ -48,14 +49,14 @@ type fleetSource struct {
 }
 
 func (f *fleetSource) look(ctx context.Context) error {
-	reader := f.reader
+	opens := f.opens
 	answer, err := f.ask(ctx)
 	if ctx.Err() != nil {
 		err = context.Cause(ctx)
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.source.quiet = f.members != nil && reader == f.reader && err == nil && f.err == nil
+	f.source.quiet = f.members != nil && opens == f.opens && err == nil && f.err == nil
 	f.asked, f.err = true, err
 	if err == nil {
 		f.answer = answer
@@ -87,7 +88,7 @@ func (f *fleetSource) ask(ctx context.Context) (fleet.Snapshot, error) {
 		if err != nil {
 			return fleet.Snapshot{}, err
 		}
-		f.reader, f.opened = reader, content
+		f.reader, f.opened, f.opens = reader, content, f.opens+1
 		if w, ok := reader.(fleet.Watched); ok {
 			f.source.interval = fileInterval
 			f.watch(w.Members())

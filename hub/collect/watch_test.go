@@ -11,6 +11,8 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -147,6 +149,35 @@ func TestWatchedClusters(t *testing.T) {
 	awaitPlacements(t, s, map[string]string{"edge-1": "ok 1.0", "edge-2": "ok 1.0"})
 	if n := w.looks("edge-2"); n != other {
 		t.Errorf("a cluster that has said nothing was looked at %d times more", n-other)
+	}
+}
+
+// watchedMembers is a fleet that is watched and whose values cannot be compared, as that of
+// Kubernetes is.
+type watchedMembers []fleet.Member
+
+func (w watchedMembers) Inventory(context.Context) (fleet.Snapshot, error) {
+	return fleet.Snapshot{}, errors.New("its clusters are asked one by one")
+}
+
+func (w watchedMembers) Members() []fleet.Member { return w }
+
+// TestWatchedFleetLookedAtAgain: when nothing has changed, another look at a fleet that is watched
+// says nothing; when its file has changed it does.
+func TestWatchedFleetLookedAtAgain(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "clusters")
+	f := &fleetSource{source: &source{name: "kubernetes"}, start: func(func(context.Context)) func() { return func() {} }}
+	f.File, f.Open = file, func() (fleet.Reader, error) { return watchedMembers{}, nil }
+	for i, look := range []struct {
+		content string
+		quiet   bool
+	}{{"one", false}, {"one", true}, {"two", false}, {"two", true}} {
+		if err := os.WriteFile(file, []byte(look.content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := f.look(t.Context()); err != nil || f.source.quiet != look.quiet {
+			t.Errorf("look %d: quiet %t, want %t; %v", i+1, f.source.quiet, look.quiet, err)
+		}
 	}
 }
 
