@@ -119,15 +119,13 @@ func proposals(t *testing.T, m *machine) {
 	if pull.State != "open" || pull.User.Login != "kalypso-hub" || !strings.Contains(pull.Body, "Proposed-by: `owner`") {
 		t.Errorf("%+v", pull)
 	}
-	status := func() string {
-		var all []struct{ Context, Status string }
-		m.decode(m.forge(http.MethodGet, "repos/kalypso/kalypso-control-plane/commits/"+pull.Head.SHA+"/statuses", ""), &all)
-		for _, one := range all {
+	status := func() (newest string) {
+		for _, one := range m.statuses(pull.Head.SHA) {
 			if one.Context == "kalypso/four-eyes" {
-				return one.Status
+				newest = one.Status
 			}
 		}
-		return ""
+		return newest
 	}
 	if got := status(); got != "pending" {
 		t.Errorf("four eyes: %q", got)

@@ -3,11 +3,13 @@
 package e2e
 
 import (
+	"cmp"
 	"encoding/base64"
 	"errors"
 	"fmt"
 	"net/http"
 	"os"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -115,13 +117,18 @@ func (m *machine) history(commit, context string) []string {
 	return all
 }
 
-type commitStatus struct{ Context, Status, Description string }
+type commitStatus struct {
+	ID                           int64
+	Context, Status, Description string
+}
 
 // statuses are those of a commit of the control plane, the oldest first.
 func (m *machine) statuses(commit string) []commitStatus {
 	m.t.Helper()
 	var all []commitStatus
 	m.decode(m.forge(http.MethodGet, "repos/kalypso/"+controlPlane+"/commits/"+commit+"/statuses?sort=oldest&limit=50", ""), &all)
+	// those of the same second come in any order
+	slices.SortFunc(all, func(a, b commitStatus) int { return cmp.Compare(a.ID, b.ID) })
 	return all
 }
 
