@@ -5,6 +5,7 @@ package e2e
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -21,6 +22,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kalypso-dev/kalypso/sandbox"
 )
@@ -244,13 +247,37 @@ func engineRestart(t *testing.T, m *machine, dir string) {
 	args := strings.Split(strings.TrimSuffix(string(command), "\x00"), "\x00")
 	again := exec.Command(args[0], args[1:]...)
 	again.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	began := time.Now()
 	if err := again.Start(); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.WriteFile(filepath.Join(dir, "dockerd.pid"), fmt.Appendf(nil, "%d\n", again.Process.Pid), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	began := time.Now()
+	// until its kubelet has said something, a node's pods are as they were before the restart
+	for name, namespace := range map[string]string{"drone": "flux-system", "large": "argocd"} {
+		waitFor(t, "the pods of "+name, 2*upLimit, func() error {
+			out, err := m.try("kubectl", "--context", name, "-n", namespace, "get", "pods", "-o", "json")
+			if err != nil {
+				return fmt.Errorf("%w: %s", err, out.all())
+			}
+			var pods corev1.PodList
+			if err := json.Unmarshal([]byte(out.stdout), &pods); err != nil {
+				return err
+			}
+			for _, p := range pods.Items {
+				if p.Status.Phase == corev1.PodSucceeded {
+					continue
+				}
+				for _, c := range p.Status.ContainerStatuses {
+					if !c.Ready || c.State.Running == nil || c.State.Running.StartedAt.Before(&metav1.Time{Time: began.Truncate(time.Second)}) {
+						return fmt.Errorf("container %s of %s: %+v", c.Name, p.Name, c.State)
+					}
+				}
+			}
+			return nil
+		})
+	}
 	waitFor(t, "the sandbox to be ready again", 2*upLimit, func() error {
 		for _, c := range m.status().Components {
 			if c.State != "ready" {
