@@ -120,6 +120,9 @@ func newMachine(t *testing.T) *machine {
 	m.env = []string{"HOME=" + userHome, "TMPDIR=" + tmp, "PATH=" + basePath(t, dir)}
 	t.Cleanup(func() {
 		if _, err := os.Stat(m.home); err == nil {
+			if t.Failed() {
+				t.Log(m.warnings())
+			}
 			if out, err := m.try("down", "--delete", "--snapshots"); err != nil {
 				t.Errorf("clean up: %v\n%s", err, out.all())
 			}
@@ -136,6 +139,27 @@ func newMachine(t *testing.T) *machine {
 		}
 	})
 	return m
+}
+
+// warnings are the last lines of the sandbox's logs that tell of something wrong.
+func (m *machine) warnings() string {
+	const each, length = 8, 600
+	files, _ := filepath.Glob(filepath.Join(m.home, "logs", "*.log"))
+	var all []string
+	for _, file := range files {
+		content, err := os.ReadFile(file)
+		if err != nil {
+			continue
+		}
+		var wrong []string
+		for line := range strings.Lines(string(content)) {
+			if strings.Contains(line, "level=WARN") || strings.Contains(line, "level=ERROR") {
+				wrong = append(wrong, fmt.Sprintf("%s: %.*s", filepath.Base(file), length, line))
+			}
+		}
+		all = append(all, wrong[max(0, len(wrong)-each):]...)
+	}
+	return "the sandbox's logs say\n" + strings.Join(all, "")
 }
 
 // basePath makes a folder with links to the base system's programs and to git.
