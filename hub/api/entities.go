@@ -25,7 +25,7 @@ type (
 	// EntityName names an object of an environment's platform model.
 	EntityName struct {
 		EnvironmentInput
-		Kind string `path:"kind" enum:"baserepos,clustertypes,configs,gitopsrepos,policies,registrations,schemas,templates"`
+		Kind string `path:"kind" enum:"baserepos,clustertypes,configs,gitopsrepos,policies,registrations,rollouts,schemas,templates"`
 		Name string `path:"name" maxLength:"253"`
 	}
 	// EntityOutput is an object with what If-Match takes.

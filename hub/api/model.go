@@ -28,7 +28,7 @@ type (
 	// ObjectsInput asks for the objects of an environment.
 	ObjectsInput struct {
 		EnvironmentInput
-		Kind string `path:"kind" enum:"clustertypes,targets,policies,configs,schemas,templates,registrations,assignments"`
+		Kind string `path:"kind" enum:"clustertypes,targets,policies,configs,schemas,templates,registrations,rollouts,assignments"`
 	}
 	// Object is a document of package view: which one, the kind says.
 	Object struct{ document any }

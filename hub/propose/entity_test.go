@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
+	"sigs.k8s.io/yaml"
 
 	"github.com/kalypso-dev/kalypso/hub/api"
 	"github.com/kalypso-dev/kalypso/hub/propose"
@@ -91,11 +92,25 @@ func TestEntities(t *testing.T) {
 	}
 }
 
+const rollout = `apiVersion: scheduler.kalypso.io/v1alpha1
+kind: Rollout
+metadata: {name: small}
+spec:
+  clusterType: small
+  maxFailures: 5%
+  windows:
+    - {days: [Mon, Tue], from: "09:00", to: "16:00", timeZone: Europe/Berlin}
+  waves:
+    - {name: canary, clusters: 1, soak: 30m}
+    - {name: north, selector: {matchLabels: {region: north}}, soak: 1h30m}
+    - {name: all}
+`
+
 // TestSchemas holds the objects of the platform to the schemas of their kinds.
 func TestSchemas(t *testing.T) {
 	h := newHub(t)
 	all := read[api.List[propose.Described]](h, http.StatusOK, h.do(http.MethodGet, "/schemas", nil))
-	if len(all.Items) != 8 {
+	if len(all.Items) != 9 {
 		t.Errorf("%d schemas", len(all.Items))
 	}
 	compiled := map[string]*jsonschema.Schema{}
@@ -113,7 +128,9 @@ func TestSchemas(t *testing.T) {
 			t.Errorf("%s: %v", one.Kind, err)
 		}
 	}
-	for _, name := range []string{"clustertypes/small", "policies/edge", "configs/region", "templates/flux", "registrations/shop", "baserepos/main", "gitopsrepos/dev"} {
+	h.forge.Push(control, "dev", map[string]string{"rollout.yaml": rollout})
+	h.seen()
+	for _, name := range []string{"rollouts/small", "clustertypes/small", "policies/edge", "configs/region", "templates/flux", "registrations/shop", "baserepos/main", "gitopsrepos/dev"} {
 		plural, _, _ := strings.Cut(name, "/")
 		e := read[propose.Entity](h, http.StatusOK, h.do(http.MethodGet, "/environments/dev/"+name, nil))
 		value := func() any {
@@ -135,6 +152,19 @@ func TestSchemas(t *testing.T) {
 			if compiled[plural].Validate(value()) == nil {
 				t.Errorf("%s: a field that there is not is valid", name)
 			}
+		}
+	}
+	for _, wrong := range [][2]string{{"101%", "5%"}, {"clusters: -1", "clusters: 1"}, {"soak: 30", "soak: 30m"}, {"Mo,", "Mon,"}, {"24:01", "16:00"}} {
+		value, err := yaml.YAMLToJSON([]byte(strings.Replace(rollout, wrong[1], wrong[0], 1)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		decoded, err := jsonschema.UnmarshalJSON(bytes.NewReader(value))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if compiled["rollouts"].Validate(decoded) == nil {
+			t.Errorf("%q in place of %q is valid", wrong[0], wrong[1])
 		}
 	}
 	if a := h.do(http.MethodGet, "/schemas/clustertyp", nil); a.StatusCode != http.StatusNotFound || !strings.Contains(a.problem().Hint, "ClusterType") {

@@ -41,10 +41,54 @@ var specs = map[string]struct {
 	v1alpha1.KindConfigSchema:         {"spec", reflect.TypeFor[v1alpha1.ConfigSchemaSpec]()},
 	v1alpha1.KindEnvironment:          {"spec", reflect.TypeFor[v1alpha1.EnvironmentSpec]()},
 	v1alpha1.KindGitOpsRepo:           {"spec", reflect.TypeFor[v1alpha1.GitOpsRepoSpec]()},
+	v1alpha1.KindRollout:              {"spec", reflect.TypeFor[v1alpha1.RolloutSpec]()},
 	v1alpha1.KindSchedulingPolicy:     {"spec", reflect.TypeFor[v1alpha1.SchedulingPolicySpec]()},
 	v1alpha1.KindTemplate:             {"spec", reflect.TypeFor[v1alpha1.TemplateSpec]()},
 	v1alpha1.KindWorkloadRegistration: {"spec", reflect.TypeFor[v1alpha1.WorkloadRegistrationSpec]()},
 	"ConfigMap":                       {"data", reflect.TypeFor[model.ConfigMap]()},
+}
+
+// written are the types that files have otherwise than their values are in memory.
+var written = map[reflect.Type]reflect.Type{
+	reflect.TypeFor[v1alpha1.Amount]():    reflect.TypeFor[amount](),
+	reflect.TypeFor[v1alpha1.Duration]():  reflect.TypeFor[duration](),
+	reflect.TypeFor[v1alpha1.TimeOfDay](): reflect.TypeFor[timeOfDay](),
+	reflect.TypeFor[v1alpha1.Weekday]():   reflect.TypeFor[weekday](),
+}
+
+type (
+	amount    struct{}
+	duration  struct{}
+	timeOfDay struct{}
+	weekday   struct{}
+)
+
+// Schema implements huma.SchemaProvider.
+func (amount) Schema(huma.Registry) *huma.Schema {
+	none := 0.0
+	return &huma.Schema{
+		AnyOf:       []*huma.Schema{{Type: huma.TypeInteger, Minimum: &none}, {Type: huma.TypeString, Pattern: `^([0-9]+|([0-9]{1,2}|100)%)$`}},
+		Description: "A number of clusters, or a share of them, as in 10%.",
+	}
+}
+
+// Schema implements huma.SchemaProvider.
+func (duration) Schema(huma.Registry) *huma.Schema {
+	return &huma.Schema{Type: huma.TypeString, Pattern: `^([0-9.]+(ns|us|µs|ms|s|m|h))+$`, Description: "A time, as in 90s, 30m or 48h."}
+}
+
+// Schema implements huma.SchemaProvider.
+func (timeOfDay) Schema(huma.Registry) *huma.Schema {
+	return &huma.Schema{Type: huma.TypeString, Pattern: `^(([01][0-9]|2[0-3]):[0-5][0-9]|24:00)$`, Description: "Hours and minutes, as in 09:30."}
+}
+
+// Schema implements huma.SchemaProvider.
+func (weekday) Schema(huma.Registry) *huma.Schema {
+	s := &huma.Schema{Type: huma.TypeString}
+	for _, day := range v1alpha1.Weekdays() {
+		s.Enum = append(s.Enum, day)
+	}
+	return s
 }
 
 // descriptions help to fill in a form, by the name of a field.
@@ -55,6 +99,8 @@ var descriptions = map[string]string{
 	"workspace": "Of an application's team.", "schema": "A JSON schema, which the platform configuration of all that the labels match has to satisfy.",
 	"repo": "Clone URL of a repository.", "branch": "A branch of it.", "path": "A folder in it; the root when absent.", "commit": "The commit that is promoted; the branch's head when absent.",
 	"manifests": "The files that it makes, each a Go template.", "type": "What the template makes.", "data": "Keys and values of the platform configuration.",
+	"clusterType": "Whose clusters.", "waves": "In their order; the last one holds all clusters that are in no other.", "soak": "How long the wave has to be well before the next one begins.",
+	"maxFailures": "How many clusters of a wave may fail; none when absent.", "windows": "When a wave may begin; always when absent.", "timeZone": "As in Europe/Berlin; UTC when absent.",
 	"matchLabels": "Labels that an object must have.", "matchExpressions": "Conditions on labels, all of which must hold.",
 }
 
@@ -69,6 +115,9 @@ var enums = map[string][]any{
 func SchemaOf(kind string) Schema {
 	known := specs[kind]
 	registry := huma.NewMapRegistry("#/$defs/", huma.DefaultSchemaNamer)
+	for written, schema := range written {
+		registry.RegisterTypeAlias(written, schema)
+	}
 	version := v1alpha1.APIVersion
 	content := registry.Schema(known.spec, false, "")
 	metadata := registry.Schema(reflect.TypeFor[v1alpha1.Metadata](), false, "")

@@ -30,7 +30,7 @@ func Kinds() []Kind {
 	return []Kind{
 		{v1alpha1.KindBaseRepo, "baserepos"}, {v1alpha1.KindClusterType, "clustertypes"}, {kindConfigMap, "configs"}, {v1alpha1.KindEnvironment, "environments"},
 		{v1alpha1.KindGitOpsRepo, "gitopsrepos"}, {v1alpha1.KindSchedulingPolicy, "policies"}, {v1alpha1.KindWorkloadRegistration, "registrations"},
-		{v1alpha1.KindConfigSchema, "schemas"}, {v1alpha1.KindTemplate, "templates"},
+		{v1alpha1.KindRollout, "rollouts"}, {v1alpha1.KindConfigSchema, "schemas"}, {v1alpha1.KindTemplate, "templates"},
 	}
 }
 

@@ -125,19 +125,20 @@ func (d Duration) String() string {
 // MarshalJSON writes a time as it is read.
 func (d Duration) MarshalJSON() ([]byte, error) { return json.Marshal(d.String()) }
 
-// weekdays are the names of days, as they are in windows.
-var weekdays = []string{"Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"}
+// Weekdays are the days of a week, beginning with that of [time.Sunday].
+func Weekdays() []Weekday { return []Weekday{"Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"} }
 
 // Weekday is a day by the first three letters of its English name.
 type Weekday string
 
 // UnmarshalYAML refuses what is no day.
 func (w *Weekday) UnmarshalYAML(node *yaml.Node) error {
-	i := slices.IndexFunc(weekdays, func(day string) bool { return strings.EqualFold(day, node.Value) })
+	all := Weekdays()
+	i := slices.IndexFunc(all, func(day Weekday) bool { return strings.EqualFold(string(day), node.Value) })
 	if i < 0 {
-		return fmt.Errorf("%q is no day: write one of %s", node.Value, strings.Join(weekdays, ", "))
+		return fmt.Errorf("%q is no day: write one of %s", node.Value, strings.Trim(fmt.Sprint(all), "[]"))
 	}
-	*w = Weekday(weekdays[i])
+	*w = all[i]
 	return nil
 }
 

@@ -42,6 +42,7 @@ func Kinds() []*Kind {
 		{Name: "placements", others: []string{"placement", "pl"}, columns: []string{"CLUSTER", "CLUSTER TYPE", "TARGET", "DESIRED", "ACTUAL", "STATE", "SINCE", "REASON"}, Clusters: true, ofPlacements: placementRows},
 		{Name: "drift", others: []string{"drift group", "dr"}, columns: []string{"STATE", "SINCE", "CLUSTERS", "PLACEMENTS", "REASON"}, wide: []string{"ON", "TARGETS"}, Clusters: true, ofPlacements: driftRows},
 		{Name: "changes", others: []string{"change", "chg"}, columns: []string{"ENVIRONMENT", "KIND", "STATE", "REACHED", "AGE", "AUTHOR", "TITLE"}, wide: []string{"REASON", "URL"}, Hub: true},
+		{Name: "rollouts", others: []string{"rollout", "ro"}, columns: []string{"CLUSTER TYPE", "WAVES", "MAX FAILURES"}, Rows: rolloutRows},
 		{Name: "configs", others: []string{"config", "cm", "configmaps", "configmap"}, columns: []string{"FOR", "KEYS"}, Rows: configRows},
 		{Name: "schemas", others: []string{"schema", "cs", "configschemas", "configschema"}, columns: []string{"FOR"}, Rows: schemaRows},
 		{Name: "templates", others: []string{"template", "tpl"}, columns: []string{"TYPE", "CONTENT"}, Rows: templateRows},

@@ -68,6 +68,18 @@ func registrationRows(p Plan) []Row {
 	return rows
 }
 
+func rolloutRows(p Plan) []Row {
+	var rows []Row
+	for _, o := range p.Model.Rollouts {
+		var waves []string
+		for _, w := range o.Spec.Waves {
+			waves = append(waves, w.Name)
+		}
+		rows = append(rows, objectRow(p.Model.Name, o, o.Spec.ClusterType, strings.Join(waves, ", "), o.Spec.MaxFailures.String()))
+	}
+	return rows
+}
+
 func targetRows(p Plan) []Row {
 	on := map[string][]string{}
 	for _, a := range p.Assignments {

@@ -153,6 +153,7 @@ export const objectKinds = {
   schemas: "Schemas",
   templates: "Templates",
   registrations: "Registrations",
+  rollouts: "Rollouts",
 } as const;
 export type ObjectKind = keyof typeof objectKinds;
 

@@ -23,6 +23,7 @@ export const kinds: Kind[] = [
   listed("ConfigSchema", "schemas", "configuration schema"),
   listed("Template", "templates", "template"),
   listed("WorkloadRegistration", "registrations", "registration"),
+  listed("Rollout", "rollouts", "rollout"),
   { kind: "BaseRepo", plural: "baserepos", one: "base repository", many: "Base repositories" },
   { kind: "GitOpsRepo", plural: "gitopsrepos", one: "GitOps repository", many: "GitOps repositories" },
 ];
