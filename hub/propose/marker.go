@@ -8,7 +8,9 @@ import (
 	"fmt"
 	"net/url"
 	"regexp"
+	"strconv"
 	"strings"
+	"time"
 
 	"github.com/kalypso-dev/kalypso/scheduler/forge"
 )
@@ -35,13 +37,18 @@ type marker struct {
 	environment, author, text string
 	id                        string // of the author, see Author
 	own                       bool   // the pull request is its author's
+	at                        int64  // when it was opened, in seconds since 1970
 	mac                       string
 }
+
+// clocksApart is how far the clocks of the forge and of who opens a pull request may be apart. The marker
+// of a pull request of before, with the same edits, is no marker of one that was opened later than that.
+const clocksApart = 10 * time.Minute
 
 var markers = regexp.MustCompile(`(?m)^<!-- kalypso:proposal ([^ \r\n]*) -->\r?$`)
 
 func (m marker) values() url.Values {
-	values := url.Values{"environment": {m.environment}, "author": {m.author}, "text": {m.text}}
+	values := url.Values{"environment": {m.environment}, "author": {m.author}, "text": {m.text}, "at": {strconv.FormatInt(m.at, 10)}}
 	if m.id != m.author {
 		values.Set("id", m.id)
 	}
@@ -69,6 +76,7 @@ func findMarker(text string) (m marker) {
 			if m.id == "" {
 				m.id = m.author
 			}
+			m.at, _ = strconv.ParseInt(values.Get("at"), 10, 64) // 1970 for what is no number
 		}
 	}
 	return m
@@ -87,7 +95,7 @@ func (k Key) sign(m marker, repo string, pr forge.PullRequest) marker {
 
 // signed is whether a marker was signed for a pull request, and not changed since.
 func (k Key) signed(m marker, repo string, pr forge.PullRequest) bool {
-	return k != nil && hmac.Equal([]byte(k.sign(m, repo, pr).mac), []byte(m.mac))
+	return k != nil && hmac.Equal([]byte(k.sign(m, repo, pr).mac), []byte(m.mac)) && pr.Created.Sub(time.Unix(m.at, 0)).Abs() <= clocksApart
 }
 
 // marker is what is known of a pull request by its marker, as the account sees it that the hub has on
@@ -120,7 +128,7 @@ func (k Key) again(repo string, pr forge.PullRequest, author Author, fresh marke
 		was.author, was.id, was.own, was.mac = "", "", true, ""
 		return was
 	default:
-		fresh.text = was.text
+		fresh.text, fresh.at = was.text, pr.Created.Unix()
 		was = fresh
 	}
 	return k.sign(was, repo, pr)

@@ -101,7 +101,7 @@ func (p *Proposer) Propose(ctx context.Context, author Author, m *Made, title, t
 		return Proposal{}, false, err
 	}
 	created = true
-	fresh := marker{environment: m.Environment.Name, author: author.Name, id: author.id(), text: text, own: author.Own}
+	fresh := marker{environment: m.Environment.Name, author: author.Name, id: author.id(), text: text, own: author.Own, at: time.Now().Unix()}
 	mark := p.Key.sign(fresh, repo, forge.PullRequest{Head: head, Base: base})
 	title = markdown.Title(title)
 	for _, pr := range list {

@@ -88,7 +88,13 @@ func (o *Options) propose(ctx context.Context) error {
 	if title == "" {
 		title = defaultTitle(o.Edits)
 	}
-	secret, _ := config.Secret() // without it the hub, if there is one, does not know whose a proposal is that is not the author's own
+	secret, err := config.Secret()
+	if err != nil {
+		return err
+	}
+	if secret == "" && !author.Own {
+		o.Messagef("The configuration has no webhookSecret: a hub cannot know that this is proposed by %s, and lets its status %s wait.", author.Name, propose.FourEyes)
+	}
 	proposer := propose.Proposer{Key: propose.NewKey(secret)}
 	proposal, created, err := proposer.Propose(ctx, author, made, title, o.Propose.text)
 	if err != nil {
