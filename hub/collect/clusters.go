@@ -98,6 +98,9 @@ func (f *fleetSource) ask(ctx context.Context) (fleet.Snapshot, error) {
 		return fleet.Snapshot{}, nil // each cluster is looked at on its own
 	}
 	answer, err := f.reader.Inventory(ctx)
+	for i := range answer.Clusters {
+		f.collector.followers.Resolve(ctx, &answer.Clusters[i])
+	}
 	return credible(answer, time.Now().UTC()), err
 }
 

@@ -27,6 +27,7 @@ import (
 	"github.com/kalypso-dev/kalypso/hub/store"
 	"github.com/kalypso-dev/kalypso/internal/redact"
 	"github.com/kalypso-dev/kalypso/scheduler/controller"
+	"github.com/kalypso-dev/kalypso/scheduler/rollout/driver"
 )
 
 const (
@@ -73,8 +74,10 @@ type Collector struct {
 	options Options
 	log     *slog.Logger
 	forge   controller.Repositories
-	secret  string // of the forge's webhooks
-	metrics *metrics
+	// followers shows clusters in the waves of rollouts as followers of their environments' branches.
+	followers *driver.Followers
+	secret    string // of the forge's webhooks
+	metrics   *metrics
 
 	planes    []*plane
 	fleet     []*fleetSource
@@ -120,7 +123,7 @@ func New(o Options) (*Collector, error) {
 		return nil, err
 	}
 	c := &Collector{
-		options: o, log: log, forge: forge, secret: secret, metrics: newMetrics(o.Registry),
+		options: o, log: log, forge: forge, followers: driver.NewFollowers(forge), secret: secret, metrics: newMetrics(o.Registry),
 		changed: make(chan struct{}, 1), reports: map[string]store.Source{}, follows: map[string]map[branchKey]bool{}, corrections: newCorrections(),
 	}
 	c.events = newHooks(c)

@@ -27,6 +27,7 @@ import (
 	"github.com/kalypso-dev/kalypso/scheduler/explain"
 	"github.com/kalypso-dev/kalypso/scheduler/fleet"
 	"github.com/kalypso-dev/kalypso/scheduler/placement"
+	"github.com/kalypso-dev/kalypso/scheduler/rollout"
 	"github.com/kalypso-dev/kalypso/scheduler/view"
 )
 
@@ -284,6 +285,40 @@ func TestCollector(t *testing.T) {
 	p.setFleet(p.cluster("small", "edge-1"))
 	_, s, _ = p.run(nil)
 	awaitPlacements(t, s, map[string]string{"edge-1": "ok 2.0"})
+}
+
+// TestClustersInWaves: a cluster that follows the branch of a wave is compared with the environment's
+// branch. It waits for its wave, and says so.
+func TestClustersInWaves(t *testing.T) {
+	p := newPlatform(t)
+	gitops := p.repos["gitops"]
+	const branch = "kalypso-rollout/dev/small/canary"
+	bring := func() (commit string) {
+		mark, err := rollout.Wave{Environment: "dev", Branch: "dev", ClusterType: "small", Rollout: "small", Wave: "canary", Commit: p.heads["gitops@dev"]}.Encode()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return gitops.Push(branch, map[string]string{rollout.WaveFile: string(mark)})
+	}
+	inWave := func(commit string) fleet.Cluster {
+		c := p.cluster("small", "edge-1")
+		root := &c.Subscriptions[0]
+		root.Branch, root.Commit, root.Applied = branch, commit, commit
+		return c
+	}
+	held := bring()
+	p.setFleet(inWave(held), p.cluster("large", "edge-2"))
+	c, s, _ := p.run(nil)
+	awaitPlacements(t, s, map[string]string{"edge-1": "ok 1.0", "edge-2": "ok 1.0"})
+
+	p.heads["gitops@dev"] = gitops.Push("dev", map[string]string{"small/shop-test/more.yaml": "kind: ConfigMap\n"})
+	p.webhook(c, "push", "acme/gitops", webhookSecret)
+	all := awaitPlacements(t, s, map[string]string{"edge-1": "rolling 1.0", "edge-2": "ok 1.0"})
+	if !strings.Contains(all["edge-1"].Reason, "canary") {
+		t.Errorf("%+v", all["edge-1"])
+	}
+	p.setFleet(inWave(bring()), p.cluster("large", "edge-2"))
+	awaitPlacements(t, s, map[string]string{"edge-1": "ok 1.0", "edge-2": "ok 1.0"})
 }
 
 const descriptor = `kind: DeploymentDescriptor

@@ -166,6 +166,7 @@ func (m *member) look(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	m.part.collector.followers.Resolve(ctx, &state)
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.looked, m.state = true, credible(fleet.Snapshot{Clusters: []fleet.Cluster{state}}, time.Now().UTC()).Clusters[0]

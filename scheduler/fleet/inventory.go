@@ -86,6 +86,9 @@ type Subscription struct {
 	Repo   string `json:"repo,omitempty"` // URL
 	Branch string `json:"branch,omitempty"`
 	Path   string `json:"path,omitempty"`
+	// Wave is that of a rollout whose branch is followed, where Branch and the commits are those of
+	// the environment's instead.
+	Wave string `json:"wave,omitempty"`
 	// Commit is the one that was fetched last, Applied the one that was applied last
 	// with success; "" before the first.
 	Commit  string `json:"commit,omitempty"`

@@ -155,11 +155,13 @@ func (r *run) onCluster(ctx context.Context, c *fleet.Cluster, root *fleet.Subsc
 		case removal.unknown != "":
 			p.State, p.Reason = Unknown, removal.unknown
 		case !removal.has:
-			p.State, p.Reason, p.Since = Rolling, "it is to be removed", removal.when
+			p.State, p.Reason, p.Since = Rolling, cmp.Or(waitsForWave(root, removal), "it is to be removed"), removal.when
 		default:
 			p.State, p.Reason, p.Since = Extra, fmt.Sprintf("%s %s/%s is there, and branch %s does not ask for it", s.Kind, s.Namespace, s.Name, r.env.GitOps.Branch), root.At
 		}
-		r.settle(&p, max(root.Interval, s.Interval))
+		if removal.has || waitsForWave(root, removal) == "" {
+			r.settle(&p, max(root.Interval, s.Interval))
+		}
 		all = append(all, p)
 	}
 	return all
@@ -190,7 +192,11 @@ func (r *run) judge(ctx context.Context, c *fleet.Cluster, root *fleet.Subscript
 		}
 	}
 	set := func(state State, reason string, since time.Time) { p.State, p.Reason, p.Since = state, reason, since }
-	defer func() { r.settle(p, interval) }()
+	defer func() {
+		if there.has || waitsForWave(root, there) == "" {
+			r.settle(p, interval)
+		}
+	}()
 	switch {
 	case c.Unknown != "":
 		set(Unknown, c.Unknown, c.LastSeen)
@@ -235,13 +241,22 @@ func (r *run) byState(p *Placement, s *fleet.Subscription, there comparison, ass
 		if s.Applied == "" && s.At.After(p.Since) {
 			p.Since = s.At
 		}
-		p.Reason = cmp.Or(s.Reason, fmt.Sprintf("commit %.8s is not applied yet", cmp.Or(there.commit, there.head)))
+		p.Reason = cmp.Or(s.Reason, waitsForWave(s, there), fmt.Sprintf("commit %.8s is not applied yet", cmp.Or(there.commit, there.head)))
 	case s.State == fleet.Compliant, s.State == fleet.Pending && s.Commit != s.Applied:
 		// what is pending is a later commit, which did not change this
 		p.State, p.Reason = OK, ""
 	default:
 		p.State = Rolling
 	}
+}
+
+// waitsForWave says for which wave of a rollout a subscription waits: it has what its wave has. It is
+// "" for one that waits for nothing but its reconciler.
+func waitsForWave(s *fleet.Subscription, there comparison) string {
+	if s.Wave == "" || s.State != fleet.Compliant || s.Applied != s.Commit {
+		return ""
+	}
+	return fmt.Sprintf("wave %s of its rollout does not have commit %.8s yet", s.Wave, cmp.Or(there.commit, there.head))
 }
 
 const (

@@ -130,6 +130,10 @@ func TestStates(t *testing.T) {
 	users := web(5, fleet.Compliant, "")
 	users.Ref = *ref("users")
 	joined := func(s fleet.Subscription) fleet.Subscription { s.At = now.Add(-time.Second); return s }
+	inWave := func(s fleet.Subscription) fleet.Subscription {
+		s.Wave, s.Commit = "canary", s.Applied
+		return s
+	}
 	suspended := platform("drone", 1, fleet.Suspended, "it is suspended")
 	for name, c := range map[string]struct {
 		all    []fleet.Subscription
@@ -140,6 +144,7 @@ func TestStates(t *testing.T) {
 		reason string // of the first
 		actual int    // of the first
 		since  time.Duration
+		later  time.Duration // that the fleet is asked
 	}{
 		"it has the commit":                  {all: []fleet.Subscription{platform("drone", 3, fleet.Compliant, ""), web(4, fleet.Compliant, "")}, want: []State{OK}, actual: 4, since: time.Hour},
 		"it has a later one":                 {all: []fleet.Subscription{platform("drone", 5, fleet.Compliant, ""), web(5, fleet.Compliant, "")}, want: []State{OK}, actual: 5, since: time.Hour},
@@ -152,6 +157,9 @@ func TestStates(t *testing.T) {
 		"the platform failed after it":       {all: []fleet.Subscription{platform("drone", 3, fleet.NonCompliant, "broken"), web(4, fleet.Compliant, "")}, want: []State{OK}, actual: 4, since: time.Hour},
 		"the platform failed before it":      {all: []fleet.Subscription{platform("drone", 2, fleet.NonCompliant, "broken")}, want: []State{Failing}, reason: "broken", since: time.Hour},
 		"the platform has an earlier commit": {all: []fleet.Subscription{platform("drone", 2, fleet.Pending, "fetching")}, want: []State{Rolling}, reason: "fetching", since: 3 * time.Minute},
+		"a day later":                        {all: []fleet.Subscription{platform("small", 2, fleet.Compliant, "")}, want: []State{Late}, reason: "33333333", actual: 2, since: 3 * time.Minute, later: 24 * time.Hour},
+		"its wave does not have the commit":  {all: []fleet.Subscription{inWave(platform("small", 2, fleet.Compliant, ""))}, want: []State{Rolling}, reason: "wave canary", actual: 2, since: 3 * time.Minute, later: 24 * time.Hour},
+		"its wave has a commit, and it not":  {all: []fleet.Subscription{inWave(platform("small", 2, fleet.Pending, "fetching"))}, want: []State{Late}, reason: "fetching", actual: 2, since: 3 * time.Minute, later: 24 * time.Hour},
 		"the platform is suspended":          {all: []fleet.Subscription{suspended}, want: []State{Suspended}, reason: "suspended", since: time.Hour},
 		"the object is not there":            {all: []fleet.Subscription{platform("drone", 3, fleet.Compliant, "")}, want: []State{Missing}, reason: "flux-system/web-dev", since: time.Hour},
 		"one is there that nobody asks for":  {all: []fleet.Subscription{platform("drone", 5, fleet.Compliant, ""), web(5, fleet.Compliant, ""), other, users}, want: []State{Extra, OK}, reason: "old-dev", actual: 5, since: time.Hour},
@@ -193,7 +201,7 @@ func TestStates(t *testing.T) {
 				git.changed[gitOps+"/"+c.now] = 5
 			}
 			env := Environment{Name: "dev", GitOps: model.Reference{Repo: gitOps, Branch: "dev", Path: "./env"}, Files: files}
-			got, err := Of(t.Context(), env, fleet.Snapshot{At: now, Clusters: []fleet.Cluster{cluster}}, git)
+			got, err := Of(t.Context(), env, fleet.Snapshot{At: now.Add(c.later), Clusters: []fleet.Cluster{cluster}}, git)
 			if err != nil {
 				t.Fatal(err)
 			}

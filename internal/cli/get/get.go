@@ -17,6 +17,7 @@ import (
 	"github.com/kalypso-dev/kalypso/scheduler/fleet"
 	"github.com/kalypso-dev/kalypso/scheduler/model"
 	"github.com/kalypso-dev/kalypso/scheduler/plan"
+	"github.com/kalypso-dev/kalypso/scheduler/rollout/driver"
 	"github.com/kalypso-dev/kalypso/scheduler/source"
 	"github.com/kalypso-dev/kalypso/scheduler/view"
 	"github.com/spf13/cobra"
@@ -174,6 +175,10 @@ func (o *Options) collect(ctx context.Context, w *source.Platform) (*view.Listin
 	if o.Kind.Clusters {
 		if snapshot, err = o.inventory(ctx); err != nil {
 			return nil, err
+		}
+		followers := driver.NewFollowers(w)
+		for i := range snapshot.Clusters {
+			followers.Resolve(ctx, &snapshot.Clusters[i])
 		}
 	}
 	list := &view.Listing{Kind: o.Kind, Environments: names}
