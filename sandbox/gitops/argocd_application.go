@@ -99,8 +99,16 @@ func repositoryName(url string) string {
 
 // SubscribeArgoCD puts the subscription on the cluster and waits until Argo CD
 // has read each application's repository once. The folder itself need not be
-// there yet.
+// there yet. One that follows the branch of a wave goes on with that.
 func SubscribeArgoCD(ctx context.Context, client *cluster.Client, s ArgoCDSubscription, limit time.Duration) error {
+	s.Applications = slices.Clone(s.Applications)
+	for i := range s.Applications {
+		a := &s.Applications[i]
+		var err error
+		if a.Branch, err = waveOr(ctx, client, a.Branch, applicationKind, ArgoCDNamespace, a.Name, "spec", "source", "targetRevision"); err != nil {
+			return err
+		}
+	}
 	m, err := s.Manifests()
 	if err != nil {
 		return err

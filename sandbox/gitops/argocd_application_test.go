@@ -2,6 +2,7 @@ package gitops
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -233,5 +234,48 @@ func TestRefreshArgoCDEndsWithItsContext(t *testing.T) {
 	defer cancel()
 	if err := refresh(ctx, "new"); err == nil || !strings.Contains(err.Error(), "Application dev") {
 		t.Errorf("error is %v", err)
+	}
+}
+
+// TestSubscribedClusterStaysInItsWave, also when the sandbox starts again, and no other branch stays.
+func TestSubscribedClusterStaysInItsWave(t *testing.T) {
+	const wave = "kalypso-rollout/dev/large/canary"
+	api := kubefake.New(t, gitRepository, kustomizationKind, applicationKind)
+	api.Written = func(path string, o map[string]any) {
+		switch {
+		case strings.Contains(path, "/applications/"):
+			o["status"] = map[string]any{"reconciledAt": "now", "sync": map[string]any{"comparedTo": map[string]any{"source": o["spec"].(map[string]any)["source"]}}}
+		case strings.Contains(path, "/gitrepositories/"):
+			o["status"] = map[string]any{"conditions": []any{map[string]any{"type": "Ready", "status": "True"}}}
+		}
+	}
+	client := api.Client(t)
+	api.Put(t, "{apiVersion: v1, kind: Namespace, metadata: {name: argocd}}\n---\n{apiVersion: v1, kind: Namespace, metadata: {name: flux-system}}\n")
+	flux := Subscription{Name: "dev", URL: largeSubscription.Repositories[0].URL, Branch: "dev", Path: "large", User: "flux", Token: "t0ken", Interval: time.Minute}
+	for name, c := range map[string]struct {
+		path, patch string
+		field       []string
+		subscribe   func() error
+	}{
+		"Flux": {
+			"source.toolkit.fluxcd.io/v1/namespaces/flux-system/gitrepositories/dev", "spec: {ref: {branch: %s}}", []string{"spec", "ref", "branch"},
+			func() error { return Subscribe(t.Context(), client, flux, 10*time.Second) },
+		},
+		"Argo CD": {
+			devPath, "spec: {source: {targetRevision: %s}}", []string{"spec", "source", "targetRevision"},
+			func() error { return SubscribeArgoCD(t.Context(), client, largeSubscription, 10*time.Second) },
+		},
+	} {
+		for _, branch := range [][2]string{{"", "dev"}, {wave, wave}, {"other", "dev"}} {
+			if branch[0] != "" {
+				api.Merge(t, c.path, fmt.Sprintf(c.patch, branch[0]))
+			}
+			if err := c.subscribe(); err != nil {
+				t.Fatal(err)
+			}
+			if now, _, _ := unstructured.NestedString(api.Get(t, c.path), c.field...); now != branch[1] {
+				t.Errorf("%s: set to %q it follows %q, want %q", name, branch[0], now, branch[1])
+			}
+		}
 	}
 }

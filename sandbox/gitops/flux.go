@@ -15,6 +15,7 @@ import (
 	"github.com/kalypso-dev/kalypso/sandbox/cluster"
 	"github.com/kalypso-dev/kalypso/sandbox/loopback"
 	"github.com/kalypso-dev/kalypso/sandbox/supervisor"
+	"github.com/kalypso-dev/kalypso/scheduler/rollout"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -195,9 +196,28 @@ func object(apiVersion, kind, namespace, name string, rest map[string]any) map[s
 
 var gitRepository = schema.GroupVersionKind{Group: "source.toolkit.fluxcd.io", Version: "v1", Kind: "GitRepository"}
 
+// waveOr is the branch of a rollout's wave where an object follows one: a user has put the cluster
+// into the wave, and there it stays. Otherwise it is the branch that is given.
+func waveOr(ctx context.Context, client *cluster.Client, branch string, kind schema.GroupVersionKind, namespace, name string, field ...string) (string, error) {
+	o, err := client.Find(ctx, kind, namespace, name)
+	if err != nil || o == nil {
+		return branch, err
+	}
+	now, _, err := unstructured.NestedString(o.Object, field...)
+	if _, is := rollout.EnvironmentOf(now); is {
+		return now, err
+	}
+	return branch, err
+}
+
 // Subscribe puts the subscription on the cluster and waits until Flux has
-// fetched the repository once. The folder itself need not be there yet.
+// fetched the repository once. The folder itself need not be there yet. A cluster that follows the
+// branch of a wave goes on with that.
 func Subscribe(ctx context.Context, client *cluster.Client, s Subscription, limit time.Duration) error {
+	var err error
+	if s.Branch, err = waveOr(ctx, client, s.Branch, gitRepository, FluxNamespace, s.Name, "spec", "ref", "branch"); err != nil {
+		return err
+	}
 	manifests, err := s.Manifests()
 	if err != nil {
 		return err
