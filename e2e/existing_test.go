@@ -232,7 +232,7 @@ func useCluster(t *testing.T, g *guest) {
 
 func scenariosOnCluster(t *testing.T, g *guest) {
 	g.settle()
-	out, err := g.tryFor(tutorialLimit, "scenario", "run", "onboard-app", "deploy-app", "--output", "json")
+	out, err := g.try("scenario", "run", "onboard-app", "deploy-app", "--output", "json")
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out.all())
 	}

@@ -36,7 +36,7 @@ func TestHelloWorld(t *testing.T) {
 		if pulls := m.pulls("kalypso-gitops"); len(pulls) > 0 {
 			t.Errorf("pull requests before anybody has done anything: %+v", pulls)
 		}
-		scenarios, err := m.tryFor(tutorialLimit, "scenario", "run", "--all", "--verify-checks")
+		scenarios, err := m.try("scenario", "run", "--all", "--verify-checks")
 		if err != nil {
 			t.Fatalf("%v\n%s", err, scenarios.all())
 		}

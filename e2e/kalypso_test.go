@@ -232,7 +232,11 @@ func (m *machine) command(ctx context.Context, args ...string) *exec.Cmd {
 
 // try runs kalypso; an error is an exit code that is not 0.
 func (m *machine) try(args ...string) (output, error) {
-	return m.tryFor(commandLimit, args...)
+	limit := commandLimit
+	if len(args) > 1 && args[0] == "scenario" && args[1] == "run" {
+		limit = tutorialLimit
+	}
+	return m.tryFor(limit, args...)
 }
 
 func (m *machine) tryFor(limit time.Duration, args ...string) (output, error) {

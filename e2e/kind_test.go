@@ -141,7 +141,7 @@ func kindTutorial(t *testing.T, dir string) {
 	containers(t)
 	m.settle()
 	m.checkFixtures()
-	scenarios, err := m.tryFor(tutorialLimit, "scenario", "run", "onboard-app", "schedule-dev", "promote-to-stage", "failed-promotion", "deploy-app", "platform-config")
+	scenarios, err := m.try("scenario", "run", "onboard-app", "schedule-dev", "promote-to-stage", "failed-promotion", "deploy-app", "platform-config")
 	if err != nil {
 		t.Fatalf("%v\n%s", err, scenarios.all())
 	}

@@ -169,7 +169,7 @@ func tutorial(t *testing.T, m *machine) {
 			args = append(args, s.Name)
 		}
 	}
-	out, err := m.tryFor(tutorialLimit, args...)
+	out, err := m.try(args...)
 	if err != nil || len(args) < 9 {
 		t.Fatalf("%v: %v\n%s", args, err, out.all())
 	}
@@ -388,7 +388,7 @@ func cleanUp(t *testing.T, m *machine) {
 		m.run("kubectl", "--context", "arc-cluster", "--namespace", "basic-inference-"+environment,
 			"wait", "deployment/basic-inference", "--for=condition=Available", "--timeout=60s")
 	}
-	out, err := m.tryFor(tutorialLimit, "scenario", "run", "cleanup", "--verify-checks")
+	out, err := m.try("scenario", "run", "cleanup", "--verify-checks")
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out.all())
 	}

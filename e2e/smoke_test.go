@@ -5,7 +5,6 @@ package e2e
 import (
 	"os"
 	"testing"
-	"time"
 )
 
 // TestSmoke is the part of the end-to-end tests that is quick enough for every
@@ -23,7 +22,7 @@ func TestSmoke(t *testing.T) {
 			if s := m.status(); !s.Ready {
 				t.Errorf("not ready: %+v", s)
 			}
-			out, err := m.tryFor(3*time.Minute, "scenario", "run", workshop.chapter)
+			out, err := m.try("scenario", "run", workshop.chapter)
 			if err != nil {
 				t.Fatalf("%v\n%s", err, out.all())
 			}
