@@ -88,9 +88,11 @@ func (o *Options) propose(ctx context.Context) error {
 	if title == "" {
 		title = defaultTitle(o.Edits)
 	}
-	secret, err := config.Secret()
-	if err != nil {
-		return err
+	secret := ""
+	if config.WebhookSecret != "" || config.WebhookSecretFile != "" {
+		if secret, err = config.Secret(); err != nil {
+			return err
+		}
 	}
 	if secret == "" && !author.Own {
 		o.Messagef("The configuration has no webhookSecret: a hub cannot know that this is proposed by %s, and lets its status %s wait.", author.Name, propose.FourEyes)
