@@ -115,8 +115,8 @@ var enums = map[string][]any{
 func SchemaOf(kind string) Schema {
 	known := specs[kind]
 	registry := huma.NewMapRegistry("#/$defs/", huma.DefaultSchemaNamer)
-	for written, schema := range written {
-		registry.RegisterTypeAlias(written, schema)
+	for value, text := range written {
+		registry.RegisterTypeAlias(value, text)
 	}
 	version := v1alpha1.APIVersion
 	content := registry.Schema(known.spec, false, "")

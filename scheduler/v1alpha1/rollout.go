@@ -136,7 +136,7 @@ func (w *Weekday) UnmarshalYAML(node *yaml.Node) error {
 	all := Weekdays()
 	i := slices.IndexFunc(all, func(day Weekday) bool { return strings.EqualFold(string(day), node.Value) })
 	if i < 0 {
-		return fmt.Errorf("%q is no day: write one of %s", node.Value, strings.Trim(fmt.Sprint(all), "[]"))
+		return fmt.Errorf("%q is no day: write one of %s", node.Value, strings.ReplaceAll(strings.Trim(fmt.Sprint(all), "[]"), " ", ", "))
 	}
 	*w = all[i]
 	return nil

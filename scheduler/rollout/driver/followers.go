@@ -47,13 +47,13 @@ func (f *Followers) Resolve(ctx context.Context, c *fleet.Cluster) {
 		if err == nil && s.Applied != s.Commit {
 			applied, err = f.at(ctx, key, s.Applied)
 		}
-		if err == nil && fetched.Branch == "" && applied.Branch == "" { // nothing was fetched yet
-			fetched, err = f.at(ctx, key, headOf)
-			fetched.Commit = ""
+		head := fetched
+		if err == nil && fetched.Branch == "" && applied.Branch == "" { // nothing was fetched yet, or what is gone
+			head, err = f.head(ctx, key)
 		}
 		f.mu.Lock()
 		wave := f.last[key]
-		for _, now := range []rollout.Wave{applied, fetched} {
+		for _, now := range []rollout.Wave{applied, fetched, head} {
 			if now.Branch != "" {
 				wave = now
 				f.last[key] = now
@@ -70,24 +70,27 @@ func (f *Followers) Resolve(ctx context.Context, c *fleet.Cluster) {
 	}
 }
 
-// headOf stands for a branch's newest commit.
-const headOf = "HEAD"
+// head is what the newest commit of a wave's branch holds.
+func (f *Followers) head(ctx context.Context, key waveBranch) (rollout.Wave, error) {
+	tree, err := f.marks.reader.Read(ctx, model.Reference{Repo: key.repo, Branch: key.branch})
+	if err != nil {
+		return rollout.Wave{}, err
+	}
+	return rollout.ParseWave(tree.Files[rollout.WaveFile])
+}
 
-// at is what a commit of a wave's branch holds: nothing for "", or one that is gone.
+// at is what a commit of a wave's branch holds: nothing for "", and for one that is gone, or does not
+// say it, itself, which is none of the environment's branch.
 func (f *Followers) at(ctx context.Context, key waveBranch, commit string) (rollout.Wave, error) {
-	switch commit {
-	case "":
+	if commit == "" {
 		return rollout.Wave{}, nil
-	case headOf:
-		tree, err := f.marks.reader.Read(ctx, model.Reference{Repo: key.repo, Branch: key.branch})
-		if err != nil {
-			return rollout.Wave{}, err
-		}
-		return rollout.ParseWave(tree.Files[rollout.WaveFile])
 	}
 	has, err := f.marks.of(ctx, key.repo, key.branch, commit)
 	if errors.Is(err, forge.ErrNotFound) {
 		err = nil
+	}
+	if err == nil && has.Commit == "" {
+		has.Commit = commit
 	}
 	return has.Wave, err
 }
